@@ -1,0 +1,76 @@
+package kuji
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code classifies an [Error]. The set is closed; the server maps each code to
+// an API code in one place.
+type Code uint8
+
+const (
+	CodeInvalid        Code = iota + 1 // malformed request: fix it; nothing was logged
+	CodeNotFound                       // no such player, pool or realm (reads only: for a request it is a Status)
+	CodeIDReused                       // the request id was used with other arguments
+	CodeConflict                       // a catalog that the realm's state refuses
+	CodeOverloaded                     // a queue is full: try again later; nothing was logged
+	CodeUnknownOutcome                 // may or may not have happened: send the same request id again
+	CodeFailed                         // the realm stopped after a failed write: reopen the engine
+	CodeClosed                         // the engine or realm is closed
+	CodeCorrupt                        // the log is damaged: the message names the place
+	CodeCanceled                       // the context ended before the request was accepted; nothing was logged
+)
+
+var codeNames = [...]string{
+	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
+	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
+	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled",
+}
+
+// String returns the code's name in snake_case.
+func (c Code) String() string {
+	if int(c) < len(codeNames) && codeNames[c] != "" {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("code(%d)", uint8(c))
+}
+
+// Error is the error type of this package. Match it with errors.As, or its
+// code with [CodeOf].
+type Error struct {
+	Code    Code
+	Field   string // the field of the request at fault, as a path: "items[2].quantity"; may be empty
+	Message string // what was wrong, what was expected
+	Err     error  // the cause; may be nil
+}
+
+func (e *Error) Error() string {
+	s := "kuji: " + e.Code.String() + ": "
+	if e.Field != "" {
+		s += e.Field + ": "
+	}
+	s += e.Message
+	if e.Err != nil {
+		if e.Message != "" {
+			s += ": "
+		}
+		s += e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first [Error] in err's chain, or 0.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return 0
+}
+
+func errf(code Code, field, format string, args ...any) *Error {
+	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,60 @@
+package kuji
+
+import (
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// SyncPolicy says what "acknowledged" means.
+type SyncPolicy uint8
+
+const (
+	// SyncAlways acknowledges a request when its batch is fsynced. Nothing
+	// acknowledged is lost in a crash of the process, the kernel or the power.
+	SyncAlways SyncPolicy = iota
+	// SyncInterval acknowledges when the batch has been handed to the
+	// operating system, which is fsynced every Options.SyncEvery. A crash of
+	// the process loses nothing acknowledged; a crash of the machine loses at
+	// most what was acknowledged in the last SyncEvery plus one fsync.
+	SyncInterval
+	// SyncNone acknowledges when the batch has been handed to the operating
+	// system and never fsyncs but at Close. A crash of the process loses
+	// nothing acknowledged; a crash of the machine may lose anything since
+	// the last Close.
+	SyncNone
+)
+
+// String returns "always", "interval" or "none".
+func (p SyncPolicy) String() string {
+	switch p {
+	case SyncAlways:
+		return "always"
+	case SyncInterval:
+		return "interval"
+	case SyncNone:
+		return "none"
+	}
+	return "invalid"
+}
+
+// Options configures an [Engine]. The zero value is a durable, embedded engine.
+type Options struct {
+	// Sync is the durability policy of every realm. Default: SyncAlways.
+	Sync SyncPolicy
+	// SyncEvery is the time between fsyncs under SyncInterval, at least 1 ms.
+	// Default: 100 ms. Ignored otherwise.
+	SyncEvery time.Duration
+	// SegmentBytes is the maximum size of a log segment. Default: 64 MiB.
+	SegmentBytes int64
+	// MaxPending bounds the bytes of events that wait for the log in one
+	// realm, from 1 MiB to 32 MiB; beyond it Do and DoAll wait and Submit
+	// answers CodeOverloaded. Default: 8 MiB.
+	MaxPending int
+	// Now is the wall clock that batches are stamped with; a clock that steps
+	// back never makes a stamp decrease. Default: time.Now.
+	Now func() time.Time
+
+	// FS is the file system; nil: the real one. For tests of this module.
+	FS vfs.FS
+}

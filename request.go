@@ -1,0 +1,83 @@
+package kuji
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Limits of a request. A request beyond one of them is malformed: it is
+// refused with CodeInvalid and not logged.
+const (
+	// MaxID is the longest request id and the longest player id, in bytes.
+	MaxID = 64
+	// MaxDrawCount is the most draws in one Draw; a pool may allow fewer.
+	MaxDrawCount = catalog.MaxDrawCount
+	// MaxStacks is the most different items in one Grant, Consume or Transfer.
+	MaxStacks = catalog.MaxBundle
+	// MaxAtomic is the most members of an Atomic.
+	MaxAtomic = 100
+	// MaxQuantity is the largest quantity in a request and the largest
+	// balance: 2^53-1, so that JSON clients read every quantity exactly.
+	MaxQuantity = catalog.MaxQuantity
+	// MaxBatch is the most requests in one DoAll.
+	MaxBatch = 10_000
+)
+
+// Stack is a quantity of one item.
+type Stack = catalog.Stack
+
+// Request is one of [Draw], [Grant], [Consume], [Transfer] and [Atomic], or a
+// pointer to one; the set is closed. A request is read before the call
+// returns and not kept: the caller may reuse its memory.
+//
+// ID is the request id: chosen by the client, at most MaxID bytes. The same id
+// with the same arguments returns the first result, for as long as the
+// catalog's idempotency window remembers it; with other arguments it is
+// refused with [CodeIDReused]. An empty ID means that the caller gives up this
+// protection: the request is carried out every time it is sent.
+type Request interface{ isRequest() }
+
+// Draw takes Count outcomes from a pool for a player, atomically with the
+// pool's price, its limits and the grants: all of it happens, or nothing.
+type Draw struct {
+	ID     string
+	Player string // at most MaxID bytes; first seen here, the player gets the catalog's starting grants
+	Pool   string
+	Count  int // 0 means 1; at most MaxDrawCount
+}
+
+// Grant gives items to a player.
+type Grant struct {
+	ID     string
+	Player string
+	Items  []Stack // 1 to MaxStacks, each item once
+}
+
+// Consume takes items from a player, all or none.
+type Consume struct {
+	ID     string
+	Player string
+	Items  []Stack
+}
+
+// Transfer moves items between two different players, all or none.
+type Transfer struct {
+	ID    string
+	From  string
+	To    string
+	Items []Stack
+}
+
+// Atomic is a group that happens whole or not at all. Members are carried out
+// in order, each seeing the effects of those before it; the first that fails
+// undoes them all. Members are Draw, Grant, Consume or Transfer, without an ID
+// of their own.
+type Atomic struct {
+	ID      string
+	Members []Request // 1 to MaxAtomic
+}
+
+func (Draw) isRequest()     {}
+func (Grant) isRequest()    {}
+func (Consume) isRequest()  {}
+func (Transfer) isRequest() {}
+func (Atomic) isRequest()   {}

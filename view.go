@@ -1,0 +1,46 @@
+package kuji
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// PlayerView is what a player holds.
+type PlayerView struct {
+	ID       string
+	Items    []Stack // in the order in which the catalogs named the items; no zero quantities
+	Position uint64  // of the last batch that changed this player
+}
+
+// PoolView is a pool with its stock.
+type PoolView struct {
+	ID             string
+	CatalogVersion uint64
+	Config         catalog.Pool // as in the catalog
+	Entries        []EntryView  // as in the catalog, in order
+	TotalWeight    uint64       // the sum of the entries' current weights; 0: sold out
+	Position       uint64       // of the last batch that changed this pool
+}
+
+// EntryView is an entry's stock and its odds at this moment.
+type EntryView struct {
+	ID        string
+	Unlimited bool
+	Left      uint64 // still in stock; 0 when Unlimited
+	Drawn     uint64 // so far, over all catalog versions
+	Weight    uint64 // current odds are Weight / PoolView.TotalWeight; 0 when out of stock
+}
+
+// CatalogView is the catalog in force.
+type CatalogView struct {
+	Version  uint64 // counts up from 1 with every applied change; 0: none yet
+	Hash     [32]byte
+	Catalog  *catalog.Catalog // nil when Version is 0
+	Position uint64           // of the batch that applied it
+}
+
+// Plan says what applying a catalog would do, before it is done.
+type Plan = economy.Plan
+
+// Change is one line of a Plan.
+type Change = economy.Change
