@@ -1,0 +1,80 @@
+package lint
+
+import (
+	"go/ast"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// ban is a function of the standard library that has no place somewhere.
+type ban struct {
+	pkg, name string // an import path, and a function of it
+	allowed   func(*Source) bool
+	why       string
+}
+
+func inCommand(s *Source) bool { return strings.HasPrefix(s.Path, "cmd/") }
+func nowhere(*Source) bool     { return false }
+func notInTests(s *Source) bool {
+	return !s.Test
+}
+
+var bans = []ban{
+	{"os", "Exit", inCommand, "only the binary decides how a process ends: return an error"},
+	{"log", "Fatal", nowhere, "it skips what is deferred: return an error"},
+	{"log", "Fatalf", nowhere, "it skips what is deferred: return an error"},
+	{"log", "Fatalln", nowhere, "it skips what is deferred: return an error"},
+	{"log", "Panic", nowhere, "return an error"},
+	{"log", "Panicf", nowhere, "return an error"},
+	{"fmt", "Print", nowhere, "write to a writer that the caller gave"},
+	{"fmt", "Printf", nowhere, "write to a writer that the caller gave"},
+	{"fmt", "Println", nowhere, "write to a writer that the caller gave"},
+	{"time", "Sleep", notInTests, "a test that sleeps is slow or wrong: wait for the thing itself"},
+}
+
+// Calls reports uses of functions that the house does without.
+func Calls(s *Source) []Finding {
+	if s.Generated {
+		return nil
+	}
+	names := importNames(s.AST)
+	example := s.Test || strings.HasPrefix(s.Path, "examples/") // examples print
+	var found []Finding
+	ast.Inspect(s.AST, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		ident, ok := sel.X.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		pkg := names[ident.Name]
+		for _, b := range bans {
+			if pkg != b.pkg || sel.Sel.Name != b.name || b.allowed(s) || (example && b.pkg == "fmt") {
+				continue
+			}
+			found = append(found, s.finding("Calls", sel.Pos(), "%s.%s: %s", b.pkg, b.name, b.why))
+		}
+		return true
+	})
+	return found
+}
+
+// importNames returns the import path behind each package name of a file.
+func importNames(file *ast.File) map[string]string {
+	names := make(map[string]string, len(file.Imports))
+	for _, spec := range file.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has checked it
+		}
+		name := path.Base(target)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = target
+	}
+	return names
+}

@@ -1,0 +1,111 @@
+package lint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// room is a folder with everything below it that has no room of its own.
+type room struct {
+	dir     string   // "." is the engine, the package at the module's root
+	may     []string // the rooms it may import
+	tests   []string // the rooms that its tests may import besides
+	modules []string // the modules of others that it may import; its tests may import any
+	all     bool     // may import every room and every module
+}
+
+// rooms is the plan of the house. Arrows run down only:
+//
+//	cmd → server → kuji → internal/economy → catalog, sampler
+//	                    → wal → internal/vfs
+//
+// A new folder takes its place here first.
+var rooms = []room{
+	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples"},
+		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "golang.org/x", "google.golang.org/protobuf"}},
+	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
+		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
+	{dir: ".", may: []string{"internal/economy", "catalog", "sampler", "wal", "internal/vfs"}, tests: []string{"examples"}},
+	{dir: "internal/economy", may: []string{"catalog", "sampler"}, tests: []string{"examples"}},
+	{dir: "catalog", tests: []string{"examples"},
+		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
+	{dir: "sampler"},
+	{dir: "wal", may: []string{"internal/vfs"}, modules: []string{"golang.org/x/sys"}},
+	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
+	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "examples", may: []string{".", "catalog"}},
+	{dir: "bench", all: true},
+	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
+}
+
+// roomOf returns the room that a folder belongs to, by the longest match.
+func roomOf(dir string) (room, bool) {
+	var best room
+	found := false
+	for _, r := range rooms {
+		if dir == r.dir || (r.dir != "." && strings.HasPrefix(dir, r.dir+"/")) {
+			if !found || len(r.dir) > len(best.dir) {
+				best, found = r, true
+			}
+		}
+	}
+	return best, found
+}
+
+// Imports reports imports that run against the plan, folders without a place
+// in it, and modules of others that a room shall do without.
+func Imports(s *Source) []Finding {
+	const rule = "Imports"
+	home, ok := roomOf(s.Dir())
+	if !ok {
+		return []Finding{s.finding(rule, s.AST.Package,
+			"folder %s has no place in the plan of the house: give it one in internal/lint/imports.go", s.Dir())}
+	}
+	if home.all {
+		return nil
+	}
+	var found []Finding
+	for _, spec := range s.AST.Imports {
+		target, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has checked it
+		}
+		if msg := importBreach(s, home, target); msg != "" {
+			found = append(found, s.finding(rule, spec.Pos(), "%s", msg))
+		}
+	}
+	return found
+}
+
+// importBreach says what is wrong with an import, or nothing.
+func importBreach(s *Source, home room, target string) string {
+	dir, inModule := projectDir(target)
+	if !inModule {
+		standard := !strings.Contains(strings.SplitN(target, "/", 2)[0], ".")
+		if standard || s.Test || slices.ContainsFunc(home.modules, func(m string) bool {
+			return target == m || strings.HasPrefix(target, m+"/")
+		}) {
+			return ""
+		}
+		return "room " + home.dir + " does without " + target + ": the libraries that a room may use stand in internal/lint/imports.go"
+	}
+	to, ok := roomOf(dir)
+	switch {
+	case !ok:
+		return "import of " + dir + ", which has no place in the plan of the house"
+	case to.dir == home.dir, slices.Contains(home.may, to.dir):
+		return ""
+	case s.Test && slices.Contains(home.tests, to.dir):
+		return ""
+	}
+	return "room " + home.dir + " must not import room " + to.dir
+}
+
+// projectDir returns the folder of a package of this module.
+func projectDir(importPath string) (dir string, ok bool) {
+	if importPath == Module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, Module+"/")
+}

@@ -1,0 +1,88 @@
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// phrase is something that must not stand in the repository.
+type phrase struct {
+	match  *regexp.Regexp
+	goOnly bool
+	why    string
+}
+
+var phrases = []phrase{
+	{regexp.MustCompile("(?:^|[\\s\"'(=:`])/(?:root|home|Users|work|mnt)/[\\w.-]"), false,
+		"a path of somebody's machine: write one that every reader has"},
+	{regexp.MustCompile(`(?i)\bissues? #?\d+\b`), false,
+		"a number that means something elsewhere: say the thing itself"},
+	{regexp.MustCompile(`\b(?:TODO|FIXME|XXX|HACK)\b`), true,
+		"an unfinished note: finish it, or say in the documentation what is missing"},
+}
+
+// Phrases reports what must not stand in any text of the repository. This
+// package's own sources and examples of bad ones are exempt.
+func Phrases(t Text) []Finding {
+	if strings.HasPrefix(t.Path, "internal/lint/") || strings.HasSuffix(t.Path, "go.sum") {
+		return nil
+	}
+	var found []Finding
+	for i, line := range bytes.Split(t.Data, []byte("\n")) {
+		for _, p := range phrases {
+			if p.goOnly && !strings.HasSuffix(t.Path, ".go") {
+				continue
+			}
+			if hit := p.match.Find(line); hit != nil {
+				found = append(found, Finding{Rule: "Phrases", Path: t.Path, Line: i + 1,
+					Message: "“" + strings.TrimSpace(string(hit)) + "”: " + p.why})
+			}
+		}
+	}
+	return found
+}
+
+var mdLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links reports relative links of a Markdown page that lead nowhere.
+func Links(root string, t Text) []Finding {
+	if !strings.HasSuffix(t.Path, ".md") {
+		return nil
+	}
+	var found []Finding
+	for i, line := range bytes.Split(t.Data, []byte("\n")) {
+		for _, m := range mdLink.FindAllSubmatch(line, -1) {
+			link, err := url.Parse(string(m[1]))
+			if err == nil && (link.IsAbs() || link.Path == "") {
+				continue
+			}
+			if err == nil {
+				_, err = os.Stat(filepath.Join(root, filepath.FromSlash(path.Join(path.Dir(t.Path), link.Path))))
+			}
+			if err != nil {
+				why := "leads nowhere"
+				if !errors.Is(err, fs.ErrNotExist) {
+					why = err.Error()
+				}
+				found = append(found, Finding{Rule: "Links", Path: t.Path, Line: i + 1, Message: "link to " + string(m[1]) + ": " + why})
+			}
+		}
+	}
+	return found
+}
+
+// relative returns name relative to root, with slashes; name itself when it lies elsewhere.
+func relative(root, name string) string {
+	rel, err := filepath.Rel(root, name)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return filepath.ToSlash(name)
+	}
+	return filepath.ToSlash(rel)
+}
