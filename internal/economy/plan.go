@@ -1,5 +1,15 @@
 package economy
 
+import (
+	"fmt"
+	"math/big"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
 // ChangeKind says what a [Change] is about.
 type ChangeKind string
 
@@ -40,4 +50,296 @@ type Plan struct {
 	Unchanged bool   // the catalog is the one in force: applying it does nothing and is not logged
 	Version   uint64 // the version it would get, or has when Unchanged
 	Changes   []Change
+}
+
+// ConflictError says why the realm's state refuses a catalog that is well
+// formed by itself.
+type ConflictError struct {
+	Subject string // the item or pool
+	Message string
+}
+
+func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
+
+// Plan says what applying c would do, item by item, or refuses it with a
+// *ConflictError. It changes nothing.
+func (s *State) Plan(c *catalog.Catalog) (Plan, error) {
+	if s.current.version > 0 && c.Hash() == s.current.hash {
+		return Plan{Unchanged: true, Version: s.current.version}, nil
+	}
+	if err := s.checkNumbers(c); err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Version: s.current.version + 1}
+	if err := s.planItems(&p, c); err != nil {
+		return Plan{}, err
+	}
+	s.planRealm(&p, c)
+	for i := range c.Pools {
+		s.planPool(&p, &c.Pools[i])
+	}
+	if old := s.current.catalog; old != nil {
+		in := make(map[string]bool, len(c.Pools))
+		for i := range c.Pools {
+			in[c.Pools[i].ID] = true
+		}
+		for i := range old.Pools {
+			if id := old.Pools[i].ID; !in[id] {
+				p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
+					"pool %s: removed; %d draws stay counted and count again if it returns", id, s.pools[s.poolNum[id]].totalDrawn())})
+			}
+		}
+	}
+	return p, nil
+}
+
+func (p *Plan) add(c Change) { p.Changes = append(p.Changes, c) }
+
+func (p *poolState) totalDrawn() uint64 {
+	var sum uint64
+	for _, d := range p.drawn {
+		sum += d
+	}
+	return sum
+}
+
+// checkNumbers refuses a catalog that would name more than a realm can ever hold.
+func (s *State) checkNumbers(c *catalog.Catalog) error {
+	over := func(what string, have, add, limit int) error {
+		if have+add <= limit {
+			return nil
+		}
+		return &ConflictError{Subject: what, Message: fmt.Sprintf("%d named by earlier catalogs and %d new ones; a realm can name %d in its life", have, add, limit)}
+	}
+	items, pools, limits := 0, 0, 0
+	for i := range c.Items {
+		if _, ok := s.itemNum[c.Items[i].ID]; !ok {
+			items++
+		}
+	}
+	for i := range c.Pools {
+		pool := &c.Pools[i]
+		limits += len(pool.Limits)
+		num, ok := s.poolNum[pool.ID]
+		if !ok {
+			pools++
+			continue
+		}
+		entries := 0
+		for j := range pool.Entries {
+			if _, ok := s.pools[num].entryNum[pool.Entries[j].ID]; !ok {
+				entries++
+			}
+		}
+		if err := over("entries of pool "+pool.ID, len(s.pools[num].entryIDs), entries, maxEntriesEver); err != nil {
+			return err
+		}
+	}
+	if err := over("items", len(s.items), items, maxItemsEver); err != nil {
+		return err
+	}
+	if err := over("pools", len(s.pools), pools, maxPoolsEver); err != nil {
+		return err
+	}
+	return over("player limits", len(s.limits), limits, maxLimitsEver)
+}
+
+func (s *State) planItems(p *Plan, c *catalog.Catalog) error {
+	in := make(map[string]bool, len(c.Items))
+	for i := range c.Items {
+		it := &c.Items[i]
+		in[it.ID] = true
+		num, known := s.itemNum[it.ID]
+		if known && s.items[num].kind != it.Kind {
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
+		}
+		if _, ok := s.current.item[it.ID]; ok {
+			if old := s.itemConfig(it.ID); old != nil && *old != *it {
+				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name)})
+			}
+			continue
+		}
+		text := "item " + it.ID + ": added"
+		if known && (s.items[num].supplyHi|s.items[num].supplyLo) != 0 {
+			text += fmt.Sprintf("; it was here before, and players still hold %s", s.items[num].supply())
+		}
+		p.add(Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
+	}
+	if s.current.catalog == nil {
+		return nil
+	}
+	for i := range s.current.catalog.Items {
+		id := s.current.catalog.Items[i].ID
+		if in[id] {
+			continue
+		}
+		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
+		if it := &s.items[s.itemNum[id]]; it.supplyHi|it.supplyLo != 0 {
+			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, it.supply())
+			ch.Warning = "players hold an item that this catalog removes"
+		}
+		p.add(ch)
+	}
+	return nil
+}
+
+func (s *State) itemConfig(id string) *catalog.Item {
+	for i := range s.current.catalog.Items {
+		if it := &s.current.catalog.Items[i]; it.ID == id {
+			return it
+		}
+	}
+	return nil
+}
+
+// supply returns the item's supply in decimal.
+func (s *itemState) supply() string {
+	if s.supplyHi == 0 {
+		return fmt.Sprint(s.supplyLo)
+	}
+	v := new(big.Int).SetUint64(s.supplyHi)
+	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(s.supplyLo)).String()
+}
+
+func (s *State) planRealm(p *Plan, c *catalog.Catalog) {
+	old := s.current.catalog
+	if old == nil {
+		return
+	}
+	if !slices.Equal(old.Start, c.Start) {
+		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
+			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players.count())})
+	}
+	if old.Idempotency != c.Idempotency {
+		ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf("idempotency window: %d ids and %v instead of %d and %v",
+			c.Idempotency.Count, c.Idempotency.Age, old.Idempotency.Count, old.Idempotency.Age)}
+		if c.Idempotency.Count < old.Idempotency.Count || c.Idempotency.Age < old.Idempotency.Age {
+			ch.Warning = "older request ids are forgotten at once: a late retry of one would be carried out again"
+		}
+		p.add(ch)
+	}
+	if old.Name != c.Name {
+		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name)})
+	}
+}
+
+func (s *State) planPool(p *Plan, c *catalog.Pool) {
+	var st *poolState
+	if num, ok := s.poolNum[c.ID]; ok {
+		st = s.pools[num]
+	}
+	old := s.current.pool[c.ID]
+	if old == nil {
+		text := "pool " + c.ID + ": added"
+		if st != nil {
+			text += fmt.Sprintf("; it was here before, and its %d draws count", st.totalDrawn())
+		}
+		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text})
+	} else if what := poolChanges(old.config, c); what != "" {
+		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what})
+	}
+	in := make(map[string]bool, len(c.Entries))
+	for i := range c.Entries {
+		in[c.Entries[i].ID] = true
+		p.add(planEntry(c, &c.Entries[i], st, old))
+	}
+	if old == nil {
+		return
+	}
+	for _, num := range old.order {
+		e := &old.entries[num]
+		if in[e.id] {
+			continue
+		}
+		ch := Change{Kind: ChangeEntryRemoved, ID: c.ID, Entry: e.id, Drawn: st.drawn[num],
+			UnlimitedBefore: !e.limited, StockBefore: e.stock, LeftBefore: st.left[num]}
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", c.ID, e.id, ch.before(), ch.Drawn)
+		p.add(ch)
+	}
+}
+
+// poolChanges names what differs in the settings of a pool.
+func poolChanges(old, c *catalog.Pool) string {
+	var what []string
+	note := func(changed bool, s string) {
+		if changed {
+			what = append(what, s)
+		}
+	}
+	note(old.Name != c.Name, "name")
+	note(old.Mode != c.Mode, "mode")
+	note(!slices.Equal(old.Price, c.Price), "price")
+	note(old.StartsAt != c.StartsAt, "start")
+	note(old.EndsAt != c.EndsAt, "end")
+	note(old.MaxCount != c.MaxCount, "max_count")
+	note(!slices.Equal(old.Limits, c.Limits), "player limits")
+	if len(what) == 0 {
+		return ""
+	}
+	return "changed " + strings.Join(what, ", ")
+}
+
+func (c *Change) before() string {
+	if c.UnlimitedBefore {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftBefore, c.StockBefore)
+}
+
+func (c *Change) after() string {
+	if c.UnlimitedAfter {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
+}
+
+// planEntry describes one entry of the new catalog. Every entry gets a line,
+// changed or not: what was drawn already is what an operator must see.
+func planEntry(pool *catalog.Pool, e *catalog.Entry, st *poolState, old *poolTable) Change {
+	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
+	var before *entryTable
+	if st != nil {
+		if num, ok := st.entryNum[e.ID]; ok {
+			ch.Drawn = st.drawn[num]
+			if old != nil && int(num) < len(old.entries) && old.entries[num].present {
+				before = &old.entries[num]
+				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !before.limited, before.stock, st.left[num]
+			}
+		}
+	}
+	ch.LeftAfter = leftAfter(e.Stock, ch.Drawn)
+	at := fmt.Sprintf("pool %s, entry %s: ", pool.ID, e.ID)
+	switch {
+	case before == nil:
+		ch.Kind = ChangeEntryAdded
+		ch.Text = fmt.Sprintf("%sadded with %s left", at, ch.after())
+		if ch.Drawn > 0 {
+			ch.Text += fmt.Sprintf("; it was here before, and its %d draws count", ch.Drawn)
+		}
+	case ch.UnlimitedBefore != ch.UnlimitedAfter || ch.StockBefore != ch.StockAfter:
+		ch.Kind = ChangeEntryChanged
+		ch.Text = fmt.Sprintf("%sstock changed; %d drawn already; %s left before, %s after", at, ch.Drawn, ch.before(), ch.after())
+	case !sameOdds(old.config, before.config, pool, e) || !sameReward(&before.config.Reward, &e.Reward):
+		ch.Kind = ChangeEntryChanged
+		ch.Text = fmt.Sprintf("%sweight or reward changed; %d drawn already, %s left", at, ch.Drawn, ch.after())
+	default:
+		ch.Kind = ChangeEntryKept
+		ch.Text = fmt.Sprintf("%sas before; %d drawn already, %s left", at, ch.Drawn, ch.after())
+	}
+	if !e.Stock.Unlimited && ch.Drawn > e.Stock.Count {
+		ch.Warning = fmt.Sprintf("%d were drawn already, %d more than the new stock: the entry is out of stock", ch.Drawn, ch.Drawn-e.Stock.Count)
+	}
+	return ch
+}
+
+// sameOdds reports whether an entry's weight is the same number in both
+// catalogs, each scaled in its own way.
+func sameOdds(oldPool *catalog.Pool, old *catalog.Entry, pool *catalog.Pool, e *catalog.Entry) bool {
+	hi1, lo1 := bits.Mul64(old.Weight, pool.WeightScale)
+	hi2, lo2 := bits.Mul64(e.Weight, oldPool.WeightScale)
+	return hi1 == hi2 && lo1 == lo2
+}
+
+func sameReward(a, b *catalog.Reward) bool {
+	return a.Kind == b.Kind && a.Pool == b.Pool && slices.Equal(a.Items, b.Items)
 }

@@ -1,0 +1,216 @@
+package economy
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// InconsistentError says that an event does not fit the state it is applied
+// to. The log was tampered with, or written by something that is not Kuji.
+type InconsistentError struct{ Message string }
+
+func (e *InconsistentError) Error() string { return "event does not fit the state: " + e.Message }
+
+func inconsistent(format string, args ...any) error {
+	return &InconsistentError{Message: fmt.Sprintf(format, args...)}
+}
+
+// At says where in the log an event stands.
+type At struct {
+	Position uint64 // of its batch; never decreasing
+	Index    uint32 // in its batch
+	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
+}
+
+// Apply changes the state by an event. raw is its encoded form, which is kept
+// for as long as its request id is remembered. After an error, which is an
+// *InconsistentError, the state must not be used again.
+func (s *State) Apply(ev *Event, raw []byte, at At) error {
+	if at.Position < s.applied || at.Time < s.now {
+		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
+	}
+	s.applied, s.now = at.Position, at.Time
+	if ev.Status == OK {
+		if err := s.applyOK(ev, at); err != nil {
+			return err
+		}
+	}
+	if ev.ID != "" {
+		if s.ids.find(ev.ID) != nil {
+			return inconsistent("request id %q a second time", ev.ID)
+		}
+		// In an encoded event the id follows head, status and its length.
+		s.ids.add(ev.ID, 3, raw, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index})
+	}
+	s.forgetIDs()
+	return nil
+}
+
+func (s *State) applyOK(ev *Event, at At) error {
+	switch ev.Kind {
+	case KindCatalog:
+		return s.applyCatalog(ev, at)
+	case KindAtomic:
+		for i := range ev.Members {
+			if err := s.applyBody(&ev.Members[i], at.Position); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return s.applyBody(ev, at.Position)
+}
+
+func (s *State) applyBody(ev *Event, pos uint64) error {
+	if ev.Kind == KindDraw {
+		return s.applyDraw(ev, pos)
+	}
+	player, err := s.meet(ev.Player, pos)
+	if err != nil {
+		return err
+	}
+	var to uint32
+	if ev.Kind == KindTransfer {
+		if to, err = s.meet(ev.To, pos); err != nil {
+			return err
+		}
+	}
+	for i := range ev.Items {
+		it := &ev.Items[i]
+		if !it.Known || int(it.Num) >= len(s.items) {
+			return inconsistent("item number %d is unknown", it.Num)
+		}
+		if ev.Kind != KindGrant {
+			if err := s.sub(player, it.Num, it.Quantity); err != nil {
+				return err
+			}
+		}
+		switch ev.Kind {
+		case KindGrant:
+			err = s.add(player, it.Num, it.Quantity)
+		case KindTransfer:
+			err = s.add(to, it.Num, it.Quantity)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet returns a player's number, making a new player with the starting grants
+// where the event names one by id.
+func (s *State) meet(r Ref, pos uint64) (uint32, error) {
+	n := r.Num
+	switch {
+	case r.Known && int(n) >= s.players.count():
+		return 0, inconsistent("player number %d of %d", n, s.players.count())
+	case !r.Known:
+		if _, ok := s.players.find(r.ID); ok {
+			return 0, inconsistent("player %q is not new", r.ID)
+		}
+		if s.players.count() >= MaxPlayers {
+			return 0, inconsistent("more than %d players", MaxPlayers)
+		}
+		n = s.players.add(r.ID)
+		for _, st := range s.current.start {
+			if err := s.add(n, st.item, st.quantity); err != nil {
+				return 0, err
+			}
+		}
+	}
+	s.players.recs.at(n).last = pos
+	return n, nil
+}
+
+func (s *State) add(player, item uint32, q uint64) error {
+	have := s.players.get(player, item)
+	if q > MaxQuantity-have {
+		return inconsistent("item %q of player %q: %d and %d more pass %d", s.items[item].id, s.players.id(player), have, q, uint64(MaxQuantity))
+	}
+	s.players.set(player, item, have+q)
+	s.items[item].addSupply(q, false)
+	return nil
+}
+
+func (s *State) sub(player, item uint32, q uint64) error {
+	have := s.players.get(player, item)
+	if q > have {
+		return inconsistent("item %q of player %q: %d taken of %d", s.items[item].id, s.players.id(player), q, have)
+	}
+	s.players.set(player, item, have-q)
+	s.items[item].addSupply(q, true)
+	return nil
+}
+
+// DecideCatalog returns the event that puts c in force, or the *ConflictError
+// for which the state refuses it; nil, nil when c is in force already.
+func (s *State) DecideCatalog(c *catalog.Catalog) (*Event, error) {
+	plan, err := s.Plan(c)
+	if err != nil || plan.Unchanged {
+		return nil, err
+	}
+	s.ev.reset()
+	s.ev.Kind, s.ev.Catalog = KindCatalog, c.AppendCanonical(nil)
+	return &s.ev, nil
+}
+
+func (s *State) applyCatalog(ev *Event, at At) error {
+	c, err := catalog.Decode(ev.Catalog)
+	if err != nil {
+		return inconsistent("catalog: %v", err)
+	}
+	if err := s.checkNumbers(c); err != nil {
+		return inconsistent("catalog: %v", err)
+	}
+	t := s.compile(c, s.number(c))
+	t.version, t.position = s.current.version+1, at.Position
+	if s.current.version > 0 {
+		s.past = append(s.past, s.current)
+	}
+	live := s.live
+	old := s.current
+	s.current = t
+	for _, p := range s.pools {
+		pt := t.pool[p.id]
+		for i := range p.left {
+			p.left[i] = 0
+			if pt != nil && pt.entries[i].present {
+				p.left[i] = leftAfter(pt.entries[i].config.Stock, p.drawn[i])
+			}
+		}
+		if pt != nil || old.pool[p.id] != nil {
+			p.last = at.Position
+		}
+		if live {
+			if err := s.buildSampler(p); err != nil {
+				return inconsistent("%v", err)
+			}
+		}
+	}
+	return nil
+}
+
+// forgetIDs drops what the idempotency window no longer covers, and the
+// catalog versions that nothing refers to.
+func (s *State) forgetIDs() {
+	w := &s.current.idempotency
+	for old := s.ids.oldest(); old != nil; old = s.ids.oldest() {
+		if s.ids.count() <= int(w.Count) && s.now-old.time <= w.Age.Milliseconds() {
+			break
+		}
+		s.ids.forget()
+	}
+	if len(s.past) == 0 {
+		return
+	}
+	needed := s.current.version
+	if old := s.ids.oldest(); old != nil {
+		needed = old.version
+	}
+	for len(s.past) > 0 && s.past[0].version < needed {
+		s.past[0] = nil
+		s.past = s.past[1:]
+	}
+}

@@ -1,0 +1,85 @@
+package economy
+
+import (
+	"math/bits"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Check verifies the invariants that the state must hold at every position:
+// stock is never below zero and never over-given, every item's supply is the
+// sum of the balances, balances are within bounds, and the indexes agree with
+// what they index. It takes time in proportion to the state.
+func (s *State) Check() error {
+	if err := s.checkPools(); err != nil {
+		return err
+	}
+	if err := s.checkPlayers(); err != nil {
+		return err
+	}
+	for n := s.ids.head; n < s.ids.tail; n++ {
+		r := &s.ids.ring[n&uint64(len(s.ids.ring)-1)]
+		if got := s.ids.find(string(s.ids.id(r))); got != r {
+			return inconsistent("request id %q is not found by its index", s.ids.id(r))
+		}
+		if s.tablesAt(r.version) == nil {
+			return inconsistent("request id %q needs catalog version %d, which is gone", s.ids.id(r), r.version)
+		}
+	}
+	return nil
+}
+
+func (s *State) checkPools() error {
+	for _, pt := range s.current.pools {
+		if pt == nil {
+			continue
+		}
+		p := s.pools[pt.num]
+		for _, num := range pt.order {
+			e := &pt.entries[num]
+			if !e.limited {
+				continue
+			}
+			if want := leftAfter(catalog.Stock{Count: e.stock}, p.drawn[num]); p.left[num] != want {
+				return inconsistent("pool %q, entry %q: stock %d, %d drawn, but %d left instead of %d", p.id, e.id, e.stock, p.drawn[num], p.left[num], want)
+			}
+			if p.sampler == nil {
+				continue
+			}
+			if w := p.sampler.Weight(int(num)); w != pt.weight(num, p.left[num]) {
+				return inconsistent("pool %q, entry %q: the sampler has weight %d instead of %d", p.id, e.id, w, pt.weight(num, p.left[num]))
+			}
+		}
+	}
+	return nil
+}
+
+func (s *State) checkPlayers() error {
+	type sum struct{ hi, lo uint64 }
+	sums := make([]sum, len(s.items))
+	for n := range uint32(s.players.count()) {
+		id := s.players.id(n)
+		if got, ok := s.players.find(id); !ok || got != n {
+			return inconsistent("player %q is not found by the index", id)
+		}
+		prev := int64(-1)
+		for _, sl := range s.players.holdings(n) {
+			if sl.key&limitSlot != 0 {
+				break
+			}
+			v := sl.value()
+			if int64(sl.key) <= prev || int(sl.key) >= len(s.items) || v == 0 || v > MaxQuantity {
+				return inconsistent("player %q: slot with key %d, value %d after key %d", id, sl.key, v, prev)
+			}
+			prev = int64(sl.key)
+			lo, carry := bits.Add64(sums[sl.key].lo, v, 0)
+			sums[sl.key] = sum{sums[sl.key].hi + carry, lo}
+		}
+	}
+	for i, it := range s.items {
+		if sums[i] != (sum{it.supplyHi, it.supplyLo}) {
+			return inconsistent("item %q: balances sum up to %d, the supply is %d", it.id, sums[i].lo, it.supplyLo)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package economy
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Kind is the type of a command and of the event that it becomes. The numbers
+// are part of the event format: never reuse one.
+type Kind uint8
+
+const (
+	KindCatalog  Kind = 1
+	KindDraw     Kind = 2
+	KindGrant    Kind = 3
+	KindConsume  Kind = 4
+	KindTransfer Kind = 5
+	KindAtomic   Kind = 6
+
+	kindEnd Kind = 7
+)
+
+var kindNames = [kindEnd]string{
+	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
+	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic",
+}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if k < kindEnd && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Limits of a command.
+const (
+	MaxID        = 64                   // request ids and player ids, bytes
+	MaxDrawCount = catalog.MaxDrawCount // draws in one Draw
+	MaxStacks    = catalog.MaxBundle    // items in one Grant, Consume or Transfer
+	MaxAtomic    = 100                  // members of an Atomic
+	// MaxAtomicDraws is the most draws in all members of an Atomic together.
+	MaxAtomicDraws = 2 * MaxDrawCount
+	MaxQuantity    = catalog.MaxQuantity
+	// maxUnknownID is the longest id of an unknown pool or item that an event keeps.
+	maxUnknownID = catalog.MaxID
+)
+
+// Command is a request in the form that the rules work on. Which fields count
+// depends on Kind: Draw has Player, Pool, Count; Grant and Consume have Player,
+// Items; Transfer has Player (the giver), To, Items; Atomic has Members.
+type Command struct {
+	Kind    Kind
+	ID      string
+	Player  string
+	To      string
+	Pool    string
+	Count   int
+	Items   []catalog.Stack
+	Members []Command
+}
+
+// CommandError says what is malformed in a command.
+type CommandError struct {
+	Field   string // as a path: "members[2].items[0].quantity"
+	Message string
+}
+
+func (e *CommandError) Error() string { return e.Field + ": " + e.Message }
+
+func malformed(field, format string, args ...any) *CommandError {
+	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Check reports what is malformed in c, whatever the state, or nil. A command
+// must pass it before Decide sees it.
+func (c *Command) Check() *CommandError {
+	if len(c.ID) > MaxID {
+		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
+	}
+	if c.Kind != KindAtomic {
+		return c.checkBody("")
+	}
+	if n := len(c.Members); n < 1 || n > MaxAtomic {
+		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
+	}
+	draws := 0
+	for i := range c.Members {
+		m := &c.Members[i]
+		at := fmt.Sprintf("members[%d].", i)
+		if m.ID != "" {
+			return malformed(at+"id", "members of an atomic group have no request id of their own: the group's id covers them")
+		}
+		if m.Kind == KindAtomic {
+			return malformed(at+"kind", "an atomic group cannot hold another")
+		}
+		if err := m.checkBody(at); err != nil {
+			return err
+		}
+		draws += m.Count
+	}
+	if draws > MaxAtomicDraws {
+		return malformed("members", "%d draws in all members; at most %d are allowed", draws, MaxAtomicDraws)
+	}
+	return nil
+}
+
+func (c *Command) checkBody(at string) *CommandError {
+	player := at + "player"
+	if c.Kind == KindTransfer {
+		player = at + "from"
+	}
+	if err := checkPlayer(player, c.Player); err != nil {
+		return err
+	}
+	switch c.Kind {
+	case KindDraw:
+		if c.Pool == "" {
+			return malformed(at+"pool", "empty; the id of a pool is needed")
+		}
+		if len(c.Pool) > catalog.MaxID {
+			return malformed(at+"pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+		}
+		if c.Count < 1 || c.Count > MaxDrawCount {
+			return malformed(at+"count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+		}
+		return nil
+	case KindTransfer:
+		if err := checkPlayer(at+"to", c.To); err != nil {
+			return err
+		}
+		if c.Player == c.To {
+			return malformed(at+"to", "giver and receiver are both %q; they must differ", c.To)
+		}
+	case KindGrant, KindConsume:
+	default:
+		return malformed(at+"kind", "%v is not a request", c.Kind)
+	}
+	return checkStacks(at+"items", c.Items)
+}
+
+func checkPlayer(field, id string) *CommandError {
+	if id == "" {
+		return malformed(field, "empty; a player id of 1 to %d bytes is needed", MaxID)
+	}
+	if len(id) > MaxID {
+		return malformed(field, "%d bytes long; at most %d are allowed", len(id), MaxID)
+	}
+	return nil
+}
+
+func checkStacks(field string, items []catalog.Stack) *CommandError {
+	if n := len(items); n < 1 || n > MaxStacks {
+		return malformed(field, "%d items; 1 to %d are allowed", n, MaxStacks)
+	}
+	for i, it := range items {
+		if it.Item == "" || len(it.Item) > maxUnknownID {
+			return malformed(fmt.Sprintf("%s[%d].item", field, i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
+		}
+		if it.Quantity < 1 || it.Quantity > MaxQuantity {
+			return malformed(fmt.Sprintf("%s[%d].quantity", field, i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
+		}
+		for j := range i {
+			if items[j].Item == it.Item {
+				return malformed(fmt.Sprintf("%s[%d].item", field, i), "%q stands in items[%d] already; name each item once", it.Item, j)
+			}
+		}
+	}
+	return nil
+}

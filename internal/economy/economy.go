@@ -1,0 +1,119 @@
+// Package economy is the rules of Kuji: a deterministic state machine that
+// turns commands into events and events into state.
+//
+//	Decide(state, command, now, entropy) → event    chooses; changes nothing
+//	Apply(event)                                    changes; chooses nothing
+//
+// The same sequence of events gives the same state, and the same [State.Hash],
+// on every run, build and architecture: nothing here reads a clock, ranges
+// over a map, uses a float, starts a goroutine or keeps package state. Time and
+// randomness enter as arguments.
+//
+// The room does not know that a log exists: a position is a number to it that
+// orders changes. It is not safe for concurrent use; the engine above holds
+// the realm's lock.
+package economy
+
+import (
+	"hash/maphash"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/sampler"
+)
+
+// Source is where Decide takes its randomness from.
+type Source = sampler.Source
+
+// Bounds on what a realm can ever have named, over all its catalog versions.
+// Numbers given to items, pools, entries and limits are never reused.
+const (
+	maxItemsEver   = 1 << 20
+	maxPoolsEver   = 1 << 16
+	maxEntriesEver = 1 << 22 // in one pool
+	maxLimitsEver  = 1 << 20
+	// MaxPlayers is the most players in a realm.
+	MaxPlayers = 1<<31 - 1
+)
+
+// State is a realm's state as of a position.
+type State struct {
+	items   []itemState       // by item number
+	itemNum map[string]uint32 // every item ever named
+	pools   []*poolState      // by pool number
+	poolNum map[string]uint32 // every pool ever named
+	limits  []limitKey        // by limit number
+	players players           // by player number, in order of first sight
+	ids     requestIDs        // the idempotency window
+	current *tables           // the catalog in force; version 0: none
+	past    []*tables         // older versions that remembered ids refer to, oldest first
+	applied uint64            // position of the last applied event
+	now     int64             // time stamp of the last applied event, Unix ms
+
+	d  decision // scratch of Decide
+	ev Event    // scratch result of Decide
+}
+
+// itemState is what the realm knows of an item over all versions.
+type itemState struct {
+	id   string
+	kind catalog.ItemKind
+	// supply is the sum of all balances, 128 bits: players × MaxQuantity does not fit 64.
+	supplyHi, supplyLo uint64
+}
+
+// limitKey identifies a player limit across catalog versions.
+type limitKey struct {
+	pool   uint32
+	per    catalog.Per
+	window int64
+}
+
+// New returns the empty state of a realm that has no catalog yet.
+func New() *State {
+	s := &State{
+		itemNum: map[string]uint32{},
+		poolNum: map[string]uint32{},
+		current: &tables{
+			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
+		},
+	}
+	s.players.init(maphash.MakeSeed())
+	s.ids.init(maphash.MakeSeed())
+	s.d.init()
+	return s
+}
+
+// Position returns the position of the last applied event.
+func (s *State) Position() uint64 { return s.applied }
+
+// Now returns the time stamp of the last applied event in Unix milliseconds.
+func (s *State) Now() int64 { return s.now }
+
+// Players returns how many players have been seen.
+func (s *State) Players() int { return s.players.count() }
+
+// RequestIDs returns how many request ids are remembered.
+func (s *State) RequestIDs() int { return s.ids.count() }
+
+// Version returns the version of the catalog in force, 0 when there is none.
+func (s *State) Version() uint64 { return s.current.version }
+
+// Catalog returns the catalog in force, its hash and the position that applied
+// it; nil when there is none.
+func (s *State) Catalog() (c *catalog.Catalog, hash [32]byte, position uint64) {
+	return s.current.catalog, s.current.hash, s.current.position
+}
+
+// ResetSamplers rebuilds every sampler from the current weights. A sampler's
+// choices depend on its own history, which no log holds; the engine therefore
+// resets them at the start of every epoch, and so does a verifier. Decide needs
+// it to have been called once.
+func (s *State) ResetSamplers() error {
+	s.live = true
+	for _, p := range s.pools {
+		if err := s.buildSampler(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

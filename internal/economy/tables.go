@@ -1,0 +1,201 @@
+package economy
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// tables is one catalog version in numbers. It is immutable once in force, so
+// that a replayed result reads the same after the catalog has changed.
+type tables struct {
+	version     uint64 // 0: no catalog yet
+	position    uint64 // that applied it
+	hash        [32]byte
+	catalog     *catalog.Catalog
+	idempotency catalog.Idempotency
+	item        map[string]uint32 // items in this version
+	pool        map[string]*poolTable
+	pools       []*poolTable // by pool number; nil when not in this version
+	start       []stack
+}
+
+// stack is a quantity of an item by number.
+type stack struct {
+	item     uint32
+	quantity uint64
+}
+
+// poolTable is a pool of one catalog version.
+type poolTable struct {
+	num     uint32
+	config  *catalog.Pool
+	price   []stack
+	limits  []limitTable
+	entries []entryTable // by entry number; not present for those of other versions
+	order   []uint32     // entry numbers in catalog order
+}
+
+type limitTable struct {
+	num    uint32
+	per    catalog.Per
+	window int64
+	draws  uint64
+}
+
+// entryTable is an entry of one catalog version.
+type entryTable struct {
+	id      string
+	config  *catalog.Entry
+	present bool
+	limited bool
+	kind    catalog.RewardKind
+	weight  uint64
+	stock   uint64 // when limited: in all
+	ranged  int    // how many of items have min < max
+	items   []quantity
+	pool    uint32 // RewardPool: the pool's number
+	// single is the Outcome of this entry by itself when it needs no choice
+	// beyond the entry: no ranges, no nested pool. Shared by every result.
+	single []Outcome
+}
+
+// quantity is a fixed or uniform quantity of an item by number.
+type quantity struct {
+	item     uint32
+	min, max uint64
+}
+
+// names numbers everything that a catalog names, giving new numbers to what
+// was never seen; it is the part of applying a catalog that changes the state.
+type names struct {
+	items  []uint32   // by index in Catalog.Items
+	pools  []uint32   // by index in Catalog.Pools
+	entry  [][]uint32 // by index in Catalog.Pools, then in Entries
+	limits [][]uint32 // by index in Catalog.Pools, then in Limits
+}
+
+func (s *State) number(c *catalog.Catalog) names {
+	var n names
+	for i := range c.Items {
+		n.items = append(n.items, s.numberItem(&c.Items[i]))
+	}
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		num := s.numberPool(p.ID)
+		n.pools = append(n.pools, num)
+		n.entry = append(n.entry, s.numberEntries(s.pools[num], p.Entries))
+		limits := make([]uint32, len(p.Limits))
+		for j, l := range p.Limits {
+			limits[j] = s.numberLimit(limitKey{pool: num, per: l.Per, window: l.Window})
+		}
+		n.limits = append(n.limits, limits)
+	}
+	return n
+}
+
+func (s *State) numberItem(it *catalog.Item) uint32 {
+	num, ok := s.itemNum[it.ID]
+	if !ok {
+		num = uint32(len(s.items))
+		s.itemNum[it.ID] = num
+		s.items = append(s.items, itemState{id: it.ID, kind: it.Kind})
+	}
+	return num
+}
+
+func (s *State) numberPool(id string) uint32 {
+	num, ok := s.poolNum[id]
+	if !ok {
+		num = uint32(len(s.pools))
+		s.poolNum[id] = num
+		s.pools = append(s.pools, &poolState{id: id, entryNum: map[string]uint32{}})
+	}
+	return num
+}
+
+func (s *State) numberEntries(p *poolState, entries []catalog.Entry) []uint32 {
+	nums := make([]uint32, len(entries))
+	for i := range entries {
+		id := entries[i].ID
+		num, ok := p.entryNum[id]
+		if !ok {
+			num = uint32(len(p.entryIDs))
+			p.entryNum[id] = num
+			p.entryIDs = append(p.entryIDs, id)
+			p.drawn = append(p.drawn, 0)
+			p.left = append(p.left, 0)
+		}
+		nums[i] = num
+	}
+	return nums
+}
+
+func (s *State) numberLimit(k limitKey) uint32 {
+	for i, have := range s.limits {
+		if have == k {
+			return uint32(i)
+		}
+	}
+	s.limits = append(s.limits, k)
+	return uint32(len(s.limits) - 1)
+}
+
+// compile turns a checked catalog and its numbers into tables.
+func (s *State) compile(c *catalog.Catalog, n names) *tables {
+	t := &tables{
+		catalog:     c,
+		hash:        c.Hash(),
+		idempotency: c.Idempotency,
+		item:        make(map[string]uint32, len(c.Items)),
+		pool:        make(map[string]*poolTable, len(c.Pools)),
+		pools:       make([]*poolTable, len(s.pools)),
+	}
+	for i := range c.Items {
+		t.item[c.Items[i].ID] = n.items[i]
+	}
+	t.start = t.stacks(c.Start)
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		pt := &poolTable{num: n.pools[i], config: p, price: t.stacks(p.Price), order: n.entry[i]}
+		for j, l := range p.Limits {
+			pt.limits = append(pt.limits, limitTable{num: n.limits[i][j], per: l.Per, window: l.Window, draws: l.Draws})
+		}
+		pt.entries = make([]entryTable, len(s.pools[pt.num].entryIDs))
+		for j := range p.Entries {
+			pt.entries[n.entry[i][j]] = s.compileEntry(t, p.Mode, &p.Entries[j])
+		}
+		t.pool[p.ID] = pt
+		t.pools[pt.num] = pt
+	}
+	return t
+}
+
+func (t *tables) stacks(in []catalog.Stack) []stack {
+	out := make([]stack, len(in))
+	for i, st := range in {
+		out[i] = stack{item: t.item[st.Item], quantity: st.Quantity}
+	}
+	return out
+}
+
+func (s *State) compileEntry(t *tables, mode catalog.Mode, e *catalog.Entry) entryTable {
+	et := entryTable{id: e.ID, config: e, present: true, limited: !e.Stock.Unlimited, kind: e.Reward.Kind, weight: e.Weight, stock: e.Stock.Count}
+	if mode == catalog.ModeRaffle {
+		et.weight = 1
+	}
+	if e.Reward.Kind == catalog.RewardPool {
+		et.pool = s.poolNum[e.Reward.Pool]
+		return et
+	}
+	var fixed []catalog.Stack
+	for _, q := range e.Reward.Items {
+		et.items = append(et.items, quantity{item: t.item[q.Item], min: q.Min, max: q.Max})
+		if q.Min != q.Max {
+			et.ranged++
+		}
+		fixed = append(fixed, catalog.Stack{Item: q.Item, Quantity: q.Min})
+	}
+	if et.ranged == 0 {
+		et.single = []Outcome{{Entry: e.ID, Items: fixed}}
+	}
+	return et
+}
