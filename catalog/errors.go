@@ -1,0 +1,182 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxErrors is the most errors that [Parse] reports at once.
+const MaxErrors = 100
+
+// ErrCanonical is wrapped by every error of [Decode]: the bytes are not the
+// canonical form of a catalog.
+var ErrCanonical = errors.New("not a catalog in canonical form")
+
+// Error is one thing that is wrong with a catalog.
+type Error struct {
+	Line   int // counted from 1; 0 when the catalog did not come from YAML
+	Column int // counted from 1, in characters
+	// Path leads to the value, for example pools.standard.entries[3].weight.
+	// It is empty for an error of the document as a whole.
+	Path string
+	// Message says what was expected and what was found.
+	Message string
+
+	at []step
+}
+
+// Error prints line:column: path: message, leaving out what is not known.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d: ", e.Line, e.Column)
+	}
+	if e.Path != "" {
+		b.WriteString(e.Path)
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+// Errors is everything that is wrong with a catalog, in the order of the
+// source. [Parse] and [Catalog.Check] return it; match it with [errors.As].
+type Errors struct {
+	List []*Error // at least one, at most MaxErrors
+	More bool     // reading stopped at MaxErrors: there may be more
+}
+
+// Error prints one error on each line.
+func (e *Errors) Error() string {
+	lines := make([]string, 0, len(e.List)+1)
+	for _, one := range e.List {
+		lines = append(lines, one.Error())
+	}
+	if e.More {
+		lines = append(lines, "and more")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives [errors.As] and [errors.Is] each single error.
+func (e *Errors) Unwrap() []error {
+	all := make([]error, len(e.List))
+	for i, one := range e.List {
+		all[i] = one
+	}
+	return all
+}
+
+// step is one step of a path: a key, or an index when key is empty and
+// inList is set.
+type step struct {
+	key    string
+	index  int
+	inList bool
+}
+
+// pathString renders steps as pools.standard.entries[3].weight. A key with a
+// dot, or with anything else that an id may not hold, stands in brackets and
+// quotes, so that a path can be read in one way only.
+func pathString(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		switch {
+		case s.inList:
+			b.WriteByte('[')
+			b.WriteString(strconv.Itoa(s.index))
+			b.WriteByte(']')
+		case strings.Contains(s.key, ".") || !validID(s.key):
+			b.WriteByte('[')
+			b.WriteString(quote(s.key))
+			b.WriteByte(']')
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(s.key)
+		}
+	}
+	return b.String()
+}
+
+// log gathers errors and knows where in the catalog the reader stands.
+type log struct {
+	here []step
+	list []*Error
+	more bool
+}
+
+func (l *log) enter(key string) { l.here = append(l.here, step{key: key}) }
+func (l *log) enterIndex(i int) { l.here = append(l.here, step{index: i, inList: true}) }
+func (l *log) leave()           { l.here = l.here[:len(l.here)-1] }
+func (l *log) full() bool       { return l.more }
+
+// add reports an error at the present path.
+func (l *log) add(line, column int, format string, args ...any) {
+	if len(l.list) == MaxErrors {
+		l.more = true
+		return
+	}
+	l.list = append(l.list, &Error{
+		Line: line, Column: column,
+		Path:    pathString(l.here),
+		Message: fmt.Sprintf(format, args...),
+		at:      slices.Clone(l.here),
+	})
+}
+
+// covers tells whether an error was reported at the present path, above it or
+// below it: then what would be reported here is likely to be its consequence.
+func (l *log) covers() bool {
+	for _, e := range l.list {
+		n := min(len(e.at), len(l.here))
+		if slices.Equal(e.at[:n], l.here[:n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// err returns what was reported, in the order of the source, or nil.
+func (l *log) err() error {
+	if len(l.list) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(l.list, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return &Errors{List: l.list, More: l.more}
+}
+
+// quote shows a text found in a catalog, cut to a length fit for a message.
+func quote(s string) string {
+	const most = 48
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	cut := most
+	for cut > 0 && s[cut]&0xC0 == 0x80 { // not inside a character
+		cut--
+	}
+	return strconv.Quote(s[:cut] + "…")
+}
+
+// validID tells whether s is an id: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+func validID(s string) bool {
+	if len(s) == 0 || len(s) > MaxID {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}

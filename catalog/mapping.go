@@ -1,0 +1,374 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Shapes that hold other shapes: mappings with fixed keys (object), mappings
+// whose keys are ids (dict), and lists.
+
+// object is a mapping with fixed keys.
+type object[T any] struct {
+	name   string // of the definition in the schema
+	doc    string
+	fields []field[T]
+	// by is the key whose value decides which fields there are (see
+	// field.when); byDefault is its value when the key is missing.
+	by, byDefault string
+	// one: exactly one of the keys must be there.
+	one bool
+	// begin, if set, prepares dst before any key is read.
+	begin func(dst *T)
+}
+
+// field is one key of an object. Make it with key or keyOr.
+type field[T any] struct {
+	name, doc string
+	required  bool
+	when      string // only if the object's by key has this value; "": always
+	never     string // if set, why the key must not be here
+	hasValue  bool   // value is what a missing key stands for
+	value     any
+	words     []string // of a choice
+	read      func(r *reader, n *yaml.Node, dst *T)
+	schema    func(d *definitions) *schemaNode
+	expects   func() string
+	preset    func(dst *T)
+}
+
+// key is a field that may be left out.
+func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T] {
+	f := field[T]{
+		name: name, doc: doc,
+		read:    func(r *reader, n *yaml.Node, dst *T) { s.read(r, n, get(dst)) },
+		schema:  s.schema,
+		expects: s.expects,
+	}
+	if c, ok := s.(interface{ words() []string }); ok {
+		f.words = c.words()
+	}
+	return f
+}
+
+// shower is a shape that can write a value the way that it reads it.
+type shower[V any] interface {
+	shape[V]
+	show(v V) any
+}
+
+// keyOr is a field that stands for value when it is left out.
+func keyOr[T, V any](name string, s shower[V], get func(*T) *V, value V, doc string) field[T] {
+	f := key(name, s, get, doc)
+	f.hasValue, f.value = true, s.show(value)
+	f.preset = func(dst *T) { *get(dst) = value }
+	return f
+}
+
+// must makes the key required.
+func (f field[T]) must() field[T] { f.required = true; return f }
+
+// only makes the key belong to one value of the object's by key.
+func (f field[T]) only(when string) field[T] { f.when = when; return f }
+
+// noKey is a key that must not be there, because of why.
+func noKey[T any](name, why string) field[T] { return field[T]{name: name, doc: why, never: why} }
+
+func (o *object[T]) names() []string {
+	var names []string
+	for _, f := range o.fields {
+		if f.never == "" && !slices.Contains(names, f.name) {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+func (o *object[T]) expects() string {
+	return "a mapping with the keys " + strings.Join(o.names(), ", ")
+}
+
+// variant returns the value of the by key, and false when it is none that the
+// key can have: then what belongs to a variant is not read, because the
+// by key itself is what must be put right first.
+func (o *object[T]) variant(n *yaml.Node) (string, bool) {
+	if o.by == "" {
+		return "", true
+	}
+	v := o.byDefault
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == o.by {
+			v = n.Content[i+1].Value
+			break
+		}
+	}
+	return v, slices.Contains(o.variants(), v)
+}
+
+// variants returns the values that the by key can have.
+func (o *object[T]) variants() []string {
+	for i := range o.fields {
+		if o.fields[i].name == o.by {
+			return o.fields[i].words
+		}
+	}
+	return nil
+}
+
+// find returns the field for a key: the one of this variant, else any of
+// another variant, else none.
+func (o *object[T]) find(name, variant string) int {
+	other := -1
+	for i := range o.fields {
+		f := &o.fields[i]
+		if f.name != name {
+			continue
+		}
+		if f.when == "" || f.when == variant {
+			return i
+		}
+		other = i
+	}
+	return other
+}
+
+func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
+	if !r.node(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.mismatch(n, o.expects(), "")
+		return
+	}
+	for i := range o.fields {
+		if o.fields[i].preset != nil {
+			o.fields[i].preset(dst)
+		}
+	}
+	if o.begin != nil {
+		o.begin(dst)
+	}
+	variant, known := o.variant(n)
+	var seen, meant uint64 // bits by field index; meant: misspelt, probably
+	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		r.enter(k.Value)
+		at := -1
+		if r.node(k) && k.Kind == yaml.ScalarNode {
+			at = o.find(k.Value, variant)
+		}
+		switch {
+		case at < 0:
+			meant |= o.unknown(r, k, variant)
+		case seen&(1<<at) != 0:
+			r.fail(k, "duplicate key %s", quote(k.Value))
+		default:
+			seen |= 1 << at
+			o.readField(r, &o.fields[at], k, v, variant, known, dst)
+		}
+		r.leave()
+	}
+	if !r.full() {
+		o.missing(r, n, seen|meant, variant, known)
+	}
+}
+
+func (o *object[T]) readField(r *reader, f *field[T], k, v *yaml.Node, variant string, known bool, dst *T) {
+	switch {
+	case f.when != "" && !known:
+		return
+	case f.never != "":
+		r.fail(k, "%s", f.never)
+	case f.when != "" && f.when != variant:
+		r.fail(k, "this key belongs to %s: %s only, and %s is %s here", o.by, f.when, o.by, clip(variant))
+	default:
+		f.read(r, v, dst)
+	}
+}
+
+// unknown reports a key that the object does not have and returns the bit of
+// the one that was probably meant.
+func (o *object[T]) unknown(r *reader, k *yaml.Node, variant string) uint64 {
+	switch {
+	case k.Kind != yaml.ScalarNode:
+		if k.Kind != yaml.AliasNode { // an alias was reported before
+			r.fail(k, "expected a key, found %s", describe(k))
+		}
+		return 0
+	case k.Anchor != "" || k.Style&yaml.TaggedStyle != 0:
+		return 0 // reported before
+	case k.Value == "<<":
+		r.fail(k, "merge keys (<<) are not supported; write the keys out")
+		return 0
+	}
+	names := o.names()
+	if best := nearest(k.Value, slices.Values(names)); best != "" {
+		r.fail(k, "unknown key %s; did you mean %q?", quote(k.Value), best)
+		return 1 << o.find(best, variant)
+	}
+	r.fail(k, "unknown key %s; expected one of %s", quote(k.Value), strings.Join(names, ", "))
+	return 0
+}
+
+func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string, known bool) {
+	for i := range o.fields {
+		f := &o.fields[i]
+		if f.required && seen&(1<<i) == 0 && (f.when == "" || known && f.when == variant) {
+			r.enter(f.name)
+			r.fail(n, "missing; expected %s", f.expects())
+			r.leave()
+		}
+	}
+	if found := len(n.Content) / 2; o.one && found != 1 {
+		r.fail(n, "expected exactly one of the keys %s, found %s", strings.Join(o.names(), ", "), count(found, "key", "keys"))
+	}
+}
+
+// count writes a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
+}
+
+// dict is a mapping from ids to T. It keeps the order of the source.
+type dict[T any] struct {
+	what  string // "item": whose ids the keys are
+	value shape[T]
+	id    func(*T) *string // where the key goes
+	max   int
+}
+
+func (s dict[T]) expects() string {
+	return fmt.Sprintf("a mapping from %s ids to values, with 1 to %d of them", s.what, s.max)
+}
+
+func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
+	if !r.node(n) {
+		return
+	}
+	size := len(n.Content) / 2
+	if n.Kind != yaml.MappingNode || size == 0 {
+		r.mismatch(n, s.expects(), emptiness(n))
+		return
+	}
+	if size > s.max {
+		r.fail(n, "expected %s, found %d", s.expects(), size)
+		return
+	}
+	all := make([]T, 0, size)
+	firstAt := make(map[string]int, size) // the line of each id
+	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		r.enter(k.Value)
+		if line, dup := firstAt[k.Value]; dup && k.Kind == yaml.ScalarNode {
+			r.fail(k, "duplicate %s id, already in line %d", s.what, line)
+		} else if s.readKey(r, k) {
+			firstAt[k.Value] = k.Line
+			var one T
+			*s.id(&one) = k.Value
+			s.value.read(r, v, &one)
+			*s.id(&one) = k.Value // whatever the value did
+			all = append(all, one)
+		}
+		r.leave()
+	}
+	*dst = all
+}
+
+// readKey checks the text of a key as it stands: 007 is the id 007, whatever
+// YAML makes of it.
+func (s dict[T]) readKey(r *reader, k *yaml.Node) bool {
+	shape := idShape{"a " + s.what}
+	if k.Kind == yaml.ScalarNode && k.Value == "<<" && !quoted(k) {
+		r.fail(k, "merge keys (<<) are not supported; write the keys out")
+		return false
+	}
+	text, ok := r.scalar(k, shape.expects())
+	if ok && !validID(text) {
+		r.mismatch(k, shape.expects(), "")
+		ok = false
+	}
+	return ok
+}
+
+func (s dict[T]) schema(d *definitions) *schemaNode {
+	return &schemaNode{
+		Type: "object", PropertyNames: &schemaNode{Ref: "#/$defs/id"},
+		AdditionalProperties: s.value.schema(d), MinProperties: 1, MaxProperties: s.max,
+	}
+}
+
+// list is a list of T.
+type list[T any] struct {
+	what  string // "entries": what the list holds
+	value shape[T]
+	max   int
+}
+
+func (s list[T]) expects() string {
+	return fmt.Sprintf("a list of 1 to %d %s", s.max, s.what)
+}
+
+func (s list[T]) read(r *reader, n *yaml.Node, dst *[]T) {
+	if !r.node(n) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		r.mismatch(n, s.expects(), emptiness(n))
+		return
+	}
+	if len(n.Content) > s.max {
+		r.fail(n, "expected %s, found %d", s.expects(), len(n.Content))
+		return
+	}
+	all := make([]T, len(n.Content))
+	for i, v := range n.Content {
+		if r.full() {
+			break
+		}
+		r.enterIndex(i)
+		s.value.read(r, v, &all[i])
+		r.leave()
+	}
+	*dst = all
+}
+
+func (s list[T]) schema(d *definitions) *schemaNode {
+	return &schemaNode{Type: "array", Items: s.value.schema(d), MinItems: 1, MaxItems: s.max}
+}
+
+// emptiness says what is wrong with an empty mapping or list: a key that says
+// nothing is likelier to be unfinished than meant.
+func emptiness(n *yaml.Node) string {
+	if (n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode) && len(n.Content) == 0 {
+		return "it is empty"
+	}
+	return ""
+}
+
+// eitherKind reads mappings with one shape and everything else with another.
+type eitherKind[T any] struct{ mapping, other shape[T] }
+
+func (s eitherKind[T]) expects() string { return s.other.expects() + ", or " + s.mapping.expects() }
+
+func (s eitherKind[T]) read(r *reader, n *yaml.Node, dst *T) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		s.mapping.read(r, n, dst)
+	case yaml.ScalarNode:
+		s.other.read(r, n, dst)
+	default:
+		if r.node(n) {
+			r.mismatch(n, s.expects(), "")
+		}
+	}
+}
+
+func (s eitherKind[T]) schema(d *definitions) *schemaNode {
+	return &schemaNode{OneOf: []*schemaNode{s.other.schema(d), s.mapping.schema(d)}}
+}

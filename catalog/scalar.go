@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The texts of numbers, durations and instants. All of it works on the text as
+// it stands in the source: what YAML takes a scalar for (1_000, 0x10, 010 and
+// 1e3 are numbers to some versions of it and texts to others) does not matter
+// here, and no number passes through a float.
+
+// maxDigits is the most digits after the point of a decimal: 10^18 is the
+// largest power of ten below 2^63.
+const maxDigits = 18
+
+// decimal is mantissa / 10^digits, with the smallest digits possible.
+type decimal struct {
+	mantissa uint64
+	digits   uint8
+}
+
+// parseInteger reads [0-9]+ without leading zeros. The second result says what
+// is wrong with the text; it is empty when nothing is.
+func parseInteger(s string) (uint64, string) {
+	if wrong := numberShape(s, false); wrong != "" {
+		return 0, wrong
+	}
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, "the number is too large"
+	}
+	return v, ""
+}
+
+// parseDecimal reads [0-9]+(.[0-9]+)? without leading zeros, exactly.
+func parseDecimal(s string) (decimal, string) {
+	if wrong := numberShape(s, true); wrong != "" {
+		return decimal{}, wrong
+	}
+	whole, fraction, _ := strings.Cut(s, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	if len(fraction) > maxDigits {
+		return decimal{}, fmt.Sprintf("it has %d digits after the point", len(fraction))
+	}
+	mantissa, err := strconv.ParseUint(whole+fraction, 10, 64)
+	if err != nil || mantissa > MaxWeightSum {
+		return decimal{}, fmt.Sprintf("its digits, taken as one whole number, are above %d", uint64(MaxWeightSum))
+	}
+	return decimal{mantissa, uint8(len(fraction))}, ""
+}
+
+// numberShape says what keeps s from being a number as catalogs write it, or
+// nothing.
+func numberShape(s string, fraction bool) string {
+	if s == "" {
+		return "it is empty"
+	}
+	body := strings.TrimLeft(s, "+-")
+	switch {
+	case s[0] == '-':
+		return "it must not be negative"
+	case s[0] == '+':
+		return "write it without a sign"
+	case strings.HasSuffix(s, "%"):
+		return `write it without "%"`
+	case len(body) > 1 && body[0] == '0' && strings.ContainsAny(body[1:2], "xXoObB"):
+		return "write it in decimal digits"
+	case strings.ContainsAny(s, "_, '"):
+		return "write the digits without separators"
+	}
+	whole, frac, point := strings.Cut(s, ".")
+	switch {
+	case !strings.ContainsAny(body[:min(1, len(body))], "0123456789."):
+		return "it is not a number"
+	case strings.ContainsAny(s, "eE") && strings.Trim(s, "0123456789.eE+-") == "":
+		return "write it without an exponent"
+	case strings.Trim(s, "0123456789.") != "" || strings.Contains(frac, "."):
+		return "it is not a number"
+	case point && !fraction:
+		return "it has a fraction"
+	case point && (whole == "" || frac == ""):
+		return "write a digit on both sides of the point"
+	case len(whole) > 1 && whole[0] == '0':
+		return "write it without leading zeros"
+	}
+	return ""
+}
+
+// scaleTo returns d × 10^digits; false when it does not fit in 63 bits.
+// digits is at least d.digits.
+func (d decimal) scaleTo(digits uint8) (uint64, bool) {
+	high, low := bits.Mul64(d.mantissa, powerOfTen(digits-d.digits))
+	return low, high == 0 && low <= MaxWeightSum
+}
+
+// powerOfTen returns 10^n for n up to 18.
+func powerOfTen(n uint8) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
+}
+
+// durationUnits are the units of a duration, largest first.
+var durationUnits = []struct {
+	name string
+	unit time.Duration
+}{
+	{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond},
+}
+
+// durationPattern is the shape that parseDuration reads, for the JSON Schema;
+// the text must not be empty either.
+const durationPattern = `^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`
+
+// parseDuration reads whole numbers with units from d to ms, larger units
+// first, each at most once: 30d, 1h30m, 500ms. It does not use
+// time.ParseDuration, which computes fractions in floats.
+func parseDuration(s string) (time.Duration, string) {
+	if s == "" {
+		return 0, "it is empty"
+	}
+	var total time.Duration
+	rest, next := s, 0
+	for rest != "" {
+		number := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+		if number == "" {
+			return 0, "write whole numbers with the units d, h, m, s and ms, as in 1d12h"
+		}
+		rest = rest[len(number):]
+		unit := rest[:len(rest)-len(strings.TrimLeftFunc(rest, unicode.IsLetter))]
+		rest = rest[len(unit):]
+		i := next
+		for i < len(durationUnits) && durationUnits[i].name != unit {
+			i++
+		}
+		if i == len(durationUnits) {
+			return 0, "write whole numbers with the units d, h, m, s and ms, larger units first, each once"
+		}
+		next = i + 1
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n > int64((1<<63-1-total)/durationUnits[i].unit) {
+			return 0, "it is too long"
+		}
+		total += time.Duration(n) * durationUnits[i].unit
+	}
+	return total, ""
+}
+
+// formatDuration writes a duration of whole milliseconds the way that
+// parseDuration reads it.
+func formatDuration(d time.Duration) string {
+	if d == 0 {
+		return "0s"
+	}
+	var b strings.Builder
+	for _, u := range durationUnits {
+		if n := d / u.unit; n > 0 {
+			fmt.Fprintf(&b, "%d%s", n, u.name)
+			d -= n * u.unit
+		}
+	}
+	return b.String()
+}
+
+// instantPattern is the shape that parseInstant reads, for the JSON Schema.
+const instantPattern = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,3})?(Z|[+-][0-9]{2}:[0-9]{2})$`
+
+// parseInstant reads RFC 3339 with at most three digits of a second, and
+// returns Unix milliseconds.
+func parseInstant(s string) (int64, string) {
+	const day = len("2026-04-01")
+	switch {
+	case len(s) == day && strings.Count(s, "-") == 2:
+		return 0, "write the time of day and the zone too, as in " + s + "T00:00:00Z"
+	case len(s) < day+len("T00:00:00Z") || s[day] != 'T' || strings.Contains(s, ","):
+		return 0, "write it as in 2026-04-01T09:00:00Z or 2026-04-01T09:00:00+09:00"
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	switch {
+	case err != nil:
+		return 0, "there is no such date, time or zone; write it as in 2026-04-01T09:00:00Z"
+	case t.Nanosecond()%int(time.Millisecond) != 0 || fractionDigits(s) > 3:
+		return 0, "it is finer than a millisecond"
+	}
+	return t.UnixMilli(), ""
+}
+
+func fractionDigits(s string) int {
+	_, fraction, _ := strings.Cut(s, ".")
+	return len(fraction) - len(strings.TrimLeft(fraction, "0123456789"))
+}
+
+// textProblem says what keeps s from being a display name, or nothing.
+func textProblem(s string) string {
+	switch {
+	case s == "":
+		return "" // a name may be left out
+	case len(s) > MaxName:
+		return fmt.Sprintf("it has %d bytes", len(s))
+	case !utf8.ValidString(s):
+		return "it is not UTF-8"
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "it has control characters or line breaks"
+	}
+	return ""
+}

@@ -1,0 +1,395 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// A shape is what may stand at one place of a catalog. It reads the place and
+// describes it to editors, so that parser and JSON Schema cannot drift apart:
+// source.go puts shapes together into the one table of all keys.
+type shape[T any] interface {
+	// read checks node n and stores its value. What is wrong goes to r; then
+	// dst may be left as it was.
+	read(r *reader, n *yaml.Node, dst *T)
+	// schema describes the shape; d gathers definitions used in many places.
+	schema(d *definitions) *schemaNode
+	// expects names the shape in messages: "a whole number from 1 to 10".
+	expects() string
+}
+
+// A reader walks a YAML tree with shapes.
+type reader struct {
+	log
+}
+
+func (r *reader) fail(n *yaml.Node, format string, args ...any) {
+	r.add(n.Line, n.Column, format, args...)
+}
+
+// mismatch reports that n is not what is expected here.
+func (r *reader) mismatch(n *yaml.Node, expects, wrong string) {
+	if wrong != "" {
+		wrong = ": " + wrong
+	}
+	r.fail(n, "expected %s, found %s%s", expects, describe(n), wrong)
+}
+
+// node refuses what catalogs do without: aliases, which can make a small
+// source huge, and anchors and tags, which change what a reader sees.
+func (r *reader) node(n *yaml.Node) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		r.fail(n, "aliases (*%s) are not supported; write the value out", clip(n.Value))
+	case n.Anchor != "":
+		r.fail(n, "anchors (&%s) are not supported; write the value out where it is needed", clip(n.Anchor))
+	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
+		r.fail(n, "tags (%s) are not supported", clip(n.Tag))
+	default:
+		return true
+	}
+	return false
+}
+
+// scalar returns the text of a scalar node.
+func (r *reader) scalar(n *yaml.Node, expects string) (string, bool) {
+	if !r.node(n) {
+		return "", false
+	}
+	if n.Kind != yaml.ScalarNode {
+		r.mismatch(n, expects, "")
+		return "", false
+	}
+	return n.Value, true
+}
+
+// number returns the text of a scalar that must not be in quotes.
+func (r *reader) number(n *yaml.Node, expects string) (string, bool) {
+	s, ok := r.scalar(n, expects)
+	if ok && (quoted(n) || s == "") {
+		wrong := ""
+		if quoted(n) {
+			wrong = "write it without quotes"
+		}
+		r.mismatch(n, expects, wrong)
+		return "", false
+	}
+	return s, ok
+}
+
+// text returns the text of a scalar that YAML takes for a text.
+func (r *reader) text(n *yaml.Node, expects string) (string, bool) {
+	s, ok := r.scalar(n, expects)
+	if ok && n.Tag != "!!str" && n.Tag != "!!timestamp" {
+		wrong := "put it in quotes"
+		if s == "" {
+			wrong = ""
+		}
+		r.mismatch(n, expects, wrong)
+		return "", false
+	}
+	return s, ok
+}
+
+const anyQuotes = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+func quoted(n *yaml.Node) bool { return n.Style&anyQuotes != 0 }
+
+// describe names what stands in the source.
+func describe(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind != yaml.ScalarNode:
+		return "something else"
+	case n.Value == "" && !quoted(n):
+		return "nothing"
+	case quoted(n) || n.Tag == "!!str" || n.Tag == "!!timestamp":
+		return quote(n.Value)
+	default: // a number, true, false or null: as it stands, without quotes
+		return clip(n.Value)
+	}
+}
+
+// clip cuts and escapes like quote, without the quotes.
+func clip(s string) string {
+	q := quote(s)
+	return q[1 : len(q)-1]
+}
+
+// integerShape is a whole number from min to max.
+type integerShape struct{ min, max uint64 }
+
+func (s integerShape) expects() string {
+	if s.min == s.max {
+		return fmt.Sprint("the number ", s.min)
+	}
+	return fmt.Sprintf("a whole number from %d to %d", s.min, s.max)
+}
+
+func (s integerShape) read(r *reader, n *yaml.Node, dst *uint64) {
+	text, ok := r.number(n, s.expects())
+	if !ok {
+		return
+	}
+	v, wrong := parseInteger(text)
+	if wrong != "" || v < s.min || v > s.max {
+		r.mismatch(n, s.expects(), wrong)
+		return
+	}
+	*dst = v
+}
+
+func (s integerShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "integer", Minimum: number(s.min), Maximum: number(s.max)}
+}
+
+func (s integerShape) show(v uint64) any { return v }
+
+// decimalShape is a number that is not negative, with at most maxDigits digits
+// after the point.
+type decimalShape struct{}
+
+func (decimalShape) expects() string {
+	return fmt.Sprintf("a number such as 3 or 0.06, at least 0, with at most %d digits after the point", maxDigits)
+}
+
+func (s decimalShape) read(r *reader, n *yaml.Node, dst *decimal) {
+	text, ok := r.number(n, s.expects())
+	if !ok {
+		return
+	}
+	v, wrong := parseDecimal(text)
+	if wrong != "" {
+		r.mismatch(n, s.expects(), wrong)
+		return
+	}
+	*dst = v
+}
+
+func (decimalShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "number", Minimum: number(0), Maximum: number(MaxWeightSum)}
+}
+
+// nameShape is a display name.
+type nameShape struct{}
+
+func (nameShape) expects() string {
+	return fmt.Sprintf("a text of 1 to %d bytes on one line", MaxName)
+}
+
+func (s nameShape) read(r *reader, n *yaml.Node, dst *string) {
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	if wrong := textProblem(text); wrong != "" || text == "" {
+		r.mismatch(n, s.expects(), wrong)
+		return
+	}
+	*dst = text
+}
+
+func (nameShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "string", MinLength: 1, MaxLength: MaxName, Pattern: `^[^\x00-\x1f\x7f-\x9f]*$`}
+}
+
+// idShape is an id, as a value. what says whose.
+type idShape struct{ what string }
+
+func (s idShape) expects() string {
+	return fmt.Sprintf("the id of %s: a letter or digit, then letters, digits, \".\", \"_\" or \"-\", at most %d in all", s.what, MaxID)
+}
+
+func (s idShape) read(r *reader, n *yaml.Node, dst *string) {
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	if !validID(text) {
+		r.mismatch(n, s.expects(), "")
+		return
+	}
+	*dst = text
+}
+
+func (idShape) schema(*definitions) *schemaNode { return &schemaNode{Ref: "#/$defs/id"} }
+
+// instantShape is a moment, in Unix milliseconds after 0.
+type instantShape struct{}
+
+func (instantShape) expects() string {
+	return "a time such as 2026-04-01T09:00:00Z, after 1970 and before 10000, to the millisecond at most"
+}
+
+func (s instantShape) read(r *reader, n *yaml.Node, dst *int64) {
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	v, wrong := parseInstant(text)
+	if wrong != "" || v <= 0 || v > maxInstant {
+		r.mismatch(n, s.expects(), wrong)
+		return
+	}
+	*dst = v
+}
+
+func (instantShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "string", Format: "date-time", Pattern: instantPattern}
+}
+
+// durationShape is a length of time from min to max.
+type durationShape struct{ min, max time.Duration }
+
+func (s durationShape) expects() string {
+	return fmt.Sprintf("a duration such as 12h or 1d12h, from %s to %s", formatDuration(s.min), formatDuration(s.max))
+}
+
+func (s durationShape) read(r *reader, n *yaml.Node, dst *time.Duration) {
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	v, wrong := parseDuration(text)
+	if wrong != "" || v < s.min || v > s.max {
+		r.mismatch(n, s.expects(), wrong)
+		return
+	}
+	*dst = v
+}
+
+func (durationShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern}
+}
+
+func (durationShape) show(v time.Duration) any { return formatDuration(v) }
+
+// choiceShape is one of a few words.
+type choiceShape[T comparable] []choice[T]
+
+type choice[T comparable] struct {
+	word  string
+	value T
+	doc   string
+}
+
+func (s choiceShape[T]) words() []string {
+	words := make([]string, len(s))
+	for i, c := range s {
+		words[i] = c.word
+	}
+	return words
+}
+
+func (s choiceShape[T]) expects() string {
+	words := s.words()
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+func (s choiceShape[T]) read(r *reader, n *yaml.Node, dst *T) {
+	*dst = *new(T) // not the default, if it is wrong: nothing may be concluded from it
+	text, ok := r.text(n, s.expects())
+	if !ok {
+		return
+	}
+	for _, c := range s {
+		if c.word == text {
+			*dst = c.value
+			return
+		}
+	}
+	r.mismatch(n, s.expects(), "")
+}
+
+func (s choiceShape[T]) schema(*definitions) *schemaNode {
+	all := &schemaNode{}
+	for _, c := range s {
+		all.OneOf = append(all.OneOf, &schemaNode{Const: c.word, Description: c.doc})
+	}
+	return all
+}
+
+func (s choiceShape[T]) show(v T) any {
+	for _, c := range s {
+		if c.value == v {
+			return c.word
+		}
+	}
+	panic("catalog: a default that is not among its choices: " + strconv.Quote(fmt.Sprint(v)))
+}
+
+// wordOr is either one word, which stands for value, or what other reads.
+type wordOr[T any] struct {
+	word  string
+	value T
+	doc   string
+	other shape[T]
+}
+
+func (s wordOr[T]) expects() string { return s.word + ", or " + s.other.expects() }
+
+func (s wordOr[T]) read(r *reader, n *yaml.Node, dst *T) {
+	if n.Kind == yaml.ScalarNode && n.Value == s.word && r.node(n) {
+		*dst = s.value
+		return
+	}
+	before := len(r.list)
+	s.other.read(r, n, dst)
+	if len(r.list) > before { // name the word too, if the whole value is wrong
+		e := r.list[before]
+		e.Message = strings.Replace(e.Message, "expected "+s.other.expects(), "expected "+s.expects(), 1)
+	}
+}
+
+func (s wordOr[T]) schema(d *definitions) *schemaNode {
+	word := &schemaNode{Const: s.word, Description: s.doc}
+	return &schemaNode{OneOf: []*schemaNode{word, s.other.schema(d)}}
+}
+
+func (s wordOr[T]) show(T) any { return s.word }
+
+// part reads a V as one field of a T.
+type part[T, V any] struct {
+	shape[V]
+	field func(*T) *V
+}
+
+func (s part[T, V]) read(r *reader, n *yaml.Node, dst *T) { s.shape.read(r, n, s.field(dst)) }
+
+// narrowShape is an integerShape whose max fits in 32 bits.
+type narrowShape struct{ integerShape }
+
+func (s narrowShape) read(r *reader, n *yaml.Node, dst *uint32) {
+	v := uint64(*dst)
+	s.integerShape.read(r, n, &v)
+	*dst = uint32(v)
+}
+
+func (s narrowShape) show(v uint32) any { return v }
+
+// fixedShape is a quantity whose least and most are the same.
+type fixedShape struct{ integerShape }
+
+func (s fixedShape) read(r *reader, n *yaml.Node, dst *Quantity) {
+	s.integerShape.read(r, n, &dst.Min)
+	dst.Max = dst.Min
+}
+
+// windowShape is a durationShape in milliseconds.
+type windowShape struct{ durationShape }
+
+func (s windowShape) read(r *reader, n *yaml.Node, dst *int64) {
+	var d time.Duration
+	s.durationShape.read(r, n, &d)
+	*dst = d.Milliseconds()
+}

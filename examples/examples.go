@@ -1,0 +1,11 @@
+// Package examples holds catalogs that work, with comments that teach the
+// format. It holds no code but what hands them out.
+package examples
+
+import "embed"
+
+// Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml and
+// box-raffle.yaml.
+//
+//go:embed *.yaml
+var Files embed.FS
