@@ -38,7 +38,8 @@ const (
 	Reason_REASON_OVERLOADED Reason = 5
 	// It may or may not have happened: send the same request id again.
 	Reason_REASON_UNKNOWN_OUTCOME Reason = 6
-	// The realm stopped after a failed write and must be reopened; nothing was logged.
+	// The realm stopped after a failed write and must be reopened, by a restart
+	// of the server; nothing was logged.
 	Reason_REASON_FAILED Reason = 7
 	// The server is shutting down; nothing was logged.
 	Reason_REASON_CLOSED Reason = 8

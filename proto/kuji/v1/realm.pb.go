@@ -23,7 +23,7 @@ const (
 
 type CreateRealmRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 64 bytes; docs/api.md says what a realm's name may hold.
+	// 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or a digit.
 	Realm         string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -307,14 +307,14 @@ type RealmStatus struct {
 	Realm string                 `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// Empty while healthy; why the realm stopped otherwise.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// Of the newest batch.
+	// Of the newest acknowledged batch.
 	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
-	// Of the newest durable batch.
-	Durable uint64 `protobuf:"varint,4,opt,name=durable,proto3" json:"durable,omitempty"`
+	// Of this writer: one more with every opening.
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Appended since opening.
 	Batches uint64 `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
 	Events  uint64 `protobuf:"varint,6,opt,name=events,proto3" json:"events,omitempty"`
-	// Single draws since opening.
+	// Single draws that ended OK since opening.
 	Draws uint64 `protobuf:"varint,7,opt,name=draws,proto3" json:"draws,omitempty"`
 	// Events with a status other than OK since opening.
 	Failures uint64 `protobuf:"varint,8,opt,name=failures,proto3" json:"failures,omitempty"`
@@ -322,7 +322,8 @@ type RealmStatus struct {
 	Replays uint64 `protobuf:"varint,9,opt,name=replays,proto3" json:"replays,omitempty"`
 	// Bytes appended to the log since opening.
 	LogBytes uint64 `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
-	Players  uint64 `protobuf:"varint,11,opt,name=players,proto3" json:"players,omitempty"`
+	// Seen so far.
+	Players uint64 `protobuf:"varint,11,opt,name=players,proto3" json:"players,omitempty"`
 	// Request ids remembered now.
 	RequestIds uint64 `protobuf:"varint,12,opt,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`
 	// Bytes of events waiting for the log now.
@@ -330,9 +331,10 @@ type RealmStatus struct {
 	// Position found at opening, and the events replayed to get there.
 	RecoveredPosition uint64 `protobuf:"varint,14,opt,name=recovered_position,json=recoveredPosition,proto3" json:"recovered_position,omitempty"`
 	RecoveredEvents   uint64 `protobuf:"varint,15,opt,name=recovered_events,json=recoveredEvents,proto3" json:"recovered_events,omitempty"`
-	CatalogVersion    uint64 `protobuf:"varint,16,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// In force.
+	CatalogVersion uint64 `protobuf:"varint,16,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RealmStatus) Reset() {
@@ -386,9 +388,9 @@ func (x *RealmStatus) GetPosition() uint64 {
 	return 0
 }
 
-func (x *RealmStatus) GetDurable() uint64 {
+func (x *RealmStatus) GetEpoch() uint64 {
 	if x != nil {
-		return x.Durable
+		return x.Epoch
 	}
 	return 0
 }
@@ -494,12 +496,12 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
-	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\"\xed\x03\n" +
+	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\"\xe9\x03\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
-	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x18\n" +
-	"\adurable\x18\x04 \x01(\x04R\adurable\x12\x18\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\abatches\x18\x05 \x01(\x04R\abatches\x12\x16\n" +
 	"\x06events\x18\x06 \x01(\x04R\x06events\x12\x14\n" +
 	"\x05draws\x18\a \x01(\x04R\x05draws\x12\x1a\n" +
