@@ -48,6 +48,7 @@ type State struct {
 	past    []*tables         // older versions that remembered ids refer to, oldest first
 	applied uint64            // position of the last applied event
 	now     int64             // time stamp of the last applied event, Unix ms
+	live    bool              // samplers are kept; off while events are only applied
 
 	d  decision // scratch of Decide
 	ev Event    // scratch result of Decide
