@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+)
+
+// interceptor is the layer around every handler: it recovers from panics and
+// is the one place that turns errors into answers.
+type interceptor struct{ s *Server }
+
+func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (res connect.AnyResponse, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				res, err = nil, i.recovered(req.Spec().Procedure, p)
+			}
+			err = i.finish(ctx, req.Any(), err)
+		}()
+		return next(ctx, req)
+	}
+}
+
+func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, conn connect.StreamingHandlerConn) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = i.recovered(conn.Spec().Procedure, p)
+			}
+			err = i.finish(ctx, nil, err)
+		}()
+		return next(ctx, conn)
+	}
+}
+
+func (i *interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (i *interceptor) recovered(procedure string, p any) error {
+	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
+		panic(p)
+	}
+	i.s.logPanic(procedure, p)
+	return errPanic
+}
+
+func (i *interceptor) finish(ctx context.Context, request any, err error) error {
+	c, _ := ctx.Value(callKey{}).(*call)
+	if c != nil {
+		c.reached = true
+	}
+	if err == nil {
+		return nil
+	}
+	ce := i.s.connectError(err, request)
+	if c != nil {
+		c.code = ce.Code()
+	}
+	return ce
+}
+
+// label is the metrics label of how a call ended. A request that could not be
+// decoded never reaches a handler, and Connect answers it by itself.
+func (c *call) label() string {
+	if !c.reached {
+		return labelUnreadable
+	}
+	return codeLabel(c.code)
+}
+
+func codeLabel(code connect.Code) string {
+	if code == 0 {
+		return "ok"
+	}
+	return code.String()
+}

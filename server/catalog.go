@@ -1,0 +1,94 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (h rewardService) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := v.Catalog
+	if c == nil {
+		return &kujiv1.GetCatalogResponse{}, nil
+	}
+	from, to, err := page("item_limit", req.GetItemOffset(), req.GetItemLimit(), len(c.Items))
+	if err != nil {
+		return nil, err
+	}
+	out := &kujiv1.GetCatalogResponse{
+		Version: v.Version, Hash: v.Hash[:], Position: v.Position, Name: c.Name,
+		ItemCount: uint32(len(c.Items)), Start: stacksProto(c.Start),
+		Idempotency: &kujiv1.Idempotency{Count: c.Idempotency.Count, AgeMs: c.Idempotency.Age.Milliseconds()},
+	}
+	for _, it := range c.Items[from:to] {
+		out.Items = append(out.Items, &kujiv1.Item{Id: it.ID, Kind: kindProto(it.Kind), Name: it.Name})
+	}
+	for i := range c.Pools {
+		out.Pools = append(out.Pools, c.Pools[i].ID)
+	}
+	return out, nil
+}
+
+func kindProto(k catalog.ItemKind) kujiv1.ItemKind {
+	switch k {
+	case catalog.KindItem:
+		return kujiv1.ItemKind_ITEM_KIND_ITEM
+	case catalog.KindCurrency:
+		return kujiv1.ItemKind_ITEM_KIND_CURRENCY
+	}
+	return kujiv1.ItemKind_ITEM_KIND_UNSPECIFIED
+}
+
+func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalogRequest) (*kujiv1.ApplyCatalogResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	c, err := catalog.Parse(req.GetYaml())
+	if err != nil {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "yaml", Err: err}
+	}
+	plan, err := r.Plan(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out := &kujiv1.ApplyCatalogResponse{Plan: planProto(&plan)}
+	if req.GetDryRun() {
+		return out, nil
+	}
+	res, err := r.Apply(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out.Result = resultProto(&res)
+	return out, nil
+}
+
+func planProto(p *kuji.Plan) *kujiv1.Plan {
+	out := &kujiv1.Plan{Unchanged: p.Unchanged, Version: p.Version, Changes: make([]*kujiv1.Change, len(p.Changes))}
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		to := &kujiv1.Change{
+			// The contract's names are the rules' names in capitals; a test goes through all.
+			Kind: kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))]),
+			Id:   c.ID, Entry: c.Entry, Drawn: c.Drawn, Warning: c.Warning, Text: c.Text,
+		}
+		if c.Entry != "" {
+			to.Before = &kujiv1.EntryStock{Unlimited: c.UnlimitedBefore, Stock: c.StockBefore, Left: c.LeftBefore}
+			to.After = &kujiv1.EntryStock{Unlimited: c.UnlimitedAfter, Stock: c.StockAfter, Left: c.LeftAfter}
+		}
+		out.Changes[i] = to
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// codecs replaces Connect's codecs by stricter ones, under all the names that
+// a request can ask for them by.
+func codecs() connect.HandlerOption {
+	return connect.WithHandlerOptions(
+		connect.WithCodec(protoCodec{}),
+		connect.WithCodec(jsonCodec{"json"}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+	)
+}
+
+// protoCodec is binary Protocol Buffers with a limit on depth. Unknown fields,
+// which a newer client may send, are skipped and not kept.
+type protoCodec struct{}
+
+func (protoCodec) Name() string { return "proto" }
+
+func (protoCodec) Marshal(message any) ([]byte, error) {
+	m, err := protoMessage(message)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(m)
+}
+
+func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
+	m, err := protoMessage(message)
+	if err != nil {
+		return nil, err
+	}
+	return proto.MarshalOptions{}.MarshalAppend(dst, m)
+}
+
+func (protoCodec) Unmarshal(data []byte, message any) error {
+	m, err := protoMessage(message)
+	if err != nil {
+		return err
+	}
+	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
+}
+
+// jsonCodec is the standard JSON mapping, read strictly: a field that the
+// contract does not have is an error, not a typing mistake that goes unnoticed
+// and draws once instead of ten times.
+type jsonCodec struct{ name string }
+
+func (c jsonCodec) Name() string { return c.name }
+
+func (jsonCodec) Marshal(message any) ([]byte, error) {
+	return jsonCodec{}.MarshalAppend(nil, message)
+}
+
+func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
+	m, err := protoMessage(message)
+	if err != nil {
+		return nil, err
+	}
+	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
+}
+
+func (jsonCodec) Unmarshal(data []byte, message any) error {
+	m, err := protoMessage(message)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 {
+		return errors.New("the body is empty, want a JSON object: {} at least")
+	}
+	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
+}
+
+func protoMessage(message any) (proto.Message, error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a Protocol Buffers message", message)
+	}
+	return m, nil
+}
+
+// errBomb ends the decompression of a message beyond its limit.
+var errBomb = errors.New("decompresses to more than the limit")
+
+// boundedGzip decompresses no more than max bytes and one. Connect stops
+// keeping bytes at the limit by itself, but then decompresses the rest to tell
+// the client how large it is: work without bound for a small message.
+type boundedGzip struct {
+	gzip.Reader
+	max, left int64
+}
+
+func (b *boundedGzip) Reset(r io.Reader) error {
+	b.left = b.max + 1
+	return b.Reader.Reset(r)
+}
+
+func (b *boundedGzip) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errBomb
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.Reader.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
+
+// readLimits bounds the request message of one RPC, compressed or not.
+func readLimits(max int) connect.HandlerOption {
+	return connect.WithHandlerOptions(
+		connect.WithReadMaxBytes(max),
+		connect.WithCompression("gzip",
+			func() connect.Decompressor { return &boundedGzip{max: int64(max)} },
+			func() connect.Compressor { return gzip.NewWriter(io.Discard) },
+		),
+	)
+}

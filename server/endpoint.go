@@ -1,0 +1,227 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+)
+
+// endpoint is one RPC as the server knows it before a byte of a body is read.
+type endpoint struct {
+	procedure string      // "/package.Service/Method", the path
+	role      kujiv1.Role // least role; ROLE_UNSPECIFIED only for open ones
+	open      bool        // needs no key
+	exempt    bool        // answered under any load
+	bulk      bool        // its requests can be large
+	handler   http.Handler
+	metrics   *rpcMetrics
+}
+
+// compressFrom is the answer size from which a read's answer is compressed for
+// clients that accept it. Answers to commands never are: compressing costs
+// more than the draw.
+const compressFrom = 32 << 10
+
+// handlerOptions are the options of every RPC.
+func (s *Server) handlerOptions() connect.HandlerOption {
+	l := &s.o.Limits
+	return connect.WithHandlerOptions(
+		codecs(),
+		connect.WithInterceptors(&interceptor{s}),
+		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
+			compress := connect.WithCompressMinBytes(compressFrom)
+			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects {
+				compress = connect.WithCompressMinBytes(1 << 62)
+			}
+			limit := l.RequestBytes
+			switch spec.Procedure {
+			case kujiv1connect.RewardServiceBatchProcedure:
+				limit = l.BatchBytes
+			case kujiv1connect.AdminServiceApplyCatalogProcedure:
+				limit = l.CatalogBytes
+			}
+			return []connect.HandlerOption{compress, readLimits(limit)}
+		}),
+	)
+}
+
+// mount builds the table of endpoints: the contract's services with their
+// declared roles, health, which is open because load balancers have no keys,
+// and reflection, which takes the role read.
+func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
+	roles, err := declaredRoles(services)
+	if err != nil {
+		return err
+	}
+	options := s.handlerOptions()
+	s.errors = connect.NewErrorWriter(codecs())
+	handlers := make(map[string]http.Handler) // by "/package.Service/"
+	handle := func(path string, h http.Handler) { handlers[path] = h }
+	handle(kujiv1connect.NewRewardServiceHandler(rewardService{s}, options))
+	handle(kujiv1connect.NewAdminServiceHandler(adminService{s}, options))
+
+	s.endpoints = make(map[string]*endpoint)
+	names := make([]string, 0, len(services))
+	for _, service := range services {
+		names = append(names, string(service.FullName()))
+	}
+	for path, role := range roles {
+		h := handlers[path[:strings.LastIndexByte(path, '/')+1]]
+		if h == nil {
+			return fmt.Errorf("server: nothing serves %s", path)
+		}
+		e := &endpoint{procedure: path, role: role, handler: h}
+		switch path {
+		case kujiv1connect.RewardServiceAtomicProcedure,
+			kujiv1connect.RewardServiceBatchProcedure,
+			kujiv1connect.AdminServiceApplyCatalogProcedure:
+			e.bulk = true
+		}
+		s.endpoints[path] = e
+	}
+
+	path, h := grpchealth.NewHandler(&health{s: s, services: names}, options)
+	for _, method := range []string{"Check", "Watch"} {
+		s.endpoints[path+method] = &endpoint{procedure: path + method, open: true, exempt: true, handler: h}
+	}
+	reflector := grpcreflect.NewStaticReflector(append(names, grpchealth.HealthV1ServiceName)...)
+	for _, newHandler := range []func(*grpcreflect.Reflector, ...connect.HandlerOption) (string, http.Handler){
+		grpcreflect.NewHandlerV1, grpcreflect.NewHandlerV1Alpha,
+	} {
+		path, h := newHandler(reflector, options)
+		path += "ServerReflectionInfo"
+		s.endpoints[path] = &endpoint{procedure: path, role: kujiv1.Role_ROLE_READ, handler: h}
+	}
+	for _, e := range s.endpoints {
+		e.metrics = s.metrics.rpc(e.procedure)
+	}
+	return nil
+}
+
+// call is what the layers of one RPC tell each other.
+type call struct {
+	endpoint *endpoint
+	reached  bool         // the request was decoded
+	code     connect.Code // of the answer, when reached; 0 for OK
+}
+
+type callKey struct{}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.o.Keys == nil {
+		if err := s.checkOrigin(r); err != nil {
+			s.refuse(w, r, nil, connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
+			return
+		}
+	}
+	e := s.endpoints[r.URL.Path]
+	if e == nil {
+		s.serveOther(w, r)
+		return
+	}
+	if !e.open {
+		if code, reason, err := s.authorize(r, e.role); err != nil {
+			s.refuse(w, r, e, code, reason, err)
+			return
+		}
+	}
+	if !e.exempt {
+		select {
+		case s.inFlight <- struct{}{}:
+			defer func() { <-s.inFlight }()
+		default:
+			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
+				fmt.Errorf("%d calls are being answered, the most at a time: try again later", cap(s.inFlight)))
+			return
+		}
+	}
+	if e.bulk {
+		select {
+		case s.bulk <- struct{}{}:
+			defer func() { <-s.bulk }()
+		case <-r.Context().Done():
+			return // the client is gone
+		}
+	}
+	s.serveCall(w, r, e)
+}
+
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	start := time.Now()
+	c := &call{endpoint: e}
+	defer func() {
+		if p := recover(); p != nil {
+			// Handlers' own panics are caught nearer, where the client can still be
+			// told: this one is in decoding or encoding.
+			if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
+				s.logPanic(e.procedure, p)
+			}
+			e.metrics.done(codeLabel(connect.CodeInternal), time.Since(start))
+			panic(http.ErrAbortHandler)
+		}
+		e.metrics.done(c.label(), time.Since(start))
+	}()
+	if r.Method == http.MethodGet {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+}
+
+// checkOrigin keeps web pages away from a server that asks for no key.
+func (s *Server) checkOrigin(r *http.Request) error {
+	if !s.hostAllowed(r.Host) {
+		return fmt.Errorf("host %q: a server without API keys answers to loopback names only", r.Host)
+	}
+	return s.origin.Check(r)
+}
+
+// authorize checks the request's key against a role.
+func (s *Server) authorize(r *http.Request, want kujiv1.Role) (connect.Code, kujiv1.Reason, error) {
+	if s.o.Keys == nil {
+		return 0, 0, nil
+	}
+	got := s.o.Keys.role(secretOf(r.Header))
+	if got == kujiv1.Role_ROLE_UNSPECIFIED {
+		return connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+			errors.New("want a valid API key in the header Authorization: Bearer KEY, or X-Api-Key: KEY")
+	}
+	if got < want {
+		return connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+			fmt.Errorf("the API key's role is %s, want %s", roleName(got), roleName(want))
+	}
+	return 0, 0, nil
+}
+
+// refuse answers a request that its handler will not see, in the protocol
+// that the client speaks.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, code connect.Code, reason kujiv1.Reason, cause error) {
+	metrics := s.metrics.unrouted
+	if e != nil {
+		metrics = e.metrics
+	}
+	metrics.done(codeLabel(code), 0)
+	if code == connect.CodeUnauthenticated {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="kuji"`)
+	}
+	ce := withDetail(connect.NewError(code, cause), &kujiv1.ErrorDetail{Reason: reason})
+	if err := s.errors.Write(w, r, ce); err != nil {
+		s.log.Debug("writing an error failed", "error", err)
+	}
+}
+
+func (s *Server) logPanic(procedure string, p any) {
+	s.log.Error("panic while answering", "procedure", procedure, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// This file is the one place where errors become answers. docs/api.md has the
+// same tables for clients; a test compares them.
+//
+// The codes follow one rule, so that a client's standard retry policy does the
+// right thing: unavailable means that sending the same request again is safe,
+// and no other code that a retry policy reacts to is used.
+
+// answer is what a code of the engine becomes.
+type answer struct {
+	code   connect.Code
+	reason kujiv1.Reason
+}
+
+var codeAnswers = map[kuji.Code]answer{
+	kuji.CodeInvalid:        {connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID},
+	kuji.CodeNotFound:       {connect.CodeNotFound, kujiv1.Reason_REASON_NOT_FOUND},
+	kuji.CodeIDReused:       {connect.CodeAlreadyExists, kujiv1.Reason_REASON_ID_REUSED},
+	kuji.CodeConflict:       {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT},
+	kuji.CodeOverloaded:     {connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED},
+	kuji.CodeUnknownOutcome: {connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME}, // but see connectError
+	kuji.CodeFailed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED},
+	kuji.CodeClosed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
+	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
+	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED}, // opening only
+	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
+}
+
+// statusAnswers are the codes of unary answers with a status other than OK.
+var statusAnswers = map[kuji.Status]connect.Code{
+	kuji.SoldOut:           connect.CodeFailedPrecondition,
+	kuji.LimitReached:      connect.CodeResourceExhausted,
+	kuji.InsufficientItems: connect.CodeFailedPrecondition,
+	kuji.NotStarted:        connect.CodeFailedPrecondition,
+	kuji.Ended:             connect.CodeFailedPrecondition,
+	kuji.UnknownPool:       connect.CodeNotFound,
+	kuji.UnknownItem:       connect.CodeNotFound,
+	kuji.CountTooLarge:     connect.CodeOutOfRange,
+	kuji.BalanceOverflow:   connect.CodeFailedPrecondition,
+	kuji.Aborted:           connect.CodeAborted,
+}
+
+// errPanic is what a client learns of a panic.
+var errPanic = errors.New("internal error")
+
+// statusError is a result with a status other than OK on its way to a unary
+// client.
+type statusError struct {
+	status kuji.Status
+	result *kujiv1.Result
+}
+
+func (e *statusError) Error() string {
+	if e.result.GetSubject() == "" {
+		return e.status.String()
+	}
+	return fmt.Sprintf("%s: %q", e.status, e.result.GetSubject())
+}
+
+// connectError translates whatever a handler returned. request is the decoded
+// request, nil for a stream.
+func (s *Server) connectError(err error, request any) *connect.Error {
+	if ce, ok := errors.AsType[*connect.Error](err); ok {
+		return ce
+	}
+	if se, ok := errors.AsType[*statusError](err); ok {
+		code, ok := statusAnswers[se.status]
+		if !ok {
+			code = connect.CodeUnknown
+		}
+		return withDetail(connect.NewError(code, se),
+			&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_STATUS, Result: se.result})
+	}
+	if ke, ok := errors.AsType[*kuji.Error](err); ok {
+		a, ok := codeAnswers[ke.Code]
+		switch {
+		case !ok:
+			a = answer{connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL}
+		case ke.Code == kuji.CodeUnknownOutcome && !repeatable(request):
+			// Sent again it could happen twice: no retry policy may do that alone.
+			a.code = connect.CodeUnknown
+		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
+			a.code = connect.CodeDeadlineExceeded
+		case ke.Code == kuji.CodeFailed, ke.Code == kuji.CodeCorrupt:
+			s.logFailure(ke)
+		}
+		return withDetail(connect.NewError(a.code, errors.New(messageOf(ke))), detailOf(ke, a.reason))
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return withDetail(connect.NewError(connect.CodeDeadlineExceeded, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
+	case errors.Is(err, context.Canceled):
+		return withDetail(connect.NewError(connect.CodeCanceled, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
+	case !errors.Is(err, errPanic):
+		s.log.Error("unexpected error", "error", err)
+	}
+	return withDetail(connect.NewError(connect.CodeInternal, errPanic), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL})
+}
+
+// repeatable reports whether carrying out a request again changes nothing: all
+// its commands have request ids, or it has no commands.
+func repeatable(request any) bool {
+	switch r := request.(type) {
+	case *kujiv1.BatchRequest:
+		for _, c := range r.GetCommands() {
+			if c.GetRequestId() == "" {
+				return false
+			}
+		}
+	case interface{ GetRequestId() string }:
+		return r.GetRequestId() != ""
+	}
+	return true
+}
+
+// fieldOf is the contract's name of a field of the engine's requests.
+func fieldOf(e *kuji.Error) string {
+	if e.Field == "id" {
+		return "request_id"
+	}
+	return e.Field
+}
+
+// messageOf is an error of the engine without the prefix that Connect's code
+// already says.
+func messageOf(e *kuji.Error) string {
+	m := e.Message
+	if e.Field != "" {
+		m = fieldOf(e) + ": " + m
+	}
+	if e.Err != nil {
+		if m != "" {
+			m += ": "
+		}
+		m += e.Err.Error()
+	}
+	return m
+}
+
+// detailOf says field by field what is wrong.
+func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
+	d := &kujiv1.ErrorDetail{Reason: reason}
+	if list, ok := errors.AsType[*catalog.Errors](e); ok {
+		for _, one := range list.List {
+			d.Violations = append(d.Violations, &kujiv1.Violation{
+				Field: one.Path, Description: one.Message, Line: uint32(one.Line), Column: uint32(one.Column),
+			})
+		}
+		return d
+	}
+	if e.Code == kuji.CodeInvalid || e.Field != "" {
+		d.Violations = []*kujiv1.Violation{{Field: fieldOf(e), Description: e.Message}}
+	}
+	return d
+}
+
+// withDetail attaches a detail.
+func withDetail(ce *connect.Error, d *kujiv1.ErrorDetail) *connect.Error {
+	if detail, err := connect.NewErrorDetail(d); err == nil { // fails for invalid UTF-8 only: then the code and the text must do
+		ce.AddDetail(detail)
+	}
+	return ce
+}
+
+// logEvery is the least time between two log lines about realms that failed:
+// each call to one gets the error, and one line is enough.
+const logEvery = 10 * time.Second
+
+func (s *Server) logFailure(err error) {
+	now := time.Now().UnixNano()
+	last := s.lastLog.Load()
+	if now-last < int64(logEvery) || !s.lastLog.CompareAndSwap(last, now) {
+		return
+	}
+	s.log.Error("a realm has stopped", "error", err)
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// unready says why the server should get no requests: nothing when it should.
+func (s *Server) unready() []string {
+	var why []string
+	if s.draining.Load() {
+		why = append(why, "draining")
+	}
+	for _, r := range s.realms.sorted() {
+		if r.Err() != nil {
+			// Why it stopped may name files: that is for the log and for GetStatus.
+			why = append(why, fmt.Sprintf("realm %s has stopped", r.Name()))
+		}
+	}
+	return why
+}
+
+// health implements the gRPC health protocol for the process ("") and for each
+// service; all are well or none.
+type health struct {
+	s        *Server
+	services []string
+}
+
+func (h *health) Check(_ context.Context, req *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	if req.Service != "" && !slices.Contains(h.services, req.Service) {
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("no service %q here", req.Service))
+	}
+	if len(h.s.unready()) > 0 {
+		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+	}
+	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+}
+
+// serveOther answers what is not an RPC.
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/healthz", "/readyz", "/metrics":
+	default:
+		s.refuse(w, r, nil, connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
+			fmt.Errorf("nothing is at %.100q", r.URL.Path))
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed, want GET", http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	switch r.URL.Path {
+	case "/healthz":
+		plain(w, http.StatusOK, "ok\n")
+	case "/readyz":
+		if why := s.unready(); len(why) > 0 {
+			text := "not ready\n"
+			for _, line := range why {
+				text += line + "\n"
+			}
+			plain(w, http.StatusServiceUnavailable, text)
+			return
+		}
+		plain(w, http.StatusOK, "ready\n")
+	case "/metrics":
+		if code, reason, err := s.authorize(r, kujiv1.Role_ROLE_READ); err != nil {
+			s.refuse(w, r, nil, code, reason, err)
+			return
+		}
+		s.metricsH.ServeHTTP(w, r)
+	}
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text) // the client may be gone: nobody is left to tell
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// MaxKeys is the most keys in a key file.
+const MaxKeys = 1024
+
+// ErrKeys is wrapped by every error about a key file.
+var ErrKeys = errors.New("bad API keys")
+
+// Keys are API keys read from a file. Each line of it is
+//
+//	role sha256 name
+//
+// role is admin, write or read; sha256 is the hash of the key, 64 hexadecimal
+// digits; name, which may be left out, is for people. Empty lines and lines
+// that start with # do not count. The file holds no secret: a key of at least
+// 128 random bits cannot be found from its hash.
+type Keys struct {
+	path string
+	set  atomic.Pointer[[]key]
+}
+
+type key struct {
+	hash [sha256.Size]byte
+	role kujiv1.Role
+	name string
+}
+
+// LoadKeys reads a key file. A file without a single key is an error.
+func LoadKeys(path string) (*Keys, error) {
+	k := &Keys{path: path}
+	if err := k.Reload(); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Reload reads the file again. When that fails the keys stay as they are.
+func (k *Keys) Reload() error {
+	data, err := os.ReadFile(k.path)
+	if err != nil {
+		return fmt.Errorf("server: %w: %w", ErrKeys, err)
+	}
+	set, err := parseKeys(data)
+	if err != nil {
+		return fmt.Errorf("server: %w: %s: %w", ErrKeys, k.path, err)
+	}
+	k.set.Store(&set)
+	return nil
+}
+
+// Len returns how many keys there are.
+func (k *Keys) Len() int { return len(*k.set.Load()) }
+
+func parseKeys(data []byte) ([]key, error) {
+	var set []key
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		one, err := parseKey(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		for _, other := range set {
+			if other.hash == one.hash {
+				return nil, fmt.Errorf("line %d: the hash of another line", n)
+			}
+		}
+		if set = append(set, one); len(set) > MaxKeys {
+			return nil, fmt.Errorf("line %d: more than %d keys", n, MaxKeys)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(set) == 0 {
+		return nil, errors.New("no key in it, want at least one line: role sha256 name")
+	}
+	return set, nil
+}
+
+func parseKey(line string) (key, error) {
+	fields := strings.Fields(line)
+	if len(fields) < 2 {
+		return key{}, fmt.Errorf("got %d fields, want: role sha256 name", len(fields))
+	}
+	one := key{name: strings.Join(fields[2:], " ")}
+	switch fields[0] {
+	case "admin":
+		one.role = kujiv1.Role_ROLE_ADMIN
+	case "write":
+		one.role = kujiv1.Role_ROLE_WRITE
+	case "read":
+		one.role = kujiv1.Role_ROLE_READ
+	default:
+		return key{}, fmt.Errorf("role %q, want admin, write or read", fields[0])
+	}
+	if hash, err := hex.DecodeString(fields[1]); err != nil || copy(one.hash[:], hash) != len(one.hash) || len(hash) != len(one.hash) {
+		// A key pasted here by mistake must not end up in a log.
+		return key{}, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits", len(fields[1]), 2*sha256.Size)
+	}
+	return one, nil
+}
+
+// role returns the role of a key; ROLE_UNSPECIFIED when there is no such key.
+// It hashes first and then compares with every hash, each in constant time: how long it
+// takes says nothing about the keys.
+func (k *Keys) role(secret string) kujiv1.Role {
+	if secret == "" || len(secret) > MaxKeyBytes {
+		return kujiv1.Role_ROLE_UNSPECIFIED
+	}
+	hash := sha256.Sum256([]byte(secret))
+	found := 0
+	for _, one := range *k.set.Load() {
+		same := subtle.ConstantTimeCompare(hash[:], one.hash[:])
+		found |= subtle.ConstantTimeSelect(same, int(one.role), 0)
+	}
+	return kujiv1.Role(found)
+}
+
+// secretOf returns the key that a request presents, or "".
+func secretOf(h http.Header) string {
+	if v := h.Get("Authorization"); v != "" {
+		scheme, secret, ok := strings.Cut(v, " ")
+		if !ok || !strings.EqualFold(scheme, "Bearer") {
+			return ""
+		}
+		return strings.TrimSpace(secret)
+	}
+	return h.Get("X-Api-Key")
+}
+
+// NewKey returns a fresh random API key of 256 bits.
+func NewKey() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: the process ends when there is no entropy
+	return "kuji_" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// KeyLine returns the line of a key file for a key.
+func KeyLine(role, secret, name string) (string, error) {
+	hash := sha256.Sum256([]byte(secret))
+	line := role + " " + hex.EncodeToString(hash[:])
+	if name != "" {
+		line += " " + name
+	}
+	if strings.ContainsAny(line, "\r\n") {
+		return "", fmt.Errorf("server: %w: a name of one line is wanted", ErrKeys)
+	}
+	if _, err := parseKey(line); err != nil {
+		return "", fmt.Errorf("server: %w: %w", ErrKeys, err)
+	}
+	return line, nil
+}

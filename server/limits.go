@@ -1,0 +1,109 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Limits of the contract that no option moves. Lengths of ids and counts of
+// items and members are the engine's: see the constants of package kuji.
+const (
+	// MaxPage is the most entries or items in one answer.
+	MaxPage = 10_000
+	// DefaultPage is how many there are when the request does not say.
+	DefaultPage = 1000
+	// MaxDepth is how deeply messages of a request may be nested, in JSON and
+	// in binary. The contract's deepest request needs 5.
+	MaxDepth = 16
+	// MaxKeyBytes is the longest API key.
+	MaxKeyBytes = 512
+	// catalogSlack is what a catalog's request may have besides the YAML.
+	catalogSlack = 64 << 10
+)
+
+// Limits bound what clients can make the server hold at a time. Zero means
+// the default; a negative value is an error.
+type Limits struct {
+	// RequestBytes is the largest request message, after decompression, of
+	// every RPC but Batch and ApplyCatalog. Default: 1 MiB.
+	RequestBytes int
+	// BatchBytes is the same for Batch. Default: 4 MiB.
+	BatchBytes int
+	// CatalogBytes is the same for ApplyCatalog: the YAML, in JSON encoded as
+	// base64. Default: what a catalog of catalog.MaxBytes needs in JSON.
+	CatalogBytes int
+	// HeaderBytes is the largest request header. Default: 16 KiB. (The
+	// standard library allows about 4 KiB more.)
+	HeaderBytes int
+	// HeaderTimeout is the time a client has to send a header, or to answer
+	// an HTTP/2 ping. Default: 5 s.
+	HeaderTimeout time.Duration
+	// ReadTimeout is the time a client has to send a whole request. Default: 30 s.
+	ReadTimeout time.Duration
+	// WriteTimeout is the time from a request's header to the end of its
+	// answer. Default: 60 s.
+	WriteTimeout time.Duration
+	// IdleTimeout is how long a connection may lie idle. Default: 2 min.
+	IdleTimeout time.Duration
+	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
+	Streams int
+	// Connections is the most connections at a time; more wait to be
+	// accepted. Default: 16384.
+	Connections int
+	// InFlight is the most calls at a time; one more is answered with
+	// unavailable at once. Default: 4096.
+	InFlight int
+	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose
+	// requests are read at a time; more wait, within InFlight. Default: 32.
+	BulkInFlight int
+}
+
+func (l Limits) withDefaults() (Limits, error) {
+	var err error
+	set := func(name string, v *int, def int) {
+		if *v < 0 && err == nil {
+			err = fmt.Errorf("server: Limits.%s is %d, want at least 0", name, *v)
+		}
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set("RequestBytes", &l.RequestBytes, 1<<20)
+	set("BatchBytes", &l.BatchBytes, 4<<20)
+	set("CatalogBytes", &l.CatalogBytes, catalog.MaxBytes/3*4+catalogSlack)
+	set("HeaderBytes", &l.HeaderBytes, 16<<10)
+	set("Streams", &l.Streams, 256)
+	set("Connections", &l.Connections, 16<<10)
+	set("InFlight", &l.InFlight, 4096)
+	set("BulkInFlight", &l.BulkInFlight, 32)
+	span := func(name string, v *time.Duration, def time.Duration) {
+		if *v < 0 && err == nil {
+			err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
+		}
+		if *v == 0 {
+			*v = def
+		}
+	}
+	span("HeaderTimeout", &l.HeaderTimeout, 5*time.Second)
+	span("ReadTimeout", &l.ReadTimeout, 30*time.Second)
+	span("WriteTimeout", &l.WriteTimeout, time.Minute)
+	span("IdleTimeout", &l.IdleTimeout, 2*time.Minute)
+	return l, err
+}
+
+// page checks offset and limit of a paged read and returns the half-open range
+// of n things that they select.
+func page(field string, offset, limit uint32, n int) (from, to int, err error) {
+	if limit > MaxPage {
+		return 0, 0, &kuji.Error{Code: kuji.CodeInvalid, Field: field,
+			Message: fmt.Sprintf("is %d, want at most %d", limit, MaxPage)}
+	}
+	if limit == 0 {
+		limit = DefaultPage
+	}
+	from = min(int(offset), n)
+	return from, min(from+int(limit), n), nil
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// ErrExposed is wrapped by the errors of [CheckListen].
+var ErrExposed = errors.New("refusing to listen")
+
+// Exposure says how a server that wants to listen is protected.
+type Exposure struct {
+	TLS      bool // speaks TLS
+	Insecure bool // plain text on a network was asked for explicitly
+	Keys     bool // has API keys
+}
+
+// CheckListen refuses addresses at which a server would be open to others by
+// accident. Loopback is fine as it is. Any other address needs TLS, or
+// Insecure, and API keys in either case. addr is "host:port"; an empty host
+// means every interface. A host name other than "localhost" counts as not loopback:
+// what it resolves to may change.
+func CheckListen(addr string, e Exposure) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("server: address %q: want host:port: %w", addr, err)
+	}
+	if isLoopback(canonicalHost(host)) {
+		return nil
+	}
+	var missing []string
+	if !e.TLS && !e.Insecure {
+		missing = append(missing, "TLS (a certificate and its key), or plain text allowed explicitly with --insecure")
+	}
+	if !e.Keys {
+		missing = append(missing, "API keys (a key file)")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("server: %w on %s, which others can reach: it needs %s; or listen on loopback, for example 127.0.0.1",
+		ErrExposed, addr, strings.Join(missing, ", and "))
+}
+
+// canonicalHost strips what is the same host written differently: letter case,
+// brackets, a trailing dot.
+func canonicalHost(h string) string {
+	h = strings.TrimSuffix(strings.ToLower(h), ".")
+	if len(h) > 1 && h[0] == '[' && h[len(h)-1] == ']' {
+		h = h[1 : len(h)-1]
+	}
+	return h
+}
+
+// isLoopback reports whether a canonical host is this machine for sure.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// hostAllowed checks the Host of a request to a server without keys. A page on
+// the web can point its own name at 127.0.0.1 and then pass for the same
+// origin; the name in Host gives it away.
+func (s *Server) hostAllowed(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = canonicalHost(host)
+	return isLoopback(host) || s.hosts[host]
+}

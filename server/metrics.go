@@ -1,0 +1,167 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// labelUnreadable is the code of requests that could not be decoded: malformed,
+// too large, in an unknown encoding, or never sent to the end.
+const labelUnreadable = "unreadable"
+
+// metrics are the server's own; a realm's come from its Stats when asked for.
+// Labels take only values that the contract or an admin has named: nothing a
+// client sends becomes a label.
+type metrics struct {
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	results  map[kuji.Status]prometheus.Counter
+	unknown  prometheus.Counter // results with a status that results lacks
+	unrouted *rpcMetrics
+}
+
+// latencyBuckets reach from a read out of memory to a disk in trouble, in seconds.
+var latencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Handler) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kuji_rpc_requests_total",
+			Help: "Calls answered, by RPC and by the code of the answer; unreadable: the request could not be decoded.",
+		}, []string{"rpc", "code"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "kuji_rpc_duration_seconds",
+			Help:    "Time from a request's header to the end of its answer, by RPC; calls refused before decoding do not count.",
+			Buckets: latencyBuckets,
+		}, []string{"rpc"}),
+		results: make(map[kuji.Status]prometheus.Counter),
+	}
+	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kuji_results_total",
+		Help: "Results answered, by status; each command of a batch is one.",
+	}, []string{"status"})
+	for _, st := range []kuji.Status{kuji.OK, kuji.SoldOut, kuji.LimitReached, kuji.InsufficientItems, kuji.NotStarted, kuji.Ended,
+		kuji.UnknownPool, kuji.UnknownItem, kuji.CountTooLarge, kuji.BalanceOverflow, kuji.Aborted, kuji.Refused} {
+		m.results[st] = results.WithLabelValues(st.String())
+	}
+	m.unknown = results.WithLabelValues("other")
+	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
+
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "kuji_build_info", Help: "1, labelled with the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.requests, m.latency, results, build, newRealmCollector(rs),
+		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		MaxRequestsInFlight: 4,
+		Timeout:             10 * time.Second,
+	})
+}
+
+// result counts n results of one status.
+func (m *metrics) result(st kuji.Status, n int) {
+	if c := m.results[st]; c != nil {
+		c.Add(float64(n))
+		return
+	}
+	m.unknown.Add(float64(n))
+}
+
+// rpcMetrics are the metrics of one RPC, looked up once.
+type rpcMetrics struct {
+	rpc      string
+	requests *prometheus.CounterVec
+	ok       prometheus.Counter
+	latency  prometheus.Observer
+}
+
+func (m *metrics) rpc(procedure string) *rpcMetrics {
+	rpc := procedure[1:]
+	return &rpcMetrics{rpc: rpc, requests: m.requests,
+		ok: m.requests.WithLabelValues(rpc, "ok"), latency: m.latency.WithLabelValues(rpc)}
+}
+
+// done counts an answered call; d is 0 when it was refused before decoding.
+func (m *rpcMetrics) done(code string, d time.Duration) {
+	if d > 0 {
+		m.latency.Observe(d.Seconds())
+	}
+	if code == "ok" {
+		m.ok.Inc()
+		return
+	}
+	m.requests.WithLabelValues(m.rpc, code).Inc()
+}
+
+// realmCollector reads the realms' Stats at each scrape.
+type realmCollector struct {
+	realms *realms
+	list   []realmMetric
+}
+
+type realmMetric struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*kuji.Realm, *kuji.Stats) float64
+}
+
+func newRealmCollector(rs *realms) *realmCollector {
+	c := &realmCollector{realms: rs}
+	add := func(kind prometheus.ValueType, name, help string, value func(*kuji.Realm, *kuji.Stats) float64) {
+		c.list = append(c.list, realmMetric{prometheus.NewDesc("kuji_realm_"+name, help, []string{"realm"}, nil), kind, value})
+	}
+	counter := func(name, help string, value func(*kuji.Stats) uint64) {
+		add(prometheus.CounterValue, name, help, func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(value(st)) })
+	}
+	gauge := func(name, help string, value func(*kuji.Stats) uint64) {
+		add(prometheus.GaugeValue, name, help, func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(value(st)) })
+	}
+	add(prometheus.GaugeValue, "healthy", "1 while the realm accepts commands, 0 when it has stopped.",
+		func(r *kuji.Realm, _ *kuji.Stats) float64 {
+			if r.Err() != nil {
+				return 0
+			}
+			return 1
+		})
+	counter("batches_total", "Batches appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Batches })
+	counter("events_total", "Events appended since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Events })
+	counter("draws_total", "Single draws that ended ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Draws })
+	counter("failures_total", "Events with a status other than ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Failures })
+	counter("replays_total", "Answers given again since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Replays })
+	counter("log_bytes_total", "Bytes appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.LogBytes })
+	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
+	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
+	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
+	gauge("players", "Players ever seen.", func(s *kuji.Stats) uint64 { return s.Players })
+	gauge("request_ids", "Request ids remembered.", func(s *kuji.Stats) uint64 { return s.RequestIDs })
+	gauge("pending_bytes", "Bytes of events waiting for the log.", func(s *kuji.Stats) uint64 { return s.PendingBytes })
+	gauge("recovered_position", "Position found when the realm was opened.", func(s *kuji.Stats) uint64 { return s.Recovered })
+	gauge("recovered_events", "Events replayed when the realm was opened.", func(s *kuji.Stats) uint64 { return s.RecoveredEvents })
+	return c
+}
+
+func (c *realmCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range c.list {
+		ch <- m.desc
+	}
+}
+
+func (c *realmCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, r := range c.realms.sorted() {
+		st := r.Stats()
+		for _, m := range c.list {
+			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(r, &st), r.Name())
+		}
+	}
+}

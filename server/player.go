@@ -1,0 +1,27 @@
+package server
+
+import (
+	"context"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (h rewardService) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	var v kuji.PlayerView
+	if req.GetStale() {
+		v, err = r.StalePlayer(req.GetPlayer())
+	} else {
+		v, err = r.Player(ctx, req.GetPlayer())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.GetPlayerResponse{Player: &kujiv1.Player{
+		Id: v.ID, Items: stacksProto(v.Items), Position: v.Position,
+	}}, nil
+}

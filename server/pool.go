@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	var v kuji.PoolView
+	if req.GetStale() {
+		v, err = r.StalePool(req.GetPool())
+	} else {
+		v, err = r.Pool(ctx, req.GetPool())
+	}
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), len(v.Entries))
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.GetPoolResponse{Pool: poolProto(&v, from, to)}, nil
+}
+
+func poolProto(v *kuji.PoolView, from, to int) *kujiv1.Pool {
+	c := &v.Config
+	p := &kujiv1.Pool{
+		Id: v.ID, Name: c.Name, Mode: modeProto(c.Mode), Price: stacksProto(c.Price),
+		StartsUnixMs: c.StartsAt, EndsUnixMs: c.EndsAt, MaxCount: c.MaxCount,
+		EntryCount: uint32(len(v.Entries)), WeightScale: c.WeightScale, TotalWeight: v.TotalWeight,
+		CatalogVersion: v.CatalogVersion, Position: v.Position,
+	}
+	for _, l := range c.Limits {
+		p.Limits = append(p.Limits, &kujiv1.PlayerLimit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws})
+	}
+	p.Entries = make([]*kujiv1.Entry, 0, to-from)
+	for i := from; i < to; i++ {
+		e := &v.Entries[i]
+		out := &kujiv1.Entry{Id: e.ID, Weight: e.Weight, Drawn: e.Drawn}
+		if !e.Unlimited {
+			out.Left = proto.Uint64(e.Left)
+		}
+		if i < len(c.Entries) {
+			out.CatalogWeight = c.Entries[i].Weight
+			out.Reward = rewardProto(&c.Entries[i].Reward)
+		}
+		p.Entries = append(p.Entries, out)
+	}
+	return p
+}
+
+func rewardProto(r *catalog.Reward) *kujiv1.Reward {
+	out := &kujiv1.Reward{Pool: r.Pool}
+	for _, q := range r.Items {
+		out.Items = append(out.Items, &kujiv1.RewardItem{Item: q.Item, Min: q.Min, Max: q.Max})
+	}
+	return out
+}
+
+func modeProto(m catalog.Mode) kujiv1.PoolMode {
+	switch m {
+	case catalog.ModeWeighted:
+		return kujiv1.PoolMode_POOL_MODE_WEIGHTED
+	case catalog.ModeRaffle:
+		return kujiv1.PoolMode_POOL_MODE_RAFFLE
+	}
+	return kujiv1.PoolMode_POOL_MODE_UNSPECIFIED
+}
+
+func perProto(p catalog.Per) kujiv1.LimitPeriod {
+	switch p {
+	case catalog.PerForever:
+		return kujiv1.LimitPeriod_LIMIT_PERIOD_FOREVER
+	case catalog.PerDay:
+		return kujiv1.LimitPeriod_LIMIT_PERIOD_DAY
+	case catalog.PerWeek:
+		return kujiv1.LimitPeriod_LIMIT_PERIOD_WEEK
+	case catalog.PerWindow:
+		return kujiv1.LimitPeriod_LIMIT_PERIOD_WINDOW
+	}
+	return kujiv1.LimitPeriod_LIMIT_PERIOD_UNSPECIFIED
+}

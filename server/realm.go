@@ -1,0 +1,151 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// DefaultRealm is the realm of requests that name none.
+const DefaultRealm = "default"
+
+// realms are the realms that are open. A read of the table is all that a
+// request to a known realm costs.
+type realms struct {
+	mu     sync.RWMutex
+	byName map[string]*kuji.Realm
+	create sync.Mutex // held while a realm is created or looked for on disk
+}
+
+// open opens every realm of an engine.
+func (t *realms) open(engine *kuji.Engine) error {
+	t.byName = make(map[string]*kuji.Realm)
+	names, err := engine.Realms()
+	if err != nil {
+		return fmt.Errorf("server: list realms: %w", err)
+	}
+	for _, name := range names {
+		r, err := engine.Lookup(name)
+		if err != nil {
+			return fmt.Errorf("server: open realm %q: %w", name, err)
+		}
+		t.byName[name] = r
+	}
+	if t.byName[DefaultRealm] == nil {
+		r, err := engine.Realm(DefaultRealm)
+		if err != nil {
+			return fmt.Errorf("server: create realm %q: %w", DefaultRealm, err)
+		}
+		t.byName[DefaultRealm] = r
+	}
+	return nil
+}
+
+// get returns an existing realm, the default one for an empty name.
+func (t *realms) get(engine *kuji.Engine, name string) (*kuji.Realm, error) {
+	if name == "" {
+		name = DefaultRealm
+	}
+	t.mu.RLock()
+	r := t.byName[name]
+	t.mu.RUnlock()
+	if r != nil {
+		return r, nil
+	}
+	// The program that embeds the engine may have created it meanwhile.
+	t.create.Lock()
+	defer t.create.Unlock()
+	r, err := engine.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	t.add(name, r)
+	return r, nil
+}
+
+func (t *realms) add(name string, r *kuji.Realm) {
+	t.mu.Lock()
+	t.byName[name] = r
+	t.mu.Unlock()
+}
+
+// new creates a realm unless it exists.
+func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error) {
+	t.create.Lock()
+	defer t.create.Unlock()
+	r, err := engine.Lookup(name)
+	switch {
+	case err == nil:
+		t.add(name, r)
+		return false, nil
+	case kuji.CodeOf(err) != kuji.CodeNotFound:
+		return false, err
+	}
+	if r, err = engine.Realm(name); err != nil {
+		return false, err
+	}
+	t.add(name, r)
+	return true, nil
+}
+
+// sorted returns the open realms by name.
+func (t *realms) sorted() []*kuji.Realm {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]*kuji.Realm, 0, len(t.byName))
+	for _, name := range slices.Sorted(maps.Keys(t.byName)) {
+		all = append(all, t.byName[name])
+	}
+	return all
+}
+
+func (h adminService) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*kujiv1.CreateRealmResponse, error) {
+	if req.GetRealm() == "" {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: "is empty, want the name of the realm to create"}
+	}
+	created, err := h.s.realms.new(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.CreateRealmResponse{Created: created}, nil
+}
+
+func (h adminService) ListRealms(context.Context, *kujiv1.ListRealmsRequest) (*kujiv1.ListRealmsResponse, error) {
+	names, err := h.s.engine.Realms()
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListRealmsResponse{Realms: names}, nil
+}
+
+func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
+	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load()}
+	list := h.s.realms.sorted()
+	if req.GetRealm() != "" {
+		r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+		if err != nil {
+			return nil, err
+		}
+		list = []*kuji.Realm{r}
+	}
+	for _, r := range list {
+		st := r.Stats()
+		one := &kujiv1.RealmStatus{
+			Realm: r.Name(), Position: st.Position, Epoch: st.Epoch, Batches: st.Batches, Events: st.Events,
+			Draws: st.Draws, Failures: st.Failures, Replays: st.Replays, LogBytes: st.LogBytes, Players: st.Players,
+			RequestIds: st.RequestIDs, PendingBytes: st.PendingBytes,
+			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
+			CatalogVersion: st.CatalogVersion,
+		}
+		if err := r.Err(); err != nil {
+			one.Error = err.Error()
+		}
+		out.Realms = append(out.Realms, one)
+	}
+	return out, nil
+}

@@ -1,0 +1,191 @@
+// Package server is Kuji's API over the network: Connect handlers, which answer
+// gRPC, gRPC-Web and plain HTTP with JSON alike, and around them what a server
+// on a network needs: API keys and roles, limits, health, metrics, a drain.
+//
+// The room translates and guards. No rule of the game may enter it: what a
+// draw gives, who may still draw and what a retry gets is the engine's.
+//
+// A request's way: [Server.ServeHTTP] checks origin, key, role and load before
+// a byte of the body is read; Connect decodes with this package's codecs; the
+// interceptor in call.go translates errors and counts; the handler in the file
+// of its noun calls the engine.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/netutil"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// Options configures a [Server]. The zero value serves everybody who can
+// reach it on loopback, as admin, over plain HTTP/1.1 and HTTP/2.
+type Options struct {
+	// Keys are the API keys. nil: no key is asked for and everybody is admin;
+	// then requests are answered only when their Host names loopback (or is
+	// one of Hosts) and no other web site's page sent them.
+	Keys *Keys
+	// Hosts are the host names, without port, that a server without Keys
+	// answers to besides loopback's.
+	Hosts []string
+	// TLS, when not nil, makes the server speak TLS only.
+	TLS *tls.Config
+	// Limits bound what clients can make the server hold. The zero value of
+	// each field means its default.
+	Limits Limits
+	// DrainDelay is how long Shutdown goes on accepting after it has turned
+	// readiness off, so that load balancers see it. Default: 0.
+	DrainDelay time.Duration
+	// Version is the program's version, for metrics and GetStatus.
+	Version string
+	// Logger gets what an operator must know: panics and failed realms, not
+	// requests. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it
+// with all timeouts and limits set.
+type Server struct {
+	engine *kuji.Engine
+	o      Options
+	log    *slog.Logger
+
+	realms    realms
+	endpoints map[string]*endpoint // by path
+	errors    *connect.ErrorWriter
+	origin    *http.CrossOriginProtection
+	hosts     map[string]bool
+	inFlight  chan struct{} // one token for each call being answered
+	bulk      chan struct{} // and one of these for each bulk call
+	metrics   *metrics
+	metricsH  http.Handler
+	http      *http.Server
+	draining  atomic.Bool
+	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
+}
+
+// New returns a server for an engine, which must stay open for as long as the
+// server runs. It opens every realm of the engine, so that none is recovered
+// in the middle of a request, and creates [DefaultRealm] where there is none.
+// It fails when a realm cannot be opened, an option is out of range, or an RPC
+// of the contract declares no role.
+func New(engine *kuji.Engine, o Options) (*Server, error) {
+	return newServer(engine, o, contract())
+}
+
+func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
+	limits, err := o.Limits.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	o.Limits = limits
+	if o.DrainDelay < 0 {
+		return nil, fmt.Errorf("server: DrainDelay is %v, want at least 0", o.DrainDelay)
+	}
+	s := &Server{
+		engine:   engine,
+		o:        o,
+		log:      o.Logger,
+		origin:   http.NewCrossOriginProtection(),
+		hosts:    make(map[string]bool, len(o.Hosts)),
+		inFlight: make(chan struct{}, limits.InFlight),
+		bulk:     make(chan struct{}, limits.BulkInFlight),
+	}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	for _, h := range o.Hosts {
+		s.hosts[canonicalHost(h)] = true
+	}
+	if err := s.realms.open(engine); err != nil {
+		return nil, err
+	}
+	s.metrics, s.metricsH = newMetrics(&s.realms, o.Version, s.log)
+	if err := s.mount(services); err != nil {
+		return nil, err
+	}
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+// newHTTP configures the HTTP server: every timeout is set, so that a slow or
+// half-open client holds a connection for a bounded time only.
+func (s *Server) newHTTP() *http.Server {
+	l := &s.o.Limits
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	if s.o.TLS != nil {
+		protocols.SetHTTP2(true)
+	} else {
+		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
+	}
+	srv := &http.Server{
+		Handler:           s,
+		Protocols:         protocols,
+		ReadHeaderTimeout: l.HeaderTimeout,
+		ReadTimeout:       l.ReadTimeout,
+		WriteTimeout:      l.WriteTimeout,
+		IdleTimeout:       l.IdleTimeout,
+		MaxHeaderBytes:    l.HeaderBytes,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: l.Streams,
+			SendPingTimeout:      l.IdleTimeout / 2, // finds half-open connections
+			PingTimeout:          l.HeaderTimeout,
+			WriteByteTimeout:     l.WriteTimeout,
+		},
+		// What single clients do wrong at this level says nothing to an operator.
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	if s.o.TLS != nil {
+		srv.TLSConfig = s.o.TLS.Clone()
+	}
+	return srv
+}
+
+// Serve accepts connections on l, at most Limits.Connections at a time, until
+// [Server.Shutdown]; then it returns nil at once, while Shutdown still waits
+// for calls in flight. It closes l. Check the address first: see [CheckListen].
+func (s *Server) Serve(l net.Listener) error {
+	l = netutil.LimitListener(l, s.o.Limits.Connections)
+	var err error
+	if s.o.TLS != nil {
+		err = s.http.ServeTLS(l, "", "")
+	} else {
+		err = s.http.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("server: %w", err)
+}
+
+// Shutdown drains: it turns readiness and health off, goes on accepting for
+// Options.DrainDelay, then accepts no more, waits for the calls in flight and
+// returns. When ctx ends first it cuts the remaining connections and returns
+// ctx's error. The engine stays open: closing it is the caller's, afterwards.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	if s.o.DrainDelay > 0 {
+		timer := time.NewTimer(s.o.DrainDelay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
+	}
+	return nil
+}
