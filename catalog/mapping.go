@@ -155,16 +155,16 @@ func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
 	var seen, meant uint64 // bits by field index; meant: misspelt, probably
 	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		r.enter(k.Value)
-		at := -1
-		if r.node(k) && k.Kind == yaml.ScalarNode {
-			at = o.find(k.Value, variant)
+		name, ok := r.key(k)
+		if !ok {
+			continue
 		}
-		switch {
+		r.enter(name)
+		switch at := o.find(name, variant); {
 		case at < 0:
 			meant |= o.unknown(r, k, variant)
 		case seen&(1<<at) != 0:
-			r.fail(k, "duplicate key %s", quote(k.Value))
+			r.fail(k, "duplicate key %s", quote(name))
 		default:
 			seen |= 1 << at
 			o.readField(r, &o.fields[at], k, v, variant, known, dst)
@@ -192,18 +192,6 @@ func (o *object[T]) readField(r *reader, f *field[T], k, v *yaml.Node, variant s
 // unknown reports a key that the object does not have and returns the bit of
 // the one that was probably meant.
 func (o *object[T]) unknown(r *reader, k *yaml.Node, variant string) uint64 {
-	switch {
-	case k.Kind != yaml.ScalarNode:
-		if k.Kind != yaml.AliasNode { // an alias was reported before
-			r.fail(k, "expected a key, found %s", describe(k))
-		}
-		return 0
-	case k.Anchor != "" || k.Style&yaml.TaggedStyle != 0:
-		return 0 // reported before
-	case k.Value == "<<":
-		r.fail(k, "merge keys (<<) are not supported; write the keys out")
-		return 0
-	}
 	names := o.names()
 	if best := nearest(k.Value, slices.Values(names)); best != "" {
 		r.fail(k, "unknown key %s; did you mean %q?", quote(k.Value), best)
@@ -237,14 +225,14 @@ func count(n int, one, many string) string {
 
 // dict is a mapping from ids to T. It keeps the order of the source.
 type dict[T any] struct {
-	what  string // "item": whose ids the keys are
+	what  string // "an item": whose ids the keys are
 	value shape[T]
 	id    func(*T) *string // where the key goes
 	max   int
 }
 
 func (s dict[T]) expects() string {
-	return fmt.Sprintf("a mapping from %s ids to values, with 1 to %d of them", s.what, s.max)
+	return fmt.Sprintf("a mapping whose keys are ids, each of %s, with 1 to %d of them", s.what, s.max)
 }
 
 func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
@@ -264,36 +252,27 @@ func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 	firstAt := make(map[string]int, size) // the line of each id
 	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		r.enter(k.Value)
-		if line, dup := firstAt[k.Value]; dup && k.Kind == yaml.ScalarNode {
-			r.fail(k, "duplicate %s id, already in line %d", s.what, line)
-		} else if s.readKey(r, k) {
-			firstAt[k.Value] = k.Line
+		id, ok := r.key(k)
+		if !ok {
+			continue
+		}
+		r.enter(id)
+		line, dup := firstAt[id]
+		switch shape := (idShape{s.what}); {
+		case dup:
+			r.fail(k, "duplicate id, already in line %d", line)
+		case !validID(id):
+			r.mismatch(k, shape.expects(), "")
+		default:
+			firstAt[id] = k.Line
 			var one T
-			*s.id(&one) = k.Value
 			s.value.read(r, v, &one)
-			*s.id(&one) = k.Value // whatever the value did
+			*s.id(&one) = id
 			all = append(all, one)
 		}
 		r.leave()
 	}
 	*dst = all
-}
-
-// readKey checks the text of a key as it stands: 007 is the id 007, whatever
-// YAML makes of it.
-func (s dict[T]) readKey(r *reader, k *yaml.Node) bool {
-	shape := idShape{"a " + s.what}
-	if k.Kind == yaml.ScalarNode && k.Value == "<<" && !quoted(k) {
-		r.fail(k, "merge keys (<<) are not supported; write the keys out")
-		return false
-	}
-	text, ok := r.scalar(k, shape.expects())
-	if ok && !validID(text) {
-		r.mismatch(k, shape.expects(), "")
-		ok = false
-	}
-	return ok
 }
 
 func (s dict[T]) schema(d *definitions) *schemaNode {

@@ -166,7 +166,11 @@ func (r *reader) syntax(err error) {
 	if e := (*yaml.LoadError)(nil); errors.As(err, &e) {
 		message = e.Message
 		if e.ContextMsg != "" {
-			message += " (" + e.ContextMsg + ")"
+			message += " (" + e.ContextMsg
+			if c := e.ContextMark; c.Line > 0 && c != e.Mark {
+				message += fmt.Sprintf(" that begins at %d:%d", c.Line, c.Column)
+			}
+			message += ")"
 		}
 		mark := e.Mark
 		if mark.Line == 0 {

@@ -59,7 +59,7 @@ func parseDecimal(s string) (decimal, string) {
 // nothing.
 func numberShape(s string, fraction bool) string {
 	if s == "" {
-		return "it is empty"
+		return "write a number"
 	}
 	body := strings.TrimLeft(s, "+-")
 	switch {
@@ -125,7 +125,7 @@ const durationPattern = `^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$`
 // time.ParseDuration, which computes fractions in floats.
 func parseDuration(s string) (time.Duration, string) {
 	if s == "" {
-		return 0, "it is empty"
+		return 0, "write it as in 12h"
 	}
 	var total time.Duration
 	rest, next := s, 0

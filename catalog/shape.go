@@ -40,11 +40,13 @@ func (r *reader) mismatch(n *yaml.Node, expects, wrong string) {
 }
 
 // node refuses what catalogs do without: aliases, which can make a small
-// source huge, and anchors and tags, which change what a reader sees.
+// source huge, and anchors and tags, which change what a reader sees. It tells
+// whether there is any point in reading the node.
 func (r *reader) node(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		r.fail(n, "aliases (*%s) are not supported; write the value out", clip(n.Value))
+		return false
 	case n.Anchor != "":
 		r.fail(n, "anchors (&%s) are not supported; write the value out where it is needed", clip(n.Anchor))
 	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
@@ -52,7 +54,22 @@ func (r *reader) node(n *yaml.Node) bool {
 	default:
 		return true
 	}
-	return false
+	return n.Kind != yaml.ScalarNode // what a mapping or list holds may be wrong too
+}
+
+// key reads the text of a mapping's key as it stands: 007 is the key 007,
+// whatever YAML makes of it.
+func (r *reader) key(k *yaml.Node) (string, bool) {
+	switch {
+	case k.Kind == yaml.ScalarNode && k.Value == "<<" && !quoted(k):
+		r.fail(k, "merge keys (<<) are not supported; write the keys out")
+	case !r.node(k) && k.Kind != yaml.ScalarNode:
+	case k.Kind != yaml.ScalarNode:
+		r.fail(k, "expected a text as key, found %s", describe(k))
+	default:
+		return k.Value, true
+	}
+	return "", false
 }
 
 // scalar returns the text of a scalar node.
@@ -109,7 +126,7 @@ func describe(n *yaml.Node) string {
 	case n.Kind != yaml.ScalarNode:
 		return "something else"
 	case n.Value == "" && !quoted(n):
-		return "nothing"
+		return "an empty value"
 	case quoted(n) || n.Tag == "!!str" || n.Tag == "!!timestamp":
 		return quote(n.Value)
 	default: // a number, true, false or null: as it stands, without quotes
@@ -229,7 +246,7 @@ func (instantShape) expects() string {
 }
 
 func (s instantShape) read(r *reader, n *yaml.Node, dst *int64) {
-	text, ok := r.text(n, s.expects())
+	text, ok := r.scalar(n, s.expects())
 	if !ok {
 		return
 	}
@@ -253,7 +270,7 @@ func (s durationShape) expects() string {
 }
 
 func (s durationShape) read(r *reader, n *yaml.Node, dst *time.Duration) {
-	text, ok := r.text(n, s.expects())
+	text, ok := r.scalar(n, s.expects())
 	if !ok {
 		return
 	}
@@ -336,7 +353,9 @@ type wordOr[T any] struct {
 	other shape[T]
 }
 
-func (s wordOr[T]) expects() string { return s.word + ", or " + s.other.expects() }
+func (s wordOr[T]) expects() string {
+	return fmt.Sprintf("%q, or %s", s.word, s.other.expects())
+}
 
 func (s wordOr[T]) read(r *reader, n *yaml.Node, dst *T) {
 	if n.Kind == yaml.ScalarNode && n.Value == s.word && r.node(n) {

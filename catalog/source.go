@@ -48,10 +48,10 @@ var rootShape = &object[source]{
 			"The version of the catalog format: 1.").must(),
 		key("name", nameShape{}, func(s *source) *string { return &s.out.Name },
 			"A name to show, for the catalog as a whole."),
-		key("items", dict[Item]{"item", itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
+		key("items", dict[Item]{"an item", itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(s *source) *[]Item { return &s.out.Items },
 			"Everything that can be held and counted, by id.").must(),
-		key("pools", dict[poolSource]{"pool", poolShape, func(p *poolSource) *string { return &p.out.ID }, MaxPools},
+		key("pools", dict[poolSource]{"a pool", poolShape, func(p *poolSource) *string { return &p.out.ID }, MaxPools},
 			func(s *source) *[]poolSource { return &s.pools },
 			"What can be drawn from, by id."),
 		key("start", stacksShape, func(s *source) *[]Stack { return &s.out.Start },
@@ -79,7 +79,7 @@ var itemShape = &object[Item]{
 
 // stacksShape is a mapping from item ids to fixed quantities.
 var stacksShape = dict[Stack]{
-	what:  "item",
+	what:  "an item",
 	value: part[Stack, uint64]{integerShape{1, MaxQuantity}, func(s *Stack) *uint64 { return &s.Quantity }},
 	id:    func(s *Stack) *string { return &s.Item },
 	max:   MaxBundle,
@@ -176,7 +176,7 @@ var rewardShape = wordOr[Reward]{
 		doc:  "What an entry gives: a bundle of items, or a draw from another pool.",
 		one:  true,
 		fields: []field[Reward]{
-			key("items", dict[Quantity]{"item", quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle},
+			key("items", dict[Quantity]{"an item", quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle},
 				func(w *Reward) *[]Quantity { w.Kind = RewardItems; return &w.Items },
 				"The items given together: ids with quantities."),
 			key("pool", idShape{"a pool"},
