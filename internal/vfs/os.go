@@ -1,0 +1,104 @@
+package vfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+)
+
+// OS returns the operating system's file system.
+//
+// It takes fsync at its word: a disk or a file system that acknowledges
+// writes which it has not made durable breaks every promise built on this.
+// On platforms without mmap, mappings are copies in memory that writes through
+// the same [File] keep up to date; other processes' writes do not show there.
+func OS() FS { return osFS{} }
+
+type osFS struct{}
+
+// Allocator is an optional ability of a [File]: to have the file system
+// reserve the space of bytes [0, size), so that later writes there do not run
+// out of disk. The file's size does not change.
+type Allocator interface {
+	Allocate(size int64) error
+}
+
+func (osFS) Create(name string) (File, error) {
+	return openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+func (osFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY) }
+
+func (osFS) OpenWrite(name string) (File, error) { return openFile(name, os.O_RDWR) }
+
+func openFile(name string, flag int) (File, error) {
+	f, err := os.OpenFile(filepath.FromSlash(name), flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return newOSFile(f), nil
+}
+
+func (osFS) Remove(name string) error { return os.Remove(filepath.FromSlash(name)) }
+
+func (osFS) Rename(oldname, newname string) error {
+	return os.Rename(filepath.FromSlash(oldname), filepath.FromSlash(newname))
+}
+
+// MkdirAll fsyncs the parent of each directory that it creates, outermost
+// first, so that a crash leaves a prefix of the path and no more.
+func (o osFS) MkdirAll(dir string) error {
+	info, err := os.Stat(filepath.FromSlash(dir))
+	if err == nil {
+		if !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: fmt.Errorf("exists and is not a directory: %w", fs.ErrExist)}
+		}
+		return nil
+	}
+	if !os.IsNotExist(err) {
+		return err
+	}
+	parent := path.Dir(filepath.ToSlash(dir))
+	if parent != dir {
+		if err := o.MkdirAll(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(filepath.FromSlash(dir), 0o755); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return o.SyncDir(parent)
+}
+
+func (osFS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.FromSlash(dir)) // sorted
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (osFS) Stat(name string) (fs.FileInfo, error) { return os.Stat(filepath.FromSlash(name)) }
+
+func (osFS) SyncDir(dir string) error { return syncDir(filepath.FromSlash(dir)) }
+
+func (osFS) Lock(name string) (io.Closer, error) { return lockFile(filepath.FromSlash(name)) }
+
+// Size, Truncate and the rest that no platform does differently.
+
+func (f *osFile) Truncate(size int64) error { return f.File.Truncate(size) }
+
+func (f *osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

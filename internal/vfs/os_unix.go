@@ -1,0 +1,86 @@
+//go:build unix && !solaris && !aix
+
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+type osFile struct{ *os.File }
+
+func newOSFile(f *os.File) *osFile { return &osFile{f} }
+
+// Map maps the file shared, so that pages written with pwrite show in it.
+func (f *osFile) Map(length int64) (Mapping, error) {
+	if length <= 0 || int64(int(length)) != length {
+		return nil, fmt.Errorf("vfs: map %s: length %d, want 1 to the address space", f.Name(), length)
+	}
+	var data []byte
+	err := f.control(func(fd int) (err error) {
+		data, err = unix.Mmap(fd, 0, int(length), unix.PROT_READ, unix.MAP_SHARED)
+		return err
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
+	}
+	return &osMapping{data}, nil
+}
+
+// control runs fn on the descriptor, which stays open meanwhile.
+func (f *osFile) control(fn func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	if err := conn.Control(func(fd uintptr) { inner = fn(int(fd)) }); err != nil {
+		return err
+	}
+	return inner
+}
+
+type osMapping struct{ data []byte }
+
+func (m *osMapping) Bytes() []byte { return m.data }
+
+func (m *osMapping) Unmap() error {
+	if m.data == nil {
+		return nil
+	}
+	data := m.data
+	m.data = nil
+	return os.NewSyscallError("munmap", unix.Munmap(data))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func lockFile(name string) (io.Closer, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrLocked
+	}
+	if err != nil {
+		return nil, errors.Join(&os.PathError{Op: "flock", Path: name, Err: err}, f.Close())
+	}
+	return f, nil // closing the descriptor releases the lock
+}
