@@ -1,0 +1,292 @@
+package vfs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// OpKind says what an operation on a [Mem] does.
+type OpKind uint8
+
+// The kinds of operations.
+const (
+	OpCreate OpKind = iota
+	OpOpen
+	OpOpenWrite
+	OpRemove
+	OpRename
+	OpMkdir // one for each directory that MkdirAll has to create
+	OpList
+	OpStat
+	OpSyncDir
+	OpLock
+	OpUnlock
+	OpRead
+	OpWrite
+	OpSync
+	OpTruncate
+	OpSize
+	OpMap
+	OpClose
+
+	opKinds
+)
+
+var opNames = [opKinds]string{
+	"create", "open", "openwrite", "remove", "rename", "mkdir", "list", "stat", "syncdir",
+	"lock", "unlock", "read", "write", "sync", "truncate", "size", "map", "close",
+}
+
+func (k OpKind) String() string {
+	if k >= opKinds {
+		return fmt.Sprintf("OpKind(%d)", uint8(k))
+	}
+	return opNames[k]
+}
+
+// Changes reports whether operations of the kind can change what a crash
+// leaves behind. Only those are numbered in [Op.Change].
+func (k OpKind) Changes() bool {
+	switch k {
+	case OpCreate, OpRemove, OpRename, OpMkdir, OpSyncDir, OpLock, OpWrite, OpSync, OpTruncate:
+		return true
+	}
+	return false
+}
+
+// Op is one operation, as a [Hook] and the trace see it.
+type Op struct {
+	N      int64  // the number of the operation, from 1
+	Change int64  // the number among the operations that change something, from 1; 0 for the others
+	Kind   OpKind // what it does
+	Path   string // cleaned, absolute; for a file, the name that it was opened by
+	To     string // the new name of a rename
+	Offset int64  // of a read or a write
+	Length int64  // of a read, a write or a mapping; the size asked for by a truncate
+
+	began uint64 // Mem.seq when the operation began
+}
+
+func (o Op) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#%d", o.N)
+	if o.Change > 0 {
+		fmt.Fprintf(&b, "/%d", o.Change)
+	}
+	fmt.Fprintf(&b, " %v %s", o.Kind, o.Path)
+	switch o.Kind {
+	case OpRename:
+		fmt.Fprintf(&b, " → %s", o.To)
+	case OpRead, OpWrite:
+		fmt.Fprintf(&b, " [%d, %d)", o.Offset, o.Offset+o.Length)
+	case OpTruncate, OpMap:
+		fmt.Fprintf(&b, " %d", o.Length)
+	}
+	return b.String()
+}
+
+// Fault is what a [Hook] makes of an operation. The zero Fault lets it be.
+type Fault struct {
+	// Err fails the operation: it has no effect, but for Short and Drop.
+	// It arrives wrapped in an *fs.PathError.
+	Err error
+	// Short is how many bytes a write or a read transfers before Err. Without
+	// Err it means nothing.
+	Short int64
+	// Drop makes a failing Sync lose what it was to make durable, the way
+	// Linux does: the file reads as before, a later Sync succeeds, and the
+	// bytes never reach the disk unless the sectors are written again. Without
+	// it, a failing Sync leaves them as they were: not durable, and the next
+	// Sync has another go.
+	Drop bool
+	// PowerCut ends the run before the operation, see [Mem.PowerOff].
+	PowerCut bool
+}
+
+// partial reports whether an operation that fails has an effect all the same.
+func (f Fault) partial(k OpKind) bool {
+	switch k {
+	case OpRead, OpWrite:
+		return f.Short > 0
+	case OpSync:
+		return f.Drop
+	}
+	return false
+}
+
+// Hook is called before each operation, by the goroutine that asked for it and
+// with no lock held: it may block (to hold an fsync while appends go on), and
+// may look at the Mem or take crash states of it. What follows the hook is
+// atomic. A Sync or SyncDir makes durable what was there when it was called,
+// not what came while the hook held it.
+//
+// Operations of several goroutines call the hook concurrently.
+type Hook func(Op) Fault
+
+// SetHook installs h in place of the hook before it; nil removes it.
+func (m *Mem) SetHook(h Hook) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hook = h
+}
+
+// CutPowerAfter lets changes more operations that change something happen (see
+// [OpKind.Changes]), and cuts the power before the one after them, see
+// [Mem.PowerOff]. A negative number cancels it.
+func (m *Mem) CutPowerAfter(changes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cutAt = 0
+	if changes >= 0 {
+		m.cutAt = m.changes + changes + 1
+	}
+}
+
+// PowerOff ends the run: this and every later operation on the Mem, on its
+// files and its locks fails with [ErrCrashed]. What the disk holds then is
+// told by [Mem.CrashClone] and [Mem.CrashStates], as often as wanted. Mappings
+// can still be read and released.
+func (m *Mem) PowerOff() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.off = true
+}
+
+// Limit sets how many bytes the files may take together; 0 lifts the limit.
+// Space is counted in blocks of 4096 bytes that have been written to; holes
+// are free, and a removed file gives its space back when its last handle is
+// closed. A write beyond the limit is short and fails with syscall.ENOSPC.
+func (m *Mem) Limit(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.limit = bytes
+}
+
+// Used returns how many bytes the files take, counted as [Mem.Limit] does.
+func (m *Mem) Used() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used * pageSize
+}
+
+// Ops returns how many operations were asked for, failed ones included, and
+// how many of them can change something (see [OpKind.Changes]).
+func (m *Mem) Ops() (all, changes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ops, m.changes
+}
+
+// Count returns how many operations of a kind were asked for since the last
+// ResetCounts, failed ones included.
+func (m *Mem) Count(k OpKind) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.counts[k]
+}
+
+// ResetCounts sets what Count returns to zero. It does not touch the numbers
+// in [Op].
+func (m *Mem) ResetCounts() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts = [opKinds]int64{}
+}
+
+// TraceLast keeps the last n operations and their outcomes for [Mem.Trace];
+// 0, the state at the start, keeps none.
+func (m *Mem) TraceLast(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trace = make([]traced, max(0, n))
+}
+
+type traced struct {
+	op   Op
+	err  error
+	done bool
+}
+
+// Trace returns the operations kept, one a line, oldest first, each with its
+// outcome.
+func (m *Mem) Trace() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	for i := range m.trace {
+		t := m.trace[(m.ops+1+int64(i))%int64(len(m.trace))]
+		switch {
+		case t.op.N == 0:
+		case !t.done:
+			fmt.Fprintf(&b, "%v: under way\n", t.op)
+		case t.err != nil:
+			fmt.Fprintf(&b, "%v: %v\n", t.op, t.err)
+		default:
+			fmt.Fprintf(&b, "%v\n", t.op)
+		}
+	}
+	return b.String()
+}
+
+// do runs an operation: numbers it, asks the hook, and calls effect with the
+// lock held unless the operation is to fail without one.
+func (m *Mem) do(op Op, effect func(Op, Fault) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op, fault, err := m.admit(op)
+	if err == nil {
+		if fault.Err == nil || fault.partial(op.Kind) {
+			err = effect(op, fault)
+		}
+		if err == nil {
+			err = fault.Err
+		}
+	}
+	if n := int64(len(m.trace)); n > 0 && op.N > 0 {
+		if t := &m.trace[op.N%n]; t.op.N == op.N {
+			t.err, t.done = err, true
+		}
+	}
+	return err
+}
+
+// admit numbers the operation and asks the hook, without the lock.
+func (m *Mem) admit(op Op) (Op, Fault, error) {
+	if m.off {
+		return op, Fault{}, ErrCrashed
+	}
+	m.ops++
+	op.N = m.ops
+	if op.Kind.Changes() {
+		m.changes++
+		op.Change = m.changes
+	}
+	op.began = m.seq
+	m.counts[op.Kind]++
+	if n := int64(len(m.trace)); n > 0 {
+		m.trace[op.N%n] = traced{op: op}
+	}
+	if m.cutAt > 0 && op.Change >= m.cutAt {
+		m.off = true
+		return op, Fault{}, ErrCrashed
+	}
+	if m.hook == nil {
+		return op, Fault{}, nil
+	}
+	fault := m.ask(m.hook, op)
+	if fault.PowerCut {
+		m.off = true
+	}
+	if m.off {
+		return op, Fault{}, ErrCrashed
+	}
+	return op, fault, nil
+}
+
+// ask calls the hook without the lock, and takes it again even when the hook
+// ends the goroutine.
+func (m *Mem) ask(h Hook, op Op) Fault {
+	m.mu.Unlock()
+	defer m.mu.Lock()
+	return h(op)
+}

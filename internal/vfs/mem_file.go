@@ -1,0 +1,296 @@
+package vfs
+
+import (
+	"io"
+	"io/fs"
+	"math"
+	"slices"
+	"syscall"
+)
+
+// memWrite is a change to a file whose fate is open: the sectors that it left
+// behind, whole, and the size after it.
+type memWrite struct {
+	seq  uint64
+	runs []memRun
+	size int64
+	// grew says that bytes were written up to size: a crash can stop on the
+	// way there.
+	grew bool
+}
+
+// memRun is a run of whole sectors, never changed once made.
+type memRun struct {
+	first int64 // number of the first sector
+	data  []byte
+}
+
+// memFile is an open file.
+type memFile struct {
+	m        *Mem
+	node     *memNode
+	name     string
+	writable bool
+	closed   bool
+}
+
+func (m *Mem) handle(n *memNode, name string, writable bool) *memFile {
+	n.opens++
+	return &memFile{m: m, node: n, name: name, writable: writable}
+}
+
+// run does an operation on the open file.
+func (f *memFile) run(op Op, effect func(Op, Fault) error) error {
+	op.Path = f.name
+	err := f.m.do(op, func(op Op, fault Fault) error {
+		if f.closed {
+			return fs.ErrClosed
+		}
+		return effect(op, fault)
+	})
+	if err == io.EOF {
+		return err // io.ReaderAt wants it bare
+	}
+	return pathError(op.Kind, f.name, err)
+}
+
+// cut returns how many of n bytes a transfer with the fault makes.
+func (f Fault) cut(n int) int {
+	if f.Err == nil {
+		return n
+	}
+	return int(min(int64(n), f.Short))
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f *memFile) ReadAt(p []byte, off int64) (n int, err error) {
+	err = f.run(Op{Kind: OpRead, Offset: off, Length: int64(len(p))}, func(_ Op, fault Fault) error {
+		if off < 0 {
+			return syscall.EINVAL
+		}
+		want := fault.cut(len(p))
+		n = int(max(0, min(int64(want), f.node.live.size-off)))
+		f.node.live.read(p[:n], off)
+		if n < want {
+			return io.EOF
+		}
+		return nil
+	})
+	return n, err
+}
+
+// WriteAt implements [io.WriterAt].
+func (f *memFile) WriteAt(p []byte, off int64) (n int, err error) {
+	err = f.run(Op{Kind: OpWrite, Offset: off, Length: int64(len(p))}, func(_ Op, fault Fault) error {
+		switch {
+		case !f.writable:
+			return syscall.EBADF
+		case off < 0:
+			return syscall.EINVAL
+		case off > maxFileSize-int64(len(p)):
+			return syscall.EFBIG
+		}
+		want := fault.cut(len(p))
+		n = want
+		if f.m.limit > 0 {
+			n = int(f.node.live.room(off, int64(want), f.m.limit/pageSize-f.m.used))
+		}
+		f.m.write(f.node, p[:n], off)
+		if n < want {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	return n, err
+}
+
+// write changes what reads and mappings see, and notes the change.
+func (m *Mem) write(n *memNode, p []byte, off int64) {
+	if len(p) == 0 {
+		return
+	}
+	before := n.live.allocated
+	n.live.put(p, off)
+	end := off + int64(len(p))
+	grew := end > n.live.size
+	n.live.size = max(n.live.size, end)
+	m.used += n.live.allocated - before
+	for _, mp := range n.maps {
+		mp.write(p, off)
+	}
+	m.noteWrite(n, grew, n.sectors(off, end))
+}
+
+// sectors copies the sectors that [off, end) touches, as they are now.
+func (n *memNode) sectors(off, end int64) memRun {
+	first := off / sectorSize
+	count := (end+sectorSize-1)/sectorSize - first
+	r := memRun{first: first, data: make([]byte, count*sectorSize)}
+	n.live.read(r.data, first*sectorSize)
+	return r
+}
+
+func (m *Mem) noteWrite(n *memNode, grew bool, runs ...memRun) {
+	m.seq++
+	n.writes = append(n.writes, memWrite{seq: m.seq, runs: runs, size: n.live.size, grew: grew})
+	n.modified = m.now()
+}
+
+// Truncate implements [File].
+func (f *memFile) Truncate(size int64) error {
+	return f.run(Op{Kind: OpTruncate, Length: size}, func(Op, Fault) error {
+		switch {
+		case !f.writable:
+			return syscall.EINVAL
+		case size < 0:
+			return syscall.EINVAL
+		case size > maxFileSize:
+			return syscall.EFBIG
+		}
+		f.m.truncate(f.node, size)
+		return nil
+	})
+}
+
+func (m *Mem) truncate(n *memNode, size int64) {
+	if size == n.live.size {
+		return
+	}
+	// The pages that are cut off become zeros, as sectors that a crash may or
+	// may not have reached.
+	var runs []memRun
+	from := size
+	for i := size / pageSize; i < int64(len(n.live.pages)); i++ {
+		start, end := max(from, i*pageSize), (i+1)*pageSize
+		if !n.live.has(i) || start >= n.live.size {
+			continue
+		}
+		if start%sectorSize == 0 {
+			runs = append(runs, memRun{first: start / sectorSize, data: zeroPage[:end-start]})
+			continue
+		}
+		r := n.sectors(start, end)
+		clear(r.data[start%sectorSize:])
+		runs = append(runs, r)
+	}
+	before := n.live.allocated
+	for _, mp := range n.maps {
+		mp.zero(size)
+	}
+	n.live.resize(size)
+	m.used += n.live.allocated - before
+	m.noteWrite(n, false, runs...)
+}
+
+// Sync implements [File].
+func (f *memFile) Sync() error {
+	return f.run(Op{Kind: OpSync}, func(op Op, fault Fault) error {
+		f.node.flush(op.began, fault.Err != nil)
+		return nil
+	})
+}
+
+// flush makes the changes up to a number durable, or forgets them.
+func (n *memNode) flush(upto uint64, drop bool) {
+	done := 0
+	for _, w := range n.writes {
+		if w.seq > upto {
+			break
+		}
+		done++
+		if drop {
+			continue
+		}
+		for _, r := range w.runs {
+			n.disk.put(r.data, r.first*sectorSize)
+		}
+		n.disk.resize(w.size)
+	}
+	n.writes = slices.Delete(n.writes, 0, done)
+}
+
+// Size implements [File].
+func (f *memFile) Size() (size int64, err error) {
+	err = f.run(Op{Kind: OpSize}, func(Op, Fault) error {
+		size = f.node.live.size
+		return nil
+	})
+	return size, err
+}
+
+// Close implements [io.Closer]. It makes nothing durable.
+func (f *memFile) Close() error {
+	return f.run(Op{Kind: OpClose}, func(Op, Fault) error {
+		f.closed = true
+		f.node.opens--
+		f.m.reclaim(f.node)
+		return nil
+	})
+}
+
+// Map implements [File].
+func (f *memFile) Map(length int64) (Mapping, error) {
+	var mp *memMapping
+	err := f.run(Op{Kind: OpMap, Length: length}, func(Op, Fault) error {
+		if length <= 0 || length > math.MaxInt {
+			return syscall.EINVAL
+		}
+		if length > maxFileSize {
+			return syscall.ENOMEM
+		}
+		mp = &memMapping{m: f.m, node: f.node, data: make([]byte, length)}
+		mp.used = min(length, f.node.live.size)
+		f.node.live.read(mp.data[:mp.used], 0)
+		f.node.maps = append(f.node.maps, mp)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mp, nil
+}
+
+// memMapping is a copy of a file's first bytes that writes keep up to date.
+type memMapping struct {
+	m    *Mem
+	node *memNode // nil after Unmap
+	data []byte
+	used int64 // bytes beyond were never anything but zero
+}
+
+// Bytes implements [Mapping].
+func (mp *memMapping) Bytes() []byte { return mp.data }
+
+// unmapped is what the bytes of a released mapping read as.
+const unmapped = 0xDB
+
+// Unmap implements [Mapping]. It works after a crash, too.
+func (mp *memMapping) Unmap() error {
+	mp.m.mu.Lock()
+	defer mp.m.mu.Unlock()
+	if mp.node == nil {
+		return syscall.EINVAL
+	}
+	mp.node.maps = slices.DeleteFunc(mp.node.maps, func(o *memMapping) bool { return o == mp })
+	mp.node = nil
+	for i := range mp.data[:mp.used] {
+		mp.data[i] = unmapped
+	}
+	mp.data = nil
+	return nil
+}
+
+func (mp *memMapping) write(p []byte, off int64) {
+	if off >= int64(len(mp.data)) {
+		return
+	}
+	n := copy(mp.data[off:], p)
+	mp.used = max(mp.used, off+int64(n))
+}
+
+// zero clears everything from off on.
+func (mp *memMapping) zero(off int64) {
+	if off < mp.used {
+		clear(mp.data[off:mp.used])
+	}
+}
