@@ -1,7 +1,3 @@
-// Package sampler draws indexes at random, each with probability proportional to its integer weight, from a table
-// whose weights change between draws.
-//
-// The package knows nothing of rewards, pools or logs and imports nothing else of the project.
 package sampler
 
 import (
@@ -29,55 +25,75 @@ var (
 // Source is a source of uniformly distributed 64-bit values. It is the interface of math/rand/v2.Source.
 type Source interface{ Uint64() uint64 }
 
-// Sampler is a table of weights to draw from. It is not safe for concurrent use.
+// Sampler is a table of weights to draw from. The zero value is a table of no entries. A Sampler must not be copied,
+// and is not safe for concurrent use, not even by several Draws: they advance the guide.
 type Sampler struct {
-	total   uint64
-	weights []uint64
-	sums    []uint64 // Fenwick tree: sums[i] is the sum of the weights (i+1)&i .. i
+	total  uint64
+	tree   tree
+	blocks blocks
+	guide  guide
+	length int
 }
 
-// New returns a Sampler with the weights given. The slice is copied; a weight may be zero, and so may their number.
+// New returns a Sampler with the weights given. The slice is not kept; a weight may be zero, and so may their number.
 // It returns ErrOverflow when the weights' sum exceeds MaxTotal and ErrTooLong when there are more than MaxLen of them.
 func New(weights []uint64) (*Sampler, error) {
 	if len(weights) > MaxLen {
 		return nil, fmt.Errorf("%w: got %d, want at most %d", ErrTooLong, len(weights), MaxLen)
 	}
-	s := &Sampler{weights: make([]uint64, len(weights)), sums: make([]uint64, len(weights))}
+	s := &Sampler{length: len(weights)}
 	for i, w := range weights {
 		if w > MaxTotal-s.total {
-			return nil, fmt.Errorf("%w: weight %d at index %d on top of %d", ErrOverflow, w, i, s.total)
+			return nil, overflow(i, w, s.total)
 		}
 		s.total += w
 	}
-	copy(s.weights, weights)
-	copy(s.sums, weights)
-	for i := range s.sums {
-		if parent := i | (i + 1); parent < len(s.sums) {
-			s.sums[parent] += s.sums[i]
+	s.blocks.init(weights)
+	s.tree.init(&s.blocks)
+	s.guide.init(s.blocks.count)
+	if s.total > 0 {
+		for !s.guide.live && s.guide.cells != nil {
+			s.guide.advance(&s.blocks, s.total)
 		}
 	}
 	return s, nil
 }
 
+func overflow(index int, weight, rest uint64) error {
+	return fmt.Errorf("%w: weight %d at index %d and %d elsewhere, want at most %d together",
+		ErrOverflow, weight, index, rest, uint64(MaxTotal))
+}
+
 // Len returns the number of entries, those of weight zero included.
-func (s *Sampler) Len() int { return len(s.weights) }
+func (s *Sampler) Len() int { return s.length }
 
 // Total returns the sum of the weights.
 func (s *Sampler) Total() uint64 { return s.total }
 
 // Weight returns the weight of the entry at index. Like a slice, it panics when index is out of range.
-func (s *Sampler) Weight(index int) uint64 { return s.weights[index] }
+func (s *Sampler) Weight(index int) uint64 {
+	if uint(index) >= uint(s.length) {
+		panic(s.outOfRange(index))
+	}
+	return s.blocks.weight(uint(index))
+}
 
-// Draw chooses an entry with probability weight/total. It reports false, and takes nothing from src, when the total is zero.
+func (s *Sampler) outOfRange(index int) error {
+	return fmt.Errorf("%w: got %d, want at least 0 and less than %d", ErrIndex, index, s.length)
+}
+
+// Draw chooses an entry with probability weight/total, by the contract that the package comment states. It reports
+// false when the total is zero. It takes one value from src, or more with a probability below total/2^64 for each
+// further one, and none when the total is zero.
 func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
 	}
-	return s.find(below(src, s.total)), true
+	return s.find(uniform(src, s.total)), true
 }
 
-// At returns the entry that covers point when the entries' weights are laid end to end from zero in the order of their
-// indexes. It reports false when point is not below the total.
+// At returns the entry that covers point, as the package comment lays them out. It reports false when point is not
+// below the total.
 func (s *Sampler) At(point uint64) (index int, ok bool) {
 	if point >= s.total {
 		return 0, false
@@ -85,58 +101,98 @@ func (s *Sampler) At(point uint64) (index int, ok bool) {
 	return s.find(point), true
 }
 
-// find returns the entry that covers point, which is below the total.
+// find returns the entry that covers point, which is below the total. It is one long function, and its likes below are,
+// because a call for each of the structures would take a third of a draw.
 func (s *Sampler) find(point uint64) int {
-	at := -1
-	for step := 1 << (bits.Len(uint(len(s.sums))) - 1); step > 0; step >>= 1 {
-		if next := at + step; next < len(s.sums) && s.sums[next] <= point {
-			point -= s.sums[next]
-			at = next
+	var at, rest uint64 // block, and what of point lies within it
+	if s.guide.live {
+		var ok bool
+		if at, rest, ok = s.guide.lookup(point); ok {
+			return s.findIn(at, rest)
 		}
+	} else if s.guide.drawn() {
+		s.guide.advance(&s.blocks, s.total)
 	}
-	return at + 1
+	t := &s.tree
+	at, rest = t.root(point)
+	for _, level := range t.levels[:t.depth] {
+		n := &t.nodes[uint64(level)+at]
+		child := n.find(rest)
+		rest -= n[child&7]
+		at = at*8 + child
+	}
+	return s.findIn(at, rest)
 }
 
-// Take draws an entry as Draw does and lowers its weight by one: a ticket out of the box.
-func (s *Sampler) Take(src Source) (index int, ok bool) {
-	index, ok = s.Draw(src)
-	if ok {
-		s.add(index, ^uint64(0))
+func (s *Sampler) findIn(at, rest uint64) int {
+	b := &s.blocks
+	if b.moved == 0 {
+		switch b.width {
+		case width16:
+			return int(at*blockLen + b.narrow[at].find(rest))
+		case width32:
+			return int(at*blockLen + b.middle[at].find(rest))
+		}
 	}
-	return index, ok
+	return int(at*blockLen + b.find(at, rest))
+}
+
+// Take draws an entry as Draw does and lowers its weight by one: a ticket out of the box, for weights that count
+// tickets. It returns what Draw followed by Set(index, Weight(index)-1) would, in one descent, and is undone by
+// Set(index, Weight(index)+1).
+func (s *Sampler) Take(src Source) (index int, ok bool) {
+	if s.total == 0 {
+		return 0, false
+	}
+	point := uniform(src, s.total)
+	s.total--
+	s.guide.changed()
+	at, rest := s.tree.take(point)
+	index = s.findIn(at, rest)
+	s.blocks.add(uint(index), ^uint64(0))
+	return index, true
 }
 
 // Set changes the weight of the entry at index. On an error nothing is changed: ErrIndex when there is no such entry,
 // ErrOverflow when the sum of the weights would exceed MaxTotal.
 func (s *Sampler) Set(index int, weight uint64) error {
-	if index < 0 || index >= len(s.weights) {
-		return fmt.Errorf("%w: got %d, want 0 to %d", ErrIndex, index, len(s.weights)-1)
+	if uint(index) >= uint(s.length) {
+		return s.outOfRange(index)
 	}
-	old := s.weights[index]
+	i := uint(index)
+	old := s.blocks.weight(i)
 	if rest := s.total - old; weight > MaxTotal-rest {
-		return fmt.Errorf("%w: weight %d at index %d on top of %d", ErrOverflow, weight, index, rest)
+		return overflow(index, weight, rest)
 	}
-	s.add(index, weight-old)
+	if weight+1 == old {
+		// A ticket less, the usual change. Said as a constant it spares the draws that follow from waiting, behind a
+		// cache miss, for the difference of two numbers.
+		s.add(i, ^uint64(0))
+		return nil
+	}
+	if weight == old {
+		return nil
+	}
+	s.blocks.fit(i, weight)
+	s.add(i, weight-old)
 	return nil
 }
 
-// add adds delta, modulo 2^64, to the weight at index and to every sum above it.
-func (s *Sampler) add(index int, delta uint64) {
+// add adds delta, modulo 2^64, to the weight at index and to all sums that contain it.
+func (s *Sampler) add(index uint, delta uint64) {
 	s.total += delta
-	s.weights[index] += delta
-	for i := index; i < len(s.sums); i |= i + 1 {
-		s.sums[i] += delta
-	}
+	s.guide.changed()
+	s.blocks.add(index, delta)
+	s.tree.add(index/blockLen, delta)
 }
 
-// below returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with rejection:
-// D. Lemire, "Fast Random Integer Generation in an Interval", ACM TOMACS 29(1), 2019, algorithm 5.
-func below(src Source, n uint64) uint64 {
-	hi, lo := bits.Mul64(src.Uint64(), n)
-	if lo < n {
-		for least := -n % n; lo < least; {
-			hi, lo = bits.Mul64(src.Uint64(), n)
+// uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with rejection.
+func uniform(src Source, n uint64) uint64 {
+	high, low := bits.Mul64(src.Uint64(), n)
+	if low < n { // the exact bound, 2^64 mod n, is below n and costs a division: only now
+		for least := -n % n; low < least; {
+			high, low = bits.Mul64(src.Uint64(), n)
 		}
 	}
-	return hi
+	return high
 }

@@ -101,6 +101,9 @@ func (l *LazyAlias) build() {
 // Total returns the sum of the weights.
 func (l *LazyAlias) Total() uint64 { return l.current }
 
+// Weight returns the weight at index i.
+func (l *LazyAlias) Weight(i int) uint64 { return l.weights[i] }
+
 // Draw chooses an index; it reports false when the total is zero.
 func (l *LazyAlias) Draw(src Source) (int, bool) {
 	if l.current == 0 {
@@ -114,11 +117,12 @@ func (l *LazyAlias) Draw(src Source) (int, bool) {
 	}
 }
 
-// Set changes the weight at index i.
-func (l *LazyAlias) Set(i int, weight uint64) {
+// Set changes the weight at index i. It never fails.
+func (l *LazyAlias) Set(i int, weight uint64) error {
 	l.current += weight - l.weights[i]
 	l.weights[i] = weight
 	if weight > l.built[i] || l.current <= l.table.total/2 {
 		l.build()
 	}
+	return nil
 }

@@ -1,14 +1,19 @@
 // Package samplers holds the textbook ways to draw from a weighted table, each in its plainest honest form, for package
 // sampler's benchmarks to be compared with. Nothing but benchmarks and their tests may import it.
 //
-// All of them are exact: integers only, and unbiased by Lemire's multiply-shift with rejection. They check less than
-// package sampler does: the callers keep indexes in range and sums, for the alias tables sums times entries, below 2^63.
+// All of them are exact: integers only, and unbiased by Lemire's multiply-shift with rejection. They have the methods of
+// sampler.Sampler, but check less: the callers keep indexes in range and sums, for the alias tables sums times entries,
+// below 2^63.
 package samplers
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/kuji-dev/kuji/sampler"
+)
 
 // Source is a source of uniformly distributed 64-bit values.
-type Source interface{ Uint64() uint64 }
+type Source = sampler.Source
 
 // below returns a value uniformly distributed in [0, n), n > 0.
 func below(src Source, n uint64) uint64 {

@@ -31,6 +31,9 @@ func NewFenwick(weights []uint64) *Fenwick {
 // Total returns the sum of the weights.
 func (f *Fenwick) Total() uint64 { return f.total }
 
+// Weight returns the weight at index i.
+func (f *Fenwick) Weight(i int) uint64 { return f.weights[i] }
+
 // Draw chooses an index; it reports false when the total is zero.
 func (f *Fenwick) Draw(src Source) (int, bool) {
 	if f.total == 0 {
@@ -47,12 +50,13 @@ func (f *Fenwick) Draw(src Source) (int, bool) {
 	return at, true
 }
 
-// Set changes the weight at index i.
-func (f *Fenwick) Set(i int, weight uint64) {
+// Set changes the weight at index i. It never fails.
+func (f *Fenwick) Set(i int, weight uint64) error {
 	delta := weight - f.weights[i]
 	f.weights[i] = weight
 	f.total += delta
 	for i++; i < len(f.sums); i += i & -i {
 		f.sums[i] += delta
 	}
+	return nil
 }

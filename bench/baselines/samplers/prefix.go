@@ -24,6 +24,14 @@ func (p *Prefix) Total() uint64 {
 	return p.sums[len(p.sums)-1]
 }
 
+// Weight returns the weight at index i.
+func (p *Prefix) Weight(i int) uint64 {
+	if i == 0 {
+		return p.sums[0]
+	}
+	return p.sums[i] - p.sums[i-1]
+}
+
 // Draw chooses an index; it reports false when the total is zero.
 func (p *Prefix) Draw(src Source) (int, bool) {
 	total := p.Total()
@@ -34,13 +42,11 @@ func (p *Prefix) Draw(src Source) (int, bool) {
 	return sort.Search(len(p.sums), func(i int) bool { return p.sums[i] > point }), true
 }
 
-// Set changes the weight at index i.
-func (p *Prefix) Set(i int, weight uint64) {
-	old := p.sums[i]
-	if i > 0 {
-		old -= p.sums[i-1]
-	}
+// Set changes the weight at index i. It never fails.
+func (p *Prefix) Set(i int, weight uint64) error {
+	old := p.Weight(i)
 	for ; i < len(p.sums); i++ {
 		p.sums[i] += weight - old
 	}
+	return nil
 }

@@ -7,11 +7,6 @@ import (
 	"github.com/kuji-dev/kuji/bench/baselines/samplers"
 )
 
-type drawer interface {
-	Draw(samplers.Source) (int, bool)
-	Total() uint64
-}
-
 // TestBaselinesDrawByWeight holds each baseline to its distribution, so that the figures compare like with like.
 func TestBaselinesDrawByWeight(t *testing.T) {
 	weights := []uint64{5, 0, 1, 30, 2, 2, 0, 60}
@@ -22,10 +17,14 @@ func TestBaselinesDrawByWeight(t *testing.T) {
 	fenwick, sums, lazy, prefix := samplers.NewFenwick(weights), samplers.NewSums16(weights), samplers.NewLazyAlias(weights), samplers.NewPrefix(weights)
 	for i := range half {
 		half[i] -= half[i] / 2
-		fenwick.Set(i, half[i])
-		sums.Set(i, half[i])
-		lazy.Set(i, half[i])
-		prefix.Set(i, half[i])
+		for _, d := range []table{fenwick, sums, lazy, prefix} {
+			if err := d.Set(i, half[i]); err != nil {
+				t.Fatal(err)
+			}
+			if w := d.Weight(i); w != half[i] {
+				t.Fatalf("%T: weight %d, want %d", d, w, half[i])
+			}
+		}
 	}
 	for name, d := range map[string]drawer{
 		"prefix": prefix, "fenwick": fenwick, "sums16": sums, "lazy alias": lazy, "alias": samplers.NewAlias(half),

@@ -36,6 +36,9 @@ func (s *Sums16) Total() uint64 {
 	return s.levels[len(s.levels)-1][0]
 }
 
+// Weight returns the weight at index i.
+func (s *Sums16) Weight(i int) uint64 { return s.levels[0][i] }
+
 // Draw chooses an index; it reports false when the total is zero.
 func (s *Sums16) Draw(src Source) (int, bool) {
 	total := s.Total()
@@ -57,11 +60,12 @@ func (s *Sums16) Draw(src Source) (int, bool) {
 	return at, true
 }
 
-// Set changes the weight at index i.
-func (s *Sums16) Set(i int, weight uint64) {
+// Set changes the weight at index i. It never fails.
+func (s *Sums16) Set(i int, weight uint64) error {
 	delta := weight - s.levels[0][i]
 	for _, level := range s.levels {
 		level[i] += delta
 		i /= 16
 	}
+	return nil
 }

@@ -1,0 +1,230 @@
+package sampler
+
+import "math"
+
+// blockLen is the number of weights in a block.
+const blockLen = 16
+
+// block holds 16 weights as four groups of four running sums: the third number of a group is the sum of the group's
+// first three weights, the fourth the sum of all four. Of 16 bits a block is half a cache line, of 32 bits a whole one.
+type block[T uint16 | uint32 | uint64] [4][4]T
+
+// find returns which of the 16 weights covers rest, a point within the block.
+func (b *block[T]) find(rest uint64) uint64 {
+	k, rest := b.split(rest)
+	return k*4 + findIn(&b[k&3], rest)
+}
+
+// split returns which group covers rest, a point within the block, and what of rest lies within the group.
+func (b *block[T]) split(rest uint64) (k, within uint64) {
+	s0, s1, s2 := uint64(b[0][3]), uint64(b[1][3]), uint64(b[2][3])
+	// No sum and no point exceeds 2^63, so the top bit of sum-(rest+1) tells whether sum <= rest.
+	d0, d1, d2 := (s0-rest-1)>>63, (s0+s1-rest-1)>>63, (s0+s1+s2-rest-1)>>63
+	return d0 + d1 + d2, rest - s0&-d0 - s1&-d1 - s2&-d2
+}
+
+// findIn returns which of the group's four weights covers rest, a point within the group.
+func findIn[T uint16 | uint32 | uint64](g *[4]T, rest uint64) uint64 {
+	return (uint64(g[0])-rest-1)>>63 + (uint64(g[1])-rest-1)>>63 + (uint64(g[2])-rest-1)>>63
+}
+
+// weight returns the i-th weight, i taken modulo 16.
+func (b *block[T]) weight(i uint) uint64 {
+	g, j := &b[i>>2&3], i&3
+	return uint64(g[j] - g[(j-1)&3]&-T((j+3)>>2)) // (j+3)>>2 is 0 for j = 0, which has nothing before it, and else 1
+}
+
+// add adds delta, modulo T, to the i-th weight, i taken modulo 16.
+func (b *block[T]) add(i uint, delta T) {
+	g, j := &b[i>>2&3], int64(i&3)
+	g[0] += delta & T((j-1)>>63)
+	g[1] += delta & T((j-2)>>63)
+	g[2] += delta & T((j-3)>>63)
+	g[3] += delta
+}
+
+// sum returns the sum of the block's weights.
+func (b *block[T]) sum() uint64 {
+	return uint64(b[0][3]) + uint64(b[1][3]) + uint64(b[2][3]) + uint64(b[3][3])
+}
+
+// group returns the sum of the group that holds the i-th weight, i taken modulo 16.
+func (b *block[T]) group(i uint) uint64 { return uint64(b[i>>2&3][3]) }
+
+// The widths that a table's blocks can have, in bits.
+const (
+	width16 = 16
+	width32 = 32
+	width64 = 64
+)
+
+// chunkLen is the number of moved blocks that are allocated together, 8 KiB.
+const chunkLen = 64
+
+// blocks holds all weights of a table. All its blocks have one width, but those of them which hold a group that
+// the width is too small for have moved to 64-bit sums elsewhere. A block that has moved stays there: a weight that
+// goes to and fro costs no copy each time.
+type blocks struct {
+	width  uint8
+	narrow []block[uint16] // used when width is 16
+	middle []block[uint32] // used when width is 32
+	wide   []block[uint64] // used when width is 64
+
+	moved  uint32            // number of blocks that have moved
+	places []uint32          // by block: 0, or 1 + its place among those that have moved; unused when width is 64
+	chunks [][]block[uint64] // the moved blocks, chunkLen in each; each allocated when the first block moves there
+
+	count int // number of blocks
+}
+
+// init fills a zero blocks with weights, whose sum fits in 63 bits.
+func (b *blocks) init(weights []uint64) {
+	b.count = (len(weights) + blockLen - 1) / blockLen
+	b.width = widthFor(weights)
+	switch b.width {
+	case width16:
+		b.narrow = make([]block[uint16], b.count)
+	case width32:
+		b.middle = make([]block[uint32], b.count)
+	default:
+		b.wide = make([]block[uint64], b.count)
+	}
+	if b.width != width64 {
+		b.places = make([]uint32, b.count)
+		b.chunks = make([][]block[uint64], (b.count+chunkLen-1)/chunkLen)
+	}
+	for i, w := range weights {
+		if w != 0 {
+			b.fit(uint(i), w)
+			b.add(uint(i), w)
+		}
+	}
+}
+
+// widthFor returns the smallest width that suffices for 15 in 16 blocks.
+func widthFor(weights []uint64) uint8 {
+	count := (len(weights) + blockLen - 1) / blockLen
+	over16, over32 := 0, 0 // number of blocks for which 16 and 32 bits do not suffice
+	for len(weights) > 0 {
+		n := min(blockLen, len(weights))
+		var most uint64 // the largest sum of a group
+		for group := weights[:n]; len(group) > 0; group = group[min(4, len(group)):] {
+			var sum uint64
+			for _, w := range group[:min(4, len(group))] {
+				sum += w
+			}
+			most = max(most, sum)
+		}
+		if most > math.MaxUint16 {
+			over16++
+		}
+		if most > math.MaxUint32 {
+			over32++
+		}
+		weights = weights[n:]
+	}
+	switch {
+	case over16 <= count/16:
+		return width16
+	case over32 <= count/16:
+		return width32
+	}
+	return width64
+}
+
+// place returns where block i is when it has moved, and else nil.
+func (b *blocks) place(i uint64) *block[uint64] {
+	if b.moved == 0 || b.places[i] == 0 {
+		return nil
+	}
+	p := b.places[i] - 1
+	return &b.chunks[p/chunkLen][p%chunkLen]
+}
+
+// find returns which weight of block i covers rest, a point within the block.
+func (b *blocks) find(i, rest uint64) uint64 {
+	if p := b.place(i); p != nil {
+		return p.find(rest)
+	}
+	switch b.width {
+	case width16:
+		return b.narrow[i].find(rest)
+	case width32:
+		return b.middle[i].find(rest)
+	}
+	return b.wide[i].find(rest)
+}
+
+// weight returns the weight at index.
+func (b *blocks) weight(index uint) uint64 {
+	i := index / blockLen
+	if p := b.place(uint64(i)); p != nil {
+		return p.weight(index)
+	}
+	switch b.width {
+	case width16:
+		return b.narrow[i].weight(index)
+	case width32:
+		return b.middle[i].weight(index)
+	}
+	return b.wide[i].weight(index)
+}
+
+// sum returns the sum of the weights of block i.
+func (b *blocks) sum(i int) uint64 {
+	if p := b.place(uint64(i)); p != nil {
+		return p.sum()
+	}
+	switch b.width {
+	case width16:
+		return b.narrow[i].sum()
+	case width32:
+		return b.middle[i].sum()
+	}
+	return b.wide[i].sum()
+}
+
+// add adds delta, modulo 2^64, to the weight at index. The block must fit what comes of it.
+func (b *blocks) add(index uint, delta uint64) {
+	i := index / blockLen
+	if p := b.place(uint64(i)); p != nil {
+		p.add(index, delta)
+		return
+	}
+	switch b.width {
+	case width16:
+		b.narrow[i].add(index, uint16(delta))
+	case width32:
+		b.middle[i].add(index, uint32(delta))
+	default:
+		b.wide[i].add(index, delta)
+	}
+}
+
+// fit makes sure that the block of index can take weight there: it moves the block if its sums are too narrow.
+func (b *blocks) fit(index uint, weight uint64) {
+	i := index / blockLen
+	if b.width == width64 || b.places[i] != 0 {
+		return
+	}
+	var group uint64
+	if b.width == width16 {
+		group = b.narrow[i].group(index)
+	} else {
+		group = b.middle[i].group(index)
+	}
+	if sum := group - b.weight(index) + weight; sum>>b.width == 0 {
+		return
+	}
+	var moved block[uint64]
+	for j := range uint(blockLen) {
+		moved.add(j, b.weight(i*blockLen+j))
+	}
+	chunk := &b.chunks[b.moved/chunkLen]
+	if *chunk == nil {
+		*chunk = make([]block[uint64], chunkLen)
+	}
+	(*chunk)[b.moved%chunkLen] = moved
+	b.moved++
+	b.places[i] = b.moved
+}

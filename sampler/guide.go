@@ -1,0 +1,135 @@
+package sampler
+
+import (
+	"math"
+	"math/bits"
+)
+
+// stepsPerDraw is how many steps of making a guide one draw does: a sum or a cell each, some 2 ns.
+const stepsPerDraw = 8
+
+// minGuided is the smallest number of blocks for which a guide is faster than the tree.
+const minGuided = 3
+
+// guide leads from a point straight to its block while the weights are at rest. It cuts [0, total) into cells of
+// 2^shift points.
+//
+//	a cell, from the top:    block           1 bit    shift bits
+//	                      ┌───────────────┬───────┬────────────────┐
+//	                      │ first block   │ tree  │ last           │
+//	                      └───────────────┴───────┴────────────────┘
+//
+// The points of a cell up to and with its last-th lie in the first block and those behind it in the next one, unless
+// tree is set: then it meets more than two blocks, and the tree must be asked. It never takes more than 64 bits: there
+// are at least twice as many cells as blocks, and the cells' number and shift multiply to less than twice the total.
+type guide struct {
+	live  bool
+	shift uint8
+	cells []uint64 // room for the most cells that there can be; nil in a table that is too small to have a guide
+	// starts[i] is the sum of the blocks before block i; the first after the last block is the total, the second is
+	// beyond every point.
+	starts []uint64
+
+	calm  uint64 // draws to go by without a change before the guide is made anew
+	wait  uint64 // how many of them are still to go by
+	sum   int    // next element of starts to make
+	block int    // block at the beginning of the next cell
+	cell  int    // next element of cells to make
+	limit int    // number of cells in use
+}
+
+// init makes a zero guide one for that many blocks, which is to be made at once.
+func (g *guide) init(blocks int) {
+	if blocks < minGuided {
+		g.calm, g.wait = math.MaxUint64, math.MaxUint64
+		return
+	}
+	g.cells = make([]uint64, 2<<bits.Len(uint(blocks-1)))
+	g.starts = make([]uint64, blocks+2)
+	g.calm = uint64(len(g.cells))
+}
+
+// changed tells the guide that weights have changed.
+func (g *guide) changed() {
+	g.live = false
+	g.wait = g.calm
+	g.sum = 0
+}
+
+// drawn tells a guide that is not live of a draw. It reports whether the guide shall advance.
+func (g *guide) drawn() bool {
+	if g.wait > 0 {
+		g.wait--
+		return false
+	}
+	return true
+}
+
+// lookup returns the block that covers point, and what of point lies within it. It reports false when the tree
+// must be asked.
+func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
+	c := g.cells[point>>(g.shift&63)]
+	tree := uint64(1) << (g.shift & 63)
+	if c&tree != 0 {
+		return 0, 0, false
+	}
+	last := c & (tree - 1)
+	block = c>>(g.shift&63)>>1 + (last-point&(tree-1))>>63
+	return block, point - g.starts[block], true
+}
+
+// advance does the next steps of making the guide for the blocks, whose sum is total, above zero. At the last it
+// becomes live.
+func (g *guide) advance(b *blocks, total uint64) {
+	for range stepsPerDraw {
+		switch {
+		case g.sum < len(g.starts):
+			g.addStart(b)
+			g.block, g.cell = 0, 0
+		case g.cell == 0 && g.block == 0:
+			g.shift = uint8(max(0, bits.Len64(total-1)-bits.Len(uint(len(g.cells)-1))))
+			g.limit = int((total-1)>>g.shift) + 1
+			g.addCell()
+		case g.cell < g.limit:
+			g.addCell()
+		default:
+			g.live = true
+			return
+		}
+	}
+}
+
+// addStart makes the next element of starts.
+func (g *guide) addStart(b *blocks) {
+	switch i := g.sum; {
+	case i == 0:
+		g.starts[i] = 0
+	case i <= b.count:
+		g.starts[i] = g.starts[i-1] + b.sum(i-1)
+	default:
+		g.starts[i] = math.MaxUint64
+	}
+	g.sum++
+}
+
+// addCell makes the next cell, or goes on to the next block when this one ends before the cell begins.
+func (g *guide) addCell() {
+	low := uint64(g.cell) << g.shift
+	end, next := g.starts[g.block+1], g.starts[g.block+2]
+	if end <= low {
+		g.block++
+		return
+	}
+	tree := uint64(1) << g.shift
+	c := uint64(g.block) << g.shift << 1
+	switch high := low + tree; {
+	case end >= high:
+		c |= tree - 1
+	case next >= high:
+		c |= end - 1 - low
+	default:
+		c |= tree
+	}
+	g.cells[g.cell] = c
+	g.cell++
+}
