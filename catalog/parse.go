@@ -21,9 +21,11 @@ const (
 	// from above by counting their indicators. It admits MaxEntries entries
 	// of an id and a weight.
 	maxValues = 8 << 20
-	// maxFlowValues is the same for a document that is one flow collection, as
-	// all JSON is: the YAML scanner keeps it in memory as tokens, whole.
-	maxFlowValues = 1 << 19
+	// maxQuiet is the most bytes in which no mapping or list begins outside of
+	// flow collections ([] and {}, and so all of JSON). Until a flow
+	// collection ends, and it ends unseen, the YAML scanner may hold all of it
+	// as tokens of 200 bytes and more, one for every byte at worst.
+	maxQuiet = 1 << 20
 )
 
 // Parse reads a catalog from YAML. It checks everything before it returns: a
@@ -31,8 +33,9 @@ const (
 //
 // The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. Its
 // keys are described in docs/catalog.md. Aliases, anchors, tags and merge keys
-// are refused. Reading takes memory of up to about fifty times the source's
-// size, while it lasts.
+// are refused. While it lasts, reading takes memory of about fifty times the
+// source's size: 1.5 GB for the largest sources, and not much more for hostile
+// ones. A server should accept no larger ones from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	r := &reader{}
 	c := r.parse(yaml)
@@ -117,8 +120,8 @@ func (r *reader) tree(text []byte) *yaml.Node {
 	if !r.bounds(text) {
 		return nil
 	}
-	loader, err := yaml.NewLoader(bytes.NewReader(text),
-		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxNesting))))
+	g := &guard{text: text}
+	loader, err := yaml.NewLoader(g, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(g.deeper))))
 	if err != nil {
 		r.add(1, 1, "the YAML reader failed: %v", err)
 		return nil
@@ -128,17 +131,58 @@ func (r *reader) tree(text []byte) *yaml.Node {
 	case errors.Is(err, io.EOF) || err == nil && isEmpty(&document):
 		r.add(1, 1, "the document is empty; expected %s", rootShape.expects())
 		return nil
+	case g.tripped:
+		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1,
+			"expected at most %d bytes within one [] or {} (or without any mapping or list), found more from about here on; "+
+				"write large mappings and lists in block style, each entry on lines of its own", maxQuiet)
+		return nil
 	case err != nil:
 		r.syntax(err)
 		return nil
 	}
 	switch err := load(loader, &second); {
+	case g.tripped:
+		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1, "expected one document, found more behind it")
 	case err == nil:
 		r.fail(&second, "expected one document, found another one here")
 	case !errors.Is(err, io.EOF):
 		r.syntax(err)
 	}
 	return document.Content[0]
+}
+
+// guard feeds the YAML scanner and watches it, so that it neither nests too
+// deeply nor hoards tokens.
+type guard struct {
+	text       []byte
+	read, last int // bytes read, in all and when one last began outside of [] and {}
+	tripped    bool
+}
+
+var errQuiet = errors.New("no mapping or list begins in block style for too long")
+
+func (g *guard) Read(b []byte) (int, error) {
+	if g.read-g.last > maxQuiet {
+		g.tripped = true
+		return 0, errQuiet
+	}
+	if g.read == len(g.text) {
+		return 0, io.EOF
+	}
+	n := copy(b, g.text[g.read:])
+	g.read += n
+	return n, nil
+}
+
+// deeper is called when the scanner finds the beginning of a mapping or list.
+func (g *guard) deeper(depth int, at *loaderlimits.DepthContext) error {
+	if at.Kind == yaml.DepthKindBlock || depth == 1 {
+		g.last = g.read
+	}
+	if depth > maxNesting {
+		return fmt.Errorf("expected at most %d mappings and lists within each other", maxNesting)
+	}
+	return nil
 }
 
 func isEmpty(document *yaml.Node) bool {
@@ -202,12 +246,8 @@ func (r *reader) bounds(text []byte) bool {
 			"expected UTF-8, found the byte 0x%02x", text[at])
 		return false
 	}
-	most, kind := maxValues, "values"
-	if isFlow(text) {
-		most, kind = maxFlowValues, "values in a document written as JSON or as one flow collection; block style admits more"
-	}
-	if n := estimateValues(text); n > most {
-		r.add(1, 1, "expected at most about %d %s, found about %d", most, kind, n)
+	if n := estimateValues(text); n > maxValues {
+		r.add(1, 1, "expected at most about %d values, found about %d", maxValues, n)
 		return false
 	}
 	return true
@@ -230,19 +270,6 @@ func estimateValues(text []byte) int {
 		}
 	}
 	return n
-}
-
-// isFlow tells whether the first thing in text, after comments, directives and
-// document markers, opens a flow collection.
-func isFlow(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimSpace(line)
-		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---")))
-		if len(line) > 0 && line[0] != '#' && line[0] != '%' {
-			return line[0] == '{' || line[0] == '['
-		}
-	}
-	return false
 }
 
 // compile turns a source into the form that rules work on, scaling the weights

@@ -237,7 +237,9 @@ func TestLimits(t *testing.T) {
 		complain string
 	}{
 		"bytes": {catalog.MaxBytes, func(n int) string {
-			return smallest + "#" + strings.Repeat("x", n-len(smallest)-1)
+			line := "  # " + strings.Repeat("x", 1000) + "\n"
+			s := "kuji: 1\nitems:\n" + strings.ReplaceAll(many(n/102_000, "  i#: {}\n@"), "@", strings.Repeat(line, 100))
+			return s + strings.Repeat(line, (n-len(s))/len(line)) + strings.Repeat(" ", (n-len(s))%len(line))
 		}, "expected at most 33554432 bytes"},
 		"items": {catalog.MaxItems, func(n int) string { return "kuji: 1\nitems:\n" + many(n, "  i#: {}\n") }, "with 1 to 65536"},
 		"pools": {catalog.MaxPools, func(n int) string {
@@ -280,6 +282,11 @@ func TestRefusedEarly(t *testing.T) {
 	for name, source := range map[string]string{
 		"many values":     "a: [" + strings.Repeat("a,", 8<<20) + "]",
 		"much JSON":       "# comment\n---\n{\"a\": [" + strings.Repeat("1,", 1<<20) + "1]}",
+		"nested in flow":  "- [" + strings.Repeat("[a],", 1<<19) + "]",
+		"much in flow":    "- [" + strings.Repeat("a,", 1<<20) + "]",
+		"much unfinished": "- [x]\n- [" + strings.Repeat("- ", 1<<20),
+		"many anchors":    strings.Repeat("&a ", 1<<20),
+		"in the second":   smallest + "---\n- [" + strings.Repeat("a,", 1<<20) + "]",
 		"deep flow":       strings.Repeat("[", 1<<20),
 		"deep block":      strings.Repeat("- ", 1<<20),
 		"deep mapping":    strings.Repeat("{a: ", 1<<20),
