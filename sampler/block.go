@@ -11,21 +11,19 @@ type block[T uint16 | uint32 | uint64] [4][4]T
 
 // find returns which of the 16 weights covers rest, a point within the block.
 func (b *block[T]) find(rest uint64) uint64 {
-	k, rest := b.split(rest)
-	return k*4 + findIn(&b[k&3], rest)
+	k, q := group(uint64(b[0][3]), uint64(b[1][3]), uint64(b[2][3]), rest+1)
+	g := &b[k&3]
+	return k*4 + less(uint64(g[0]), q) + less(uint64(g[1]), q) + less(uint64(g[2]), q)
 }
 
-// split returns which group covers rest, a point within the block, and what of rest lies within the group.
-func (b *block[T]) split(rest uint64) (k, within uint64) {
-	s0, s1, s2 := uint64(b[0][3]), uint64(b[1][3]), uint64(b[2][3])
-	// No sum and no point exceeds 2^63, so the top bit of sum-(rest+1) tells whether sum <= rest.
-	d0, d1, d2 := (s0-rest-1)>>63, (s0+s1-rest-1)>>63, (s0+s1+s2-rest-1)>>63
-	return d0 + d1 + d2, rest - s0&-d0 - s1&-d1 - s2&-d2
-}
+// less returns 1 if sum < q and else 0, neither being above 2^63.
+func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
-// findIn returns which of the group's four weights covers rest, a point within the group.
-func findIn[T uint16 | uint32 | uint64](g *[4]T, rest uint64) uint64 {
-	return (uint64(g[0])-rest-1)>>63 + (uint64(g[1])-rest-1)>>63 + (uint64(g[2])-rest-1)>>63
+// group returns which of four groups, of which the first three have these sums, covers the point before q, and how far
+// behind that group's beginning q is.
+func group(s0, s1, s2, q uint64) (k, within uint64) {
+	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
+	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)
 }
 
 // weight returns the i-th weight, i taken modulo 16.
@@ -43,13 +41,35 @@ func (b *block[T]) add(i uint, delta T) {
 	g[3] += delta
 }
 
+// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not 2^64-1. It reports
+// whether it did.
+func (b *block[T]) lower(i uint, weight uint64) bool {
+	if b.weight(i)-1 != weight {
+		return false
+	}
+	b.add(i, ^T(0))
+	return true
+}
+
+// take is find, and lowers the weight found by one.
+func (b *block[T]) take(rest uint64) uint64 {
+	k, q := group(uint64(b[0][3]), uint64(b[1][3]), uint64(b[2][3]), rest+1)
+	g := &b[k&3]
+	d0, d1, d2 := less(uint64(g[0]), q), less(uint64(g[1]), q), less(uint64(g[2]), q)
+	g[0] += T(d0) - 1
+	g[1] += T(d1) - 1
+	g[2] += T(d2) - 1
+	g[3]--
+	return k*4 + d0 + d1 + d2
+}
+
 // sum returns the sum of the block's weights.
 func (b *block[T]) sum() uint64 {
 	return uint64(b[0][3]) + uint64(b[1][3]) + uint64(b[2][3]) + uint64(b[3][3])
 }
 
-// group returns the sum of the group that holds the i-th weight, i taken modulo 16.
-func (b *block[T]) group(i uint) uint64 { return uint64(b[i>>2&3][3]) }
+// groupSum returns the sum of the group that holds the i-th weight, i taken modulo 16.
+func (b *block[T]) groupSum(i uint) uint64 { return uint64(b[i>>2&3][3]) }
 
 // The widths that a table's blocks can have, in bits.
 const (
@@ -155,6 +175,20 @@ func (b *blocks) find(i, rest uint64) uint64 {
 	return b.wide[i].find(rest)
 }
 
+// take returns the index of the weight that covers rest, a point within block i, and lowers that weight by one.
+func (b *blocks) take(i, rest uint64) uint64 {
+	if p := b.place(i); p != nil {
+		return i*blockLen + p.take(rest)
+	}
+	switch b.width {
+	case width16:
+		return i*blockLen + b.narrow[i].take(rest)
+	case width32:
+		return i*blockLen + b.middle[i].take(rest)
+	}
+	return i*blockLen + b.wide[i].take(rest)
+}
+
 // weight returns the weight at index.
 func (b *blocks) weight(index uint) uint64 {
 	i := index / blockLen
@@ -209,9 +243,9 @@ func (b *blocks) fit(index uint, weight uint64) {
 	}
 	var group uint64
 	if b.width == width16 {
-		group = b.narrow[i].group(index)
+		group = b.narrow[i].groupSum(index)
 	} else {
-		group = b.middle[i].group(index)
+		group = b.middle[i].groupSum(index)
 	}
 	if sum := group - b.weight(index) + weight; sum>>b.width == 0 {
 		return

@@ -74,7 +74,7 @@ func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 		return 0, 0, false
 	}
 	last := c & (tree - 1)
-	block = c>>(g.shift&63)>>1 + (last-point&(tree-1))>>63
+	block = c>>(g.shift&63)>>1 + less(last, point&(tree-1))
 	return block, point - g.starts[block], true
 }
 

@@ -75,7 +75,11 @@ func (s *Sampler) Weight(index int) uint64 {
 	if uint(index) >= uint(s.length) {
 		panic(s.outOfRange(index))
 	}
-	return s.blocks.weight(uint(index))
+	i, b := uint(index), &s.blocks
+	if b.moved == 0 && b.width == width16 {
+		return b.narrow[i/blockLen].weight(i)
+	}
+	return b.weight(i)
 }
 
 func (s *Sampler) outOfRange(index int) error {
@@ -101,30 +105,25 @@ func (s *Sampler) At(point uint64) (index int, ok bool) {
 	return s.find(point), true
 }
 
-// find returns the entry that covers point, which is below the total. It is one long function, and its likes below are,
-// because a call for each of the structures would take a third of a draw.
+// find returns the entry that covers point, which is below the total. The tree's descent stands here and not in a
+// function of its own because a call for each structure would take a third of a draw.
 func (s *Sampler) find(point uint64) int {
-	var at, rest uint64 // block, and what of point lies within it
-	if s.guide.live {
-		var ok bool
-		if at, rest, ok = s.guide.lookup(point); ok {
-			return s.findIn(at, rest)
-		}
+	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
+	if found {
+		at, rest, found = s.guide.lookup(point)
 	} else if s.guide.drawn() {
 		s.guide.advance(&s.blocks, s.total)
 	}
-	t := &s.tree
-	at, rest = t.root(point)
-	for _, level := range t.levels[:t.depth] {
-		n := &t.nodes[uint64(level)+at]
-		child := n.find(rest)
-		rest -= n[child&7]
-		at = at*8 + child
+	if !found {
+		t := &s.tree
+		at, rest = t.root(point)
+		for _, level := range t.levels[:t.depth] {
+			n := &t.nodes[uint64(level)+at]
+			child := n.find(rest)
+			rest -= n[child&7]
+			at = at*8 + child
+		}
 	}
-	return s.findIn(at, rest)
-}
-
-func (s *Sampler) findIn(at, rest uint64) int {
 	b := &s.blocks
 	if b.moved == 0 {
 		switch b.width {
@@ -148,9 +147,7 @@ func (s *Sampler) Take(src Source) (index int, ok bool) {
 	s.total--
 	s.guide.changed()
 	at, rest := s.tree.take(point)
-	index = s.findIn(at, rest)
-	s.blocks.add(uint(index), ^uint64(0))
-	return index, true
+	return int(s.blocks.take(at, rest)), true
 }
 
 // Set changes the weight of the entry at index. On an error nothing is changed: ErrIndex when there is no such entry,
@@ -160,30 +157,50 @@ func (s *Sampler) Set(index int, weight uint64) error {
 		return s.outOfRange(index)
 	}
 	i := uint(index)
+	if weight <= MaxTotal && s.lower(i, weight) {
+		return nil
+	}
 	old := s.blocks.weight(i)
 	if rest := s.total - old; weight > MaxTotal-rest {
 		return overflow(index, weight, rest)
-	}
-	if weight+1 == old {
-		// A ticket less, the usual change. Said as a constant it spares the draws that follow from waiting, behind a
-		// cache miss, for the difference of two numbers.
-		s.add(i, ^uint64(0))
-		return nil
 	}
 	if weight == old {
 		return nil
 	}
 	s.blocks.fit(i, weight)
-	s.add(i, weight-old)
+	s.blocks.add(i, weight-old)
+	s.total += weight - old
+	s.guide.changed()
+	s.tree.add(i/blockLen, weight-old)
 	return nil
 }
 
-// add adds delta, modulo 2^64, to the weight at index and to all sums that contain it.
-func (s *Sampler) add(index uint, delta uint64) {
-	s.total += delta
+// lower does Set for the usual change, a ticket less. It reports whether that was the change, which it may deny. Added
+// as a constant the change spares the draws that follow from waiting, behind a cache miss, for the difference of two
+// numbers.
+func (s *Sampler) lower(index uint, weight uint64) bool {
+	b := &s.blocks
+	if b.moved != 0 {
+		return false
+	}
+	var done bool
+	switch b.width {
+	case width16:
+		done = b.narrow[index/blockLen].lower(index, weight)
+	case width32:
+		done = b.middle[index/blockLen].lower(index, weight)
+	default:
+		done = b.wide[index/blockLen].lower(index, weight)
+	}
+	if !done {
+		return false
+	}
+	s.total--
 	s.guide.changed()
-	s.blocks.add(index, delta)
-	s.tree.add(index/blockLen, delta)
+	if b.count > 1 { // the half of a lone block may stay as it is
+		s.tree.add(index/blockLen, ^uint64(0))
+	}
+	return true
 }
 
 // uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with rejection.

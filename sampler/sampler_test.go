@@ -62,7 +62,11 @@ func TestOverflow(t *testing.T) {
 	if _, err := sampler.New([]uint64{math.MaxUint64, 1}); !errors.Is(err, sampler.ErrOverflow) {
 		t.Errorf("New, sum wraps: got %v, want ErrOverflow", err)
 	}
-	s := mustNew(t, []uint64{math.MaxInt64 - 1, 1})
+	s := mustNew(t, []uint64{0, 0})
+	if err := s.Set(1, math.MaxUint64); !errors.Is(err, sampler.ErrOverflow) || s.Total() != 0 {
+		t.Errorf("Set(1, 2^64-1) of a weight of zero: got %v, total %d, want ErrOverflow, total 0", err, s.Total())
+	}
+	s = mustNew(t, []uint64{math.MaxInt64 - 1, 1})
 	for _, w := range []uint64{2, math.MaxUint64} {
 		if err := s.Set(1, w); !errors.Is(err, sampler.ErrOverflow) {
 			t.Errorf("Set(1, %d): got %v, want ErrOverflow", w, err)

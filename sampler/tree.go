@@ -11,9 +11,9 @@ type node [8]uint64
 
 // find returns which of the node's children covers rest, a point within the node.
 func (n *node) find(rest uint64) (child uint64) {
-	q := rest + 1 // as in block.find, the top bit of sum-q tells whether sum <= rest
-	return (n[1]-q)>>63 + (n[2]-q)>>63 + (n[3]-q)>>63 +
-		((n[4]-q)>>63 + (n[5]-q)>>63) + ((n[6]-q)>>63 + (n[7]-q)>>63)
+	q := rest + 1
+	return (less(n[1], q) + less(n[2], q)) + (less(n[3], q) + less(n[4], q)) +
+		(less(n[5], q) + less(n[6], q) + less(n[7], q))
 }
 
 // tree finds blocks by running sums. It has two halves, so that it has one level less for as many blocks, each with a
@@ -76,8 +76,8 @@ func (t *tree) take(point uint64) (block, within uint64) {
 	for _, level := range t.levels[:t.depth] {
 		n := &t.nodes[uint64(level)+at]
 		q := rest + 1
-		d1, d2, d3, d4 := (n[1]-q)>>63, (n[2]-q)>>63, (n[3]-q)>>63, (n[4]-q)>>63
-		d5, d6, d7 := (n[5]-q)>>63, (n[6]-q)>>63, (n[7]-q)>>63
+		d1, d2, d3, d4 := less(n[1], q), less(n[2], q), less(n[3], q), less(n[4], q)
+		d5, d6, d7 := less(n[5], q), less(n[6], q), less(n[7], q)
 		child := d1 + d2 + d3 + d4 + (d5 + d6 + d7)
 		rest -= n[child&7]
 		n[1] += d1 - 1
