@@ -373,7 +373,10 @@ func (m *Mem) MkdirAll(dir string) error {
 		}
 	}
 	return m.run(Op{Kind: OpStat, Path: dir}, func(Op, Fault) error {
-		_, err := m.lookupDir(dir)
+		n, err := m.lookup(dir)
+		if err == nil && !n.isDir {
+			return fs.ErrExist
+		}
 		return err
 	})
 }

@@ -25,6 +25,7 @@ const (
 	OpWrite
 	OpSync
 	OpTruncate
+	OpAllocate
 	OpSize
 	OpMap
 	OpClose
@@ -34,7 +35,7 @@ const (
 
 var opNames = [opKinds]string{
 	"create", "open", "openwrite", "remove", "rename", "mkdir", "list", "stat", "syncdir",
-	"lock", "unlock", "read", "write", "sync", "truncate", "size", "map", "close",
+	"lock", "unlock", "read", "write", "sync", "truncate", "allocate", "size", "map", "close",
 }
 
 func (k OpKind) String() string {
@@ -62,7 +63,7 @@ type Op struct {
 	Path   string // cleaned, absolute; for a file, the name that it was opened by
 	To     string // the new name of a rename
 	Offset int64  // of a read or a write
-	Length int64  // of a read, a write or a mapping; the size asked for by a truncate
+	Length int64  // of a read, a write or a mapping; the size asked for by a truncate or an allocate
 
 	began uint64 // Mem.seq when the operation began
 }
@@ -79,7 +80,7 @@ func (o Op) String() string {
 		fmt.Fprintf(&b, " → %s", o.To)
 	case OpRead, OpWrite:
 		fmt.Fprintf(&b, " [%d, %d)", o.Offset, o.Offset+o.Length)
-	case OpTruncate, OpMap:
+	case OpTruncate, OpAllocate, OpMap:
 		fmt.Fprintf(&b, " %d", o.Length)
 	}
 	return b.String()
@@ -153,8 +154,8 @@ func (m *Mem) PowerOff() {
 }
 
 // Limit sets how many bytes the files may take together; 0 lifts the limit.
-// Space is counted in blocks of 4096 bytes that have been written to; holes
-// are free, and a removed file gives its space back when its last handle is
+// Space is counted in blocks of 4096 bytes that have been written to or were
+// reserved through [Allocator]; holes are free, and a removed file gives its space back when its last handle is
 // closed. A write beyond the limit is short and fails with syscall.ENOSPC.
 func (m *Mem) Limit(bytes int64) {
 	m.mu.Lock()

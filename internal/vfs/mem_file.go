@@ -34,6 +34,8 @@ type memFile struct {
 	closed   bool
 }
 
+var _ Allocator = (*memFile)(nil)
+
 func (m *Mem) handle(n *memNode, name string, writable bool) *memFile {
 	n.opens++
 	return &memFile{m: m, node: n, name: name, writable: writable}
@@ -153,9 +155,7 @@ func (f *memFile) Truncate(size int64) error {
 }
 
 func (m *Mem) truncate(n *memNode, size int64) {
-	if size == n.live.size {
-		return
-	}
+	same := size == n.live.size
 	// The pages that are cut off become zeros, as sectors that a crash may or
 	// may not have reached.
 	var runs []memRun
@@ -179,7 +179,31 @@ func (m *Mem) truncate(n *memNode, size int64) {
 	}
 	n.live.resize(size)
 	m.used += n.live.allocated - before
-	m.noteWrite(n, false, runs...)
+	if !same { // or only reserved space went
+		m.noteWrite(n, false, runs...)
+	}
+}
+
+// Allocate implements [Allocator]. After a crash the space is free again.
+func (f *memFile) Allocate(size int64) error {
+	return f.run(Op{Kind: OpAllocate, Length: size}, func(Op, Fault) error {
+		switch {
+		case !f.writable:
+			return syscall.EBADF
+		case size <= 0:
+			return syscall.EINVAL
+		case size > maxFileSize:
+			return syscall.EFBIG
+		}
+		live, m := &f.node.live, f.m
+		if m.limit > 0 && live.room(0, size, m.limit/pageSize-m.used) < size {
+			return syscall.ENOSPC
+		}
+		before := live.allocated
+		live.reserve(size)
+		m.used += live.allocated - before
+		return nil
+	})
 }
 
 // Sync implements [File].
@@ -269,7 +293,7 @@ func (mp *memMapping) Unmap() error {
 	mp.m.mu.Lock()
 	defer mp.m.mu.Unlock()
 	if mp.node == nil {
-		return syscall.EINVAL
+		return nil
 	}
 	mp.node.maps = slices.DeleteFunc(mp.node.maps, func(o *memMapping) bool { return o == mp })
 	mp.node = nil

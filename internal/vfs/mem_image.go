@@ -22,6 +22,10 @@ type page struct {
 
 var zeroPage [pageSize]byte
 
+// reserved stands for every page that takes space and has not been written to.
+// It has no owner: whoever writes, writes to a copy.
+var reserved = new(page)
+
 // image is the bytes of a file. Pages are shared between images until one of
 // them writes: taking a copy of a disk costs pointers, not bytes.
 //
@@ -104,6 +108,20 @@ func (im *image) resize(size int64) {
 	}
 	if size%pageSize != 0 && im.has(size/pageSize) {
 		clear(im.writable(size / pageSize)[size%pageSize:])
+	}
+}
+
+// reserve allocates the pages below size that are not.
+func (im *image) reserve(size int64) {
+	whole := (size + pageSize - 1) / pageSize
+	if missing := whole - int64(len(im.pages)); missing > 0 {
+		im.pages = append(im.pages, make([]*page, missing)...)
+	}
+	for i, p := range im.pages[:whole] {
+		if p == nil {
+			im.pages[i] = reserved
+			im.allocated++
+		}
 	}
 }
 
