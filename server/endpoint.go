@@ -25,6 +25,7 @@ type endpoint struct {
 	open      bool        // needs no key
 	exempt    bool        // answered under any load
 	bulk      bool        // its requests can be large
+	limit     int64       // of a request's body, in bytes
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -33,6 +34,9 @@ type endpoint struct {
 // clients that accept it. Answers to commands never are: compressing costs
 // more than the draw.
 const compressFrom = 32 << 10
+
+// framing is what a request's body may have besides the message: the prefix of gRPC.
+const framing = 16
 
 // handlerOptions are the options of every RPC.
 func (s *Server) handlerOptions() connect.HandlerOption {
@@ -45,14 +49,7 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects {
 				compress = connect.WithCompressMinBytes(1 << 62)
 			}
-			limit := l.RequestBytes
-			switch spec.Procedure {
-			case kujiv1connect.RewardServiceBatchProcedure:
-				limit = l.BatchBytes
-			case kujiv1connect.AdminServiceApplyCatalogProcedure:
-				limit = l.CatalogBytes
-			}
-			return []connect.HandlerOption{compress, readLimits(limit)}
+			return []connect.HandlerOption{compress, readLimits(l.message(spec.Procedure))}
 		}),
 	)
 }
@@ -106,6 +103,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	}
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
+		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
 	}
 	return nil
 }
@@ -176,6 +174,10 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	}()
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
+	}
+	if r.ContentLength < 0 || r.ContentLength > e.limit {
+		// Connect keeps no more than the limit, but reads on to the end.
+		r.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 }

@@ -37,7 +37,7 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeClosed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
 	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED}, // opening only
-	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
+	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED},  // or deadline_exceeded
 }
 
 // statusAnswers are the codes of unary answers with a status other than OK.

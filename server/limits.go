@@ -6,6 +6,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // Limits of the contract that no option moves. Lengths of ids and counts of
@@ -28,9 +29,12 @@ const (
 // the default; a negative value is an error.
 type Limits struct {
 	// RequestBytes is the largest request message, after decompression, of
-	// every RPC but Batch and ApplyCatalog. Default: 1 MiB.
+	// every RPC but those below. Default: 64 KiB, twice what the largest valid
+	// one needs in JSON with every character escaped. A decoded message can
+	// take up to 40 times its bytes in memory: mind InFlight.
 	RequestBytes int
-	// BatchBytes is the same for Batch. Default: 4 MiB.
+	// BatchBytes is the same for Atomic and Batch. Default: 4 MiB, in which
+	// 10 000 draws fit with ids of any length.
 	BatchBytes int
 	// CatalogBytes is the same for ApplyCatalog: the YAML, in JSON encoded as
 	// base64. Default: what a catalog of catalog.MaxBytes needs in JSON.
@@ -57,7 +61,7 @@ type Limits struct {
 	// unavailable at once. Default: 4096.
 	InFlight int
 	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose
-	// requests are read at a time; more wait, within InFlight. Default: 32.
+	// requests are read at a time; more wait, within InFlight. Default: 16.
 	BulkInFlight int
 }
 
@@ -71,14 +75,14 @@ func (l Limits) withDefaults() (Limits, error) {
 			*v = def
 		}
 	}
-	set("RequestBytes", &l.RequestBytes, 1<<20)
+	set("RequestBytes", &l.RequestBytes, 64<<10)
 	set("BatchBytes", &l.BatchBytes, 4<<20)
 	set("CatalogBytes", &l.CatalogBytes, catalog.MaxBytes/3*4+catalogSlack)
 	set("HeaderBytes", &l.HeaderBytes, 16<<10)
 	set("Streams", &l.Streams, 256)
 	set("Connections", &l.Connections, 16<<10)
 	set("InFlight", &l.InFlight, 4096)
-	set("BulkInFlight", &l.BulkInFlight, 32)
+	set("BulkInFlight", &l.BulkInFlight, 16)
 	span := func(name string, v *time.Duration, def time.Duration) {
 		if *v < 0 && err == nil {
 			err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
@@ -92,6 +96,17 @@ func (l Limits) withDefaults() (Limits, error) {
 	span("WriteTimeout", &l.WriteTimeout, time.Minute)
 	span("IdleTimeout", &l.IdleTimeout, 2*time.Minute)
 	return l, err
+}
+
+// message is the largest request message of an RPC.
+func (l *Limits) message(procedure string) int {
+	switch procedure {
+	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure:
+		return l.BatchBytes
+	case kujiv1connect.AdminServiceApplyCatalogProcedure:
+		return l.CatalogBytes
+	}
+	return l.RequestBytes
 }
 
 // page checks offset and limit of a paged read and returns the half-open range

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// What the tests of this package see of its inside.
+var (
+	DeclaredRoles = declaredRoles
+	Contract      = contract
+	StatusProto   = statusProto
+)
+
+func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
+	return newServer(e, o, services)
+}
+
+func CodeAnswers() map[kuji.Code]connect.Code {
+	out := make(map[kuji.Code]connect.Code)
+	for c, a := range codeAnswers {
+		out[c] = a.code
+	}
+	return out
+}
+
+func StatusAnswers() map[kuji.Status]connect.Code { return statusAnswers }
+
+func (s *Server) ConnectError(err error, request any) *connect.Error {
+	return s.connectError(err, request)
+}
+
+// RoleOf is the role that an endpoint asks for, by path; ROLE_UNSPECIFIED for open ones.
+func (s *Server) RoleOf() map[string]kujiv1.Role {
+	out := make(map[string]kujiv1.Role)
+	for path, e := range s.endpoints {
+		out[path] = e.role
+		if e.open {
+			out[path] = kujiv1.Role_ROLE_UNSPECIFIED
+		}
+	}
+	return out
+}
+
+// Replace puts another handler behind an endpoint, inside all of its guards.
+func (s *Server) Replace(path string, h http.Handler) { s.endpoints[path].handler = h }
+
+// Intercepted is a unary handler with the options of the server's own.
+func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[Req]) (*connect.Response[Res], error)) http.Handler {
+	return connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) { return f(r) }, s.handlerOptions())
+}
+
+func (s *Server) InFlight() int { return len(s.inFlight) }
+
+// Codecs are the server's codecs by name.
+func Codecs() map[string]connect.Codec {
+	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
+}
+
+// Drain turns readiness off, as Shutdown does first.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+func WithDefaults(l Limits) (Limits, error) { return l.withDefaults() }

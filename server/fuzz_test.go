@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// fuzzTypes are the content types that a request can come in.
+var fuzzTypes = []string{"application/json", "application/proto", "application/grpc", "application/grpc+json",
+	"application/grpc-web+proto", "application/connect+json"}
+
+// FuzzRequest sends bytes to every RPC in every encoding. Nothing may panic,
+// and no answer may be an internal error.
+func FuzzRequest(f *testing.F) {
+	fx := newServer(f, server.Options{})
+	roles := fx.server.RoleOf()
+	var paths []string
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog"} {
+		paths = append(paths, "/kuji.v1.RewardService/"+path)
+	}
+	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog"} { // CreateRealm would leave files for every name tried
+		paths = append(paths, "/kuji.v1.AdminService/"+path)
+	}
+	for _, path := range paths {
+		if _, ok := roles[path]; !ok {
+			f.Fatalf("%s is not served", path)
+		}
+	}
+	stack := []*kujiv1.Stack{{Item: "gem", Quantity: 1 << 40}}
+	for i, m := range []proto.Message{
+		&kujiv1.DrawRequest{Realm: "default", RequestId: "1", Player: "ann", Pool: "standard", Count: 3},
+		&kujiv1.GrantRequest{Player: "ann", Items: stack},
+		&kujiv1.ConsumeRequest{Player: "ann", Items: stack},
+		&kujiv1.TransferRequest{From: "ann", To: "bob", Items: stack},
+		&kujiv1.AtomicRequest{Members: []*kujiv1.Member{{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}}}},
+		&kujiv1.BatchRequest{Commands: []*kujiv1.Command{drawCommand("2", "ann", "last", 1), {}}},
+		&kujiv1.GetPlayerRequest{Player: "ann", Stale: true},
+		&kujiv1.GetPoolRequest{Pool: "free", EntryOffset: 1, EntryLimit: 1 << 31},
+		&kujiv1.GetCatalogRequest{},
+		&kujiv1.GetStatusRequest{},
+		&kujiv1.ListRealmsRequest{},
+		&kujiv1.ApplyCatalogRequest{Yaml: []byte("kuji: 1\nitems: {}\n"), DryRun: true},
+	} {
+		binary, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		text, err := protojson.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		frame := func(b []byte) []byte { return append([]byte{0, 0, 0, byte(len(b) >> 8), byte(len(b))}, b...) }
+		f.Add(byte(i), byte(0), "", text)
+		f.Add(byte(i), byte(1), "", binary)
+		f.Add(byte(i), byte(1), "gzip", []byte("\x1f\x8b\x08\x00"))
+		f.Add(byte(i), byte(2), "", frame(binary))
+		f.Add(byte(i), byte(3), "", frame(text))
+		f.Add(byte(i), byte(4), "", frame(binary))
+		f.Add(byte(i), byte(5), "", frame(text))
+	}
+	f.Fuzz(func(t *testing.T, path, contentType byte, encoding string, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, paths[int(path)%len(paths)], bytes.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", fuzzTypes[int(contentType)%len(fuzzTypes)])
+		if encoding != "" {
+			r.Header.Set("Content-Encoding", encoding)
+			r.Header.Set("Grpc-Encoding", encoding)
+		}
+		w := httptest.NewRecorder()
+		fx.server.ServeHTTP(w, r)
+		status := w.Result().Trailer.Get("Grpc-Status") + w.Result().Header.Get("Grpc-Status")
+		if w.Code == http.StatusInternalServerError || status == "13" || status == "2" {
+			t.Errorf("%s %s %q: HTTP %d, gRPC %s, %s", r.URL.Path, r.Header.Get("Content-Type"), body, w.Code, status, w.Body)
+		}
+	})
+}

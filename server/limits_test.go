@@ -1,0 +1,404 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+const drawPath = "/kuji.v1.RewardService/Draw"
+
+func TestOptions(t *testing.T) {
+	engine := newEngine(t)
+	for name, o := range map[string]server.Options{
+		"DrainDelay":    {DrainDelay: -1},
+		"RequestBytes":  {Limits: server.Limits{RequestBytes: -1}},
+		"HeaderTimeout": {Limits: server.Limits{HeaderTimeout: -time.Second}},
+		"InFlight":      {Limits: server.Limits{InFlight: -1}},
+	} {
+		if _, err := server.New(engine, o); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("a negative %s: %v, want an error that names it", name, err)
+		}
+	}
+}
+
+// TestMessageSizes sends messages around the limit, plain and compressed.
+func TestMessageSizes(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{Limits: server.Limits{RequestBytes: 1000, BatchBytes: 2000}})
+	sized := func(n int) *kujiv1.DrawRequest {
+		r := &kujiv1.DrawRequest{Player: "ann"}
+		r.Pool = strings.Repeat("x", n-proto.Size(r)-3)
+		if proto.Size(r) != n {
+			t.Fatalf("message of %d bytes, want %d", proto.Size(r), n)
+		}
+		return r
+	}
+	for _, c := range clients(t, f.url) {
+		if strings.Contains(c.name, "json") {
+			continue // sized is about binary
+		}
+		_, err := c.reward.Draw(ctx, sized(1000))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument { // the pool's name is too long
+			t.Errorf("%s: at the limit: %v, want it read", c.name, err)
+		}
+		_, err = c.reward.Draw(ctx, sized(1001))
+		if connect.CodeOf(err) != connect.CodeResourceExhausted {
+			t.Errorf("%s: beyond the limit: %v, want resource_exhausted", c.name, err)
+		}
+		_, err = c.reward.Batch(ctx, &kujiv1.BatchRequest{Realm: strings.Repeat("x", 1500), Commands: []*kujiv1.Command{{}}})
+		if connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%s: batch at its own limit: %v", c.name, err)
+		}
+		_, err = c.reward.Batch(ctx, &kujiv1.BatchRequest{Realm: strings.Repeat("x", 2000), Commands: []*kujiv1.Command{{}}})
+		if connect.CodeOf(err) != connect.CodeResourceExhausted {
+			t.Errorf("%s: batch beyond its own limit: %v", c.name, err)
+		}
+	}
+}
+
+// TestLargestRequests checks that the largest valid requests fit into the
+// default limits in the longest encoding: JSON with every character escaped.
+func TestLargestRequests(t *testing.T) {
+	f := start(t, server.Options{})
+	escaped := func(s string) string {
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+		return b.String()
+	}
+	id := func(kind string, n int) string { return escaped(fmt.Sprintf("%s%0*d", kind, kuji.MaxID-len(kind), n)) }
+	items := make([]string, kuji.MaxStacks)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{ "item" : "%s" , "quantity" : "%d" }`, id("item", i), uint64(kuji.MaxQuantity))
+	}
+	stacks := "[ " + strings.Join(items, " , ") + " ]"
+	grant := fmt.Sprintf(`{ "realm" : "default" , "requestId" : "%s" , "player" : "%s" , "items" : %s }`, id("req", 1), id("p", 1), stacks)
+	member := fmt.Sprintf(`{ "transfer" : { "from" : "%s" , "to" : "%s" , "items" : %s } }`, id("p", 1), id("p", 2), stacks)
+	atomic := fmt.Sprintf(`{ "requestId" : "%s" , "members" : [ %s ] }`, id("req", 2), strings.Join(repeat(member, kuji.MaxAtomic), " , "))
+	for path, body := range map[string]string{"Grant": grant, "Atomic": atomic} {
+		code, text := post(t, h1(t), f.url, "/kuji.v1.RewardService/"+path, body)
+		if code != 404 || !strings.Contains(text, "unknown_item") { // read and carried out
+			t.Errorf("%s of %d bytes: %d %.200s, want it to reach the rules", path, len(body), code, text)
+		}
+	}
+}
+
+func repeat(s string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = s
+	}
+	return out
+}
+
+// TestBomb sends a small message that would decompress to 1 GiB.
+func TestBomb(t *testing.T) {
+	f := start(t, server.Options{})
+	var bomb bytes.Buffer
+	z, err := gzip.NewWriterLevel(&bomb, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 1 << 30
+	zeros := make([]byte, 1<<20)
+	for range size / len(zeros) {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+		if bomb.Len() > 40<<10 { // all that fits into a request; the stream stays unfinished
+			break
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 20 {
+		code, text := post(t, h1(t), f.url, drawPath, bomb.String(), "Content-Encoding", "gzip")
+		if code != 429 || !strings.Contains(text, "resource_exhausted") {
+			t.Fatalf("%d %.200s, want resource_exhausted", code, text)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
+		t.Errorf("20 bombs made the server allocate %d MiB", got>>20)
+	}
+	// gRPC announces compression in another header.
+	frame := append([]byte{1, 0, 0, byte(bomb.Len() >> 8), byte(bomb.Len())}, bomb.Bytes()...)
+	req, err := http.NewRequest(http.MethodPost, f.url+drawPath, bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/grpc+proto")
+	req.Header.Set("Grpc-Encoding", "gzip")
+	res, err := h2c(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Trailer.Get("Grpc-Status") + res.Header.Get("Grpc-Status"); got != "8" {
+		t.Errorf("gRPC bomb: status %q, want 8 (resource_exhausted)", got)
+	}
+}
+
+// endless is a body without an end; it counts what was taken.
+type endless struct{ n int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	e.n += int64(len(p))
+	return len(p), nil
+}
+
+// TestEndlessBody checks that the server stops reading at the limit, rather
+// than at its read timeout.
+func TestEndlessBody(t *testing.T) {
+	f := start(t, server.Options{Limits: server.Limits{ReadTimeout: time.Hour, WriteTimeout: time.Hour}})
+	for _, h := range []*http.Client{h1(t), h2c(t)} {
+		body := &endless{}
+		req, err := http.NewRequest(http.MethodPost, f.url+drawPath, struct{ io.Reader }{body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/proto")
+		res, err := h.Do(req)
+		if err != nil {
+			continue // the server may cut the connection while we still send
+		}
+		text, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != 429 {
+			t.Errorf("HTTP %d %s, want 429", res.StatusCode, text)
+		}
+	}
+}
+
+func nested(depth int) []byte {
+	var b []byte
+	for range depth {
+		b = protowire.AppendBytes(protowire.AppendTag(nil, 4, protowire.BytesType), b) // Result.members
+	}
+	return b
+}
+
+// TestDepth checks that nesting beyond the limit is refused in both encodings,
+// and that the contract's deepest requests are far from it.
+func TestDepth(t *testing.T) {
+	codec := server.Codecs()
+	var binary, json int
+	for depth := 1; depth < 100; depth++ {
+		data := nested(depth)
+		if err := codec["proto"].Unmarshal(data, &kujiv1.Result{}); err == nil {
+			binary = depth
+		}
+		text := strings.Repeat(`{"members":[`, depth) + "{}" + strings.Repeat("]}", depth)
+		if err := codec["json"].Unmarshal([]byte(text), &kujiv1.Result{}); err == nil {
+			json = depth
+		}
+	}
+	for name, got := range map[string]int{"binary": binary, "json": json} {
+		if got < 8 || got > server.MaxDepth {
+			t.Errorf("%s: messages up to depth %d are read, want a limit near %d", name, got, server.MaxDepth)
+		}
+	}
+	deep := &kujiv1.BatchRequest{Commands: []*kujiv1.Command{{Command: &kujiv1.Command_Atomic{Atomic: &kujiv1.Atomic{Members: []*kujiv1.Member{
+		{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: "ann", Items: []*kujiv1.Stack{{Item: "gem", Quantity: 1}}}}},
+	}}}}}}
+	text, err := protojson.Marshal(deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &kujiv1.BatchRequest{}
+	if err := codec["json"].Unmarshal(text, got); err != nil || diff(deep, got) != "" {
+		t.Errorf("the contract's deepest request: %v", err)
+	}
+}
+
+func TestHeaderSize(t *testing.T) {
+	f := start(t, server.Options{})
+	req, err := http.NewRequest(http.MethodGet, f.url+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Large", strings.Repeat("x", 32<<10))
+	res, err := h1(t).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("HTTP %d, want 431", res.StatusCode)
+	}
+}
+
+// TestSlowClients opens connections that send nothing, half a header and half a
+// body, and waits for the server to close each.
+func TestSlowClients(t *testing.T) {
+	short := 50 * time.Millisecond
+	f := start(t, server.Options{Limits: server.Limits{HeaderTimeout: short, ReadTimeout: short, IdleTimeout: short}})
+	for name, text := range map[string]string{
+		"nothing":       "",
+		"half a header": "POST " + drawPath + " HTTP/1.1\r\nHost: localhost\r\n",
+		"half a body": "POST " + drawPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+			"Content-Length: 100\r\n\r\n{\"player\":",
+		"idle":             "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"half an h2 hello": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", f.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, text); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(15 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, conn); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
+				t.Error("the server keeps the connection")
+			}
+		})
+	}
+}
+
+func isTimeout(err error) bool {
+	ne, ok := errors.AsType[net.Error](err)
+	return ok && ne.Timeout()
+}
+
+// TestConnections fills the server with idle connections and checks that one
+// more is served as soon as one of them goes.
+func TestConnections(t *testing.T) {
+	f := start(t, server.Options{Limits: server.Limits{Connections: 3}})
+	ask := func(conn net.Conn) *bufio.Reader {
+		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReader(conn)
+	}
+	var conns []net.Conn
+	for range 4 {
+		conn, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	for _, conn := range conns[:3] {
+		if line, err := ask(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	answer := ask(conns[3])
+	got := make(chan string, 1)
+	go func() {
+		line, _ := answer.ReadString('\n')
+		got <- line
+	}()
+	select {
+	case line := <-got:
+		t.Errorf("a fourth connection is served beside three: %q", line)
+	default:
+	}
+	conns[0].Close()
+	if line := <-got; !strings.Contains(line, "200") {
+		t.Errorf("after one has gone, the fourth gets %q", line)
+	}
+}
+
+// TestInFlight holds as many calls as the limit allows and checks what others get.
+func TestInFlight(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{Limits: server.Limits{InFlight: 3, BulkInFlight: 1}})
+	entered, release := make(chan string), make(chan struct{})
+	hold := func(path string) {
+		f.server.Replace(path, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			entered <- path
+			<-release
+		}))
+	}
+	const batchPath = "/kuji.v1.RewardService/Batch"
+	hold(drawPath)
+	hold(batchPath)
+	h := h1(t)
+	call := func(path string) {
+		req, err := http.NewRequest(http.MethodPost, f.url+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := h.Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		res.Body.Close()
+	}
+	done := make(chan struct{}, 3)
+	do := func(path string) {
+		go func() {
+			call(path)
+			done <- struct{}{}
+		}()
+	}
+	do(batchPath)
+	<-entered
+	do(batchPath) // waits for the first: it counts as in flight, but is not read
+	do(drawPath)
+	if got := <-entered; got != drawPath {
+		t.Errorf("%s is read while another bulk call is", got)
+	}
+	for f.server.InFlight() < 3 {
+		runtime.Gosched()
+	}
+	for _, c := range clients(t, f.url) {
+		_, err := c.reward.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: "free"})
+		if connect.CodeOf(err) != connect.CodeUnavailable || detail(t, err).GetReason() != kujiv1.Reason_REASON_OVERLOADED {
+			t.Errorf("%s: %v, want unavailable because of the load", c.name, err)
+		}
+	}
+	if code, _ := post(t, h, f.url, "/grpc.health.v1.Health/Check", "{}"); code != 200 {
+		t.Errorf("health under load: HTTP %d", code)
+	}
+	close(release)
+	if got := <-entered; got != batchPath {
+		t.Errorf("after the first, %s is read, want the batch that waited", got)
+	}
+	for range 3 {
+		<-done
+	}
+	for f.server.InFlight() > 0 {
+		runtime.Gosched()
+	}
+	if _, err := clients(t, f.url)[0].reward.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: "free"}); err != nil {
+		t.Errorf("after the load: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package server_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+func TestRealms(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{Version: "v1.2.3"})
+	c := clients(t, f.url)[0]
+	for i, want := range []bool{true, false} {
+		got, err := c.admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: "summer"})
+		if err != nil || got.GetCreated() != want {
+			t.Errorf("create, time %d: %v, %v; want created %v", i+1, got, err, want)
+		}
+	}
+	if _, err := c.admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: "Not a name"}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("a bad name: %v, want invalid_argument", err)
+	}
+	list, err := c.admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
+	if err != nil || !slices.Equal(list.GetRealms(), []string{"default", "summer"}) {
+		t.Errorf("realms %v, %v", list.GetRealms(), err)
+	}
+	// Realms are apart from each other: ids, players, catalogs.
+	if _, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: "summer", Yaml: []byte(testCatalog)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, realm := range []string{"", "default", "summer"} {
+		got, err := c.reward.Draw(ctx, &kujiv1.DrawRequest{Realm: realm, RequestId: "one", Player: "ann", Pool: "last"})
+		if err != nil {
+			t.Fatalf("realm %q: %v", realm, err)
+		}
+		want := realm
+		if realm == "" {
+			want = "default"
+		}
+		if got.GetResult().GetReplayed() != (realm == "default") || got.GetResult().GetReceipt().GetRealm() != want {
+			t.Errorf("realm %q: %v, want replayed only the second time in default", realm, got)
+		}
+	}
+	// A realm that the embedding program creates is found.
+	if _, err := f.engine.Realm("embedded"); err != nil {
+		t.Fatal(err)
+	}
+	st, err := c.admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: "embedded"})
+	if err != nil || len(st.GetRealms()) != 1 || st.GetRealms()[0].GetRealm() != "embedded" {
+		t.Errorf("status of one realm: %v, %v", st, err)
+	}
+	if _, err := c.admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: "nope"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("status of no realm: %v, want not_found", err)
+	}
+	st, err = c.admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
+	if err != nil || st.GetVersion() != "v1.2.3" || st.GetDraining() || len(st.GetRealms()) != 3 {
+		t.Fatalf("status %v, %v", st, err)
+	}
+	if d := st.GetRealms()[0]; d.GetRealm() != "default" || d.GetError() != "" || d.GetDraws() != 1 || d.GetReplays() != 1 ||
+		d.GetPlayers() != 1 || d.GetRequestIds() != 1 || d.GetCatalogVersion() != 1 || d.GetPosition() == 0 || d.GetEpoch() == 0 {
+		t.Errorf("status of default: %v", d)
+	}
+}
+
+func TestClosedEngine(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{})
+	if err := f.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clients(t, f.url) {
+		_, err := c.reward.Draw(ctx, &kujiv1.DrawRequest{RequestId: "1", Player: "ann", Pool: "free"})
+		if connect.CodeOf(err) != connect.CodeUnavailable || detail(t, err).GetReason() != kujiv1.Reason_REASON_CLOSED {
+			t.Errorf("%s: %v, want unavailable, closed", c.name, err)
+		}
+	}
+}
