@@ -156,13 +156,36 @@ func (s *Sampler) Set(index int, weight uint64) error {
 	if uint(index) >= uint(s.length) {
 		return s.outOfRange(index)
 	}
-	i := uint(index)
-	if weight <= MaxTotal && s.lower(i, weight) {
-		return nil
+	i, b := uint(index), &s.blocks
+	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares the draws that follow
+	// from waiting, behind a cache miss, for the difference of two numbers.
+	if b.moved == 0 && weight <= MaxTotal {
+		var lowered bool
+		switch b.width {
+		case width16:
+			lowered = b.narrow[i/blockLen].lower(i, weight)
+		case width32:
+			lowered = b.middle[i/blockLen].lower(i, weight)
+		default:
+			lowered = b.wide[i/blockLen].lower(i, weight)
+		}
+		if lowered {
+			s.total--
+			s.guide.changed()
+			if b.count > 1 { // the tree over a lone block is never asked anything that its sum could change
+				s.tree.add(i/blockLen, ^uint64(0))
+			}
+			return nil
+		}
 	}
+	return s.set(i, weight)
+}
+
+// set does all of Set for an index in range.
+func (s *Sampler) set(i uint, weight uint64) error {
 	old := s.blocks.weight(i)
 	if rest := s.total - old; weight > MaxTotal-rest {
-		return overflow(index, weight, rest)
+		return overflow(int(i), weight, rest)
 	}
 	if weight == old {
 		return nil
@@ -173,34 +196,6 @@ func (s *Sampler) Set(index int, weight uint64) error {
 	s.guide.changed()
 	s.tree.add(i/blockLen, weight-old)
 	return nil
-}
-
-// lower does Set for the usual change, a ticket less. It reports whether that was the change, which it may deny. Added
-// as a constant the change spares the draws that follow from waiting, behind a cache miss, for the difference of two
-// numbers.
-func (s *Sampler) lower(index uint, weight uint64) bool {
-	b := &s.blocks
-	if b.moved != 0 {
-		return false
-	}
-	var done bool
-	switch b.width {
-	case width16:
-		done = b.narrow[index/blockLen].lower(index, weight)
-	case width32:
-		done = b.middle[index/blockLen].lower(index, weight)
-	default:
-		done = b.wide[index/blockLen].lower(index, weight)
-	}
-	if !done {
-		return false
-	}
-	s.total--
-	s.guide.changed()
-	if b.count > 1 { // the half of a lone block may stay as it is
-		s.tree.add(index/blockLen, ^uint64(0))
-	}
-	return true
 }
 
 // uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with rejection.

@@ -11,9 +11,9 @@ type node [8]uint64
 
 // find returns which of the node's children covers rest, a point within the node.
 func (n *node) find(rest uint64) (child uint64) {
-	q := rest + 1
-	return (less(n[1], q) + less(n[2], q)) + (less(n[3], q) + less(n[4], q)) +
-		(less(n[5], q) + less(n[6], q) + less(n[7], q))
+	q := rest + 1 // each term is less(n[i], q), spelled out: it is this that the compiler still inlines
+	return (n[1]-q)>>63 + (n[2]-q)>>63 + (n[3]-q)>>63 +
+		((n[4]-q)>>63 + (n[5]-q)>>63) + ((n[6]-q)>>63 + (n[7]-q)>>63)
 }
 
 // tree finds blocks by running sums. It has two halves, so that it has one level less for as many blocks, each with a
