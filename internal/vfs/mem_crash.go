@@ -268,8 +268,8 @@ func (n *memNode) eachSize(f func(count int, first, size int64) bool) {
 			continue
 		}
 		count, first := 0, w.size
-		if w.grew && w.size > size {
-			count, first = between(size, w.size)
+		if w.grew {
+			count, first = between(w.from, w.size)
 		}
 		size = w.size
 		if !f(count+1, first, size) {

@@ -57,7 +57,7 @@ func runs(s string) string {
 		for j < len(s) && s[j] == s[i] {
 			j++
 		}
-		c := string(s[i])
+		c := s[i : i+1]
 		if s[i] == 0 {
 			c = "0"
 		}

@@ -14,9 +14,10 @@ type memWrite struct {
 	seq  uint64
 	runs []memRun
 	size int64
-	// grew says that bytes were written up to size: a crash can stop on the
-	// way there.
+	// grew says that bytes were written from the size before, from, up to
+	// size: a crash can stop on the way there.
 	grew bool
+	from int64
 }
 
 // memRun is a run of whole sectors, never changed once made.
@@ -114,13 +115,13 @@ func (m *Mem) write(n *memNode, p []byte, off int64) {
 	before := n.live.allocated
 	n.live.put(p, off)
 	end := off + int64(len(p))
-	grew := end > n.live.size
-	n.live.size = max(n.live.size, end)
+	from := n.live.size
+	n.live.size = max(from, end)
 	m.used += n.live.allocated - before
 	for _, mp := range n.maps {
 		mp.write(p, off)
 	}
-	m.noteWrite(n, grew, n.sectors(off, end))
+	m.note(n, memWrite{runs: []memRun{n.sectors(off, end)}, grew: end > from, from: from})
 }
 
 // sectors copies the sectors that [off, end) touches, as they are now.
@@ -132,9 +133,11 @@ func (n *memNode) sectors(off, end int64) memRun {
 	return r
 }
 
-func (m *Mem) noteWrite(n *memNode, grew bool, runs ...memRun) {
+// note keeps a change that the live image shows already.
+func (m *Mem) note(n *memNode, w memWrite) {
 	m.seq++
-	n.writes = append(n.writes, memWrite{seq: m.seq, runs: runs, size: n.live.size, grew: grew})
+	w.seq, w.size = m.seq, n.live.size
+	n.writes = append(n.writes, w)
 	n.modified = m.now()
 }
 
@@ -155,7 +158,6 @@ func (f *memFile) Truncate(size int64) error {
 }
 
 func (m *Mem) truncate(n *memNode, size int64) {
-	same := size == n.live.size
 	// The pages that are cut off become zeros, as sectors that a crash may or
 	// may not have reached.
 	var runs []memRun
@@ -179,9 +181,7 @@ func (m *Mem) truncate(n *memNode, size int64) {
 	}
 	n.live.resize(size)
 	m.used += n.live.allocated - before
-	if !same { // or only reserved space went
-		m.noteWrite(n, false, runs...)
-	}
+	m.note(n, memWrite{runs: runs})
 }
 
 // Allocate implements [Allocator]. After a crash the space is free again.

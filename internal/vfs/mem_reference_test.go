@@ -1,0 +1,303 @@
+package vfs_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+const sector = 512
+
+// The reference tells what may survive a crash, in the plainest way: for each
+// sector, for each size and for each directory, the list of all states since
+// the last sync.
+
+type refFile struct {
+	live    string
+	disk    map[int]string   // sector → state at the last sync, padded with zeros
+	since   map[int][]string // sector → states since
+	size    int              // at the last sync
+	sizes   []int            // since
+	current int              // size now
+}
+
+func newRefFile() *refFile {
+	return &refFile{disk: map[int]string{}, since: map[int][]string{}}
+}
+
+func (f *refFile) sectorNow(i int) string {
+	padded := f.live + strings.Repeat("\x00", (i+1)*sector)
+	return padded[i*sector : (i+1)*sector]
+}
+
+func (f *refFile) touched(from, to int) {
+	for i := from / sector; i*sector < to; i++ {
+		f.since[i] = append(f.since[i], f.sectorNow(i))
+	}
+}
+
+func (f *refFile) write(off int, s string) {
+	if s == "" {
+		return
+	}
+	end := off + len(s)
+	for next := f.current + 1; next < end; next++ { // sizes on the way
+		if next%sector == 0 {
+			f.sizes = append(f.sizes, next)
+		}
+	}
+	bytes := []byte(f.live)
+	for len(bytes) < end {
+		bytes = append(bytes, 0)
+	}
+	copy(bytes[off:], s)
+	f.live = string(bytes)
+	f.current = len(f.live)
+	f.sizes = append(f.sizes, f.current)
+	f.touched(off, end)
+}
+
+func (f *refFile) truncate(size int) {
+	old := f.current
+	if size < old {
+		f.live = f.live[:size]
+	} else {
+		f.live += strings.Repeat("\x00", size-old)
+	}
+	f.current = size
+	f.sizes = append(f.sizes, size)
+	if size < old {
+		f.touched(size, old)
+	}
+}
+
+// sync makes the newest state of each touched sector durable; drop forgets it.
+func (f *refFile) sync(drop bool) {
+	if !drop && len(f.sizes) > 0 {
+		f.size = f.current
+		for i, states := range f.since {
+			f.disk[i] = states[len(states)-1]
+		}
+	}
+	f.since, f.sizes = map[int][]string{}, nil
+}
+
+// survivors returns every content that the file may have after a crash, or
+// nil when they are more than limit.
+func (f *refFile) survivors(limit int) []string {
+	all := map[string]bool{}
+	for _, size := range append([]int{f.size}, f.sizes...) {
+		partial := map[string]bool{"": true}
+		for i := 0; i*sector < size; i++ {
+			onDisk := f.disk[i]
+			if onDisk == "" {
+				onDisk = strings.Repeat("\x00", sector)
+			}
+			longer := map[string]bool{}
+			for p := range partial {
+				for _, state := range append([]string{onDisk}, f.since[i]...) {
+					longer[p+state[:min(sector, size-i*sector)]] = true
+				}
+			}
+			if partial = longer; len(partial) > limit {
+				return nil
+			}
+		}
+		maps.Copy(all, partial)
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// refDir is a directory: its states since the last SyncDir, that one first.
+type refDir []map[string]*refFile
+
+func (d refDir) now() map[string]*refFile { return d[len(d)-1] }
+
+func (d *refDir) change(f func(entries map[string]*refFile)) {
+	next := maps.Clone(d.now())
+	f(next)
+	*d = append(*d, next)
+}
+
+// survivors returns the dump of every state of the disk after a crash, or nil
+// when they are more than limit.
+func (d refDir) survivors(limit int) map[string]bool {
+	all := map[string]bool{}
+	for _, entries := range d {
+		partial := []string{""}
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			contents := entries[name].survivors(limit)
+			if contents == nil || len(contents)*len(partial) > limit {
+				return nil
+			}
+			var longer []string
+			for _, p := range partial {
+				for _, c := range contents {
+					longer = append(longer, fmt.Sprintf("%s/%s: %s\n", p, name, runs(c)))
+				}
+			}
+			partial = longer
+		}
+		for _, p := range partial {
+			all[p] = true
+		}
+		if len(all) > limit {
+			return nil
+		}
+	}
+	return all
+}
+
+// pair is one handle on both sides.
+type pair struct {
+	ref  *refFile
+	file vfs.File
+}
+
+type refMachine struct {
+	m     *vfs.Mem
+	drop  bool
+	dir   refDir
+	open  []pair
+	stamp byte
+}
+
+func newRefMachine() *refMachine {
+	r := &refMachine{m: vfs.NewMem(), dir: refDir{{}}, stamp: 'a'}
+	r.m.SetHook(func(op vfs.Op) vfs.Fault {
+		if r.drop && op.Kind == vfs.OpSync {
+			return vfs.Fault{Err: errInjected, Drop: true}
+		}
+		return vfs.Fault{}
+	})
+	return r
+}
+
+func (r *refMachine) step(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
+	_, exists := r.dir.now()[name]
+	kind := rapid.SampledFrom([]string{"write", "write", "write", "truncate", "sync", "drop", "syncdir", "rename", "remove"}).Draw(t, "kind")
+	if !exists {
+		if kind == "syncdir" {
+			r.syncDir(t)
+			return
+		}
+		r.create(t, name)
+		return
+	}
+	p := r.open[rapid.IntRange(0, len(r.open)-1).Draw(t, "handle")] // unlinked ones too
+	switch kind {
+	case "write":
+		off := rapid.SampledFrom([]int{0, 100, 500, 511, 512, 600, 1024}).Draw(t, "off")
+		n := rapid.SampledFrom([]int{0, 1, 12, 100, 512, 700}).Draw(t, "n")
+		s := strings.Repeat(string(r.stamp), n)
+		r.stamp++
+		p.ref.write(off, s)
+		if _, err := p.file.WriteAt([]byte(s), int64(off)); err != nil {
+			t.Fatal(err)
+		}
+	case "truncate":
+		size := rapid.SampledFrom([]int{0, 1, 300, 512, 900, 1100}).Draw(t, "size")
+		p.ref.truncate(size)
+		r.check(t, p.file.Truncate(int64(size)))
+	case "sync":
+		p.ref.sync(false)
+		r.check(t, p.file.Sync())
+	case "drop":
+		p.ref.sync(true)
+		r.drop = true
+		if err := p.file.Sync(); err == nil {
+			t.Fatal("a dropping Sync without an error")
+		}
+		r.drop = false
+	case "syncdir":
+		r.syncDir(t)
+	case "rename":
+		r.rename(t, name, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "to"))
+	case "remove":
+		r.dir.change(func(e map[string]*refFile) { delete(e, name) })
+		r.check(t, r.m.Remove(name))
+	}
+}
+
+func (r *refMachine) create(t *rapid.T, name string) {
+	ref := newRefFile()
+	f, err := r.m.Create(name)
+	r.check(t, err)
+	r.open = append(r.open, pair{ref, f})
+	r.dir.change(func(e map[string]*refFile) { e[name] = ref })
+}
+
+func (r *refMachine) rename(t *rapid.T, from, to string) {
+	if from != to {
+		r.dir.change(func(e map[string]*refFile) {
+			e[to] = e[from]
+			delete(e, from)
+		})
+	}
+	r.check(t, r.m.Rename(from, to))
+}
+
+func (r *refMachine) syncDir(t *rapid.T) {
+	r.dir = refDir{r.dir.now()}
+	r.check(t, r.m.SyncDir("/"))
+}
+
+func (r *refMachine) check(t *rapid.T, err error) {
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The crash states of a Mem are exactly those that the reference allows, and
+// reads see what was written.
+func TestCrashStatesMatchReference(t *testing.T) {
+	const limit = 4000
+	exact, sampled := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		r := newRefMachine()
+		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
+			r.step(rt)
+			if rapid.IntRange(0, 9).Draw(rt, "kill") == 0 {
+				r.m.KillClone() // must leave no trace
+			}
+		}
+		for _, p := range r.open {
+			got := make([]byte, p.ref.current)
+			if _, err := p.file.ReadAt(got, 0); err != nil || string(got) != p.ref.live {
+				rt.Fatalf("read: got %s, %v, want %s", runs(string(got)), err, runs(p.ref.live))
+			}
+		}
+		want := r.dir.survivors(limit)
+		if want == nil {
+			return
+		}
+		got := map[string]bool{}
+		n := 0
+		for disk := range r.m.CrashStates(limit, rapid.Uint64().Draw(rt, "seed"), false) {
+			d := dump(t, disk)
+			if got[d] = true; !want[d] {
+				rt.Fatalf("not allowed:\n%sallowed:\n%q", d, sorted(want))
+			}
+			n++
+		}
+		if n == limit { // perhaps not all
+			sampled++
+			return
+		}
+		exact++
+		if !maps.Equal(got, want) {
+			rt.Fatalf("got %d states, want %d:\n%q\n%q", len(got), len(want), sorted(got), sorted(want))
+		}
+	})
+	t.Logf("%d scenarios matched exactly, %d by samples", exact, sampled)
+	if exact == 0 {
+		t.Error("no scenario was small enough to be matched exactly")
+	}
+}
