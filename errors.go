@@ -19,13 +19,14 @@ const (
 	CodeFailed                         // the realm stopped after a failed write: reopen the engine
 	CodeClosed                         // the engine or realm is closed
 	CodeCorrupt                        // the log is damaged: the message names the place
+	CodeLocked                         // another engine has the data directory open
 	CodeCanceled                       // the context ended before the request was accepted; nothing was logged
 )
 
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
 	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
-	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled",
+	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked",
 }
 
 // String returns the code's name in snake_case.

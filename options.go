@@ -45,10 +45,11 @@ type Options struct {
 	// SyncEvery is the time between fsyncs under SyncInterval, at least 1 ms.
 	// Default: 100 ms. Ignored otherwise.
 	SyncEvery time.Duration
-	// SegmentBytes is the maximum size of a log segment. Default: 64 MiB.
-	SegmentBytes int64
+	// SegmentSize is the maximum size of a log segment, in bytes, from
+	// wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64 MiB.
+	SegmentSize int64
 	// MaxPending bounds the bytes of events that wait for the log in one
-	// realm, from 1 MiB to 32 MiB; beyond it Do and DoAll wait and Submit
+	// realm, from 1 MiB to 16 MiB; beyond it Do and DoAll wait and Submit
 	// answers CodeOverloaded. Default: 8 MiB.
 	MaxPending int
 	// Now is the wall clock that batches are stamped with; a clock that steps

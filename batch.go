@@ -1,0 +1,288 @@
+package kuji
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// Group commit, in short:
+//
+//	a request, under mu:  decide; append the event to r.open; apply it
+//	                      wake the flusher if it sleeps; unlock; wait for the batch
+//	the flusher, forever: lock; sleep while r.open is empty
+//	                      take r.open as r.inflight, put an empty batch in its place; unlock
+//	                      seal it, append it to the log, which makes it durable
+//	                      lock; publish its position, take its callbacks; unlock
+//	                      wake its waiters, run its callbacks
+//
+// The first append that fails stops the realm: the state holds effects that
+// the log may not, and nobody has been told of them yet.
+
+// maxCatalogEvent is the largest catalog in the log, in bytes. With the largest
+// MaxPending before it, an entry stays below the log's 64 MiB for a record.
+const maxCatalogEvent = 40 << 20
+
+// batch is the events that become durable together: one entry of the log. The
+// payload: time stamp (8 bytes, Unix milliseconds), number of events (4 bytes),
+// the events.
+type batch struct {
+	position uint64
+	time     int64
+	events   int
+	buf      []byte // the whole entry; its head is filled in when it is sealed
+
+	done    chan struct{} // made by wait; closed when err is final
+	err     *Error        // why the outcome is unknown; final once done is closed
+	pending []pending     // Submit's callbacks
+}
+
+type pending struct {
+	done func(Result, error)
+	res  Result
+}
+
+const batchHeader = 12
+
+// wait returns a channel that is closed when the batch is durable or has
+// failed. The caller holds the realm's mu.
+func (b *batch) wait() <-chan struct{} {
+	if b.done == nil {
+		b.done = make(chan struct{})
+	}
+	return b.done
+}
+
+// reset empties b for the next position.
+func (r *Realm) reset(b *batch, position uint64) {
+	head := envelopeSize(r.name) + batchHeader
+	if cap(b.buf) > 2*r.o.MaxPending { // a catalog was here
+		b.buf = nil
+	}
+	if cap(b.buf) < head {
+		b.buf = make([]byte, head, 64<<10)
+	}
+	clear(b.pending)
+	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0]}
+}
+
+// lockForRoom takes mu when the open batch has room, waiting for that if need
+// be. Without an error the caller holds mu.
+func (r *Realm) lockForRoom(ctx context.Context) error {
+	canceled := func() error {
+		return &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
+	}
+	if ctx.Err() != nil {
+		return canceled()
+	}
+	r.mu.Lock()
+	for {
+		if err := r.usable(); err != nil {
+			r.mu.Unlock()
+			return err
+		}
+		if len(r.open.buf) < r.o.MaxPending {
+			return nil
+		}
+		room := r.room
+		r.mu.Unlock()
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return canceled()
+		}
+		r.mu.Lock()
+	}
+}
+
+// commit puts a decided event into the open batch and applies it. The caller
+// holds mu.
+func (r *Realm) commit(b *batch, ev *economy.Event) Result {
+	if b.events == 0 {
+		b.time = max(r.o.Now().UnixMilli(), r.state.Now())
+		r.wake.Signal()
+	}
+	start := len(b.buf)
+	b.buf = economy.AppendEvent(b.buf, ev)
+	at := economy.At{Position: b.position, Index: uint32(b.events), Time: b.time}
+	version := r.state.Version()
+	if err := r.state.Apply(ev, b.buf[start:], at); err != nil {
+		// Decide and Apply disagree: a bug. Nothing of this batch may be answered.
+		panic(fmt.Sprintf("kuji: realm %q, position %d: %v", r.name, b.position, err))
+	}
+	b.events++
+	r.stats.Events++
+	if ev.Status != OK {
+		r.stats.Failures++
+	} else if ev.Kind == economy.KindDraw {
+		r.stats.Draws += uint64(ev.Count)
+	}
+	return r.result(ev, r.receipt(b.position, int(at.Index), at.Time, version))
+}
+
+// batchAt returns the batch of a position that is not yet acknowledged, nil
+// when it is. The caller holds mu.
+func (r *Realm) batchAt(pos uint64) *batch {
+	switch {
+	case pos <= r.acked.Load():
+		return nil
+	case pos == r.open.position:
+		return r.open
+	}
+	return r.inflight
+}
+
+// await unlocks mu, which the caller holds, and returns res when b is durable.
+// A nil batch is durable already.
+func (r *Realm) await(ctx context.Context, b *batch, res Result) (Result, error) {
+	if b == nil {
+		r.mu.Unlock()
+		return res, nil
+	}
+	done := b.wait()
+	r.mu.Unlock()
+	select {
+	case <-done:
+		if b.err != nil {
+			return Result{}, b.err
+		}
+		return res, nil
+	case <-ctx.Done():
+		return Result{}, &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: ctx.Err()}
+	}
+}
+
+// flush is the realm's flusher.
+func (r *Realm) flush() {
+	defer close(r.flushed)
+	for {
+		r.mu.Lock()
+		for r.open.events == 0 && !r.closing {
+			r.wake.Wait()
+		}
+		if r.open.events == 0 || r.err != nil {
+			r.mu.Unlock()
+			return
+		}
+		b := r.takeOpen()
+		r.mu.Unlock()
+
+		r.seal(b)
+		err := r.append(b.buf)
+
+		r.mu.Lock()
+		r.inflight = nil
+		if err != nil {
+			open, unknown := r.stop(b, err)
+			r.mu.Unlock()
+			b.finish(unknown)
+			open.finish(unknown)
+			return
+		}
+		r.stats.Batches++
+		r.stats.LogBytes += uint64(len(b.buf))
+		r.acked.Store(b.position)
+		r.mu.Unlock()
+		b.finish(nil)
+		r.recycle(b)
+	}
+}
+
+// takeOpen makes the open batch the one in flight and opens the next. The
+// caller holds mu.
+func (r *Realm) takeOpen() *batch {
+	b := r.open
+	next := r.spare
+	r.spare = nil
+	if next == nil {
+		next = &batch{}
+	}
+	r.reset(next, b.position+1)
+	r.open, r.inflight = next, b
+	close(r.room)
+	r.room = make(chan struct{})
+	return b
+}
+
+// recycle keeps a finished batch's memory. Waiters may still hold b itself, so
+// only what they do not read is taken over.
+func (r *Realm) recycle(b *batch) {
+	spare := &batch{buf: b.buf, pending: b.pending}
+	r.mu.Lock()
+	r.spare = spare
+	r.mu.Unlock()
+}
+
+// seal fills in the head of a batch's entry.
+func (r *Realm) seal(b *batch) {
+	head := envelopeSize(r.name)
+	binary.LittleEndian.PutUint64(b.buf[head:], uint64(b.time))
+	binary.LittleEndian.PutUint32(b.buf[head+8:], uint32(b.events))
+	r.sealEntry(b.buf, entryBatch)
+}
+
+// sealEntry puts the envelope of the chain's next entry before a payload.
+func (r *Realm) sealEntry(entry []byte, kind entryKind) {
+	r.batchID++
+	sealEnvelope(entry, &envelope{
+		kind: kind, realm: r.name, epoch: r.epoch, writer: r.writer,
+		index: r.chain.index + 1, batch: r.batchID, prev: r.chain.hash,
+	})
+}
+
+// append writes a sealed entry to the log and moves the chain past it.
+func (r *Realm) append(entry []byte) error {
+	if err := r.log.Append(r.log.Next(), entry); err != nil {
+		return err
+	}
+	e, err := openEnvelope(entry)
+	if err != nil {
+		return err
+	}
+	r.chain.advance(&e, sha256.Sum256(entry))
+	return nil
+}
+
+// stop ends the realm after a failed append: b, and everything behind it, has
+// an unknown outcome. The caller holds mu and then finishes b and the open
+// batch, which stop returns, with the error that it returns.
+func (r *Realm) stop(b *batch, cause error) (open *batch, unknown *Error) {
+	r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause}
+	unknown = &Error{Code: CodeUnknownOutcome, Message: "writing the log failed; after reopening, send the same request id again to learn what became of it", Err: cause}
+	open = r.open
+	r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
+	close(r.room)
+	r.room = make(chan struct{})
+	return open, unknown
+}
+
+// finish publishes what became of a batch.
+func (b *batch) finish(err *Error) {
+	b.err = err
+	if b.done != nil {
+		close(b.done)
+	}
+	for i := range b.pending {
+		if err != nil {
+			b.pending[i].done(Result{}, err)
+		} else {
+			b.pending[i].done(b.pending[i].res, nil)
+		}
+	}
+}
+
+// decodeBatch splits a batch's payload.
+func decodeBatch(payload []byte) (time int64, events uint32, rest []byte, err error) {
+	if len(payload) < batchHeader {
+		return 0, 0, nil, fmt.Errorf("batch of %d bytes, want at least %d", len(payload), batchHeader)
+	}
+	t := binary.LittleEndian.Uint64(payload)
+	if t > math.MaxInt64 {
+		return 0, 0, nil, fmt.Errorf("time stamp %d is out of range", t)
+	}
+	return int64(t), binary.LittleEndian.Uint32(payload[8:]), payload[batchHeader:], nil
+}

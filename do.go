@@ -1,0 +1,263 @@
+package kuji
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// Do carries out one request and returns its result once that is durable as
+// the realm's policy says. What depends on the state (sold out, too poor …) is
+// a Result with a Status, not an error. Errors are *Error:
+//
+//	CodeInvalid, CodeIDReused    refused; nothing was logged
+//	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
+//	CodeUnknownOutcome           it may or may not have happened: send the same id again
+//	CodeFailed, CodeClosed       the realm is not there; nothing was logged
+func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
+	var cmd economy.Command
+	if err := command(req, &cmd); err != nil {
+		return Result{}, err
+	}
+	if err := r.lockForRoom(ctx); err != nil {
+		return Result{}, err
+	}
+	res, b, err := r.execute(&cmd)
+	if err != nil {
+		r.mu.Unlock()
+		return Result{}, err
+	}
+	return r.await(ctx, b, res)
+}
+
+// DoAll carries out requests, each independent of the others, and returns one
+// result each, in order, once all are durable. A request that is malformed or
+// reuses an id refuses only itself: its result has the status Refused and an
+// Err. The error is not nil only when no result is known: see Do; at most
+// MaxBatch requests are allowed.
+func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
+	if len(reqs) > MaxBatch {
+		return nil, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
+	}
+	results := make([]Result, len(reqs))
+	cmds := make([]economy.Command, len(reqs))
+	for i, req := range reqs {
+		if err := command(req, &cmds[i]); err != nil {
+			results[i] = Result{Status: Refused, Err: err}
+		}
+	}
+	if err := r.lockForRoom(ctx); err != nil {
+		return nil, err
+	}
+	var last *batch // of the highest position
+	accepted := false
+	for i := range cmds {
+		if results[i].Err != nil {
+			continue
+		}
+		if len(r.open.buf) >= r.o.MaxPending {
+			r.mu.Unlock()
+			if err := r.lockForRoom(ctx); err != nil {
+				if accepted {
+					err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
+				}
+				return nil, err
+			}
+		}
+		res, b, err := r.execute(&cmds[i])
+		if err != nil {
+			res = Result{Status: Refused, Err: err}
+		}
+		accepted = accepted || b != nil
+		if b != nil && (last == nil || b.position > last.position) {
+			last = b
+		}
+		results[i] = res
+	}
+	_, err := r.await(ctx, last, Result{})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// Submit carries out one request and returns at once; done is called exactly
+// once, with what Do would have returned: before Submit returns when the
+// request is refused or its answer is durable already, and otherwise from the
+// realm's flusher, which does nothing else meanwhile: done must not block, and
+// must not call the realm. When the log has fallen behind by
+// Options.MaxPending, done gets CodeOverloaded.
+func (r *Realm) Submit(req Request, done func(Result, error)) {
+	var cmd economy.Command
+	if err := command(req, &cmd); err != nil {
+		done(Result{}, err)
+		return
+	}
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		r.mu.Unlock()
+		done(Result{}, err)
+		return
+	}
+	if len(r.open.buf) >= r.o.MaxPending {
+		r.mu.Unlock()
+		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
+		return
+	}
+	res, b, err := r.execute(&cmd)
+	if err == nil && b != nil {
+		b.pending = append(b.pending, pending{done: done, res: res})
+		r.mu.Unlock()
+		return
+	}
+	r.mu.Unlock()
+	if err != nil {
+		done(Result{}, err)
+		return
+	}
+	done(res, nil)
+}
+
+// execute runs a checked command, or finds what its request id was answered
+// before. The batch is the one that makes the result durable, nil when it is
+// already. The caller holds mu.
+func (r *Realm) execute(cmd *economy.Command) (Result, *batch, error) {
+	if a, ok := r.state.Remembered(cmd.ID); ok {
+		return r.replay(cmd, a)
+	}
+	b := r.open
+	ev := r.state.Decide(cmd, r.stamp(b), r.source)
+	return r.commit(b, ev), b, nil
+}
+
+// stamp returns the time that the next event of b gets. The caller holds mu.
+func (r *Realm) stamp(b *batch) int64 {
+	if b.events == 0 {
+		b.time = max(r.o.Now().UnixMilli(), r.state.Now())
+	}
+	return b.time
+}
+
+// replay gives a remembered answer again. The caller holds mu.
+func (r *Realm) replay(cmd *economy.Command, a economy.Answer) (Result, *batch, error) {
+	var ev economy.Event
+	if _, err := economy.Decode(a.Raw, &ev); err != nil {
+		return Result{}, nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+	}
+	if !r.state.Same(cmd, &ev) {
+		return Result{}, nil, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
+	}
+	r.stats.Replays++
+	res := r.resultAt(&ev, a.Version, r.receipt(a.Position, int(a.Index), a.Time, a.Version))
+	res.Replayed = true
+	return res, r.batchAt(a.Position), nil
+}
+
+// result describes an event just decided. The caller holds mu.
+func (r *Realm) result(ev *economy.Event, rc Receipt) Result {
+	return r.resultAt(ev, rc.CatalogVersion, rc)
+}
+
+// resultAt describes an event decided under a catalog version.
+func (r *Realm) resultAt(ev *economy.Event, version uint64, rc Receipt) Result {
+	res := Result{Status: ev.Status, Receipt: rc}
+	if ev.Status != OK {
+		res.Subject = strings.Clone(r.state.Subject(ev))
+	}
+	res.Outcomes = r.state.Outcomes(ev, version)
+	if ev.Kind != economy.KindAtomic {
+		return res
+	}
+	res.Members = make([]Result, len(ev.Members))
+	for i := range ev.Members {
+		m := &res.Members[i]
+		m.Receipt = rc
+		switch {
+		case ev.Status == OK:
+			m.Outcomes = r.state.Outcomes(&ev.Members[i], version)
+		case i == int(ev.Failed):
+			m.Status, m.Subject = res.Status, res.Subject
+		default:
+			m.Status = Aborted
+		}
+	}
+	return res
+}
+
+// command turns a request into the form that the rules work on and checks it.
+func command(req Request, cmd *economy.Command) error {
+	if !fill(req, cmd) {
+		return errf(CodeInvalid, "", "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+	}
+	if err := cmd.Check(); err != nil {
+		return &Error{Code: CodeInvalid, Field: err.Field, Message: err.Message}
+	}
+	return nil
+}
+
+// fill copies a request into cmd and reports whether it is one.
+func fill(req Request, cmd *economy.Command) bool {
+	switch q := req.(type) {
+	case Draw:
+		fillDraw(&q, cmd)
+	case *Draw:
+		if q == nil {
+			return false
+		}
+		fillDraw(q, cmd)
+	case Grant:
+		*cmd = economy.Command{Kind: economy.KindGrant, ID: q.ID, Player: q.Player, Items: q.Items}
+	case *Grant:
+		return q != nil && fill(*q, cmd)
+	case Consume:
+		*cmd = economy.Command{Kind: economy.KindConsume, ID: q.ID, Player: q.Player, Items: q.Items}
+	case *Consume:
+		return q != nil && fill(*q, cmd)
+	case Transfer:
+		*cmd = economy.Command{Kind: economy.KindTransfer, ID: q.ID, Player: q.From, To: q.To, Items: q.Items}
+	case *Transfer:
+		return q != nil && fill(*q, cmd)
+	case Atomic:
+		return fillAtomic(&q, cmd)
+	case *Atomic:
+		return q != nil && fillAtomic(q, cmd)
+	default:
+		return false
+	}
+	return true
+}
+
+func fillDraw(q *Draw, cmd *economy.Command) {
+	*cmd = economy.Command{Kind: economy.KindDraw, ID: q.ID, Player: q.Player, Pool: q.Pool, Count: q.Count}
+	if cmd.Count == 0 {
+		cmd.Count = 1
+	}
+}
+
+func fillAtomic(q *Atomic, cmd *economy.Command) bool {
+	*cmd = economy.Command{Kind: economy.KindAtomic, ID: q.ID}
+	if len(q.Members) > MaxAtomic { // Check refuses it; no need to copy it
+		cmd.Members = make([]economy.Command, len(q.Members))
+		return true
+	}
+	cmd.Members = make([]economy.Command, len(q.Members))
+	for i, m := range q.Members {
+		if a, ok := m.(Atomic); ok && len(a.Members) > 0 { // refused by Check, whatever it holds
+			m = Atomic{}
+		}
+		if m == nil || !fill(m, &cmd.Members[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// String of a Result, for logs and tests: the status, and what it is about.
+func (r Result) String() string {
+	if r.Subject != "" {
+		return fmt.Sprintf("%v (%s) at %d", r.Status, r.Subject, r.Receipt.Position)
+	}
+	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
+}

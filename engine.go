@@ -1,0 +1,130 @@
+package kuji
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// MaxRealms is the most realms that an engine opens.
+const MaxRealms = 1024
+
+// Engine holds the realms of one data directory. All methods may be called
+// concurrently.
+type Engine struct {
+	dir  string
+	o    Options
+	lock io.Closer // one engine a directory
+
+	mu     sync.Mutex
+	realms map[string]*Realm // opened so far
+	closed bool
+}
+
+// Open opens the data directory dir, creating it if need be. One engine at a
+// time, in one process, can have it open: another gets CodeLocked. Realms are opened when they are first asked for.
+func Open(dir string, o Options) (*Engine, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.FS.MkdirAll(dir + "/realms"); err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	lock, err := o.FS.Lock(dir + "/lock")
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by another engine", Err: err}
+	}
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	return &Engine{dir: dir, o: o, lock: lock, realms: map[string]*Realm{}}, nil
+}
+
+// checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_',
+// starting with a letter or digit: they are names of directories too.
+func checkRealmName(name string) *Error {
+	ok := len(name) >= 1 && len(name) <= maxRealmName
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && (c == '-' || c == '_')
+	}
+	if !ok {
+		return errf(CodeInvalid, "realm", "%q; want 1 to %d of a-z, 0-9, '-' and '_', starting with a letter or digit", name, maxRealmName)
+	}
+	return nil
+}
+
+// Realm returns the realm of this name: opened, or created empty. Opening
+// replays its log, and is refused with CodeCorrupt when that is damaged.
+func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) }
+
+// Lookup is Realm for a realm that must exist already; otherwise CodeNotFound.
+func (e *Engine) Lookup(name string) (*Realm, error) { return e.open(name, false) }
+
+func (e *Engine) open(name string, create bool) (*Realm, error) {
+	if err := checkRealmName(name); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, errf(CodeClosed, "", "the engine is closed")
+	}
+	if r := e.realms[name]; r != nil {
+		return r, nil
+	}
+	names, err := e.list()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, name) {
+		if !create {
+			return nil, errf(CodeNotFound, "realm", "there is no realm %q", name)
+		}
+		if len(names) >= MaxRealms {
+			return nil, errf(CodeOverloaded, "realm", "%d realms exist; at most %d are allowed", len(names), MaxRealms)
+		}
+	}
+	r, err := openRealm(e.dir+"/realms/"+name, name, e.o)
+	if err != nil {
+		return nil, err
+	}
+	e.realms[name] = r
+	return r, nil
+}
+
+// Realms returns the names of the realms in the data directory, sorted.
+func (e *Engine) Realms() ([]string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.list()
+}
+
+func (e *Engine) list() ([]string, error) {
+	names, err := e.o.FS.List(e.dir + "/realms")
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return checkRealmName(n) != nil }), nil
+}
+
+// Close finishes what was accepted, ends the realms' epochs, revealing their
+// seeds, and closes the logs. Calls under way are answered first; later ones get
+// CodeClosed. A second Close does nothing.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil
+	}
+	e.closed = true
+	var errs []error
+	for _, r := range e.realms {
+		errs = append(errs, r.close())
+	}
+	return errors.Join(append(errs, e.lock.Close())...)
+}

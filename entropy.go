@@ -1,0 +1,185 @@
+package kuji
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	mathrand "math/rand/v2"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Randomness. At every start a writer begins an epoch with a new seed from
+// crypto/rand, logs a commitment to it before the first draw, and draws from
+// ChaCha8 keyed by the seed. When the epoch ends the seed is logged: from then
+// on anybody can check the commitment and compute every draw again. Until then
+// the seed is kept in a file beside the log, so that a crash cannot make an
+// epoch unprovable.
+
+// rulesVersion names the way in which decisions use the epoch's values. A
+// change of it makes old epochs unverifiable by new builds, so that a verifier
+// must keep the old way or say so.
+const rulesVersion = 1
+
+type seed [32]byte
+
+// commitment returns the public commitment to a seed.
+func (s *seed) commitment(realm string, epoch uint64) [32]byte {
+	return s.derive("kuji/v1/rng-commitment", realm, epoch)
+}
+
+// source returns the generator that the epoch's draws come from. Its key is
+// derived in a domain of its own: a commitment tells nothing about it.
+func (s *seed) source(realm string, epoch uint64) *mathrand.ChaCha8 {
+	return mathrand.NewChaCha8(s.derive("kuji/v1/rng-stream", realm, epoch))
+}
+
+// derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), epoch as 8
+// bytes little-endian. Domains and names hold no zero byte.
+func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
+	b := make([]byte, 0, 160)
+	b = append(b, domain...)
+	b = append(b, 0)
+	b = append(b, realm...)
+	b = append(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, epoch)
+	b = append(b, s[:]...)
+	return sha256.Sum256(b)
+}
+
+func newSeed() (s seed) {
+	rand.Read(s[:]) // never fails: it ends the program instead
+	return s
+}
+
+// epochBegin is the payload of an epoch-begin entry: rules version (1 byte),
+// time stamp (8 bytes, Unix milliseconds), commitment (32 bytes).
+type epochBegin struct {
+	rules      uint8
+	time       int64
+	commitment [32]byte
+}
+
+func (p *epochBegin) append(b []byte) []byte {
+	b = append(b, p.rules)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.time))
+	return append(b, p.commitment[:]...)
+}
+
+func decodeEpochBegin(b []byte) (p epochBegin, err error) {
+	if len(b) != 41 {
+		return p, fmt.Errorf("epoch-begin of %d bytes, want 41", len(b))
+	}
+	t := binary.LittleEndian.Uint64(b[1:])
+	if t > math.MaxInt64 {
+		return p, fmt.Errorf("time stamp %d is out of range", t)
+	}
+	return epochBegin{rules: b[0], time: int64(t), commitment: [32]byte(b[9:])}, nil
+}
+
+// revelation is the payload of an epoch-end and of a reveal entry: the number
+// of an epoch that has ended (8 bytes) and its seed (32 bytes).
+type revelation struct {
+	epoch uint64
+	seed  seed
+}
+
+func (p *revelation) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, p.epoch)
+	return append(b, p.seed[:]...)
+}
+
+func decodeRevelation(b []byte) (p revelation, err error) {
+	if len(b) != 40 {
+		return p, fmt.Errorf("a reveal of %d bytes, want 40", len(b))
+	}
+	return revelation{epoch: binary.LittleEndian.Uint64(b), seed: seed(b[8:])}, nil
+}
+
+// seedFile is the file of seeds not yet revealed: one line "epoch hex" each.
+// It is a secret: who reads it can foretell the current epoch's draws.
+const seedFile = "seeds"
+
+// readSecrets reads the seed file of a realm's directory; none is no error.
+func readSecrets(fsys vfs.FS, dir string) ([]revelation, error) {
+	name := dir + "/" + seedFile
+	b, err := readFile(fsys, name, 1<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []revelation
+	for i, line := range strings.Split(strings.TrimSuffix(string(b), "\n"), "\n") {
+		var s revelation
+		var text string
+		_, err := fmt.Sscanf(line, "%d %s", &s.epoch, &text)
+		raw, hexErr := hex.DecodeString(text)
+		if err != nil || hexErr != nil || len(raw) != len(s.seed) {
+			return nil, fmt.Errorf("%s:%d: want an epoch number and 64 hexadecimal digits; move the file away to go on without it: the epochs in it can then never be proven", name, i+1)
+		}
+		copy(s.seed[:], raw)
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// writeSecrets replaces the seed file, durably.
+func writeSecrets(fsys vfs.FS, dir string, secrets []revelation) error {
+	var b strings.Builder
+	for _, s := range secrets {
+		fmt.Fprintf(&b, "%d %x\n", s.epoch, s.seed)
+	}
+	return replaceFile(fsys, dir, seedFile, []byte(b.String()))
+}
+
+// readFile reads a whole file of at most limit bytes.
+func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		return nil, fmt.Errorf("%s: %d bytes, at most %d are expected", name, size, limit)
+	}
+	b = make([]byte, size)
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return nil, fmt.Errorf("%s: read %d of %d bytes: %w", name, n, len(b), err)
+	}
+	return b, nil
+}
+
+// replaceFile makes dir/name hold b, or what it held before, whatever happens
+// on the way, and durably b when it returns nil.
+func replaceFile(fsys vfs.FS, dir, name string, b []byte) error {
+	tmp := dir + "/" + name + ".tmp"
+	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := fsys.Create(tmp)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(b, 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := fsys.Rename(tmp, dir+"/"+name); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
+}

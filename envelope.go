@@ -1,0 +1,167 @@
+package kuji
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Every entry of a realm's log is an envelope and a payload. The layout, all
+// integers little-endian (docs/format/event.md):
+//
+//	 0  magic    "KJE1"
+//	 4  crc      CRC32C of everything after this field, to the end of the entry
+//	 8  kind     1 epoch begin, 2 batch, 3 epoch end, 4 reveal
+//	 9  realm    length of the realm's name, 1 to 64
+//	10  zero     2 bytes
+//	12  payload  length in bytes
+//	16  epoch    writer epoch
+//	24  writer   16 random bytes, the writer's id
+//	40  index    position of this entry
+//	48  batch    batch id, counted by the writer from 1
+//	56  prev     SHA-256 of the previous entry that counts; zeros for the first
+//	88  name     the realm's name, then the payload
+const (
+	envelopeLen  = 88
+	maxRealmName = 64
+)
+
+var envelopeMagic = [4]byte{'K', 'J', 'E', '1'}
+
+// entryKind says what an entry is. The numbers are part of the format.
+type entryKind uint8
+
+const (
+	entryEpochBegin entryKind = 1
+	entryBatch      entryKind = 2
+	entryEpochEnd   entryKind = 3 // reveals the current epoch's seed and ends the epoch
+	entryReveal     entryKind = 4 // reveals the seed of an older epoch, which ended in a crash
+)
+
+func (k entryKind) String() string {
+	switch k {
+	case entryEpochBegin:
+		return "epoch-begin"
+	case entryBatch:
+		return "batch"
+	case entryEpochEnd:
+		return "epoch-end"
+	case entryReveal:
+		return "reveal"
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// envelope is the decoded head of an entry.
+type envelope struct {
+	kind    entryKind
+	realm   string
+	epoch   uint64
+	writer  [16]byte
+	index   uint64
+	batch   uint64
+	prev    [32]byte
+	payload []byte // aliases the entry
+}
+
+// envelopeSize returns how many bytes of an entry come before the payload.
+func envelopeSize(realm string) int { return envelopeLen + len(realm) }
+
+// sealEnvelope fills the head of entry, whose payload stands from
+// envelopeSize(realm) on, and the checksum over it all.
+func sealEnvelope(entry []byte, e *envelope) {
+	copy(entry, envelopeMagic[:])
+	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), 0, 0
+	binary.LittleEndian.PutUint32(entry[12:], uint32(len(entry)-envelopeSize(e.realm)))
+	binary.LittleEndian.PutUint64(entry[16:], e.epoch)
+	copy(entry[24:40], e.writer[:])
+	binary.LittleEndian.PutUint64(entry[40:], e.index)
+	binary.LittleEndian.PutUint64(entry[48:], e.batch)
+	copy(entry[56:88], e.prev[:])
+	copy(entry[envelopeLen:], e.realm)
+	binary.LittleEndian.PutUint32(entry[4:], crc32.Checksum(entry[8:], castagnoli))
+}
+
+// openEnvelope decodes an entry and checks everything that needs no context.
+func openEnvelope(entry []byte) (envelope, error) {
+	var e envelope
+	if len(entry) < envelopeLen || !bytes.Equal(entry[:4], envelopeMagic[:]) {
+		return e, fmt.Errorf("not an entry of Kuji: %d bytes, starting %x, want at least %d starting %x",
+			len(entry), entry[:min(4, len(entry))], envelopeLen, envelopeMagic)
+	}
+	if got, want := crc32.Checksum(entry[8:], castagnoli), binary.LittleEndian.Uint32(entry[4:]); got != want {
+		return e, fmt.Errorf("checksum %08x, the entry says %08x", got, want)
+	}
+	name, payload := int(entry[9]), int64(binary.LittleEndian.Uint32(entry[12:]))
+	if name < 1 || name > maxRealmName || int64(envelopeLen+name)+payload != int64(len(entry)) {
+		return e, fmt.Errorf("lengths do not add up: realm name %d, payload %d, entry %d bytes", name, payload, len(entry))
+	}
+	e.kind = entryKind(entry[8])
+	if e.kind < entryEpochBegin || e.kind > entryReveal || entry[10]|entry[11] != 0 {
+		return e, fmt.Errorf("unknown kind of entry %d; a newer Kuji wrote this log", entry[8])
+	}
+	e.realm = string(entry[envelopeLen : envelopeLen+name])
+	e.epoch = binary.LittleEndian.Uint64(entry[16:])
+	e.writer = [16]byte(entry[24:40])
+	e.index = binary.LittleEndian.Uint64(entry[40:])
+	e.batch = binary.LittleEndian.Uint64(entry[48:])
+	e.prev = [32]byte(entry[56:88])
+	e.payload = entry[envelopeLen+name:]
+	return e, nil
+}
+
+// chain is where a reader of a realm's log stands. Every reader folds with the
+// same rule, so that all agree on which entries count, whatever duplicates,
+// late retries and deposed writers left between them:
+//
+//   - an epoch-begin counts if its epoch is higher than the current one;
+//   - any other entry counts if its epoch and writer are the current ones and
+//     its index is the next;
+//   - everything else is void, for everyone, for ever;
+//   - an entry that counts and does not continue the chain of hashes halts the
+//     reader: that is corruption or tampering, never something to skip.
+type chain struct {
+	realm  string
+	epoch  uint64
+	writer [16]byte
+	index  uint64   // of the last entry that counts
+	hash   [32]byte // of the last entry that counts
+	ended  bool     // the current epoch's end counted: nothing more can count in it
+}
+
+// next folds one entry into the chain and reports whether it counts.
+func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
+	e, err = openEnvelope(entry)
+	if err != nil {
+		return e, false, err
+	}
+	if e.realm != c.realm {
+		return e, false, fmt.Errorf("the entry belongs to realm %q, the log to %q", e.realm, c.realm)
+	}
+	if e.kind == entryEpochBegin {
+		counts = e.epoch > c.epoch
+	} else {
+		counts = e.epoch == c.epoch && e.writer == c.writer && e.index == c.index+1 && !c.ended
+	}
+	if !counts {
+		return e, false, nil
+	}
+	if e.prev != c.hash {
+		return e, false, fmt.Errorf("the chain is broken: entry %d follows an entry with hash %x, but the one before it has %x", e.index, e.prev[:8], c.hash[:8])
+	}
+	if e.index != c.index+1 {
+		return e, false, fmt.Errorf("the chain is broken: index %d after %d", e.index, c.index)
+	}
+	c.advance(&e, sha256.Sum256(entry))
+	return e, true, nil
+}
+
+// advance moves the chain past an entry that counts.
+func (c *chain) advance(e *envelope, hash [32]byte) {
+	c.epoch, c.writer, c.index, c.hash = e.epoch, e.writer, e.index, hash
+	c.ended = e.kind == entryEpochEnd
+}

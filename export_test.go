@@ -1,0 +1,4 @@
+package kuji
+
+// VerifyFS is Verify on any file system.
+var VerifyFS = verify

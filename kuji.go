@@ -1,0 +1,20 @@
+// Package kuji is a durable reward engine to embed: it draws weighted rewards
+// from pools with limited stock, grants them to players, and never gives one
+// prize twice, loses one that it acknowledged, or gives more than there are.
+//
+//	e, err := kuji.Open("data", kuji.Options{})
+//	r, err := e.Realm("default")
+//	c, err := catalog.Parse(yaml)
+//	_, err = r.Apply(ctx, c)
+//	res, err := r.Do(ctx, kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
+//
+// An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
+// one state, one writer. A request runs on the caller's goroutine under the
+// realm's lock; the event that it produces joins the open batch, and the call
+// returns when that batch is durable (see [SyncPolicy]). While one batch is
+// being written the next one fills.
+//
+// The log is the truth: opening a realm replays it. The room knows batches,
+// positions, epochs, request ids and durability; what a reward is it leaves to
+// internal/economy, and how bytes become durable to wal.
+package kuji

@@ -1,0 +1,294 @@
+package kuji
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	mathrand "math/rand/v2"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// Realm is one game or campaign: one ordered log, one state, one writer. All
+// methods may be called concurrently.
+type Realm struct {
+	name string
+	dir  string
+	o    Options
+	log  entryLog
+
+	// chain is where the writer stands in the log. It belongs to openRealm,
+	// then to the flusher, then to close: never to two at once.
+	chain chain
+
+	writer     [16]byte
+	epoch      uint64   // the writer's epoch; fixed once open
+	commitment [32]byte // of the epoch; fixed once open
+	seed       seed     // of the epoch; fixed once open
+	batchID    uint64   // of the newest appended entry of this writer; as chain
+
+	mu       sync.Mutex
+	state    *economy.State
+	source   *mathrand.ChaCha8
+	epochs   []epochInfo   // ascending by first position, the current one last
+	open     *batch        // takes events
+	inflight *batch        // being appended; nil when the flusher is idle
+	spare    *batch        // for reuse
+	room     chan struct{} // closed and replaced when open is handed to the flusher
+	wake     *sync.Cond    // on mu: the flusher waits for events or for closing
+	closing  bool
+	err      *Error // why the realm stopped; nil while healthy
+	stats    Stats
+
+	acked   atomic.Uint64 // position of the newest acknowledged batch
+	flushed chan struct{} // closed when the flusher has ended
+}
+
+// epochInfo is what receipts need of an epoch.
+type epochInfo struct {
+	first      uint64 // position of its epoch-begin
+	epoch      uint64
+	commitment [32]byte
+}
+
+// Stats are counters of a realm since it was opened, and sizes now.
+type Stats struct {
+	Position        uint64 // of the newest acknowledged batch
+	Batches         uint64 // appended since opening
+	Events          uint64 // appended since opening
+	Draws           uint64 // single draws that ended OK, since opening
+	Failures        uint64 // events with a status other than OK, since opening
+	Replays         uint64 // answers given again, since opening
+	LogBytes        uint64 // appended since opening
+	Players         uint64 // seen so far
+	RequestIDs      uint64 // remembered now
+	PendingBytes    uint64 // waiting for the log now
+	Recovered       uint64 // position found at opening
+	RecoveredEvents uint64 // replayed at opening
+	CatalogVersion  uint64 // in force
+	Epoch           uint64 // of this writer
+}
+
+// Name returns the realm's name.
+func (r *Realm) Name() string { return r.name }
+
+// Err returns nil while the realm is healthy, and why it stopped otherwise.
+func (r *Realm) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// Stats returns counters and sizes.
+func (r *Realm) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.stats
+	s.Position = r.acked.Load()
+	s.Players = uint64(r.state.Players())
+	s.RequestIDs = uint64(r.state.RequestIDs())
+	s.CatalogVersion = r.state.Version()
+	s.Epoch = r.epoch
+	for _, b := range []*batch{r.open, r.inflight} {
+		if b != nil {
+			s.PendingBytes += uint64(len(b.buf))
+		}
+	}
+	return s
+}
+
+// Apply puts a catalog in force, durably. The catalog in force already is not
+// applied again: the result is then the position that applied it. A catalog
+// that the realm's state refuses gives CodeConflict.
+func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
+	if err := r.lockForRoom(ctx); err != nil {
+		return Result{}, err
+	}
+	ev, err := r.state.DecideCatalog(c)
+	if err != nil {
+		r.mu.Unlock()
+		conflict := errf(CodeConflict, "catalog", "the realm's state refuses it")
+		conflict.Err = err
+		return Result{}, conflict
+	}
+	var res Result
+	var b *batch
+	if ev == nil {
+		_, _, pos := r.state.Catalog()
+		res = Result{Receipt: r.receipt(pos, 0, r.state.Now(), r.state.Version())}
+		b = r.batchAt(pos)
+	} else if n := len(ev.Catalog); n > maxCatalogEvent {
+		r.mu.Unlock()
+		return Result{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
+	} else {
+		b = r.open
+		res = r.commit(b, ev)
+		res.Receipt.CatalogVersion = r.state.Version()
+	}
+	return r.await(ctx, b, res)
+}
+
+// Plan says what Apply would do, without doing it. CodeConflict as for Apply.
+func (r *Realm) Plan(_ context.Context, c *catalog.Catalog) (Plan, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return Plan{}, err
+	}
+	p, err := r.state.Plan(c)
+	if err != nil {
+		conflict := errf(CodeConflict, "catalog", "the realm's state refuses it")
+		conflict.Err = err
+		return Plan{}, conflict
+	}
+	return p, nil
+}
+
+// Catalog returns the catalog in force, once it is durable.
+func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		r.mu.Unlock()
+		return CatalogView{}, err
+	}
+	c, hash, pos := r.state.Catalog()
+	v := CatalogView{Version: r.state.Version(), Hash: hash, Catalog: c, Position: pos}
+	return awaitView(ctx, r, pos, v)
+}
+
+// Player returns what a player holds. It waits until that is durable, and for
+// nothing else; CodeNotFound when the player was never seen.
+func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
+	v, err := r.lockedPlayer(id)
+	if err != nil {
+		r.mu.Unlock()
+		return v, err
+	}
+	return awaitView(ctx, r, v.Position, v)
+}
+
+// StalePlayer is Player without the wait: what it returns can still be lost
+// in a crash.
+func (r *Realm) StalePlayer(id string) (PlayerView, error) {
+	defer r.mu.Unlock()
+	return r.lockedPlayer(id)
+}
+
+// lockedPlayer takes the lock, which the caller releases.
+func (r *Realm) lockedPlayer(id string) (PlayerView, error) {
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		return PlayerView{}, err
+	}
+	h, ok := r.state.Player(id)
+	if !ok {
+		return PlayerView{}, errf(CodeNotFound, "player", "player %q was never seen in realm %q", id, r.name)
+	}
+	return PlayerView{ID: id, Items: h.Items, Position: h.Last}, nil
+}
+
+// Pool returns a pool's stock and odds. It waits until that is durable, and
+// for nothing else; CodeNotFound when the catalog in force has no such pool.
+func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
+	v, err := r.lockedPool(id)
+	if err != nil {
+		r.mu.Unlock()
+		return v, err
+	}
+	return awaitView(ctx, r, v.Position, v)
+}
+
+// StalePool is Pool without the wait: what it returns can still be lost in a
+// crash.
+func (r *Realm) StalePool(id string) (PoolView, error) {
+	defer r.mu.Unlock()
+	return r.lockedPool(id)
+}
+
+// lockedPool takes the lock, which the caller releases.
+func (r *Realm) lockedPool(id string) (PoolView, error) {
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		return PoolView{}, err
+	}
+	p, ok := r.state.Pool(id)
+	if !ok {
+		return PoolView{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, r.state.Version(), r.name)
+	}
+	v := PoolView{
+		ID: id, CatalogVersion: r.state.Version(), Config: *p.Config,
+		Entries: make([]EntryView, len(p.Entries)), TotalWeight: p.Total, Position: p.Last,
+	}
+	for i, e := range p.Entries {
+		v.Entries[i] = EntryView(e)
+	}
+	return v, nil
+}
+
+// usable reports why nothing can be asked of the realm now. The caller holds mu.
+func (r *Realm) usable() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.closing {
+		return errf(CodeClosed, "", "realm %q is closed", r.name)
+	}
+	return nil
+}
+
+// receipt proves a result at a position. The caller holds mu.
+func (r *Realm) receipt(pos uint64, index int, time int64, version uint64) Receipt {
+	rc := Receipt{Realm: r.name, Position: pos, Index: index, Time: time, CatalogVersion: version}
+	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
+		if e := &r.epochs[i]; e.first <= pos {
+			rc.Epoch, rc.Commitment = e.epoch, e.commitment
+			break
+		}
+	}
+	return rc
+}
+
+// awaitView unlocks mu, which the caller holds, and returns v once the batch
+// at pos is durable.
+func awaitView[V any](ctx context.Context, r *Realm, pos uint64, v V) (V, error) {
+	var zero V
+	b := r.batchAt(pos)
+	var done <-chan struct{}
+	if b != nil {
+		done = b.wait()
+	}
+	r.mu.Unlock()
+	if b == nil {
+		return v, nil
+	}
+	select {
+	case <-done:
+		if b.err != nil {
+			return zero, r.Err()
+		}
+		return v, nil
+	case <-ctx.Done():
+		return zero, &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: ctx.Err()}
+	}
+}
+
+// close ends the realm: what was accepted is answered, the epoch's seed is
+// revealed, the log is closed.
+func (r *Realm) close() error {
+	r.mu.Lock()
+	r.closing = true
+	r.wake.Signal()
+	r.mu.Unlock()
+	<-r.flushed
+	var err error
+	if r.Err() == nil {
+		err = r.endEpoch()
+	}
+	return errors.Join(err, r.log.Close())
+}

@@ -1,0 +1,271 @@
+package kuji
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// openRealm opens or creates a realm's directory, replays its log and begins
+// an epoch.
+func openRealm(dir, name string, o Options) (*Realm, error) {
+	if err := o.FS.MkdirAll(dir); err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
+	}
+	log, err := openWAL(dir+"/log", &o)
+	if err != nil {
+		return nil, logError(name, err)
+	}
+	r := &Realm{
+		name: name, dir: dir, o: o, log: log,
+		chain: chain{realm: name}, state: economy.New(),
+		room: make(chan struct{}), flushed: make(chan struct{}),
+	}
+	r.wake = sync.NewCond(&r.mu)
+	if err := r.recover(); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	r.open = &batch{}
+	r.reset(r.open, r.chain.index+1)
+	go r.flush()
+	return r, nil
+}
+
+// logError classifies an error of the log.
+func logError(realm string, err error) *Error {
+	code := CodeFailed
+	var corrupt *wal.CorruptionError
+	switch {
+	case errors.As(err, &corrupt):
+		code = CodeCorrupt
+	case errors.Is(err, vfs.ErrLocked), errors.Is(err, wal.ErrLocked):
+		code = CodeLocked
+	}
+	return &Error{Code: code, Message: "log of realm " + realm, Err: err}
+}
+
+// recover replays the log and begins this writer's epoch.
+func (r *Realm) recover() error {
+	revealed := map[uint64]bool{}
+	for e, err := range replay(r.log.Entries, r.name) {
+		if err != nil {
+			return err
+		}
+		switch e.kind {
+		case entryEpochBegin:
+			r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
+		case entryEpochEnd, entryReveal:
+			revealed[e.reveal.epoch] = true
+		case entryBatch:
+			if err := r.applyBatch(&e); err != nil {
+				return err
+			}
+		}
+		r.chain = e.chain
+	}
+	r.stats.Recovered = r.chain.index
+	return r.beginEpoch(revealed)
+}
+
+func (r *Realm) applyBatch(e *replayed) error {
+	for ev, err := range e.events() {
+		if err != nil {
+			return err
+		}
+		if err := r.state.Apply(ev.event, ev.raw, ev.at); err != nil {
+			return e.corrupt(err)
+		}
+		r.stats.RecoveredEvents++
+	}
+	return nil
+}
+
+// beginEpoch logs the commitment to a new seed, and the seeds of epochs that
+// ended in a crash. The new seed is kept beside the log first.
+func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
+	secrets, err := readSecrets(r.o.FS, r.dir)
+	if err != nil {
+		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
+	}
+	r.epoch, r.seed = r.chain.epoch+1, newSeed()
+	rand.Read(r.writer[:])
+	r.commitment = r.seed.commitment(r.name, r.epoch)
+	r.source = r.seed.source(r.name, r.epoch)
+	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return revealed[s.epoch] || !r.began(&s) })
+	failed := func(err error) error {
+		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": beginning an epoch", Err: err}
+	}
+	if err := writeSecrets(r.o.FS, r.dir, append(slices.Clone(secrets), revelation{r.epoch, r.seed})); err != nil {
+		return failed(err)
+	}
+	begin := epochBegin{rules: rulesVersion, time: max(r.o.Now().UnixMilli(), r.state.Now()), commitment: r.commitment}
+	if err := r.appendControl(entryEpochBegin, begin.append(nil)); err != nil {
+		return failed(err)
+	}
+	r.epochs = append(r.epochs, epochInfo{first: r.chain.index, epoch: r.epoch, commitment: r.commitment})
+	for _, s := range secrets {
+		if err := r.appendControl(entryReveal, s.append(nil)); err != nil {
+			return failed(err)
+		}
+	}
+	if err := r.state.ResetSamplers(); err != nil {
+		return failed(err)
+	}
+	return r.log.Sync()
+}
+
+// began reports whether the log has the commitment to this seed. It has not
+// when a crash came between the seed file and the log, or when the log was
+// restored from a backup.
+func (r *Realm) began(s *revelation) bool {
+	i := slices.IndexFunc(r.epochs, func(e epochInfo) bool { return e.epoch == s.epoch })
+	return i >= 0 && s.seed.commitment(r.name, s.epoch) == r.epochs[i].commitment
+}
+
+// endEpoch reveals the epoch's seed; nothing may be drawn from it any more.
+func (r *Realm) endEpoch() error {
+	if err := r.log.Sync(); err != nil { // whatever the policy: reveal only what is durable
+		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": closing", Err: err}
+	}
+	end := revelation{epoch: r.epoch, seed: r.seed}
+	if err := r.appendControl(entryEpochEnd, end.append(nil)); err != nil {
+		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": ending the epoch", Err: err}
+	}
+	return r.log.Sync()
+}
+
+// appendControl appends an entry that is not a batch.
+func (r *Realm) appendControl(kind entryKind, payload []byte) error {
+	entry := append(make([]byte, envelopeSize(r.name)), payload...)
+	r.sealEntry(entry, kind)
+	if err := r.append(entry); err != nil {
+		return err
+	}
+	r.acked.Store(r.chain.index)
+	return nil
+}
+
+// replayed is an entry that counts, with its payload decoded.
+type replayed struct {
+	envelope
+	offset uint64 // in the log
+	chain  chain  // after this entry
+	begin  epochBegin
+	reveal revelation
+	void   uint64 // entries passed over before this one
+}
+
+// corrupt says that this entry is damaged.
+func (e *replayed) corrupt(err error) error {
+	return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s, position %d (log offset %d)", e.realm, e.index, e.offset), Err: err}
+}
+
+// replay iterates the entries of a log that count, in order, folding the chain
+// and checking every revealed seed against its commitment. It ends after the
+// first error.
+func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string) iter.Seq2[replayed, error] {
+	return func(yield func(replayed, error) bool) {
+		c := chain{realm: realm}
+		commitments := map[uint64][32]byte{} // of epochs not yet revealed
+		var void uint64
+		for le, err := range entries(0) {
+			if err != nil {
+				yield(replayed{}, logError(realm, err))
+				return
+			}
+			e := replayed{offset: le.offset, void: void}
+			var counts bool
+			e.envelope, counts, err = c.next(le.data)
+			if err == nil && !counts {
+				void++
+				continue
+			}
+			e.realm = realm
+			if err == nil {
+				err = e.decode(commitments)
+			}
+			if err != nil {
+				if e.index == 0 {
+					e.index = c.index + 1
+				}
+				yield(e, e.corrupt(err))
+				return
+			}
+			e.chain = c
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// decode decodes the payload of everything but a batch.
+func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
+	switch e.kind {
+	case entryEpochBegin:
+		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
+			return err
+		}
+		if e.begin.rules > rulesVersion {
+			return fmt.Errorf("rules version %d; this build knows up to %d: a newer Kuji wrote this log", e.begin.rules, rulesVersion)
+		}
+		commitments[e.epoch] = e.begin.commitment
+	case entryEpochEnd, entryReveal:
+		if e.reveal, err = decodeRevelation(e.payload); err != nil {
+			return err
+		}
+		if (e.kind == entryEpochEnd) != (e.reveal.epoch == e.epoch) {
+			return fmt.Errorf("%v of epoch %d within epoch %d", e.kind, e.reveal.epoch, e.epoch)
+		}
+		want, ok := commitments[e.reveal.epoch]
+		if !ok {
+			return fmt.Errorf("reveal of epoch %d, which did not begin or was revealed before", e.reveal.epoch)
+		}
+		if got := e.reveal.seed.commitment(e.realm, e.reveal.epoch); got != want {
+			return fmt.Errorf("the seed revealed for epoch %d does not match its commitment", e.reveal.epoch)
+		}
+		delete(commitments, e.reveal.epoch)
+	}
+	return nil
+}
+
+// loggedEvent is one event of a batch.
+type loggedEvent struct {
+	event *economy.Event // valid until the next iteration
+	raw   []byte
+	at    economy.At
+}
+
+// events iterates the events of a batch.
+func (e *replayed) events() iter.Seq2[loggedEvent, error] {
+	return func(yield func(loggedEvent, error) bool) {
+		time, n, rest, err := decodeBatch(e.payload)
+		if err != nil {
+			yield(loggedEvent{}, e.corrupt(err))
+			return
+		}
+		var ev economy.Event
+		for i := range n {
+			size, err := economy.Decode(rest, &ev)
+			if err != nil {
+				yield(loggedEvent{}, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
+				return
+			}
+			le := loggedEvent{event: &ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}}
+			rest = rest[size:]
+			if !yield(le, nil) {
+				return
+			}
+		}
+		if len(rest) != 0 {
+			yield(loggedEvent{}, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
+		}
+	}
+}

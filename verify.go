@@ -1,0 +1,267 @@
+package kuji
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	mathrand "math/rand/v2"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Report is what [Verify] found in a realm's log.
+type Report struct {
+	Realm     string
+	Position  uint64 // of the last entry that counts
+	Batches   uint64
+	Events    uint64
+	Draws     uint64 // single draws that ended OK
+	Void      uint64 // entries that do not count: duplicates, deposed writers
+	Players   uint64
+	Catalog   uint64 // version in force at the end
+	LogBytes  uint64 // of all entries that count
+	ChainHash [32]byte
+	StateHash [32]byte
+	Epochs    []EpochReport
+}
+
+// EpochReport is what Verify found of one writer epoch.
+type EpochReport struct {
+	Epoch      uint64
+	First      uint64 // position of its begin
+	Events     uint64
+	Commitment [32]byte
+	// Revealed reports that the seed is in the log. Every choice of the epoch
+	// was then computed again from it, with the same result. An epoch that is
+	// still open, or that lost its seed file, is not revealed.
+	Revealed bool
+}
+
+// VerifyError says what is wrong with a log and where. Its position is the
+// first that is wrong.
+type VerifyError struct {
+	Realm    string
+	Position uint64 // 0 when the log itself cannot be read so far
+	Err      error
+}
+
+func (e *VerifyError) Error() string {
+	if e.Position == 0 {
+		return fmt.Sprintf("realm %s: %v", e.Realm, e.Err)
+	}
+	return fmt.Sprintf("realm %s: position %d is wrong: %v", e.Realm, e.Position, e.Err)
+}
+
+func (e *VerifyError) Unwrap() error { return e.Err }
+
+// Verify checks a realm's log in a data directory that no engine has open, and
+// writes nothing. It folds the chain of hashes, replays every event, computes
+// every choice of every revealed epoch again from its seed, checks the
+// invariants after every epoch and at the end, and reports the state's hash.
+// Damage is a *VerifyError that names the first position that is wrong; the
+// report then covers what came before it. seen, when not nil, is called with
+// every event that counts, in order.
+func Verify(dir, realm string, seen func(Record)) (Report, error) {
+	return verify(vfs.OS(), dir, realm, seen)
+}
+
+func verify(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
+	v := verifier{realm: realm, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
+	v.report.Realm = realm
+	err := withLog(fsys, dir, realm, func(entries func(uint64) iter.Seq2[logEntry, error]) error {
+		// Seeds are revealed after the draws that used them: collect them first.
+		for e, err := range replay(entries, realm) {
+			if err != nil {
+				break // the second pass reports it, after what comes before it
+			}
+			if e.kind == entryEpochEnd || e.kind == entryReveal {
+				v.seeds[e.reveal.epoch] = e.reveal.seed
+			}
+		}
+		return v.run(entries)
+	})
+	return v.report, err
+}
+
+// withLog opens a realm's log for reading only.
+func withLog(fsys vfs.FS, dir, realm string, f func(func(uint64) iter.Seq2[logEntry, error]) error) error {
+	if err := checkRealmName(realm); err != nil {
+		return err
+	}
+	lock, err := lockExisting(fsys, dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // read-only: nothing to lose
+	if _, err := fsys.Stat(dir + "/realms/" + realm); err != nil {
+		return &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: err}
+	}
+	log, err := openWALReadOnly(fsys, dir+"/realms/"+realm+"/log")
+	if err != nil {
+		return &VerifyError{Realm: realm, Err: err}
+	}
+	defer log.Close() // read-only: nothing to lose
+	return f(log.Entries)
+}
+
+// lockExisting takes the lock of a data directory that must exist.
+func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
+	if _, err := fsys.Stat(dir + "/realms"); err != nil {
+		return nil, &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+	}
+	lock, err := fsys.Lock(dir + "/lock")
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
+	}
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	return lock, nil
+}
+
+type verifier struct {
+	realm  string
+	seen   func(Record)
+	state  *economy.State
+	seeds  map[uint64]seed
+	report Report
+
+	source *mathrand.ChaCha8 // of the current epoch, when its seed is known
+	buf    []byte
+}
+
+func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error]) error {
+	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
+	for e, err := range replay(entries, v.realm) {
+		if err != nil {
+			return wrong(max(e.index, v.report.Position+1), err)
+		}
+		switch e.kind {
+		case entryEpochBegin:
+			err = v.beginEpoch(&e)
+		case entryBatch:
+			err = v.batch(&e)
+		}
+		if err != nil {
+			return wrong(e.index, err)
+		}
+		v.report.Position, v.report.ChainHash, v.report.Void = e.index, e.chain.hash, e.void
+		v.report.LogBytes += uint64(envelopeSize(v.realm) + len(e.payload))
+	}
+	if err := v.state.Check(); err != nil {
+		return wrong(v.report.Position, err)
+	}
+	v.report.StateHash = v.state.Hash()
+	v.report.Players = uint64(v.state.Players())
+	v.report.Catalog = v.state.Version()
+	return nil
+}
+
+func (v *verifier) beginEpoch(e *replayed) error {
+	if err := v.state.Check(); err != nil {
+		return err
+	}
+	seed, ok := v.seeds[e.epoch]
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.index, Commitment: e.begin.commitment, Revealed: ok})
+	v.source = nil
+	if ok {
+		v.source = seed.source(v.realm, e.epoch)
+	}
+	return v.state.ResetSamplers()
+}
+
+func (v *verifier) batch(e *replayed) error {
+	v.report.Batches++
+	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
+	for le, err := range e.events() {
+		if err != nil {
+			return err
+		}
+		if err := v.decideAgain(&le); err != nil {
+			return fmt.Errorf("event %d: %w", le.at.Index, err)
+		}
+		version := v.state.Version()
+		if err := v.state.Apply(le.event, le.raw, le.at); err != nil {
+			return fmt.Errorf("event %d: %w", le.at.Index, err)
+		}
+		epoch.Events++
+		v.report.Events++
+		if le.event.Kind == economy.KindDraw && le.event.Status == economy.OK {
+			v.report.Draws += uint64(le.event.Count)
+		}
+		if v.seen != nil {
+			v.seen(record(v.state, &le, version))
+		}
+	}
+	return nil
+}
+
+// decideAgain checks that the command of an event, decided with the epoch's
+// randomness, gives the same event to the byte.
+func (v *verifier) decideAgain(le *loggedEvent) error {
+	if v.source == nil || le.event.Kind == economy.KindCatalog {
+		return nil
+	}
+	cmd := v.state.CommandOf(le.event)
+	if err := cmd.Check(); err != nil {
+		return fmt.Errorf("the logged command is malformed: %w", err)
+	}
+	v.buf = economy.AppendEvent(v.buf[:0], v.state.Decide(&cmd, le.at.Time, v.source))
+	if !bytes.Equal(v.buf, le.raw) {
+		return fmt.Errorf("the revealed seed gives another outcome: % x instead of % x", v.buf, le.raw)
+	}
+	return nil
+}
+
+// Record is one event of the log in readable form.
+type Record struct {
+	Position uint64 `json:"position"`
+	Index    int    `json:"index"`
+	Time     int64  `json:"time"` // Unix milliseconds
+	Kind     string `json:"kind"` // catalog, draw, grant, consume, transfer, atomic
+	ID       string `json:"id,omitempty"`
+	Status   string `json:"status"`
+	Subject  string `json:"subject,omitempty"`
+	// CatalogVersion was in force when the event was decided.
+	CatalogVersion uint64    `json:"catalog_version"`
+	Player         string    `json:"player,omitempty"`
+	To             string    `json:"to,omitempty"`
+	Pool           string    `json:"pool,omitempty"`
+	Count          int       `json:"count,omitempty"`
+	Items          []Stack   `json:"items,omitempty"`
+	Outcomes       []Outcome `json:"outcomes,omitempty"`
+	Members        []Record  `json:"members,omitempty"`
+	Bytes          int       `json:"bytes,omitempty"` // of the event in the log
+}
+
+// record describes an event that was just applied.
+func record(s *economy.State, le *loggedEvent, version uint64) Record {
+	ev := le.event
+	rec := recordBody(s, ev, ev.Status, version)
+	rec.Position, rec.Index, rec.Time = le.at.Position, int(le.at.Index), le.at.Time
+	rec.ID, rec.Subject, rec.CatalogVersion, rec.Bytes = string([]byte(ev.ID)), s.Subject(ev), version, len(le.raw)
+	for i := range ev.Members {
+		status := ev.Status
+		if status != OK && i != int(ev.Failed) {
+			status = Aborted
+		}
+		rec.Members = append(rec.Members, recordBody(s, &ev.Members[i], status, version))
+	}
+	return rec
+}
+
+func recordBody(s *economy.State, ev *economy.Event, status Status, version uint64) Record {
+	rec := Record{Kind: ev.Kind.String(), Status: status.String()}
+	if ev.Kind == economy.KindCatalog || ev.Kind == economy.KindAtomic {
+		return rec
+	}
+	cmd := s.CommandOf(ev)
+	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items
+	if status == OK {
+		rec.Outcomes = s.Outcomes(ev, version)
+	}
+	return rec
+}
