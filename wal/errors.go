@@ -1,0 +1,55 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors of this package, to be matched with errors.Is. Every error that is
+// returned wraps one of them, or is an error of the file system or of a context.
+var (
+	// ErrClosed: the log was closed.
+	ErrClosed = errors.New("wal: log is closed")
+	// ErrTooLarge: a record or a batch is over MaxRecord or MaxBatch.
+	ErrTooLarge = errors.New("wal: too large")
+	// ErrTrimmed: the offset is below First; its record was dropped.
+	ErrTrimmed = errors.New("wal: record was trimmed")
+	// ErrNotFound: the offset is at or beyond Next; no record has it yet.
+	ErrNotFound = errors.New("wal: no such record")
+	// ErrLocked: another opener, in this process or another, has the log.
+	ErrLocked = errors.New("wal: log is in use by another opener")
+	// ErrReadOnly: the log was opened read-only, or its directory cannot be
+	// written to.
+	ErrReadOnly = errors.New("wal: read-only")
+	// ErrFailed: an earlier write or fsync failed, and nothing more is
+	// accepted. Which records above Durable survived only reopening can tell.
+	ErrFailed = errors.New("wal: log has failed and must be reopened")
+	// ErrCorrupt: what is stored is damaged. Always a *CorruptionError.
+	ErrCorrupt = errors.New("wal: corrupt")
+	// ErrOptions: the options are out of their limits.
+	ErrOptions = errors.New("wal: invalid options")
+)
+
+// CorruptionError says which byte of which file is not what it must be. It
+// matches ErrCorrupt.
+type CorruptionError struct {
+	// File is the path of the damaged segment.
+	File string
+	// Pos is the position in the file, in bytes, of the damaged structure.
+	Pos int64
+	// Offset is the offset of the first record that the damage touches.
+	Offset uint64
+	// What names the structure and what is wrong with it.
+	What string
+	// Got and Want are the value found and the value that must stand there.
+	Got, Want uint64
+}
+
+// Error names the file, the byte, the record and both values.
+func (e *CorruptionError) Error() string {
+	return fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s: got %#x, want %#x",
+		e.File, e.Pos, e.Offset, e.What, e.Got, e.Want)
+}
+
+// Is reports whether target is ErrCorrupt.
+func (e *CorruptionError) Is(target error) bool { return target == ErrCorrupt }

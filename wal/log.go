@@ -1,0 +1,209 @@
+// Package wal is a durable append-only log of records, in segment files.
+//
+//	l, err := wal.Open(dir, wal.Options{})
+//	offset, err := l.AppendSync(ctx, []byte("on disk when this returns"))
+//	data, err := l.Read(offset, nil)
+//
+// Records have consecutive offsets, from 0. They are appended through a
+// buffer, read from mappings of the files, and checked against their CRC32C on
+// every read. Damage is reported with its file and byte, never served and never
+// mistaken for the end of the log. After a crash, what survives is a prefix
+// that holds at least everything below Durable; see [Options].
+//
+// One process at a time writes a log. All methods may be used from many
+// goroutines at once.
+//
+// This package knows nothing of what a record means and imports nothing of
+// the project but the file-system seam.
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+const (
+	flushBytes   = 64 << 10 // an append that fills the buffer to here writes it
+	pendingBytes = 1 << 20  // with so much unwritten, an append waits for the write under way
+	keepBytes    = 1 << 20  // larger buffers are not kept for reuse
+	keepGroups   = 4        // nor more of them
+)
+
+// Log is an open log.
+//
+// The way of a record: Append copies it into the last pending group, under mu.
+// Whoever finds that group full, or wants it on disk, takes io, then takes the
+// pending groups out from under mu and writes them, so that appends go on
+// meanwhile. Whoever holds the sync token (syncing) writes likewise, then
+// fsyncs without io, so that writes go on meanwhile. A group that is complete
+// in its file is published by written, which readers go by, without locks; one
+// that is fsynced, with all before it, by durable.
+//
+// Lock order: io before mu. The sync token is taken under mu.
+type Log struct {
+	fs       vfs.FS
+	dir      string
+	opts     Options
+	logID    uint64
+	base     uint32 // logSum of logID
+	lock     io.Closer
+	readOnly bool
+
+	written atomic.Uint64              // records below are complete in their files
+	durable atomic.Uint64              // records below are on disk for good
+	list    atomic.Pointer[[]*segment] // the readable segments by first offset; replaced, never changed
+
+	// io serialises writing to files. It guards tail and what segments say is
+	// the writer's.
+	io   sync.Mutex
+	tail *segment // the segment that is written to
+
+	mu       sync.Mutex
+	err      error // why nothing more is accepted: ErrClosed, ErrReadOnly, or broken
+	broken   error // wraps ErrFailed: why nothing more is written
+	closed   bool
+	next     uint64   // the offset of the next record
+	pending  []*group // not yet written, in order; the last one is filled if open
+	open     bool     // the last pending group takes records
+	backlog  int      // bytes in pending
+	free     []*group // to be reused
+	filling  *segment // where the next group goes
+	fill     int64    // where in it
+	room     int64    // bytes left in it for groups with their index entries
+	capacity int64    // no byte of it will be beyond
+	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
+
+	syncing bool       // the sync token is taken
+	idle    sync.Cond  // on mu: the sync token was given back
+	round   *round     // who waits for the next fsync; nil: nobody
+	stale   []*segment // sealed, not yet fsynced, in order
+	tidy    bool       // stale segments wait for the sync token's holder
+
+	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
+	trim  sync.Mutex    // one trimmer at a time
+	stop  chan struct{} // closed by Close
+	done  sync.WaitGroup
+}
+
+// group is records that will be written together.
+type group struct {
+	seg      *segment
+	capacity int64 // of seg
+	pos      int64 // in the file
+	first    uint64
+	count    uint32
+	bytes    int    // of the records
+	buf      []byte // room for the header, then the records
+}
+
+// First returns the oldest offset kept; equal to Next when the log is empty.
+func (l *Log) First() uint64 { return (*l.list.Load())[0].first }
+
+// Next returns the offset that the next record gets.
+func (l *Log) Next() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
+}
+
+// Durable returns the offset below which every record is durable: it survives
+// a crash of the machine.
+func (l *Log) Durable() uint64 { return l.durable.Load() }
+
+// fail makes the log refuse everything from now on, and returns the error
+// that says why. The first failure stands. What is not durable is not readable
+// any more: only reopening can tell whether it exists.
+func (l *Log) fail(cause error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken == nil {
+		l.broken = fmt.Errorf("%w: %w", ErrFailed, cause)
+		if l.err == nil {
+			l.err = l.broken
+		}
+		l.written.Store(l.durable.Load())
+		l.wake()
+	}
+	return l.broken
+}
+
+// wake wakes the followers. The caller holds mu.
+func (l *Log) wake() {
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+// Close makes everything appended durable, seals the log so that the next Open
+// is immediate, and releases it. Readers that are inside a record finish; later
+// calls return ErrClosed. When the log had failed, or fails now, Close returns
+// an error that matches ErrFailed, having released everything all the same.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	if l.err == nil || l.readOnly {
+		l.err = ErrClosed
+	}
+	l.wake()
+	for l.syncing {
+		l.idle.Wait()
+	}
+	l.syncing = true // for good
+	l.mu.Unlock()
+	close(l.stop)
+
+	l.io.Lock()
+	err := l.finish()
+	l.io.Unlock()
+	l.done.Wait()
+	l.trim.Lock()
+	defer l.trim.Unlock()
+	for _, s := range *l.list.Load() {
+		s.drop()
+	}
+	if l.lock != nil {
+		err = errors.Join(err, l.lock.Close())
+	}
+	return err
+}
+
+// finish writes what is pending, fsyncs, seals the tail and closes the files.
+// The caller holds io and the sync token.
+func (l *Log) finish() error {
+	if l.readOnly {
+		return nil
+	}
+	err := l.writePending(nil)
+	l.mu.Lock()
+	stale := l.stale
+	l.mu.Unlock()
+	if err == nil {
+		err = l.fsync(stale, l.tail, l.written.Load())
+	}
+	if err == nil && !l.tail.footed {
+		if err = l.seal(l.tail, l.durable.Load()); err == nil {
+			err = l.tail.file.Sync()
+		}
+	}
+	if err != nil {
+		err = l.fail(err)
+	}
+	for _, s := range append(slices.Clone(stale), l.tail) {
+		if s.file != nil {
+			err = errors.Join(err, s.file.Close())
+			s.file = nil
+		}
+	}
+	return err
+}

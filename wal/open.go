@@ -1,0 +1,250 @@
+package wal
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"syscall"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+const lockName = "LOCK"
+
+// Open opens the log in a directory, which is created if need be, and recovers
+// it if it was not closed: what was torn at the end is cut off, and all that is
+// left is fsynced, so that Durable equals Next.
+//
+// Open cuts only what was never known to be durable. Anything damaged below
+// that is a *CorruptionError, and nothing is changed. Segments that were known
+// to be durable are trusted by their footers: see [Verify] to check them.
+//
+// Errors: ErrLocked, ErrReadOnly when the directory cannot be written to,
+// ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
+func Open(dir string, o Options) (*Log, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{
+		fs: o.FS, dir: path.Clean(filepath.ToSlash(dir)), opts: o, readOnly: o.ReadOnly,
+		stop: make(chan struct{}),
+	}
+	l.idle.L = &l.mu
+	if !o.ReadOnly {
+		if err := l.acquire(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.recover(); err != nil {
+		if l.lock != nil {
+			err = errors.Join(err, l.lock.Close())
+		}
+		return nil, err
+	}
+	if o.ReadOnly {
+		l.err = ErrReadOnly
+		l.broken = nil
+	} else if o.SyncInterval > 0 {
+		l.spawn(func() { l.syncEvery(o.SyncInterval) })
+	}
+	return l, nil
+}
+
+// acquire makes the directory and takes its lock.
+func (l *Log) acquire() error {
+	if err := l.fs.MkdirAll(l.dir); err != nil {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
+	lock, err := l.fs.Lock(path.Join(l.dir, lockName))
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("%w: %s", ErrLocked, l.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
+	l.lock = lock
+	return nil
+}
+
+// writable adds ErrReadOnly to an error that says that nothing may be written.
+func writable(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}
+
+// recover finds out what the log holds, repairs its end, and gets it ready.
+func (l *Log) recover() error {
+	r, err := survey(l.fs, l.dir)
+	if err != nil {
+		return err
+	}
+	if len(r.found) == 0 {
+		return l.begin(r)
+	}
+	l.setID(r.logID)
+	if !l.readOnly {
+		if err := l.repair(r); err != nil {
+			return writable(err)
+		}
+	}
+	return l.adopt(r)
+}
+
+func (l *Log) setID(id uint64) { l.logID, l.base = id, logSum(id) }
+
+// begin makes the first segment of a new log.
+func (l *Log) begin(r *surveyed) error {
+	if l.readOnly {
+		return fmt.Errorf("wal: no log in %s: %w", l.dir, fs.ErrNotExist)
+	}
+	id := l.opts.LogID
+	for id == 0 {
+		var b [8]byte
+		rand.Read(b[:]) // never fails
+		id = binary.LittleEndian.Uint64(b[:])
+	}
+	l.setID(id)
+	for _, name := range r.torn {
+		if err := l.remove(path.Join(l.dir, name)); err != nil {
+			return writable(err)
+		}
+	}
+	s := newSegment(l.fs, l.dir, id, 0)
+	if err := l.create(s); err != nil {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
+	l.list.Store(&[]*segment{s})
+	l.fillFrom(s)
+	return nil
+}
+
+// fillFrom makes a segment the one that is appended to.
+func (l *Log) fillFrom(s *segment) {
+	l.tail, l.filling, l.fill, l.next = s, s, s.written, s.next
+	l.capacity = l.capacityOf(s)
+	l.room = l.capacity - s.written - footerSize(int64(s.next-s.first))
+	b := s.body.Load()
+	if len(b.chunks) == 0 {
+		s.body.Store(&body{mapping: b.mapping, data: b.data, chunks: newChunks(l.capacity)})
+	}
+}
+
+// capacityOf is how long a segment that is appended to may become.
+func (l *Log) capacityOf(s *segment) int64 {
+	return max(l.opts.SegmentSize, s.written+footerSize(int64(s.next-s.first)))
+}
+
+// repair makes the files hold what was found sound and no more: segments
+// beyond the cut are removed, the torn tail is cut, lost footers are written
+// again, and everything that was not known to be durable is fsynced.
+func (l *Log) repair(r *surveyed) error {
+	for i := len(r.torn) - 1; i >= 0; i-- { // newest first: no gap at any moment
+		if err := l.remove(path.Join(l.dir, r.torn[i])); err != nil {
+			return err
+		}
+	}
+	for i, f := range r.found {
+		if f.trusted {
+			continue
+		}
+		if err := l.repairSegment(f, i < len(r.found)-1); err != nil {
+			return fmt.Errorf("wal: repair %s: %w", f.path, err)
+		}
+	}
+	r.durable = r.found[len(r.found)-1].next
+	return nil
+}
+
+func (l *Log) repairSegment(f *foundSegment, seal bool) error {
+	file, err := l.fs.OpenWrite(f.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // what matters was fsynced
+	if f.size > f.end {
+		if err := file.Truncate(f.end); err != nil {
+			return err
+		}
+		f.size = f.end
+	}
+	// Before the footer, whose durable_upto says that the records are on disk.
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	if !seal {
+		return nil
+	}
+	s := newSegment(l.fs, l.dir, l.logID, f.first)
+	s.file, s.next, s.written = file, f.next, f.end
+	s.body.Store(&body{chunks: chunksOf(f.index, f.end)})
+	if err := l.seal(s, f.next); err != nil {
+		return err
+	}
+	f.size, f.sealed, f.trusted = s.size.Load(), s.sealedAt, true
+	return file.Sync()
+}
+
+// adopt makes the segments that were found the log's.
+func (l *Log) adopt(r *surveyed) error {
+	var list []*segment
+	for _, f := range r.found {
+		s := newSegment(l.fs, l.dir, l.logID, f.first)
+		s.next, s.written, s.created, s.sealedAt = f.next, f.end, f.created, f.sealed
+		s.size.Store(f.size)
+		if f.trusted {
+			s.body.Store(nil) // mapped at its first use
+		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+		list = append(list, s)
+	}
+	l.list.Store(&list)
+	s := list[len(list)-1]
+	l.next = s.next
+	l.written.Store(s.next)
+	l.durable.Store(r.durable)
+	if l.readOnly {
+		return nil
+	}
+	last := r.found[len(r.found)-1]
+	if last.trusted {
+		// Closed cleanly: appended to all the same. The footer stays until the
+		// first write.
+		if err := s.adopt(last, l.capacityOf(s)); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+		s.footed = true
+	}
+	file, err := l.fs.OpenWrite(s.path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
+	s.file = file
+	l.fillFrom(s)
+	return nil
+}
+
+// adopt makes a segment readable through the index that a scan made.
+func (s *segment) adopt(f *foundSegment, capacity int64) error {
+	b := &body{chunks: chunksOf(f.index, capacity)}
+	if f.next > f.first {
+		file, err := s.fs.Open(s.path)
+		if err != nil {
+			return err
+		}
+		defer file.Close() // read-only: nothing can be lost by its failing
+		if b.mapping, err = file.Map(capacity); err != nil {
+			return err
+		}
+		b.data = b.mapping.Bytes()
+	}
+	s.body.Store(b)
+	return nil
+}

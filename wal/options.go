@@ -1,0 +1,95 @@
+package wal
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Limits of the format. They are not options, so that no setting can make
+// stored data unreadable.
+const (
+	// MaxRecord is the longest record, in bytes.
+	MaxRecord = 64 << 20
+	// MaxBatch is the most that one AppendBatch takes: the sum of the records'
+	// lengths and of 8 bytes for each record.
+	MaxBatch = 256 << 20
+	// MinSegmentSize and MaxSegmentSize bound Options.SegmentSize, in bytes.
+	MinSegmentSize = 4 << 10
+	MaxSegmentSize = 3 << 30
+	// MaxOffset bounds offsets. A log that takes a million records a second
+	// reaches it after 146,000 years.
+	MaxOffset = 1 << 62
+
+	maxSegment         = MaxSegmentSize + MaxBatch // of any file
+	defaultSegmentSize = 64 << 20
+)
+
+// Options configures a log. The zero value is a log of 64 MiB segments that
+// keeps everything and fsyncs when Sync or AppendSync asks for it.
+//
+// What survives a crash:
+//
+//   - A crash of the process loses what is still in the buffer: at most the
+//     records since the last Flush, Sync or AppendSync, or since the buffer
+//     was last written because 64 KiB were in it.
+//   - A crash of the machine keeps all that is below Durable, and of the rest a
+//     prefix. By when Durable covers a record, there are four policies:
+//     explicit (AppendSync and Sync, on return), SyncEvery, SyncInterval, and
+//     none, which is to use neither of them and call Append alone. Whatever the
+//     policy, a segment that is full is fsynced in the background.
+//
+// Records are never lost from the middle: what survives is First up to some
+// offset at or above Durable.
+type Options struct {
+	// SegmentSize is the maximum size of a segment file in bytes, footer
+	// included, from MinSegmentSize to MaxSegmentSize. A record or a batch that
+	// needs more gets a segment of its own. Default: 64 MiB.
+	SegmentSize int64
+	// SyncEvery fsyncs after every so many records: the append that makes the
+	// number full returns when all are durable. A crash of the machine loses
+	// at most SyncEvery−1 acknowledged records. Default: 0, never.
+	SyncEvery uint64
+	// SyncInterval fsyncs in the background at this interval, at least 1 ms,
+	// when there is anything new. A crash of the machine loses at most what
+	// was appended in the last interval and the fsync after it. Default: 0, never.
+	SyncInterval time.Duration
+	// RetainBytes drops the oldest segments, each time a segment is full,
+	// while all files together are larger than this. Default: 0, keep all.
+	RetainBytes int64
+	// RetainAge drops segments, each time a segment is full, whose newest
+	// record is older than this. Default: 0, keep all.
+	RetainAge time.Duration
+	// ReadOnly opens the log as it is and changes nothing in its directory,
+	// not even a torn tail, which is left out. It takes no lock: beside a
+	// writer it sees the records that were in the files when it was opened.
+	ReadOnly bool
+
+	// LogID names a new log; two logs must not have the same. Ignored when the
+	// log exists. Default: 0, drawn at random. For reproducible tests.
+	LogID uint64
+	// FS is the file system. Default: the operating system's. For tests of
+	// this module.
+	FS vfs.FS
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.SegmentSize == 0 {
+		o.SegmentSize = defaultSegmentSize
+	}
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	switch {
+	case o.SegmentSize < MinSegmentSize || o.SegmentSize > MaxSegmentSize:
+		return o, fmt.Errorf("%w: SegmentSize is %d, want %d to %d", ErrOptions, o.SegmentSize, MinSegmentSize, int64(MaxSegmentSize))
+	case o.SyncInterval != 0 && o.SyncInterval < time.Millisecond:
+		return o, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
+	case o.RetainBytes < 0:
+		return o, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
+	case o.RetainAge < 0:
+		return o, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
+	}
+	return o, nil
+}

@@ -1,0 +1,390 @@
+package wal
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+)
+
+// Record is a record with its offset.
+type Record struct {
+	Offset uint64
+	Data   []byte
+}
+
+// Read appends the data of the record at offset to dst and returns the result.
+// It does not allocate when dst has the room, takes no lock when the record is
+// in its file, and checks the checksum in any case. Records that are not
+// durable yet can be read: see Durable.
+//
+// Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a
+// *CorruptionError), ErrClosed, and ErrFailed for records above Durable of a
+// log that failed. With an error, dst is returned as it was.
+func (l *Log) Read(offset uint64, dst []byte) ([]byte, error) {
+	for {
+		s, err := l.segmentOf(offset)
+		if err != nil {
+			return dst, err
+		}
+		if s == nil {
+			out, found, err := l.readPending(offset, dst)
+			if err != nil {
+				return dst, err
+			}
+			if found {
+				return out, nil
+			}
+			continue // it was written between the two looks
+		}
+		b, stripe, err := s.enter()
+		if err != nil {
+			return dst, l.refused(err, offset)
+		}
+		out, err := s.read(b, offset, dst)
+		s.leave(stripe)
+		if err != nil {
+			return dst, err
+		}
+		return out, nil
+	}
+}
+
+// segmentOf returns the segment whose file has the record; nil when no file
+// has it.
+func (l *Log) segmentOf(offset uint64) (*segment, error) {
+	if offset >= l.written.Load() {
+		return nil, nil
+	}
+	// Loaded after written: a segment is listed before its records count.
+	list := *l.list.Load()
+	if s := list[len(list)-1]; offset >= s.first {
+		return s, nil
+	}
+	i := sort.Search(len(list), func(i int) bool { return list[i].first > offset })
+	if i == 0 {
+		return nil, l.refused(ErrTrimmed, offset)
+	}
+	return list[i-1], nil
+}
+
+// refused explains why a record's segment cannot be read. A closed log has
+// dropped them all.
+func (l *Log) refused(err error, offset uint64) error {
+	if !errors.Is(err, ErrTrimmed) {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	return fmt.Errorf("%w: offset %d, the log begins at %d", ErrTrimmed, offset, l.First())
+}
+
+// readPending reads a record that is in no file. It is not found when it has
+// reached its file by now.
+func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case offset < l.written.Load():
+		return nil, false, nil
+	case l.closed:
+		return nil, false, ErrClosed
+	case l.broken != nil:
+		return nil, false, l.broken
+	case offset >= l.next:
+		return nil, false, fmt.Errorf("%w: offset %d, the log ends at %d", ErrNotFound, offset, l.next)
+	}
+	for _, g := range slices.Backward(l.pending) {
+		if offset < g.first {
+			continue
+		}
+		at := g.seg.body.Load().position(offset-g.seg.first) - g.pos
+		length := int64(binary.LittleEndian.Uint32(g.buf[at+4:]))
+		return append(dst, g.buf[at+recordSize:at+recordSize+length]...), true, nil
+	}
+	return nil, false, fmt.Errorf("wal: record %d is neither in a file nor pending", offset)
+}
+
+// View is a record read in place. Data must not be written to and must not be
+// used after Release.
+type View struct {
+	Data    []byte
+	segment *segment
+	stripe  int
+}
+
+// Release lets go of what keeps Data in place. It may be called again.
+func (v *View) Release() {
+	v.Data = nil
+	if v.segment != nil {
+		v.segment.leave(v.stripe)
+		v.segment = nil
+	}
+}
+
+// View returns the record at offset without copying it, checked. The record
+// stays in place, even when it is trimmed or the log closed, until Release,
+// which must be called. A disk that fails later, under the view, ends the
+// process with a fault. Errors as Read.
+func (l *Log) View(offset uint64) (View, error) {
+	for {
+		s, err := l.segmentOf(offset)
+		if err != nil {
+			return View{}, err
+		}
+		if s == nil {
+			data, found, err := l.readPending(offset, nil)
+			if err != nil {
+				return View{}, err
+			}
+			if found {
+				return View{Data: data}, nil
+			}
+			continue
+		}
+		b, stripe, err := s.enter()
+		if err != nil {
+			return View{}, l.refused(err, offset)
+		}
+		data, err := s.view(b, offset)
+		if err != nil {
+			s.leave(stripe)
+			return View{}, err
+		}
+		return View{Data: data, segment: s, stripe: stripe}, nil
+	}
+}
+
+// Records iterates over the records from an offset to the end of the log as it
+// is when the iteration gets there. Each record's data is its own copy. An
+// error is the last thing that is yielded: as Read, but the end is no error,
+// and from may be Next.
+func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		var slab []byte
+		l.each(from, func(offset uint64, data []byte) bool {
+			// Copies share blocks, so that small records do not cost an
+			// allocation each.
+			if len(data) > cap(slab)-len(slab) {
+				slab = make([]byte, 0, max(len(data), slabBytes))
+			}
+			start := len(slab)
+			slab = append(slab, data...)
+			return yield(Record{offset, slab[start:len(slab):len(slab)]}, nil)
+		}, func(err error) { yield(Record{}, err) })
+	}
+}
+
+// slabBytes is the size of the blocks that Records copies into.
+const slabBytes = 32 << 10
+
+// Views is Records without copying: Data is good until the loop goes on to the
+// next record, and must not be written to.
+func (l *Log) Views(from uint64) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l.each(from, func(offset uint64, data []byte) bool {
+			return yield(Record{offset, data}, nil)
+		}, func(err error) { yield(Record{}, err) })
+	}
+}
+
+// each calls fn for each record from an offset on until fn returns false or the
+// log ends, or stop with the first error.
+func (l *Log) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) {
+	c := cursor{log: l, next: from}
+	defer c.leave()
+	for {
+		data, ok, err := c.step(noLimit)
+		switch {
+		case err != nil:
+			c.leave()
+			stop(err)
+			return
+		case !ok || !fn(c.next-1, data):
+			return
+		}
+	}
+}
+
+const noLimit = ^uint64(0)
+
+// cursor walks through the log. It stays in a segment, counted in once, until
+// it has left its records behind.
+type cursor struct {
+	log     *Log
+	next    uint64
+	segment *segment
+	body    *body
+	stripe  int
+	end     uint64 // records of segment below this are in its file
+	scratch []byte // a pending record
+}
+
+func (c *cursor) leave() {
+	if c.segment != nil {
+		c.segment.leave(c.stripe)
+		c.segment = nil
+	}
+}
+
+// step returns the next record below limit in place; ok is false when there is
+// none yet. The data is good until the next call.
+func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
+	for {
+		switch {
+		case c.next >= limit:
+			return nil, false, c.ended(limit)
+		case c.segment != nil && c.next < c.end:
+			data, err := c.segment.view(c.body, c.next)
+			if err != nil {
+				return nil, false, err
+			}
+			c.next++
+			return data, true, nil
+		}
+		entered, err := c.enter()
+		if err != nil {
+			return nil, false, err
+		}
+		if entered {
+			continue
+		}
+		data, found, err := c.log.readPending(c.next, c.scratch[:0])
+		if errors.Is(err, ErrNotFound) {
+			return nil, false, c.ended(limit)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if found {
+			c.scratch = data
+			c.next++
+			return data, true, nil
+		}
+	}
+}
+
+// ended tells the end of the log, where there is nothing yet, from an offset
+// beyond it.
+func (c *cursor) ended(limit uint64) error {
+	if limit != noLimit {
+		return nil
+	}
+	if next := c.log.Next(); c.next > next {
+		return fmt.Errorf("%w: offset %d, the log ends at %d", ErrNotFound, c.next, next)
+	}
+	return nil
+}
+
+// enter goes into the segment of the next record, if a file has it.
+func (c *cursor) enter() (bool, error) {
+	written := c.log.written.Load()
+	if c.next >= written {
+		return false, nil
+	}
+	list := *c.log.list.Load()
+	i := sort.Search(len(list), func(i int) bool { return list[i].first > c.next })
+	if i == 0 {
+		return false, c.log.refused(ErrTrimmed, c.next)
+	}
+	end := written
+	if i < len(list) {
+		end = min(end, list[i].first)
+	}
+	s := list[i-1]
+	if s == c.segment {
+		c.end = end
+		return true, nil
+	}
+	c.leave()
+	b, stripe, err := s.enter()
+	if err != nil {
+		return false, c.log.refused(err, c.next)
+	}
+	c.segment, c.body, c.stripe, c.end = s, b, stripe, end
+	return true, nil
+}
+
+// Horizon says how far a follower goes.
+type Horizon uint8
+
+const (
+	// UpToDurable delivers what a crash cannot undo any more.
+	UpToDurable Horizon = iota
+	// UpToAppended delivers what has been appended; a crash of the machine may
+	// undo what was delivered.
+	UpToAppended
+)
+
+// Follow iterates over the records from an offset, waits at the end for more,
+// and ends with the context's error, or with ErrClosed or ErrFailed when the
+// log ends. Each record's data is good until the loop goes on to the next one,
+// and must not be written to. From may be beyond Next: then Follow waits for
+// it. Under UpToDurable somebody must fsync, or nothing comes.
+func (l *Log) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		c := cursor{log: l, next: from}
+		defer c.leave()
+		for {
+			limit := uint64(noLimit - 1)
+			if upTo == UpToDurable {
+				limit = l.durable.Load()
+			}
+			data, ok, err := c.step(limit)
+			if err == nil && !ok {
+				c.leave() // a segment is not kept while there is nothing to read
+				if err = l.waitBeyond(ctx, c.next, upTo); err == nil {
+					continue
+				}
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if !yield(Record{c.next - 1, data}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// waitBeyond returns when the record at offset is within the horizon.
+func (l *Log) waitBeyond(ctx context.Context, offset uint64, upTo Horizon) error {
+	for {
+		l.mu.Lock()
+		limit := l.next
+		if upTo == UpToDurable {
+			limit = l.durable.Load()
+		}
+		if offset < limit || l.closed || l.broken != nil {
+			err := l.broken
+			if l.closed {
+				err = ErrClosed
+			}
+			if offset < limit && upTo == UpToDurable && !l.closed {
+				err = nil // what is durable is readable in a failed log too
+			}
+			l.mu.Unlock()
+			return err
+		}
+		if l.moved == nil {
+			l.moved = make(chan struct{})
+		}
+		moved := l.moved
+		l.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

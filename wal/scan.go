@@ -1,0 +1,199 @@
+package wal
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// place is what a group must say of itself to count as part of a segment.
+type place struct {
+	logID   uint64
+	segment uint64
+}
+
+// scan is what stands in a segment's groups.
+type scan struct {
+	next    uint64      // offset after the last sound record
+	end     int64       // position after the last sound group
+	groups  []groupSpan // the sound ones, in order
+	index   []uint32    // position of every sound record
+	durable uint64      // the highest durable_upto of any group header, sound records or not, beyond a gap or not
+	stop    *fault      // why the scan ended where it did; nil at the end of the bytes
+}
+
+// groupSpan is one group of a segment.
+type groupSpan struct {
+	pos int64
+	groupHeader
+}
+
+// scanSegment checks every group and record of data, the bytes of a segment
+// from its start. It goes in two steps: from header to header, which is quick
+// and tells each group's place, then through the records of all groups on all
+// processors. The data may be a mapping; unreadable is then set when one of its
+// pages cannot be read, and nothing else of the result counts.
+func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer catchFault(data, &unreadable)
+	s = chain(data, at)
+	s.durable = max(s.durable, durableBeyond(data, s.end, at))
+	return s, s.checkRecords(data, at)
+}
+
+// chain follows the group headers from the segment's start as far as each
+// stands where the one before says that it must.
+func chain(data []byte, at place) scan {
+	s := scan{next: at.segment, end: headerSize}
+	for s.end < int64(len(data)) {
+		h, f := decodeGroupHeader(data[s.end:])
+		if f == nil {
+			f = h.misplaced(at, s.next, int64(len(data))-s.end)
+		}
+		if f != nil {
+			f.pos += s.end
+			f.offset = s.next
+			s.stop = f
+			break
+		}
+		s.groups = append(s.groups, groupSpan{s.end, h})
+		s.durable = max(s.durable, h.durable)
+		s.next += uint64(h.count)
+		s.end += h.size()
+	}
+	return s
+}
+
+// misplaced says why a header cannot stand where it was found.
+func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
+	if f := firstFault(
+		differs(8, "group's log id", h.logID, at.logID),
+		differs(16, "group's segment", h.segment, at.segment),
+		differs(24, "group's first offset", h.first, next),
+	); f != nil {
+		return f
+	}
+	switch {
+	case h.durable > h.first:
+		return &fault{pos: 32, what: "group's durable_upto is above its first offset", got: h.durable, want: h.first}
+	case h.size() > room:
+		return &fault{pos: 4, what: "group is cut short", got: uint64(room), want: uint64(h.size())}
+	case uint64(h.count)*recordSize > uint64(h.bytes):
+		return &fault{pos: 40, what: "group's number of records", got: uint64(h.count), want: uint64(h.bytes / recordSize)}
+	}
+	return nil
+}
+
+// durableBeyond searches the bytes from pos on for headers of groups of this
+// segment, wherever they stand, and returns the highest durable_upto. A sound
+// header is proof of what it says even if its records are lost.
+func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
+	if pos = align(pos); pos >= int64(len(data)) {
+		return 0
+	}
+	for rest := data[pos:]; len(rest) >= groupSize; rest = rest[alignment:] {
+		if binary.LittleEndian.Uint32(rest) != groupMagic {
+			continue
+		}
+		h, f := decodeGroupHeader(rest)
+		if f == nil && h.logID == at.logID && h.segment == at.segment && h.durable <= h.first {
+			durable = max(durable, h.durable)
+		}
+	}
+	return durable
+}
+
+// checkRecords checks the records of all groups and cuts the scan before the
+// first group with a fault.
+func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
+	total := s.next - at.segment
+	// Room to the next multiple of a chunk lets the index be taken over as it
+	// is by a segment that is appended to.
+	s.index = make([]uint32, total, (total/chunkLen+1)*chunkLen)
+	base := logSum(at.logID)
+	var (
+		turn   atomic.Int64
+		failed atomic.Int64
+		wg     sync.WaitGroup
+		mu     sync.Mutex
+		bad    = len(s.groups)
+		why    *fault
+	)
+	failed.Store(int64(bad))
+	work := func() {
+		defer wg.Done()
+		var caught *fault
+		defer func() {
+			if caught != nil {
+				mu.Lock()
+				unreadable = caught
+				mu.Unlock()
+			}
+		}()
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer catchFault(data, &caught)
+		for i := turn.Add(1) - 1; i < failed.Load(); i = turn.Add(1) - 1 {
+			g := s.groups[i]
+			if f := checkGroup(data, g, base, s.index[g.first-at.segment:]); f != nil {
+				mu.Lock()
+				if int(i) < bad {
+					bad, why = int(i), f
+					failed.Store(i)
+				}
+				mu.Unlock()
+			}
+		}
+	}
+	workers := min(runtime.GOMAXPROCS(0), 1+len(s.groups)/16)
+	wg.Add(workers)
+	for range workers - 1 {
+		go work()
+	}
+	work()
+	wg.Wait()
+	if unreadable != nil {
+		return unreadable
+	}
+	if bad < len(s.groups) {
+		g := s.groups[bad]
+		s.groups, s.stop = s.groups[:bad], why
+		s.next, s.end = g.first, g.pos
+		s.index = s.index[:g.first-at.segment]
+	}
+	return nil
+}
+
+// checkGroup checks every record of a group and notes their positions.
+func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
+	pos := g.pos + groupSize
+	end := pos + int64(g.bytes)
+	for i := range uint64(g.count) {
+		offset := g.first + i
+		if end-pos < recordSize {
+			return &fault{pos: pos, offset: offset, what: "record header is cut short", got: uint64(end - pos), want: recordSize}
+		}
+		sum := binary.LittleEndian.Uint32(data[pos:])
+		length := int64(binary.LittleEndian.Uint32(data[pos+4:]))
+		if length > end-pos-recordSize {
+			return &fault{pos: pos + 4, offset: offset, what: "record reaches beyond its group", got: uint64(length), want: uint64(end - pos - recordSize)}
+		}
+		body := data[pos+recordSize : pos+recordSize+length]
+		if want := recordSum(base, offset, int(length), crc32.Update(0, castagnoli, body)); sum != want {
+			return &fault{pos: pos, offset: offset, what: "record's checksum", got: uint64(sum), want: uint64(want)}
+		}
+		index[i] = uint32(pos)
+		pos += recordSize + length
+	}
+	if pos != end {
+		return &fault{pos: pos, offset: g.first + uint64(g.count), what: "group has bytes after its last record", got: uint64(end), want: uint64(pos)}
+	}
+	for ; pos < g.pos+g.size(); pos++ {
+		if data[pos] != 0 {
+			return &fault{pos: pos, offset: g.first + uint64(g.count), what: "padding after a group", got: uint64(data[pos])}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"path"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// surveyed is what stands in a log's directory. Surveying changes nothing.
+//
+// From the last segment back, every durable_upto counts: of headers, groups
+// and trailers, D is the highest. A segment that ends at or below D and has a
+// sound footer is trusted; the others are scanned. Then, from the first on,
+// the log is what follows without a gap. Where it ends, at X: if X < D, that is
+// corruption; else all that is behind is torn, and may be cut.
+type surveyed struct {
+	fs      vfs.FS
+	dir     string
+	logID   uint64
+	durable uint64          // D
+	found   []*foundSegment // sound, in order
+	torn    []string        // names of segments behind the end of the log, in order
+}
+
+// foundSegment is a segment as it was found.
+type foundSegment struct {
+	name    string
+	path    string
+	first   uint64
+	size    int64 // of the file
+	created int64
+	sealed  int64
+	trailer *segmentTrailer // nil: there is none that is sound
+
+	trusted bool     // by its footer
+	next    uint64   // offset after the last sound record
+	end     int64    // position after the last sound group
+	index   []uint32 // of a scanned one
+	stop    *fault   // why a scan ended; nil at the end of the file or at a sound footer
+}
+
+// survey finds out what a directory holds.
+func survey(fsys vfs.FS, dir string) (*surveyed, error) {
+	r := &surveyed{fs: fsys, dir: dir}
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	for _, name := range names { // sorted, and so are the offsets in them
+		if !strings.HasSuffix(name, segmentExt) {
+			continue
+		}
+		first, ok := parseSegmentName(name)
+		if !ok || first > MaxOffset {
+			return nil, &CorruptionError{File: path.Join(dir, name), What: "name of a segment", Got: first, Want: MaxOffset}
+		}
+		r.found = append(r.found, &foundSegment{name: name, path: path.Join(dir, name), first: first, next: first, end: headerSize})
+	}
+	if err := r.dropUnborn(); err != nil {
+		return nil, err
+	}
+	for i := len(r.found) - 1; i >= 0; i-- {
+		limit := uint64(math.MaxUint64)
+		if i < len(r.found)-1 {
+			limit = r.found[i+1].first
+		}
+		if err := r.look(r.found[i], limit); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.join()
+}
+
+// dropUnborn takes away a last segment whose header never got to disk. Before
+// a group is written the header is fsynced, so such a file is no longer than a
+// header, and none of its records was ever durable.
+func (r *surveyed) dropUnborn() error {
+	if len(r.found) == 0 {
+		return nil
+	}
+	last := r.found[len(r.found)-1]
+	info, err := r.fs.Stat(last.path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	if info.Size() > headerSize {
+		return nil
+	}
+	head, err := readRange(r.fs, last.path, 0, info.Size())
+	if err != nil {
+		return err
+	}
+	if _, f := decodeSegmentHeader(head); f == nil {
+		return nil
+	}
+	r.found = r.found[:len(r.found)-1]
+	r.torn = append(r.torn, last.name)
+	if len(r.found) == 0 && last.first != 0 {
+		return &CorruptionError{File: last.path, Offset: last.first, What: "header of the only segment is cut short", Got: uint64(info.Size()), Want: headerSize}
+	}
+	return nil
+}
+
+// look reads a segment's header and trailer, and scans it unless it can be
+// trusted. Records at or beyond limit belong to the next segment. The segments
+// behind must have been looked at.
+func (r *surveyed) look(s *foundSegment, limit uint64) error {
+	file, err := r.fs.Open(s.path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	if s.size, err = file.Size(); err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	if s.size > maxSegment {
+		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
+	}
+	h, err := s.readHeader(file)
+	if err != nil {
+		return err
+	}
+	if r.logID == 0 {
+		r.logID = h.logID
+	}
+	if f := firstFault(differs(8, "segment's log id", h.logID, r.logID), differs(16, "segment's first offset", h.first, s.first)); f != nil {
+		f.offset = s.first
+		return f.in(s.path, 0)
+	}
+	s.created = h.created
+	r.durable = max(r.durable, h.durable)
+	if err := s.readTrailer(file, r.logID); err != nil {
+		return err
+	}
+	if t := s.trailer; t != nil {
+		r.durable = max(r.durable, t.durable)
+		s.sealed = t.sealed
+		if s.trusted = r.durable >= t.end && (t.end == limit || limit == math.MaxUint64); s.trusted {
+			s.next, s.end = t.end, int64(t.index)
+			if limit != math.MaxUint64 {
+				return nil
+			}
+			// The index of a tail is going to be used in memory: checked here.
+			if s.index, err = s.loadIndex(r.fs); err == nil {
+				return nil
+			}
+			s.trusted = false
+		}
+	}
+	return r.scan(s, file)
+}
+
+// scan reads all of a segment.
+func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
+	m, err := file.Map(s.size)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	data := m.Bytes()[:s.size]
+	at := place{logID: r.logID, segment: s.first}
+	found, unreadable := scanSegment(data, at)
+	if err := m.Unmap(); err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	if unreadable != nil {
+		return unreadable.in(s.path, 0)
+	}
+	r.durable = max(r.durable, found.durable)
+	s.next, s.end, s.index, s.stop = found.next, found.end, found.index, found.stop
+	return nil
+}
+
+// join cuts the list of segments where the log ends, or says that it must not
+// end there.
+func (r *surveyed) join() error {
+	for i, s := range r.found {
+		last := i == len(r.found)-1
+		if last || s.next == r.found[i+1].first {
+			if last && s.next < r.durable {
+				return r.lost(s, nil)
+			}
+			continue
+		}
+		if s.next < r.durable || s.next > r.found[i+1].first {
+			return r.lost(s, r.found[i+1])
+		}
+		behind := make([]string, 0, len(r.found)-i)
+		for _, t := range r.found[i+1:] {
+			behind = append(behind, t.name)
+		}
+		r.torn = append(behind, r.torn...)
+		r.found = r.found[:i+1]
+		return nil
+	}
+	return nil
+}
+
+// lost says what is wrong at the end of s, behind which durable records are
+// missing or a segment stands that does not follow.
+func (r *surveyed) lost(s, then *foundSegment) error {
+	if s.stop != nil && s.stop.pos < s.size && (then == nil || s.next < then.first) {
+		e := s.stop.in(s.path, 0)
+		e.Offset = s.next
+		e.What += fmt.Sprintf(" (records below %d were durable)", r.durable)
+		return e
+	}
+	want, what := r.durable, "the segment ends before what was durable"
+	if then != nil {
+		want, what = then.first, "the segment does not end where "+then.name+" begins"
+	}
+	return &CorruptionError{File: s.path, Pos: s.end, Offset: s.next, What: what, Got: s.next, Want: want}
+}
+
+func (s *foundSegment) readHeader(file io.ReaderAt) (segmentHeader, error) {
+	b := make([]byte, min(headerSize, s.size))
+	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
+		return segmentHeader{}, fmt.Errorf("wal: read %s: %w", s.path, err)
+	}
+	h, f := decodeSegmentHeader(b)
+	if f == nil && h.durable > h.first {
+		f = &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.durable, want: h.first}
+	}
+	if f != nil {
+		f.offset = s.first
+		return h, f.in(s.path, 0)
+	}
+	return h, nil
+}
+
+// readTrailer reads the trailer if there is a sound one that belongs here.
+func (s *foundSegment) readTrailer(file io.ReaderAt, logID uint64) error {
+	if s.size < headerSize+trailerSize {
+		return nil
+	}
+	b := make([]byte, trailerSize)
+	if _, err := file.ReadAt(b, s.size-trailerSize); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("wal: read %s: %w", s.path, err)
+	}
+	t, f := decodeSegmentTrailer(b, s.size)
+	if f == nil && t.logID == logID && t.first == s.first && t.index >= headerSize {
+		s.trailer = &t
+	}
+	return nil
+}
+
+// loadIndex reads the index of a sealed segment and checks it.
+func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
+	t := s.trailer
+	count := int64(t.end - t.first)
+	b, err := readRange(fsys, s.path, int64(t.index), s.size-trailerSize-int64(t.index))
+	if err != nil {
+		return nil, err
+	}
+	if sum := crc32.Checksum(b, castagnoli); sum != t.indexSum {
+		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum)}
+	}
+	index := make([]uint32, count, (count/chunkLen+1)*chunkLen)
+	for i := range index {
+		index[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return index, nil
+}
+
+// readRange reads bytes of a file that must be there.
+func readRange(fsys vfs.FS, name string, pos, length int64) ([]byte, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	b := make([]byte, length)
+	n, err := file.ReadAt(b, pos)
+	if int64(n) < length {
+		return nil, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", name, length, pos, n, err)
+	}
+	return b, nil
+}

@@ -1,0 +1,196 @@
+package wal
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Group commit, in short:
+//
+//	append under mu; join the round of those who wait; take the sync token if it is free
+//	with the token:  take io, close the round and take the pending groups, write them,
+//	                 release io, fsync, publish durable, answer the round
+//	                 while somebody has joined the next round: again
+//
+// Whoever takes the token when it is free does the first turn itself, so that
+// a lone writer pays for no hand-off; further turns run on a goroutine of
+// their own, so that nobody works for others after its record is durable.
+
+// round is those who wait for the same fsync.
+type round struct {
+	done chan struct{} // closed when err is final; nil while only its leader is in it
+	err  error
+}
+
+// waiter is what join returns.
+type waiter struct {
+	round *round
+	lead  bool // the sync token was taken: lead must be called
+}
+
+// join joins the next round, and takes the sync token if it is free. Alone
+// says that the caller will itself lead and not wait. The caller holds mu.
+func (l *Log) join(alone bool) waiter {
+	if l.round == nil {
+		l.round = &round{}
+	}
+	w := waiter{round: l.round, lead: !l.syncing}
+	l.syncing = true
+	if w.round.done == nil && !(w.lead && alone) {
+		w.round.done = make(chan struct{})
+	}
+	return w
+}
+
+// await returns when the round of a waiter is over, or its context.
+func (l *Log) await(ctx context.Context, w waiter) error {
+	if w.lead {
+		if ctx.Done() == nil {
+			return l.turn(w.round)
+		}
+		l.spawn(l.lead)
+	}
+	select {
+	case <-w.round.done:
+		return w.round.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// turn leads one round on the caller's goroutine and hands the token on.
+func (l *Log) turn(r *round) error {
+	l.syncRound()
+	if l.keepToken() {
+		l.spawn(l.lead)
+	}
+	return r.err
+}
+
+// lead leads rounds until nobody waits. The caller has the sync token, which
+// is given back.
+func (l *Log) lead() {
+	for again := true; again; again = l.keepToken() {
+		l.syncRound()
+	}
+}
+
+// keepToken gives the token back unless somebody waits.
+func (l *Log) keepToken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.syncing = l.round != nil || l.tidy && l.broken == nil
+	if !l.syncing {
+		l.idle.Broadcast()
+	}
+	return l.syncing
+}
+
+// syncRound makes durable what the members of the round have appended, and
+// answers them. The caller has the sync token. When there is no round, only
+// sealed segments are fsynced.
+func (l *Log) syncRound() {
+	l.io.Lock()
+	l.mu.Lock()
+	r := l.round
+	l.mu.Unlock()
+	var err error
+	if r != nil {
+		err = l.writePending(r)
+	}
+	upto, tail := l.written.Load(), l.tail
+	if r == nil {
+		upto = tail.first
+	}
+	l.mu.Lock()
+	stale := l.stale
+	l.tidy = false
+	l.mu.Unlock()
+	l.io.Unlock()
+	if err == nil {
+		if err = l.fsync(stale, tail, upto); err != nil {
+			err = l.fail(err)
+		}
+	}
+	if r != nil {
+		r.err = err
+		if r.done != nil {
+			close(r.done)
+		}
+	}
+}
+
+// fsync makes all records below upto durable: those of the sealed segments
+// and, if they reach into it, the tail. The caller has the sync token.
+func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
+	if l.durable.Load() >= upto && len(stale) == 0 {
+		return nil
+	}
+	for _, s := range stale {
+		if err := s.file.Sync(); err != nil {
+			return fmt.Errorf("fsync %s: %w", s.path, err)
+		}
+		if err := s.file.Close(); err != nil {
+			return fmt.Errorf("close %s: %w", s.path, err)
+		}
+		s.file = nil
+	}
+	if upto > tail.first {
+		if err := tail.file.Sync(); err != nil {
+			return fmt.Errorf("fsync %s: %w", tail.path, err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = l.stale[len(stale):]
+	if upto > l.durable.Load() {
+		l.durable.Store(upto)
+		l.wake()
+	}
+	return nil
+}
+
+// Sync returns when everything appended before the call is durable. Calls at
+// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed;
+// after ErrFailed, only records below Durable are known to be.
+func (l *Log) Sync() error { return l.syncNow(context.Background()) }
+
+func (l *Log) syncNow(ctx context.Context) error {
+	l.mu.Lock()
+	if l.err != nil {
+		defer l.mu.Unlock()
+		return l.err
+	}
+	if l.durable.Load() >= l.next {
+		l.mu.Unlock()
+		return nil
+	}
+	w := l.join(ctx.Done() == nil)
+	l.mu.Unlock()
+	return l.await(ctx, w)
+}
+
+// spawn runs fn on a goroutine that Close waits for.
+func (l *Log) spawn(fn func()) {
+	l.done.Add(1)
+	go func() {
+		defer l.done.Done()
+		fn()
+	}()
+}
+
+// syncEvery fsyncs at every interval until the log is closed.
+func (l *Log) syncEvery(interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			// An error poisons the log, and the next append returns it.
+			_ = l.Sync()
+		case <-l.stop:
+			return
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package wal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"time"
+)
+
+// Flush hands everything appended before the call to the operating system,
+// without fsync: then a crash of the process loses none of it, though a crash
+// of the machine may. Errors as Append.
+func (l *Log) Flush() error {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	l.io.Lock()
+	defer l.io.Unlock()
+	return l.writePending(nil)
+}
+
+// writePending writes all pending groups. When a round is to be closed, nobody
+// joins it after the groups have been taken: what its members appended is
+// among them. The caller holds io.
+func (l *Log) writePending(r *round) error {
+	l.mu.Lock()
+	if r != nil {
+		l.round = nil
+		l.unasked = 0
+	}
+	if l.broken != nil {
+		defer l.mu.Unlock()
+		return l.broken
+	}
+	l.closeGroup()
+	n := len(l.pending)
+	var few [8]*group
+	groups := append(few[:0], l.pending...)
+	l.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	for _, g := range groups {
+		if err := l.writeGroup(g); err != nil {
+			return l.fail(err)
+		}
+	}
+	l.mu.Lock()
+	for _, g := range groups {
+		l.backlog -= g.bytes
+		g.bytes = 0
+		if g.seg = nil; cap(g.buf) <= keepBytes && len(l.free) < keepGroups {
+			l.free = append(l.free, g)
+		}
+	}
+	rest := copy(l.pending, l.pending[n:])
+	clear(l.pending[rest:])
+	l.pending = l.pending[:rest]
+	if l.broken != nil {
+		l.written.Store(l.durable.Load()) // an fsync has failed meanwhile
+	}
+	if l.moved != nil {
+		l.wake()
+	}
+	l.mu.Unlock()
+	return nil
+}
+
+// writeGroup writes one group to its file and lets readers see it. The caller
+// holds io.
+func (l *Log) writeGroup(g *group) error {
+	s := g.seg
+	if s != l.tail {
+		if err := l.rotate(s); err != nil {
+			return err
+		}
+	}
+	if s.footed {
+		// What a clean close left behind the groups.
+		if err := s.file.Truncate(s.written); err != nil {
+			return fmt.Errorf("cut footer: %w", err)
+		}
+		s.footed = false
+	}
+	if err := s.remap(g.capacity); err != nil {
+		return err
+	}
+	groupHeader{
+		logID: l.logID, segment: s.first, first: g.first,
+		durable: l.durable.Load(), bytes: uint32(g.bytes), count: g.count,
+	}.encode(g.buf)
+	if err := writeAt(s.file, g.buf, g.pos); err != nil {
+		return err
+	}
+	s.written = g.pos + int64(len(g.buf))
+	s.next = g.first + uint64(g.count)
+	s.size.Store(s.written)
+	l.written.Store(s.next)
+	return nil
+}
+
+// writeAt writes all of p, or returns an error.
+func writeAt(f io.WriterAt, p []byte, pos int64) error {
+	n, err := f.WriteAt(p, pos)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return fmt.Errorf("write %d bytes at byte %d: %w", len(p), pos, err)
+	}
+	return nil
+}
+
+// remap makes the mapping of a segment that has no readers yet as long as the
+// segment can become. The caller holds io.
+func (s *segment) remap(capacity int64) error {
+	b := s.body.Load()
+	if int64(len(b.data)) >= capacity {
+		return nil
+	}
+	m, err := s.file.Map(capacity)
+	if err != nil {
+		return fmt.Errorf("map segment: %w", err)
+	}
+	s.body.Store(&body{mapping: m, data: m.Bytes(), chunks: b.chunks})
+	if b.mapping != nil {
+		return b.mapping.Unmap()
+	}
+	return nil
+}
+
+// rotate seals the tail and makes the file of the segment after it. The caller
+// holds io.
+func (l *Log) rotate(to *segment) error {
+	if err := l.seal(l.tail, l.durable.Load()); err != nil {
+		return err
+	}
+	if err := l.create(to); err != nil {
+		return err
+	}
+	sealed := l.tail
+	l.tail = to
+	l.mu.Lock()
+	segments := append(slices.Clone(*l.list.Load()), to)
+	l.list.Store(&segments)
+	l.stale = append(l.stale, sealed)
+	l.tidy = true
+	lead := !l.syncing
+	l.syncing = true
+	l.mu.Unlock()
+	if lead {
+		l.spawn(l.lead)
+	}
+	if l.opts.RetainAge > 0 || l.opts.RetainBytes > 0 {
+		l.spawn(l.retain)
+	}
+	return nil
+}
+
+// seal writes the footer of a segment and lets readers use it in the place of
+// the index in memory. The caller holds io.
+func (l *Log) seal(s *segment, durable uint64) error {
+	if s.footed {
+		return nil
+	}
+	count := s.next - s.first
+	b := s.body.Load()
+	footer := make([]byte, footerSize(int64(count)))
+	for i := range count {
+		binary.LittleEndian.PutUint32(footer[4*i:], uint32(b.position(i)))
+	}
+	s.sealedAt = time.Now().UnixNano()
+	index := footer[:len(footer)-trailerSize]
+	copy(footer[len(index):], segmentTrailer{
+		logID: l.logID, first: s.first, end: s.next, durable: durable, sealed: s.sealedAt,
+		index: uint32(s.written), indexSum: crc32.Checksum(index, castagnoli),
+	}.encode())
+	if err := writeAt(s.file, footer, s.written); err != nil {
+		return err
+	}
+	s.footed = true
+	s.size.Store(s.written + int64(len(footer)))
+	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {
+		s.body.Store(&body{mapping: b.mapping, data: b.data, flat: b.data[s.written : s.written+4*int64(count)]})
+	}
+	return nil
+}
+
+// create makes a segment's file. Its header and its name are on disk before
+// the first group is written: a file that is longer than its header and has no
+// sound one is damaged, not torn.
+func (l *Log) create(s *segment) error {
+	f, err := l.fs.Create(s.path)
+	if err != nil {
+		return fmt.Errorf("create segment: %w", err)
+	}
+	s.file = f
+	s.created = time.Now().UnixNano()
+	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
+	if err := writeAt(f, h.encode(), 0); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("fsync new segment: %w", err)
+	}
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return fmt.Errorf("fsync directory: %w", err)
+	}
+	s.size.Store(headerSize)
+	return nil
+}
