@@ -98,10 +98,14 @@ func TestDecodeRefuses(t *testing.T) {
 	good := example(t, "gacha-banner.yaml").AppendCanonical(nil)
 	at := bytes.Index(good, []byte("Lantern"))
 	overlong := slices.Concat(good[:at-1], []byte{good[at-1] | 0x80, 0}, good[at:])
+	crowded := &catalog.Catalog{Pools: []catalog.Pool{
+		{Entries: make([]catalog.Entry, catalog.MaxEntries/2+1)}, {Entries: make([]catalog.Entry, catalog.MaxEntries/2)},
+	}}
 	for name, c := range map[string]struct {
 		form []byte
 		want string
 	}{
+		"many entries":   {crowded.AppendCanonical(nil), "expected a count of at most 524287, found 524288"},
 		"nothing":        {nil, `found the end`},
 		"other magic":    {append([]byte("KUJIDOG"), good[7:]...), `expected "KUJICAT" first`},
 		"other version":  {slices.Concat(good[:7], []byte{2}, good[8:]), "expected version 1, found 2"},

@@ -279,23 +279,24 @@ func TestLimits(t *testing.T) {
 
 // TestRefusedEarly: what asks for much memory is refused before it is read.
 func TestRefusedEarly(t *testing.T) {
-	for name, source := range map[string]string{
-		"many values":     "a: [" + strings.Repeat("a,", 8<<20) + "]",
-		"much JSON":       "# comment\n---\n{\"a\": [" + strings.Repeat("1,", 1<<20) + "1]}",
-		"nested in flow":  "- [" + strings.Repeat("[a],", 1<<19) + "]",
-		"much in flow":    "- [" + strings.Repeat("a,", 1<<20) + "]",
-		"much unfinished": "- [x]\n- [" + strings.Repeat("- ", 1<<20),
-		"many anchors":    strings.Repeat("&a ", 1<<20),
-		"in the second":   smallest + "---\n- [" + strings.Repeat("a,", 1<<20) + "]",
-		"deep flow":       strings.Repeat("[", 1<<20),
-		"deep block":      strings.Repeat("- ", 1<<20),
-		"deep mapping":    strings.Repeat("{a: ", 1<<20),
-		"explicit keys":   strings.Repeat("? ", 1<<20),
-		"aliases of many": "a: &a [" + strings.Repeat("*a,", 1<<20) + "]",
+	const flow, nesting = "within one [] or {}", "at most 32 mappings and lists within each other"
+	for name, c := range map[string]struct{ source, want string }{
+		"many values":     {"a:\n" + strings.Repeat("- [a,a,a,a,a,a]\n", 1<<20), "expected at most about 8388608 values"},
+		"much JSON":       {"# comment\n---\n{\"a\": [" + strings.Repeat("1,", 1<<20) + "1]}", flow},
+		"nested in flow":  {"- [" + strings.Repeat("[a],", 1<<19) + "]", flow},
+		"much in flow":    {"- [" + strings.Repeat("a,", 1<<20) + "]", flow},
+		"much unfinished": {"- [x]\n- [" + strings.Repeat("- ", 1<<20), flow},
+		"many anchors":    {strings.Repeat("&a ", 1<<20), flow},
+		"in the second":   {smallest + "---\n- [" + strings.Repeat("a,", 1<<20) + "]", "expected one document, found more behind it"},
+		"deep flow":       {strings.Repeat("[", 1<<20), nesting},
+		"deep block":      {strings.Repeat("- ", 1<<20), nesting},
+		"deep mapping":    {strings.Repeat("{a: ", 1<<20), nesting},
+		"explicit keys":   {strings.Repeat("? ", 1<<20), nesting},
+		"aliases of many": {"a: &a [" + strings.Repeat("*a,", 1<<20) + "]", flow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := catalog.Parse([]byte(source)); err == nil {
-				t.Error("no error")
+			if _, err := catalog.Parse([]byte(c.source)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want something with %q", err, c.want)
 			}
 		})
 	}

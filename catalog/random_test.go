@@ -20,10 +20,6 @@ type written struct {
 	yaml    string
 }
 
-func id(t *rapid.T, what string) string {
-	return rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,9}`).Draw(t, what)
-}
-
 func ids(t *rapid.T, low, high int, what string) []string {
 	return rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,9}`), low, high, rapid.ID).Draw(t, what)
 }

@@ -303,3 +303,22 @@ func toJSON(n *yaml.Node) (any, error) {
 	}
 	return n.Value, nil
 }
+
+// TestDocument parses the catalog that the documentation begins with.
+func TestDocument(t *testing.T) {
+	doc, err := os.ReadFile(referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(doc), "```yaml\n")
+	source, _, ok2 := strings.Cut(rest, "```\n")
+	if !ok || !ok2 || !strings.Contains(source, "kuji: 1") {
+		t.Fatal("no catalog in the documentation")
+	}
+	if _, err := catalog.Parse([]byte(source)); err != nil {
+		t.Error(err)
+	}
+	if err := schemaError(t, []byte(source)); err != nil {
+		t.Error(err)
+	}
+}
