@@ -222,6 +222,13 @@ func TestCrashStates(t *testing.T) {
 			return m
 		}, []string{"/f: o*10\n", "/g: o*10\n", "/h: o*10\n"}},
 
+		{"a name taken again depends on the rename that freed it", true, func(t *testing.T) *vfs.Mem {
+			m, _ := durable(t, 10)
+			must(t, m.Rename("f", "g"))
+			file(t, m, "f")
+			return m
+		}, []string{"/f: \n/g: o*10\n", "/f: o*10\n", "/g: o*10\n"}},
+
 		{"rename of a file that is not synced", false, func(t *testing.T) *vfs.Mem {
 			m := vfs.NewMem()
 			write(t, file(t, m, "tmp"), "x", 0)
