@@ -281,7 +281,7 @@ func TestLimits(t *testing.T) {
 func TestRefusedEarly(t *testing.T) {
 	const flow, nesting = "within one [] or {}", "at most 32 mappings and lists within each other"
 	for name, c := range map[string]struct{ source, want string }{
-		"many values":     {"a:\n" + strings.Repeat("- [a,a,a,a,a,a]\n", 1<<20), "expected at most about 8388608 values"},
+		"many values":     {"a:\n" + strings.Repeat("- [a,a,a,a,a,a,a,a]\n", 1<<20), "expected at most about 8388608 values"},
 		"much JSON":       {"# comment\n---\n{\"a\": [" + strings.Repeat("1,", 1<<20) + "1]}", flow},
 		"nested in flow":  {"- [" + strings.Repeat("[a],", 1<<19) + "]", flow},
 		"much in flow":    {"- [" + strings.Repeat("a,", 1<<20) + "]", flow},
