@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,27 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
-
-func get(t testing.TB, h *http.Client, url string, header ...string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	res, err := h.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, string(text)
-}
 
 func TestHealth(t *testing.T) {
 	ctx := context.Background()

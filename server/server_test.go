@@ -344,14 +344,13 @@ func TestUnaryCommands(t *testing.T) {
 	}
 }
 
-// post sends JSON as curl would.
-func post(t testing.TB, h *http.Client, url, path, body string, header ...string) (int, string) {
+// send makes an HTTP request with pairs of header names and values.
+func send(t testing.TB, h *http.Client, method, url, body string, header ...string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequest(http.MethodPost, url+path, strings.NewReader(body))
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
@@ -365,6 +364,17 @@ func post(t testing.TB, h *http.Client, url, path, body string, header ...string
 		t.Fatal(err)
 	}
 	return res.StatusCode, string(text)
+}
+
+// post sends JSON as curl would.
+func post(t testing.TB, h *http.Client, url, path, body string, header ...string) (int, string) {
+	t.Helper()
+	return send(t, h, http.MethodPost, url+path, body, append([]string{"Content-Type", "application/json"}, header...)...)
+}
+
+func get(t testing.TB, h *http.Client, url string, header ...string) (int, string) {
+	t.Helper()
+	return send(t, h, http.MethodGet, url, "", header...)
 }
 
 func TestPlainJSON(t *testing.T) {
