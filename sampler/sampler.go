@@ -38,8 +38,8 @@ type Sampler struct {
 // New returns a Sampler with the weights given. The slice is not kept; a weight may be zero, and so may their number.
 // It returns ErrOverflow when the weights' sum exceeds MaxTotal and ErrTooLong when there are more than MaxLen of them.
 func New(weights []uint64) (*Sampler, error) {
-	if len(weights) > MaxLen {
-		return nil, fmt.Errorf("%w: got %d, want at most %d", ErrTooLong, len(weights), MaxLen)
+	if err := checkLen(len(weights)); err != nil {
+		return nil, err
 	}
 	s := &Sampler{length: len(weights)}
 	for i, w := range weights {
@@ -57,6 +57,13 @@ func New(weights []uint64) (*Sampler, error) {
 		}
 	}
 	return s, nil
+}
+
+func checkLen(n int) error {
+	if n > MaxLen {
+		return fmt.Errorf("%w: got %d, want at most %d", ErrTooLong, n, MaxLen)
+	}
+	return nil
 }
 
 func overflow(index int, weight, rest uint64) error {

@@ -7,28 +7,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji/sampler"
-	"pgregory.net/rapid"
 )
-
-// naive is the model: the definition of a draw in as few lines as it takes.
-type naive []uint64
-
-func (n naive) total() (sum uint64) {
-	for _, w := range n {
-		sum += w
-	}
-	return sum
-}
-
-func (n naive) at(point uint64) int {
-	for i, w := range n {
-		if point < w {
-			return i
-		}
-		point -= w
-	}
-	return -1
-}
 
 func mustNew(tb testing.TB, weights []uint64) *sampler.Sampler {
 	tb.Helper()
@@ -39,80 +18,173 @@ func mustNew(tb testing.TB, weights []uint64) *sampler.Sampler {
 	return s
 }
 
-func TestEmptyAndZero(t *testing.T) {
-	src := rand.NewPCG(1, 2)
-	for _, weights := range [][]uint64{nil, {}, {0}, {0, 0, 0}} {
+func mustSet(tb testing.TB, s *sampler.Sampler, index int, weight uint64) {
+	tb.Helper()
+	if err := s.Set(index, weight); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestZeroTotal(t *testing.T) {
+	src := &counting{Source: rand.NewPCG(1, 2)}
+	tables := map[string]*sampler.Sampler{"zero value": new(sampler.Sampler)}
+	for name, n := range map[string]int{"none": 0, "one": 1, "a block": 16, "a tree": 100} {
+		tables[name] = mustNew(t, make([]uint64, n))
+	}
+	for name, s := range tables {
+		for range 100 { // a guide that was made of nothing would show by now
+			if i, ok := s.Draw(src); ok {
+				t.Fatalf("%s: drew %d from a total of zero", name, i)
+			}
+			if i, ok := s.Take(src); ok {
+				t.Fatalf("%s: took %d from a total of zero", name, i)
+			}
+			if i, ok := s.At(0); ok {
+				t.Fatalf("%s: %d covers a point of a total of zero", name, i)
+			}
+		}
+		if s.Total() != 0 {
+			t.Errorf("%s: total %d", name, s.Total())
+		}
+	}
+	if src.taken != 0 {
+		t.Errorf("%d values taken for nothing", src.taken)
+	}
+}
+
+// TestToZeroAndBack drains tables of every shape to nothing and fills them again.
+func TestToZeroAndBack(t *testing.T) {
+	src := rand.NewPCG(3, 4)
+	for _, n := range []int{1, 2, 15, 16, 17, 32, 33, 48, 49, 300, 2049} {
+		weights := make([]uint64, n)
+		for i := range weights {
+			weights[i] = uint64(i % 4)
+		}
+		weights[n-1] = 5
 		s := mustNew(t, weights)
-		if i, ok := s.Draw(src); ok {
-			t.Errorf("%v: drew %d from a total of zero", weights, i)
-		}
-		if i, ok := s.Take(src); ok {
-			t.Errorf("%v: took %d from a total of zero", weights, i)
-		}
-		if s.Len() != len(weights) || s.Total() != 0 {
-			t.Errorf("%v: Len %d Total %d", weights, s.Len(), s.Total())
-		}
-	}
-}
-
-func TestOverflow(t *testing.T) {
-	if _, err := sampler.New([]uint64{math.MaxInt64, 1}); !errors.Is(err, sampler.ErrOverflow) {
-		t.Errorf("New: got %v, want ErrOverflow", err)
-	}
-	if _, err := sampler.New([]uint64{math.MaxUint64, 1}); !errors.Is(err, sampler.ErrOverflow) {
-		t.Errorf("New, sum wraps: got %v, want ErrOverflow", err)
-	}
-	s := mustNew(t, []uint64{0, 0})
-	if err := s.Set(1, math.MaxUint64); !errors.Is(err, sampler.ErrOverflow) || s.Total() != 0 {
-		t.Errorf("Set(1, 2^64-1) of a weight of zero: got %v, total %d, want ErrOverflow, total 0", err, s.Total())
-	}
-	s = mustNew(t, []uint64{math.MaxInt64 - 1, 1})
-	for _, w := range []uint64{2, math.MaxUint64} {
-		if err := s.Set(1, w); !errors.Is(err, sampler.ErrOverflow) {
-			t.Errorf("Set(1, %d): got %v, want ErrOverflow", w, err)
-		}
-	}
-	if s.Weight(1) != 1 || s.Total() != math.MaxInt64 {
-		t.Errorf("a refused Set changed the table: weight %d total %d", s.Weight(1), s.Total())
-	}
-	for _, i := range []int{-1, 2} {
-		if err := s.Set(i, 1); !errors.Is(err, sampler.ErrIndex) {
-			t.Errorf("Set(%d): got %v, want ErrIndex", i, err)
-		}
-	}
-}
-
-func TestAgainstModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		weight := rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Uint64Range(0, 1<<20), rapid.Uint64Range(0, math.MaxInt64>>11))
-		model := naive(rapid.SliceOfN(weight, 0, 300).Draw(t, "weights"))
-		s, err := sampler.New(model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			total := model.total()
-			if s.Total() != total || s.Len() != len(model) {
-				t.Fatalf("Total %d Len %d, want %d %d", s.Total(), s.Len(), total, len(model))
+		for range 3 {
+			got := make([]uint64, n)
+			for s.Total() > 0 {
+				i, _ := s.Take(src)
+				got[i]++
 			}
-			if total == 0 && len(model) == 0 {
-				return
-			}
-			if total > 0 && rapid.Bool().Draw(t, "draw") {
-				p := rapid.Uint64Range(0, total-1).Draw(t, "point")
-				if i, ok := s.At(p); !ok || i != model.at(p) {
-					t.Fatalf("At(%d) = %d, %v, want %d", p, i, ok, model.at(p))
+			for i, w := range weights {
+				if got[i] != w || s.Weight(i) != 0 {
+					t.Fatalf("n=%d: %d taken of the %d of index %d, and %d left", n, got[i], w, i, s.Weight(i))
 				}
-				continue
+				mustSet(t, s, i, w)
 			}
-			i := rapid.IntRange(0, len(model)-1).Draw(t, "index")
-			model[i] = weight.Draw(t, "weight")
-			if err := s.Set(i, model[i]); err != nil {
-				t.Fatal(err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Run("New", func(t *testing.T) {
+		for _, weights := range [][]uint64{
+			{math.MaxInt64, 1},
+			{math.MaxInt64 + 1},
+			{1, math.MaxUint64}, // the sum wraps round to 0
+			{1 << 62, 1 << 62, 1 << 62, 1 << 62, 5},
+		} {
+			if s, err := sampler.New(weights); !errors.Is(err, sampler.ErrOverflow) || s != nil {
+				t.Errorf("New(%d): got %v, %v, want ErrOverflow", weights, s, err)
 			}
-			if s.Weight(i) != model[i] {
-				t.Fatalf("Weight(%d) = %d, want %d", i, s.Weight(i), model[i])
+		}
+		if s := mustNew(t, []uint64{math.MaxInt64}); s.Total() != sampler.MaxTotal {
+			t.Errorf("Total %d, want MaxTotal", s.Total())
+		}
+	})
+	t.Run("Set", func(t *testing.T) {
+		for _, test := range []struct {
+			weights []uint64
+			index   int
+			weight  uint64
+			want    error
+		}{
+			{[]uint64{math.MaxInt64 - 1, 1}, 1, 2, sampler.ErrOverflow},
+			{[]uint64{math.MaxInt64 - 1, 1}, 1, math.MaxUint64, sampler.ErrOverflow},
+			{[]uint64{math.MaxInt64, 0}, 1, 1, sampler.ErrOverflow},
+			{[]uint64{7, 0}, 1, math.MaxUint64, sampler.ErrOverflow}, // one below zero, modulo 2^64
+			{[]uint64{0, 0}, 1, math.MaxInt64 + 1, sampler.ErrOverflow},
+			{[]uint64{1, 2}, -1, 1, sampler.ErrIndex},
+			{[]uint64{1, 2}, 2, 1, sampler.ErrIndex}, // in the block, but not in the table
+			{[]uint64{1, 2}, math.MinInt, 1, sampler.ErrIndex},
+			{nil, 0, 1, sampler.ErrIndex},
+		} {
+			s := mustNew(t, test.weights)
+			total := s.Total()
+			if err := s.Set(test.index, test.weight); !errors.Is(err, test.want) {
+				t.Errorf("%d: Set(%d, %d): got %v, want %v", test.weights, test.index, test.weight, err, test.want)
+			}
+			for i, w := range test.weights {
+				if s.Weight(i) != w || s.Total() != total {
+					t.Errorf("%d: a refused Set(%d, %d) changed the table", test.weights, test.index, test.weight)
+				}
 			}
 		}
 	})
+	t.Run("Weight", func(t *testing.T) {
+		for _, i := range []int{-1, 3} {
+			func() {
+				defer func() {
+					if err, _ := recover().(error); !errors.Is(err, sampler.ErrIndex) {
+						t.Errorf("Weight(%d): panicked with %v, want ErrIndex", i, err)
+					}
+				}()
+				mustNew(t, []uint64{1, 2, 3}).Weight(i)
+			}()
+		}
+	})
+}
+
+// TestKeepsNothing makes sure that a table does not change with the slice that it was made from.
+func TestKeepsNothing(t *testing.T) {
+	weights := []uint64{1, 2, 3}
+	s := mustNew(t, weights)
+	weights[1] = 100
+	if s.Weight(1) != 2 || s.Total() != 6 || s.Len() != 3 {
+		t.Errorf("weight %d, total %d, length %d, want 2, 6, 3", s.Weight(1), s.Total(), s.Len())
+	}
+}
+
+// TestAllocations holds the operations to allocating nothing, whatever the width and use.
+func TestAllocations(t *testing.T) {
+	for name, weight := range map[string]uint64{"16 bits": 40, "32 bits": 1 << 20, "64 bits": 1 << 40} {
+		weights := make([]uint64, 3000)
+		for i := range weights {
+			weights[i] = weight
+		}
+		s, src := mustNew(t, weights), rand.NewChaCha8([32]byte{})
+		mustSet(t, s, 17, 1<<50) // moves a block, if there is a width to outgrow
+		n := 0
+		for op, run := range map[string]func(){
+			"Draw": func() { sink, _ = s.Draw(src) },
+			"Take": func() { sink, _ = s.Take(src) },
+			"Draw and Set": func() {
+				i, _ := s.Draw(src)
+				mustSet(t, s, i, s.Weight(i)-1)
+			},
+			"Set to and fro": func() {
+				n++
+				mustSet(t, s, 17, uint64(n%2)<<50)
+			},
+		} {
+			if allocs := testing.AllocsPerRun(5000, run); allocs != 0 {
+				t.Errorf("%s, %s: %v allocations, want 0", name, op, allocs)
+			}
+		}
+	}
+}
+
+var sink int
+
+// counting counts the values taken from a source.
+type counting struct {
+	sampler.Source
+	taken int
+}
+
+func (c *counting) Uint64() uint64 {
+	c.taken++
+	return c.Source.Uint64()
 }
