@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -67,3 +68,18 @@ func Codecs() map[string]connect.Codec {
 func (s *Server) Drain() { s.draining.Store(true) }
 
 func WithDefaults(l Limits) (Limits, error) { return l.withDefaults() }
+
+// FailRealms makes every realm look as if it had stopped. Not for a server in use.
+func (s *Server) FailRealms(err error) {
+	s.realmErr = func(*kuji.Realm) error { return err }
+}
+
+// Decompressed is how much the server decompresses of data for an RPC that
+// allows max bytes.
+func Decompressed(data io.Reader, max int64) (int64, error) {
+	z := &boundedGzip{max: max}
+	if err := z.Reset(data); err != nil {
+		return 0, err
+	}
+	return io.Copy(io.Discard, z)
+}

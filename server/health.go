@@ -20,7 +20,7 @@ func (s *Server) unready() []string {
 		why = append(why, "draining")
 	}
 	for _, r := range s.realms.sorted() {
-		if r.Err() != nil {
+		if s.realmErr(r) != nil {
 			// Why it stopped may name files: that is for the log and for GetStatus.
 			why = append(why, fmt.Sprintf("realm %s has stopped", r.Name()))
 		}

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,18 +42,23 @@ func TestHealth(t *testing.T) {
 	if code, _ := post(t, h, f.url, "/readyz", ""); code != http.StatusMethodNotAllowed {
 		t.Errorf("POST /readyz: HTTP %d, want 405", code)
 	}
-	// A realm that has stopped turns all of it off, but not liveness.
-	if err := f.engine.Close(); err != nil {
-		t.Fatal(err)
+	// Both of what takes a server out of service leave it alive.
+	unready := func(want string) {
+		t.Helper()
+		check(grpchealth.StatusNotServing)
+		if code, text := get(t, h, f.url+"/readyz"); code != 503 || !strings.Contains(text, want) || strings.Contains(text, "secret") {
+			t.Errorf("/readyz: %d %q, want 503 with %q", code, text, want)
+		}
+		if code, _ := get(t, h, f.url+"/healthz"); code != 200 {
+			t.Errorf("/healthz: %d, want 200", code)
+		}
 	}
+	f.server.FailRealms(errors.New("secret path of a file"))
+	unready("realm default has stopped")
+	f.server.FailRealms(nil)
+	check(grpchealth.StatusServing)
 	f.server.Drain()
-	check(grpchealth.StatusNotServing)
-	if code, text := get(t, h, f.url+"/readyz"); code != 503 || !strings.Contains(text, "draining") {
-		t.Errorf("/readyz while draining: %d %q", code, text)
-	}
-	if code, _ := get(t, h, f.url+"/healthz"); code != 200 {
-		t.Errorf("/healthz while draining: %d", code)
-	}
+	unready("draining")
 }
 
 func TestReflection(t *testing.T) {

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -145,6 +148,13 @@ func TestBomb(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<20 {
 		t.Errorf("20 bombs made the server allocate %d MiB", got>>20)
 	}
+	// No more than the limit and one byte is decompressed, even to be thrown away.
+	for range 2 {
+		n, err := server.Decompressed(bytes.NewReader(bomb.Bytes()), 1000)
+		if n != 1001 || err == nil {
+			t.Errorf("%d bytes of a bomb decompressed, %v; want 1001 and an error", n, err)
+		}
+	}
 	// gRPC announces compression in another header.
 	frame := append([]byte{1, 0, 0, byte(bomb.Len() >> 8), byte(bomb.Len())}, bomb.Bytes()...)
 	req, err := http.NewRequest(http.MethodPost, f.url+drawPath, bytes.NewReader(frame))
@@ -166,11 +176,16 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// endless is a body without an end; it counts what was taken.
-type endless struct{ n int64 }
+// endless is a body that ends only where the test has failed already; it
+// counts what was taken.
+type endless struct{ n atomic.Int64 }
+
+const tooMuch = 256 << 20
 
 func (e *endless) Read(p []byte) (int, error) {
-	e.n += int64(len(p))
+	if e.n.Add(int64(len(p))) > tooMuch {
+		return 0, io.EOF
+	}
 	return len(p), nil
 }
 
@@ -186,13 +201,15 @@ func TestEndlessBody(t *testing.T) {
 		}
 		req.Header.Set("Content-Type", "application/proto")
 		res, err := h.Do(req)
-		if err != nil {
-			continue // the server may cut the connection while we still send
+		if err == nil { // otherwise the server has cut the connection while we still sent
+			text, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if res.StatusCode != 429 {
+				t.Errorf("HTTP %d %s, want 429", res.StatusCode, text)
+			}
 		}
-		text, _ := io.ReadAll(res.Body)
-		res.Body.Close()
-		if res.StatusCode != 429 {
-			t.Errorf("HTTP %d %s, want 429", res.StatusCode, text)
+		if body.n.Load() > tooMuch {
+			t.Error("the server reads on beyond the limit")
 		}
 	}
 }
@@ -400,5 +417,51 @@ func TestInFlight(t *testing.T) {
 	}
 	if _, err := clients(t, f.url)[0].reward.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: "free"}); err != nil {
 		t.Errorf("after the load: %v", err)
+	}
+}
+
+// TestCompression checks what is compressed for clients that accept it: large
+// answers to reads, and nothing else.
+func TestCompression(t *testing.T) {
+	f := newServer(t, server.Options{})
+	ask := func(path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "/kuji.v1."+path, strings.NewReader(body))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		f.server.ServeHTTP(w, r)
+		if w.Code != 200 {
+			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+		}
+		return w
+	}
+	var y strings.Builder
+	y.WriteString("kuji: 1\nitems:\n")
+	for i := range 900 {
+		fmt.Fprintf(&y, "  item-%050d: {name: Item}\n", i)
+	}
+	c, err := catalog.Parse([]byte(y.String() + "pools:\n  free:\n    max_count: 1000\n    entries: [{id: " + strings.Repeat("e", 60) + ", weight: 1}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	realm, err := f.engine.Realm("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realm.Apply(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path, body string
+		want       string
+	}{
+		{"RewardService/GetCatalog", `{}`, "gzip"},
+		{"RewardService/GetPool", `{"pool":"free"}`, ""},
+		{"RewardService/Draw", `{"player":"ann","pool":"free","count":1000}`, ""},
+	} {
+		if got := ask(tt.path, tt.body); got.Header().Get("Content-Encoding") != tt.want {
+			t.Errorf("%s of %d bytes: compression %q, want %q", tt.path, got.Body.Len(), got.Header().Get("Content-Encoding"), tt.want)
+		}
 	}
 }

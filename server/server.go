@@ -73,6 +73,8 @@ type Server struct {
 	http      *http.Server
 	draining  atomic.Bool
 	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
+
+	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, but in tests
 }
 
 // New returns a server for an engine, which must stay open for as long as the
@@ -101,6 +103,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		hosts:    make(map[string]bool, len(o.Hosts)),
 		inFlight: make(chan struct{}, limits.InFlight),
 		bulk:     make(chan struct{}, limits.BulkInFlight),
+		realmErr: (*kuji.Realm).Err,
 	}
 	if s.log == nil {
 		s.log = slog.Default()

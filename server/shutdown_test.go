@@ -3,12 +3,15 @@ package server_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -84,6 +87,60 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 	if err := <-answered; err == nil {
 		t.Error("the call that was cut is answered")
+	}
+}
+
+// TestDrainDelay checks that a server goes on for a while after it has said
+// that it goes, and that the caller's context ends the wait.
+func TestDrainDelay(t *testing.T) {
+	f := start(t, server.Options{DrainDelay: time.Hour})
+	ctx, cancel := context.WithCancel(context.Background())
+	down := make(chan error, 1)
+	go func() { down <- f.server.Shutdown(ctx) }()
+	for {
+		code, _ := get(t, h1(t), f.url+"/readyz") // a new connection each time
+		if code == http.StatusServiceUnavailable {
+			break
+		}
+	}
+	if _, err := newClient("", h1(t), f.url).reward.Draw(context.Background(), &kujiv1.DrawRequest{Player: "ann", Pool: "free"}); err != nil {
+		t.Errorf("a draw in the delay: %v", err)
+	}
+	cancel()
+	if err := <-down; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	borrowed := httptest.NewTLSServer(nil) // for its certificate
+	defer borrowed.Close()
+	f := start(t, server.Options{TLS: &tls.Config{Certificates: borrowed.TLS.Certificates}})
+	trust := borrowed.Client().Transport.(*http.Transport).TLSClientConfig
+	for _, want := range []int{1, 2} {
+		p := new(http.Protocols)
+		p.SetHTTP1(want == 1)
+		p.SetHTTP2(want == 2)
+		tr := &http.Transport{TLSClientConfig: trust.Clone(), Protocols: p}
+		defer tr.CloseIdleConnections()
+		h := &http.Client{Transport: tr}
+		res, err := h.Get(f.url + "/healthz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.ProtoMajor != want {
+			t.Errorf("HTTP/%d, want HTTP/%d", res.ProtoMajor, want)
+		}
+		if _, err := newClient("", h, f.url).reward.Draw(context.Background(), &kujiv1.DrawRequest{Player: "ann", Pool: "free"}); err != nil {
+			t.Errorf("HTTP/%d: %v", want, err)
+		}
+	}
+	if res, err := h1(t).Get("http://" + f.addr + "/healthz"); err == nil {
+		res.Body.Close()
+		if res.StatusCode != http.StatusBadRequest {
+			t.Errorf("plain text is answered with %d", res.StatusCode)
+		}
 	}
 }
 
