@@ -16,7 +16,7 @@ const (
 )
 
 // vague are names that say nothing of what is inside.
-var vague = []string{"types", "util", "utils", "common", "model", "models", "helper", "helpers", "mock", "mocks", "misc", "repository", "base", "shared"}
+var vague = []string{"types", "util", "utils", "common", "models", "helper", "helpers", "mock", "mocks", "misc", "repository"}
 
 // Names reports packages and files whose name says nothing.
 func Names(s *Source) []Finding {

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// app is what every command works with: the process's streams and environment.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+	json           bool // --json: one JSON object on stdout, tables nowhere
+	printed        bool // the object is out: an error adds nothing to stdout
+}
+
+// run carries out one command line and returns the process's exit code.
+func (a *app) run(ctx context.Context, args []string) exitCode {
+	started := false
+	root := a.rootCommand()
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !started {
+		err = usageError{err} // cobra refused the command line itself
+	}
+	if err == nil {
+		return exitOK
+	}
+	f := classify(ctx, err)
+	if !f.quiet {
+		_, _ = fmt.Fprintf(a.stderr, "kuji: %s\n", f.Message) // nowhere left to report a failure to
+	}
+	if a.json && !a.printed {
+		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
+			return exitUnexpected
+		}
+	}
+	return f.Exit
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kuji",
+		Short: "A durable reward engine: draws that are logged before anyone sees them",
+		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
+players. It never gives one prize twice, loses one that it acknowledged, or
+gives more than there are.
+
+Start with "kuji demo": it needs nothing else and shows the promise being kept.`,
+		Example: `  kuji demo
+  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
+  kuji draw ann splash
+  kuji verify --data ./kuji-data`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
+	root.AddGroup(
+		&cobra.Group{ID: "server", Title: "Run a server:"},
+		&cobra.Group{ID: "client", Title: "Talk to a server:"},
+		&cobra.Group{ID: "offline", Title: "Work on files:"},
+	)
+	root.AddCommand(
+		a.demoCommand(), a.serveCommand(), a.keysCommand(),
+		a.drawCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(),
+		a.playerCommand(), a.poolCommand(), a.applyCommand(), a.statusCommand(),
+		a.verifyCommand(), a.logCommand(), a.catalogCommand(),
+		a.versionCommand(), exitCodesTopic(),
+	)
+	root.SetHelpCommandGroupID("offline")
+	return root
+}
+
+// print writes the command's result: v as JSON, or what table writes.
+func (a *app) print(v any, table func(w io.Writer)) error {
+	if a.json {
+		return a.writeJSON(v)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	table(w)
+	a.printed = true
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+func (a *app) writeJSON(v any) error {
+	a.printed = true
+	out := json.NewEncoder(a.stdout)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(v); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// note writes a line for a person to standard error: progress, never a result.
+// Where standard error cannot be written to there is nobody to tell.
+func (a *app) note(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// isTerminal reports whether somebody is looking at w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// readFile reads a file, or standard input for "-", up to limit bytes.
+func (a *app) readFile(name string, limit int64) ([]byte, error) {
+	r := a.stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		defer f.Close() // read only: nothing to lose
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, usageError{fmt.Errorf("%s is larger than the %d bytes allowed", name, limit)}
+	}
+	return data, nil
+}
+
+// errNoArguments and the like come from cobra; exactArgs says what is missing by name.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return fmt.Errorf("missing argument %s", names[len(args)])
+		}
+		if len(args) > len(names) {
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
+		}
+		return nil
+	}
+}
+
+var errNoItems = errors.New("missing argument ITEM=QUANTITY")
+
+// atLeastItem wants the named arguments and then one ITEM=QUANTITY or more.
+func atLeastItem(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return fmt.Errorf("missing argument %s", names[len(args)])
+		}
+		if len(args) == len(names) {
+			return errNoItems
+		}
+		return nil
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+type catalogJSON struct {
+	File     string             `json:"file"`
+	Valid    bool               `json:"valid"`
+	Name     string             `json:"name,omitempty"`
+	Hash     string             `json:"hash,omitempty"` // hexadecimal, as the log has it
+	Items    int                `json:"items"`
+	Pools    int                `json:"pools"`
+	Entries  int                `json:"entries"`
+	Problems []catalogErrorJSON `json:"problems,omitempty"`
+}
+
+type catalogErrorJSON struct {
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+}
+
+func (a *app) catalogCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "catalog",
+		Short:   "Check catalogs, and print the schema that editors check them with",
+		GroupID: "offline",
+		Args:    cobra.NoArgs,
+		RunE:    needsSubcommand,
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a catalog: every error with line, column and what was expected",
+		Example: `  kuji catalog check catalog.yaml
+  cat catalog.yaml | kuji catalog check -`,
+		Args: exactArgs("FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.checkCatalog(args[0]) },
+	}, &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of catalogs, for editors",
+		Example: `  kuji catalog schema > catalog.schema.json
+
+  and as first line of a catalog, for editors that use yaml-language-server:
+  # yaml-language-server: $schema=catalog.schema.json`,
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			a.printed = true
+			if _, err := a.stdout.Write(catalog.Schema()); err != nil {
+				return fmt.Errorf("write to standard output: %w", err)
+			}
+			return nil
+		},
+	})
+	return cmd
+}
+
+func (a *app) checkCatalog(file string) error {
+	c, err := a.loadCatalog(file)
+	out := catalogJSON{File: file, Valid: err == nil}
+	var problems *catalog.Errors
+	switch {
+	case errors.As(err, &problems):
+		for _, p := range problems.List {
+			out.Problems = append(out.Problems, catalogErrorJSON{p.Line, p.Column, p.Path, p.Message})
+		}
+		if a.json {
+			if werr := a.writeJSON(out); werr != nil {
+				return werr
+			}
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	hash := c.Hash()
+	out.Name, out.Hash, out.Items, out.Pools = c.Name, hex.EncodeToString(hash[:]), len(c.Items), len(c.Pools)
+	for _, p := range c.Pools {
+		out.Entries += len(p.Entries)
+	}
+	return a.print(out, func(w io.Writer) {
+		fprintf(w, "%s: good: %d items, %d pools, %d entries\n", file, out.Items, out.Pools, out.Entries)
+	})
+}
+
+// loadCatalog reads and checks a catalog; each line of its error begins with
+// the file's name, so that editors and terminals can jump to the place.
+func (a *app) loadCatalog(file string) (*catalog.Catalog, error) {
+	yaml, err := a.readFile(file, catalog.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	c, err := catalog.Parse(yaml)
+	if err != nil {
+		return nil, catalogError{file, err}
+	}
+	return c, nil
+}
+
+// catalogError is a usage error that needs no hint at --help.
+type catalogError struct {
+	file string
+	err  error
+}
+
+func (e catalogError) Unwrap() error { return e.err }
+func (e catalogError) Error() string {
+	lines := strings.Split(e.err.Error(), "\n")
+	for i := range lines {
+		lines[i] = e.file + ":" + strings.TrimPrefix(lines[i], "catalog: ")
+	}
+	return "bad catalog\n" + strings.Join(lines, "\n")
+}
+
+// needsSubcommand is what a command does that only groups others.
+func needsSubcommand(cmd *cobra.Command, _ []string) error {
+	return usageError{fmt.Errorf("%s: missing command", cmd.CommandPath())}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+)
+
+// defaultAddress is where serve listens and clients look, unless told otherwise.
+const defaultAddress = "127.0.0.1:7700"
+
+// maxKeyFile bounds a file with an API key, in bytes.
+const maxKeyFile = 4096
+
+// connection is what the flags say of how to reach a server.
+type connection struct {
+	app     *app
+	server  string
+	key     string
+	keyFile string
+	ca      string
+	realm   string
+	timeout time.Duration
+}
+
+// clientCommand adds the flags of every command that talks to a server.
+func (a *app) clientCommand(cmd *cobra.Command) *connection {
+	c := &connection{app: a}
+	cmd.GroupID = "client"
+	flags := cmd.Flags()
+	flags.StringVar(&c.server, "server", "", "`URL` of the server (default $KUJI_SERVER, else http://"+defaultAddress+")")
+	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it here: prefer --key-file (default $KUJI_KEY)")
+	flags.StringVar(&c.keyFile, "key-file", "", "`file` with the API key alone")
+	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust instead of the system's")
+	flags.StringVar(&c.realm, "realm", "default", "`name` of the realm")
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, with all repetitions")
+	return c
+}
+
+// client is a connection made: both services, and how long to try.
+type client struct {
+	rewards kujiv1connect.RewardServiceClient
+	admin   kujiv1connect.AdminServiceClient
+	realm   string
+	timeout time.Duration
+	note    func(format string, args ...any)
+}
+
+func (c *connection) dial() (*client, error) {
+	server := c.server
+	if server == "" {
+		server = c.app.getenv("KUJI_SERVER")
+	}
+	if server == "" {
+		server = "http://" + defaultAddress
+	}
+	u, err := url.Parse(server)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, usageError{fmt.Errorf("--server %q is no URL: expected http://HOST:PORT or https://HOST:PORT", server)}
+	}
+	key, err := c.apiKey()
+	if err != nil {
+		return nil, err
+	}
+	transport, err := newTransport(c.app, c.ca, 1)
+	if err != nil {
+		return nil, err
+	}
+	cl := newClient(&http.Client{Transport: transport}, server, key)
+	cl.realm, cl.timeout = c.realm, c.timeout
+	cl.note = c.app.note
+	return cl, nil
+}
+
+// newClient makes clients of both services that send key with every call.
+func newClient(h *http.Client, server, key string) *client {
+	server = strings.TrimSuffix(server, "/")
+	var options []connect.ClientOption
+	if key != "" {
+		options = append(options, connect.WithInterceptors(bearer(key)))
+	}
+	return &client{
+		rewards: kujiv1connect.NewRewardServiceClient(h, server, options...),
+		admin:   kujiv1connect.NewAdminServiceClient(h, server, options...),
+		note:    func(string, ...any) {},
+	}
+}
+
+// newTransport is Go's default transport without a proxy for loopback, with
+// room for as many idle connections as there are callers.
+func newTransport(a *app, ca string, callers int) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: callers,
+		IdleConnTimeout:     90 * time.Second,
+		TLSHandshakeTimeout: 5 * time.Second,
+	}
+	if ca == "" {
+		return t, nil
+	}
+	pem, err := a.readFile(ca, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usageError{fmt.Errorf("--tls-ca %s holds no certificate in PEM form", ca)}
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	return t, nil
+}
+
+func bearer(key string) connect.UnaryInterceptorFunc {
+	return func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+			req.Header().Set("Authorization", "Bearer "+key)
+			return next(ctx, req)
+		}
+	}
+}
+
+func (c *connection) apiKey() (string, error) {
+	switch {
+	case c.key != "" && c.keyFile != "":
+		return "", usageError{errors.New("--key and --key-file: give one of them")}
+	case c.keyFile != "":
+		data, err := c.app.readFile(c.keyFile, maxKeyFile)
+		if err != nil {
+			return "", err
+		}
+		key := strings.TrimSpace(string(data))
+		if key == "" || strings.ContainsAny(key, " \t\r\n") {
+			return "", usageError{fmt.Errorf("--key-file %s: expected one key and nothing else", c.keyFile)}
+		}
+		return key, nil
+	case c.key != "":
+		return c.key, nil
+	}
+	return c.app.getenv("KUJI_KEY"), nil
+}
+
+// The pause between two attempts doubles from the first to the last of these.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// call repeats one API call until it has an answer: lost connections, a busy
+// server and unknown outcomes are tried again, with the very same message, so
+// that its request id makes the repetition harmless. It gives up when the
+// client's timeout has passed or ctx ends.
+func call[Req, Resp any](ctx context.Context, c *client, id string,
+	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
+	deadline, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	unknown := false // an earlier attempt may have happened
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		resp, err := rpc(deadline, msg)
+		if err == nil {
+			return resp, nil
+		}
+		again, maybe := retryable(err)
+		unknown = unknown || maybe
+		if !again {
+			return nil, unresolved(err, unknown && !settled(err), id)
+		}
+		if pause == firstPause && ctx.Err() == nil {
+			c.note("kuji: no answer yet (%v); trying again for %v", shortError(err), c.timeout)
+		}
+		wait := time.NewTimer(pause/2 + mathrand.N(pause/2))
+		select {
+		case <-wait.C:
+		case <-deadline.Done():
+			wait.Stop()
+			if ctx.Err() != nil {
+				err = ctx.Err() // somebody stopped it: the time was not up
+			}
+			return nil, unresolved(err, unknown, id)
+		}
+	}
+}
+
+// retryable says whether the same message may be sent again, and whether the
+// attempt that failed with err may have happened all the same.
+func retryable(err error) (again, maybe bool) {
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) {
+		return false, true
+	}
+	if detail := errorDetail(rpc); detail != nil {
+		switch detail.GetReason() {
+		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_CLOSED:
+			return true, false
+		case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
+			return true, true
+		}
+		return false, false
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return true, false // nothing was sent
+	}
+	if !connect.IsWireError(rpc) || rpc.Code() == connect.CodeUnavailable {
+		return true, true
+	}
+	return false, false
+}
+
+// settled reports whether err is the state's own answer, after which no earlier
+// attempt is in doubt.
+func settled(err error) bool {
+	var rpc *connect.Error
+	if !errors.As(err, &rpc) {
+		return false
+	}
+	detail := errorDetail(rpc)
+	return detail != nil && (detail.GetReason() == kujiv1.Reason_REASON_STATUS || detail.GetReason() == kujiv1.Reason_REASON_ID_REUSED)
+}
+
+// unknownError is an outcome that nobody knows.
+type unknownError struct {
+	id  string
+	err error
+}
+
+func (e unknownError) Error() string {
+	return fmt.Sprintf("no answer: it may or may not have happened. Send the same command with --id %s to find out: %v", e.id, e.err)
+}
+func (e unknownError) Unwrap() error { return e.err }
+
+func unresolved(err error, unknown bool, id string) error {
+	if unknown && id != "" {
+		return unknownError{id: id, err: err}
+	}
+	return err
+}
+
+func shortError(err error) string {
+	var rpc *connect.Error
+	if errors.As(err, &rpc) {
+		return rpc.Message()
+	}
+	return err.Error()
+}
+
+// requestID returns the id given by flag, or a new one with 130 bits of entropy.
+func requestID(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	return rand.Text()
+}

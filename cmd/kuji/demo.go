@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/examples"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (a *app) demoCommand() *cobra.Command {
+	var (
+		load    time.Duration
+		clients int
+		keep    bool
+	)
+	cmd := &cobra.Command{
+		Use:     "demo",
+		Short:   "See the promise kept: draws over the network, a kill -9 in the middle, every answer checked",
+		GroupID: "server",
+		Long: `Demo starts a server on loopback with a data directory of its own and the three
+example catalogs, and sends draws to it over the network. Half-way it kills the
+server process with SIGKILL and starts it again; the clients repeat what they got
+no answer to, with the same request ids. Then it checks, from the clients' own
+books, that every acknowledged draw is there exactly once, that balances and
+stocks add up and none is below zero, that the odds were kept, and that the log
+is sound. Exit code 6 when a check fails.`,
+		Example: `  kuji demo
+  kuji demo --load 20s --clients 128 --json`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if load < time.Second || load > time.Hour {
+				return usageError{fmt.Errorf("--load %v: expected from 1s to 1h", load)}
+			}
+			if clients < 4 || clients > 1024 {
+				return usageError{fmt.Errorf("--clients %d: expected from 4 to 1024", clients)}
+			}
+			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep}
+			return d.run(cmd.Context())
+		},
+	}
+	cmd.Flags().DurationVar(&load, "load", 6*time.Second, "how long to send draws")
+	cmd.Flags().IntVar(&clients, "clients", 32, "how many clients draw at a time")
+	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
+	return cmd
+}
+
+// demo is one run.
+type demo struct {
+	*app
+	load        time.Duration
+	attractions []*attraction
+	keep        bool
+
+	dir     string // of the whole run
+	data    string // of the server
+	server  *child
+	http    *http.Client
+	books   map[string]*ledger // by realm: what clients were told
+	report  demoReport
+	workers []*worker
+}
+
+// say writes a line about progress, for people only.
+func (d *demo) say(format string, args ...any) {
+	if !d.json {
+		_, _ = fmt.Fprintf(d.stdout, format+"\n", args...) // the table's writer reports a lost stdout
+	}
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.dir, err = os.MkdirTemp("", "kuji-demo-"); err != nil {
+		return err
+	}
+	d.data = filepath.Join(d.dir, "data")
+	defer func() {
+		if d.server != nil {
+			d.server.kill()
+		}
+		if d.keep {
+			d.note("kuji: kept %s", d.dir)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(d.dir))
+	}()
+	if err := d.open(ctx); err != nil {
+		return err
+	}
+	if err := d.drive(ctx); err != nil {
+		return err
+	}
+	d.say("checking what %d clients were told", len(d.workers))
+	if err := d.check(ctx); err != nil {
+		return err
+	}
+	return d.verdict()
+}
+
+// verdict writes the report and fails when a check has failed.
+func (d *demo) verdict() error {
+	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c checkJSON) bool { return !c.OK })
+	if err := d.print(d.report, func(w io.Writer) { printReport(w, &d.report) }); err != nil {
+		return err
+	}
+	if !d.report.OK {
+		return damageError{errors.New("a check failed: a promise is broken")}
+	}
+	return nil
+}
+
+// open starts the server and makes the realms.
+func (d *demo) open(ctx context.Context) error {
+	transport, err := newTransport(d.app, "", 2048)
+	if err != nil {
+		return err
+	}
+	d.http = &http.Client{Transport: transport}
+	if err := d.start(ctx, "127.0.0.1:0"); err != nil {
+		return err
+	}
+	d.say("server %d serves %s", d.server.ready.PID, d.server.ready.URL)
+	for _, at := range d.attractions {
+		if at.yaml, err = examples.Files.ReadFile(at.file); err != nil {
+			return err
+		}
+		if at.catalog, err = catalog.Parse(at.yaml); err != nil {
+			return fmt.Errorf("examples/%s: %w", at.file, err)
+		}
+		c := d.client(at.realm)
+		if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
+			return fmt.Errorf("create realm %s: %w", at.realm, err)
+		}
+		if _, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: at.yaml}); err != nil {
+			return fmt.Errorf("apply examples/%s: %w", at.file, err)
+		}
+	}
+	return nil
+}
+
+func (d *demo) start(ctx context.Context, address string) (err error) {
+	d.server, err = startChild(ctx, filepath.Join(d.dir, "server.log"), "--data", d.data, "--listen", address)
+	return err
+}
+
+// patience is how long one request is repeated before the demo gives up.
+const patience = 30 * time.Second
+
+func (d *demo) client(realm string) *client {
+	c := newClient(d.http, d.server.ready.URL, "")
+	c.realm, c.timeout = realm, patience
+	return c
+}
+
+// drive sends the load and crashes the server in the middle of it.
+func (d *demo) drive(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begin := time.Now()
+	t := &traffic{
+		server: d.server.ready.URL, length: d.load, deadline: begin.Add(d.load), run: runName(), patience: patience,
+	}
+	var running sync.WaitGroup
+	for _, at := range d.attractions {
+		for range at.clients {
+			w := newWorker(t, at, len(d.workers), d.http)
+			d.workers = append(d.workers, w)
+			running.Go(func() {
+				if err := at.behave(ctx, w); err != nil {
+					cancel(fmt.Errorf("client %d of realm %s: %w", w.number, at.realm, err))
+				}
+			})
+		}
+	}
+	d.say("%d clients draw for %v", len(d.workers), d.load)
+	stopBar := d.showProgress(ctx, t)
+	crash := d.crash(ctx, t, begin)
+	running.Wait()
+	stopBar()
+	if err := context.Cause(ctx); err != nil {
+		return errors.Join(err, crash)
+	}
+	if crash != nil {
+		return crash
+	}
+	d.sum(time.Since(begin))
+	return nil
+}
+
+// crash waits for the middle of the load, kills the server with SIGKILL and
+// starts it again at the same address.
+func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
+	middle := time.NewTimer(d.load / 2)
+	defer middle.Stop()
+	select {
+	case <-middle.C:
+	case <-ctx.Done():
+		return nil // whoever ended it says why
+	}
+	address, pid := d.server.ready.Address, d.server.ready.PID
+	killed := time.Now()
+	t.crashing.Store(true)
+	d.server.kill()
+	d.report.AcknowledgedAtKill = t.draws.Load()
+	d.report.KilledAfter = seconds(killed.Sub(begin))
+	if err := d.start(ctx, address); err != nil {
+		d.server = nil
+		return fmt.Errorf("start again after the crash: %w", err)
+	}
+	d.report.Downtime = seconds(time.Since(killed))
+	if !d.bar() {
+		d.say("killed server %d with SIGKILL after %d acknowledged draws; server %d is ready %.2f s later",
+			pid, d.report.AcknowledgedAtKill, d.server.ready.PID, d.report.Downtime)
+	}
+	return nil
+}
+
+// sum adds up the clients' books.
+func (d *demo) sum(took time.Duration) {
+	d.books = map[string]*ledger{}
+	var latencies []float64
+	for _, w := range d.workers {
+		if d.books[w.realm] == nil {
+			d.books[w.realm] = newLedger(w.realm)
+		}
+		d.books[w.realm].merge(w.ledger)
+		d.report.Interrupted += w.interrupted
+		d.report.HadHappened += w.happened
+		d.report.LongestWait = max(d.report.LongestWait, seconds(w.longest))
+	}
+	for _, book := range d.books {
+		d.report.Draws += book.outcomes
+		d.report.Refusals += book.refusals
+		d.report.Requests += len(book.records)
+		latencies = append(latencies, book.latencies...)
+	}
+	d.report.Clients = len(d.workers)
+	d.report.Seconds = seconds(took)
+	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
+	slices.Sort(latencies)
+	d.report.LatencyP50, d.report.LatencyP99 = percentile(latencies, 50), percentile(latencies, 99)
+}
+
+// percentile returns the value below which the given part of a sorted list
+// lies (nearest rank), rounded to microseconds.
+func percentile(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return math.Round(sorted[max(rank, 1)-1]*1000) / 1000
+}
+
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
+
+// bar reports whether a progress bar is shown: only to somebody who looks.
+func (d *demo) bar() bool { return !d.json && isTerminal(d.stdout) && isTerminal(d.stderr) }
+
+// showProgress draws the progress bar until the returned function is called.
+func (d *demo) showProgress(ctx context.Context, t *traffic) (stop func()) {
+	if !d.bar() {
+		return func() {}
+	}
+	bar := progressbar.NewOptions64(d.load.Milliseconds(),
+		progressbar.OptionSetWriter(d.stderr),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionClearOnFinish(),
+	)
+	begin := time.Now()
+	done := make(chan struct{})
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			bar.Describe(fmt.Sprintf("%9d draws acknowledged", t.draws.Load()))
+			_ = bar.Set64(min(time.Since(begin).Milliseconds(), d.load.Milliseconds()-1)) // a bar that fails fails to nobody's harm
+			select {
+			case <-tick.C:
+			case <-done:
+				_ = bar.Clear()
+				return
+			case <-ctx.Done():
+				_ = bar.Clear()
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		drawing.Wait()
+		d.say("killed the server with SIGKILL after %d acknowledged draws; it was ready again %.2f s later",
+			d.report.AcknowledgedAtKill, d.report.Downtime)
+	}
+}

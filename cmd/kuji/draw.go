@@ -1,0 +1,44 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+const idFlagHelp = "request `id`: the same id again returns the first result (default: a new one, printed)"
+
+func (a *app) drawCommand() *cobra.Command {
+	var (
+		id    string
+		count uint32
+	)
+	cmd := &cobra.Command{
+		Use:   "draw PLAYER POOL",
+		Short: "Draw from a pool for a player",
+		Long: `Draw takes outcomes from a pool for a player, atomically with the pool's price,
+its limits and the grants: all of it happens, or nothing.
+
+An attempt whose answer was lost is repeated with the same request id, which can
+never draw twice. When no answer comes at all the command ends with exit code 5
+and prints the id to try again with.`,
+		Example: `  kuji draw ann splash
+  kuji draw ann banner --count 10 --json`,
+		Args: exactArgs("PLAYER", "POOL"),
+	}
+	conn := a.clientCommand(cmd)
+	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
+	cmd.Flags().Uint32Var(&count, "count", 1, "how many draws, all or none")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		id := requestID(id)
+		resp, err := call(cmd.Context(), c, id, c.rewards.Draw, &kujiv1.DrawRequest{
+			Realm: c.realm, RequestId: id, Player: args[0], Pool: args[1], Count: count,
+		})
+		return a.finish(id, resp.GetResult(), err)
+	}
+	return cmd
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (a *app) grantCommand() *cobra.Command {
+	return a.itemsCommand(&cobra.Command{
+		Use:     "grant PLAYER ITEM=QUANTITY...",
+		Short:   "Give items to a player",
+		Example: "  kuji grant ann gems=1600 ticket=1",
+	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
+		resp, err := call(ctx, c, id, c.rewards.Grant, &kujiv1.GrantRequest{
+			Realm: c.realm, RequestId: id, Player: players[0], Items: items,
+		})
+		return resp.GetResult(), err
+	})
+}
+
+func (a *app) consumeCommand() *cobra.Command {
+	return a.itemsCommand(&cobra.Command{
+		Use:     "consume PLAYER ITEM=QUANTITY...",
+		Short:   "Take items from a player, all or none",
+		Example: "  kuji consume ann ticket=1",
+	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
+		resp, err := call(ctx, c, id, c.rewards.Consume, &kujiv1.ConsumeRequest{
+			Realm: c.realm, RequestId: id, Player: players[0], Items: items,
+		})
+		return resp.GetResult(), err
+	})
+}
+
+func (a *app) transferCommand() *cobra.Command {
+	return a.itemsCommand(&cobra.Command{
+		Use:     "transfer FROM TO ITEM=QUANTITY...",
+		Short:   "Move items between two players, all or none",
+		Example: "  kuji transfer ann bob gems=100",
+	}, []string{"FROM", "TO"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
+		resp, err := call(ctx, c, id, c.rewards.Transfer, &kujiv1.TransferRequest{
+			Realm: c.realm, RequestId: id, From: players[0], To: players[1], Items: items,
+		})
+		return resp.GetResult(), err
+	})
+}
+
+// sendItems sends one command that moves items of the players named.
+type sendItems func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error)
+
+// itemsCommand completes a command whose arguments are players and then items.
+func (a *app) itemsCommand(cmd *cobra.Command, players []string, send sendItems) *cobra.Command {
+	var id string
+	cmd.Args = atLeastItem(players...)
+	conn := a.clientCommand(cmd)
+	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		items, err := parseItems(args[len(players):])
+		if err != nil {
+			return err
+		}
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		id := requestID(id)
+		result, err := send(cmd.Context(), c, id, args[:len(players)], items)
+		return a.finish(id, result, err)
+	}
+	return cmd
+}
+
+// parseItems reads ITEM=QUANTITY arguments; what a quantity may be beyond a
+// number is the server's to say.
+func parseItems(args []string) ([]*kujiv1.Stack, error) {
+	items := make([]*kujiv1.Stack, 0, len(args))
+	for _, arg := range args {
+		item, text, ok := strings.Cut(arg, "=")
+		if !ok || item == "" {
+			return nil, usageError{fmt.Errorf("argument %q: expected ITEM=QUANTITY, as in gems=100", arg)}
+		}
+		quantity, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("argument %q: expected a whole number after the equals sign", arg)}
+		}
+		items = append(items, &kujiv1.Stack{Item: item, Quantity: quantity})
+	}
+	return items, nil
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji/server"
+)
+
+type keyJSON struct {
+	Key  string `json:"key"`  // give it to the client; it is nowhere else
+	Line string `json:"line"` // append it to the server's key file
+}
+
+func (a *app) keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "keys",
+		Short:   "Make API keys",
+		GroupID: "server",
+		Args:    cobra.NoArgs,
+		RunE:    needsSubcommand,
+	}
+	var role, name string
+	add := &cobra.Command{
+		Use:   "new --role ROLE",
+		Short: "Make an API key, and the line that lets a server know it",
+		Long: `New makes an API key of 256 random bits. The first line it prints is the key,
+for the client; the second is for the server's key file and holds its SHA-256
+only. Nothing is kept: who loses the key makes another.
+
+Roles: read sees players, pools and catalogs; write also draws, grants, consumes
+and transfers; admin also creates realms and applies catalogs.`,
+		Example: `  kuji keys new --role write --name shop
+  kuji serve --keys keys.txt --data ./kuji-data`,
+		Args: exactArgs(),
+		RunE: func(*cobra.Command, []string) error {
+			if !slices.Contains(roles, role) {
+				return usageError{fmt.Errorf("--role %q: expected one of %s", role, strings.Join(roles, ", "))}
+			}
+			key := server.NewKey()
+			line, err := server.KeyLine(role, key, name)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.print(keyJSON{key, line}, func(w io.Writer) {
+				fprintf(w, "%s\n%s\n", key, line)
+			})
+		},
+	}
+	add.Flags().StringVar(&role, "role", "", "what the key may do: read, write or admin")
+	add.Flags().StringVar(&name, "name", "", "a `name` for people, written beside the hash")
+	cmd.AddCommand(add)
+	return cmd
+}
+
+var roles = []string{"read", "write", "admin"}

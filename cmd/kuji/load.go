@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// attraction is one realm of the demo: an example catalog, the pool that
+// players draw from, and how they go about it.
+type attraction struct {
+	realm   string
+	file    string // in package examples
+	pool    string
+	clients int
+	behave  func(ctx context.Context, w *worker) error
+	yaml    []byte
+	catalog *catalog.Catalog
+}
+
+func attractions(clients int) []*attraction {
+	return []*attraction{
+		{realm: "banner", file: "gacha-banner.yaml", pool: "banner", clients: max(1, clients*3/4), behave: pullBanner},
+		{realm: "splash", file: "instant-win.yaml", pool: "splash", clients: max(1, clients/4-1), behave: tryLuck},
+		{realm: "raffle", file: "box-raffle.yaml", pool: "box", clients: 1, behave: emptyBox},
+	}
+}
+
+// price returns what one draw from a pool costs.
+func (at *attraction) price() []*kujiv1.Stack {
+	for _, p := range at.catalog.Pools {
+		if p.ID == at.pool {
+			return stacksOf(p.Price)
+		}
+	}
+	return nil
+}
+
+func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
+	out := make([]*kujiv1.Stack, len(stacks))
+	for i, s := range stacks {
+		out[i] = &kujiv1.Stack{Item: s.Item, Quantity: s.Quantity}
+	}
+	return out
+}
+
+// traffic is what all workers share.
+type traffic struct {
+	server   string
+	deadline time.Time
+	length   time.Duration // from the start to deadline
+	run      string        // makes request ids differ between runs
+	draws    atomic.Int64  // acknowledged so far
+	patience time.Duration // how long one request is repeated
+	crashing atomic.Bool   // set before the server is killed
+}
+
+func (t *traffic) over() bool { return !time.Now().Before(t.deadline) }
+
+// worker is one client: it sends one command at a time, repeats it with the
+// same id until it knows the outcome, and keeps its own book.
+type worker struct {
+	*traffic
+	*ledger
+	at     *attraction
+	number int
+	sent   int
+	client *client
+	start  []*kujiv1.Stack
+	price  []*kujiv1.Stack
+	// What became of requests whose first answer was lost.
+	interrupted, happened int
+	longest               time.Duration // the longest that one of those took
+}
+
+func newWorker(t *traffic, at *attraction, number int, h *http.Client) *worker {
+	w := &worker{traffic: t, ledger: newLedger(at.realm), at: at, number: number, client: newClient(h, t.server, "")}
+	w.client.realm, w.client.timeout = at.realm, t.patience
+	w.start, w.price = stacksOf(at.catalog.Start), at.price()
+	return w
+}
+
+func (w *worker) nextID() string {
+	w.sent++
+	return fmt.Sprintf("%s-%s-%d-%d", w.run, w.at.realm, w.number, w.sent)
+}
+
+func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error) {
+	id := w.nextID()
+	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
+	resp, err := exchange(ctx, w, id, w.client.rewards.Draw, req)
+	result, err := settle(resp.GetResult(), err)
+	if err != nil {
+		return nil, err
+	}
+	w.draws.Add(int64(len(result.GetOutcomes())))
+	return result, w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Draw{
+		Draw: &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1},
+	}})
+}
+
+func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack) error {
+	id := w.nextID()
+	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
+	resp, err := exchange(ctx, w, id, w.client.rewards.Grant, req)
+	result, err := settle(resp.GetResult(), err)
+	if err != nil {
+		return err
+	}
+	return w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Grant{
+		Grant: &kujiv1.Grant{Player: player, Items: items},
+	}})
+}
+
+func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command) error {
+	if result.GetStatus() == kujiv1.Status_STATUS_OK {
+		w.meet(player, w.start) // a refused command changes nothing: it makes no player known
+	}
+	if !w.crashing.Load() {
+		w.beforeCrash = max(w.beforeCrash, result.GetReceipt().GetPosition())
+	}
+	return w.acknowledge(cmd, result, w.price)
+}
+
+// settle turns an answer that the state refused into the result that it is.
+func settle(result *kujiv1.Result, err error) (*kujiv1.Result, error) {
+	var rpc *connect.Error
+	if errors.As(err, &rpc) {
+		if detail := errorDetail(rpc); detail.GetResult() != nil {
+			return detail.GetResult(), nil
+		}
+	}
+	return result, err
+}
+
+// answer is a response with a result in it.
+type answer interface{ GetResult() *kujiv1.Result }
+
+// exchange sends one command until its outcome is known, and measures it.
+func exchange[Req, Resp any](ctx context.Context, w *worker, id string,
+	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
+	attempts := 0
+	begin := time.Now()
+	resp, err := call(ctx, w.client, id, func(ctx context.Context, req *Req) (*Resp, error) {
+		attempts++
+		return rpc(ctx, req)
+	}, msg)
+	took := time.Since(begin)
+	if attempts == 1 {
+		w.latencies = append(w.latencies, float64(took)/float64(time.Millisecond))
+		return resp, err
+	}
+	w.interrupted++
+	w.longest = max(w.longest, took)
+	// A repetition that the server had seen before says so in its result.
+	a, ok := any(resp).(answer)
+	if result, e := settle(resultOf(a, ok), err); e == nil && result.GetReplayed() {
+		w.happened++
+	}
+	return resp, err
+}
+
+func resultOf(a answer, ok bool) *kujiv1.Result {
+	if !ok {
+		return nil
+	}
+	return a.GetResult()
+}
+
+// pullBanner: players who draw as long as their currency lasts and then buy more.
+func pullBanner(ctx context.Context, w *worker) error {
+	const players = 8
+	for n := 0; !w.over(); n++ {
+		player := fmt.Sprintf("puller-%d-%d", w.number, n%players)
+		result, err := w.draw(ctx, player)
+		if err != nil {
+			return err
+		}
+		switch result.GetStatus() {
+		case kujiv1.Status_STATUS_OK:
+		case kujiv1.Status_STATUS_INSUFFICIENT_ITEMS:
+			purchase := make([]*kujiv1.Stack, len(w.price))
+			for i, s := range w.price {
+				purchase[i] = &kujiv1.Stack{Item: s.GetItem(), Quantity: 50 * s.GetQuantity()}
+			}
+			if err := w.grant(ctx, player, purchase); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+		}
+	}
+	return nil
+}
+
+// tryLuck: a crowd with one try each; some try twice and are refused.
+func tryLuck(ctx context.Context, w *worker) error {
+	for n := 0; !w.over(); n++ {
+		player := fmt.Sprintf("guest-%d-%d", w.number, n-n%16/15) // the last of 16 is the one before it
+		result, err := w.draw(ctx, player)
+		if err != nil {
+			return err
+		}
+		switch result.GetStatus() {
+		case kujiv1.Status_STATUS_OK, kujiv1.Status_STATUS_LIMIT_REACHED:
+		default:
+			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+		}
+	}
+	return nil
+}
+
+// emptyBox: one ticket after the other, at a pace that spreads the box over
+// the whole run, crash included, and then on until it is sold out.
+func emptyBox(ctx context.Context, w *worker) error {
+	const tickets = 100
+	pace := time.NewTicker(w.length / (tickets + 10))
+	defer pace.Stop()
+	for n := 0; n <= 10*tickets; n++ {
+		if !w.over() {
+			select {
+			case <-pace.C:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		result, err := w.draw(ctx, fmt.Sprintf("regular-%d", n/2)) // the start is enough for two tickets
+		if err != nil {
+			return err
+		}
+		switch result.GetStatus() {
+		case kujiv1.Status_STATUS_OK:
+		case kujiv1.Status_STATUS_SOLD_OUT:
+			return nil
+		default:
+			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+		}
+	}
+	return fmt.Errorf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)
+}
+
+// runName makes request ids of this run differ from those of another.
+func runName() string { return fmt.Sprintf("%08x", rand.Uint32()) }

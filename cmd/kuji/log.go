@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "log",
+		Short:   "Look into a log's directory: a realm's, or any that package wal wrote",
+		GroupID: "offline",
+		Long: `Log shows and checks the log under a realm, DATA/realms/NAME/log, or any log that
+package wal wrote. It only reads: beside a running server it sees what was in the
+files when it began.`,
+		Args: cobra.NoArgs,
+		RunE: needsSubcommand,
+	}
+	cmd.AddCommand(a.logStatCommand(), a.logDumpCommand(), a.logVerifyCommand(), a.logEventsCommand())
+	return cmd
+}
+
+// openLog opens a log for reading only.
+func openLog(dir string) (*wal.Log, error) {
+	l, err := wal.Open(dir, wal.Options{ReadOnly: true})
+	if err != nil {
+		return nil, logFailure(err)
+	}
+	return l, nil
+}
+
+// logFailure marks damage as such.
+func logFailure(err error) error {
+	if errors.Is(err, wal.ErrCorrupt) {
+		return damageError{err}
+	}
+	return err
+}
+
+type logDumpJSON struct {
+	Offset uint64 `json:"offset"`
+	Bytes  int    `json:"bytes"`
+	Data   string `json:"data"` // base64
+}
+
+func (a *app) logDumpCommand() *cobra.Command {
+	var from, count uint64
+	cmd := &cobra.Command{
+		Use:   "dump DIR",
+		Short: "Print the records of a log",
+		Long: `Dump prints the records of a log as they are: offset, length and the first bytes
+in quotes. With --json each record is one object on a line of its own, with all
+of its bytes in base64. "kuji log events" prints what they mean.`,
+		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
+		Args:    exactArgs("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.dumpLog(cmd.Context(), args[0], from, count)
+		},
+	}
+	cmd.Flags().Uint64Var(&from, "from", 0, "`offset` of the first record (default: the oldest)")
+	cmd.Flags().Uint64Var(&count, "count", 0, "how many records at most (default: all)")
+	return cmd
+}
+
+// shownBytes is how much of a record a person gets to see.
+const shownBytes = 48
+
+func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err error) {
+	l, err := openLog(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	out := bufio.NewWriter(a.stdout)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	a.printed = true
+	encoder := json.NewEncoder(out)
+	printed := uint64(0)
+	for rec, err := range l.Records(max(from, l.First())) {
+		switch {
+		case err != nil:
+			return logFailure(err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case count > 0 && printed == count:
+			return nil
+		}
+		printed++
+		if a.json {
+			err = encoder.Encode(logDumpJSON{rec.Offset, len(rec.Data), base64.StdEncoding.EncodeToString(rec.Data)})
+		} else {
+			more := ""
+			if len(rec.Data) > shownBytes {
+				more = "…"
+			}
+			_, err = fmt.Fprintf(out, "%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more)
+		}
+		if err != nil {
+			return fmt.Errorf("write to standard output: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *app) logEventsCommand() *cobra.Command {
+	var data, realm string
+	cmd := &cobra.Command{
+		Use:   "events --data DIR",
+		Short: "Print what happened in a realm, one JSON object a line",
+		Long: `Events prints every event of a realm's log in readable form, oldest first, one
+JSON object a line, and checks the log while it reads as "kuji verify" does. The
+directory must not be open in a server.`,
+		Example: `  kuji log events --data ./kuji-data --realm default`,
+		Args:    exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if data == "" {
+				return usageError{errors.New("missing flag --data: the directory to read")}
+			}
+			a.printed = true
+			out := bufio.NewWriter(a.stdout)
+			encoder := json.NewEncoder(out)
+			encoder.SetEscapeHTML(false)
+			var lost error // the first write that failed
+			_, err = verifyData(cmd.Context(), data, []string{realm}, func(_ string, rec kuji.Record) {
+				if lost == nil {
+					lost = encoder.Encode(rec)
+				}
+			})
+			if cmd.Context().Err() != nil {
+				return err // the check goes on in the background: out is not ours to flush
+			}
+			return errors.Join(err, lost, out.Flush())
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
+	cmd.Flags().StringVar(&realm, "realm", "default", "`name` of the realm")
+	return cmd
+}
+
+type logStatJSON struct {
+	Log     string `json:"log"`
+	First   uint64 `json:"first"` // oldest offset kept
+	Next    uint64 `json:"next"`  // offset that the next append gets
+	Records uint64 `json:"records"`
+	Files   int64  `json:"file_bytes"`
+}
+
+func (a *app) logStatCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "stat DIR",
+		Short:   "Show what a log holds: offsets, records, bytes",
+		Example: `  kuji log stat kuji-data/realms/default/log`,
+		Args:    exactArgs("DIR"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := openLog(args[0])
+			if err != nil {
+				return err
+			}
+			out := logStatJSON{Log: args[0], First: l.First(), Next: l.Next(), Records: l.Next() - l.First()}
+			if err := l.Close(); err != nil {
+				return err
+			}
+			if out.Files, err = sizeOf(args[0]); err != nil {
+				return err
+			}
+			return a.print(out, func(w io.Writer) {
+				fprintf(w, "first offset\t%d\nnext offset\t%d\nrecords\t%d\nbytes in files\t%d\n", out.First, out.Next, out.Records, out.Files)
+			})
+		},
+	}
+}
+
+type logVerifyJSON struct {
+	Log     string `json:"log"`
+	OK      bool   `json:"ok"`
+	Records uint64 `json:"records"` // read and found sound
+	Bytes   uint64 `json:"bytes"`   // of these
+	Error   string `json:"error,omitempty"`
+	File    string `json:"file,omitempty"`
+	Byte    int64  `json:"byte,omitempty"`
+}
+
+func (a *app) logVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Check every checksum of a log",
+		Long: `Verify reads every record of a log and checks its checksum. What the records mean
+"kuji verify" checks. Exit code 6 when something is damaged: the file and the byte
+are named.`,
+		Example: `  kuji log verify kuji-data/realms/default/log`,
+		Args:    exactArgs("DIR"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.verifyLog(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) verifyLog(ctx context.Context, dir string) error {
+	out := logVerifyJSON{Log: dir}
+	err := readLog(ctx, dir, &out)
+	var damage *wal.CorruptionError
+	if err != nil && !errors.As(err, &damage) {
+		return err
+	}
+	out.OK = err == nil
+	if damage != nil {
+		out.Error, out.File, out.Byte = err.Error(), damage.File, damage.Pos
+	}
+	if err := a.print(out, func(w io.Writer) {
+		if out.OK {
+			fprintf(w, "good: %d records, %d bytes\n", out.Records, out.Bytes)
+		} else {
+			fprintf(w, "DAMAGED after %d good records\n", out.Records)
+		}
+	}); err != nil {
+		return err
+	}
+	return err
+}
+
+func readLog(ctx context.Context, dir string, out *logVerifyJSON) (err error) {
+	l, err := openLog(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	for rec, err := range l.Records(l.First()) {
+		if err != nil {
+			return logFailure(err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		out.Records++
+		out.Bytes += uint64(len(rec.Data))
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+// Command kuji is the server, its clients and its tools in one binary.
+//
+// Every command is a thin shell: it reads flags, calls package server, package
+// kuji or the API over the network, and writes what came back as a table or as
+// one JSON object. No rule of the game and no handler may enter here.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(int(mainExit()))
+}
+
+// mainExit runs the process's arguments and returns its exit code.
+func mainExit() exitCode {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	return a.run(ctx, os.Args[1:])
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// The objects that --json writes. Their fields are part of the interface: they
+// are added to, never renamed. Quantities are below 2^53 and therefore numbers.
+
+type resultJSON struct {
+	RequestID string        `json:"request_id"`
+	Status    string        `json:"status"` // "ok", "sold_out", …
+	Subject   string        `json:"subject,omitempty"`
+	Replayed  bool          `json:"replayed"`
+	Outcomes  []outcomeJSON `json:"outcomes,omitempty"`
+	Receipt   *receiptJSON  `json:"receipt,omitempty"`
+}
+
+type outcomeJSON struct {
+	Entry string      `json:"entry"`
+	Items []stackJSON `json:"items"`
+	Via   []string    `json:"via,omitempty"`
+}
+
+type stackJSON struct {
+	Item     string `json:"item"`
+	Quantity uint64 `json:"quantity"`
+}
+
+type receiptJSON struct {
+	Realm          string `json:"realm"`
+	Position       uint64 `json:"position"`
+	Index          uint32 `json:"index"`
+	Time           string `json:"time"` // RFC 3339, UTC, milliseconds
+	CatalogVersion uint64 `json:"catalog_version"`
+	Epoch          uint64 `json:"epoch"`
+	Commitment     string `json:"commitment"` // hexadecimal
+}
+
+func newResultJSON(id string, r *kujiv1.Result) resultJSON {
+	out := resultJSON{
+		RequestID: id,
+		Status:    statusName(r.GetStatus()),
+		Subject:   r.GetSubject(),
+		Replayed:  r.GetReplayed(),
+	}
+	for _, o := range r.GetOutcomes() {
+		out.Outcomes = append(out.Outcomes, outcomeJSON{Entry: o.GetEntry(), Items: newStacksJSON(o.GetItems()), Via: o.GetVia()})
+	}
+	if rc := r.GetReceipt(); rc != nil {
+		out.Receipt = &receiptJSON{
+			Realm: rc.GetRealm(), Position: rc.GetPosition(), Index: rc.GetIndex(), Time: timeText(rc.GetTimeUnixMs()),
+			CatalogVersion: rc.GetCatalogVersion(), Epoch: rc.GetEpoch(), Commitment: hex.EncodeToString(rc.GetCommitment()),
+		}
+	}
+	return out
+}
+
+// newStacksJSON never returns nil: an empty list is written as [].
+func newStacksJSON(stacks []*kujiv1.Stack) []stackJSON {
+	out := make([]stackJSON, 0, len(stacks))
+	for _, s := range stacks {
+		out = append(out, stackJSON{s.GetItem(), s.GetQuantity()})
+	}
+	return out
+}
+
+func statusName(s kujiv1.Status) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
+}
+
+func timeText(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+func itemsText(stacks []stackJSON) string {
+	if len(stacks) == 0 {
+		return "nothing"
+	}
+	parts := make([]string, len(stacks))
+	for i, s := range stacks {
+		parts[i] = fmt.Sprintf("%s=%d", s.Item, s.Quantity)
+	}
+	return strings.Join(parts, " ")
+}
+
+// finish writes the result of a write, refused by the state or not, and turns
+// a refusal into the error that ends the process with its exit code.
+func (a *app) finish(id string, result *kujiv1.Result, err error) error {
+	if err != nil {
+		var rpc *connect.Error
+		if !errors.As(err, &rpc) {
+			return err
+		}
+		detail := errorDetail(rpc)
+		if detail.GetReason() != kujiv1.Reason_REASON_STATUS || detail.GetResult() == nil {
+			return err
+		}
+		result = detail.GetResult()
+	}
+	out := newResultJSON(id, result)
+	if err := a.print(out, func(w io.Writer) { printResult(w, out) }); err != nil {
+		return err
+	}
+	if result.GetStatus() != kujiv1.Status_STATUS_OK {
+		return refusedError{refusal(out)}
+	}
+	return nil
+}
+
+func printResult(w io.Writer, r resultJSON) {
+	again := ""
+	if r.Replayed {
+		again = ", answered before"
+	}
+	position := uint64(0)
+	if r.Receipt != nil {
+		position = r.Receipt.Position
+	}
+	fprintf(w, "request\t%s\n", r.RequestID)
+	fprintf(w, "status\t%s%s\n", r.Status, again)
+	fprintf(w, "position\t%d\n", position)
+	for _, o := range r.Outcomes {
+		via := ""
+		if len(o.Via) > 0 {
+			via = " via " + strings.Join(o.Via, ", ")
+		}
+		fprintf(w, "drawn\t%s\t%s%s\n", o.Entry, itemsText(o.Items), via)
+	}
+}
+
+// fprintf writes to the buffer of a table, whose Flush reports what went wrong.
+func fprintf(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format, args...)
+}
+
+// refusal says in words why the state refused a command.
+func refusal(r resultJSON) string {
+	var why string
+	switch r.Status {
+	case "sold_out":
+		why = fmt.Sprintf("pool %s has less in stock than was asked for", r.Subject)
+	case "limit_reached":
+		why = fmt.Sprintf("the player has reached a limit of pool %s", r.Subject)
+	case "insufficient_items":
+		why = fmt.Sprintf("the player holds too few of %s", r.Subject)
+	case "not_started":
+		why = fmt.Sprintf("pool %s has not started yet", r.Subject)
+	case "ended":
+		why = fmt.Sprintf("pool %s has ended", r.Subject)
+	case "unknown_pool":
+		why = fmt.Sprintf("the catalog has no pool %s", r.Subject)
+	case "unknown_item":
+		why = fmt.Sprintf("the catalog has no item %s", r.Subject)
+	case "count_too_large":
+		why = fmt.Sprintf("pool %s gives fewer draws in one request", r.Subject)
+	case "balance_overflow":
+		why = fmt.Sprintf("the balance of %s would pass 2^53-1", r.Subject)
+	default:
+		why = "subject " + r.Subject
+	}
+	return fmt.Sprintf("%s: %s. This answer is final for request id %s", r.Status, why, r.RequestID)
+}

@@ -1,0 +1,273 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kuji-dev/kuji/examples"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kuji": main})
+}
+
+// TestScript runs the sessions in testdata: each reads as a person at a
+// terminal would write it. Besides testscript's own commands there are
+//
+//	serve NAME ARG...       start "kuji serve --listen 127.0.0.1:0 ARG..." and set KUJI_SERVER
+//	crash NAME              kill that server with SIGKILL
+//	stop NAME               end it with SIGTERM; it must exit with 0
+//	hangup NAME             send it SIGHUP
+//	exits CODE PROG ARG...  run a program; it must exit with this code
+//	http METHOD PATH [BODY] send a request to KUJI_SERVER; the answer is stdout
+//	same FIRST AGAIN        two results of one request id, the second replayed
+//	flip FILE OFFSET        flip one bit of a file
+//	keyfile FILE            make read.key, write.key and admin.key, and a key file that knows them
+//	interrupt PROG ARG...   run the demo and press Ctrl-C in the middle
+//	empty DIR               there is nothing in a directory
+//	cert                    write cert.pem and key.pem for 127.0.0.1
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values["servers"] = map[string]*exec.Cmd{}
+			return os.CopyFS(env.WorkDir+"/examples", examples.Files)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve": serveCmd, "crash": crashCmd, "stop": stopCmd, "hangup": hangupCmd,
+			"exits": exitsCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
+			"keyfile": keyfileCmd, "interrupt": interruptCmd, "empty": emptyCmd,
+		},
+	})
+}
+
+func servers(ts *testscript.TestScript) map[string]*exec.Cmd {
+	return ts.Value("servers").(map[string]*exec.Cmd)
+}
+
+func command(ts *testscript.TestScript, args ...string) *exec.Cmd {
+	path, err := exec.LookPath(args[0])
+	ts.Check(err)
+	cmd := exec.Command(path, args[1:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	cmd.Env = os.Environ()
+	for _, name := range []string{"KUJI_SERVER", "KUJI_KEY", "TMPDIR"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	return cmd
+}
+
+func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: serve NAME ARG...")
+	}
+	cmd := command(ts, append([]string{"kuji", "serve", "--json", "--listen", "127.0.0.1:0"}, args[1:]...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err != nil {
+		err = errors.Join(err, cmd.Wait())
+		ts.Fatalf("kuji serve: %v\n%s", err, stderr.Bytes())
+	}
+	var ready readyJSON
+	ts.Check(json.Unmarshal(line, &ready))
+	ts.Setenv("KUJI_SERVER", ready.URL)
+	servers(ts)[args[0]] = cmd
+}
+
+func running(ts *testscript.TestScript, args []string) *exec.Cmd {
+	if len(args) != 1 || servers(ts)[args[0]] == nil {
+		ts.Fatalf("want the name of a server, got %q", args)
+	}
+	return servers(ts)[args[0]]
+}
+
+func crashCmd(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := running(ts, args)
+	ts.Check(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed: the error says so
+}
+
+func stopCmd(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := running(ts, args)
+	ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	if err := cmd.Wait(); err != nil {
+		ts.Fatalf("kuji serve: %v\n%v", err, cmd.Stderr)
+	}
+}
+
+func hangupCmd(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(running(ts, args).Process.Signal(syscall.SIGHUP))
+}
+
+func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := command(ts, args[1:]...)
+	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: http METHOD PATH [BODY]")
+	}
+	req, err := http.NewRequest(args[0], ts.Getenv("KUJI_SERVER")+args[1], strings.NewReader(strings.Join(args[2:], " ")))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	if key := ts.Getenv("KUJI_KEY"); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	_, err = fmt.Fprintf(ts.Stdout(), "%s\n%s\n", resp.Status, body)
+	ts.Check(err)
+	if bad := resp.StatusCode >= 400; bad != neg {
+		ts.Fatalf("%s %s: %s\n%s", args[0], args[1], resp.Status, body)
+	}
+}
+
+func sameCmd(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: same FIRST AGAIN")
+	}
+	var results [2]map[string]any
+	for i, name := range args {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(name)), &results[i]))
+	}
+	if results[0]["replayed"] != false || results[1]["replayed"] != true {
+		ts.Fatalf("replayed is %v and %v, want false and true", results[0]["replayed"], results[1]["replayed"])
+	}
+	delete(results[0], "replayed")
+	delete(results[1], "replayed")
+	if diff := cmp.Diff(results[0], results[1]); diff != "" {
+		ts.Fatalf("the second answer differs from the first:\n%s", diff)
+	}
+}
+
+func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: flip FILE OFFSET")
+	}
+	name := ts.MkAbs(args[0])
+	data, err := os.ReadFile(name)
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data[at] ^= 1
+	ts.Check(os.WriteFile(name, data, 0o600))
+}
+
+func certCmd(ts *testscript.TestScript, _ bool, _ []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		NotBefore:    time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+func keyfileCmd(ts *testscript.TestScript, _ bool, args []string) {
+	var file bytes.Buffer
+	for _, role := range roles {
+		out, err := command(ts, "kuji", "keys", "new", "--role", role, "--json").Output()
+		ts.Check(err)
+		var made keyJSON
+		ts.Check(json.Unmarshal(out, &made))
+		ts.Check(os.WriteFile(ts.MkAbs(role+".key"), []byte(made.Key+"\n"), 0o600))
+		fmt.Fprintln(&file, made.Line)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), file.Bytes(), 0o600))
+}
+
+// interruptCmd presses Ctrl-C as soon as clients draw: the demo has to end with
+// 130, take its server with it and leave nothing behind.
+func interruptCmd(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := command(ts, args...)
+	stdout, err := cmd.StdoutPipe()
+	ts.Check(err)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	ts.Check(cmd.Start())
+	ts.Defer(func() { _ = cmd.Process.Kill() })
+	pid := 0
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if _, err := fmt.Sscanf(lines.Text(), "server %d serves", &pid); err == nil {
+			continue
+		}
+		if strings.Contains(lines.Text(), "clients draw for") {
+			ts.Check(cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	_ = cmd.Wait() // the exit code says it
+	if code := cmd.ProcessState.ExitCode(); code != int(exitInterrupted) {
+		ts.Fatalf("exit code %d, want %d\n%s", code, exitInterrupted, stderr.Bytes())
+	}
+	if pid == 0 {
+		ts.Fatalf("no server was named")
+	}
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		ts.Fatalf("server %d is still there: %v", pid, err)
+	}
+}
+
+func emptyCmd(ts *testscript.TestScript, _ bool, args []string) {
+	entries, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if len(entries) > 0 {
+		ts.Fatalf("%s holds %v", args[0], entries)
+	}
+}

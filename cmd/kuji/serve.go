@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// serveFlags is what the flags of serve say.
+type serveFlags struct {
+	data, catalog, realm, listen string
+	acceptWarnings               bool
+	sync                         string
+	syncEvery                    time.Duration
+	segmentSize                  int64
+	tlsCert, tlsKey, keys        string
+	insecure                     bool
+	hosts                        []string
+	drainDelay, drainTimeout     time.Duration
+	untilEOF                     bool
+	limits                       server.Limits
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	f := &serveFlags{}
+	cmd := &cobra.Command{
+		Use:     "serve --data DIR",
+		Short:   "Serve the realms of a data directory until SIGTERM or Ctrl-C",
+		GroupID: "server",
+		Long: `Serve opens a data directory, applies the catalog, prints one line with its
+address when it is ready, and serves until SIGTERM or SIGINT. Then it turns
+readiness off, answers what it has begun, closes the log and ends with exit code
+0. A second signal ends it at once, as a crash would: nothing acknowledged is lost.
+
+It listens on loopback unless told otherwise. Any other address needs TLS (or
+--insecure) and a file with API keys: see "kuji keys new --help". SIGHUP reads
+the key file and the certificate again.
+
+The catalog is applied when it differs from the one in force. What that does to
+stock already drawn is written to standard error first; a change that deserves a
+second look is refused without --accept-warnings.`,
+		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
+  kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
+      --tls-cert cert.pem --tls-key key.pem --keys keys.txt`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.data, "data", "", "data `directory`, created when it does not exist; one process at a time (required)")
+	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
+	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
+	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog even when its plan has warnings")
+	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
+	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
+	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval: what a crash of the machine can lose")
+	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
+	flags.StringVar(&f.keys, "keys", "", "`file` with one API key's hash a line; without it everybody on loopback is admin")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; keys travel readable")
+	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to besides loopback")
+	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to go on accepting after readiness is off, for load balancers")
+	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight when stopping")
+	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
+	flags.IntVar(&f.limits.Connections, "max-connections", 0, "most connections at a time (default 16384)")
+	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 1 MiB)")
+	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch message (default 4 MiB)")
+	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop too when standard input ends: for a parent that holds its other end")
+	return cmd
+}
+
+func (f *serveFlags) engineOptions() (kuji.Options, error) {
+	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize}
+	for _, p := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
+		if f.sync == p.String() {
+			o.Sync = p
+			return o, nil
+		}
+	}
+	return o, usageError{fmt.Errorf("--sync %q: expected always, interval or none", f.sync)}
+}
+
+// serverOptions reads keys and certificate. What it returns besides reads them again.
+func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() error, error) {
+	o := server.Options{Hosts: f.hosts, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
+	reload := func() error { return nil }
+	if (f.tlsCert == "") != (f.tlsKey == "") {
+		return o, nil, usageError{errors.New("--tls-cert and --tls-key: one needs the other")}
+	}
+	if f.keys != "" {
+		keys, err := server.LoadKeys(f.keys)
+		if err != nil {
+			return o, nil, usageError{err}
+		}
+		o.Keys = keys
+		reload = keys.Reload
+	}
+	if f.tlsCert != "" {
+		cert := &certificate{certFile: f.tlsCert, keyFile: f.tlsKey}
+		if err := cert.reload(); err != nil {
+			return o, nil, usageError{err}
+		}
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: cert.get}
+		reloadKeys := reload
+		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
+	}
+	exposure := server.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
+	if err := server.CheckListen(f.listen, exposure); err != nil {
+		return o, nil, usageError{err}
+	}
+	return o, reload, nil
+}
+
+func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
+	if f.data == "" {
+		return usageError{errors.New("missing flag --data: the directory that holds the log")}
+	}
+	log := slog.New(slog.NewTextHandler(a.stderr, nil))
+	if a.json {
+		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	engineOptions, err := f.engineOptions()
+	if err != nil {
+		return err
+	}
+	serverOptions, reload, err := f.serverOptions(log)
+	if err != nil {
+		return err
+	}
+	var c *catalog.Catalog
+	if f.catalog != "" {
+		if c, err = a.loadCatalog(f.catalog); err != nil {
+			return err
+		}
+	}
+	engine, err := kuji.Open(f.data, engineOptions)
+	if err != nil {
+		return fmt.Errorf("open data directory %s: %w", f.data, err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if c != nil {
+		if err := a.applyAtStart(ctx, engine, f, c); err != nil {
+			return err
+		}
+	}
+	return a.listenAndServe(ctx, engine, f, serverOptions, reload)
+}
+
+// applyAtStart applies the catalog of --catalog after it has said what that does.
+func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFlags, c *catalog.Catalog) error {
+	realm, err := engine.Realm(f.realm)
+	if err != nil {
+		return fmt.Errorf("open realm %s: %w", f.realm, err)
+	}
+	plan, err := realm.Plan(ctx, c)
+	if err != nil {
+		return fmt.Errorf("plan catalog %s: %w", f.catalog, err)
+	}
+	if plan.Unchanged {
+		return nil
+	}
+	warnings := 0
+	for _, change := range plan.Changes {
+		if plan.Version > 1 {
+			a.note("catalog: %s", change.Text)
+		}
+		if change.Warning != "" {
+			warnings++
+			a.note("catalog: warning: %s", change.Warning)
+		}
+	}
+	if warnings > 0 && !f.acceptWarnings {
+		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: %d of the changes deserve a second look. Start with --accept-warnings to apply them", f.catalog, warnings)}
+	}
+	if _, err := realm.Apply(ctx, c); err != nil {
+		return fmt.Errorf("apply catalog %s: %w", f.catalog, err)
+	}
+	return nil
+}
+
+// readyJSON is the line that says where the server listens.
+type readyJSON struct {
+	Event   string `json:"event"` // "ready"
+	URL     string `json:"url"`
+	Address string `json:"address"`
+	PID     int    `json:"pid"`
+	Data    string `json:"data"`
+	Sync    string `json:"sync"`
+}
+
+func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, reload func() error) error {
+	srv, err := server.New(engine, o)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", f.listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(listener) }()
+
+	scheme := "http"
+	if o.TLS != nil {
+		scheme = "https"
+	}
+	address := listener.Addr().String()
+	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, f.sync}
+	if err := a.print(ready, func(w io.Writer) {
+		fprintf(w, "kuji: serving %s on %s (sync %s)\n", f.data, ready.URL, f.sync)
+	}); err != nil {
+		return errors.Join(err, srv.Shutdown(ctx))
+	}
+
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	eof := a.watchInput(f.untilEOF)
+	for {
+		select {
+		case <-hangup:
+			if err := reload(); err != nil {
+				o.Logger.Error("reload failed: keys and certificate stay as they were", "error", err)
+			} else {
+				o.Logger.Info("keys and certificate read again")
+			}
+			continue
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+		case <-eof:
+		}
+		return drain(srv, served, f.drainTimeout)
+	}
+}
+
+// drain stops a server in an orderly way. From here on a signal ends the
+// process at once, as if nobody caught it.
+func drain(srv *server.Server, served <-chan error, timeout time.Duration) error {
+	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	err := srv.Shutdown(ctx)
+	return errors.Join(err, <-served)
+}
+
+// watchInput returns a channel that is closed when standard input ends.
+func (a *app) watchInput(on bool) <-chan struct{} {
+	if !on {
+		return nil
+	}
+	eof := make(chan struct{})
+	go func() {
+		defer close(eof)
+		_, _ = io.Copy(io.Discard, a.stdin) // an error is an end too
+	}()
+	return eof
+}
+
+// certificate is a certificate that can be read again while in use.
+type certificate struct {
+	certFile, keyFile string
+	current           atomic.Pointer[tls.Certificate]
+}
+
+func (c *certificate) reload() error {
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("certificate %s with key %s: %w", c.certFile, c.keyFile, err)
+	}
+	c.current.Store(&pair)
+	return nil
+}
+
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return c.current.Load(), nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+type statusJSON struct {
+	Version  string            `json:"version"`
+	Draining bool              `json:"draining"`
+	Realms   []realmStatusJSON `json:"realms"`
+}
+
+type realmStatusJSON struct {
+	Realm             string `json:"realm"`
+	Error             string `json:"error,omitempty"` // absent: healthy
+	Position          uint64 `json:"position"`
+	Epoch             uint64 `json:"epoch"`
+	CatalogVersion    uint64 `json:"catalog_version"`
+	Players           uint64 `json:"players"`
+	Draws             uint64 `json:"draws"`
+	Events            uint64 `json:"events"`
+	Failures          uint64 `json:"failures"`
+	Replays           uint64 `json:"replays"`
+	LogBytes          uint64 `json:"log_bytes"`
+	RequestIDs        uint64 `json:"request_ids"`
+	PendingBytes      uint64 `json:"pending_bytes"`
+	RecoveredPosition uint64 `json:"recovered_position"`
+	RecoveredEvents   uint64 `json:"recovered_events"`
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the health and counters of every realm of a server",
+		Long: `Status shows every realm of a server, or only --realm when it is given. Counters
+run since the server opened the realm. Exit code 1 when a realm has stopped.`,
+		Example: "  kuji status",
+		Args:    exactArgs(),
+	}
+	conn := a.clientCommand(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		req := &kujiv1.GetStatusRequest{}
+		if cmd.Flags().Changed("realm") {
+			req.Realm = c.realm
+		}
+		resp, err := call(cmd.Context(), c, "", c.admin.GetStatus, req)
+		if err != nil {
+			return err
+		}
+		out := newStatusJSON(resp)
+		if err := a.print(out, func(w io.Writer) { printStatus(w, out) }); err != nil {
+			return err
+		}
+		var stopped []error
+		for _, r := range out.Realms {
+			if r.Error != "" {
+				stopped = append(stopped, fmt.Errorf("realm %s has stopped: %s", r.Realm, r.Error))
+			}
+		}
+		return errors.Join(stopped...)
+	}
+	return cmd
+}
+
+func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
+	out := statusJSON{Version: resp.GetVersion(), Draining: resp.GetDraining(), Realms: make([]realmStatusJSON, 0, len(resp.GetRealms()))}
+	for _, r := range resp.GetRealms() {
+		out.Realms = append(out.Realms, realmStatusJSON{
+			Realm: r.GetRealm(), Error: r.GetError(), Position: r.GetPosition(), Epoch: r.GetEpoch(),
+			CatalogVersion: r.GetCatalogVersion(), Players: r.GetPlayers(), Draws: r.GetDraws(), Events: r.GetEvents(),
+			Failures: r.GetFailures(), Replays: r.GetReplays(), LogBytes: r.GetLogBytes(), RequestIDs: r.GetRequestIds(),
+			PendingBytes: r.GetPendingBytes(), RecoveredPosition: r.GetRecoveredPosition(), RecoveredEvents: r.GetRecoveredEvents(),
+		})
+	}
+	return out
+}
+
+func printStatus(w io.Writer, s statusJSON) {
+	state := "serving"
+	if s.Draining {
+		state = "shutting down"
+	}
+	fprintf(w, "version %s, %s\n\n", s.Version, state)
+	fprintf(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\n")
+	for _, r := range s.Realms {
+		health := "healthy"
+		if r.Error != "" {
+			health = "stopped"
+		}
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", r.Realm, health, r.Position, r.Epoch,
+			r.CatalogVersion, r.Players, r.Draws, r.Failures, r.Replays, r.LogBytes)
+	}
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+)
+
+type verifyJSON struct {
+	Data   string            `json:"data"`
+	OK     bool              `json:"ok"`
+	Realms []verifyRealmJSON `json:"realms"`
+}
+
+type verifyRealmJSON struct {
+	Realm          string            `json:"realm"`
+	OK             bool              `json:"ok"`
+	Error          string            `json:"error,omitempty"`
+	WrongPosition  uint64            `json:"wrong_position,omitempty"` // the first that is wrong; absent when the log itself cannot be read so far
+	Position       uint64            `json:"position"`                 // the last that is right
+	Batches        uint64            `json:"batches"`
+	Events         uint64            `json:"events"`
+	Draws          uint64            `json:"draws"`
+	Void           uint64            `json:"void"`
+	Players        uint64            `json:"players"`
+	CatalogVersion uint64            `json:"catalog_version"`
+	LogBytes       uint64            `json:"log_bytes"`
+	ChainHash      string            `json:"chain_hash"`
+	StateHash      string            `json:"state_hash"`
+	Epochs         []verifyEpochJSON `json:"epochs"`
+}
+
+type verifyEpochJSON struct {
+	Epoch      uint64 `json:"epoch"`
+	First      uint64 `json:"first_position"`
+	Events     uint64 `json:"events"`
+	Commitment string `json:"commitment"`
+	Revealed   bool   `json:"revealed"` // every choice was computed again from the seed
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var data, realm string
+	cmd := &cobra.Command{
+		Use:     "verify --data DIR",
+		Short:   "Check a data directory offline: every event, every choice, every sum",
+		GroupID: "offline",
+		Long: `Verify reads the log of every realm in a data directory that no server has open,
+and writes nothing. It checks checksums and the chain of hashes, replays every
+event, computes every choice of every revealed epoch again from its seed, checks
+that stocks and balances add up, and prints a hash of the state: the same log
+gives the same hash everywhere.
+
+Exit code 6 when something is wrong; the first wrong position is named. Exit
+code 3 when a server has the directory open: stop it, or verify a copy.`,
+		Example: `  kuji verify --data ./kuji-data
+  kuji verify --data ./kuji-data --realm default --json`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if data == "" {
+				return usageError{errors.New("missing flag --data: the directory to check")}
+			}
+			var realms []string
+			if realm != "" {
+				realms = []string{realm}
+			}
+			return a.verify(cmd.Context(), data, realms)
+		},
+	}
+	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
+	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, data string, realms []string) error {
+	out, err := verifyData(ctx, data, realms, nil)
+	if err != nil && len(out.Realms) == 0 {
+		return err
+	}
+	if err := a.print(out, func(w io.Writer) { printVerify(w, out) }); err != nil {
+		return err
+	}
+	return err
+}
+
+// verifyData checks the named realms of a data directory, or all. Damage is a
+// damageError, and the result then covers every realm all the same.
+func verifyData(ctx context.Context, data string, realms []string, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
+	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
+	if realms == nil {
+		var err error
+		if realms, err = realmsIn(data); err != nil {
+			return out, err
+		}
+	}
+	var damage []error
+	for _, name := range realms {
+		report, err := verifyRealm(ctx, data, name, seen)
+		var wrong *kuji.VerifyError
+		switch {
+		case errors.As(err, &wrong):
+			damage = append(damage, err)
+		case err != nil:
+			return verifyJSON{Data: data}, err
+		}
+		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
+	}
+	if len(damage) > 0 {
+		out.OK = false
+		return out, damageError{errors.Join(damage...)}
+	}
+	return out, nil
+}
+
+// verifyRealm returns early when ctx ends: the check then goes on for nobody,
+// and writes nothing.
+func verifyRealm(ctx context.Context, data, name string, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
+	type verdict struct {
+		report kuji.Report
+		err    error
+	}
+	done := make(chan verdict, 1)
+	go func() {
+		var each func(kuji.Record)
+		if seen != nil {
+			each = func(rec kuji.Record) { seen(name, rec) }
+		}
+		report, err := kuji.Verify(data, name, each)
+		done <- verdict{report, err}
+	}()
+	select {
+	case v := <-done:
+		return v.report, v.err
+	case <-ctx.Done():
+		return kuji.Report{}, ctx.Err()
+	}
+}
+
+// realmsIn lists the realms of a data directory.
+func realmsIn(data string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(data, "realms"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usageError{fmt.Errorf("%s is no data directory: it has no folder named realms", data)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
+	out := verifyRealmJSON{
+		Realm: r.Realm, OK: wrong == nil, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
+		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, LogBytes: r.LogBytes,
+		ChainHash: hex.EncodeToString(r.ChainHash[:]), StateHash: hex.EncodeToString(r.StateHash[:]),
+		Epochs: make([]verifyEpochJSON, 0, len(r.Epochs)),
+	}
+	if wrong != nil {
+		out.Error, out.WrongPosition = wrong.Err.Error(), wrong.Position
+		out.StateHash = "" // there is no state as of damage
+	}
+	for _, e := range r.Epochs {
+		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed})
+	}
+	return out
+}
+
+func printVerify(w io.Writer, v verifyJSON) {
+	if len(v.Realms) == 0 {
+		fprintf(w, "%s: no realm in it\n", v.Data)
+		return
+	}
+	fprintf(w, "REALM\tRESULT\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
+	for _, r := range v.Realms {
+		result, hash := "good", r.StateHash
+		if !r.OK {
+			result, hash = "DAMAGED", "-"
+		}
+		revealed := 0
+		for _, e := range r.Epochs {
+			if e.Revealed {
+				revealed++
+			}
+		}
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.Position, r.Events, r.Draws,
+			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
+	}
+}
