@@ -59,7 +59,12 @@ func (c *client) check(disk *vfs.Mem) error {
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
-	_, err = kuji.VerifyFS(disk, "data", "test", nil)
+	rep, err := kuji.VerifyFS(disk, "data", "test", nil)
+	for _, e := range rep.Epochs {
+		if err == nil && !e.Revealed {
+			err = fmt.Errorf("epoch %d cannot be proven: its seed is lost", e.Epoch)
+		}
+	}
 	return err
 }
 
@@ -284,6 +289,8 @@ func TestReadsWaitForDurability(t *testing.T) {
 	}
 	do(t, r, kuji.Draw{Player: "bob", Pool: "free"})
 	held, entered := make(chan struct{}), make(chan struct{}, 16)
+	release := sync.OnceFunc(func() { close(held) })
+	defer release() // before Close, which syncs
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
 		if op.Kind == vfs.OpSync {
 			entered <- struct{}{}
@@ -293,7 +300,11 @@ func TestReadsWaitForDurability(t *testing.T) {
 	})
 	acked := make(chan error, 1)
 	r.Submit(kuji.Draw{Player: "ann", Pool: "box"}, func(_ kuji.Result, err error) { acked <- err })
-	<-entered
+	select {
+	case <-entered:
+	case err := <-acked:
+		t.Fatalf("acknowledged without an fsync: %v", err)
+	}
 	if v, err := r.StalePlayer("ann"); err != nil || v.Position == 0 {
 		t.Errorf("a stale read: %+v, %v", v, err)
 	}
@@ -314,7 +325,7 @@ func TestReadsWaitForDurability(t *testing.T) {
 		t.Errorf("acknowledged before the fsync returned: %v", err)
 	default:
 	}
-	close(held)
+	release()
 	if _, err := r.Player(t.Context(), "ann"); err != nil {
 		t.Error(err)
 	}

@@ -101,6 +101,9 @@ func TestDraw(t *testing.T) {
 	if rc.Realm != "test" || rc.Position == 0 || rc.CatalogVersion != 1 || rc.Epoch != 1 || rc.Commitment == [32]byte{} || rc.Time == 0 {
 		t.Errorf("receipt %+v", rc)
 	}
+	if got := r.Stats().Position; got != rc.Position {
+		t.Errorf("acknowledged up to position %d, want %d", got, rc.Position)
+	}
 	if got, want := items(t, r, "ann"), (map[string]uint64{"gem": 5, "sword": 2}); !reflect.DeepEqual(got, want) {
 		t.Errorf("ann holds %v, want %v", got, want)
 	}
