@@ -175,19 +175,31 @@ pools:
 	for i := range 200 {
 		req.Commands = append(req.Commands, drawCommand(fmt.Sprint(i), "ann", []string{"a", "b"}[i%2], 5))
 	}
-	res, err := c.reward.Batch(ctx, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range req.Commands {
+	draw := func(i int) *kujiv1.Result {
 		d := req.Commands[i].GetDraw()
 		got, err := c.reward.Draw(ctx, &kujiv1.DrawRequest{RequestId: fmt.Sprint(i), Player: d.GetPlayer(), Pool: d.GetPool(), Count: d.GetCount()})
 		if err != nil {
 			t.Fatal(err)
 		}
+		return got.GetResult()
+	}
+	for i := 0; i < len(req.Commands); i += 7 { // answered before, each at a position of its own
+		draw(i)
+	}
+	res, err := c.reward.Batch(ctx, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, atLeast := len(res.GetReceipts()), len(req.Commands)/7; got <= atLeast {
+		t.Errorf("%d receipts, want more than %d", got, atLeast)
+	}
+	for i := range req.Commands {
 		want := expand(t, res, i)
+		if want.GetReplayed() != (i%7 == 0) {
+			t.Errorf("command %d: replayed %v", i, want.GetReplayed())
+		}
 		want.Replayed = true
-		if d := diff(want, got.GetResult()); d != "" {
+		if d := diff(want, draw(i)); d != "" {
 			t.Fatalf("command %d:\n%s", i, d)
 		}
 	}

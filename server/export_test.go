@@ -58,6 +58,7 @@ func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[R
 }
 
 func (s *Server) InFlight() int { return len(s.inFlight) }
+func (s *Server) InBulk() int   { return len(s.bulk) }
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {

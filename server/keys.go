@@ -159,6 +159,9 @@ func NewKey() string {
 
 // KeyLine returns the line of a key file for a key.
 func KeyLine(role, secret, name string) (string, error) {
+	if secret == "" || len(secret) > MaxKeyBytes {
+		return "", fmt.Errorf("server: %w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
+	}
 	hash := sha256.Sum256([]byte(secret))
 	line := role + " " + hex.EncodeToString(hash[:])
 	if name != "" {

@@ -85,6 +85,9 @@ func TestKeyFileErrors(t *testing.T) {
 	if _, err := server.KeyLine("owner", "k", ""); err == nil {
 		t.Error("an unknown role makes a line")
 	}
+	if _, err := server.KeyLine("read", strings.Repeat("k", server.MaxKeyBytes+1), ""); err == nil {
+		t.Error("a key that no request can present makes a line")
+	}
 	if a, b := server.NewKey(), server.NewKey(); a == b || len(a) < 40 {
 		t.Errorf("keys %q and %q", a, b)
 	}
