@@ -161,6 +161,25 @@ func TestChangesRestartTheGuide(t *testing.T) {
 	}
 }
 
+// TestNoChange makes sure that setting a weight to what it is does not cost a guide.
+func TestNoChange(t *testing.T) {
+	s, err := New(make([]uint64, 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if err := s.Set(i, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for src := rand.NewPCG(9, 10); !s.guide.live; {
+		s.Draw(src)
+	}
+	if err := s.Set(50, 1); err != nil || !s.guide.live {
+		t.Errorf("Set to the same weight: error %v, guide live %v", err, s.guide.live)
+	}
+}
+
 // TestMoved counts the blocks that move to 64-bit sums: those that must, once, and no other.
 func TestMoved(t *testing.T) {
 	weights := make([]uint64, 16*1000)
@@ -211,7 +230,7 @@ func TestWidths(t *testing.T) {
 		weight uint64
 		width  uint8
 	}{
-		{17, 1 << 40, width16}, {17, 1 << 16, width16}, {4, 1 << 16, width32}, {4, 1 << 30, width32}, {4, 1 << 32, width64},
+		{17, 1 << 40, width16}, {17, 1 << 16, width16}, {10, 1 << 16, width32}, {4, 1 << 16, width32}, {4, 1 << 30, width32}, {4, 1 << 32, width64},
 	} {
 		weights := make([]uint64, 16*340)
 		for i := range weights {
