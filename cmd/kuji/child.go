@@ -35,24 +35,32 @@ func startChild(ctx context.Context, logFile string, args ...string) (*child, er
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Clean(logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close() // the child has its own handle
 	c := &child{log: logFile, done: make(chan struct{})}
 	c.cmd = exec.Command(exe, append([]string{"serve", "--json", "--until-eof"}, args...)...)
-	c.cmd.Stderr = log
 	c.cmd.SysProcAttr = ownGroup() // Ctrl-C is the parent's to handle
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+	if err := c.run(ctx); err != nil {
 		return nil, err
+	}
+	return c, nil
+}
+
+// run starts the process and returns when it has said that it is ready.
+func (c *child) run(ctx context.Context) error {
+	log, err := os.OpenFile(filepath.Clean(c.log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the child has its own handle
+	c.cmd.Stderr = log
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return err
 	}
 	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start server: %w", err)
+		return fmt.Errorf("start server: %w", err)
 	}
 	line := make(chan []byte, 1)
 	go func() {
@@ -64,9 +72,9 @@ func startChild(ctx context.Context, logFile string, args ...string) (*child, er
 	}()
 	if err := c.await(ctx, line); err != nil {
 		c.kill()
-		return nil, err
+		return err
 	}
-	return c, nil
+	return nil
 }
 
 // await waits for the line that says that the server is ready.

@@ -53,7 +53,7 @@ is sound. Exit code 6 when a check fails.`,
 		},
 	}
 	cmd.Flags().DurationVar(&load, "load", 6*time.Second, "how long to send draws")
-	cmd.Flags().IntVar(&clients, "clients", 32, "how many clients draw at a time")
+	cmd.Flags().IntVar(&clients, "clients", 64, "how many clients draw at a time")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
 	return cmd
 }

@@ -149,17 +149,19 @@ directory must not be open in a server.`,
 }
 
 type logStatJSON struct {
-	Log     string `json:"log"`
-	First   uint64 `json:"first"` // oldest offset kept
-	Next    uint64 `json:"next"`  // offset that the next append gets
-	Records uint64 `json:"records"`
-	Files   int64  `json:"file_bytes"`
+	Log      string `json:"log"`
+	LogID    string `json:"log_id"`  // hexadecimal: it does not fit into a number of JSON
+	First    uint64 `json:"first"`   // oldest offset kept
+	Next     uint64 `json:"next"`    // offset that the next append gets
+	Records  uint64 `json:"records"` // kept
+	Segments int    `json:"segments"`
+	Bytes    int64  `json:"bytes"` // of all segments
 }
 
 func (a *app) logStatCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "stat DIR",
-		Short:   "Show what a log holds: offsets, records, bytes",
+		Short:   "Show what a log holds: offsets, records, segments, bytes",
 		Example: `  kuji log stat kuji-data/realms/default/log`,
 		Args:    exactArgs("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -167,15 +169,18 @@ func (a *app) logStatCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := logStatJSON{Log: args[0], First: l.First(), Next: l.Next(), Records: l.Next() - l.First()}
+			st := l.Stat()
 			if err := l.Close(); err != nil {
 				return err
 			}
-			if out.Files, err = sizeOf(args[0]); err != nil {
-				return err
+			out := logStatJSON{
+				Log: args[0], LogID: fmt.Sprintf("%016x", st.LogID), First: st.First, Next: st.Next,
+				Records: st.Next - st.First, Segments: st.Segments, Bytes: st.Bytes,
 			}
 			return a.print(out, func(w io.Writer) {
-				fprintf(w, "first offset\t%d\nnext offset\t%d\nrecords\t%d\nbytes in files\t%d\n", out.First, out.Next, out.Records, out.Files)
+				fprintf(w, "log id\t%s\n", out.LogID)
+				fprintf(w, "first offset\t%d\nnext offset\t%d\nrecords\t%d\n", out.First, out.Next, out.Records)
+				fprintf(w, "segments\t%d\nbytes\t%d\n", out.Segments, out.Bytes)
 			})
 		},
 	}

@@ -34,6 +34,10 @@ func (a *app) playerCommand() *cobra.Command {
 		p := resp.GetPlayer()
 		out := playerJSON{Player: p.GetId(), Items: newStacksJSON(p.GetItems()), Position: p.GetPosition()}
 		return a.print(out, func(w io.Writer) {
+			if len(out.Items) == 0 {
+				fprintf(w, "%s holds nothing\n", out.Player)
+				return
+			}
 			fprintf(w, "ITEM\tQUANTITY\n")
 			for _, s := range out.Items {
 				fprintf(w, "%s\t%d\n", s.Item, s.Quantity)
