@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -226,18 +227,18 @@ func nested(depth int) []byte {
 // and that the contract's deepest requests are far from it.
 func TestDepth(t *testing.T) {
 	codec := server.Codecs()
-	var binary, json int
+	var wire, text int
 	for depth := 1; depth < 100; depth++ {
 		data := nested(depth)
 		if err := codec["proto"].Unmarshal(data, &kujiv1.Result{}); err == nil {
-			binary = depth
+			wire = depth
 		}
-		text := strings.Repeat(`{"members":[`, depth) + "{}" + strings.Repeat("]}", depth)
-		if err := codec["json"].Unmarshal([]byte(text), &kujiv1.Result{}); err == nil {
-			json = depth
+		body := strings.Repeat(`{"members":[`, depth) + "{}" + strings.Repeat("]}", depth)
+		if err := codec["json"].Unmarshal([]byte(body), &kujiv1.Result{}); err == nil {
+			text = depth
 		}
 	}
-	for name, got := range map[string]int{"binary": binary, "json": json} {
+	for name, got := range map[string]int{"binary": wire, "json": text} {
 		if got < 8 || got > server.MaxDepth {
 			t.Errorf("%s: messages up to depth %d are read, want a limit near %d", name, got, server.MaxDepth)
 		}
@@ -245,12 +246,12 @@ func TestDepth(t *testing.T) {
 	deep := &kujiv1.BatchRequest{Commands: []*kujiv1.Command{{Command: &kujiv1.Command_Atomic{Atomic: &kujiv1.Atomic{Members: []*kujiv1.Member{
 		{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: "ann", Items: []*kujiv1.Stack{{Item: "gem", Quantity: 1}}}}},
 	}}}}}}
-	text, err := protojson.Marshal(deep)
+	deepJSON, err := protojson.Marshal(deep)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := &kujiv1.BatchRequest{}
-	if err := codec["json"].Unmarshal(text, got); err != nil || diff(deep, got) != "" {
+	if err := codec["json"].Unmarshal(deepJSON, got); err != nil || diff(deep, got) != "" {
 		t.Errorf("the contract's deepest request: %v", err)
 	}
 }
@@ -477,4 +478,35 @@ func TestCompression(t *testing.T) {
 			t.Errorf("%s of %d bytes: compression %q, want %q", tt.path, got.Body.Len(), got.Header().Get("Content-Encoding"), tt.want)
 		}
 	}
+}
+
+// TestStreams reads what the server announces on a new HTTP/2 connection.
+func TestStreams(t *testing.T) {
+	f := start(t, server.Options{Limits: server.Limits{Streams: 7}})
+	conn, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+		t.Fatal(err)
+	}
+	var head [9]byte // 3 bytes of length, type, flags, stream
+	if _, err := io.ReadFull(conn, head[:]); err != nil || head[3] != 4 {
+		t.Fatalf("frame %x, %v; want SETTINGS first", head, err)
+	}
+	settings := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(conn, settings); err != nil {
+		t.Fatal(err)
+	}
+	const maxConcurrentStreams = 3
+	for ; len(settings) >= 6; settings = settings[6:] {
+		if binary.BigEndian.Uint16(settings) == maxConcurrentStreams {
+			if got := binary.BigEndian.Uint32(settings[2:]); got != 7 {
+				t.Errorf("%d calls at a time announced, want 7", got)
+			}
+			return
+		}
+	}
+	t.Error("no most calls at a time announced")
 }
