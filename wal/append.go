@@ -130,7 +130,7 @@ func tooLarge(what string, got, limit int) error {
 // reserve makes the open group one that takes size bytes in count records.
 // The caller holds mu.
 func (l *Log) reserve(size, count int64) {
-	need := size + 4*count
+	need := size + 5*count // 4 bytes in the index, and a share of the runs
 	if l.open && need > l.room || !l.open && need+groupCost > l.room {
 		l.roll(need)
 	}
@@ -153,14 +153,7 @@ func (l *Log) put(record []byte, sum uint32) {
 	g.buf = append(g.buf, head[:]...)
 	g.buf = append(g.buf, record...)
 
-	i := l.next - g.seg.first
-	chunks := g.seg.body.Load().chunks
-	c := chunks[i/chunkLen].Load()
-	if c == nil {
-		c = new(chunk)
-		chunks[i/chunkLen].Store(c)
-	}
-	c[i%chunkLen] = uint32(pos)
+	g.seg.body.Load().index.set(l.next-g.seg.first, uint32(pos))
 	g.count++
 	l.next++
 }
@@ -185,7 +178,7 @@ func (l *Log) roll(need int64) {
 	l.capacity = max(l.opts.SegmentSize, need+groupCost+segmentCost)
 	l.room = l.capacity - segmentCost
 	was := l.filling.body.Load()
-	l.filling.body.Store(&body{mapping: was.mapping, data: was.data, chunks: newChunks(l.capacity)})
+	l.filling.body.Store(&body{mapping: was.mapping, data: was.data, index: newIndex(l.capacity)})
 }
 
 // openGroup begins a group at the fill position. The caller holds mu.

@@ -26,12 +26,11 @@ import (
 //	         16 segment's first offset   48 records, then zeros to a multiple of 8
 //	         24 first offset
 //
-//	record:   0 CRC32C of the data, xor CRC32C of (log id, offset, length), 8 bytes each
+//	record:   0 CRC32C of the data, bound to its place (recordSum)
 //	          4 length
 //	          8 data
 //
-//	index:    the position of every record in the file, 4 bytes each, then zeros
-//	          to a multiple of 8
+//	index:    see index.go
 //
 //	trailer:  0 magic "KUJIEND\x01"      40 sealed, Unix nanoseconds
 //	          8 log id                   48 position of the index
@@ -59,16 +58,17 @@ var (
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
 // recordSum is the checksum of a record whose data has the CRC32C dataSum. It
-// binds the data to its log and its offset, so that a record that is found
-// elsewhere than it was written does not pass. base is logSum of the log.
+// binds the data to its log, its offset and its length, so that a record that
+// is found elsewhere than it was written does not pass: an odd factor maps
+// offsets that differ in their low 32 bits to different sums. A CRC of the
+// three would do the same and costs more than the CRC of a short record. The
+// data's own CRC is kept apart so that it can be computed before the offset is
+// known. Base is logSum of the log.
 func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[0:], offset)
-	binary.LittleEndian.PutUint64(b[8:], uint64(length))
-	return crc32.Update(base, castagnoli, b[:]) ^ dataSum
+	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
 
-// logSum is the CRC32C of the log id: what recordSum goes on from.
+// logSum is the CRC32C of the log id, which recordSum mixes in.
 func logSum(logID uint64) uint32 {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], logID)
@@ -209,7 +209,7 @@ func (t segmentTrailer) encode() []byte {
 }
 
 // footerSize is the size of index and trailer of a segment of n records.
-func footerSize(n int64) int64 { return align(4*n) + trailerSize }
+func footerSize(n int64) int64 { return indexSize(n) + trailerSize }
 
 // decodeSegmentTrailer decodes the last bytes of a file of the given size.
 func decodeSegmentTrailer(b []byte, size int64) (segmentTrailer, *fault) {

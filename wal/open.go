@@ -131,8 +131,8 @@ func (l *Log) fillFrom(s *segment) {
 	l.capacity = l.capacityOf(s)
 	l.room = l.capacity - s.written - footerSize(int64(s.next-s.first))
 	b := s.body.Load()
-	if len(b.chunks) == 0 {
-		s.body.Store(&body{mapping: b.mapping, data: b.data, chunks: newChunks(l.capacity)})
+	if b.index.chunks == nil {
+		s.body.Store(&body{mapping: b.mapping, data: b.data, index: newIndex(l.capacity)})
 	}
 }
 
@@ -183,7 +183,7 @@ func (l *Log) repairSegment(f *foundSegment, seal bool) error {
 	}
 	s := newSegment(l.fs, l.dir, l.logID, f.first)
 	s.file, s.next, s.written = file, f.next, f.end
-	s.body.Store(&body{chunks: chunksOf(f.index, f.end)})
+	s.body.Store(&body{index: indexOf(f.index, f.end)})
 	if err := l.seal(s, f.next); err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (l *Log) adopt(r *surveyed) error {
 
 // adopt makes a segment readable through the index that a scan made.
 func (s *segment) adopt(f *foundSegment, capacity int64) error {
-	b := &body{chunks: chunksOf(f.index, capacity)}
+	b := &body{index: indexOf(f.index, capacity)}
 	if f.next > f.first {
 		file, err := s.fs.Open(s.path)
 		if err != nil {

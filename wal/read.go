@@ -104,7 +104,7 @@ func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err 
 		if offset < g.first {
 			continue
 		}
-		at := g.seg.body.Load().position(offset-g.seg.first) - g.pos
+		at := g.seg.body.Load().index.position(offset-g.seg.first) - g.pos
 		length := int64(binary.LittleEndian.Uint32(g.buf[at+4:]))
 		return append(dst, g.buf[at+recordSize:at+recordSize+length]...), true, nil
 	}

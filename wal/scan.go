@@ -20,7 +20,7 @@ type scan struct {
 	next    uint64      // offset after the last sound record
 	end     int64       // position after the last sound group
 	groups  []groupSpan // the sound ones, in order
-	index   []uint32    // position of every sound record
+	index   []uint32    // the position of every sound record
 	durable uint64      // the highest durable_upto of any group header, sound records or not, beyond a gap or not
 	stop    *fault      // why the scan ended where it did; nil at the end of the bytes
 }
@@ -110,9 +110,7 @@ func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 // first group with a fault.
 func (s *scan) checkRecords(data []byte, at place) (unreadable *fault) {
 	total := s.next - at.segment
-	// Room to the next multiple of a chunk lets the index be taken over as it
-	// is by a segment that is appended to.
-	s.index = make([]uint32, total, (total/chunkLen+1)*chunkLen)
+	s.index = make([]uint32, total)
 	base := logSum(at.logID)
 	var (
 		turn   atomic.Int64

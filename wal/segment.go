@@ -14,11 +14,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// chunkLen is the number of positions in a chunk of a growing index.
-const chunkLen = 4096
-
-type chunk [chunkLen]uint32
-
 // segment is one file of the log.
 //
 // A segment is readable while it is in the log's list. Readers count
@@ -54,8 +49,7 @@ type segment struct {
 type body struct {
 	mapping vfs.Mapping
 	data    []byte
-	flat    []byte                  // the index of a sealed segment, within data; or
-	chunks  []atomic.Pointer[chunk] // the index of one that grows, or was rebuilt
+	index   index
 }
 
 // paddedCount is alone on its cache line, so that readers on different
@@ -72,41 +66,6 @@ func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 	}
 	s.body.Store(&body{}) // no records, hence no readers
 	return s
-}
-
-// newChunks returns an empty index with room for every record that fits.
-func newChunks(capacity int64) []atomic.Pointer[chunk] {
-	return make([]atomic.Pointer[chunk], capacity/recordSize/chunkLen+1)
-}
-
-// chunksOf takes over an index whose capacity is a multiple of chunkLen.
-func chunksOf(index []uint32, capacity int64) []atomic.Pointer[chunk] {
-	chunks := newChunks(capacity)
-	index = index[:cap(index)/chunkLen*chunkLen]
-	for i := 0; len(index) > 0; i++ {
-		chunks[i].Store((*chunk)(index))
-		index = index[chunkLen:]
-	}
-	return chunks
-}
-
-// position returns where the record number i of the segment starts. The
-// result comes from a file if the index does: it may be anything.
-func (b *body) position(i uint64) int64 {
-	if b.flat != nil {
-		if i >= uint64(len(b.flat)/4) {
-			return -1
-		}
-		return int64(binary.LittleEndian.Uint32(b.flat[4*i:]))
-	}
-	if i/chunkLen >= uint64(len(b.chunks)) {
-		return -1
-	}
-	c := b.chunks[i/chunkLen].Load()
-	if c == nil {
-		return -1
-	}
-	return int64(c[i%chunkLen])
 }
 
 // enter counts a reader in, and returns what leave needs. It fails with
@@ -185,7 +144,7 @@ func (s *segment) open() (*body, error) {
 		return nil, fmt.Errorf("wal: map segment: %w", err)
 	}
 	data := m.Bytes()
-	b := &body{mapping: m, data: data, flat: data[s.written : s.written+4*int64(s.next-s.first)]}
+	b := &body{mapping: m, data: data, index: storedIndex(data[s.written:], s.next-s.first)}
 	s.body.Store(b)
 	return b, nil
 }
@@ -204,7 +163,7 @@ func (s *segment) read(b *body, offset uint64, dst []byte) (_ []byte, err error)
 	old := len(dst)
 	dst = append(dst, data...)
 	if want := recordSum(s.base, offset, len(data), crc32.Update(0, castagnoli, dst[old:])); sum != want {
-		return nil, s.damage(&fault{pos: b.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
+		return nil, s.damage(&fault{pos: b.index.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
 	}
 	return dst, nil
 }
@@ -220,14 +179,14 @@ func (s *segment) view(b *body, offset uint64) (_ []byte, err error) {
 		return nil, s.damage(f, offset)
 	}
 	if want := recordSum(s.base, offset, len(data), crc32.Update(0, castagnoli, data)); sum != want {
-		return nil, s.damage(&fault{pos: b.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
+		return nil, s.damage(&fault{pos: b.index.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
 	}
 	return data[:len(data):len(data)], nil
 }
 
 // locate returns the stored checksum and the data of a record, unchecked.
 func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fault) {
-	pos := b.position(offset - s.first)
+	pos := b.index.position(offset - s.first)
 	if pos < headerSize+groupSize || pos > int64(len(b.data))-recordSize {
 		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
 	}

@@ -49,20 +49,14 @@ type foundSegment struct {
 // survey finds out what a directory holds.
 func survey(fsys vfs.FS, dir string) (*surveyed, error) {
 	r := &surveyed{fs: fsys, dir: dir}
-	names, err := fsys.List(dir)
+	found, damage, err := listSegments(fsys, dir)
 	if err != nil {
-		return nil, fmt.Errorf("wal: %w", err)
+		return nil, err
 	}
-	for _, name := range names { // sorted, and so are the offsets in them
-		if !strings.HasSuffix(name, segmentExt) {
-			continue
-		}
-		first, ok := parseSegmentName(name)
-		if !ok || first > MaxOffset {
-			return nil, &CorruptionError{File: path.Join(dir, name), What: "name of a segment", Got: first, Want: MaxOffset}
-		}
-		r.found = append(r.found, &foundSegment{name: name, path: path.Join(dir, name), first: first, next: first, end: headerSize})
+	if len(damage) > 0 {
+		return nil, damage[0]
 	}
+	r.found = found
 	if err := r.dropUnborn(); err != nil {
 		return nil, err
 	}
@@ -76,6 +70,27 @@ func survey(fsys vfs.FS, dir string) (*surveyed, error) {
 		}
 	}
 	return r, r.join()
+}
+
+// listSegments lists the segments in a directory by first offset. A name that
+// only looks like a segment's is damage.
+func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*CorruptionError, err error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("wal: %w", err)
+	}
+	for _, name := range names { // sorted, and so are the offsets in them
+		if !strings.HasSuffix(name, segmentExt) {
+			continue
+		}
+		first, ok := parseSegmentName(name)
+		if !ok || first > MaxOffset {
+			damage = append(damage, &CorruptionError{File: path.Join(dir, name), What: "name of a segment", Got: first, Want: MaxOffset})
+			continue
+		}
+		found = append(found, &foundSegment{name: name, path: path.Join(dir, name), first: first, next: first, end: headerSize})
+	}
+	return found, damage, nil
 }
 
 // dropUnborn takes away a last segment whose header never got to disk. Before
@@ -261,7 +276,7 @@ func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
 	if sum := crc32.Checksum(b, castagnoli); sum != t.indexSum {
 		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum)}
 	}
-	index := make([]uint32, count, (count/chunkLen+1)*chunkLen)
+	index := make([]uint32, count)
 	for i := range index {
 		index[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}

@@ -3,6 +3,7 @@ package wal
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -73,6 +74,7 @@ func (l *Log) turn(r *round) error {
 func (l *Log) lead() {
 	for again := true; again; again = l.keepToken() {
 		l.syncRound()
+		runtime.Gosched()
 	}
 }
 

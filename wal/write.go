@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -127,7 +126,7 @@ func (s *segment) remap(capacity int64) error {
 	if err != nil {
 		return fmt.Errorf("map segment: %w", err)
 	}
-	s.body.Store(&body{mapping: m, data: m.Bytes(), chunks: b.chunks})
+	s.body.Store(&body{mapping: m, data: m.Bytes(), index: b.index})
 	if b.mapping != nil {
 		return b.mapping.Unmap()
 	}
@@ -171,14 +170,12 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	count := s.next - s.first
 	b := s.body.Load()
 	footer := make([]byte, footerSize(int64(count)))
-	for i := range count {
-		binary.LittleEndian.PutUint32(footer[4*i:], uint32(b.position(i)))
-	}
 	s.sealedAt = time.Now().UnixNano()
-	index := footer[:len(footer)-trailerSize]
-	copy(footer[len(index):], segmentTrailer{
+	stored := footer[:len(footer)-trailerSize]
+	b.index.store(stored, count)
+	copy(footer[len(stored):], segmentTrailer{
 		logID: l.logID, first: s.first, end: s.next, durable: durable, sealed: s.sealedAt,
-		index: uint32(s.written), indexSum: crc32.Checksum(index, castagnoli),
+		index: uint32(s.written), indexSum: crc32.Checksum(stored, castagnoli),
 	}.encode())
 	if err := writeAt(s.file, footer, s.written); err != nil {
 		return err
@@ -186,7 +183,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	s.footed = true
 	s.size.Store(s.written + int64(len(footer)))
 	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {
-		s.body.Store(&body{mapping: b.mapping, data: b.data, flat: b.data[s.written : s.written+4*int64(count)]})
+		s.body.Store(&body{mapping: b.mapping, data: b.data, index: storedIndex(b.data[s.written:], count)})
 	}
 	return nil
 }

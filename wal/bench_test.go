@@ -1,0 +1,433 @@
+package wal_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// Each benchmark has its floor beside it, named Floor: the least that anyone
+// could do for the same bytes with the same system calls. Compare them within
+// one run only:
+//
+//	go test ./wal -run - -bench 'Append$' -count 6 | benchstat -row /size,/writers -col .name -
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func payload(size int) []byte {
+	data := make([]byte, size)
+	r := rand.NewChaCha8([32]byte{1})
+	r.Read(data)
+	return data
+}
+
+// inTurn runs n operations on several goroutines.
+func inTurn(b *testing.B, writers int, op func()) {
+	var wg sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	for range writers {
+		wg.Go(func() {
+			// Shares are taken in blocks, to measure op and not the counter.
+			for {
+				n := min(left.Add(-256)+256, 256)
+				if n <= 0 {
+					return
+				}
+				for range n {
+					op()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, size := range []int{64, 256} {
+		for _, writers := range []int{1, 8} {
+			b.Run(fmt.Sprintf("size=%d/writers=%d", size, writers), func(b *testing.B) {
+				l := open(b, b.TempDir(), wal.Options{RetainBytes: 256 << 20})
+				data := payload(size)
+				b.SetBytes(int64(size))
+				b.ReportAllocs()
+				inTurn(b, writers, func() {
+					if _, err := l.Append(data); err != nil {
+						panic(err)
+					}
+				})
+				b.StopTimer()
+			})
+		}
+	}
+}
+
+// floorFile is a file that starts again at every 64 MiB.
+type floorFile struct {
+	*os.File
+	dir  string
+	at   int64
+	made int
+}
+
+func (f *floorFile) write(p []byte) error {
+	if f.File == nil || f.at+int64(len(p)) > 64<<20 {
+		if f.File != nil {
+			f.Close()
+		}
+		if f.made >= 4 {
+			os.Remove(filepath.Join(f.dir, fmt.Sprint(f.made-4)))
+		}
+		var err error
+		if f.File, err = os.Create(filepath.Join(f.dir, fmt.Sprint(f.made))); err != nil {
+			return err
+		}
+		f.made++
+		f.at = 0
+	}
+	_, err := f.WriteAt(p, f.at)
+	f.at += int64(len(p))
+	return err
+}
+
+func BenchmarkAppendFloor(b *testing.B) {
+	for _, size := range []int{64, 256} {
+		b.Run(fmt.Sprintf("size=%d/writers=1", size), func(b *testing.B) {
+			f := floorFile{dir: b.TempDir()}
+			var mu sync.Mutex
+			buf := make([]byte, 0, 128<<10)
+			data := payload(size)
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				mu.Lock()
+				var head [8]byte
+				binary.LittleEndian.PutUint32(head[:], crc32.Checksum(data, castagnoli))
+				binary.LittleEndian.PutUint32(head[4:], uint32(len(data)))
+				buf = append(buf, head[:]...)
+				buf = append(buf, data...)
+				if len(buf) >= 64<<10 {
+					if err := f.write(buf); err != nil {
+						b.Fatal(err)
+					}
+					buf = buf[:0]
+				}
+				mu.Unlock()
+			}
+		})
+	}
+}
+
+func BenchmarkAppendSync(b *testing.B) {
+	for _, writers := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
+			l := open(b, b.TempDir(), wal.Options{RetainBytes: 256 << 20})
+			data := payload(256)
+			var next atomic.Int64
+			took := make([]time.Duration, b.N)
+			inTurnSingly(b, writers, func() {
+				start := time.Now()
+				if _, err := l.AppendSync(context.Background(), data); err != nil {
+					panic(err)
+				}
+				took[next.Add(1)-1] = time.Since(start)
+			})
+			b.StopTimer()
+			reportTimes(b, took)
+		})
+	}
+}
+
+// inTurnSingly is inTurn without blocks, for operations that wait.
+func inTurnSingly(b *testing.B, writers int, op func()) {
+	var wg sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	for range writers {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				op()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func reportTimes(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "records/s")
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "p50-ns")
+	b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "p99-ns")
+}
+
+// BenchmarkAppendSyncFloor is one pwrite and one fdatasync at a time.
+func BenchmarkAppendSyncFloor(b *testing.B) {
+	for _, size := range []int{264, 4096, 16384} {
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			f := createOS(b)
+			data := payload(size)
+			took := make([]time.Duration, 0, 1<<16)
+			at := int64(0)
+			for b.Loop() {
+				start := time.Now()
+				writeSync(b, f, data, at)
+				at += int64(size)
+				took = append(took, time.Since(start))
+			}
+			reportTimes(b, took)
+		})
+	}
+}
+
+func createOS(b *testing.B) vfs.File {
+	f, err := vfs.OS().Create(filepath.Join(b.TempDir(), "floor"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { f.Close() })
+	return f
+}
+
+func writeSync(b *testing.B, f vfs.File, data []byte, at int64) {
+	if _, err := f.WriteAt(data, at); err != nil {
+		b.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+var cadences = []int{1, 10, 100, 1000}
+
+func BenchmarkSyncEvery(b *testing.B) {
+	for _, every := range cadences {
+		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
+			l := open(b, b.TempDir(), wal.Options{SyncEvery: uint64(every), RetainBytes: 256 << 20})
+			data := payload(256)
+			for b.Loop() {
+				if _, err := l.Append(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+		})
+	}
+}
+
+// BenchmarkSyncEveryFloor writes the bytes that a group of so many records has
+// and fsyncs, at the same cadence.
+func BenchmarkSyncEveryFloor(b *testing.B) {
+	for _, every := range cadences {
+		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
+			f := createOS(b)
+			group := payload(48 + every*264)
+			at, n := int64(0), 0
+			for b.Loop() {
+				if n++; n%every != 0 {
+					continue
+				}
+				writeSync(b, f, group, at)
+				if at += int64(len(group)); at > 64<<20 {
+					b.StopTimer()
+					f = createOS(b)
+					at = 0
+					b.StartTimer()
+				}
+			}
+		})
+	}
+}
+
+// readRecords is how many records of 256 bytes the read benchmarks go through:
+// more than the processor caches hold.
+const readRecords = 1 << 20
+
+// filled makes a log of readRecords records. Sealed: all in a segment that is
+// not written to any more; else all in the one that is.
+func filled(b *testing.B, sealed bool) *wal.Log {
+	b.Helper()
+	l := open(b, b.TempDir(), wal.Options{SegmentSize: 512 << 20})
+	data := payload(256)
+	for range readRecords {
+		if _, err := l.Append(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for sealed {
+		if _, err := l.Append(make([]byte, 8<<20)); err != nil {
+			b.Fatal(err)
+		}
+		sealed = l.Stat().Segments == 1
+	}
+	if err := l.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	return l
+}
+
+// pattern returns the offsets that a benchmark reads.
+func pattern(random bool) func() uint64 {
+	i := uint64(0)
+	if !random {
+		return func() uint64 { i++; return i % readRecords }
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	return func() uint64 { return r.Uint64N(readRecords) }
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, state := range []string{"sealed", "active"} {
+		l := filled(b, state == "sealed")
+		for _, order := range []string{"sequential", "random", "hot"} {
+			b.Run("order="+order+"/state="+state, func(b *testing.B) {
+				at := pattern(order == "random")
+				if order == "hot" {
+					at = func() uint64 { return 77 }
+				}
+				buf := make([]byte, 0, 512)
+				b.ReportAllocs()
+				for b.Loop() {
+					var err error
+					if buf, err = l.Read(at(), buf[:0]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		b.Run("order=views/state="+state, func(b *testing.B) {
+			n := 0
+			for n < b.N {
+				for _, err := range l.Views(0) {
+					if n++; err != nil {
+						b.Fatal(err)
+					}
+					if n >= b.N || n%readRecords == 0 {
+						break
+					}
+				}
+			}
+		})
+		b.Run("order=records/state="+state, func(b *testing.B) {
+			n := 0
+			for n < b.N {
+				for _, err := range l.Records(0) {
+					if n++; err != nil {
+						b.Fatal(err)
+					}
+					if n >= b.N || n%readRecords == 0 {
+						break
+					}
+				}
+			}
+		})
+		l.Close()
+	}
+}
+
+// BenchmarkReadFloor copies and checks records whose positions it knows from a
+// mapping.
+func BenchmarkReadFloor(b *testing.B) {
+	f := createOS(b)
+	const stride = 264
+	data := payload(stride)
+	binary.LittleEndian.PutUint32(data, crc32.Checksum(data[4:], castagnoli))
+	block := slices.Repeat(data, 1024)
+	for at := range int64(readRecords / 1024) {
+		if _, err := f.WriteAt(block, at*int64(len(block))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	m, err := f.Map(stride * readRecords)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer m.Unmap()
+	for _, order := range []string{"sequential", "random", "hot"} {
+		b.Run("order="+order+"/state=sealed", func(b *testing.B) {
+			at := pattern(order == "random")
+			if order == "hot" {
+				at = func() uint64 { return 77 }
+			}
+			buf := make([]byte, 0, 512)
+			for b.Loop() {
+				rec := m.Bytes()[at()*stride:][:stride]
+				buf = append(buf[:0], rec[8:]...)
+				if crc32.Checksum(rec[4:], castagnoli) != binary.LittleEndian.Uint32(rec) {
+					b.Fatal("checksum")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadBeside reads at random on 4 goroutines, with and without a
+// writer that appends as fast as it can.
+func BenchmarkReadBeside(b *testing.B) {
+	for _, writing := range []bool{false, true} {
+		b.Run(fmt.Sprintf("writing=%v", writing), func(b *testing.B) {
+			l := filled(b, false)
+			stop := make(chan struct{})
+			var writer sync.WaitGroup
+			if writing {
+				data := payload(256)
+				writer.Go(func() {
+					tick := time.NewTicker(10 * time.Microsecond)
+					defer tick.Stop()
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+							if _, err := l.Append(data); err != nil {
+								panic(err)
+							}
+						}
+					}
+				})
+			}
+			var seed atomic.Uint64
+			inTurnWith(b, 4, func() func() {
+				r := rand.New(rand.NewPCG(seed.Add(1), 1))
+				buf := make([]byte, 0, 512)
+				return func() {
+					var err error
+					if buf, err = l.Read(r.Uint64N(readRecords), buf[:0]); err != nil {
+						panic(err)
+					}
+				}
+			})
+			b.StopTimer()
+			close(stop)
+			writer.Wait()
+		})
+	}
+}
+
+// inTurnWith is inTurn with an operation for each goroutine.
+func inTurnWith(b *testing.B, workers int, op func() func()) {
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range workers {
+		wg.Go(func() {
+			do := op()
+			for range b.N/workers + 1 {
+				do()
+			}
+		})
+	}
+	wg.Wait()
+}

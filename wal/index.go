@@ -1,0 +1,128 @@
+package wal
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// The index of a segment says where each record starts: 4 bytes a record. A
+// lookup in it costs a cache miss, as much as reading the record, so beside it
+// stands a small table of runs: for each block of runLen records, the position
+// of the first one and, when all of them have the same length and stand in one
+// group, the distance between them. Logs of equal records are read by the runs
+// alone.
+//
+// On disk, behind the groups of a sealed segment:
+//
+//	position of each record      4 bytes each, then zeros to a multiple of 8
+//	for each full block:         4 position of its first record
+//	                             4 distance from one record to the next; 0: it varies
+const (
+	runLen   = 32
+	chunkLen = 4096 // records in a chunk of an index in memory: a multiple of runLen
+)
+
+// chunk is a part of an index in memory.
+type chunk struct {
+	positions [chunkLen]uint32
+	runs      [chunkLen / runLen]atomic.Uint64 // as on disk, the distance in the upper half
+}
+
+// index is the index of one segment: stored, in its mapping, or in memory. An
+// index in memory grows under Log.mu, and is read without a lock where the
+// records are known to be written.
+type index struct {
+	positions []byte // stored
+	runs      []byte // stored
+	chunks    []atomic.Pointer[chunk]
+}
+
+// indexSize is the size of a stored index.
+func indexSize(n int64) int64 { return align(4*n) + n/runLen*8 }
+
+// storedIndex is the index of n records at the start of b.
+func storedIndex(b []byte, n uint64) index {
+	return index{positions: b[:4*n], runs: b[align(4*int64(n)):indexSize(int64(n))]}
+}
+
+// newIndex returns an empty index in memory, with room for the records that
+// fit into capacity bytes.
+func newIndex(capacity int64) index {
+	return index{chunks: make([]atomic.Pointer[chunk], capacity/recordSize/chunkLen+1)}
+}
+
+// position returns where record number i starts. What is stored may be
+// damaged: the result may be anything.
+func (x *index) position(i uint64) int64 {
+	if x.chunks == nil {
+		if r := i / runLen * 8; r < uint64(len(x.runs)) {
+			if run := binary.LittleEndian.Uint64(x.runs[r:]); run>>32 != 0 {
+				return int64(uint32(run)) + int64(run>>32)*int64(i%runLen)
+			}
+		}
+		if 4*i >= uint64(len(x.positions)) {
+			return -1
+		}
+		return int64(binary.LittleEndian.Uint32(x.positions[4*i:]))
+	}
+	if i/chunkLen >= uint64(len(x.chunks)) {
+		return -1
+	}
+	c := x.chunks[i/chunkLen].Load()
+	if c == nil {
+		return -1
+	}
+	if run := c.runs[i%chunkLen/runLen].Load(); run>>32 != 0 {
+		return int64(uint32(run)) + int64(run>>32)*int64(i%runLen)
+	}
+	return int64(c.positions[i%chunkLen])
+}
+
+// set notes where record number i starts.
+func (x *index) set(i uint64, pos uint32) {
+	at := &x.chunks[i/chunkLen]
+	c := at.Load()
+	if c == nil {
+		c = new(chunk)
+		at.Store(c)
+	}
+	k := i % chunkLen
+	c.positions[k] = pos
+	if k%runLen == runLen-1 {
+		c.runs[k/runLen].Store(runOf(c.positions[k+1-runLen : k+1]))
+	}
+}
+
+// runOf describes a block as it is stored.
+func runOf(block []uint32) uint64 {
+	distance := block[1] - block[0]
+	for k := 2; k < len(block); k++ {
+		if block[k]-block[k-1] != distance {
+			distance = 0
+			break
+		}
+	}
+	return uint64(block[0]) | uint64(distance)<<32
+}
+
+// store encodes the index of n records.
+func (x *index) store(b []byte, n uint64) {
+	runs := b[align(4*int64(n)):]
+	for i := range n {
+		c := x.chunks[i/chunkLen].Load()
+		k := i % chunkLen
+		binary.LittleEndian.PutUint32(b[4*i:], c.positions[k])
+		if k%runLen == runLen-1 {
+			binary.LittleEndian.PutUint64(runs[i/runLen*8:], c.runs[k/runLen].Load())
+		}
+	}
+}
+
+// indexOf makes an index in memory of known positions.
+func indexOf(positions []uint32, capacity int64) index {
+	x := newIndex(capacity)
+	for i, pos := range positions {
+		x.set(uint64(i), pos)
+	}
+	return x
+}

@@ -1,0 +1,278 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Report is what Verify found.
+type Report struct {
+	LogID    uint64
+	First    uint64 // oldest offset kept
+	Next     uint64 // offset after the last sound record that follows without a gap
+	Durable  uint64 // the highest offset that the files say was durable
+	Segments []SegmentReport
+	Groups   int64
+	Records  int64
+	Bytes    int64 // of all segment files
+	Torn     int64 // bytes behind the last sound group of the last segment, which Open will cut
+	// Damage is everything that is not as it must be, by place. A torn tail is
+	// no damage, nor is a missing footer in the last segment.
+	Damage []*CorruptionError
+}
+
+// SegmentReport is one segment of a Report.
+type SegmentReport struct {
+	File    string
+	First   uint64
+	Next    uint64 // offset after the last sound record
+	Groups  int
+	Bytes   int64
+	Created time.Time
+	Sealed  time.Time // zero when there is no footer
+}
+
+// Verify reads every byte of the log in a directory and checks it, several
+// segments at a time. It changes nothing and takes no lock; beside a writer
+// the groups being written may look torn. Only Options.FS counts. Damage is in
+// the report; the error says why the check itself could not be done: errors of
+// the file system, of ctx, and fs.ErrNotExist when there is no directory.
+func Verify(ctx context.Context, dir string, o Options) (Report, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return Report{}, err
+	}
+	found, damage, err := listSegments(o.FS, path.Clean(filepath.ToSlash(dir)))
+	if err != nil {
+		return Report{}, err
+	}
+	checked := make([]checkedSegment, len(found))
+	errs := make([]error, len(found))
+	var turn atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
+		wg.Go(func() {
+			for i := turn.Add(1) - 1; i < int64(len(found)); i = turn.Add(1) - 1 {
+				if errs[i] = ctx.Err(); errs[i] == nil {
+					checked[i], errs[i] = checkSegment(o.FS, found[i], i == int64(len(found))-1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r := Report{Damage: damage}
+	r.add(checked)
+	return r, errors.Join(errs...)
+}
+
+// checkedSegment is what Verify finds in one segment.
+type checkedSegment struct {
+	SegmentReport
+	logID   uint64
+	durable uint64
+	torn    int64
+	stop    *fault
+	unborn  bool // a last segment whose header never got to disk
+	damage  []*CorruptionError
+}
+
+// add sums the segments up and checks that they fit together.
+func (r *Report) add(checked []checkedSegment) {
+	for i := range checked {
+		r.Durable = max(r.Durable, checked[i].durable)
+	}
+	for i, c := range checked {
+		if c.unborn {
+			r.Torn += c.Bytes
+			continue
+		}
+		if len(r.Segments) == 0 {
+			r.LogID, r.First, r.Next = c.logID, c.First, c.First
+		}
+		if c.logID != r.LogID {
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: 8, Offset: c.First, What: "segment's log id", Got: c.logID, Want: r.LogID})
+		}
+		if c.First != r.Next && i > 0 && len(checked[i-1].damage) == 0 && checked[i-1].stop == nil {
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "segment does not follow the one before", Got: c.First, Want: r.Next})
+		}
+		torn := c.stop != nil && c.Next >= r.Durable && i >= len(checked)-1
+		switch {
+		case torn:
+			r.Torn += c.torn
+		case c.stop != nil:
+			c.damage = append(c.damage, c.stop.in(c.File, 0))
+		case i == len(checked)-1 && c.Next < r.Durable:
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
+		}
+		r.Next = c.Next
+		r.Segments = append(r.Segments, c.SegmentReport)
+		r.Groups += int64(c.Groups)
+		r.Records += int64(c.Next - c.First)
+		r.Bytes += c.Bytes
+		r.Damage = append(r.Damage, c.damage...)
+	}
+}
+
+// checkSegment checks all of a segment.
+func checkSegment(fsys vfs.FS, s *foundSegment, last bool) (checkedSegment, error) {
+	c := checkedSegment{SegmentReport: SegmentReport{File: s.path, First: s.first, Next: s.first}}
+	data, release, err := mapWhole(fsys, s)
+	if err != nil {
+		return c, err
+	}
+	defer release()
+	c.Bytes = s.size
+	h, f := decodeSegmentHeader(data)
+	if f != nil {
+		c.unborn = last && s.size <= headerSize
+		f.offset = s.first
+		c.stop = f
+		return c, nil
+	}
+	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
+	if f := differs(16, "segment's first offset", h.first, s.first); f != nil {
+		f.offset = s.first
+		c.damage = append(c.damage, f.in(s.path, 0))
+		return c, nil
+	}
+	groups := data
+	t, trailerFault := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size)
+	if trailerFault == nil && int64(t.index) >= headerSize && t.first == s.first {
+		groups = data[:t.index]
+		c.Sealed, c.durable = time.Unix(0, t.sealed), max(c.durable, t.durable)
+	}
+	found, unreadable := scanSegment(groups, place{h.logID, s.first})
+	if unreadable != nil {
+		c.damage = append(c.damage, unreadable.in(s.path, 0))
+		return c, nil
+	}
+	c.Next, c.Groups, c.durable = found.next, len(found.groups), max(c.durable, found.durable)
+	c.stop, c.torn = found.stop, s.size-found.end
+	if c.Sealed.IsZero() {
+		if !last && c.stop == nil {
+			trailerFault.offset = c.Next
+			c.damage = append(c.damage, trailerFault.in(s.path, max(0, s.size-trailerSize)))
+		}
+		return c, nil
+	}
+	if c.stop == nil {
+		c.damage = append(c.damage, checkFooter(s, data, t, found)...)
+	}
+	return c, nil
+}
+
+// checkFooter compares a segment's footer with its groups.
+func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) (damage []*CorruptionError) {
+	if t.end != found.next {
+		return []*CorruptionError{{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}}
+	}
+	count := t.end - t.first
+	want := make([]byte, indexSize(int64(count)))
+	x := indexOf(found.index, found.end)
+	x.store(want, count)
+	got := data[t.index : s.size-trailerSize]
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			return []*CorruptionError{{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i])}}
+		}
+	}
+	return nil
+}
+
+// mapWhole maps a segment's file; an empty one gives no bytes.
+func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err error) {
+	file, err := fsys.Open(s.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("wal: %w", err)
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	if s.size, err = file.Size(); err != nil {
+		return nil, nil, fmt.Errorf("wal: %w", err)
+	}
+	if s.size == 0 {
+		return nil, func() {}, nil
+	}
+	m, err := file.Map(s.size)
+	if err != nil {
+		return nil, nil, fmt.Errorf("wal: %w", err)
+	}
+	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
+}
+
+// Group is a group of records as it stands in a file.
+type Group struct {
+	File        string
+	Pos         int64  // of its header, in bytes
+	Bytes       int64  // header, records and padding
+	First       uint64 // offset of the first record
+	Count       uint32 // of the records
+	DurableUpto uint64 // what was known to be durable when it was written
+}
+
+// Groups iterates over the groups of the log in a directory, whether or not it
+// can be opened, and checks their headers but not their records. Where a
+// segment goes on with something else, that is yielded as an error (the torn
+// tail of a last segment too), and the iteration goes on with the next segment.
+// It changes nothing. Only Options.FS counts.
+func Groups(dir string, o Options) iter.Seq2[Group, error] {
+	return func(yield func(Group, error) bool) {
+		o, err := o.withDefaults()
+		if err != nil {
+			yield(Group{}, err)
+			return
+		}
+		found, damage, err := listSegments(o.FS, path.Clean(filepath.ToSlash(dir)))
+		if err != nil {
+			yield(Group{}, err)
+			return
+		}
+		for _, d := range damage {
+			if !yield(Group{}, d) {
+				return
+			}
+		}
+		for _, s := range found {
+			if !groupsOf(o.FS, s, yield) {
+				return
+			}
+		}
+	}
+}
+
+// groupsOf yields one segment's groups; false when there shall be no more.
+func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
+	data, release, err := mapWhole(fsys, s)
+	if err != nil {
+		return yield(Group{}, err)
+	}
+	defer release()
+	h, f := decodeSegmentHeader(data)
+	if f != nil {
+		f.offset = s.first
+		return yield(Group{}, f.in(s.path, 0))
+	}
+	if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil && int64(t.index) >= headerSize {
+		data = data[:t.index]
+	}
+	found := chain(data, place{h.logID, s.first})
+	for _, g := range found.groups {
+		if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
+			return false
+		}
+	}
+	return found.stop == nil || yield(Group{}, found.stop.in(s.path, 0))
+}
