@@ -39,9 +39,7 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 		return exitOK
 	}
 	f := classify(ctx, err)
-	if !f.quiet {
-		_, _ = fmt.Fprintf(a.stderr, "kuji: %s\n", f.Message) // nowhere left to report a failure to
-	}
+	a.note("kuji: %s", f.Message)
 	if a.json && !a.printed {
 		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
 			return exitUnexpected
@@ -141,7 +139,7 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// errNoArguments and the like come from cobra; exactArgs says what is missing by name.
+// exactArgs wants these arguments and no others, and says what is missing by name.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {

@@ -83,8 +83,10 @@ func TestCall(t *testing.T) {
 			if errors.As(err, &inDoubt) != tt.unknown {
 				t.Errorf("error %v, in doubt: want %v", err, tt.unknown)
 			}
-			if tt.unknown && !strings.Contains(err.Error(), "--id the-id") {
-				t.Errorf("error %q does not say how to find out", err)
+			if tt.unknown {
+				if f := classify(t.Context(), err); !strings.Contains(f.Message, "--id the-id") || f.RequestID != "the-id" {
+					t.Errorf("message %q, request id %q: want how to find out", f.Message, f.RequestID)
+				}
 			}
 			if tt.attempts != 0 && len(s.ids) != tt.attempts || len(s.ids) == 0 {
 				t.Errorf("%d attempts, want %d", len(s.ids), tt.attempts)
@@ -142,8 +144,8 @@ func TestCallInterrupted(t *testing.T) {
 	if f.Exit != exitInterrupted {
 		t.Errorf("exit code %d (%v), want %d", f.Exit, err, exitInterrupted)
 	}
-	if !strings.Contains(f.Message, "--id the-id") {
-		t.Errorf("message %q does not say how to find out", f.Message)
+	if !strings.Contains(f.Message, "--id the-id") || f.RequestID != "the-id" {
+		t.Errorf("message %q, request id %q: want how to find out", f.Message, f.RequestID)
 	}
 }
 

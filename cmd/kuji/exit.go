@@ -71,12 +71,12 @@ func (e damageError) Unwrap() error { return e.err }
 // --json, to standard output. Its fields are part of the interface.
 type failure struct {
 	Exit       exitCode    `json:"exit"`
-	Kind       string      `json:"kind"`             // the exit code as a word
-	Message    string      `json:"message"`          // for a person
-	Code       string      `json:"code,omitempty"`   // the API's code, when a server answered
-	Reason     string      `json:"reason,omitempty"` // the API's reason, when a server gave one
+	Kind       string      `json:"kind"`                 // the exit code as a word
+	Message    string      `json:"message"`              // for a person
+	Code       string      `json:"code,omitempty"`       // the API's code, when a server answered
+	Reason     string      `json:"reason,omitempty"`     // the API's reason, when a server gave one
+	RequestID  string      `json:"request_id,omitempty"` // of a command that may have happened: send it again
 	Violations []violation `json:"violations,omitempty"`
-	quiet      bool
 }
 
 type violation struct {
@@ -102,10 +102,11 @@ func classify(ctx context.Context, err error) failure {
 		damage  damageError
 		unknown unknownError
 	)
+	inDoubt := errors.As(err, &unknown)
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		f.Exit = exitInterrupted
-		if !errors.As(err, &unknown) {
+		if !inDoubt {
 			f.Message = "interrupted"
 		}
 	case errors.As(err, &damage):
@@ -121,6 +122,9 @@ func classify(ctx context.Context, err error) failure {
 		f.fromRPC(rpc)
 	case kuji.CodeOf(err) != 0:
 		f.Exit = exitOfEngine(kuji.CodeOf(err))
+	}
+	if inDoubt {
+		f.RequestID, f.Message = unknown.id, err.Error()
 	}
 	f.Kind = exitKinds[f.Exit]
 	return f

@@ -143,30 +143,24 @@ func fprintf(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
 }
 
-// refusal says in words why the state refused a command.
+// refusals says in words why the state refused a command; %s is the subject.
+var refusals = map[string]string{
+	"sold_out":           "pool %s has less in stock than was asked for",
+	"limit_reached":      "the player has reached a limit of pool %s",
+	"insufficient_items": "the player holds too few of %s",
+	"not_started":        "pool %s has not started yet",
+	"ended":              "pool %s has ended",
+	"unknown_pool":       "the catalog has no pool %s",
+	"unknown_item":       "the catalog has no item %s",
+	"count_too_large":    "pool %s gives fewer draws in one request",
+	"balance_overflow":   "the balance of %s would pass 2^53-1",
+	"aborted":            "another member of the group failed%s",
+}
+
 func refusal(r resultJSON) string {
-	var why string
-	switch r.Status {
-	case "sold_out":
-		why = fmt.Sprintf("pool %s has less in stock than was asked for", r.Subject)
-	case "limit_reached":
-		why = fmt.Sprintf("the player has reached a limit of pool %s", r.Subject)
-	case "insufficient_items":
-		why = fmt.Sprintf("the player holds too few of %s", r.Subject)
-	case "not_started":
-		why = fmt.Sprintf("pool %s has not started yet", r.Subject)
-	case "ended":
-		why = fmt.Sprintf("pool %s has ended", r.Subject)
-	case "unknown_pool":
-		why = fmt.Sprintf("the catalog has no pool %s", r.Subject)
-	case "unknown_item":
-		why = fmt.Sprintf("the catalog has no item %s", r.Subject)
-	case "count_too_large":
-		why = fmt.Sprintf("pool %s gives fewer draws in one request", r.Subject)
-	case "balance_overflow":
-		why = fmt.Sprintf("the balance of %s would pass 2^53-1", r.Subject)
-	default:
-		why = "subject " + r.Subject
+	words, ok := refusals[r.Status]
+	if !ok {
+		words = "subject %s"
 	}
-	return fmt.Sprintf("%s: %s. This answer is final for request id %s", r.Status, why, r.RequestID)
+	return fmt.Sprintf("%s: %s. This answer is final for request id %s", r.Status, fmt.Sprintf(words, r.Subject), r.RequestID)
 }

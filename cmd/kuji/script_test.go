@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -38,10 +39,10 @@ func TestMain(m *testing.M) {
 // TestScript runs the sessions in testdata: each reads as a person at a
 // terminal would write it. Besides testscript's own commands there are
 //
-//	serve NAME ARG...       start "kuji serve --listen 127.0.0.1:0 ARG..." and set KUJI_SERVER
+//	serve NAME ARG...       start "kuji serve --listen 127.0.0.1:0 ARG..." and set KUJI_SERVER and KUJI_ADDRESS
 //	crash NAME              kill that server with SIGKILL
 //	stop NAME               end it with SIGTERM; it must exit with 0
-//	hangup NAME             send it SIGHUP
+//	hangup NAME TEXT        send it SIGHUP and wait until it has logged TEXT
 //	exits CODE PROG ARG...  run a program; it must exit with this code
 //	http METHOD PATH [BODY] send a request to KUJI_SERVER; the answer is stdout
 //	same FIRST AGAIN        two results of one request id, the second replayed
@@ -88,8 +89,8 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: serve NAME ARG...")
 	}
 	cmd := command(ts, append([]string{"kuji", "serve", "--json", "--listen", "127.0.0.1:0"}, args[1:]...)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	stderr := newLines()
+	cmd.Stderr = stderr
 	stdout, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
@@ -97,11 +98,12 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	if err != nil {
 		err = errors.Join(err, cmd.Wait())
-		ts.Fatalf("kuji serve: %v\n%s", err, stderr.Bytes())
+		ts.Fatalf("kuji serve: %v\n%s", err, stderr)
 	}
 	var ready readyJSON
 	ts.Check(json.Unmarshal(line, &ready))
 	ts.Setenv("KUJI_SERVER", ready.URL)
+	ts.Setenv("KUJI_ADDRESS", ready.Address)
 	servers(ts)[args[0]] = cmd
 }
 
@@ -127,7 +129,57 @@ func stopCmd(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func hangupCmd(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(running(ts, args).Process.Signal(syscall.SIGHUP))
+	if len(args) != 2 {
+		ts.Fatalf("usage: hangup NAME TEXT")
+	}
+	cmd := running(ts, args[:1])
+	before := len(cmd.Stderr.(*lines).String())
+	ts.Check(cmd.Process.Signal(syscall.SIGHUP))
+	if !cmd.Stderr.(*lines).wait(before, args[1], 20*time.Second) {
+		ts.Fatalf("%q was not logged:\n%v", args[1], cmd.Stderr)
+	}
+}
+
+// lines gathers what a process writes and can wait for a text in it.
+type lines struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	changed chan struct{} // closed and made anew with each write
+}
+
+func newLines() *lines { return &lines{changed: make(chan struct{})} }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// wait returns true as soon as text was written behind the first bytes, false
+// when the time is up.
+func (l *lines) wait(behind int, text string, timeout time.Duration) bool {
+	deadline := time.After(timeout)
+	for {
+		l.mu.Lock()
+		found, changed := strings.Contains(l.text.String()[behind:], text), l.changed
+		l.mu.Unlock()
+		if found {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return false
+		}
+	}
 }
 
 func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
