@@ -99,20 +99,22 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 	}
 }
 
-// commit puts a decided event into the open batch and applies it. The caller
-// holds mu.
-func (r *Realm) commit(b *batch, ev *economy.Event) Result {
+// commit puts a decided event into the open batch, applies it, and fills in
+// res. The caller holds mu.
+func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	if b.events == 0 {
-		b.time = max(r.o.Now().UnixMilli(), r.state.Now())
 		r.wake.Signal()
 	}
 	start := len(b.buf)
 	b.buf = economy.AppendEvent(b.buf, ev)
 	at := economy.At{Position: b.position, Index: uint32(b.events), Time: b.time}
-	version := r.state.Version()
+	r.receipt(&res.Receipt, b.position, b.events, b.time, r.state.Version())
 	if err := r.state.Apply(ev, b.buf[start:], at); err != nil {
-		// Decide and Apply disagree: a bug. Nothing of this batch may be answered.
-		panic(fmt.Sprintf("kuji: realm %q, position %d: %v", r.name, b.position, err))
+		// Decide and Apply disagree: a bug. Nothing of this batch may be
+		// answered or written, and the state must not be used again.
+		r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, b.position), Err: err}
+		r.wake.Signal()
+		return r.err
 	}
 	b.events++
 	r.stats.Events++
@@ -121,7 +123,8 @@ func (r *Realm) commit(b *batch, ev *economy.Event) Result {
 	} else if ev.Kind == economy.KindDraw {
 		r.stats.Draws += uint64(ev.Count)
 	}
-	return r.result(ev, r.receipt(b.position, int(at.Index), at.Time, version))
+	r.describe(ev, res)
+	return nil
 }
 
 // batchAt returns the batch of a position that is not yet acknowledged, nil
@@ -136,23 +139,23 @@ func (r *Realm) batchAt(pos uint64) *batch {
 	return r.inflight
 }
 
-// await unlocks mu, which the caller holds, and returns res when b is durable.
-// A nil batch is durable already.
-func (r *Realm) await(ctx context.Context, b *batch, res Result) (Result, error) {
+// await unlocks mu, which the caller holds, and returns when b is durable. A
+// nil batch is durable already.
+func (r *Realm) await(ctx context.Context, b *batch) error {
 	if b == nil {
 		r.mu.Unlock()
-		return res, nil
+		return nil
 	}
 	done := b.wait()
 	r.mu.Unlock()
 	select {
 	case <-done:
 		if b.err != nil {
-			return Result{}, b.err
+			return b.err
 		}
-		return res, nil
+		return nil
 	case <-ctx.Done():
-		return Result{}, &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: ctx.Err()}
+		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: ctx.Err()}
 	}
 }
 
@@ -161,10 +164,16 @@ func (r *Realm) flush() {
 	defer close(r.flushed)
 	for {
 		r.mu.Lock()
-		for r.open.events == 0 && !r.closing {
+		for r.open.events == 0 && !r.closing && r.err == nil {
 			r.wake.Wait()
 		}
-		if r.open.events == 0 || r.err != nil {
+		if r.err != nil { // commit found a bug
+			open, unknown := r.stop(r.open, r.err)
+			r.mu.Unlock()
+			open.finish(unknown)
+			return
+		}
+		if r.open.events == 0 {
 			r.mu.Unlock()
 			return
 		}
@@ -251,8 +260,10 @@ func (r *Realm) append(entry []byte) error {
 // an unknown outcome. The caller holds mu and then finishes b and the open
 // batch, which stop returns, with the error that it returns.
 func (r *Realm) stop(b *batch, cause error) (open *batch, unknown *Error) {
-	r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause}
-	unknown = &Error{Code: CodeUnknownOutcome, Message: "writing the log failed; after reopening, send the same request id again to learn what became of it", Err: cause}
+	if r.err == nil {
+		r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause}
+	}
+	unknown = &Error{Code: CodeUnknownOutcome, Message: "the realm stopped before the request was durable; after reopening, send the same request id again to learn what became of it", Err: cause}
 	open = r.open
 	r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
 	close(r.room)

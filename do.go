@@ -24,12 +24,16 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	if err := r.lockForRoom(ctx); err != nil {
 		return Result{}, err
 	}
-	res, b, err := r.execute(&cmd)
+	var res Result
+	b, err := r.execute(&cmd, &res)
 	if err != nil {
 		r.mu.Unlock()
 		return Result{}, err
 	}
-	return r.await(ctx, b, res)
+	if err := r.await(ctx, b); err != nil {
+		return Result{}, err
+	}
+	return res, nil
 }
 
 // DoAll carries out requests, each independent of the others, and returns one
@@ -66,18 +70,16 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 				return nil, err
 			}
 		}
-		res, b, err := r.execute(&cmds[i])
+		b, err := r.execute(&cmds[i], &results[i])
 		if err != nil {
-			res = Result{Status: Refused, Err: err}
+			results[i] = Result{Status: Refused, Err: err}
 		}
 		accepted = accepted || b != nil
 		if b != nil && (last == nil || b.position > last.position) {
 			last = b
 		}
-		results[i] = res
 	}
-	_, err := r.await(ctx, last, Result{})
-	if err != nil {
+	if err := r.await(ctx, last); err != nil {
 		return nil, err
 	}
 	return results, nil
@@ -106,30 +108,44 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
 		return
 	}
-	res, b, err := r.execute(&cmd)
-	if err == nil && b != nil {
+	// The result is built where the flusher will find it.
+	open := r.open
+	open.pending = append(open.pending, pending{done: done})
+	p := &open.pending[len(open.pending)-1]
+	b, err := r.execute(&cmd, &p.res)
+	if b == open && err == nil {
+		r.mu.Unlock()
+		return
+	}
+	res := p.res
+	*p = pending{}
+	open.pending = open.pending[:len(open.pending)-1]
+	if b != nil && err == nil { // answered before, by the batch in flight
 		b.pending = append(b.pending, pending{done: done, res: res})
 		r.mu.Unlock()
 		return
 	}
 	r.mu.Unlock()
 	if err != nil {
-		done(Result{}, err)
-		return
+		res = Result{}
 	}
-	done(res, nil)
+	done(res, err)
 }
 
 // execute runs a checked command, or finds what its request id was answered
-// before. The batch is the one that makes the result durable, nil when it is
-// already. The caller holds mu.
-func (r *Realm) execute(cmd *economy.Command) (Result, *batch, error) {
-	if a, ok := r.state.Remembered(cmd.ID); ok {
-		return r.replay(cmd, a)
+// before, and fills in res, which is zero. The batch is the one that makes the
+// result durable, nil when it is already. The caller holds mu.
+func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
+	if cmd.ID != "" {
+		if a, ok := r.state.Remembered(cmd.ID); ok {
+			return r.replay(cmd, a, res)
+		}
 	}
 	b := r.open
-	ev := r.state.Decide(cmd, r.stamp(b), r.source)
-	return r.commit(b, ev), b, nil
+	if err := r.commit(b, r.state.Decide(cmd, r.stamp(b), r.source), res); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // stamp returns the time that the next event of b gets. The caller holds mu.
@@ -141,39 +157,38 @@ func (r *Realm) stamp(b *batch) int64 {
 }
 
 // replay gives a remembered answer again. The caller holds mu.
-func (r *Realm) replay(cmd *economy.Command, a economy.Answer) (Result, *batch, error) {
+func (r *Realm) replay(cmd *economy.Command, a economy.Answer, res *Result) (*batch, error) {
 	var ev economy.Event
 	if _, err := economy.Decode(a.Raw, &ev); err != nil {
-		return Result{}, nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 	}
 	if !r.state.Same(cmd, &ev) {
-		return Result{}, nil, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
+		return nil, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
 	}
 	r.stats.Replays++
-	res := r.resultAt(&ev, a.Version, r.receipt(a.Position, int(a.Index), a.Time, a.Version))
+	r.receipt(&res.Receipt, a.Position, int(a.Index), a.Time, a.Version)
+	r.describe(&ev, res)
 	res.Replayed = true
-	return res, r.batchAt(a.Position), nil
+	return r.batchAt(a.Position), nil
 }
 
-// result describes an event just decided. The caller holds mu.
-func (r *Realm) result(ev *economy.Event, rc Receipt) Result {
-	return r.resultAt(ev, rc.CatalogVersion, rc)
-}
-
-// resultAt describes an event decided under a catalog version.
-func (r *Realm) resultAt(ev *economy.Event, version uint64, rc Receipt) Result {
-	res := Result{Status: ev.Status, Receipt: rc}
+// describe fills in what an event says under the catalog version of res's
+// receipt. The caller holds mu.
+func (r *Realm) describe(ev *economy.Event, res *Result) {
+	version := res.Receipt.CatalogVersion
+	res.Status = ev.Status
 	if ev.Status != OK {
 		res.Subject = strings.Clone(r.state.Subject(ev))
+	} else if ev.Kind == economy.KindDraw {
+		res.Outcomes = r.state.Outcomes(ev, version)
 	}
-	res.Outcomes = r.state.Outcomes(ev, version)
 	if ev.Kind != economy.KindAtomic {
-		return res
+		return
 	}
 	res.Members = make([]Result, len(ev.Members))
 	for i := range ev.Members {
 		m := &res.Members[i]
-		m.Receipt = rc
+		m.Receipt = res.Receipt
 		switch {
 		case ev.Status == OK:
 			m.Outcomes = r.state.Outcomes(&ev.Members[i], version)
@@ -183,7 +198,6 @@ func (r *Realm) resultAt(ev *economy.Event, version uint64, rc Receipt) Result {
 			m.Status = Aborted
 		}
 	}
-	return res
 }
 
 // command turns a request into the form that the rules work on and checks it.

@@ -121,17 +121,24 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	var b *batch
 	if ev == nil {
 		_, _, pos := r.state.Catalog()
-		res = Result{Receipt: r.receipt(pos, 0, r.state.Now(), r.state.Version())}
+		r.receipt(&res.Receipt, pos, 0, r.state.Now(), r.state.Version())
 		b = r.batchAt(pos)
 	} else if n := len(ev.Catalog); n > maxCatalogEvent {
 		r.mu.Unlock()
 		return Result{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
 	} else {
 		b = r.open
-		res = r.commit(b, ev)
+		r.stamp(b)
+		if err := r.commit(b, ev, &res); err != nil {
+			r.mu.Unlock()
+			return Result{}, err
+		}
 		res.Receipt.CatalogVersion = r.state.Version()
 	}
-	return r.await(ctx, b, res)
+	if err := r.await(ctx, b); err != nil {
+		return Result{}, err
+	}
+	return res, nil
 }
 
 // Plan says what Apply would do, without doing it. CodeConflict as for Apply.
@@ -242,16 +249,15 @@ func (r *Realm) usable() error {
 	return nil
 }
 
-// receipt proves a result at a position. The caller holds mu.
-func (r *Realm) receipt(pos uint64, index int, time int64, version uint64) Receipt {
-	rc := Receipt{Realm: r.name, Position: pos, Index: index, Time: time, CatalogVersion: version}
+// receipt fills in what proves a result at a position. The caller holds mu.
+func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version uint64) {
+	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, pos, index, time, version
 	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
 		if e := &r.epochs[i]; e.first <= pos {
 			rc.Epoch, rc.Commitment = e.epoch, e.commitment
-			break
+			return
 		}
 	}
-	return rc
 }
 
 // awaitView unlocks mu, which the caller holds, and returns v once the batch

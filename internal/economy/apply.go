@@ -125,22 +125,38 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 }
 
 func (s *State) add(player, item uint32, q uint64) error {
-	have := s.players.get(player, item)
+	var have uint64
+	sl := s.players.slot(player, item)
+	if sl != nil {
+		have = sl.value()
+	}
 	if q > MaxQuantity-have {
 		return inconsistent("item %q of player %q: %d and %d more pass %d", s.items[item].id, s.players.id(player), have, q, uint64(MaxQuantity))
 	}
-	s.players.set(player, item, have+q)
-	s.items[item].addSupply(q, false)
+	if sl != nil {
+		sl.set(have + q)
+	} else {
+		s.players.set(player, item, q)
+	}
+	s.items[item].addSupply(q)
 	return nil
 }
 
 func (s *State) sub(player, item uint32, q uint64) error {
-	have := s.players.get(player, item)
+	var have uint64
+	sl := s.players.slot(player, item)
+	if sl != nil {
+		have = sl.value()
+	}
 	if q > have {
 		return inconsistent("item %q of player %q: %d taken of %d", s.items[item].id, s.players.id(player), q, have)
 	}
-	s.players.set(player, item, have-q)
-	s.items[item].addSupply(q, true)
+	if q < have {
+		sl.set(have - q)
+	} else {
+		s.players.set(player, item, 0)
+	}
+	s.items[item].subSupply(q)
 	return nil
 }
 

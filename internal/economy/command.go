@@ -107,11 +107,11 @@ func (c *Command) Check() *CommandError {
 }
 
 func (c *Command) checkBody(at string) *CommandError {
-	player := at + "player"
-	if c.Kind == KindTransfer {
-		player = at + "from"
-	}
-	if err := checkPlayer(player, c.Player); err != nil {
+	if err := checkPlayer(c.Player); err != nil {
+		err.Field = at + "player"
+		if c.Kind == KindTransfer {
+			err.Field = at + "from"
+		}
 		return err
 	}
 	switch c.Kind {
@@ -127,7 +127,8 @@ func (c *Command) checkBody(at string) *CommandError {
 		}
 		return nil
 	case KindTransfer:
-		if err := checkPlayer(at+"to", c.To); err != nil {
+		if err := checkPlayer(c.To); err != nil {
+			err.Field = at + "to"
 			return err
 		}
 		if c.Player == c.To {
@@ -137,33 +138,33 @@ func (c *Command) checkBody(at string) *CommandError {
 	default:
 		return malformed(at+"kind", "%v is not a request", c.Kind)
 	}
-	return checkStacks(at+"items", c.Items)
+	return checkStacks(at, c.Items)
 }
 
-func checkPlayer(field, id string) *CommandError {
+func checkPlayer(id string) *CommandError {
 	if id == "" {
-		return malformed(field, "empty; a player id of 1 to %d bytes is needed", MaxID)
+		return malformed("", "empty; a player id of 1 to %d bytes is needed", MaxID)
 	}
 	if len(id) > MaxID {
-		return malformed(field, "%d bytes long; at most %d are allowed", len(id), MaxID)
+		return malformed("", "%d bytes long; at most %d are allowed", len(id), MaxID)
 	}
 	return nil
 }
 
-func checkStacks(field string, items []catalog.Stack) *CommandError {
+func checkStacks(at string, items []catalog.Stack) *CommandError {
 	if n := len(items); n < 1 || n > MaxStacks {
-		return malformed(field, "%d items; 1 to %d are allowed", n, MaxStacks)
+		return malformed(at+"items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}
 	for i, it := range items {
 		if it.Item == "" || len(it.Item) > maxUnknownID {
-			return malformed(fmt.Sprintf("%s[%d].item", field, i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
+			return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
 		}
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
-			return malformed(fmt.Sprintf("%s[%d].quantity", field, i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
+			return malformed(fmt.Sprintf("%sitems[%d].quantity", at, i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
 		for j := range i {
 			if items[j].Item == it.Item {
-				return malformed(fmt.Sprintf("%s[%d].item", field, i), "%q stands in items[%d] already; name each item once", it.Item, j)
+				return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%q stands in items[%d] already; name each item once", it.Item, j)
 			}
 		}
 	}

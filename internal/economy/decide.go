@@ -18,6 +18,9 @@ type decision struct {
 	// stepwise is set while more draws may follow in the command, which must
 	// find the samplers as the earlier ones left them.
 	stepwise bool
+	// direct is set when nothing in the command touches a balance twice: it is
+	// then enough to check against the state, and nothing need be remembered.
+	direct bool
 }
 
 type undoSet struct {
@@ -45,6 +48,7 @@ func (d *decision) reset(now int64, src Source) {
 func (s *State) Decide(cmd *Command, now int64, src Source) *Event {
 	d, ev := &s.d, &s.ev
 	d.reset(max(now, s.now), src)
+	d.direct = cmd.Kind != KindAtomic
 	ev.reset()
 	ev.Kind, ev.ID = cmd.Kind, cmd.ID
 	if cmd.Kind == KindAtomic {
@@ -99,7 +103,7 @@ func (s *State) see(id string) Ref {
 			return Ref{Num: base + uint32(i), Known: true, ID: id}
 		}
 	}
-	s.d.fresh = append(s.d.fresh, id)
+	s.d.fresh, s.d.direct = append(s.d.fresh, id), false
 	n := base + uint32(len(s.d.fresh)-1)
 	for _, st := range s.current.start {
 		s.d.values.put(valueKey(n, st.item), st.quantity)
@@ -126,7 +130,9 @@ func (s *State) give(player, item uint32, q uint64) bool {
 	if q > MaxQuantity-have {
 		return false
 	}
-	s.d.values.put(valueKey(player, item), have+q)
+	if !s.d.direct {
+		s.d.values.put(valueKey(player, item), have+q)
+	}
 	return true
 }
 
@@ -136,7 +142,9 @@ func (s *State) take(player, item uint32, q uint64) bool {
 	if have < q {
 		return false
 	}
-	s.d.values.put(valueKey(player, item), have-q)
+	if !s.d.direct {
+		s.d.values.put(valueKey(player, item), have-q)
+	}
 	return true
 }
 

@@ -9,11 +9,14 @@ import (
 func (s *State) decideDraw(cmd *Command, ev *Event) (Status, uint32) {
 	d := &s.d
 	ev.Player = s.see(cmd.Player)
-	ev.Pool, ev.Count = s.poolRef(cmd.Pool), uint32(cmd.Count)
-	pt := s.current.pool[cmd.Pool]
+	ev.Count = uint32(cmd.Count)
+	pt := s.current.find(cmd.Pool)
 	if pt == nil {
+		ev.Pool = s.poolRef(cmd.Pool)
 		return UnknownPool, 0
 	}
+	ev.Pool = Ref{Num: pt.num, Known: true, ID: cmd.Pool}
+	d.direct = d.direct && cmd.Count == 1 && len(pt.price) == 0
 	if status := s.checkPool(pt, ev.Player.Num, cmd.Count); status != OK {
 		return status, pt.num
 	}
@@ -31,6 +34,9 @@ func (s *State) decideDraw(cmd *Command, ev *Event) (Status, uint32) {
 		}
 	}
 	d.stepwise = group
+	if !group { // nobody asks again
+		return OK, 0
+	}
 	for i := range pt.limits {
 		l := &pt.limits[i]
 		used := s.limitUsed(l, ev.Player.Num, d.now)

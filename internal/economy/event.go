@@ -45,11 +45,13 @@ type Choice struct {
 	Ranged uint8 // how many of Quantities belong to this entry
 }
 
-// reset empties ev for another use, keeping its memory.
+// reset empties ev for another use, keeping its memory. Player, To, Pool and
+// Count are left as they are: every kind that has them sets them.
 func (ev *Event) reset() {
-	*ev = Event{
-		Items: ev.Items[:0], Choices: ev.Choices[:0], Quantities: ev.Quantities[:0], Members: ev.Members[:0],
-	}
+	ev.Kind, ev.Status, ev.ID = 0, OK, ""
+	ev.Items, ev.Choices, ev.Quantities = ev.Items[:0], ev.Choices[:0], ev.Quantities[:0]
+	ev.Subject, ev.Failed = 0, 0
+	ev.Members, ev.Catalog = ev.Members[:0], nil
 }
 
 // member returns one more member, emptied, reusing memory.

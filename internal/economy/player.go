@@ -125,11 +125,20 @@ func search(slots []slot, key uint32) int {
 	return lo
 }
 
-// get returns the value of key, 0 when the player has none.
-func (p *players) get(n uint32, key uint32) uint64 {
+// slot returns the slot of key, nil when the player has none; valid until the
+// next change.
+func (p *players) slot(n uint32, key uint32) *slot {
 	h := p.holdings(n)
 	if i := search(h, key); i < len(h) && h[i].key == key {
-		return h[i].value()
+		return &h[i]
+	}
+	return nil
+}
+
+// get returns the value of key, 0 when the player has none.
+func (p *players) get(n uint32, key uint32) uint64 {
+	if s := p.slot(n, key); s != nil {
+		return s.value()
 	}
 	return 0
 }
@@ -276,13 +285,12 @@ func (a *slotArena) block(at uint64, class uint8) []slot {
 	return a.chunks[at>>32][off : off+classLen(class)]
 }
 
-// addSupply adds delta, or subtracts it when neg, to the 128-bit supply of an item.
-func (s *itemState) addSupply(delta uint64, neg bool) {
-	if neg {
-		lo, borrow := bits.Sub64(s.supplyLo, delta, 0)
-		s.supplyLo, s.supplyHi = lo, s.supplyHi-borrow
-		return
-	}
-	lo, carry := bits.Add64(s.supplyLo, delta, 0)
+func (s *itemState) addSupply(q uint64) {
+	lo, carry := bits.Add64(s.supplyLo, q, 0)
 	s.supplyLo, s.supplyHi = lo, s.supplyHi+carry
+}
+
+func (s *itemState) subSupply(q uint64) {
+	lo, borrow := bits.Sub64(s.supplyLo, q, 0)
+	s.supplyLo, s.supplyHi = lo, s.supplyHi-borrow
 }

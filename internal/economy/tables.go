@@ -4,7 +4,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// tables is one catalog version in numbers. It is immutable once in force, so
+// tables is one catalog version in numbers. It is immutable once in force (but for a
+// memory of the last look-up), so
 // that a replayed result reads the same after the catalog has changed.
 type tables struct {
 	version     uint64 // 0: no catalog yet
@@ -16,6 +17,19 @@ type tables struct {
 	pool        map[string]*poolTable
 	pools       []*poolTable // by pool number; nil when not in this version
 	start       []stack
+	recent      *poolTable // the last one found: most draws in a row are from one pool
+}
+
+// find returns the pool of this id, nil when the version has none.
+func (t *tables) find(id string) *poolTable {
+	if t.recent != nil && t.recent.config.ID == id {
+		return t.recent
+	}
+	pt := t.pool[id]
+	if pt != nil {
+		t.recent = pt
+	}
+	return pt
 }
 
 // stack is a quantity of an item by number.
