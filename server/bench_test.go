@@ -25,27 +25,32 @@ func (e empty) Draw(context.Context, *kujiv1.DrawRequest) (*kujiv1.DrawResponse,
 }
 
 // BenchmarkUnary compares a draw, not synced to disk, with an empty Connect
-// handler that answers the same message.
+// handler that answers the same message. By default that handler compresses
+// every answer, which Kuji does not: "empty" does without too.
 func BenchmarkUnary(b *testing.B) {
 	f := start(b, server.Options{})
 	first, err := clients(b, f.url)[4].reward.Draw(context.Background(), &kujiv1.DrawRequest{Player: "ann", Pool: "free"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle(kujiv1connect.NewRewardServiceHandler(empty{result: first.GetResult()}))
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	p.SetUnencryptedHTTP2(true)
-	bare := &http.Server{Handler: mux, Protocols: p}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
+	bare := func(o ...connect.HandlerOption) string {
+		mux := http.NewServeMux()
+		mux.Handle(kujiv1connect.NewRewardServiceHandler(empty{result: first.GetResult()}, o...))
+		p := new(http.Protocols)
+		p.SetHTTP1(true)
+		p.SetUnencryptedHTTP2(true)
+		s := &http.Server{Handler: mux, Protocols: p}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		go func() { _ = s.Serve(l) }()
+		b.Cleanup(func() { _ = s.Close() })
+		return "http://" + l.Addr().String()
 	}
-	go func() { _ = bare.Serve(l) }()
-	b.Cleanup(func() { _ = bare.Close() })
-
-	for _, server := range []struct{ name, url string }{{"empty", "http://" + l.Addr().String()}, {"kuji", f.url}} {
+	for _, server := range []struct{ name, url string }{
+		{"empty-default", bare()}, {"empty", bare(connect.WithCompressMinBytes(1 << 62))}, {"kuji", f.url},
+	} {
 		for _, protocol := range []struct {
 			name string
 			http *http.Client

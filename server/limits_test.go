@@ -340,8 +340,12 @@ func TestConnections(t *testing.T) {
 		conns = append(conns, conn)
 	}
 	for _, conn := range conns[:3] {
-		if line, err := ask(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
-			t.Fatalf("%q, %v", line, err)
+		res, err := http.ReadResponse(ask(conn), nil)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%v, %v", res, err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Fatal(err)
 		}
 	}
 	answer := ask(conns[3])
@@ -350,6 +354,17 @@ func TestConnections(t *testing.T) {
 		line, _ := answer.ReadString('\n')
 		got <- line
 	}()
+	for range 50 { // time enough for a server that would serve it
+		for _, conn := range conns[:3] {
+			res, err := http.ReadResponse(ask(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, res.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	select {
 	case line := <-got:
 		t.Errorf("a fourth connection is served beside three: %q", line)
