@@ -41,9 +41,10 @@ func TestMain(m *testing.M) {
 //
 //	serve NAME ARG...       start "kuji serve --listen 127.0.0.1:0 ARG..." and set KUJI_SERVER and KUJI_ADDRESS
 //	crash NAME              kill that server with SIGKILL
-//	stop NAME               end it with SIGTERM; it must exit with 0
+//	terminate NAME [CODE]   end it with SIGTERM; it must exit with 0, or CODE
 //	hangup NAME TEXT        send it SIGHUP and wait until it has logged TEXT
 //	exits CODE PROG ARG...  run a program; it must exit with this code
+//	until CODE VAR PROG ARG...  run a program with ever new --id until it exits with CODE; VAR is the last id
 //	http METHOD PATH [BODY] send a request to KUJI_SERVER; the answer is stdout
 //	same FIRST AGAIN        two results of one request id, the second replayed
 //	flip FILE OFFSET        flip one bit of a file
@@ -61,8 +62,8 @@ func TestScript(t *testing.T) {
 			return os.CopyFS(env.WorkDir+"/examples", examples.Files)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": serveCmd, "crash": crashCmd, "stop": stopCmd, "hangup": hangupCmd,
-			"exits": exitsCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
+			"serve": serveCmd, "crash": crashCmd, "terminate": terminateCmd, "hangup": hangupCmd,
+			"exits": exitsCmd, "until": untilCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
 			"keyfile": keyfileCmd, "interrupt": interruptCmd, "empty": emptyCmd,
 		},
 	})
@@ -120,11 +121,16 @@ func crashCmd(ts *testscript.TestScript, _ bool, args []string) {
 	_ = cmd.Wait() // it was killed: the error says so
 }
 
-func stopCmd(ts *testscript.TestScript, _ bool, args []string) {
+func terminateCmd(ts *testscript.TestScript, _ bool, args []string) {
+	want := "0"
+	if len(args) == 2 {
+		args, want = args[:1], args[1]
+	}
 	cmd := running(ts, args)
 	ts.Check(cmd.Process.Signal(syscall.SIGTERM))
-	if err := cmd.Wait(); err != nil {
-		ts.Fatalf("kuji serve: %v\n%v", err, cmd.Stderr)
+	_ = cmd.Wait() // the exit code says it
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != want {
+		ts.Fatalf("kuji serve exits with %s, want %s\n%v", got, want, cmd.Stderr)
 	}
 }
 
@@ -198,6 +204,29 @@ func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
+}
+
+func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until CODE VAR PROGRAM ARG...")
+	}
+	for n := range 100 {
+		id := fmt.Sprintf("until-%d", n)
+		cmd := command(ts, append(args[2:], "--id", id)...)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		_ = cmd.Run() // the exit code says it
+		if strconv.Itoa(cmd.ProcessState.ExitCode()) != args[0] {
+			continue
+		}
+		_, err := stdout.WriteTo(ts.Stdout())
+		ts.Check(err)
+		_, err = stderr.WriteTo(ts.Stderr())
+		ts.Check(err)
+		ts.Setenv(args[1], id)
+		return
+	}
+	ts.Fatalf("never exits with %s", args[0])
 }
 
 func httpCmd(ts *testscript.TestScript, neg bool, args []string) {

@@ -45,7 +45,8 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve opens a data directory, applies the catalog, prints one line with its
 address when it is ready, and serves until SIGTERM or SIGINT. Then it turns
 readiness off, answers what it has begun, closes the log and ends with exit code
-0. A second signal ends it at once, as a crash would: nothing acknowledged is lost.
+0, or 1 when a realm has stopped meanwhile. A second signal ends it at once, as a
+crash would: nothing acknowledged is lost.
 
 It listens on loopback unless told otherwise. Any other address needs TLS (or
 --insecure) and a file with API keys: see "kuji keys new --help". SIGHUP reads
@@ -78,8 +79,8 @@ second look is refused without --accept-warnings.`,
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight when stopping")
 	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
 	flags.IntVar(&f.limits.Connections, "max-connections", 0, "most connections at a time (default 16384)")
-	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 1 MiB)")
-	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch message (default 4 MiB)")
+	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
+	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop too when standard input ends: for a parent that holds its other end")
 	return cmd
 }
@@ -158,7 +159,26 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	return a.listenAndServe(ctx, engine, f, serverOptions, reload)
+	if err := a.listenAndServe(ctx, engine, f, serverOptions, reload); err != nil {
+		return err
+	}
+	return stoppedRealms(engine)
+}
+
+// stoppedRealms reports which realms failed while the server ran: then the
+// process has not ended well, however orderly.
+func stoppedRealms(engine *kuji.Engine) error {
+	names, err := engine.Realms()
+	if err != nil {
+		return err
+	}
+	var stopped []error
+	for _, name := range names {
+		if realm, err := engine.Lookup(name); err == nil { // all of them are open
+			stopped = append(stopped, realm.Err())
+		}
+	}
+	return errors.Join(stopped...)
 }
 
 // applyAtStart applies the catalog of --catalog after it has said what that does.
