@@ -150,9 +150,18 @@ func (l *Log) repair(r *surveyed) error {
 			return err
 		}
 	}
+	synced := false
 	for i, f := range r.found {
 		if f.trusted {
 			continue
+		}
+		if !synced {
+			// The process may have died between making a file and fsyncing the
+			// directory.
+			if err := l.fs.SyncDir(l.dir); err != nil {
+				return fmt.Errorf("wal: repair: fsync directory: %w", err)
+			}
+			synced = true
 		}
 		if err := l.repairSegment(f, i < len(r.found)-1); err != nil {
 			return fmt.Errorf("wal: repair %s: %w", f.path, err)

@@ -1,0 +1,363 @@
+package wal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+var crashSeeds = flag.Int("crashseeds", 8, "how many workloads the crash tests cut at every operation")
+
+var small4K = wal.Options{SegmentSize: wal.MinSegmentSize, LogID: 42}
+
+// workload drives a log through everything it can do until it is done or the
+// power is cut, and returns what was promised.
+type promise struct {
+	first   uint64 // everything below was asked to be trimmed
+	durable uint64 // everything below was said to be durable
+	next    uint64 // nothing at or above was appended
+}
+
+func workload(m *vfs.Mem, seed uint64) promise {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var p promise
+	for range 3 {
+		o := small4K
+		o.FS = m
+		o.SyncEvery = []uint64{0, 0, 3}[r.IntN(3)]
+		l, err := wal.Open(memDir, o)
+		if err != nil {
+			return p
+		}
+		p.durable = max(p.durable, l.Durable())
+		err = work(l, r, &p)
+		p.durable = max(p.durable, l.Durable())
+		if err == nil {
+			p.next = l.Next()
+		}
+		if err = errors.Join(err, l.Close()); err != nil {
+			return p
+		}
+		p.durable = p.next
+	}
+	return p
+}
+
+// work does some operations on an open log. Nothing is appended that p.next
+// does not cover.
+func work(l *wal.Log, r *rand.Rand, p *promise) error {
+	for range 12 {
+		var err error
+		n := uint64(1 + r.IntN(6))
+		p.next = l.Next() + n
+		switch r.IntN(8) {
+		case 0, 1:
+			err = l.Sync()
+		case 2:
+			err = l.Flush()
+		case 3:
+			var batch [][]byte
+			for i := range n {
+				batch = append(batch, record(l.Next()+i))
+			}
+			_, err = l.AppendBatch(batch)
+		case 4:
+			var off uint64
+			if off, err = l.AppendSync(context.Background(), record(l.Next())); err == nil {
+				p.durable = max(p.durable, off+1)
+			}
+		case 5:
+			if to := l.Durable() / 2; to > p.first {
+				p.first = to
+				err = l.TrimBefore(to)
+			}
+		default:
+			for range n {
+				if _, err = l.Append(record(l.Next())); err != nil {
+					break
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkRecovered opens a log after a crash and checks it against what was
+// promised; then that it goes on, and that what is said to be durable then
+// survives the next crash.
+func checkRecovered(m *vfs.Mem, p promise) error {
+	o := small4K
+	o.FS = m
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		return fmt.Errorf("recovery: %w", err)
+	}
+	defer l.Close()
+	if l.Next() < p.durable || l.Next() > p.next || l.First() > p.first {
+		return fmt.Errorf("recovered %d to %d, promised %+v", l.First(), l.Next(), p)
+	}
+	if l.Durable() != l.Next() {
+		return fmt.Errorf("Durable is %d after recovery, want Next, %d", l.Durable(), l.Next())
+	}
+	if err := holds(l, l.Next()); err != nil {
+		return err
+	}
+	next := l.Next() + 3
+	for l.Next() < next {
+		if _, err := l.Append(record(l.Next())); err != nil {
+			return err
+		}
+	}
+	if err := l.Sync(); err != nil {
+		return err
+	}
+	again := m.CrashClone(vfs.Crash{})
+	o.FS = again
+	l2, err := wal.Open(memDir, o)
+	if err != nil {
+		return fmt.Errorf("second recovery: %w", err)
+	}
+	defer l2.Close()
+	if l2.Next() != next {
+		return fmt.Errorf("second recovery found %d records, want %d", l2.Next(), next)
+	}
+	if err := holds(l2, next); err != nil {
+		return err
+	}
+	report, err := wal.Verify(context.Background(), memDir, o)
+	if err != nil || len(report.Damage) > 0 || report.Torn > 0 || report.Next != next {
+		return fmt.Errorf("after recovery Verify says %+v, %w", report, err)
+	}
+	return nil
+}
+
+// holds checks that a log has the right record at every offset.
+func holds(l *wal.Log, next uint64) error {
+	want := l.First()
+	for rec, err := range l.Records(want) {
+		if err != nil {
+			return fmt.Errorf("record %d: %w", want, err)
+		}
+		if rec.Offset != want || !bytes.Equal(rec.Data, record(want)) {
+			return fmt.Errorf("record %d: got offset %d with %d bytes, which differ", want, rec.Offset, len(rec.Data))
+		}
+		want++
+	}
+	if want != next {
+		return fmt.Errorf("records end at %d, want %d", want, next)
+	}
+	return nil
+}
+
+// TestCrashAtEveryOperation cuts the power before every operation that changes
+// the disk, and looks at many of the disks that the cut can leave.
+func TestCrashAtEveryOperation(t *testing.T) {
+	for seed := range uint64(*crashSeeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			states := 0
+			for cut := int64(0); ; cut++ {
+				m := vfs.NewMem()
+				m.CutPowerAfter(cut)
+				p := workload(m, seed)
+				_, changes := m.Ops()
+				for after := range m.CrashStates(6, seed+uint64(cut), true) {
+					states++
+					if err := checkRecovered(after, p); err != nil {
+						t.Fatalf("power cut after %d changes: %v", cut, err)
+					}
+				}
+				if changes <= cut {
+					t.Logf("%d cuts, %d disks", cut, states)
+					break
+				}
+			}
+		})
+	}
+}
+
+// TestKillAtEveryOperation kills the process instead: what was written stays
+// readable but is not durable, and another crash may follow.
+func TestKillAtEveryOperation(t *testing.T) {
+	for cut := int64(0); ; cut++ {
+		m := vfs.NewMem()
+		m.CutPowerAfter(cut)
+		p := workload(m, 77)
+		_, changes := m.Ops()
+		if err := checkRecovered(m.KillClone(), p); err != nil {
+			t.Fatalf("killed after %d changes: %v", cut, err)
+		}
+		if changes <= cut {
+			break
+		}
+	}
+}
+
+// TestCrashInRecovery cuts the power again while the log recovers.
+func TestCrashInRecovery(t *testing.T) {
+	for seed := range uint64(*crashSeeds) {
+		m := vfs.NewMem()
+		m.CutPowerAfter(int64(20 + 7*seed))
+		p := workload(m, seed)
+		for torn := range m.CrashSamples(8, seed, true) {
+			for cut := int64(0); ; cut++ {
+				again := torn.CrashClone(vfs.Crash{})
+				again.CutPowerAfter(cut)
+				o := small4K
+				o.FS = again
+				l, err := wal.Open(memDir, o)
+				if err == nil {
+					l.Close()
+				}
+				_, changes := again.Ops()
+				for after := range again.CrashSamples(3, uint64(cut), true) {
+					if err := checkRecovered(after, p); err != nil {
+						t.Fatalf("seed %d, power cut in recovery after %d changes: %v", seed, cut, err)
+					}
+				}
+				if changes <= cut {
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestFailingOperation fails every write, fsync, create and directory fsync in
+// turn, once: the log must refuse everything from then on, although the file
+// system is well again, and lose nothing that was durable.
+func TestFailingOperation(t *testing.T) {
+	for _, kind := range []vfs.OpKind{vfs.OpWrite, vfs.OpSync, vfs.OpCreate, vfs.OpSyncDir, vfs.OpMap} {
+		t.Run(kind.String(), func(t *testing.T) {
+			for n := int64(1); ; n++ {
+				m := vfs.NewMem()
+				var mu sync.Mutex
+				seen := int64(0)
+				o := small4K
+				o.FS = m
+				l, err := wal.Open(memDir, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.SetHook(func(op vfs.Op) vfs.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					if op.Kind != kind {
+						return vfs.Fault{}
+					}
+					if seen++; seen != n {
+						return vfs.Fault{}
+					}
+					return vfs.Fault{Err: syscall.EIO, Drop: true, Short: op.Length / 2}
+				})
+				err = appendSynced(l, 40)
+				durable := l.Durable()
+				if err == nil {
+					l.Close()
+					if n == 1 {
+						t.Fatalf("no %v was ever asked for", kind)
+					}
+					return
+				}
+				checkPoisoned(t, l, err)
+				for after := range m.CrashSamples(4, uint64(n), true) {
+					if err := checkRecovered(after, promise{durable: durable, next: l.Next()}); err != nil {
+						t.Fatalf("%v number %d failed: %v", kind, n, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func appendSynced(l *wal.Log, n uint64) error {
+	for range n {
+		if _, err := l.AppendSync(context.Background(), record(l.Next())); err != nil {
+			return err
+		}
+	}
+	return l.Close()
+}
+
+// checkPoisoned checks that a log that has failed accepts nothing, serves what
+// is durable and nothing else, and closes.
+func checkPoisoned(t *testing.T, l *wal.Log, err error) {
+	t.Helper()
+	if !errors.Is(err, wal.ErrFailed) || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("the failure arrived as %v", err)
+	}
+	_, appendErr := l.Append(nil)
+	_, syncedErr := l.AppendSync(context.Background(), nil)
+	for name, err := range map[string]error{"Append": appendErr, "AppendSync": syncedErr, "Sync": l.Sync(), "Flush": l.Flush()} {
+		if !errors.Is(err, wal.ErrFailed) && !errors.Is(err, wal.ErrClosed) {
+			t.Fatalf("%s after a failure: %v", name, err)
+		}
+	}
+	if durable := l.Durable(); l.First() < durable {
+		if _, err := l.Read(durable-1, nil); err != nil && !errors.Is(err, wal.ErrClosed) {
+			t.Fatalf("what is durable cannot be read after a failure: %v", err)
+		}
+		if l.Next() > durable {
+			if _, err := l.Read(durable, nil); !errors.Is(err, wal.ErrFailed) && !errors.Is(err, wal.ErrClosed) {
+				t.Fatalf("what is not durable can be read after a failure: %v", err)
+			}
+		}
+	}
+	if err := l.Close(); !errors.Is(err, wal.ErrFailed) && !errors.Is(err, wal.ErrClosed) {
+		t.Fatalf("Close after a failure: %v", err)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	m := vfs.NewMem()
+	o := small4K
+	o.FS = m
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Limit(40 << 10)
+	for err == nil {
+		_, err = l.AppendSync(context.Background(), record(l.Next()))
+	}
+	if !errors.Is(err, wal.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("disk full arrived as %v", err)
+	}
+	durable, next := l.Durable(), l.Next()
+	if durable < 50 {
+		t.Fatalf("only %d records fitted", durable)
+	}
+	if err := l.Close(); !errors.Is(err, wal.ErrFailed) {
+		t.Fatalf("Close: %v", err)
+	}
+	// Opening needs no space that is not there, and reading none at all.
+	l, err = wal.Open(memDir, o)
+	if err != nil {
+		t.Fatalf("Open on a full disk: %v", err)
+	}
+	if l.Next() < durable || l.Next() > next {
+		t.Fatalf("%d records left, want %d to %d", l.Next(), durable, next)
+	}
+	if err := holds(l, l.Next()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.TrimBefore(durable / 2); err != nil {
+		t.Fatalf("trimming on a full disk: %v", err)
+	}
+	appendTo(t, l, l.Next()+20)
+	if err := l.Close(); err != nil {
+		t.Fatalf("after trimming: %v", err)
+	}
+}
