@@ -3,7 +3,10 @@ package kuji_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -414,4 +417,27 @@ func TestVerify(t *testing.T) {
 	wantCode(t, err, kuji.CodeNotFound)
 	_, err = kuji.Verify(t.TempDir()+"/nosuch", "test", nil)
 	wantCode(t, err, kuji.CodeNotFound)
+}
+
+// TestDataIsPrivate: nobody but the owner can read what players hold, or the
+// seeds that foretell draws.
+func TestDataIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such modes on Windows")
+	}
+	dir := t.TempDir() + "/data"
+	open(t, dir, kuji.Options{})
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -96,7 +96,7 @@ func (r *Realm) Stats() Stats {
 	s.CatalogVersion = r.state.Version()
 	s.Epoch = r.epoch
 	for _, b := range []*batch{r.open, r.inflight} {
-		if b != nil {
+		if b != nil && b.events > 0 {
 			s.PendingBytes += uint64(len(b.buf))
 		}
 	}

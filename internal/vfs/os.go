@@ -15,6 +15,9 @@ import (
 // writes which it has not made durable breaks every promise built on this.
 // On platforms without mmap, mappings are copies in memory that writes through
 // the same [File] keep up to date; other processes' writes do not show there.
+//
+// Files and directories that it creates are for their owner alone (modes 0600
+// and 0700): a log holds what players own, and a seed file foretells draws.
 func OS() FS { return osFS{} }
 
 type osFS struct{}
@@ -35,7 +38,7 @@ func (osFS) Open(name string) (File, error) { return openFile(name, os.O_RDONLY)
 func (osFS) OpenWrite(name string) (File, error) { return openFile(name, os.O_RDWR) }
 
 func openFile(name string, flag int) (File, error) {
-	f, err := os.OpenFile(filepath.FromSlash(name), flag, 0o644)
+	f, err := os.OpenFile(filepath.FromSlash(name), flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +52,17 @@ func (osFS) Rename(oldname, newname string) error {
 }
 
 // MkdirAll fsyncs the parent of each directory that it creates, outermost
-// first, so that a crash leaves a prefix of the path and no more.
+// first, so that a crash leaves a prefix of the path and no more. It fsyncs the
+// parent of one that exists too: whoever made it may have been killed before
+// that.
 func (o osFS) MkdirAll(dir string) error {
 	info, err := os.Stat(filepath.FromSlash(dir))
 	if err == nil {
 		if !info.IsDir() {
 			return &fs.PathError{Op: "mkdir", Path: dir, Err: fmt.Errorf("exists and is not a directory: %w", fs.ErrExist)}
+		}
+		if err := o.SyncDir(path.Dir(filepath.ToSlash(dir))); err != nil && !os.IsPermission(err) {
+			return err
 		}
 		return nil
 	}
@@ -67,7 +75,7 @@ func (o osFS) MkdirAll(dir string) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(filepath.FromSlash(dir), 0o755); err != nil && !os.IsExist(err) {
+	if err := os.Mkdir(filepath.FromSlash(dir), 0o700); err != nil && !os.IsExist(err) {
 		return err
 	}
 	return o.SyncDir(parent)

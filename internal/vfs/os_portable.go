@@ -81,7 +81,7 @@ func syncDir(dir string) error {
 // lockFile makes a file that must not exist. Unlike flock it outlives a
 // killed process: then the file has to be removed by hand.
 func lockFile(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name+".held", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name+".held", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, &os.PathError{Op: "lock", Path: name, Err: ErrLocked}
 	}
