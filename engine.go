@@ -86,7 +86,7 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 			return nil, errf(CodeNotFound, "realm", "there is no realm %q", name)
 		}
 		if len(names) >= MaxRealms {
-			return nil, errf(CodeOverloaded, "realm", "%d realms exist; at most %d are allowed", len(names), MaxRealms)
+			return nil, errf(CodeConflict, "realm", "%d realms exist; at most %d are allowed", len(names), MaxRealms)
 		}
 	}
 	r, err := openRealm(e.dir+"/realms/"+name, name, e.o)

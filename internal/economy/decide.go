@@ -153,14 +153,14 @@ func (s *State) take(player, item uint32, q uint64) bool {
 func (s *State) resolve(items []catalog.Stack, ev *Event) (Status, uint32) {
 	status, subject := OK, uint32(0)
 	for i, it := range items {
-		ref := ItemRef{Ref: Ref{ID: it.Item}, Quantity: it.Quantity}
-		if n, ok := s.itemNum[it.Item]; ok {
-			ref.Num, ref.Known = n, true
+		n, known := s.current.item[it.Item]
+		if !known {
+			if status == OK {
+				status, subject = UnknownItem, uint32(i)
+			}
+			n, known = s.itemNum[it.Item] // of an earlier catalog
 		}
-		if _, ok := s.current.item[it.Item]; !ok && status == OK {
-			status, subject = UnknownItem, uint32(i)
-		}
-		ev.Items = append(ev.Items, ref)
+		ev.Items = append(ev.Items, ItemRef{Ref: Ref{Num: n, Known: known, ID: it.Item}, Quantity: it.Quantity})
 	}
 	return status, subject
 }

@@ -14,6 +14,7 @@ type players struct {
 	recs  pages[player] // by player number
 	ids   byteArena
 	held  slotArena
+	hint  int // where the next key searched for is likely to stand: behind the last one
 }
 
 // player is one player's record: 32 bytes.
@@ -129,10 +130,14 @@ func search(slots []slot, key uint32) int {
 // next change.
 func (p *players) slot(n uint32, key uint32) *slot {
 	h := p.holdings(n)
-	if i := search(h, key); i < len(h) && h[i].key == key {
-		return &h[i]
+	i := p.hint
+	if i >= len(h) || h[i].key != key {
+		if i = search(h, key); i >= len(h) || h[i].key != key {
+			return nil
+		}
 	}
-	return nil
+	p.hint = i + 1
+	return &h[i]
 }
 
 // get returns the value of key, 0 when the player has none.
