@@ -10,8 +10,10 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -170,14 +172,17 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
 	deadline, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	unknown := false // an earlier attempt may have happened
+	var sent atomic.Bool // a connection was there: this attempt may have arrived
+	deadline = httptrace.WithClientTrace(deadline, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	unknown := false // this attempt or an earlier one may have happened
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		sent.Store(false)
 		resp, err := rpc(deadline, msg)
 		if err == nil {
 			return resp, nil
 		}
 		again, maybe := retryable(err)
-		unknown = unknown || maybe
+		unknown = unknown || (maybe && sent.Load())
 		if !again {
 			return nil, unresolved(err, unknown && !settled(err), id)
 		}
@@ -198,7 +203,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 }
 
 // retryable says whether the same message may be sent again, and whether the
-// attempt that failed with err may have happened all the same.
+// attempt that failed with err may have happened all the same, if it was sent.
 func retryable(err error) (again, maybe bool) {
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {
@@ -212,10 +217,6 @@ func retryable(err error) (again, maybe bool) {
 			return true, true
 		}
 		return false, false
-	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return true, false // nothing was sent
 	}
 	if !connect.IsWireError(rpc) || rpc.Code() == connect.CodeUnavailable {
 		return true, true

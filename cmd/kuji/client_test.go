@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,12 +23,24 @@ import (
 type script struct {
 	kujiv1connect.UnimplementedRewardServiceHandler
 	answers []func() (*kujiv1.Result, error)
-	ids     []string
+
+	mu  sync.Mutex // a client that gave up leaves its handler running
+	ids []string
+}
+
+// sent returns the ids that arrived so far.
+func (s *script) sent() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ids)
 }
 
 func (s *script) Draw(_ context.Context, req *kujiv1.DrawRequest) (*kujiv1.DrawResponse, error) {
+	s.mu.Lock()
 	s.ids = append(s.ids, req.GetRequestId())
-	result, err := s.answers[min(len(s.ids), len(s.answers))-1]()
+	answer := s.answers[min(len(s.ids), len(s.answers))-1]
+	s.mu.Unlock()
+	result, err := answer()
 	if err != nil {
 		return nil, err
 	}
@@ -88,10 +102,11 @@ func TestCall(t *testing.T) {
 					t.Errorf("message %q, request id %q: want how to find out", f.Message, f.RequestID)
 				}
 			}
-			if tt.attempts != 0 && len(s.ids) != tt.attempts || len(s.ids) == 0 {
-				t.Errorf("%d attempts, want %d", len(s.ids), tt.attempts)
+			ids := s.sent()
+			if tt.attempts != 0 && len(ids) != tt.attempts || len(ids) == 0 {
+				t.Errorf("%d attempts, want %d", len(ids), tt.attempts)
 			}
-			for _, id := range s.ids {
+			for _, id := range ids {
 				if id != "the-id" {
 					t.Errorf("sent again under id %q", id)
 				}

@@ -32,7 +32,11 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 )
 
+// raceOptions keep a race-detecting binary from sleeping a second at each exit.
+const raceOptions = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", raceOptions) // only makes the tests faster
 	testscript.Main(m, map[string]func(){"kuji": main})
 }
 
@@ -58,6 +62,7 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", raceOptions)
 			env.Values["servers"] = map[string]*exec.Cmd{}
 			return os.CopyFS(env.WorkDir+"/examples", examples.Files)
 		},

@@ -137,6 +137,7 @@ func TestCalls(t *testing.T) {
 		{"server/a_test.go", `import "fmt"; func Example() { fmt.Println() }`, ""},
 		{"server/a.go", `import "fmt"; func f() { fmt.Sprint() }`, ""},
 		{"server/a_test.go", `import "time"; func f() { time.Sleep(1) }`, "time.Sleep"},
+		{"server/a_test.go", `import ("time"; "testing/synctest"); func f() { synctest.Wait(); time.Sleep(1) }`, ""},
 		{"server/a.go", `import "time"; func f() { time.Sleep(1) }`, ""},
 		{"server/a.go", `func f(os T) { os.Exit(1) }`, ""},
 	} {
