@@ -2,7 +2,6 @@ package wal
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 )
@@ -148,8 +147,7 @@ func (l *Log) put(record []byte, sum uint32) {
 	g := l.pending[len(l.pending)-1]
 	pos := g.pos + int64(len(g.buf))
 	var head [recordSize]byte
-	binary.LittleEndian.PutUint32(head[0:], recordSum(l.base, l.next, len(record), sum))
-	binary.LittleEndian.PutUint32(head[4:], uint32(len(record)))
+	putRecordHead(head[:], recordSum(l.base, l.next, len(record), sum), len(record))
 	g.buf = append(g.buf, head[:]...)
 	g.buf = append(g.buf, record...)
 

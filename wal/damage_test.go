@@ -21,7 +21,7 @@ func small(t testing.TB, m *vfs.Mem, closed bool) (durableUpto, next uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 12 {
+	for range 8 {
 		durableUpto = l.Durable()
 		appendTo(t, l, l.Next()+5)
 		if err := l.Sync(); err != nil {
@@ -107,6 +107,7 @@ func named(err error, damaged string) error {
 func TestEveryBitFlipped(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+			t.Parallel()
 			m := vfs.NewMem()
 			durable, next := small(t, m, closed)
 			m = m.CrashClone(vfs.Crash{Choose: vfs.Newest})

@@ -68,6 +68,12 @@ func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
 
+// putRecordHead encodes what stands before a record's data.
+func putRecordHead(b []byte, sum uint32, length int) {
+	binary.LittleEndian.PutUint32(b[0:], sum)
+	binary.LittleEndian.PutUint32(b[4:], uint32(length))
+}
+
 // logSum is the CRC32C of the log id, which recordSum mixes in.
 func logSum(logID uint64) uint32 {
 	var b [8]byte
@@ -136,6 +142,26 @@ func decodeSegmentHeader(b []byte) (segmentHeader, *fault) {
 		differs(0, "segment header's magic", le.Uint64(b), segmentMagic),
 		differs(60, "segment header's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
 	)
+}
+
+// misplaced says why a header cannot stand in the segment that is named by an
+// offset.
+func (h segmentHeader) misplaced(first uint64) *fault {
+	if h.durable > h.first {
+		return &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.durable, want: h.first}
+	}
+	return firstFault(
+		differs(16, "segment's first offset", h.first, first),
+		noLogID(8, h.logID),
+	)
+}
+
+// noLogID returns a fault when a log id is zero.
+func noLogID(pos int64, id uint64) *fault {
+	if id == 0 {
+		return &fault{pos: pos, what: "segment's log id is zero", want: 1}
+	}
+	return nil
 }
 
 // groupHeader stands before the records that were written together.

@@ -145,7 +145,7 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	if r.logID == 0 {
 		r.logID = h.logID
 	}
-	if f := firstFault(differs(8, "segment's log id", h.logID, r.logID), differs(16, "segment's first offset", h.first, s.first)); f != nil {
+	if f := differs(8, "segment's log id", h.logID, r.logID); f != nil {
 		f.offset = s.first
 		return f.in(s.path, 0)
 	}
@@ -239,8 +239,8 @@ func (s *foundSegment) readHeader(file io.ReaderAt) (segmentHeader, error) {
 		return segmentHeader{}, fmt.Errorf("wal: read %s: %w", s.path, err)
 	}
 	h, f := decodeSegmentHeader(b)
-	if f == nil && h.durable > h.first {
-		f = &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.durable, want: h.first}
+	if f == nil {
+		f = h.misplaced(s.first)
 	}
 	if f != nil {
 		f.offset = s.first

@@ -134,18 +134,18 @@ func checkSegment(fsys vfs.FS, s *foundSegment, last bool) (checkedSegment, erro
 	defer release()
 	c.Bytes = s.size
 	h, f := decodeSegmentHeader(data)
-	if f != nil {
-		c.unborn = last && s.size <= headerSize
-		f.offset = s.first
-		c.stop = f
+	if c.unborn = f != nil && last && s.size <= headerSize; c.unborn {
 		return c, nil
 	}
-	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
-	if f := differs(16, "segment's first offset", h.first, s.first); f != nil {
+	if f == nil {
+		f = h.misplaced(s.first)
+	}
+	if f != nil {
 		f.offset = s.first
 		c.damage = append(c.damage, f.in(s.path, 0))
 		return c, nil
 	}
+	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
 	groups := data
 	t, trailerFault := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size)
 	if trailerFault == nil && int64(t.index) >= headerSize && t.first == s.first {
