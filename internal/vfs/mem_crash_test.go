@@ -17,16 +17,22 @@ import (
 // of bytes shortened to "x*512".
 func dump(t testing.TB, fsys vfs.FS) string {
 	t.Helper()
+	return dumpBelow(t, fsys, "/")
+}
+
+// dumpBelow does so as if dir were the root.
+func dumpBelow(t testing.TB, fsys vfs.FS, root string) string {
+	t.Helper()
 	var b strings.Builder
 	var walk func(dir string)
 	walk = func(dir string) {
-		names, err := fsys.List(dir)
+		names, err := fsys.List(path.Join(root, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
 			full := path.Join(dir, name)
-			info, err := fsys.Stat(full)
+			info, err := fsys.Stat(path.Join(root, full))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +41,7 @@ func dump(t testing.TB, fsys vfs.FS) string {
 				walk(full)
 				continue
 			}
-			f, err := fsys.Open(full)
+			f, err := fsys.Open(path.Join(root, full))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,6 +50,9 @@ func dump(t testing.TB, fsys vfs.FS) string {
 				t.Fatal(err)
 			}
 			fmt.Fprintf(&b, "%s: %s\n", full, runs(string(p)))
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	walk("/")

@@ -3,6 +3,7 @@ package vfs_test
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -160,29 +161,43 @@ type pair struct {
 	file vfs.File
 }
 
+// refMachine does the same to a directory of a file system and to the reference.
 type refMachine struct {
-	m     *vfs.Mem
-	drop  bool
+	fsys  vfs.FS
+	root  string
+	kinds []string
 	dir   refDir
 	open  []pair
 	stamp byte
+
+	dropping bool // for the hook of a Mem
 }
 
-func newRefMachine() *refMachine {
-	r := &refMachine{m: vfs.NewMem(), dir: refDir{{}}, stamp: 'a'}
-	r.m.SetHook(func(op vfs.Op) vfs.Fault {
-		if r.drop && op.Kind == vfs.OpSync {
+func newRefMachine(fsys vfs.FS, root string) *refMachine {
+	return &refMachine{
+		fsys: fsys, root: root, dir: refDir{{}}, stamp: 'a',
+		kinds: []string{"write", "write", "write", "truncate", "sync", "syncdir", "rename", "remove"},
+	}
+}
+
+// newMemMachine knows failing syncs, too.
+func newMemMachine() (*vfs.Mem, *refMachine) {
+	m := vfs.NewMem()
+	r := newRefMachine(m, "/")
+	r.kinds = append(r.kinds, "drop")
+	m.SetHook(func(op vfs.Op) vfs.Fault {
+		if r.dropping && op.Kind == vfs.OpSync {
 			return vfs.Fault{Err: errInjected, Drop: true}
 		}
 		return vfs.Fault{}
 	})
-	return r
+	return m, r
 }
 
 func (r *refMachine) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
 	_, exists := r.dir.now()[name]
-	kind := rapid.SampledFrom([]string{"write", "write", "write", "truncate", "sync", "drop", "syncdir", "rename", "remove"}).Draw(t, "kind")
+	kind := rapid.SampledFrom(r.kinds).Draw(t, "kind")
 	if !exists {
 		if kind == "syncdir" {
 			r.syncDir(t)
@@ -211,24 +226,24 @@ func (r *refMachine) step(t *rapid.T) {
 		r.check(t, p.file.Sync())
 	case "drop":
 		p.ref.sync(true)
-		r.drop = true
+		r.dropping = true
 		if err := p.file.Sync(); err == nil {
 			t.Fatal("a dropping Sync without an error")
 		}
-		r.drop = false
+		r.dropping = false
 	case "syncdir":
 		r.syncDir(t)
 	case "rename":
 		r.rename(t, name, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "to"))
 	case "remove":
 		r.dir.change(func(e map[string]*refFile) { delete(e, name) })
-		r.check(t, r.m.Remove(name))
+		r.check(t, r.fsys.Remove(path.Join(r.root, name)))
 	}
 }
 
 func (r *refMachine) create(t *rapid.T, name string) {
 	ref := newRefFile()
-	f, err := r.m.Create(name)
+	f, err := r.fsys.Create(path.Join(r.root, name))
 	r.check(t, err)
 	r.open = append(r.open, pair{ref, f})
 	r.dir.change(func(e map[string]*refFile) { e[name] = ref })
@@ -241,12 +256,12 @@ func (r *refMachine) rename(t *rapid.T, from, to string) {
 			delete(e, from)
 		})
 	}
-	r.check(t, r.m.Rename(from, to))
+	r.check(t, r.fsys.Rename(path.Join(r.root, from), path.Join(r.root, to)))
 }
 
 func (r *refMachine) syncDir(t *rapid.T) {
 	r.dir = refDir{r.dir.now()}
-	r.check(t, r.m.SyncDir("/"))
+	r.check(t, r.fsys.SyncDir(r.root))
 }
 
 func (r *refMachine) check(t *rapid.T, err error) {
@@ -261,11 +276,11 @@ func TestCrashStatesMatchReference(t *testing.T) {
 	const limit = 4000
 	exact, sampled := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
-		r := newRefMachine()
+		m, r := newMemMachine()
 		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
 			r.step(rt)
 			if rapid.IntRange(0, 9).Draw(rt, "kill") == 0 {
-				r.m.KillClone() // must leave no trace
+				m.KillClone() // must leave no trace
 			}
 		}
 		for _, p := range r.open {
@@ -280,7 +295,7 @@ func TestCrashStatesMatchReference(t *testing.T) {
 		}
 		got := map[string]bool{}
 		n := 0
-		for disk := range r.m.CrashStates(limit, rapid.Uint64().Draw(rt, "seed"), false) {
+		for disk := range m.CrashStates(limit, rapid.Uint64().Draw(rt, "seed"), false) {
 			d := dump(t, disk)
 			if got[d] = true; !want[d] {
 				rt.Fatalf("not allowed:\n%sallowed:\n%q", d, sorted(want))
