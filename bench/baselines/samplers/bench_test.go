@@ -13,7 +13,8 @@ import (
 // draw of a ChaCha8 source being one operation:
 //
 //	Static   weights that never change
-//	RunOut   odds by weights of 1 to 1000; an entry's weight becomes 0 when its stock, a number kept beside, is gone
+//	RunOut   odds by weights of 1 to 1000; an entry's weight becomes 0 when its stock, a number kept beside, is gone;
+//	         RunOutSlowly has a hundred times the stock
 //	Raffle   weights count tickets, and every draw lowers one by one; read back from the structure itself
 //
 // RunOut and Raffle draw the table to empty and then start again, outside the time taken.
@@ -108,9 +109,13 @@ func BenchmarkStatic(b *testing.B) {
 	})
 }
 
-func BenchmarkRunOut(b *testing.B) {
+func BenchmarkRunOut(b *testing.B) { runOut(b, 1) }
+
+func BenchmarkRunOutSlowly(b *testing.B) { runOut(b, 100) }
+
+func runOut(b *testing.B, plenty uint64) {
 	benchmark(b, "O", func(b *testing.B, n int, newTable func([]uint64) table) {
-		weights, full := uniformWeights(n, 1000), uniformWeights(n, stock(n))
+		weights, full := uniformWeights(n, 1000), uniformWeights(n, plenty*stock(n))
 		left := make([]uint32, n)
 		src := rand.NewChaCha8([32]byte{})
 		var t table
