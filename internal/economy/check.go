@@ -18,7 +18,7 @@ func (s *State) Check() error {
 		return err
 	}
 	for n := s.ids.head; n < s.ids.tail; n++ {
-		r := &s.ids.ring[n&uint64(len(s.ids.ring)-1)]
+		r := s.ids.at(n)
 		if got := s.ids.find(string(s.ids.id(r))); got != r {
 			return inconsistent("request id %q is not found by its index", s.ids.id(r))
 		}

@@ -44,7 +44,7 @@ func (s *State) Hash() [32]byte {
 	}
 	w.nums(uint64(s.ids.count()))
 	for n := s.ids.head; n < s.ids.tail; n++ {
-		r := &s.ids.ring[n&uint64(len(s.ids.ring)-1)]
+		r := s.ids.at(n)
 		w.nums(r.position, uint64(r.time), r.version, uint64(r.index))
 		w.bytes(s.ids.bytes.get(r.at, int(r.len)))
 	}

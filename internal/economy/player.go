@@ -10,7 +10,7 @@ import (
 // the garbage collector's work does not grow with players.
 type players struct {
 	seed  maphash.Seed
-	index []uint32      // open addressing, number+1; 0 is free; len is a power of two
+	index index         // from the hash of an id to the player's number
 	recs  pages[player] // by player number
 	ids   byteArena
 	held  slotArena
@@ -43,16 +43,22 @@ func newSlot(k uint32, v uint64) slot { return slot{key: k, hi: uint32(v >> 32),
 
 func (p *players) init(seed maphash.Seed) {
 	p.seed = seed
-	p.index = make([]uint32, 1024)
+	p.index.init(func(n uint32) uint32 {
+		r := p.recs.at(n)
+		return uint32(maphash.Bytes(seed, p.ids.get(r.id, int(r.idLen))) >> 32)
+	})
 }
+
+func (p *players) hash(id string) uint32 { return uint32(maphash.String(p.seed, id) >> 32) }
 
 func (p *players) count() int { return p.recs.n }
 
 // find returns the number of the player with this id.
 func (p *players) find(id string) (uint32, bool) {
-	mask := uint64(len(p.index) - 1)
-	for i := maphash.String(p.seed, id) & mask; ; i = (i + 1) & mask {
-		n := p.index[i]
+	h := p.hash(id)
+	slots := p.index.slots(h)
+	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
+		n := slots[i]
 		if n == 0 {
 			return 0, false
 		}
@@ -66,27 +72,8 @@ func (p *players) find(id string) (uint32, bool) {
 func (p *players) add(id string) uint32 {
 	n := uint32(p.recs.n)
 	p.recs.push(player{id: p.ids.add(id), idLen: uint8(len(id))})
-	if p.recs.n*4 > len(p.index)*3 {
-		p.grow()
-	}
-	p.place(n, id)
+	p.index.add(p.hash(id), n)
 	return n
-}
-
-func (p *players) place(n uint32, id string) {
-	mask := uint64(len(p.index) - 1)
-	i := maphash.String(p.seed, id) & mask
-	for p.index[i] != 0 {
-		i = (i + 1) & mask
-	}
-	p.index[i] = n + 1
-}
-
-func (p *players) grow() {
-	p.index = make([]uint32, 2*len(p.index))
-	for n := range p.recs.n - 1 { // the newest is placed by add
-		p.place(uint32(n), p.id(uint32(n)))
-	}
 }
 
 // id returns a player's external id.

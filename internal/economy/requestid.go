@@ -3,16 +3,24 @@ package economy
 import "hash/maphash"
 
 // requestIDs is the idempotency window: the newest request ids with the events
-// that answered them. A ring of records in log order, an index over their
-// hashes, and the events' bytes in chunks that are dropped from the front.
+// that answered them. Records in log order, an index over their ids' hashes,
+// and the events' bytes; records and bytes stand in chunks that are dropped
+// from the front.
 type requestIDs struct {
-	seed  maphash.Seed
-	ring  []idRecord // len is a power of two
-	head  uint64     // number of the oldest remembered record
-	tail  uint64     // number of the next record; number n stands in ring[n&(len-1)]
-	index []uint32   // open addressing by hash: (record number & mask of ring)+1; 0 is free; twice the ring's length
-	bytes byteQueue
+	seed   maphash.Seed
+	chunks [][]idRecord // of idChunk records each
+	first  uint64       // number of the first record of chunks[0]
+	head   uint64       // number of the oldest remembered record
+	tail   uint64       // number of the next record
+	index  index        // from the hash of an id to the number of its record modulo maxRecord
+	bytes  byteQueue
 }
+
+const idChunk = 1 << 12
+
+// maxRecord bounds the numbers in the index, which keeps number+1 in 32 bits. There
+// are never as many records at a time.
+const maxRecord = 1 << 31
 
 // idRecord is one remembered request.
 type idRecord struct {
@@ -29,8 +37,18 @@ type idRecord struct {
 
 func (r *requestIDs) init(seed maphash.Seed) {
 	r.seed = seed
-	r.ring = make([]idRecord, 1024)
-	r.index = make([]uint32, 2048)
+	r.index.init(func(n uint32) uint32 { return r.indexed(n).hash })
+}
+
+// at returns the record of a number from head up to tail.
+func (r *requestIDs) at(n uint64) *idRecord {
+	i := n - r.first
+	return &r.chunks[i/idChunk][i%idChunk]
+}
+
+// indexed returns the record of a number modulo maxRecord.
+func (r *requestIDs) indexed(n uint32) *idRecord {
+	return r.at(r.tail - uint64((uint32(r.tail)-n)%maxRecord))
 }
 
 func (r *requestIDs) count() int { return int(r.tail - r.head) }
@@ -45,9 +63,9 @@ func (r *requestIDs) id(rec *idRecord) []byte {
 // until the next change.
 func (r *requestIDs) find(id string) *idRecord {
 	h := r.hash(id)
-	mask := uint32(len(r.index) - 1)
-	for i := h & mask; r.index[i] != 0; i = (i + 1) & mask {
-		rec := &r.ring[r.index[i]-1]
+	slots := r.index.slots(h)
+	for i := h % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
+		rec := r.indexed(slots[i] - 1)
 		if rec.hash == h && string(r.id(rec)) == id {
 			return rec
 		}
@@ -57,37 +75,15 @@ func (r *requestIDs) find(id string) *idRecord {
 
 // add remembers the event raw, whose id starts at raw[idAt].
 func (r *requestIDs) add(id string, idAt int, raw []byte, rec idRecord) {
-	if r.count() == len(r.ring) {
-		r.grow()
+	if r.tail == r.first+uint64(len(r.chunks))*idChunk {
+		r.chunks = append(r.chunks, make([]idRecord, idChunk))
 	}
 	rec.hash = r.hash(id)
 	rec.at, rec.len = r.bytes.add(raw), uint32(len(raw))
 	rec.idAt, rec.idLen = uint8(idAt), uint8(len(id))
-	slot := uint32(r.tail & uint64(len(r.ring)-1))
-	r.ring[slot] = rec
+	*r.at(r.tail) = rec
+	r.index.add(rec.hash, uint32(r.tail)%maxRecord)
 	r.tail++
-	r.place(slot)
-}
-
-func (r *requestIDs) place(slot uint32) {
-	mask := uint32(len(r.index) - 1)
-	i := r.ring[slot].hash & mask
-	for r.index[i] != 0 {
-		i = (i + 1) & mask
-	}
-	r.index[i] = slot + 1
-}
-
-func (r *requestIDs) grow() {
-	ring := make([]idRecord, 2*len(r.ring))
-	for n := r.head; n < r.tail; n++ {
-		ring[n&uint64(len(ring)-1)] = r.ring[n&uint64(len(r.ring)-1)]
-	}
-	r.ring = ring
-	r.index = make([]uint32, 2*len(ring))
-	for n := r.head; n < r.tail; n++ {
-		r.place(uint32(n & uint64(len(ring)-1)))
-	}
 }
 
 // oldest returns the oldest remembered record, nil when there is none.
@@ -95,27 +91,18 @@ func (r *requestIDs) oldest() *idRecord {
 	if r.head == r.tail {
 		return nil
 	}
-	return &r.ring[r.head&uint64(len(r.ring)-1)]
+	return r.at(r.head)
 }
 
 // forget drops the oldest record.
 func (r *requestIDs) forget() {
-	slot := uint32(r.head & uint64(len(r.ring)-1))
-	mask := uint32(len(r.index) - 1)
-	i := r.ring[slot].hash & mask
-	for r.index[i] != slot+1 {
-		i = (i + 1) & mask
-	}
-	// Close the gap: move back every later slot of the run that may stand in it.
-	for j := (i + 1) & mask; r.index[j] != 0; j = (j + 1) & mask {
-		home := r.ring[r.index[j]-1].hash & mask
-		if (j-home)&mask >= (j-i)&mask {
-			r.index[i] = r.index[j]
-			i = j
-		}
-	}
-	r.index[i] = 0
+	r.index.remove(r.oldest().hash, uint32(r.head)%maxRecord)
 	r.head++
+	if r.head == r.first+idChunk {
+		r.chunks[0] = nil
+		r.chunks = r.chunks[1:]
+		r.first = r.head
+	}
 	if next := r.oldest(); next != nil {
 		r.bytes.dropBefore(next.at)
 	}
