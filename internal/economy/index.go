@@ -1,18 +1,17 @@
 package economy
 
 // index maps hashes to numbers below 2^32-1, with a pointer for some hundred
-// numbers and none for each, and grows without ever stopping for long: extendible hashing (Fagin, Nievergelt, Pippenger and
-// Strong, ACM TODS 4, 1979). A directory, by the hash's top bits, names shards
-// of a fixed size; a shard that fills up is split in two, and only now and then
-// the directory, which is small, is doubled. Adding costs at most one split: some
-// hundred hashes.
+// numbers and none for each, and grows without ever stopping for long:
+// extendible hashing (Fagin, Nievergelt, Pippenger and Strong, ACM TODS 4, 1979).
+// A directory, by the hash's top bits, names shards of a fixed size; a shard that
+// fills up is split in two, and only now and then the directory, which is small,
+// is doubled. Adding costs at most one split.
 //
-// What stands in a slot is number+1; 0 is free. The caller tells hashes apart
-// that collide, and gives them again when a shard is split.
+// A slot is hash<<32 | number+1; 0 is free. The caller tells numbers apart whose
+// hashes are the same.
 type index struct {
-	dir    []*shard // by the top depth bits of a hash
-	depth  uint8    // len(dir) is 1<<depth
-	hashOf func(uint32) uint32
+	dir   []*shard // by the top depth bits of a hash
+	depth uint8    // len(dir) is 1<<depth
 }
 
 const (
@@ -22,24 +21,18 @@ const (
 
 // shard is open addressing with linear probing, by a hash's low bits.
 type shard struct {
-	slots [shardSlots]uint32
+	slots [shardSlots]uint64
 	used  uint16
 	depth uint8 // how many top bits the hashes in it have in common
 }
 
-// init makes an empty index; hashOf returns the hash of a number that is in it.
-func (x *index) init(hashOf func(uint32) uint32) {
-	x.hashOf = hashOf
-	x.dir = []*shard{new(shard)}
-}
+func (x *index) init() { x.dir = []*shard{new(shard)} }
 
 // slots returns where to look for a hash: from its low bits on, round, until a
 // slot is free. There is always a free one.
-func (x *index) slots(hash uint32) *[shardSlots]uint32 { return &x.shard(hash).slots }
+func (x *index) slots(hash uint32) *[shardSlots]uint64 { return &x.shard(hash).slots }
 
-func (x *index) shard(hash uint32) *shard {
-	return x.dir[uint64(hash)<<x.depth>>32]
-}
+func (x *index) shard(hash uint32) *shard { return x.dir[uint64(hash)<<x.depth>>32] }
 
 // add puts a number in that is not there.
 func (x *index) add(hash, number uint32) {
@@ -48,29 +41,32 @@ func (x *index) add(hash, number uint32) {
 		x.split(hash)
 		s = x.shard(hash)
 	}
-	s.put(hash, number+1)
+	s.put(uint64(hash)<<32 | uint64(number+1))
 }
 
-func (s *shard) put(hash, v uint32) {
-	i := hash % shardSlots
+// home returns the slot that a slot's content would best stand in.
+func home(slot uint64) uint64 { return slot >> 32 % shardSlots }
+
+func (s *shard) put(slot uint64) {
+	i := home(slot)
 	for s.slots[i] != 0 {
 		i = (i + 1) % shardSlots
 	}
-	s.slots[i] = v
+	s.slots[i] = slot
 	s.used++
 }
 
 // remove takes out a number that is there.
 func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
-	i := hash % shardSlots
-	for s.slots[i] != number+1 {
+	slot := uint64(hash)<<32 | uint64(number+1)
+	i := home(slot)
+	for s.slots[i] != slot {
 		i = (i + 1) % shardSlots
 	}
 	// Close the gap: move back every later slot of the run that may stand in it.
 	for j := (i + 1) % shardSlots; s.slots[j] != 0; j = (j + 1) % shardSlots {
-		home := x.hashOf(s.slots[j]-1) % shardSlots
-		if (j-home)%shardSlots >= (j-i)%shardSlots {
+		if (j-home(s.slots[j]))%shardSlots >= (j-i)%shardSlots {
 			s.slots[i] = s.slots[j]
 			i = j
 		}
@@ -85,18 +81,17 @@ func (x *index) split(hash uint32) {
 	if old.depth == x.depth {
 		x.double()
 	}
-	bit := uint32(1) << (31 - old.depth)
-	moved := &shard{depth: old.depth + 1}
+	bit := uint64(1) << (63 - old.depth) // of a slot
 	before := *old
 	*old = shard{depth: before.depth + 1}
-	for _, v := range before.slots {
-		if v == 0 {
-			continue
-		}
-		if h := x.hashOf(v - 1); h&bit != 0 {
-			moved.put(h, v)
-		} else {
-			old.put(h, v)
+	moved := &shard{depth: before.depth + 1}
+	for _, slot := range before.slots {
+		switch {
+		case slot == 0:
+		case slot&bit != 0:
+			moved.put(slot)
+		default:
+			old.put(slot)
 		}
 	}
 	// The directory's entries of the old shard: those whose bit is set move.

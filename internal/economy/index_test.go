@@ -19,12 +19,12 @@ func TestIndexAgainstMap(t *testing.T) {
 			}
 		}
 		var x index
-		x.init(func(v uint32) uint32 { return hashes[v] })
+		x.init()
 		in := map[uint32]bool{}
 		has := func(v uint32) bool {
 			slots := x.slots(hashes[v])
 			for i := hashes[v] % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
-				if slots[i] == v+1 {
+				if slots[i] == uint64(hashes[v])<<32|uint64(v+1) {
 					return true
 				}
 			}

@@ -43,10 +43,7 @@ func newSlot(k uint32, v uint64) slot { return slot{key: k, hi: uint32(v >> 32),
 
 func (p *players) init(seed maphash.Seed) {
 	p.seed = seed
-	p.index.init(func(n uint32) uint32 {
-		r := p.recs.at(n)
-		return uint32(maphash.Bytes(seed, p.ids.get(r.id, int(r.idLen))) >> 32)
-	})
+	p.index.init()
 }
 
 func (p *players) hash(id string) uint32 { return uint32(maphash.String(p.seed, id) >> 32) }
@@ -58,12 +55,16 @@ func (p *players) find(id string) (uint32, bool) {
 	h := p.hash(id)
 	slots := p.index.slots(h)
 	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
-		n := slots[i]
-		if n == 0 {
+		slot := slots[i]
+		if slot == 0 {
 			return 0, false
 		}
-		if r := p.recs.at(n - 1); int(r.idLen) == len(id) && string(p.ids.get(r.id, int(r.idLen))) == id {
-			return n - 1, true
+		if uint32(slot>>32) != h {
+			continue
+		}
+		n := uint32(slot) - 1
+		if r := p.recs.at(n); int(r.idLen) == len(id) && string(p.ids.get(r.id, int(r.idLen))) == id {
+			return n, true
 		}
 	}
 }

@@ -37,7 +37,7 @@ type idRecord struct {
 
 func (r *requestIDs) init(seed maphash.Seed) {
 	r.seed = seed
-	r.index.init(func(n uint32) uint32 { return r.indexed(n).hash })
+	r.index.init()
 }
 
 // at returns the record of a number from head up to tail.
@@ -65,8 +65,10 @@ func (r *requestIDs) find(id string) *idRecord {
 	h := r.hash(id)
 	slots := r.index.slots(h)
 	for i := h % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
-		rec := r.indexed(slots[i] - 1)
-		if rec.hash == h && string(r.id(rec)) == id {
+		if uint32(slots[i]>>32) != h {
+			continue
+		}
+		if rec := r.indexed(uint32(slots[i]) - 1); string(r.id(rec)) == id {
 			return rec
 		}
 	}
