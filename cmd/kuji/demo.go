@@ -217,7 +217,7 @@ func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
 	d.report.KilledAfter = seconds(killed.Sub(begin))
 	if err := d.start(ctx, address); err != nil {
 		d.server = nil
-		return fmt.Errorf("start again after the crash: %w", err)
+		return restartFailed(ctx, err)
 	}
 	d.report.Downtime = seconds(time.Since(killed))
 	if !d.bar() {
@@ -225,6 +225,14 @@ func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
 			pid, d.report.AcknowledgedAtKill, d.server.ready.PID, d.report.Downtime)
 	}
 	return nil
+}
+
+// restartFailed is a broken promise, unless somebody interrupted it.
+func restartFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return damageError{fmt.Errorf("the server does not start after the crash: %w", err)}
 }
 
 // sum adds up the clients' books.

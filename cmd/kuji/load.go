@@ -196,7 +196,7 @@ func pullBanner(ctx context.Context, w *worker) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+			return unexpected(w, result)
 		}
 	}
 	return nil
@@ -213,7 +213,7 @@ func tryLuck(ctx context.Context, w *worker) error {
 		switch result.GetStatus() {
 		case kujiv1.Status_STATUS_OK, kujiv1.Status_STATUS_LIMIT_REACHED:
 		default:
-			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+			return unexpected(w, result)
 		}
 	}
 	return nil
@@ -242,10 +242,16 @@ func emptyBox(ctx context.Context, w *worker) error {
 		case kujiv1.Status_STATUS_SOLD_OUT:
 			return nil
 		default:
-			return fmt.Errorf("draw from %s: unexpected status %s", w.at.pool, statusName(result.GetStatus()))
+			return unexpected(w, result)
 		}
 	}
-	return fmt.Errorf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)
+	return damageError{fmt.Errorf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)}
+}
+
+// unexpected is a status that no player of this demo can get: something that
+// was acknowledged is gone.
+func unexpected(w *worker, result *kujiv1.Result) error {
+	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, statusName(result.GetStatus()), result.GetSubject())}
 }
 
 // runName makes request ids of this run differ from those of another.
