@@ -3,6 +3,7 @@ package wal_test
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -385,8 +386,6 @@ func BenchmarkReadBeside(b *testing.B) {
 			if writing {
 				data := payload(256)
 				writer.Go(func() {
-					tick := time.NewTicker(10 * time.Microsecond)
-					defer tick.Stop()
 					for {
 						select {
 						case <-stop:
@@ -430,4 +429,168 @@ func inTurnWith(b *testing.B, workers int, op func() func()) {
 		})
 	}
 	wg.Wait()
+}
+
+var big = flag.Bool("big", false, "open benchmarks with 10 M records too: needs 6 GB of disk")
+
+func openSizes() []int {
+	if *big {
+		return []int{1e6, 10e6}
+	}
+	return []int{1e6}
+}
+
+// crashed makes the file of a log of n records that was not closed and of which
+// nothing is known to be durable, so that opening checks every record.
+func crashed(b *testing.B, n int) (dir, file string, size int64) {
+	b.Helper()
+	dir = b.TempDir()
+	l := open(b, filepath.Join(dir, "made"), wal.Options{SegmentSize: wal.MaxSegmentSize})
+	data := payload(256)
+	for range n {
+		if _, err := l.Append(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := l.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	size = l.Stat().Bytes
+	dir = filepath.Join(dir, "crashed")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		b.Fatal(err)
+	}
+	const name = "00000000000000000000.wal"
+	file = filepath.Join(dir, name)
+	if err := os.Link(filepath.Join(filepath.Dir(dir), "made", name), file); err != nil {
+		b.Fatal(err)
+	}
+	l.Close()
+	return dir, file, size
+}
+
+func BenchmarkOpenAfterCrash(b *testing.B) {
+	for _, n := range openSizes() {
+		b.Run(fmt.Sprintf("records=%d", n), func(b *testing.B) {
+			dir, file, size := crashed(b, n)
+			for b.Loop() {
+				b.StopTimer()
+				if err := os.Truncate(file, size); err != nil { // the footer that Close writes
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				l, err := wal.Open(dir, wal.Options{})
+				if err != nil || l.Next() != uint64(n) {
+					b.Fatal(l.Next(), err)
+				}
+				b.StopTimer()
+				if err := l.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+// BenchmarkOpenAfterCrashFloor computes the CRC32C of every record's data from
+// a mapping of the same file, on one processor.
+func BenchmarkOpenAfterCrashFloor(b *testing.B) {
+	for _, n := range openSizes() {
+		b.Run(fmt.Sprintf("records=%d", n), func(b *testing.B) {
+			_, file, size := crashed(b, n)
+			sum := uint32(0)
+			for b.Loop() {
+				f, err := vfs.OS().Open(file)
+				if err != nil {
+					b.Fatal(err)
+				}
+				m, err := f.Map(size)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for rest := m.Bytes(); len(rest) >= 264; rest = rest[264:] {
+					sum ^= crc32.Checksum(rest[8:264], castagnoli)
+				}
+				m.Unmap()
+				f.Close()
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			if sum == 1 {
+				b.Log(sum)
+			}
+		})
+	}
+}
+
+func BenchmarkOpenAfterClose(b *testing.B) {
+	dir := b.TempDir()
+	l := open(b, dir, wal.Options{})
+	data := payload(256)
+	for range 1000000 {
+		if _, err := l.Append(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+		var err error
+		if l, err = wal.Open(dir, wal.Options{}); err != nil || l.Next() != 1000000 {
+			b.Fatal(err)
+		}
+	}
+	l.Close()
+}
+
+func BenchmarkTrim(b *testing.B) {
+	for _, files := range []int{0, 4, 9} {
+		b.Run(fmt.Sprintf("segments=%d", files), func(b *testing.B) {
+			data := payload(256)
+			longest := time.Duration(0)
+			for b.Loop() {
+				b.StopTimer()
+				l := open(b, b.TempDir(), wal.Options{SegmentSize: 1 << 20})
+				for l.Stat().Segments <= 9 {
+					if _, err := l.Append(data); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := l.Sync(); err != nil {
+					b.Fatal(err)
+				}
+				before := uint64(files) * l.Next() / 9
+				done := make(chan time.Duration)
+				stop := make(chan struct{})
+				go func() {
+					worst := time.Duration(0)
+					for {
+						select {
+						case <-stop:
+							done <- worst
+							return
+						default:
+							start := time.Now()
+							if _, err := l.Append(nil); err != nil {
+								panic(err)
+							}
+							worst = max(worst, time.Since(start))
+						}
+					}
+				}()
+				b.StartTimer()
+				err := l.TrimBefore(before)
+				b.StopTimer()
+				close(stop)
+				longest = max(longest, <-done)
+				if err != nil || l.Close() != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(longest.Nanoseconds()), "worst-append-ns")
+		})
+	}
 }

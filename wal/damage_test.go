@@ -113,7 +113,7 @@ func TestEveryBitFlipped(t *testing.T) {
 			m = m.CrashClone(vfs.Crash{Choose: vfs.Newest})
 			flips, noticed := 0, 0
 			for _, file := range segments(t, m) {
-				for at := range sizeOf(t, m, file) {
+				for at := int64(0); at < sizeOf(t, m, file); at += everyByte {
 					for bit := range 8 {
 						flip(t, m, file, at, 1<<bit)
 						errs, verdict := judge(m, true, file, durable, next)

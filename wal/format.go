@@ -256,6 +256,9 @@ func decodeSegmentTrailer(b []byte, size int64) (segmentTrailer, *fault) {
 	if t.end < t.first || t.end-t.first > maxSegment/recordSize {
 		return segmentTrailer{}, &fault{pos: 24, what: "segment trailer's end offset", got: t.end, want: t.first}
 	}
+	if t.durable > t.end {
+		return segmentTrailer{}, &fault{pos: 32, what: "segment trailer's durable_upto is above its end", got: t.durable, want: t.end}
+	}
 	return t, differs(48, "segment trailer's index position",
 		uint64(t.index), uint64(size-footerSize(int64(t.end-t.first))))
 }
