@@ -187,22 +187,34 @@ func (a *app) logStatCommand() *cobra.Command {
 }
 
 type logVerifyJSON struct {
-	Log     string `json:"log"`
-	OK      bool   `json:"ok"`
-	Records uint64 `json:"records"` // read and found sound
-	Bytes   uint64 `json:"bytes"`   // of these
-	Error   string `json:"error,omitempty"`
-	File    string `json:"file,omitempty"`
-	Byte    int64  `json:"byte,omitempty"`
+	Log      string          `json:"log"`
+	OK       bool            `json:"ok"`
+	First    uint64          `json:"first"`
+	Next     uint64          `json:"next"`    // after the last sound record that follows without a gap
+	Durable  uint64          `json:"durable"` // the highest that the files say was durable
+	Segments int             `json:"segments"`
+	Groups   int64           `json:"groups"`
+	Records  int64           `json:"records"`
+	Bytes    int64           `json:"bytes"`
+	Torn     int64           `json:"torn_bytes"` // at the end, never durable: the next start cuts them off
+	Damage   []logDamageJSON `json:"damage"`
+}
+
+type logDamageJSON struct {
+	File    string `json:"file"`
+	Byte    int64  `json:"byte"`
+	Offset  uint64 `json:"offset"` // of the first record that it touches
+	Message string `json:"message"`
 }
 
 func (a *app) logVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
-		Short: "Check every checksum of a log",
-		Long: `Verify reads every record of a log and checks its checksum. What the records mean
-"kuji verify" checks. Exit code 6 when something is damaged: the file and the byte
-are named.`,
+		Short: "Check every byte of a log",
+		Long: `Verify reads every byte of a log and checks it: headers, records, indexes and
+footers of every segment, and that one follows the other. What the records mean
+"kuji verify" checks. Exit code 6 when something is damaged: each place is named
+with its file and byte. A torn tail, which was never durable, is no damage.`,
 		Example: `  kuji log verify kuji-data/realms/default/log`,
 		Args:    exactArgs("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.verifyLog(cmd.Context(), args[0]) },
@@ -210,43 +222,30 @@ are named.`,
 }
 
 func (a *app) verifyLog(ctx context.Context, dir string) error {
-	out := logVerifyJSON{Log: dir}
-	err := readLog(ctx, dir, &out)
-	var damage *wal.CorruptionError
-	if err != nil && !errors.As(err, &damage) {
-		return err
-	}
-	out.OK = err == nil
-	if damage != nil {
-		out.Error, out.File, out.Byte = err.Error(), damage.File, damage.Pos
-	}
-	if err := a.print(out, func(w io.Writer) {
-		if out.OK {
-			fprintf(w, "good: %d records, %d bytes\n", out.Records, out.Bytes)
-		} else {
-			fprintf(w, "DAMAGED after %d good records\n", out.Records)
-		}
-	}); err != nil {
-		return err
-	}
-	return err
-}
-
-func readLog(ctx context.Context, dir string, out *logVerifyJSON) (err error) {
-	l, err := openLog(dir)
+	r, err := wal.Verify(ctx, dir, wal.Options{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	for rec, err := range l.Records(l.First()) {
-		if err != nil {
-			return logFailure(err)
+	out := logVerifyJSON{
+		Log: dir, OK: len(r.Damage) == 0, First: r.First, Next: r.Next, Durable: r.Durable, Segments: len(r.Segments),
+		Groups: r.Groups, Records: r.Records, Bytes: r.Bytes, Torn: r.Torn, Damage: []logDamageJSON{},
+	}
+	damage := make([]error, 0, len(r.Damage))
+	for _, d := range r.Damage {
+		out.Damage = append(out.Damage, logDamageJSON{d.File, d.Pos, d.Offset, d.Error()})
+		damage = append(damage, d)
+	}
+	if err := a.print(out, func(w io.Writer) {
+		result := "good"
+		if !out.OK {
+			result = "DAMAGED"
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		out.Records++
-		out.Bytes += uint64(len(rec.Data))
+		fprintf(w, "%s: %d segments, %d records, %d bytes; %d bytes torn off at the end\n", result, out.Segments, out.Records, out.Bytes, out.Torn)
+	}); err != nil {
+		return err
+	}
+	if !out.OK {
+		return damageError{errors.Join(damage...)}
 	}
 	return nil
 }
