@@ -259,9 +259,9 @@ func TestFailedSync(t *testing.T) {
 // TestDiskFull: a full disk stops the realm and loses nothing.
 func TestDiskFull(t *testing.T) {
 	disk, c := vfs.NewMem(), newClient()
-	disk.Limit(96 << 10)
+	disk.Limit(64 << 10)
 	for round := range 3 {
-		c.session(t, disk, fmt.Sprint(round, "."), 400, 4)
+		c.session(t, disk, fmt.Sprint(round, "."), 1200, 4)
 	}
 	if len(c.asked) == len(c.acked) {
 		t.Fatal("the disk did not fill up")

@@ -115,7 +115,7 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 			return failed(err)
 		}
 	}
-	if err := r.state.ResetSamplers(); err != nil {
+	if err := r.state.Ready(); err != nil {
 		return failed(err)
 	}
 	return r.log.Sync()

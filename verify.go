@@ -167,10 +167,11 @@ func (v *verifier) beginEpoch(e *replayed) error {
 	seed, ok := v.seeds[e.epoch]
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.index, Commitment: e.begin.commitment, Revealed: ok})
 	v.source = nil
-	if ok {
-		v.source = seed.source(v.realm, e.epoch)
+	if !ok {
+		return nil
 	}
-	return v.state.ResetSamplers()
+	v.source = seed.source(v.realm, e.epoch)
+	return v.state.Ready()
 }
 
 func (v *verifier) batch(e *replayed) error {

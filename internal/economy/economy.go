@@ -105,11 +105,14 @@ func (s *State) Catalog() (c *catalog.Catalog, hash [32]byte, position uint64) {
 	return s.current.catalog, s.current.hash, s.current.position
 }
 
-// ResetSamplers rebuilds every sampler from the current weights. A sampler's
-// choices depend on its own history, which no log holds; the engine therefore
-// resets them at the start of every epoch, and so does a verifier. Decide needs
-// it to have been called once.
-func (s *State) ResetSamplers() error {
+// Ready builds a sampler for every pool, and from then on Apply keeps them; a
+// state that only replays goes without. Decide needs it to have been called.
+// What a sampler chooses depends on nothing but the current weights and the
+// values that it is given, so that it does not matter when it was built.
+func (s *State) Ready() error {
+	if s.live {
+		return nil
+	}
 	s.live = true
 	for _, p := range s.pools {
 		if err := s.buildSampler(p); err != nil {

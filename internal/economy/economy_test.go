@@ -74,7 +74,7 @@ type logged struct {
 
 func newMachine(t testing.TB, seed uint64) *machine {
 	m := &machine{t: t, s: economy.New(), src: rand.NewPCG(seed, 1), now: 1_700_000_000_000}
-	if err := m.s.ResetSamplers(); err != nil {
+	if err := m.s.Ready(); err != nil {
 		t.Fatal(err)
 	}
 	return m
