@@ -51,31 +51,37 @@ func newIndex(capacity int64) index {
 	return index{chunks: make([]atomic.Pointer[chunk], capacity/recordSize/chunkLen+1)}
 }
 
-// position returns where record number i starts. What is stored may be
-// damaged: the result may be anything.
-func (x *index) position(i uint64) int64 {
+// position returns where record number i starts, and the length of its data
+// where that is known, or -1. What is stored may be damaged: the result may be
+// anything.
+func (x *index) position(i uint64) (pos, length int64) {
 	if x.chunks == nil {
 		if r := i / runLen * 8; r < uint64(len(x.runs)) {
 			if run := binary.LittleEndian.Uint64(x.runs[r:]); run>>32 != 0 {
-				return int64(uint32(run)) + int64(run>>32)*int64(i%runLen)
+				return inRun(run, i)
 			}
 		}
 		if 4*i >= uint64(len(x.positions)) {
-			return -1
+			return -1, -1
 		}
-		return int64(binary.LittleEndian.Uint32(x.positions[4*i:]))
+		return int64(binary.LittleEndian.Uint32(x.positions[4*i:])), -1
 	}
 	if i/chunkLen >= uint64(len(x.chunks)) {
-		return -1
+		return -1, -1
 	}
 	c := x.chunks[i/chunkLen].Load()
 	if c == nil {
-		return -1
+		return -1, -1
 	}
 	if run := c.runs[i%chunkLen/runLen].Load(); run>>32 != 0 {
-		return int64(uint32(run)) + int64(run>>32)*int64(i%runLen)
+		return inRun(run, i)
 	}
-	return int64(c.positions[i%chunkLen])
+	return int64(c.positions[i%chunkLen]), -1
+}
+
+// inRun is position within a run.
+func inRun(run, i uint64) (pos, length int64) {
+	return int64(uint32(run)) + int64(run>>32)*int64(i%runLen), int64(run>>32) - recordSize
 }
 
 // set notes where record number i starts.

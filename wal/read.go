@@ -104,7 +104,8 @@ func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err 
 		if offset < g.first {
 			continue
 		}
-		at := g.seg.body.Load().index.position(offset-g.seg.first) - g.pos
+		pos, _ := g.seg.body.Load().index.position(offset - g.seg.first)
+		at := pos - g.pos
 		length := int64(binary.LittleEndian.Uint32(g.buf[at+4:]))
 		return append(dst, g.buf[at+recordSize:at+recordSize+length]...), true, nil
 	}

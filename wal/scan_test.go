@@ -72,14 +72,14 @@ func TestIndex(t *testing.T) {
 			memory.store(b, uint64(n))
 			stored := storedIndex(b, uint64(n))
 			for i, want := range positions {
-				if got := memory.position(uint64(i)); got != int64(want) {
+				if got, _ := memory.position(uint64(i)); got != int64(want) {
 					t.Fatalf("%d records: in memory, position %d is %d, want %d", n, i, got, want)
 				}
-				if got := stored.position(uint64(i)); got != int64(want) {
+				if got, _ := stored.position(uint64(i)); got != int64(want) {
 					t.Fatalf("%d records: stored, position %d is %d, want %d", n, i, got, want)
 				}
 			}
-			if got := stored.position(uint64(n)); got != -1 {
+			if got, _ := stored.position(uint64(n)); got != -1 {
 				t.Errorf("position beyond the end: %d", got)
 			}
 		}

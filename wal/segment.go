@@ -151,51 +151,68 @@ func (s *segment) open() (*body, error) {
 
 // read appends the data of the record at offset to dst, checked. The copy is
 // made first and then checked, so that what is returned is what was checked.
-func (s *segment) read(b *body, offset uint64, dst []byte) (_ []byte, err error) {
-	var unreadable *fault
-	defer s.report(&unreadable, offset, &err)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer catchFault(b.data, &unreadable)
+func (s *segment) read(b *body, offset uint64, dst []byte) (out []byte, err error) {
+	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
+	defer guarded.end(s, offset, &err)
 	sum, data, f := b.locate(s, offset)
+	if f == nil {
+		old := len(dst)
+		dst = append(dst, data...)
+		f = s.check(b, offset, sum, dst[old:])
+	}
+	guarded.done = true
 	if f != nil {
 		return nil, s.damage(f, offset)
-	}
-	old := len(dst)
-	dst = append(dst, data...)
-	if want := recordSum(s.base, offset, len(data), crc32.Update(0, castagnoli, dst[old:])); sum != want {
-		return nil, s.damage(&fault{pos: b.index.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
 	}
 	return dst, nil
 }
 
 // view returns the data of the record at offset in place, checked.
-func (s *segment) view(b *body, offset uint64) (_ []byte, err error) {
-	var unreadable *fault
-	defer s.report(&unreadable, offset, &err)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer catchFault(b.data, &unreadable)
+func (s *segment) view(b *body, offset uint64) (out []byte, err error) {
+	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
+	defer guarded.end(s, offset, &err)
 	sum, data, f := b.locate(s, offset)
+	if f == nil {
+		f = s.check(b, offset, sum, data)
+	}
+	guarded.done = true
 	if f != nil {
 		return nil, s.damage(f, offset)
-	}
-	if want := recordSum(s.base, offset, len(data), crc32.Update(0, castagnoli, data)); sum != want {
-		return nil, s.damage(&fault{pos: b.index.position(offset - s.first), what: "record's checksum", got: uint64(sum), want: uint64(want)}, offset)
 	}
 	return data[:len(data):len(data)], nil
 }
 
+// check compares a record's stored checksum with that of its data.
+func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault {
+	want := recordSum(s.base, offset, len(data), crc32.Update(0, castagnoli, data))
+	if sum == want {
+		return nil
+	}
+	pos, _ := b.index.position(offset - s.first)
+	return &fault{pos: pos, what: "record's checksum", got: uint64(sum), want: uint64(want)}
+}
+
 // locate returns the stored checksum and the data of a record, unchecked.
 func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fault) {
-	pos := b.index.position(offset - s.first)
-	if pos < headerSize+groupSize || pos > int64(len(b.data))-recordSize {
+	pos, length := b.index.position(offset - s.first)
+	room := int64(len(b.data)) - pos - recordSize
+	if pos < headerSize+groupSize || room < 0 {
 		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
 	}
-	sum = binary.LittleEndian.Uint32(b.data[pos:])
-	length := int64(binary.LittleEndian.Uint32(b.data[pos+4:]))
-	if room := int64(len(b.data)) - pos - recordSize; length > room || length > MaxRecord {
-		return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(length), want: uint64(min(room, MaxRecord))}
+	if length >= 0 && length <= room {
+		// Where the index knows the length, the data need not wait for the
+		// length to come out of memory: it is compared when both are there.
+		data = b.data[pos+recordSize : pos+recordSize+length]
 	}
-	return sum, b.data[pos+recordSize : pos+recordSize+length], nil
+	head := b.data[pos : pos+recordSize]
+	sum = binary.LittleEndian.Uint32(head)
+	if stored := int64(binary.LittleEndian.Uint32(head[4:])); stored != length {
+		if stored > room || stored > MaxRecord || length >= 0 {
+			return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(stored), want: uint64(max(length, 0))}
+		}
+		data = b.data[pos+recordSize : pos+recordSize+stored]
+	}
+	return sum, data, nil
 }
 
 func (s *segment) damage(f *fault, offset uint64) error {
@@ -204,31 +221,51 @@ func (s *segment) damage(f *fault, offset uint64) error {
 	return e
 }
 
-// report turns a page fault that was caught into an error.
-func (s *segment) report(unreadable **fault, offset uint64, err *error) {
-	if *unreadable != nil {
-		*err = s.damage(*unreadable, offset)
+// guard turns a page of a mapping that cannot be read into an error. Its end
+// is to be deferred; done says that the mapping was left without a fault.
+type guard struct {
+	before bool // debug.SetPanicOnFault
+	done   bool
+	data   []byte
+}
+
+func (g *guard) end(s *segment, offset uint64, err *error) {
+	debug.SetPanicOnFault(g.before)
+	if g.done {
+		return
+	}
+	var unreadable *fault
+	if r := recover(); r != nil {
+		if unreadable = faultOf(r, g.data); unreadable == nil {
+			panic(r)
+		}
+		*err = s.damage(unreadable, offset)
 	}
 }
 
-// catchFault recovers from touching a page of data that cannot be read: the
-// disk failed, or someone cut the file. To be deferred, after
-// debug.SetPanicOnFault; any other panic goes on.
+// catchFault recovers from touching a page of data that cannot be read. To be
+// deferred, after debug.SetPanicOnFault; any other panic goes on.
 func catchFault(data []byte, into **fault) {
-	r := recover()
-	if r == nil {
-		return
+	if r := recover(); r != nil {
+		if *into = faultOf(r, data); *into == nil {
+			panic(r)
+		}
 	}
+}
+
+// faultOf says where in data a panic was caused by a page that cannot be read:
+// the disk failed, or someone cut the file. It is nil for any other panic.
+func faultOf(r any, data []byte) *fault {
 	e, ok := r.(interface {
 		runtime.Error
 		Addr() uintptr
 	})
 	if !ok || len(data) == 0 {
-		panic(r)
+		return nil
 	}
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
 	if e.Addr() < start || e.Addr()-start >= uintptr(len(data)) {
-		panic(r)
+		return nil
 	}
-	*into = &fault{pos: int64(e.Addr() - start), what: "page cannot be read: the disk failed or the file was cut"}
+	return &fault{pos: int64(e.Addr() - start), what: "page cannot be read: the disk failed or the file was cut"}
 }
