@@ -51,9 +51,9 @@ func newIndex(capacity int64) index {
 	return index{chunks: make([]atomic.Pointer[chunk], capacity/recordSize/chunkLen+1)}
 }
 
-// position returns where record number i starts, and the length of its data
-// where that is known, or -1. What is stored may be damaged: the result may be
-// anything.
+// position returns where record number i starts, and the length that its data
+// has if the next record follows it at once, or -1. What is stored may be
+// damaged: the result may be anything.
 func (x *index) position(i uint64) (pos, length int64) {
 	if x.chunks == nil {
 		if r := i / runLen * 8; r < uint64(len(x.runs)) {

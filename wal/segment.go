@@ -200,15 +200,16 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
 	}
 	if length >= 0 && length <= room {
-		// Where the index knows the length, the data need not wait for the
-		// length to come out of memory: it is compared when both are there.
+		// A guess from the distance between records, right unless each stands
+		// in a group of its own: the data need not wait for the length to come
+		// out of memory.
 		data = b.data[pos+recordSize : pos+recordSize+length]
 	}
 	head := b.data[pos : pos+recordSize]
 	sum = binary.LittleEndian.Uint32(head)
 	if stored := int64(binary.LittleEndian.Uint32(head[4:])); stored != length {
-		if stored > room || stored > MaxRecord || length >= 0 {
-			return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(stored), want: uint64(max(length, 0))}
+		if stored > room || stored > MaxRecord {
+			return 0, nil, &fault{pos: pos + 4, what: "length of a record", got: uint64(stored), want: uint64(min(room, MaxRecord))}
 		}
 		data = b.data[pos+recordSize : pos+recordSize+stored]
 	}
