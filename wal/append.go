@@ -14,21 +14,8 @@ import (
 // Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the
 // record may or may not be found by the next Open.
 func (l *Log) Append(record []byte) (offset uint64, err error) {
-	if len(record) > MaxRecord {
-		return 0, tooLarge("record", len(record), MaxRecord)
-	}
-	sum := crc32.Update(0, castagnoli, record)
-	l.mu.Lock()
-	if l.err != nil {
-		err = l.err
-		l.mu.Unlock()
+	if offset, err = l.add(record); err != nil {
 		return 0, err
-	}
-	offset = l.next
-	l.reserve(recordSize+int64(len(record)), 1)
-	l.put(record, sum)
-	if l.moved != nil {
-		l.wake()
 	}
 	full := l.backlog >= flushBytes
 	ask := l.opts.SyncEvery != 0 && l.unasked >= l.opts.SyncEvery
@@ -56,11 +43,27 @@ func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 // the record is in the log, and may or may not become durable. Other errors
 // as Append.
 func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err error) {
-	if len(record) > MaxRecord {
-		return 0, tooLarge("record", len(record), MaxRecord)
-	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
+	}
+	if offset, err = l.add(record); err != nil {
+		return 0, err
+	}
+	full := l.backlog >= pendingBytes
+	w := l.join(ctx.Done() == nil)
+	l.mu.Unlock()
+	if full && !w.lead {
+		// Who comes last helps to write, so that the backlog is bounded. If
+		// that fails, so does the round, which knows what became of the record.
+		_ = l.Flush()
+	}
+	return offset, l.await(ctx, w)
+}
+
+// add puts a record into the open group. When it succeeds, the caller holds mu.
+func (l *Log) add(record []byte) (offset uint64, err error) {
+	if len(record) > MaxRecord {
+		return 0, tooLarge("record", len(record), MaxRecord)
 	}
 	sum := crc32.Update(0, castagnoli, record)
 	l.mu.Lock()
@@ -72,17 +75,10 @@ func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err
 	offset = l.next
 	l.reserve(recordSize+int64(len(record)), 1)
 	l.put(record, sum)
-	l.wake()
-	full := l.backlog >= pendingBytes
-	w := l.join(ctx.Done() == nil)
-	l.mu.Unlock()
-	if full && !w.lead {
-		// Who comes last helps to write, so that the backlog is bounded.
-		if err := l.Flush(); err != nil {
-			return offset, err
-		}
+	if l.moved != nil {
+		l.wake()
 	}
-	return offset, l.await(ctx, w)
+	return offset, nil
 }
 
 // appendBatch is AppendBatch with room for the checksums.

@@ -22,7 +22,7 @@ type scan struct {
 	groups  []groupSpan // the sound ones, in order
 	index   []uint32    // the position of every sound record
 	durable uint64      // the highest durable_upto of any group header, sound records or not, beyond a gap or not
-	stop    *fault      // why the scan ended where it did; nil at the end of the bytes
+	stop    *fault      // why the scan ended where it did; nil when only zeros are left
 }
 
 // groupSpan is one group of a segment.
@@ -54,9 +54,11 @@ func chain(data []byte, at place) scan {
 			f = h.misplaced(at, s.next, int64(len(data))-s.end)
 		}
 		if f != nil {
-			f.pos += s.end
-			f.offset = s.next
-			s.stop = f
+			if !zeros(data[s.end:]) {
+				f.pos += s.end
+				f.offset = s.next
+				s.stop = f
+			}
 			break
 		}
 		s.groups = append(s.groups, groupSpan{s.end, h})
@@ -65,6 +67,23 @@ func chain(data []byte, at place) scan {
 		s.end += h.size()
 	}
 	return s
+}
+
+// zeros reports whether b holds nothing else: what a file has behind its last
+// group when it was extended ahead of writing.
+func zeros(b []byte) bool {
+	for len(b) >= 8 {
+		if binary.LittleEndian.Uint64(b) != 0 {
+			return false
+		}
+		b = b[8:]
+	}
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // misplaced says why a header cannot stand where it was found.

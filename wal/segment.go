@@ -32,10 +32,11 @@ type segment struct {
 	file     vfs.File
 	footed   bool  // the file ends in a footer for all that is in it
 	written  int64 // where the next group goes
+	grown    int64 // the file's size where it is beyond written
 	next     uint64
 	created  int64
 	sealedAt int64        // Unix nanoseconds; 0 while it is not sealed
-	size     atomic.Int64 // of the file, in bytes
+	size     atomic.Int64 // of what is in the file, in bytes
 
 	mu   sync.Mutex // guards the making and the unmaking of body
 	body atomic.Pointer[body]

@@ -43,7 +43,7 @@ type foundSegment struct {
 	next    uint64   // offset after the last sound record
 	end     int64    // position after the last sound group
 	index   []uint32 // of a scanned one
-	stop    *fault   // why a scan ended; nil at the end of the file or at a sound footer
+	stop    *fault   // why a scan ended; nil when only zeros are left
 }
 
 // survey finds out what a directory holds.

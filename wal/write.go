@@ -85,6 +85,7 @@ func (l *Log) writeGroup(g *group) error {
 			return fmt.Errorf("cut footer: %w", err)
 		}
 		s.footed = false
+		s.grown = s.written
 	}
 	if err := s.remap(g.capacity); err != nil {
 		return err
@@ -93,6 +94,9 @@ func (l *Log) writeGroup(g *group) error {
 		logID: l.logID, segment: s.first, first: g.first,
 		durable: l.durable.Load(), bytes: uint32(g.bytes), count: g.count,
 	}.encode(g.buf)
+	if err := s.grow(g.pos+int64(len(g.buf)), g.capacity); err != nil {
+		return err
+	}
 	if err := writeAt(s.file, g.buf, g.pos); err != nil {
 		return err
 	}
@@ -100,6 +104,24 @@ func (l *Log) writeGroup(g *group) error {
 	s.next = g.first + uint64(g.count)
 	s.size.Store(s.written)
 	l.written.Store(s.next)
+	return nil
+}
+
+// growBytes is how far a file's size runs ahead of what is written to it.
+const growBytes = 1 << 20
+
+// grow makes the file longer, in steps, than what is about to be written to
+// it. An fdatasync that need not store a new size is nearly twice as fast. The
+// caller holds io.
+func (s *segment) grow(end, capacity int64) error {
+	if end <= s.grown {
+		return nil
+	}
+	size := max(end, min(capacity, (end+growBytes)/growBytes*growBytes))
+	if err := s.file.Truncate(size); err != nil {
+		return fmt.Errorf("extend segment: %w", err)
+	}
+	s.grown = size
 	return nil
 }
 
@@ -182,6 +204,11 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	}
 	s.footed = true
 	s.size.Store(s.written + int64(len(footer)))
+	if s.grown > s.size.Load() { // the trailer is found at the end
+		if err := s.file.Truncate(s.size.Load()); err != nil {
+			return fmt.Errorf("cut segment to size: %w", err)
+		}
+	}
 	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {
 		s.body.Store(&body{mapping: b.mapping, data: b.data, index: storedIndex(b.data[s.written:], count)})
 	}
