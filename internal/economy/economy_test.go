@@ -360,6 +360,17 @@ pool p, entry gone: removed with 5 of 5 left; its 0 draws count again if it retu
 	if err := m.s.Check(); err != nil {
 		t.Error(err)
 	}
+	gone, err := m.s.Plan(parse(t, `{kuji: 1, items: {gem: {}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []economy.ChangeKind
+	for _, c := range gone.Changes {
+		kinds = append(kinds, c.Kind)
+	}
+	if want := []economy.ChangeKind{economy.ChangePoolRemoved, economy.ChangeEntryRemoved, economy.ChangeEntryRemoved}; !reflect.DeepEqual(kinds, want) {
+		t.Errorf("removing a pool: %v, want %v", kinds, want)
+	}
 	if _, err := m.s.Plan(parse(t, `{kuji: 1, items: {gem: {kind: currency}}}`)); err == nil {
 		t.Error("a change of kind was accepted")
 	}

@@ -84,10 +84,14 @@ func (s *State) Plan(c *catalog.Catalog) (Plan, error) {
 			in[c.Pools[i].ID] = true
 		}
 		for i := range old.Pools {
-			if id := old.Pools[i].ID; !in[id] {
-				p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
-					"pool %s: removed; %d draws stay counted and count again if it returns", id, s.pools[s.poolNum[id]].totalDrawn())})
+			id := old.Pools[i].ID
+			if in[id] {
+				continue
 			}
+			st := s.pools[s.poolNum[id]]
+			p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
+				"pool %s: removed; %d draws stay counted and count again if it returns", id, st.totalDrawn())})
+			p.removeEntries(s.current.pool[id], st, nil)
 		}
 	}
 	return p, nil
@@ -246,14 +250,19 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 	if old == nil {
 		return
 	}
-	for _, num := range old.order {
-		e := &old.entries[num]
-		if in[e.id] {
+	p.removeEntries(old, st, in)
+}
+
+// removeEntries describes the entries of a pool that are not kept.
+func (p *Plan) removeEntries(pool *poolTable, st *poolState, kept map[string]bool) {
+	for _, num := range pool.order {
+		e := &pool.entries[num]
+		if kept[e.id] {
 			continue
 		}
-		ch := Change{Kind: ChangeEntryRemoved, ID: c.ID, Entry: e.id, Drawn: st.drawn[num],
+		ch := Change{Kind: ChangeEntryRemoved, ID: pool.config.ID, Entry: e.id, Drawn: st.drawn[num],
 			UnlimitedBefore: !e.limited, StockBefore: e.stock, LeftBefore: st.left[num]}
-		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", c.ID, e.id, ch.before(), ch.Drawn)
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.id, ch.before(), ch.Drawn)
 		p.add(ch)
 	}
 }
