@@ -85,8 +85,12 @@ func planProto(p *kuji.Plan) *kujiv1.Plan {
 			Id:   c.ID, Entry: c.Entry, Drawn: c.Drawn, Warning: c.Warning, Text: c.Text,
 		}
 		if c.Entry != "" {
-			to.Before = &kujiv1.EntryStock{Unlimited: c.UnlimitedBefore, Stock: c.StockBefore, Left: c.LeftBefore}
-			to.After = &kujiv1.EntryStock{Unlimited: c.UnlimitedAfter, Stock: c.StockAfter, Left: c.LeftAfter}
+			if to.Kind != kujiv1.ChangeKind_CHANGE_KIND_ENTRY_ADDED {
+				to.Before = &kujiv1.EntryStock{Unlimited: c.UnlimitedBefore, Stock: c.StockBefore, Left: c.LeftBefore}
+			}
+			if to.Kind != kujiv1.ChangeKind_CHANGE_KIND_ENTRY_REMOVED {
+				to.After = &kujiv1.EntryStock{Unlimited: c.UnlimitedAfter, Stock: c.StockAfter, Left: c.LeftAfter}
+			}
 		}
 		out.Changes[i] = to
 	}

@@ -59,8 +59,11 @@ start: {gem: 100}
 	kinds := map[kujiv1.ChangeKind]bool{}
 	for _, ch := range dry.GetPlan().GetChanges() {
 		kinds[ch.GetKind()] = true
-		if ch.GetText() == "" || (ch.GetEntry() != "") != (ch.GetBefore() != nil) {
-			t.Errorf("change %v: want a text, and stock for entries only", ch)
+		entry := ch.GetEntry() != ""
+		was := entry && ch.GetKind() != kujiv1.ChangeKind_CHANGE_KIND_ENTRY_ADDED
+		stays := entry && ch.GetKind() != kujiv1.ChangeKind_CHANGE_KIND_ENTRY_REMOVED
+		if ch.GetText() == "" || was != (ch.GetBefore() != nil) || stays != (ch.GetAfter() != nil) {
+			t.Errorf("change %v: want a text, and for entries the stock before and after, where there is one", ch)
 		}
 		if ch.GetId() == "standard" && ch.GetEntry() == "shield" && (ch.GetBefore().GetStock() != 1000 || ch.GetBefore().GetLeft()+ch.GetDrawn() != 1000) {
 			t.Errorf("the entry that goes: %v, want its stock of 1000, drawn and left", ch)

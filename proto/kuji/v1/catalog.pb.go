@@ -640,7 +640,8 @@ type Change struct {
 	Entry string `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
 	// For entries: how many were drawn so far.
 	Drawn uint64 `protobuf:"varint,4,opt,name=drawn,proto3" json:"drawn,omitempty"`
-	// For entries: the stock in all, and what is left of it, before and after.
+	// For entries: the stock in all, and what is left of it, before and after;
+	// unset before an entry is added and after it is removed.
 	Before *EntryStock `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
 	After  *EntryStock `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`
 	// Set when the change deserves a second look: more was drawn already than
