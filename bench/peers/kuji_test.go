@@ -29,7 +29,7 @@ func (l kujiLog) Append(rec []byte) (err error) {
 func (l kujiLog) Read(i int, dst []byte) ([]byte, error) { return l.Log.Read(uint64(i), dst) }
 
 func (l kujiLog) Scan(f func(rec []byte) bool) error {
-	for rec, err := range l.Records(l.First()) {
+	for rec, err := range l.Views(l.First()) {
 		if err != nil {
 			return err
 		}
