@@ -114,6 +114,10 @@ func checkRecovered(m *vfs.Mem, p promise) error {
 	if err := holds(l, l.Next()); err != nil {
 		return err
 	}
+	// What recovery says is durable survives a crash right after it.
+	if err := survives(m.CrashClone(vfs.Crash{}), l.First(), l.Durable()); err != nil {
+		return fmt.Errorf("crash after recovery: %w", err)
+	}
 	next := l.Next() + 3
 	for l.Next() < next {
 		if _, err := l.Append(record(l.Next())); err != nil {
@@ -141,6 +145,63 @@ func checkRecovered(m *vfs.Mem, p promise) error {
 		return fmt.Errorf("after recovery Verify says %+v, %w", report, err)
 	}
 	return nil
+}
+
+// survives checks that a disk holds the records from first to durable at least.
+func survives(m *vfs.Mem, first, durable uint64) error {
+	o := small4K
+	o.FS, o.ReadOnly = m, true
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if l.First() > first || l.Next() < durable {
+		return fmt.Errorf("%d to %d are left of %d to %d", l.First(), l.Next(), first, durable)
+	}
+	return holds(l, l.Next())
+}
+
+// TestCrashInTrim cuts the power within a trim of many segments, with removals
+// that reach the disk in any order: no gap may come of it. After the trim, they
+// are gone for good.
+func TestCrashInTrim(t *testing.T) {
+	o := small4K
+	for cut := int64(0); ; cut++ {
+		m := vfs.NewMem()
+		o.FS = m
+		l, err := wal.Open(memDir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendTo(t, l, 300)
+		if err := l.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		m.CutPowerAfter(cut)
+		err = l.TrimBefore(300)
+		first := l.First()
+		for after := range m.CrashSamples(12, uint64(cut), true) {
+			o.FS = after
+			o.ReadOnly = true
+			r, openErr := wal.Open(memDir, o)
+			if openErr != nil {
+				t.Fatalf("power cut after %d changes of a trim: %v", cut, openErr)
+			}
+			if r.Next() != 300 || holds(r, 300) != nil || err == nil && r.First() != first {
+				t.Fatalf("power cut after %d changes of a trim: %d to %d are left; trimmed to %d: %v", cut, r.First(), r.Next(), first, err)
+			}
+			r.Close()
+			o.ReadOnly = false
+		}
+		l.Close()
+		if err == nil {
+			if first < 200 || cut < 4 {
+				t.Fatalf("trimmed to %d in %d changes", first, cut)
+			}
+			return
+		}
+	}
 }
 
 // holds checks that a log has the right record at every offset.

@@ -21,7 +21,7 @@ func small(t testing.TB, m *vfs.Mem, closed bool) (durableUpto, next uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 8 {
+	for range 6 {
 		durableUpto = l.Durable()
 		appendTo(t, l, l.Next()+5)
 		if err := l.Sync(); err != nil {
