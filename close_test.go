@@ -1,0 +1,85 @@
+package kuji_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// TestCloseUnderLoad closes an engine while requests of every kind are under
+// way: each is answered once, an acknowledged one is in the log, and nobody hangs.
+func TestCloseUnderLoad(t *testing.T) {
+	for range 10 {
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{})
+		c, err := catalog.Parse([]byte(testCatalog + "name: other\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		acked := map[string]bool{}
+		note := func(id string, err error) bool {
+			if err != nil {
+				if code := kuji.CodeOf(err); code != kuji.CodeClosed {
+					t.Errorf("%s: %v", id, err)
+				}
+				return false
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			acked[id] = true
+			return true
+		}
+		started := make(chan struct{}, 8)
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					if i == 3 {
+						started <- struct{}{}
+					}
+					id := fmt.Sprint(g, "-", i)
+					req := kuji.Grant{ID: id, Player: fmt.Sprint("p", g), Items: []kuji.Stack{{Item: "sword", Quantity: 1}}}
+					var err error
+					switch g % 4 {
+					case 0:
+						_, err = r.Do(context.Background(), req)
+					case 1:
+						_, err = r.DoAll(context.Background(), []kuji.Request{req})
+					case 2:
+						done := make(chan error)
+						go r.Submit(req, func(_ kuji.Result, err error) { go func() { done <- err }() })
+						err = <-done
+					case 3:
+						_, _ = r.Player(context.Background(), "p0") // whatever it says, it returns
+						_, err = r.Apply(context.Background(), c)
+						id = "none"
+					}
+					if !note(id, err) {
+						return
+					}
+				}
+			})
+		}
+		for range 8 {
+			<-started
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		logged := map[string]int{}
+		if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) { logged[rec.ID]++ }); err != nil {
+			t.Fatal(err)
+		}
+		for id := range acked {
+			if id != "none" && logged[id] != 1 {
+				t.Fatalf("acknowledged %s stands in the log %d times", id, logged[id])
+			}
+		}
+	}
+}
