@@ -33,6 +33,21 @@ generate: ## write generated files anew
 bench: ## every benchmark, once through
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: peers
+peers: ## the log, the sampler and player reads beside their rivals, six times, through benchstat (long)
+	cd bench/peers && go test -run '^$$' -bench . -benchmem -count 6 ./... > peers.out
+	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
+
+.PHONY: nightly
+nightly: ## power cuts of a real ext4 (needs root and loop devices), and every fuzz target for a while
+	KUJI_POWERCUTS=200 go test -count=1 -timeout 30m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/...
+	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./internal/economy
+	go test -run '^$$' -fuzz FuzzApply -fuzztime 2m ./internal/economy
+	go test -run '^$$' -fuzz FuzzParse -fuzztime 2m ./catalog
+	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./catalog
+	for target in FuzzOpen FuzzDamage FuzzScan; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./wal || exit 1; done
+	go test -run '^$$' -fuzz FuzzRequest -fuzztime 2m ./server
+
 .PHONY: ci
 ci: ## everything that a change must pass
 	.ci/run
