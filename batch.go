@@ -120,9 +120,8 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	r.stats.Events++
 	if ev.Status != OK {
 		r.stats.Failures++
-	} else if ev.Kind == economy.KindDraw {
-		r.stats.Draws += uint64(ev.Count)
 	}
+	r.stats.Draws += ev.Draws()
 	r.describe(ev, res)
 	return nil
 }

@@ -25,13 +25,12 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	var res Result
-	b, err := r.execute(&cmd, &res)
-	if err != nil {
-		r.mu.Unlock()
-		return Result{}, err
-	}
+	b, refused := r.execute(&cmd, &res)
 	if err := r.await(ctx, b); err != nil {
 		return Result{}, err
+	}
+	if refused != nil {
+		return Result{}, refused
 	}
 	return res, nil
 }
@@ -92,6 +91,9 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 // must not call the realm. When the log has fallen behind by
 // Options.MaxPending, done gets CodeOverloaded.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
+	if done == nil {
+		panic("kuji: Submit without a callback")
+	}
 	var cmd economy.Command
 	if err := command(req, &cmd); err != nil {
 		done(Result{}, err)
@@ -120,7 +122,16 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	res := p.res
 	*p = pending{}
 	open.pending = open.pending[:len(open.pending)-1]
-	if b != nil && err == nil { // answered before, by the batch in flight
+	if b != nil { // answered before, by a batch that is not durable yet
+		if err != nil {
+			answer, reused := done, err
+			done = func(_ Result, err error) {
+				if err == nil {
+					err = reused
+				}
+				answer(Result{}, err)
+			}
+		}
 		b.pending = append(b.pending, pending{done: done, res: res})
 		r.mu.Unlock()
 		return
@@ -134,7 +145,8 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 
 // execute runs a checked command, or finds what its request id was answered
 // before, and fills in res, which is zero. The batch is the one that makes the
-// result durable, nil when it is already. The caller holds mu.
+// result durable, nil when it is already; with an error it is what the refusal
+// rests on. The caller holds mu.
 func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
 	if cmd.ID != "" {
 		if a, ok := r.state.Remembered(cmd.ID); ok {
@@ -163,7 +175,7 @@ func (r *Realm) replay(cmd *economy.Command, a economy.Answer, res *Result) (*ba
 		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 	}
 	if !r.state.Same(cmd, &ev) {
-		return nil, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
+		return r.batchAt(a.Position), errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
 	}
 	r.stats.Replays++
 	r.receipt(&res.Receipt, a.Position, int(a.Index), a.Time, a.Version)
@@ -252,17 +264,18 @@ func fillDraw(q *Draw, cmd *economy.Command) {
 
 func fillAtomic(q *Atomic, cmd *economy.Command) bool {
 	*cmd = economy.Command{Kind: economy.KindAtomic, ID: q.ID}
-	if len(q.Members) > MaxAtomic { // Check refuses it; no need to copy it
-		cmd.Members = make([]economy.Command, len(q.Members))
-		return true
-	}
 	cmd.Members = make([]economy.Command, len(q.Members))
+	if len(q.Members) > MaxAtomic {
+		return true // refused by Check, whatever it holds
+	}
 	for i, m := range q.Members {
-		if a, ok := m.(Atomic); ok && len(a.Members) > 0 { // refused by Check, whatever it holds
-			m = Atomic{}
-		}
-		if m == nil || !fill(m, &cmd.Members[i]) {
-			return false
+		switch m.(type) {
+		case Atomic, *Atomic: // refused by Check; not followed, for it may hold itself
+			cmd.Members[i].Kind = economy.KindAtomic
+		default:
+			if m == nil || !fill(m, &cmd.Members[i]) {
+				return false
+			}
 		}
 	}
 	return true

@@ -131,6 +131,7 @@ type chain struct {
 	index  uint64   // of the last entry that counts
 	hash   [32]byte // of the last entry that counts
 	ended  bool     // the current epoch's end counted: nothing more can count in it
+	ahead  uint64   // the highest index of a void entry of the current epoch and writer
 }
 
 // next folds one entry into the chain and reports whether it counts.
@@ -148,7 +149,15 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 		counts = e.epoch == c.epoch && e.writer == c.writer && e.index == c.index+1 && !c.ended
 	}
 	if !counts {
+		if e.epoch == c.epoch && e.writer == c.writer {
+			c.ahead = max(c.ahead, e.index)
+		}
 		return e, false, nil
+	}
+	if e.kind == entryEpochBegin {
+		if err := c.complete(); err != nil {
+			return e, false, err
+		}
 	}
 	if e.prev != c.hash {
 		return e, false, fmt.Errorf("the chain is broken: entry %d follows an entry with hash %x, but the one before it has %x", e.index, e.prev[:8], c.hash[:8])
@@ -160,8 +169,21 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	return e, true, nil
 }
 
+// complete reports, at the end of an epoch, that an entry is missing: its writer
+// went on after it, and a writer appends an entry only when the one before it
+// is in the log.
+func (c *chain) complete() error {
+	if c.ahead <= c.index {
+		return nil
+	}
+	return fmt.Errorf("the chain is broken: epoch %d goes on to index %d, but entry %d is missing or out of place", c.epoch, c.ahead, c.index+1)
+}
+
 // advance moves the chain past an entry that counts.
 func (c *chain) advance(e *envelope, hash [32]byte) {
 	c.epoch, c.writer, c.index, c.hash = e.epoch, e.writer, e.index, hash
 	c.ended = e.kind == entryEpochEnd
+	if e.kind == entryEpochBegin {
+		c.ahead = 0
+	}
 }

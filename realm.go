@@ -107,6 +107,9 @@ func (r *Realm) Stats() Stats {
 // applied again: the result is then the position that applied it. A catalog
 // that the realm's state refuses gives CodeConflict.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
+	if err := checkCatalog(c); err != nil {
+		return Result{}, err
+	}
 	if err := r.lockForRoom(ctx); err != nil {
 		return Result{}, err
 	}
@@ -141,8 +144,22 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	return res, nil
 }
 
+// checkCatalog refuses a catalog that did not come from Parse and is malformed.
+func checkCatalog(c *catalog.Catalog) error {
+	if c == nil {
+		return errf(CodeInvalid, "catalog", "nil; a catalog is needed")
+	}
+	if err := c.Check(); err != nil {
+		return &Error{Code: CodeInvalid, Field: "catalog", Message: "malformed", Err: err}
+	}
+	return nil
+}
+
 // Plan says what Apply would do, without doing it. CodeConflict as for Apply.
 func (r *Realm) Plan(_ context.Context, c *catalog.Catalog) (Plan, error) {
+	if err := checkCatalog(c); err != nil {
+		return Plan{}, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.usable(); err != nil {

@@ -118,7 +118,10 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 	if err := r.state.Ready(); err != nil {
 		return failed(err)
 	}
-	return r.log.Sync()
+	if err := r.log.Sync(); err != nil {
+		return failed(err)
+	}
+	return nil
 }
 
 // began reports whether the log has the commitment to this seed. It has not
@@ -202,6 +205,10 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string) iter.
 			if !yield(e, nil) {
 				return
 			}
+		}
+		if err := c.complete(); err != nil {
+			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, void: void, chain: c}
+			yield(e, e.corrupt(err))
 		}
 	}
 }

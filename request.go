@@ -71,6 +71,10 @@ type Transfer struct {
 // in order, each seeing the effects of those before it; the first that fails
 // undoes them all. Members are Draw, Grant, Consume or Transfer, without an ID
 // of their own.
+//
+// Never compose a group from a player's input: a group that draws and then
+// requires the prize (Consume, Transfer) is undone, price and all, whenever the
+// draw was another one, and could be tried until it fits.
 type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic

@@ -190,9 +190,7 @@ func (v *verifier) batch(e *replayed) error {
 		}
 		epoch.Events++
 		v.report.Events++
-		if le.event.Kind == economy.KindDraw && le.event.Status == economy.OK {
-			v.report.Draws += uint64(le.event.Count)
-		}
+		v.report.Draws += le.event.Draws()
 		if v.seen != nil {
 			v.seen(record(v.state, &le, version))
 		}

@@ -45,13 +45,25 @@ type Choice struct {
 	Ranged uint8 // how many of Quantities belong to this entry
 }
 
-// reset empties ev for another use, keeping its memory. Player, To, Pool and
-// Count are left as they are: every kind that has them sets them.
+// reset empties ev for another use, keeping its memory.
 func (ev *Event) reset() {
 	ev.Kind, ev.Status, ev.ID = 0, OK, ""
+	ev.Player, ev.To, ev.Pool, ev.Count = Ref{}, Ref{}, Ref{}, 0
 	ev.Items, ev.Choices, ev.Quantities = ev.Items[:0], ev.Choices[:0], ev.Quantities[:0]
 	ev.Subject, ev.Failed = 0, 0
 	ev.Members, ev.Catalog = ev.Members[:0], nil
+}
+
+// Draws returns how many single draws an event that ended OK holds.
+func (ev *Event) Draws() uint64 {
+	if ev.Status != OK {
+		return 0
+	}
+	n := uint64(ev.Count)
+	for i := range ev.Members {
+		n += uint64(ev.Members[i].Count)
+	}
+	return n
 }
 
 // member returns one more member, emptied, reusing memory.
