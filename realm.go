@@ -221,6 +221,13 @@ func (r *Realm) lockedPlayer(id string) (PlayerView, error) {
 // for nothing else; CodeNotFound when the catalog in force has no such pool.
 func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 	v, err := r.lockedPool(id)
+	if CodeOf(err) == CodeNotFound { // an answer too: it rests on the catalog
+		_, _, pos := r.state.Catalog()
+		if _, failed := awaitView(ctx, r, pos, v); failed != nil {
+			return v, failed
+		}
+		return v, err
+	}
 	if err != nil {
 		r.mu.Unlock()
 		return v, err

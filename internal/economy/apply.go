@@ -208,12 +208,21 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	return nil
 }
 
+const (
+	// maxForget is the most ids that one event drops, so that the first one
+	// after a quiet time does not pay for all that have aged meanwhile.
+	maxForget = 64
+	// maxRemembered bounds the bytes of the events remembered for their ids.
+	maxRemembered = 2 << 30
+)
+
 // forgetIDs drops what the idempotency window no longer covers, and the
 // catalog versions that nothing refers to.
 func (s *State) forgetIDs() {
 	w := &s.current.idempotency
-	for old := s.ids.oldest(); old != nil; old = s.ids.oldest() {
-		if s.ids.count() <= int(w.Count) && s.now-old.time <= w.Age.Milliseconds() {
+	for range maxForget {
+		old := s.ids.oldest()
+		if old == nil || s.ids.count() <= int(w.Count) && s.ids.stored <= maxRemembered && s.now-old.time <= w.Age.Milliseconds() {
 			break
 		}
 		s.ids.forget()

@@ -14,6 +14,7 @@ type requestIDs struct {
 	tail   uint64       // number of the next record
 	index  index        // from the hash of an id to the number of its record modulo maxRecord
 	bytes  byteQueue
+	stored uint64 // bytes of the remembered events
 }
 
 const idChunk = 1 << 12
@@ -82,6 +83,7 @@ func (r *requestIDs) add(id string, idAt int, raw []byte, rec idRecord) {
 	}
 	rec.hash = r.hash(id)
 	rec.at, rec.len = r.bytes.add(raw), uint32(len(raw))
+	r.stored += uint64(len(raw))
 	rec.idAt, rec.idLen = uint8(idAt), uint8(len(id))
 	*r.at(r.tail) = rec
 	r.index.add(rec.hash, uint32(r.tail)%maxRecord)
@@ -98,7 +100,9 @@ func (r *requestIDs) oldest() *idRecord {
 
 // forget drops the oldest record.
 func (r *requestIDs) forget() {
-	r.index.remove(r.oldest().hash, uint32(r.head)%maxRecord)
+	old := r.oldest()
+	r.index.remove(old.hash, uint32(r.head)%maxRecord)
+	r.stored -= uint64(old.len)
 	r.head++
 	if r.head == r.first+idChunk {
 		r.chunks[0] = nil

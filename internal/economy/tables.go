@@ -4,9 +4,9 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// tables is one catalog version in numbers. It is immutable once in force (but for a
-// memory of the last look-up), so
-// that a replayed result reads the same after the catalog has changed.
+// tables is one catalog version in numbers. But for the memory of the last
+// look-up it is immutable once in force, so that a replayed result reads the same
+// after the catalog has changed.
 type tables struct {
 	version     uint64 // 0: no catalog yet
 	position    uint64 // that applied it
