@@ -299,7 +299,7 @@ func TestReadsWaitForDurability(t *testing.T) {
 		return vfs.Fault{}
 	})
 	acked := make(chan error, 1)
-	r.Submit(kuji.Draw{Player: "ann", Pool: "box"}, func(_ kuji.Result, err error) { acked <- err })
+	r.Submit(kuji.Draw{ID: "held", Player: "ann", Pool: "box"}, func(_ kuji.Result, err error) { acked <- err })
 	select {
 	case <-entered:
 	case err := <-acked:
@@ -320,9 +320,13 @@ func TestReadsWaitForDurability(t *testing.T) {
 	if _, err := r.Pool(t.Context(), "free"); err != nil {
 		t.Error(err)
 	}
+	reused := make(chan error, 1)
+	r.Submit(kuji.Draw{ID: "held", Player: "eve", Pool: "box"}, func(_ kuji.Result, err error) { reused <- err })
 	select {
 	case err := <-acked:
 		t.Errorf("acknowledged before the fsync returned: %v", err)
+	case err := <-reused:
+		t.Errorf("refused on the strength of an event that could still be lost: %v", err)
 	default:
 	}
 	release()
@@ -332,4 +336,5 @@ func TestReadsWaitForDurability(t *testing.T) {
 	if err := <-acked; err != nil {
 		t.Error(err)
 	}
+	wantCode(t, <-reused, kuji.CodeIDReused)
 }

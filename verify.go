@@ -57,8 +57,8 @@ func (e *VerifyError) Error() string {
 
 func (e *VerifyError) Unwrap() error { return e.Err }
 
-// Verify checks a realm's log in a data directory that no engine has open, and
-// writes nothing. It folds the chain of hashes, replays every event, computes
+// Verify checks a realm's log in a data directory that no engine has open. It
+// takes the directory's lock meanwhile, and writes nothing else. It folds the chain of hashes, replays every event, computes
 // every choice of every revealed epoch again from its seed, checks the
 // invariants after every epoch and at the end, and reports the state's hash.
 // Damage is a *VerifyError that names the first position that is wrong; the

@@ -80,6 +80,9 @@ func TestRequestIDWindowWraps(t *testing.T) {
 			t.Fatalf("%d: a forgotten id is found", n)
 		}
 	}
+	if want := uint64(r.count() * len(raw(0))); r.stored != want {
+		t.Errorf("%d bytes counted as remembered, want %d", r.stored, want)
+	}
 	if len(r.chunks) > 2 || len(r.bytes.chunks) > 2 {
 		t.Errorf("%d chunks of records and %d of bytes for 1000 records", len(r.chunks), len(r.bytes.chunks))
 	}
