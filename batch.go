@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Group commit, in short:
@@ -103,7 +104,7 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 // res. The caller holds mu.
 func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	if b.events == 0 {
-		r.wake.Signal()
+		r.rouse()
 	}
 	start := len(b.buf)
 	b.buf = economy.AppendEvent(b.buf, ev)
@@ -113,7 +114,7 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 		// Decide and Apply disagree: a bug. Nothing of this batch may be
 		// answered or written, and the state must not be used again.
 		r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, b.position), Err: err}
-		r.wake.Signal()
+		r.rouse()
 		return r.err
 	}
 	b.events++
@@ -147,57 +148,93 @@ func (r *Realm) await(ctx context.Context, b *batch) error {
 	}
 	done := b.wait()
 	r.mu.Unlock()
-	select {
-	case <-done:
-		if b.err != nil {
-			return b.err
-		}
-		return nil
-	case <-ctx.Done():
-		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: ctx.Err()}
+	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
+		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: err}
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return nil
+}
+
+// flush is the realm's flusher, on a goroutine of its own.
+func (r *Realm) flush() {
+	defer close(r.flushed)
+	for !r.flushBatch() {
 	}
 }
 
-// flush is the realm's flusher.
-func (r *Realm) flush() {
-	defer close(r.flushed)
-	for {
-		r.mu.Lock()
-		for r.open.events == 0 && !r.closing && r.err == nil {
-			r.wake.Wait()
-		}
-		if r.err != nil { // commit found a bug
-			open, unknown := r.stop(r.open, r.err)
-			r.mu.Unlock()
-			open.finish(unknown)
-			return
-		}
-		if r.open.events == 0 {
-			r.mu.Unlock()
-			return
-		}
-		b := r.takeOpen()
-		r.mu.Unlock()
-
-		r.seal(b)
-		err := r.append(b.buf)
-
-		r.mu.Lock()
-		r.inflight = nil
-		if err != nil {
-			open, unknown := r.stop(b, err)
-			r.mu.Unlock()
-			b.finish(unknown)
-			open.finish(unknown)
-			return
-		}
-		r.stats.Batches++
-		r.stats.LogBytes += uint64(len(b.buf))
-		r.acked.Store(b.position)
-		r.mu.Unlock()
-		b.finish(nil)
-		r.recycle(b)
+// rouse wakes the flusher. The caller holds mu.
+func (r *Realm) rouse() {
+	if r.o.Steps == nil {
+		r.wake.Signal()
+		return
 	}
+	r.o.Steps.Go(r.flushStep)
+}
+
+// flushStep is what the flusher does as a task.
+func (r *Realm) flushStep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inflight != nil || r.ended { // within a task that waits for the log
+		return
+	}
+	r.mu.Unlock()
+	ended := r.flushBatch()
+	r.mu.Lock()
+	switch {
+	case ended:
+		r.ended = true
+		close(r.flushed)
+	case r.open.events > 0:
+		r.rouse()
+	}
+}
+
+// flushBatch makes the open batch durable, waiting for its first event unless
+// it runs as a task. It reports whether the flusher has ended.
+func (r *Realm) flushBatch() (ended bool) {
+	r.mu.Lock()
+	for r.open.events == 0 && !r.closing && r.err == nil {
+		if r.o.Steps != nil {
+			r.mu.Unlock()
+			return false
+		}
+		r.wake.Wait()
+	}
+	if r.err != nil { // commit found a bug
+		open, unknown := r.stop(r.open, r.err)
+		r.mu.Unlock()
+		open.finish(unknown)
+		return true
+	}
+	if r.open.events == 0 {
+		r.mu.Unlock()
+		return true
+	}
+	b := r.takeOpen()
+	r.mu.Unlock()
+
+	r.seal(b)
+	err := r.append(b.buf)
+
+	r.mu.Lock()
+	r.inflight = nil
+	if err != nil {
+		open, unknown := r.stop(b, err)
+		r.mu.Unlock()
+		b.finish(unknown)
+		open.finish(unknown)
+		return true
+	}
+	r.stats.Batches++
+	r.stats.LogBytes += uint64(len(b.buf))
+	r.acked.Store(b.position)
+	r.mu.Unlock()
+	b.finish(nil)
+	r.recycle(b)
+	return false
 }
 
 // takeOpen makes the open batch the one in flight and opens the next. The

@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,6 +11,7 @@ import (
 	mathrand "math/rand/v2"
 	"strings"
 
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -53,8 +53,8 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-func newSeed() (s seed) {
-	rand.Read(s[:]) // never fails: it ends the program instead
+func newSeed(steps step.Runner) (s seed) {
+	step.Entropy(steps, s[:])
 	return s
 }
 

@@ -40,7 +40,7 @@ type walLog struct {
 }
 
 func openWAL(dir string, o *Options) (*walLog, error) {
-	wo := wal.Options{SegmentSize: o.SegmentSize, FS: o.FS}
+	wo := wal.Options{SegmentSize: o.SegmentSize, FS: o.FS, Steps: o.Steps}
 	if o.Sync == SyncInterval {
 		wo.SyncInterval = o.SyncEvery
 	}

@@ -3,6 +3,7 @@ package kuji
 import (
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -58,4 +59,7 @@ type Options struct {
 
 	// FS is the file system; nil: the real one. For tests of this module.
 	FS vfs.FS
+	// Steps runs what otherwise goes on in the background; nil: goroutines,
+	// and entropy of the operating system. For tests of this module.
+	Steps step.Runner
 }

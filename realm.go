@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Realm is one game or campaign: one ordered log, one state, one writer. All
@@ -45,6 +46,7 @@ type Realm struct {
 
 	acked   atomic.Uint64 // position of the newest acknowledged batch
 	flushed chan struct{} // closed when the flusher has ended
+	ended   bool          // under mu: flushed is closed; used when the flusher runs as tasks
 }
 
 // epochInfo is what receipts need of an epoch.
@@ -297,15 +299,13 @@ func awaitView[V any](ctx context.Context, r *Realm, pos uint64, v V) (V, error)
 	if b == nil {
 		return v, nil
 	}
-	select {
-	case <-done:
-		if b.err != nil {
-			return zero, r.Err()
-		}
-		return v, nil
-	case <-ctx.Done():
-		return zero, &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: ctx.Err()}
+	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
+		return zero, &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
 	}
+	if b.err != nil {
+		return zero, r.Err()
+	}
+	return v, nil
 }
 
 // close ends the realm: what was accepted is answered, the epoch's seed is
@@ -313,11 +313,10 @@ func awaitView[V any](ctx context.Context, r *Realm, pos uint64, v V) (V, error)
 func (r *Realm) close() error {
 	r.mu.Lock()
 	r.closing = true
-	r.wake.Signal()
+	r.rouse()
 	r.mu.Unlock()
-	<-r.flushed
-	var err error
-	if r.Err() == nil {
+	err := step.Wait(context.Background(), r.o.Steps, r.flushed)
+	if err == nil && r.Err() == nil {
 		err = r.endEpoch()
 	}
 	return errors.Join(err, r.log.Close())

@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -34,7 +34,9 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 	}
 	r.open = &batch{}
 	r.reset(r.open, r.chain.index+1)
-	go r.flush()
+	if o.Steps == nil {
+		go r.flush()
+	}
 	return r, nil
 }
 
@@ -94,8 +96,8 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 	if err != nil {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
-	r.epoch, r.seed = r.chain.epoch+1, newSeed()
-	rand.Read(r.writer[:])
+	r.epoch, r.seed = r.chain.epoch+1, newSeed(r.o.Steps)
+	step.Entropy(r.o.Steps, r.writer[:])
 	r.commitment = r.seed.commitment(r.name, r.epoch)
 	r.source = r.seed.source(r.name, r.epoch)
 	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return revealed[s.epoch] || !r.began(&s) })

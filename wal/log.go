@@ -157,7 +157,7 @@ func (l *Log) Close() error {
 	}
 	l.wake()
 	for l.syncing {
-		l.idle.Wait()
+		l.waitIdle()
 	}
 	l.syncing = true // for good
 	l.mu.Unlock()
@@ -176,6 +176,18 @@ func (l *Log) Close() error {
 		err = errors.Join(err, l.lock.Close())
 	}
 	return err
+}
+
+// waitIdle waits until the sync token may be free. The caller holds mu, which
+// is released meanwhile.
+func (l *Log) waitIdle() {
+	if l.opts.Steps == nil {
+		l.idle.Wait()
+		return
+	}
+	l.mu.Unlock()
+	l.opts.Steps.Step()
+	l.mu.Lock()
 }
 
 // finish writes what is pending, fsyncs, seals the tail and closes the files.

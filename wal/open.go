@@ -1,7 +1,6 @@
 package wal
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -107,7 +107,7 @@ func (l *Log) begin(r *surveyed) error {
 	id := l.opts.LogID
 	for id == 0 {
 		var b [8]byte
-		rand.Read(b[:]) // never fails
+		step.Entropy(l.opts.Steps, b[:])
 		id = binary.LittleEndian.Uint64(b[:])
 	}
 	l.setID(id)

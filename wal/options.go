@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -72,6 +73,9 @@ type Options struct {
 	// FS is the file system. Default: the operating system's. For tests of
 	// this module.
 	FS vfs.FS
+	// Steps runs what otherwise goes on in the background. Default: goroutines,
+	// the clock, and entropy of the operating system. For tests of this module.
+	Steps step.Runner
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Group commit, in short:
@@ -52,12 +54,10 @@ func (l *Log) await(ctx context.Context, w waiter) error {
 		}
 		l.spawn(l.lead)
 	}
-	select {
-	case <-w.round.done:
-		return w.round.err
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := step.Wait(ctx, l.opts.Steps, w.round.done); err != nil {
+		return err
 	}
+	return w.round.err
 }
 
 // turn leads one round on the caller's goroutine and hands the token on.
@@ -173,8 +173,13 @@ func (l *Log) syncNow(ctx context.Context) error {
 	return l.await(ctx, w)
 }
 
-// spawn runs fn on a goroutine that Close waits for.
+// spawn runs fn on a goroutine that Close waits for, or as a task: a task that
+// is late finds the log closed.
 func (l *Log) spawn(fn func()) {
+	if l.opts.Steps != nil {
+		l.opts.Steps.Go(fn)
+		return
+	}
 	l.done.Add(1)
 	go func() {
 		defer l.done.Done()
@@ -184,6 +189,10 @@ func (l *Log) spawn(fn func()) {
 
 // syncEvery fsyncs at every interval until the log is closed.
 func (l *Log) syncEvery(interval time.Duration) {
+	if l.opts.Steps != nil {
+		l.opts.Steps.Every(interval, func() bool { return l.Sync() == nil })
+		return
+	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {

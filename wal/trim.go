@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // TrimBefore drops the oldest segments whose records are all below offset. It
@@ -33,7 +35,7 @@ func (l *Log) TrimToSize(bytes int64) error {
 // retain applies the options for retention.
 func (l *Log) retain() {
 	if age := l.opts.RetainAge; age > 0 {
-		if err := l.TrimOlderThan(time.Now().Add(-age)); err != nil {
+		if err := l.TrimOlderThan(step.Now(l.opts.Steps).Add(-age)); err != nil {
 			return // it is tried again when the next segment is full
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
-	"time"
+
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Flush hands everything appended before the call to the operating system,
@@ -192,7 +193,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	count := s.next - s.first
 	b := s.body.Load()
 	footer := make([]byte, footerSize(int64(count)))
-	s.sealedAt = time.Now().UnixNano()
+	s.sealedAt = step.Now(l.opts.Steps).UnixNano()
 	stored := footer[:len(footer)-trailerSize]
 	b.index.store(stored, count)
 	copy(footer[len(stored):], segmentTrailer{
@@ -224,7 +225,7 @@ func (l *Log) create(s *segment) error {
 		return fmt.Errorf("create segment: %w", err)
 	}
 	s.file = f
-	s.created = time.Now().UnixNano()
+	s.created = step.Now(l.opts.Steps).UnixNano()
 	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
 	if err := writeAt(f, h.encode(), 0); err != nil {
 		return err

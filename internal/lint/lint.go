@@ -90,6 +90,9 @@ func Load(root string) (*Tree, error) {
 		if d.IsDir() {
 			return skipDir(name, rel, d.Name())
 		}
+		if rel == ".git" {
+			return nil // of a work tree beside the repository
+		}
 		info, err := d.Info()
 		if err != nil {
 			return err

@@ -1,0 +1,85 @@
+// Package step is the seam for what goes on by itself: goroutines that wait for
+// work, timers, the clock and entropy. Outside tests there is no [Runner], and
+// the functions here are what they replace. A simulator is a Runner: it runs
+// the log and the engine on one goroutine, a task at a time, in an order that
+// it chooses, so that the same seed gives the same run.
+//
+// The room knows nothing of logs or rewards and imports nothing of the project.
+package step
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+)
+
+// Runner runs tasks in the place of goroutines. Its methods are called from
+// one goroutine, that of the tasks; a nil Runner stands for the real thing.
+type Runner interface {
+	// Go takes a task to be run later, once, to its end.
+	Go(task func())
+	// Step runs one of the tasks taken, to its end. It is called by tasks that
+	// would block: when there is none left, they would block for ever, and
+	// Step panics.
+	Step()
+	// Every takes a task to be run at every interval until it returns false.
+	Every(interval time.Duration, task func() bool)
+	// Now is the time.
+	Now() time.Time
+	// Entropy fills p with random bytes.
+	Entropy(p []byte)
+}
+
+// Go runs task on a goroutine of its own, or as a task of r.
+func Go(r Runner, task func()) {
+	if r == nil {
+		go task()
+		return
+	}
+	r.Go(task)
+}
+
+// Wait returns nil when done is closed, or the context's error when it ends.
+func Wait(ctx context.Context, r Runner, done <-chan struct{}) error {
+	if r != nil {
+		for !closed(done) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r.Step()
+		}
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Now is the time.
+func Now(r Runner) time.Time {
+	if r == nil {
+		return time.Now()
+	}
+	return r.Now()
+}
+
+// Entropy fills p with random bytes that nobody can foretell. It never fails.
+func Entropy(r Runner, p []byte) {
+	if r == nil {
+		rand.Read(p)
+		return
+	}
+	r.Entropy(p)
+}
