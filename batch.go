@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/kuji-dev/kuji/internal/economy"
-	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Group commit, in short:
@@ -146,15 +145,9 @@ func (r *Realm) await(ctx context.Context, b *batch) error {
 		r.mu.Unlock()
 		return nil
 	}
-	done := b.wait()
+	c := Commit{batch: b, done: b.wait(), steps: r.o.Steps}
 	r.mu.Unlock()
-	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
-		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: err}
-	}
-	if b.err != nil {
-		return b.err
-	}
-	return nil
+	return c.Wait(ctx)
 }
 
 // flush is the realm's flusher, on a goroutine of its own.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/step"
 )
 
 // Do carries out one request and returns its result once that is durable as
@@ -41,10 +42,38 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 // Err. The error is not nil only when no result is known: see Do; at most
 // MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
-	if len(reqs) > MaxBatch {
-		return nil, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
-	}
 	results := make([]Result, len(reqs))
+	c, err := r.StartAll(ctx, reqs, results)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Wait(ctx); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// Commit is what requests that were started wait for: the moment in which the
+// last of them is durable.
+type Commit struct {
+	batch *batch // nil: durable already
+	done  <-chan struct{}
+	steps step.Runner
+}
+
+// StartAll is DoAll in two steps, for callers that prepare the next requests
+// while these become durable. It carries reqs out, in order and before
+// anything that is started later, writes a result for each to results, which
+// has the same length, and returns. The results may be shown to nobody before
+// Wait has returned nil. An error is DoAll's: no result is known.
+func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+	if len(reqs) > MaxBatch {
+		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
+	}
+	if len(results) != len(reqs) {
+		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each", len(results), len(reqs))
+	}
+	clear(results)
 	cmds := make([]economy.Command, len(reqs))
 	for i, req := range reqs {
 		if err := command(req, &cmds[i]); err != nil {
@@ -52,7 +81,7 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 		}
 	}
 	if err := r.lockForRoom(ctx); err != nil {
-		return nil, err
+		return Commit{}, err
 	}
 	var last *batch // of the highest position
 	accepted := false
@@ -66,7 +95,7 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 				if accepted {
 					err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
 				}
-				return nil, err
+				return Commit{}, err
 			}
 		}
 		b, err := r.execute(&cmds[i], &results[i])
@@ -78,10 +107,26 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 			last = b
 		}
 	}
-	if err := r.await(ctx, last); err != nil {
-		return nil, err
+	defer r.mu.Unlock()
+	if last == nil {
+		return Commit{}, nil
 	}
-	return results, nil
+	return Commit{batch: last, done: last.wait(), steps: r.o.Steps}, nil
+}
+
+// Wait returns nil once everything started is durable. Its errors are DoAll's
+// for requests that were accepted: an unknown outcome.
+func (c Commit) Wait(ctx context.Context) error {
+	if c.batch == nil {
+		return nil
+	}
+	if err := step.Wait(ctx, c.steps, c.done); err != nil {
+		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: err}
+	}
+	if c.batch.err != nil {
+		return c.batch.err
+	}
+	return nil
 }
 
 // Submit carries out one request and returns at once; done is called exactly
