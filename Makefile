@@ -47,6 +47,7 @@ nightly: ## power cuts of a real ext4 (needs root and loop devices), and every f
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./catalog
 	for target in FuzzOpen FuzzDamage FuzzScan; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./wal || exit 1; done
 	go test -run '^$$' -fuzz FuzzRequest -fuzztime 2m ./server
+	go test -run '^$$' -fuzz FuzzStreamRequest -fuzztime 2m ./server
 
 .PHONY: ci
 ci: ## everything that a change must pass

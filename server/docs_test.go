@@ -94,6 +94,8 @@ func TestDocumentedLimits(t *testing.T) {
 		"items in one Grant":   kuji.MaxStacks,
 		"members of an Atomic": kuji.MaxAtomic,
 		"commands of a Batch":  kuji.MaxBatch,
+		"draws in one batch":   kuji.MaxBatch,
+		"outcomes of one":      server.MaxStreamOutcomes,
 		"entries or items":     server.MaxPage,
 		"depth of nested":      server.MaxDepth,
 		"API key \\|":          server.MaxKeyBytes,

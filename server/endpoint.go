@@ -25,6 +25,7 @@ type endpoint struct {
 	open      bool        // needs no key
 	exempt    bool        // answered under any load
 	bulk      bool        // its requests can be large
+	stream    bool        // it has any number of requests
 	limit     int64       // of a request's body, in bytes
 	handler   http.Handler
 	metrics   *rpcMetrics
@@ -85,6 +86,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 			kujiv1connect.RewardServiceBatchProcedure,
 			kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.bulk = true
+		case kujiv1connect.RewardServiceStreamDrawsProcedure:
+			e.stream = true
 		}
 		s.endpoints[path] = e
 	}
@@ -113,6 +116,10 @@ type call struct {
 	endpoint *endpoint
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, when reached; 0 for OK
+
+	// Of a stream only.
+	w    http.ResponseWriter
+	body *streamBody
 }
 
 type callKey struct{}
@@ -146,6 +153,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if e.stream {
+		select {
+		case s.streams <- struct{}{}:
+			defer func() { <-s.streams }()
+		default:
+			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
+				fmt.Errorf("%d streams are open, the most at a time: try again later", cap(s.streams)))
+			return
+		}
+	}
 	if e.bulk {
 		select {
 		case s.bulk <- struct{}{}:
@@ -167,19 +184,32 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 			if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
 				s.logPanic(e.procedure, p)
 			}
-			e.metrics.done(codeLabel(connect.CodeInternal), time.Since(start))
+			e.metrics.done(codeLabel(connect.CodeInternal), e.took(start))
 			panic(http.ErrAbortHandler)
 		}
-		e.metrics.done(c.label(), time.Since(start))
+		e.metrics.done(c.label(), e.took(start))
 	}()
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if r.ContentLength < 0 || r.ContentLength > e.limit {
+	switch {
+	case e.stream:
+		c.w, c.body = w, &streamBody{ReadCloser: r.Body, limit: e.limit, left: e.limit}
+		r.Body = c.body
+	case r.ContentLength < 0 || r.ContentLength > e.limit:
 		// Connect keeps no more than the limit, but reads on to the end.
 		r.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+}
+
+// took is how long a call took that began at start; 0, which does not count,
+// for a stream, whose batches are measured one by one.
+func (e *endpoint) took(start time.Time) time.Duration {
+	if e.stream {
+		return 0
+	}
+	return time.Since(start)
 }
 
 // checkOrigin keeps web pages away from a server that asks for no key.

@@ -85,6 +85,9 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 		return withDetail(connect.NewError(code, se),
 			&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_STATUS, Result: se.result})
 	}
+	if se, ok := errors.AsType[*streamError](err); ok {
+		request = se
+	}
 	if ke, ok := errors.AsType[*kuji.Error](err); ok {
 		a, ok := codeAnswers[ke.Code]
 		switch {
@@ -115,6 +118,8 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 // its commands have request ids, or it has no commands.
 func repeatable(request any) bool {
 	switch r := request.(type) {
+	case *streamError:
+		return r.named
 	case *kujiv1.BatchRequest:
 		for _, c := range r.GetCommands() {
 			if c.GetRequestId() == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // What the tests of this package see of its inside.
@@ -84,3 +85,43 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 	}
 	return io.Copy(io.Discard, z)
 }
+
+// DrawBatch is a batch of a stream as the codecs see it.
+type DrawBatch = drawBatch
+
+// Decode reads a StreamDrawsRequest and makes requests of it.
+func (b *drawBatch) Decode(data []byte) ([]kuji.Draw, error) {
+	if err := b.unmarshal(data); err != nil {
+		return nil, err
+	}
+	if err := b.build(); err != nil {
+		return nil, err
+	}
+	return b.draws, nil
+}
+
+// Columns are what unmarshal has found, as the message.
+func (b *drawBatch) Columns(data []byte) (*kujiv1.StreamDrawsRequest, error) {
+	if err := b.unmarshal(data); err != nil {
+		return nil, err
+	}
+	return &kujiv1.StreamDrawsRequest{Realm: b.realm, Players: b.players, PlayerIndexes: b.playerAt, Pools: b.pools,
+		PoolIndexes: b.poolAt, Counts: b.counts, RequestIds: b.requestIDs}, nil
+}
+
+// Encode writes the answer to what Decode has read.
+func (b *drawBatch) Encode(dst []byte, results []kuji.Result) ([]byte, error) {
+	return b.appendAnswer(dst, results)
+}
+
+// RunStream serves a stream whose messages come from and go to conn.
+func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
+	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w, body: &streamBody{}}
+	return newDrawStream(s, c, conn).run(ctx)
+}
+
+// Fill makes b the batch that data says, as receiving it does.
+func (b *drawBatch) Fill(data []byte) error { return b.unmarshal(data) }
+
+// StreamError is err as a stream returns it.
+func StreamError(err error, named bool) error { return &streamError{err, named} }

@@ -21,6 +21,9 @@ const (
 	MaxDepth = 16
 	// MaxKeyBytes is the longest API key.
 	MaxKeyBytes = 512
+	// MaxStreamOutcomes is the most outcomes that the draws of one batch of a
+	// stream may have together.
+	MaxStreamOutcomes = 100_000
 	// catalogSlack is what a catalog's request may have besides the YAML.
 	catalogSlack = 64 << 10
 )
@@ -33,8 +36,8 @@ type Limits struct {
 	// one needs in JSON with every character escaped. A decoded message can
 	// take up to 40 times its bytes in memory: mind InFlight.
 	RequestBytes int
-	// BatchBytes is the same for Atomic and Batch. Default: 4 MiB, in which
-	// 10 000 draws fit with ids of any length.
+	// BatchBytes is the same for Atomic and Batch, and for each batch of a
+	// stream. Default: 4 MiB, in which 10 000 draws fit with ids of any length.
 	BatchBytes int
 	// CatalogBytes is the same for ApplyCatalog: the YAML, in JSON encoded as
 	// base64. Default: what a catalog of catalog.MaxBytes needs in JSON.
@@ -45,12 +48,14 @@ type Limits struct {
 	// HeaderTimeout is the time a client has to send a header, or to answer
 	// an HTTP/2 ping. Default: 5 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is the time a client has to send a whole request. Default: 30 s.
+	// ReadTimeout is the time a client has to send a whole request, streams
+	// aside. Default: 30 s.
 	ReadTimeout time.Duration
 	// WriteTimeout is the time from a request's header to the end of its
-	// answer. Default: 60 s.
+	// answer; in a stream, that a client has to take one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may lie idle. Default: 2 min.
+	// IdleTimeout is how long a connection may lie idle, and how long a stream
+	// may go without a whole batch. Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
@@ -63,6 +68,13 @@ type Limits struct {
 	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose
 	// requests are read at a time; more wait, within InFlight. Default: 16.
 	BulkInFlight int
+	// DrawStreams is the most StreamDraws calls at a time, within InFlight; one
+	// more is answered with unavailable at once. Default: 32.
+	DrawStreams int
+	// StreamBatches is the most batches of one stream that are read and not yet
+	// answered; then the client waits. Each takes up to about 10 MB of memory,
+	// and 1 MB with a thousand draws. Default: 4.
+	StreamBatches int
 }
 
 func (l Limits) withDefaults() (Limits, error) {
@@ -83,6 +95,8 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("Connections", &l.Connections, 16<<10)
 	set("InFlight", &l.InFlight, 4096)
 	set("BulkInFlight", &l.BulkInFlight, 16)
+	set("DrawStreams", &l.DrawStreams, 32)
+	set("StreamBatches", &l.StreamBatches, 4)
 	span := func(name string, v *time.Duration, def time.Duration) {
 		if *v < 0 && err == nil {
 			err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
@@ -101,7 +115,8 @@ func (l Limits) withDefaults() (Limits, error) {
 // message is the largest request message of an RPC.
 func (l *Limits) message(procedure string) int {
 	switch procedure {
-	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure:
+	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
+		kujiv1connect.RewardServiceStreamDrawsProcedure:
 		return l.BatchBytes
 	case kujiv1connect.AdminServiceApplyCatalogProcedure:
 		return l.CatalogBytes

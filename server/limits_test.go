@@ -32,7 +32,7 @@ import (
 const drawPath = "/kuji.v1.RewardService/Draw"
 
 func TestOptions(t *testing.T) {
-	engine := newEngine(t)
+	engine := newEngine(t, kuji.Options{})
 	for name, o := range map[string]server.Options{
 		"DrainDelay":    {DrainDelay: -1},
 		"RequestBytes":  {Limits: server.Limits{RequestBytes: -1}},

@@ -25,6 +25,7 @@ type metrics struct {
 	results  map[kuji.Status]prometheus.Counter
 	unknown  prometheus.Counter // results with a status that results lacks
 	unrouted *rpcMetrics
+	streams  prometheus.Gauge
 }
 
 // latencyBuckets reach from a read out of memory to a disk in trouble, in seconds.
@@ -37,8 +38,9 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 			Help: "Calls answered, by RPC and by the code of the answer; unreadable: the request could not be decoded.",
 		}, []string{"rpc", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "kuji_rpc_duration_seconds",
-			Help:    "Time from a request's header to the end of its answer, by RPC; calls refused before decoding do not count.",
+			Name: "kuji_rpc_duration_seconds",
+			Help: "Time from a request's header to the end of its answer, by RPC; of a stream, from each batch to its answer. " +
+				"Calls refused before decoding do not count.",
 			Buckets: latencyBuckets,
 		}, []string{"rpc"}),
 		results: make(map[kuji.Status]prometheus.Counter),
@@ -52,6 +54,7 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 		m.results[st] = results.WithLabelValues(st.String())
 	}
 	m.unknown = results.WithLabelValues("other")
+	m.streams = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_draw_streams", Help: "Streams of draws that are open."})
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -59,7 +62,7 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, build, newRealmCollector(rs),
+	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(rs),
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -37,7 +38,7 @@ func fakeService(t *testing.T, methods map[string]*descriptorpb.MethodOptions) p
 }
 
 func TestNoRoleNoServer(t *testing.T) {
-	engine := newEngine(t)
+	engine := newEngine(t, kuji.Options{})
 	declared := &descriptorpb.MethodOptions{}
 	proto.SetExtension(declared, kujiv1.E_Role, kujiv1.Role_ROLE_READ)
 	zero := &descriptorpb.MethodOptions{}
@@ -71,7 +72,7 @@ func TestNoRoleNoServer(t *testing.T) {
 func TestRolesOfTheContract(t *testing.T) {
 	want := map[string]kujiv1.Role{}
 	for role, names := range map[kujiv1.Role]string{
-		kujiv1.Role_ROLE_WRITE: "RewardService/Draw RewardService/Grant RewardService/Consume RewardService/Transfer RewardService/Atomic RewardService/Batch",
+		kujiv1.Role_ROLE_WRITE: "RewardService/Draw RewardService/Grant RewardService/Consume RewardService/Transfer RewardService/Atomic RewardService/Batch RewardService/StreamDraws",
 		kujiv1.Role_ROLE_READ:  "RewardService/GetPlayer RewardService/GetPool RewardService/GetCatalog AdminService/ListRealms AdminService/GetStatus",
 		kujiv1.Role_ROLE_ADMIN: "AdminService/ApplyCatalog AdminService/CreateRealm",
 	} {

@@ -68,10 +68,13 @@ type Server struct {
 	hosts     map[string]bool
 	inFlight  chan struct{} // one token for each call being answered
 	bulk      chan struct{} // and one of these for each bulk call
+	streams   chan struct{} // and one of these for each stream
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
 	draining  atomic.Bool
+	stopping  context.Context // ends when streams must
+	stop      context.CancelFunc
 	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
 
 	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, but in tests
@@ -103,8 +106,10 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		hosts:    make(map[string]bool, len(o.Hosts)),
 		inFlight: make(chan struct{}, limits.InFlight),
 		bulk:     make(chan struct{}, limits.BulkInFlight),
+		streams:  make(chan struct{}, limits.DrawStreams),
 		realmErr: (*kuji.Realm).Err,
 	}
+	s.stopping, s.stop = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -174,8 +179,8 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Shutdown drains: it turns readiness and health off, goes on accepting for
-// Options.DrainDelay, then accepts no more, waits for the calls in flight and
-// returns. When ctx ends first it cuts the remaining connections and returns
+// Options.DrainDelay, then accepts no more, ends streams when the batches that
+// they have begun are answered, waits for the calls in flight and returns. When ctx ends first it cuts the remaining connections and returns
 // ctx's error. The engine stays open: closing it is the caller's, afterwards.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
@@ -187,6 +192,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	s.stop()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}

@@ -77,9 +77,9 @@ type fixture struct {
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // newEngine opens an engine whose realm default has testCatalog.
-func newEngine(t testing.TB) *kuji.Engine {
+func newEngine(t testing.TB, o kuji.Options) *kuji.Engine {
 	t.Helper()
-	engine, err := kuji.Open(t.TempDir(), kuji.Options{Sync: kuji.SyncNone})
+	engine, err := kuji.Open(t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,15 @@ func newEngine(t testing.TB) *kuji.Engine {
 
 func newServer(t testing.TB, o server.Options) *fixture {
 	t.Helper()
+	return newServerWith(t, kuji.Options{Sync: kuji.SyncNone}, o)
+}
+
+func newServerWith(t testing.TB, eo kuji.Options, o server.Options) *fixture {
+	t.Helper()
 	if o.Logger == nil {
 		o.Logger = quiet()
 	}
-	engine := newEngine(t)
+	engine := newEngine(t, eo)
 	s, err := server.New(engine, o)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +123,12 @@ func newServer(t testing.TB, o server.Options) *fixture {
 // start serves on a loopback port until the test ends.
 func start(t testing.TB, o server.Options) *fixture {
 	t.Helper()
-	f := newServer(t, o)
+	return startWith(t, kuji.Options{Sync: kuji.SyncNone}, o)
+}
+
+func startWith(t testing.TB, eo kuji.Options, o server.Options) *fixture {
+	t.Helper()
+	f := newServerWith(t, eo, o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -45,6 +45,9 @@ const (
 	RewardServiceAtomicProcedure = "/kuji.v1.RewardService/Atomic"
 	// RewardServiceBatchProcedure is the fully-qualified name of the RewardService's Batch RPC.
 	RewardServiceBatchProcedure = "/kuji.v1.RewardService/Batch"
+	// RewardServiceStreamDrawsProcedure is the fully-qualified name of the RewardService's StreamDraws
+	// RPC.
+	RewardServiceStreamDrawsProcedure = "/kuji.v1.RewardService/StreamDraws"
 	// RewardServiceGetPlayerProcedure is the fully-qualified name of the RewardService's GetPlayer RPC.
 	RewardServiceGetPlayerProcedure = "/kuji.v1.RewardService/GetPlayer"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
@@ -69,6 +72,19 @@ type RewardServiceClient interface {
 	// Batch carries out independent commands: one result for each, in order,
 	// whatever its status. An error of the RPC means that no result is known.
 	Batch(context.Context, *v1.BatchRequest) (*v1.BatchResponse, error)
+	// StreamDraws carries out batches of draws, the fastest way to draw: one
+	// answer for each request message, in order. Batches of a stream are carried
+	// out in the order in which they were sent, and the next may be sent before
+	// the one before is answered: the server works on several at a time and stops
+	// reading when those are too many. Ending the requests ends the stream, once
+	// all are answered.
+	//
+	// An error ends the stream. What was answered before stands; what the error
+	// says of its request holds for every batch without an answer.
+	//
+	// It needs HTTP/2, and a client that can send while it receives: gRPC, or
+	// Connect's streaming. Others have Batch.
+	StreamDraws(context.Context) (*connect.BidiStreamForClientSimple[v1.StreamDrawsRequest, v1.StreamDrawsResponse], error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -124,6 +140,12 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("Batch")),
 			connect.WithClientOptions(opts...),
 		),
+		streamDraws: connect.NewClient[v1.StreamDrawsRequest, v1.StreamDrawsResponse](
+			httpClient,
+			baseURL+RewardServiceStreamDrawsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("StreamDraws")),
+			connect.WithClientOptions(opts...),
+		),
 		getPlayer: connect.NewClient[v1.GetPlayerRequest, v1.GetPlayerResponse](
 			httpClient,
 			baseURL+RewardServiceGetPlayerProcedure,
@@ -150,15 +172,16 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 
 // rewardServiceClient implements RewardServiceClient.
 type rewardServiceClient struct {
-	draw       *connect.Client[v1.DrawRequest, v1.DrawResponse]
-	grant      *connect.Client[v1.GrantRequest, v1.GrantResponse]
-	consume    *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
-	transfer   *connect.Client[v1.TransferRequest, v1.TransferResponse]
-	atomic     *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
-	batch      *connect.Client[v1.BatchRequest, v1.BatchResponse]
-	getPlayer  *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
-	getPool    *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
-	getCatalog *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
+	draw        *connect.Client[v1.DrawRequest, v1.DrawResponse]
+	grant       *connect.Client[v1.GrantRequest, v1.GrantResponse]
+	consume     *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
+	transfer    *connect.Client[v1.TransferRequest, v1.TransferResponse]
+	atomic      *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
+	batch       *connect.Client[v1.BatchRequest, v1.BatchResponse]
+	streamDraws *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
+	getPlayer   *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
+	getPool     *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
+	getCatalog  *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 }
 
 // Draw calls kuji.v1.RewardService.Draw.
@@ -215,6 +238,11 @@ func (c *rewardServiceClient) Batch(ctx context.Context, req *v1.BatchRequest) (
 	return nil, err
 }
 
+// StreamDraws calls kuji.v1.RewardService.StreamDraws.
+func (c *rewardServiceClient) StreamDraws(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.StreamDrawsRequest, v1.StreamDrawsResponse], error) {
+	return c.streamDraws.CallBidiStreamSimple(ctx)
+}
+
 // GetPlayer calls kuji.v1.RewardService.GetPlayer.
 func (c *rewardServiceClient) GetPlayer(ctx context.Context, req *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {
 	response, err := c.getPlayer.CallUnary(ctx, connect.NewRequest(req))
@@ -257,6 +285,19 @@ type RewardServiceHandler interface {
 	// Batch carries out independent commands: one result for each, in order,
 	// whatever its status. An error of the RPC means that no result is known.
 	Batch(context.Context, *v1.BatchRequest) (*v1.BatchResponse, error)
+	// StreamDraws carries out batches of draws, the fastest way to draw: one
+	// answer for each request message, in order. Batches of a stream are carried
+	// out in the order in which they were sent, and the next may be sent before
+	// the one before is answered: the server works on several at a time and stops
+	// reading when those are too many. Ending the requests ends the stream, once
+	// all are answered.
+	//
+	// An error ends the stream. What was answered before stands; what the error
+	// says of its request holds for every batch without an answer.
+	//
+	// It needs HTTP/2, and a client that can send while it receives: gRPC, or
+	// Connect's streaming. Others have Batch.
+	StreamDraws(context.Context, *connect.BidiStream[v1.StreamDrawsRequest, v1.StreamDrawsResponse]) error
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -308,6 +349,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("Batch")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceStreamDrawsHandler := connect.NewBidiStreamHandler(
+		RewardServiceStreamDrawsProcedure,
+		svc.StreamDraws,
+		connect.WithSchema(rewardServiceMethods.ByName("StreamDraws")),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPlayerHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPlayerProcedure,
 		svc.GetPlayer,
@@ -343,6 +390,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceAtomicHandler.ServeHTTP(w, r)
 		case RewardServiceBatchProcedure:
 			rewardServiceBatchHandler.ServeHTTP(w, r)
+		case RewardServiceStreamDrawsProcedure:
+			rewardServiceStreamDrawsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPlayerProcedure:
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
@@ -380,6 +429,10 @@ func (UnimplementedRewardServiceHandler) Atomic(context.Context, *v1.AtomicReque
 
 func (UnimplementedRewardServiceHandler) Batch(context.Context, *v1.BatchRequest) (*v1.BatchResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Batch is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) StreamDraws(context.Context, *connect.BidiStream[v1.StreamDrawsRequest, v1.StreamDrawsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.StreamDraws is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {

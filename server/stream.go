@@ -1,0 +1,320 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// A stream of draws, in short:
+//
+//	the reader:    take a free batch, receive into it, start it   → started
+//	the answerer:  take the next started batch, wait until it is durable,
+//	               send its answer, give it back                  → free
+//
+// Batches start in the order in which they came, on one goroutine. There are
+// Limits.StreamBatches of them: when all are on their way the reader stops, and
+// HTTP/2's flow control stops the client.
+
+// maxKept is how much memory for answers a batch keeps for the next, in bytes.
+const maxKept = 1 << 20
+
+// drawStream is one StreamDraws call.
+type drawStream struct {
+	s       *Server
+	call    *call
+	conn    connect.StreamingHandlerConn
+	keys    *[]key // with which the call was last authorized
+	free    chan *drawBatch
+	started chan *drawBatch
+	failed  chan struct{} // closed when an answer could not be given: nothing more is read
+	ends    streamEnds
+	reading watch
+	writing watch
+	// unnamed: a draw without a request id has been started. From then on an
+	// unknown outcome must not be tried again blindly.
+	unnamed atomic.Bool
+}
+
+// streamError is an error that ended a stream.
+type streamError struct {
+	err   error
+	named bool // every draw that was started has a request id
+}
+
+func (e *streamError) Error() string { return e.err.Error() }
+func (e *streamError) Unwrap() error { return e.err }
+
+var (
+	errDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
+	errRevoked  = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
+		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
+)
+
+func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok || c.body == nil {
+		return errors.New("a stream that did not come through ServeHTTP")
+	}
+	return newDrawStream(h.s, c, bidi.Conn()).run(ctx)
+}
+
+func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawStream {
+	n := s.o.Limits.StreamBatches
+	st := &drawStream{
+		s: s, call: c, conn: conn,
+		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n), failed: make(chan struct{}),
+	}
+	for range n {
+		st.free <- new(drawBatch)
+	}
+	if s.o.Keys != nil {
+		st.keys = s.o.Keys.set.Load()
+	}
+	return st
+}
+
+// run serves the stream to its end.
+func (st *drawStream) run(ctx context.Context) error {
+	st.s.metrics.streams.Inc()
+	defer st.s.metrics.streams.Dec()
+	release, err := st.takeTimeouts()
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	var answering sync.WaitGroup
+	var answered error
+	answering.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				st.s.logPanic(st.call.endpoint.procedure, p)
+				answered = errPanic
+			}
+			if answered != nil {
+				close(st.failed)
+				st.ends.stopReading()
+			}
+		}()
+		answered = st.answer(ctx)
+	})
+	err = st.readAll(ctx)
+	close(st.started)
+	answering.Wait()
+	if answered != nil {
+		err = answered // it is about an earlier batch
+	}
+	if err == nil {
+		return nil
+	}
+	return &streamError{err: err, named: !st.unnamed.Load()}
+}
+
+// takeTimeouts replaces the time-outs for a whole call, of which a stream has
+// none, by ones for each batch, and lets a drain end the stream.
+func (st *drawStream) takeTimeouts() (release func(), err error) {
+	if err := st.ends.open(st.call.w); err != nil {
+		return nil, fmt.Errorf("a stream without time-outs of its own: %w", err)
+	}
+	l := &st.s.o.Limits
+	st.reading.start(l.IdleTimeout, st.ends.stopReading)
+	st.writing.start(l.WriteTimeout, st.ends.stopWriting)
+	stop := context.AfterFunc(st.s.stopping, st.ends.stopReading)
+	return func() {
+		stop()
+		st.reading.stop()
+		st.writing.stop()
+		st.ends.close()
+	}, nil
+}
+
+// stillAllowed reports whether the key that the stream was opened with still
+// has the role, after the key file was read again.
+func (st *drawStream) stillAllowed() bool {
+	keys := st.s.o.Keys
+	if keys == nil {
+		return true
+	}
+	if set := keys.set.Load(); set != st.keys {
+		st.keys = set
+		return keys.role(secretOf(st.conn.RequestHeader())) >= st.call.endpoint.role
+	}
+	return true
+}
+
+// readAll starts batches until the client has ended the stream (then it
+// returns nil) or something else has.
+func (st *drawStream) readAll(ctx context.Context) error {
+	for {
+		var b *drawBatch
+		select {
+		case b = <-st.free:
+		case <-st.failed:
+			return nil // the answerer says why
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		b.reset()
+		if err := st.receive(b); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+		if err := st.start(ctx, b); err != nil {
+			return err
+		}
+		st.started <- b // has room for all
+	}
+}
+
+// receive reads the next batch.
+func (st *drawStream) receive(b *drawBatch) error {
+	st.call.body.allow()
+	st.reading.arm()
+	err := st.conn.Receive(b)
+	late := st.reading.disarm()
+	switch {
+	case st.s.stopping.Err() != nil:
+		return errDraining
+	case late && err != nil:
+		return &kuji.Error{Code: kuji.CodeCanceled, Err: context.DeadlineExceeded,
+			Message: fmt.Sprintf("no whole batch came within %v, the longest that a stream may lie idle", st.s.o.Limits.IdleTimeout)}
+	case err != nil:
+		return err
+	case !st.stillAllowed():
+		return errRevoked
+	}
+	b.arrived = time.Now()
+	return nil
+}
+
+// start carries a batch out, as far as its place in the log.
+func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
+	if err := b.build(); err != nil {
+		return err
+	}
+	realm, err := st.s.realms.get(st.s.engine, b.realm)
+	if err != nil {
+		return err
+	}
+	if !b.named {
+		st.unnamed.Store(true)
+	}
+	b.commit, err = realm.StartAll(ctx, b.reqs, b.results)
+	return err
+}
+
+// answer sends the answers of batches as they become durable. After an error
+// it takes the rest without a word.
+func (st *drawStream) answer(ctx context.Context) error {
+	for b := range st.started {
+		if err := b.commit.Wait(ctx); err != nil {
+			return err
+		}
+		st.writing.arm()
+		err := st.conn.Send(b)
+		st.writing.disarm()
+		if err != nil {
+			return err
+		}
+		for status, n := range b.statuses {
+			if n > 0 {
+				st.s.metrics.result(kuji.Status(status), n)
+			}
+		}
+		st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
+		st.free <- b // has room for all
+	}
+	return nil
+}
+
+// streamEnds are the two ends of a stream's connection, to be cut from any
+// goroutine for as long as the call goes on.
+type streamEnds struct {
+	mu   sync.Mutex
+	conn *http.ResponseController // nil before and after
+}
+
+// open lifts the time-outs for a whole call.
+func (e *streamEnds) open(w http.ResponseWriter) error {
+	c := http.NewResponseController(w)
+	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.conn = c
+	e.mu.Unlock()
+	return nil
+}
+
+func (e *streamEnds) stopReading() { e.stop((*http.ResponseController).SetReadDeadline) }
+func (e *streamEnds) stopWriting() { e.stop((*http.ResponseController).SetWriteDeadline) }
+
+func (e *streamEnds) stop(set func(*http.ResponseController, time.Time) error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn != nil {
+		_ = set(e.conn, time.Unix(1, 0)) // open has seen that it can be done
+	}
+}
+
+// close is called before the handler returns, after which its writer must not
+// be used.
+func (e *streamEnds) close() {
+	e.mu.Lock()
+	e.conn = nil
+	e.mu.Unlock()
+}
+
+// watch calls a function when what it watches takes too long.
+type watch struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (w *watch) start(limit time.Duration, late func()) {
+	w.limit = limit
+	w.timer = time.AfterFunc(limit, late)
+	w.timer.Stop()
+}
+
+func (w *watch) arm() { w.timer.Reset(w.limit) }
+
+// disarm reports whether it came too late.
+func (w *watch) disarm() (late bool) { return !w.timer.Stop() }
+
+func (w *watch) stop() { w.timer.Stop() }
+
+// streamBody bounds what is read of a stream for one message: Connect keeps no
+// more than the limit of a message that is too large, but reads on to its end.
+type streamBody struct {
+	io.ReadCloser
+	limit, left int64
+}
+
+// allow makes room for one more message.
+func (b *streamBody) allow() { b.left = b.limit }
+
+func (b *streamBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, &http.MaxBytesError{Limit: b.limit}
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
