@@ -69,6 +69,9 @@ func (b *drawBatch) unmarshal(data []byte) error {
 		if n < 0 {
 			return protowire.ParseError(n)
 		}
+		if num > protowire.MaxValidNumber {
+			return fmt.Errorf("field number %d, want at most %d", num, protowire.MaxValidNumber)
+		}
 		at += n
 		var err error
 		switch list, column := b.list(num), b.column(num); {
