@@ -53,7 +53,7 @@ func openWAL(dir string, o *Options) (*walLog, error) {
 
 // openWALReadOnly opens a log that exists, and changes nothing.
 func openWALReadOnly(fsys vfs.FS, dir string) (*walLog, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: true, FS: fsys})
+	w, err := wal.Open(dir, wal.Options{ReadOnly: true, FS: fsys, SegmentSize: wal.MinSegmentSize})
 	if err != nil {
 		return nil, err
 	}

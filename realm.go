@@ -264,6 +264,21 @@ func (r *Realm) lockedPool(id string) (PoolView, error) {
 	return v, nil
 }
 
+// StateHash returns the hash of the realm's state and the position that it is
+// of, once that is durable. Verify reports the same hash for the same position,
+// on every machine and in every build. It holds up the realm for a time in
+// proportion to the state.
+func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		r.mu.Unlock()
+		return hash, 0, err
+	}
+	position = r.state.Position()
+	hash, err = awaitView(ctx, r, position, r.state.Hash())
+	return hash, position, err
+}
+
 // usable reports why nothing can be asked of the realm now. The caller holds mu.
 func (r *Realm) usable() error {
 	if r.err != nil {

@@ -65,10 +65,12 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 // report then covers what came before it. seen, when not nil, is called with
 // every event that counts, in order.
 func Verify(dir, realm string, seen func(Record)) (Report, error) {
-	return verify(vfs.OS(), dir, realm, seen)
+	return VerifyFS(vfs.OS(), dir, realm, seen)
 }
 
-func verify(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
+// VerifyFS is Verify on any file system. For tests of this module: nobody else
+// can name one.
+func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
 	v := verifier{realm: realm, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
 	err := withLog(fsys, dir, realm, func(entries func(uint64) iter.Seq2[logEntry, error]) error {

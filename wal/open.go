@@ -163,7 +163,7 @@ func (l *Log) repair(r *surveyed) error {
 			}
 			synced = true
 		}
-		if err := l.repairSegment(f, i < len(r.found)-1); err != nil {
+		if err := l.repairSegment(f, r.durable, i < len(r.found)-1); err != nil {
 			return fmt.Errorf("wal: repair %s: %w", f.path, err)
 		}
 	}
@@ -171,7 +171,7 @@ func (l *Log) repair(r *surveyed) error {
 	return nil
 }
 
-func (l *Log) repairSegment(f *foundSegment, seal bool) error {
+func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	file, err := l.fs.OpenWrite(f.path)
 	if err != nil {
 		return err
@@ -182,6 +182,9 @@ func (l *Log) repairSegment(f *foundSegment, seal bool) error {
 			return err
 		}
 		f.size = f.end
+	}
+	if err := f.rewrite(file, durable); err != nil {
+		return err
 	}
 	// Before the footer, whose durable_upto says that the records are on disk.
 	if err := file.Sync(); err != nil {
@@ -198,6 +201,32 @@ func (l *Log) repairSegment(f *foundSegment, seal bool) error {
 	}
 	f.size, f.sealed, f.trusted = s.size.Load(), s.sealedAt, true
 	return file.Sync()
+}
+
+// rewrite writes the groups that are not known to be durable once more, as they
+// are. After an fsync that failed the system may hold them in memory, show them
+// to this process and take them for written: an fsync alone would then do
+// nothing and succeed.
+func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
+	pos := int64(0)
+	switch {
+	case durable >= f.next && f.next > f.first:
+		return nil
+	case durable > f.first:
+		pos = int64(f.index[durable-f.first]) - groupSize // what is durable ends with a group
+	}
+	buf := make([]byte, min(f.end-pos, 1<<20))
+	for pos < f.end {
+		p := buf[:min(f.end-pos, int64(len(buf)))]
+		if n, err := file.ReadAt(p, pos); n < len(p) {
+			return fmt.Errorf("read %d bytes at byte %d: got %d: %w", len(p), pos, n, err)
+		}
+		if err := writeAt(file, p, pos); err != nil {
+			return err
+		}
+		pos += int64(len(p))
+	}
+	return nil
 }
 
 // adopt makes the segments that were found the log's.

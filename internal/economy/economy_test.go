@@ -437,3 +437,17 @@ func FuzzApply(f *testing.F) {
 		s.Hash()
 	})
 }
+
+// TestAnswersBeforeTheFirstCatalog: a request that came before any catalog is
+// remembered, and the state passes its check, when there is one.
+func TestAnswersBeforeTheFirstCatalog(t *testing.T) {
+	m := newMachine(t, 1)
+	m.do(economy.Command{Kind: economy.KindDraw, ID: "early", Player: "ann", Pool: "weighted", Count: 1})
+	m.apply(testCatalog)
+	if err := m.s.Check(); err != nil {
+		t.Error(err)
+	}
+	if a, ok := m.s.Remembered("early"); !ok || a.Version != 0 {
+		t.Errorf("remembered: %+v, %v", a, ok)
+	}
+}

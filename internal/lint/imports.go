@@ -37,6 +37,7 @@ var rooms = []room{
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
+	{dir: "internal/sim", may: []string{".", "catalog", "internal/vfs", "internal/step"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 

@@ -1,4 +1,0 @@
-package kuji
-
-// VerifyFS is Verify on any file system.
-var VerifyFS = verify

@@ -1,0 +1,248 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// audit reads the log that a life left, before anything opens it again, and
+// checks every promise against it.
+func (w *world) audit() {
+	w.report.Audits++
+	records, rep, err := verified(w.disk)
+	if err != nil {
+		none := kuji.CodeOf(err) == kuji.CodeNotFound || errors.Is(err, fs.ErrNotExist)
+		if !none || w.settled > 0 || len(w.acks) > 0 {
+			w.fail("the log cannot be verified: %w", err)
+		}
+		w.note("audit: no log yet")
+		w.known, w.reads, w.refusals = nil, nil, nil
+		return
+	}
+	w.note("audit: position %d, %d events, state %s", rep.Position, len(records), short(rep.StateHash[:]))
+	if rep.Position < w.settled {
+		w.fail("the log ends at %d, a recovery had found %d", rep.Position, w.settled)
+	}
+	for i, k := range w.known {
+		if k.Position > w.settled {
+			break
+		}
+		if i >= len(records) || !reflect.DeepEqual(k, records[i]) {
+			w.fail("what a recovery had found has changed: %+v", k)
+		}
+	}
+	if w.report.Audits%4 == 0 {
+		if _, again, err := verified(w.disk); err != nil || again.StateHash != rep.StateHash || again.ChainHash != rep.ChainHash {
+			w.fail("verified again: state %x and not %x (%w)", again.StateHash, rep.StateHash, err)
+		}
+	}
+	m := w.replay(records, rep.Position)
+	w.checkTold(records)
+	w.applied = int(m.version)
+	w.known, w.hash = records, rep.StateHash
+	w.position = 0
+	if n := len(records); n > 0 {
+		w.position = records[n-1].Position
+	}
+}
+
+// verified returns what the log on a disk holds.
+func verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
+	rep, err = kuji.VerifyFS(disk, dataDir, realmName, func(r kuji.Record) { records = append(records, r) })
+	return records, rep, err
+}
+
+// replay lets the model judge the log, and compares what was shown on the way.
+func (w *world) replay(records []kuji.Record, end uint64) *model {
+	m := newModel()
+	reads := w.reads
+	shown := func(before uint64) {
+		for len(reads) > 0 && reads[0].position < before {
+			if err := m.shows(&reads[0]); err != nil {
+				w.fail("a read at position %d: %w", reads[0].position, err)
+			}
+			reads = reads[1:]
+		}
+	}
+	for _, rec := range records {
+		shown(rec.Position)
+		if rec.Time > w.latest {
+			w.fail("position %d is stamped %d, the clock never passed %d", rec.Position, rec.Time, w.latest)
+		}
+		var c *catalog.Catalog
+		if rec.Kind == "catalog" && int(m.version) < len(w.catalogs) {
+			c = w.catalogs[m.version]
+		}
+		if err := m.apply(rec, c); err != nil {
+			w.fail("position %d, event %d, %s %q: %w", rec.Position, rec.Index, rec.Kind, rec.ID, err)
+		}
+	}
+	shown(end + 1)
+	if len(reads) > 0 {
+		w.fail("a read showed the state at position %d, and the log ends at %d", reads[0].position, end)
+	}
+	w.reads = w.reads[:0]
+	if m.anew > w.anew {
+		w.anew = m.anew
+		w.fired(Forget)
+	}
+	return m
+}
+
+// shows compares a read with the model.
+func (m *model) shows(rd *read) error {
+	switch {
+	case rd.player != "" && rd.seen:
+		return m.holds(rd.holds)
+	case rd.player != "" && m.players[rd.player] != nil:
+		return fmt.Errorf("player %q was not found", rd.player)
+	case rd.pool != "" && rd.seen:
+		return m.stocks(rd.stocks)
+	case rd.pool != "" && m.pool(rd.pool) != nil:
+		return fmt.Errorf("pool %q was not found", rd.pool)
+	}
+	return nil
+}
+
+// checkTold looks for everything that clients were told.
+func (w *world) checkTold(records []kuji.Record) {
+	type place struct {
+		position uint64
+		index    int
+	}
+	at := make(map[place]*kuji.Record, len(records))
+	for i := range records {
+		at[place{records[i].Position, records[i].Index}] = &records[i]
+	}
+	for _, a := range w.acks {
+		rc := a.res.Receipt
+		rec := at[place{rc.Position, rc.Index}]
+		if rec == nil {
+			w.fail("an acknowledged result is lost: position %d, event %d, %v", rc.Position, rc.Index, a.res)
+		}
+		if err := matches(a, rec); err != nil {
+			w.fail("position %d, event %d: %w", rc.Position, rc.Index, err)
+		}
+	}
+	w.acks = w.acks[:0]
+	for _, r := range w.refusals {
+		found := false
+		for i := range records {
+			found = found || records[i].ID == r.call.id && !asked(r.call.req, records[i])
+		}
+		if !found {
+			w.fail("request id %q was refused as reused, and the log has no other request under it", r.call.id)
+		}
+	}
+	w.refusals = w.refusals[:0]
+}
+
+// matches compares what was told with what the log says.
+func matches(a ack, rec *kuji.Record) error {
+	if a.catalog {
+		if rec.Kind != "catalog" {
+			return fmt.Errorf("a catalog was acknowledged, the log has a %s", rec.Kind)
+		}
+		return nil
+	}
+	res := a.res
+	if rec.ID != a.call.id || !asked(a.call.req, *rec) {
+		return fmt.Errorf("%+v was acknowledged, the log has %+v", a.call.req, *rec)
+	}
+	same := rec.Status == res.Status.String() && rec.Subject == res.Subject &&
+		rec.Time == res.Receipt.Time && rec.CatalogVersion == res.Receipt.CatalogVersion &&
+		sameOutcomes(rec.Outcomes, res.Outcomes) && len(rec.Members) == len(res.Members)
+	for i := 0; same && i < len(rec.Members); i++ {
+		same = rec.Members[i].Status == res.Members[i].Status.String() && sameOutcomes(rec.Members[i].Outcomes, res.Members[i].Outcomes)
+	}
+	if !same {
+		return fmt.Errorf("%+v was acknowledged, the log has %+v", res, *rec)
+	}
+	return nil
+}
+
+func sameOutcomes(a, b []kuji.Outcome) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+// echo asks for everything that is remembered once more, at the very end: the
+// first answers must come again.
+func (l *life) echo() {
+	w := l.w
+	w.checkpoint()
+	records := map[string]*kuji.Record{}
+	m := newModel()
+	for i := range w.known {
+		rec := &w.known[i]
+		var c *catalog.Catalog
+		if rec.Kind == "catalog" {
+			c = w.catalogs[m.version]
+		}
+		if err := m.apply(*rec, c); err != nil {
+			w.fail("position %d: %w", rec.Position, err)
+		}
+	}
+	for i := range m.ids {
+		if !m.ids[i].forgettable {
+			records[m.ids[i].id] = &m.ids[i].record
+		}
+	}
+	before := l.realm.Stats().Events
+	for _, c := range w.clients {
+		for _, k := range c.calls {
+			rec := records[k.id]
+			if rec == nil || !asked(k.req, *rec) {
+				continue
+			}
+			var got kuji.Result
+			err := errors.New("no answer at once")
+			l.realm.Submit(k.req, func(res kuji.Result, e error) { got, err = res, e })
+			if err != nil || !got.Replayed {
+				w.fail("%q was answered at position %d and is not remembered: %v, %w", k.id, rec.Position, got, err)
+			}
+			if err := matches(ack{call: k, res: got}, rec); err != nil {
+				w.fail("%q again: %w", k.id, err)
+			}
+		}
+	}
+	if after := l.realm.Stats().Events; after != before {
+		w.fail("%d remembered ids were carried out again", after-before)
+	}
+}
+
+// checkpoint audits the log of an engine that is running and idle.
+func (w *world) checkpoint() {
+	disk := w.disk
+	w.disk = disk.KillClone()
+	w.audit()
+	w.disk = disk
+}
+
+// atTheEnd checks what must hold after the last life, which was closed.
+func (w *world) atTheEnd() {
+	_, rep, err := verified(w.disk)
+	if err != nil {
+		w.fail("the closed log: %w", err)
+	}
+	for _, e := range rep.Epochs {
+		if !e.Revealed {
+			w.fail("epoch %d cannot be proven: its seed is lost", e.Epoch)
+		}
+	}
+	for _, c := range w.clients {
+		for _, k := range c.calls {
+			if !k.answered && k.id != "" {
+				w.fail("%q of client %d was never answered", k.id, c.number)
+			}
+		}
+	}
+	if w.applied != len(w.catalogs) {
+		w.fail("%d of %d catalogs were applied", w.applied, len(w.catalogs))
+	}
+}

@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// client is a player's device or a game server: it asks, waits, loses patience,
+// asks again under the same id, and repeats itself long after.
+type client struct {
+	number int
+	rng    *rand.Rand
+	left   int // requests to make
+	calls  []*call
+	now    *call // waiting for its answer; nil: idle
+}
+
+// call is one request of a client, however often it is sent.
+type call struct {
+	client    *client
+	req       kuji.Request
+	id        string // empty: sent once, and no more when its outcome is unknown
+	malformed bool
+	reused    bool // the id may be that of another request
+	answered  bool
+	sent      int
+}
+
+type message struct {
+	call *call
+	res  kuji.Result
+	err  error
+}
+
+// ack is a result that the engine told.
+type ack struct {
+	call    *call // nil for a catalog
+	res     kuji.Result
+	life    int
+	lossy   bool // under a relaxed policy
+	catalog bool
+}
+
+// refusal is a request refused because its id stood for another.
+type refusal struct {
+	call  *call
+	lossy bool
+}
+
+func newClient(cfg Config, number int) *client {
+	return &client{number: number, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests}
+}
+
+// todo counts what the client still has to do.
+func (c *client) todo() int {
+	if c.now != nil {
+		return c.left + 1
+	}
+	return c.left
+}
+
+// act lets a client do what it does next.
+func (c *client) act(w *world) {
+	switch {
+	case c.now != nil:
+		if c.now.sent == 0 || w.network.IntN(4) == 0 {
+			w.send(c.now)
+		}
+	case c.left > 0:
+		c.left--
+		c.now = c.next()
+		w.send(c.now)
+	case len(c.calls) > 0 && c.rng.IntN(8) == 0:
+		w.send(c.calls[c.rng.IntN(len(c.calls))]) // long after
+	}
+}
+
+// next makes the client's next request.
+func (c *client) next() *call {
+	k := &call{client: c, req: makeRequest(c.rng)}
+	n := len(c.calls)
+	switch x := c.rng.IntN(40); {
+	case x == 0:
+		k.req, k.malformed = kuji.Draw{Player: "ann", Pool: "box", Count: -1}, true
+	case x == 1 && n > 0: // an id of its own that stands for something else
+		k.id, k.reused = c.calls[c.rng.IntN(n)].id, true
+	case x < 5: // an id that others use too, for the same or for another request
+		k.id, k.reused = fmt.Sprintf("shared-%d", c.rng.IntN(4)), true
+	case x < 8:
+	default:
+		k.id = fmt.Sprintf("c%d-%d", c.number, n)
+	}
+	k.req = withID(k.req, k.id)
+	c.calls = append(c.calls, k)
+	return k
+}
+
+// send puts a call on the network.
+func (w *world) send(c *call) {
+	copies := 1
+	if w.cfg.Faults&Network != 0 && c.id != "" {
+		switch w.network.IntN(10) {
+		case 0:
+			copies = 0
+			w.fired(Network)
+		case 1:
+			copies = 2
+			w.fired(Network)
+		}
+	}
+	if c.id == "" && c.sent > 0 {
+		c.client.now = nil // nobody may ask twice without an id
+		return
+	}
+	c.sent++
+	w.note("client %d sends %T %q, %d copies", c.client.number, c.req, c.id, copies)
+	for range copies {
+		w.inbox = append(w.inbox, message{call: c})
+	}
+}
+
+// take removes a message from a queue: the oldest, or any when the network
+// does not keep the order.
+func (w *world) take(queue *[]message) message {
+	i := 0
+	if w.cfg.Faults&Network != 0 {
+		i = w.network.IntN(len(*queue))
+	}
+	m := (*queue)[i]
+	*queue = append((*queue)[:i], (*queue)[i+1:]...)
+	return m
+}
+
+// deliver brings a message to the engine.
+func (l *life) deliver() {
+	w := l.w
+	if len(w.inbox) == 0 || l.realm == nil {
+		return
+	}
+	c := w.take(&w.inbox).call
+	w.note("deliver %q of client %d", c.id, c.client.number)
+	if w.schedule.IntN(10) == 0 && !l.within {
+		all, err := l.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})
+		if err != nil {
+			l.reply(c, kuji.Result{}, err)
+			return
+		}
+		for _, res := range all {
+			l.reply(c, res, res.Err)
+		}
+		return
+	}
+	told := false
+	l.realm.Submit(c.req, func(res kuji.Result, err error) {
+		if told {
+			w.fail("the outcome of %q was told twice", c.id)
+		}
+		told = true
+		l.reply(c, res, err)
+	})
+}
+
+// reply is what the engine tells: it is kept, and sent to the client.
+func (l *life) reply(c *call, res kuji.Result, err error) {
+	w := l.w
+	w.note("told %q: %v %v %v", c.id, res, res.Outcomes, kuji.CodeOf(err))
+	if err != nil {
+		l.told(err, c)
+	} else {
+		if c.malformed {
+			w.fail("a malformed request was carried out: %v", res)
+		}
+		if l.poisoned {
+			w.fail("%q was answered %v after the realm had stopped", c.id, res)
+		}
+		w.report.Acked++
+		if res.Replayed {
+			w.report.Replayed++
+		}
+		w.acks = append(w.acks, ack{call: c, res: res, life: l.number, lossy: l.policy != kuji.SyncAlways})
+	}
+	if w.cfg.Faults&Network != 0 && w.network.IntN(8) == 0 && c.id != "" {
+		return // lost
+	}
+	w.outbox = append(w.outbox, message{call: c, res: res, err: err})
+}
+
+// answer brings a message to its client.
+func (w *world) answer() {
+	if len(w.outbox) == 0 {
+		return
+	}
+	m := w.take(&w.outbox)
+	c := m.call
+	code := kuji.CodeOf(m.err)
+	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
+	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused
+	if !known && c.id != "" {
+		return // it will ask again
+	}
+	c.answered = c.answered || known
+	if c.client.now == c {
+		c.client.now = nil
+	}
+}
+
+// read is a view that was shown, and what was acknowledged then.
+type read struct {
+	position uint64
+	player   string
+	pool     string
+	seen     bool // false: not found
+	holds    kuji.PlayerView
+	stocks   kuji.PoolView
+}
+
+// read looks at a player or a pool, without waiting.
+func (l *life) read() {
+	w := l.w
+	if l.realm == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // what would have to wait is refused
+	rd := read{position: l.realm.Stats().Position}
+	var err error
+	if w.schedule.IntN(2) == 0 {
+		rd.player = players[w.schedule.IntN(len(players))]
+		rd.holds, err = l.realm.Player(ctx, rd.player)
+		w.note("player %s: %v at %d, %v", rd.player, rd.holds.Items, rd.holds.Position, kuji.CodeOf(err))
+	} else {
+		rd.pool = []string{"open", "box", "paid", "chain"}[w.schedule.IntN(4)]
+		rd.stocks, err = l.realm.Pool(ctx, rd.pool)
+		w.note("pool %s: %v at %d, %v", rd.pool, rd.stocks.Entries, rd.stocks.Position, kuji.CodeOf(err))
+	}
+	rd.seen = err == nil
+	switch code := kuji.CodeOf(err); {
+	case code == kuji.CodeCanceled && errors.Is(err, context.Canceled):
+		return
+	case code == kuji.CodeFailed && l.excused():
+		l.poisoned = true
+		return
+	case err != nil && code != kuji.CodeNotFound:
+		w.fail("a read failed without a cause: %w", err)
+	}
+	if l.poisoned {
+		w.fail("a read was answered after the realm had stopped")
+	}
+	if max(rd.holds.Position, rd.stocks.Position) > rd.position {
+		w.fail("a read shows position %d, only %d is durable", max(rd.holds.Position, rd.stocks.Position), rd.position)
+	}
+	w.report.Reads++
+	w.reads = append(w.reads, rd)
+}

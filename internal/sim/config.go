@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Config is everything that decides a run. Equal configurations give equal
+// runs, to the byte of the trace.
+type Config struct {
+	Seed     uint64
+	Clients  int    // at the same time
+	Requests int    // of each client; repeats come on top
+	Lives    int    // of the engine; the last one meets no fault
+	Steps    int    // of the schedule in each life but the last
+	Faults   Faults // what may go wrong
+}
+
+// Faults is a set of things that may go wrong, or make things harder.
+type Faults uint32
+
+// The faults.
+const (
+	Power    Faults = 1 << iota // the power is cut at an operation of the disk
+	Kill                        // the process is killed at an operation of the disk
+	Sync                        // an fsync fails, and may lose what it was to make durable
+	Write                       // a write fails or is short, or a file cannot be made, renamed, cut
+	Full                        // the disk is full
+	Rot                         // bytes change on the disk
+	Clock                       // the clock jumps, back too
+	Network                     // messages are lost, come twice, late, out of order
+	Overlap                     // requests arrive in the middle of operations of the disk
+	Catalogs                    // the catalog changes while players draw
+	Relaxed                     // other sync policies than always
+	Forget                      // the idempotency window is short
+
+	// AllFaults is every fault.
+	AllFaults Faults = 1<<iota - 1
+
+	faultKinds = iota - 1
+)
+
+var faultNames = [faultKinds]string{
+	"power", "kill", "sync", "write", "full", "rot", "clock", "network", "overlap", "catalogs", "relaxed", "forget",
+}
+
+// String returns the names, separated by commas; "none" of the empty set.
+func (f Faults) String() string {
+	var names []string
+	for i, n := range faultNames {
+		if f&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseFaults is the inverse of String.
+func ParseFaults(s string) (Faults, error) {
+	if s == "all" {
+		return AllFaults, nil
+	}
+	var f Faults
+next:
+	for name := range strings.SplitSeq(s, ",") {
+		if name == "none" {
+			continue
+		}
+		for i, n := range faultNames {
+			if n == name {
+				f |= 1 << i
+				continue next
+			}
+		}
+		return 0, fmt.Errorf("fault %q; want all, none or some of %s", name, strings.Join(faultNames[:], ","))
+	}
+	return f, nil
+}
+
+// FromSeed returns the configuration of a seed: sizes that differ, all faults.
+func FromSeed(seed uint64) Config {
+	r := stream(seed, 1)
+	return Config{
+		Seed:     seed,
+		Clients:  1 + r.IntN(5),
+		Requests: 2 + r.IntN(14),
+		Lives:    1 + r.IntN(6),
+		Steps:    20 + r.IntN(400),
+		Faults:   AllFaults,
+	}
+}
+
+// Command returns what repeats the run.
+func (c Config) Command() string {
+	s := fmt.Sprintf("go test ./internal/sim -run 'TestSeeds$' -seed %d", c.Seed)
+	if c == FromSeed(c.Seed) {
+		return s
+	}
+	return s + fmt.Sprintf(" -clients %d -requests %d -lives %d -steps %d -faults %s", c.Clients, c.Requests, c.Lives, c.Steps, c.Faults)
+}

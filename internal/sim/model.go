@@ -1,0 +1,471 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// model is what a realm must hold, from plain maps. It is told each event of
+// the log with its outcome, judges whether the rules allowed it, and keeps what
+// follows from it.
+type model struct {
+	catalog *catalog.Catalog // nil: none yet
+	version uint64
+	now     int64
+	players map[string]*holder
+	drawn   map[string]uint64 // by "pool/entry", over all catalog versions
+	ids     []answeredID      // oldest first, the newest answer of each id last
+	anew    int               // ids answered anew, having been forgotten
+}
+
+// holder is one player.
+type holder struct {
+	items map[string]uint64
+	draws map[limit][]int64 // the time of every draw that counted
+}
+
+// limit names a player limit across catalog versions.
+type limit struct {
+	pool   string
+	per    catalog.Per
+	window int64
+}
+
+// answeredID is a request id that an event answered.
+type answeredID struct {
+	id     string
+	record kuji.Record
+	// forgettable is set once the window did not cover the id any more: the
+	// engine may have forgotten it, from then on.
+	forgettable bool
+}
+
+func newModel() *model {
+	return &model{players: map[string]*holder{}, drawn: map[string]uint64{}}
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.players = make(map[string]*holder, len(m.players))
+	for id, h := range m.players {
+		draws := make(map[limit][]int64, len(h.draws))
+		for k, times := range h.draws {
+			draws[k] = slices.Clone(times)
+		}
+		c.players[id] = &holder{items: maps.Clone(h.items), draws: draws}
+	}
+	c.drawn = maps.Clone(m.drawn)
+	return &c
+}
+
+// apply judges one event and takes it over. c is the catalog that a catalog
+// event puts in force.
+func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
+	if rec.Time < m.now {
+		return fmt.Errorf("time stamp %d after %d", rec.Time, m.now)
+	}
+	m.now = rec.Time
+	if rec.CatalogVersion != m.version {
+		return fmt.Errorf("decided under catalog version %d, %d was in force", rec.CatalogVersion, m.version)
+	}
+	if err := m.checkID(rec); err != nil {
+		return err
+	}
+	if rec.Kind == "catalog" {
+		if c == nil {
+			return fmt.Errorf("a catalog in the log that nobody applied")
+		}
+		m.catalog, m.version = c, m.version+1
+		m.forget()
+		return nil
+	}
+	draft := m.clone()
+	status, subject, err := draft.carryOut(rec)
+	if err != nil {
+		return err
+	}
+	if got := rec.Status; got != status.String() || status != kuji.OK && rec.Subject != subject {
+		return fmt.Errorf("ended %s (%s), the model wants %v (%s)", got, rec.Subject, status, subject)
+	}
+	if status == kuji.OK { // anything else changes nothing
+		m.players, m.drawn = draft.players, draft.drawn
+	}
+	if rec.ID != "" {
+		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec})
+	}
+	m.forget()
+	return nil
+}
+
+// checkID refuses a second event for an id that the window still covered.
+func (m *model) checkID(rec kuji.Record) error {
+	if rec.ID == "" {
+		return nil
+	}
+	for i, a := range m.ids {
+		if a.id != rec.ID {
+			continue
+		}
+		if !a.forgettable {
+			return fmt.Errorf("request id %q has a second effect; the first was at position %d", rec.ID, a.record.Position)
+		}
+		m.ids = slices.Delete(slices.Clone(m.ids), i, i+1)
+		m.anew++
+		return nil
+	}
+	return nil
+}
+
+// forget marks what the idempotency window does not cover.
+func (m *model) forget() {
+	count, age := uint32(catalog.DefaultIdempotencyCount), catalog.DefaultIdempotencyAge
+	if m.catalog != nil {
+		count, age = m.catalog.Idempotency.Count, m.catalog.Idempotency.Age
+	}
+	for i := range m.ids {
+		newer := len(m.ids) - 1 - i
+		if newer >= int(count) || m.now-m.ids[i].record.Time > age.Milliseconds() {
+			m.ids[i].forgettable = true
+		}
+	}
+}
+
+// remembered returns the event that answered an id last, if any.
+func (m *model) remembered(id string) (answeredID, bool) {
+	for _, a := range slices.Backward(m.ids) {
+		if a.id == id {
+			return a, true
+		}
+	}
+	return answeredID{}, false
+}
+
+// carryOut does what a command does, step by step, and returns how it must end.
+func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
+	if rec.Kind != "atomic" {
+		return m.one(rec)
+	}
+	failed := rec.Status != kuji.OK.String()
+	known := true // everything that went before is known
+	for i, member := range rec.Members {
+		last := failed && member.Status != kuji.Aborted.String()
+		if last {
+			member.Subject = rec.Subject
+		}
+		switch {
+		case !known && last:
+			return statusNamed(rec.Status), rec.Subject, nil
+		case !known:
+			continue
+		case failed && !last && member.Kind == "draw":
+			if status, _, err := m.drawable(member); status != kuji.OK || err != nil {
+				return 0, "", fmt.Errorf("member %d: %v, and yet a later one was tried: %w", i, status, err)
+			}
+			known = false // nobody was told what it would have given
+			continue
+		}
+		status, subject, err := m.one(member)
+		if err != nil {
+			return 0, "", fmt.Errorf("member %d: %w", i, err)
+		}
+		if member.Status != status.String() && !(status == kuji.OK && member.Status == kuji.Aborted.String()) {
+			return 0, "", fmt.Errorf("member %d is %s, the model wants %v", i, member.Status, status)
+		}
+		if status != kuji.OK {
+			return status, subject, nil
+		}
+	}
+	if !known {
+		return 0, "", fmt.Errorf("no member is the one that failed")
+	}
+	return kuji.OK, "", nil
+}
+
+// one does what a command without members does.
+func (m *model) one(rec kuji.Record) (kuji.Status, string, error) {
+	switch rec.Kind {
+	case "grant", "consume", "transfer":
+		status, subject := m.move(rec)
+		return status, subject, nil
+	case "draw":
+		return m.draw(rec)
+	}
+	return 0, "", fmt.Errorf("an event of kind %q", rec.Kind)
+}
+
+// meet returns a player, who has the starting grants when first seen.
+func (m *model) meet(id string) *holder {
+	h := m.players[id]
+	if h == nil {
+		h = &holder{items: map[string]uint64{}, draws: map[limit][]int64{}}
+		if m.catalog != nil {
+			for _, s := range m.catalog.Start {
+				h.items[s.Item] = s.Quantity
+			}
+		}
+		m.players[id] = h
+	}
+	return h
+}
+
+func (m *model) hasItem(id string) bool {
+	return m.catalog != nil && slices.ContainsFunc(m.catalog.Items, func(it catalog.Item) bool { return it.ID == id })
+}
+
+func (m *model) move(rec kuji.Record) (kuji.Status, string) {
+	from := m.meet(rec.Player)
+	for _, it := range rec.Items {
+		if !m.hasItem(it.Item) {
+			return kuji.UnknownItem, it.Item
+		}
+	}
+	give := func(h *holder, it kuji.Stack) bool {
+		h.items[it.Item] += it.Quantity
+		return h.items[it.Item] <= kuji.MaxQuantity
+	}
+	for _, it := range rec.Items {
+		if rec.Kind != "grant" {
+			if from.items[it.Item] < it.Quantity {
+				return kuji.InsufficientItems, it.Item
+			}
+			from.items[it.Item] -= it.Quantity
+		}
+		if rec.Kind == "grant" && !give(from, it) || rec.Kind == "transfer" && !give(m.meet(rec.To), it) {
+			return kuji.BalanceOverflow, it.Item
+		}
+	}
+	if rec.Kind == "transfer" {
+		m.meet(rec.To)
+	}
+	return kuji.OK, ""
+}
+
+func (m *model) pool(id string) *catalog.Pool {
+	if m.catalog == nil {
+		return nil
+	}
+	for i := range m.catalog.Pools {
+		if m.catalog.Pools[i].ID == id {
+			return &m.catalog.Pools[i]
+		}
+	}
+	return nil
+}
+
+// left is how often an entry can still be drawn; ok is false when for ever.
+func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool) {
+	if e.Stock.Unlimited {
+		return 0, false
+	}
+	return e.Stock.Count - min(e.Stock.Count, m.drawn[p.ID+"/"+e.ID]), true
+}
+
+// stock is how many draws a pool has left; ok is false when it has no end.
+func (m *model) stock(p *catalog.Pool) (total uint64, limited bool) {
+	for i := range p.Entries {
+		if p.Mode == catalog.ModeWeighted && p.Entries[i].Weight == 0 {
+			continue
+		}
+		n, limited := m.left(p, &p.Entries[i])
+		if !limited {
+			return 0, false
+		}
+		total += n
+	}
+	return total, true
+}
+
+// since returns the time after which draws count for a limit.
+func since(l catalog.PlayerLimit, now int64) int64 {
+	const day = 24 * 60 * 60 * 1000
+	switch l.Per {
+	case catalog.PerDay:
+		return now - now%day - 1
+	case catalog.PerWeek: // 1970-01-05 was a Monday
+		return now - (now-4*day)%(7*day) - 1
+	case catalog.PerWindow:
+		return now - l.Window
+	}
+	return -1
+}
+
+// drawable says how a draw must end whatever is drawn, or OK; and takes its price.
+func (m *model) drawable(rec kuji.Record) (kuji.Status, string, error) {
+	h := m.meet(rec.Player)
+	p := m.pool(rec.Pool)
+	switch {
+	case p == nil:
+		return kuji.UnknownPool, rec.Pool, nil
+	case p.StartsAt != 0 && m.now < p.StartsAt:
+		return kuji.NotStarted, p.ID, nil
+	case p.EndsAt != 0 && m.now >= p.EndsAt:
+		return kuji.Ended, p.ID, nil
+	case rec.Count > int(p.MaxCount):
+		return kuji.CountTooLarge, p.ID, nil
+	}
+	for _, l := range p.Limits {
+		used := 0
+		for _, at := range h.draws[limit{p.ID, l.Per, l.Window}] {
+			if at > since(l, m.now) {
+				used++
+			}
+		}
+		if uint64(used+rec.Count) > l.Draws {
+			return kuji.LimitReached, p.ID, nil
+		}
+	}
+	for _, s := range p.Price {
+		cost := s.Quantity * uint64(rec.Count)
+		if h.items[s.Item] < cost {
+			return kuji.InsufficientItems, s.Item, nil
+		}
+		h.items[s.Item] -= cost
+	}
+	return kuji.OK, "", nil
+}
+
+func (m *model) draw(rec kuji.Record) (kuji.Status, string, error) {
+	if status, subject, err := m.drawable(rec); status != kuji.OK || err != nil {
+		return status, subject, err
+	}
+	p, h := m.pool(rec.Pool), m.players[rec.Player]
+	switch rec.Status {
+	case kuji.SoldOut.String():
+		ran := m.pool(rec.Subject)
+		if ran == nil {
+			return 0, "", fmt.Errorf("sold out of pool %q, which there is not", rec.Subject)
+		}
+		if n, limited := m.stock(ran); !limited || n >= uint64(rec.Count) {
+			return 0, "", fmt.Errorf("sold out of pool %q, which has %d left for %d draws", ran.ID, n, rec.Count)
+		}
+		return kuji.SoldOut, rec.Subject, nil
+	case kuji.BalanceOverflow.String():
+		if h.items[rec.Subject] < kuji.MaxQuantity/2 {
+			return 0, "", fmt.Errorf("%d of %s would overflow", h.items[rec.Subject], rec.Subject)
+		}
+		return kuji.BalanceOverflow, rec.Subject, nil
+	}
+	if len(rec.Outcomes) != rec.Count {
+		return 0, "", fmt.Errorf("%d outcomes of %d draws", len(rec.Outcomes), rec.Count)
+	}
+	for _, o := range rec.Outcomes {
+		if err := m.outcome(p, o, h); err != nil {
+			return 0, "", err
+		}
+	}
+	for _, l := range p.Limits {
+		key := limit{p.ID, l.Per, l.Window}
+		for range rec.Count {
+			h.draws[key] = append(h.draws[key], m.now)
+		}
+	}
+	return kuji.OK, "", nil
+}
+
+// outcome takes one outcome from the stock and gives it to the player.
+func (m *model) outcome(p *catalog.Pool, o kuji.Outcome, h *holder) error {
+	path := append([]string{p.ID + "/" + o.Entry}, o.Via...)
+	for i, step := range path {
+		at := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return p.ID+"/"+e.ID == step })
+		if at < 0 {
+			return fmt.Errorf("%s was drawn, which pool %s has not", step, p.ID)
+		}
+		e := &p.Entries[at]
+		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
+			return fmt.Errorf("%s was drawn, which has no weight", step)
+		}
+		if n, limited := m.left(p, e); limited && n == 0 {
+			return fmt.Errorf("%s was given beyond its stock of %d", step, e.Stock.Count)
+		}
+		m.drawn[step]++
+		if e.Reward.Kind == catalog.RewardPool {
+			p = m.pool(e.Reward.Pool)
+			if p == nil || i == len(path)-1 {
+				return fmt.Errorf("%s leads to pool %q, the outcome does not", step, e.Reward.Pool)
+			}
+			continue
+		}
+		if i != len(path)-1 {
+			return fmt.Errorf("%s is the end of %v", step, path)
+		}
+		if len(o.Items) != len(e.Reward.Items) {
+			return fmt.Errorf("%s gave %v, the catalog says %v", step, o.Items, e.Reward.Items)
+		}
+		for k, q := range e.Reward.Items {
+			got := o.Items[k]
+			if got.Item != q.Item || got.Quantity < q.Min || got.Quantity > q.Max {
+				return fmt.Errorf("%s gave %v, the catalog says %v", step, o.Items, e.Reward.Items)
+			}
+			h.items[q.Item] += got.Quantity
+			if h.items[q.Item] > kuji.MaxQuantity {
+				return fmt.Errorf("%s made %s overflow", step, q.Item)
+			}
+		}
+	}
+	return nil
+}
+
+// statusNamed is the inverse of kuji.Status.String.
+func statusNamed(name string) kuji.Status {
+	for s := range kuji.Refused {
+		if s.String() == name {
+			return s
+		}
+	}
+	return kuji.Refused
+}
+
+// holds compares a player's view with the model.
+func (m *model) holds(v kuji.PlayerView) error {
+	h := m.players[v.ID]
+	if h == nil {
+		return fmt.Errorf("player %q was never seen", v.ID)
+	}
+	want := 0
+	for _, q := range h.items {
+		if q > 0 {
+			want++
+		}
+	}
+	same := len(v.Items) == want
+	for _, it := range v.Items {
+		same = same && it.Quantity > 0 && h.items[it.Item] == it.Quantity
+	}
+	if !same {
+		return fmt.Errorf("player %q holds %v, the model says %v", v.ID, v.Items, h.items)
+	}
+	return nil
+}
+
+// stocks compares a pool's view with the model.
+func (m *model) stocks(v kuji.PoolView) error {
+	p := m.pool(v.ID)
+	if p == nil || len(p.Entries) != len(v.Entries) || v.CatalogVersion != m.version {
+		return fmt.Errorf("pool %q of catalog version %d; the model has version %d", v.ID, v.CatalogVersion, m.version)
+	}
+	total := uint64(0)
+	for i := range p.Entries {
+		e, got := &p.Entries[i], v.Entries[i]
+		left, limited := m.left(p, e)
+		weight := e.Weight
+		switch {
+		case limited && left == 0:
+			weight = 0
+		case p.Mode == catalog.ModeRaffle:
+			weight = left
+		}
+		total += weight
+		want := kuji.EntryView{ID: e.ID, Unlimited: !limited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: weight}
+		if got != want {
+			return fmt.Errorf("pool %s has %+v, the model says %+v", p.ID, got, want)
+		}
+	}
+	if v.TotalWeight != total {
+		return fmt.Errorf("pool %s: total weight %d, the model says %d", p.ID, v.TotalWeight, total)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Report is what a run did.
+type Report struct {
+	Trace    [32]byte // hash of everything that happened, in order
+	Lines    int      // of the trace
+	Events   int      // in the log at the end
+	Lives    int      // of the engine
+	Audits   int      // of the whole log
+	Acked    int      // results told
+	Replayed int      // of them, told again
+	Unknown  int      // requests whose outcome was not told
+	Reads    int      // of players and pools, checked
+	Fired    [faultKinds]int
+}
+
+// Add sums up runs. The trace is that of the first.
+func (r *Report) Add(o Report) {
+	r.Lines += o.Lines
+	r.Events += o.Events
+	r.Lives += o.Lives
+	r.Audits += o.Audits
+	r.Acked += o.Acked
+	r.Replayed += o.Replayed
+	r.Unknown += o.Unknown
+	r.Reads += o.Reads
+	for i := range r.Fired {
+		r.Fired[i] += o.Fired[i]
+	}
+}
+
+// Missing returns the faults that never happened.
+func (r Report) Missing() Faults {
+	var f Faults
+	for i, n := range r.Fired {
+		if n == 0 {
+			f |= 1 << i
+		}
+	}
+	return f
+}
+
+func (r Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits;",
+		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits)
+	for i, n := range r.Fired {
+		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
+	}
+	return b.String()
+}

@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// runner is the step.Runner of one life of the engine: what would be goroutines
+// and timers waits in it until the schedule takes it up.
+type runner struct {
+	w      *world
+	tasks  []func()
+	timers []*timer
+}
+
+type timer struct {
+	interval time.Duration
+	next     int64 // in the world's milliseconds
+	queued   bool
+	task     func() bool
+}
+
+var _ step.Runner = (*runner)(nil)
+
+// Go implements [step.Runner].
+func (r *runner) Go(task func()) { r.tasks = append(r.tasks, task) }
+
+// Step implements [step.Runner].
+func (r *runner) Step() {
+	if len(r.tasks) == 0 {
+		panic(stuck{})
+	}
+	i := r.w.schedule.IntN(len(r.tasks))
+	task := r.tasks[i]
+	r.tasks = append(r.tasks[:i], r.tasks[i+1:]...)
+	task()
+}
+
+// stuck is what Step panics with: something waits for what will never happen.
+type stuck struct{}
+
+func (stuck) String() string { return "the engine waits for something that nothing will do" }
+
+// Every implements [step.Runner].
+func (r *runner) Every(interval time.Duration, task func() bool) {
+	r.timers = append(r.timers, &timer{interval: interval, next: r.w.clock + interval.Milliseconds(), task: task})
+}
+
+// ring queues the timers that are due.
+func (r *runner) ring() {
+	for _, t := range r.timers {
+		if t.queued || t.next > r.w.clock {
+			continue
+		}
+		t.queued = true
+		r.Go(func() {
+			t.queued = !t.task() // never again once it is done
+			t.next = r.w.clock + t.interval.Milliseconds()
+		})
+	}
+}
+
+// Now implements [step.Runner].
+func (r *runner) Now() time.Time { return time.UnixMilli(r.w.clock) }
+
+// Entropy implements [step.Runner].
+func (r *runner) Entropy(p []byte) {
+	r.w.entropy.Read(p) // never fails
+}
+
+// stream returns a source of its own for one purpose, so that a fault that is
+// left out does not change what the others do.
+func stream(seed uint64, purpose uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, purpose))
+}
