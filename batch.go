@@ -324,5 +324,8 @@ func decodeBatch(payload []byte) (time int64, events uint32, rest []byte, err er
 	if t > math.MaxInt64 {
 		return 0, 0, nil, fmt.Errorf("time stamp %d is out of range", t)
 	}
-	return int64(t), binary.LittleEndian.Uint32(payload[8:]), payload[batchHeader:], nil
+	if events = binary.LittleEndian.Uint32(payload[8:]); events == 0 {
+		return 0, 0, nil, fmt.Errorf("batch of no events")
+	}
+	return int64(t), events, payload[batchHeader:], nil
 }

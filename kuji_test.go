@@ -129,9 +129,9 @@ func TestRetry(t *testing.T) {
 		kuji.Consume{ID: "consume", Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}},
 		kuji.Transfer{ID: "transfer", From: "ann", To: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 7}}},
 		kuji.Atomic{ID: "atomic", Members: []kuji.Request{
-			kuji.Grant{Player: "eve", Items: []kuji.Stack{{Item: "gem", Quantity: 5}}},
+			kuji.Grant{Player: "eve", Items: []kuji.Stack{{Item: "gem", Quantity: 7}}},
 			kuji.Draw{Player: "eve", Pool: "paid", Count: 3},
-			&kuji.Transfer{From: "eve", To: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 3}}},
+			&kuji.Transfer{From: "eve", To: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 2}}},
 		}},
 		kuji.Atomic{ID: "undone", Members: []kuji.Request{
 			kuji.Grant{Player: "zoe", Items: []kuji.Stack{{Item: "gem", Quantity: 5}}},

@@ -222,6 +222,9 @@ func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
 			return err
 		}
+		if e.begin.rules == 0 {
+			return fmt.Errorf("rules version 0; the first is 1")
+		}
 		if e.begin.rules > rulesVersion {
 			return fmt.Errorf("rules version %d; this build knows up to %d: a newer Kuji wrote this log", e.begin.rules, rulesVersion)
 		}

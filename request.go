@@ -68,13 +68,14 @@ type Transfer struct {
 }
 
 // Atomic is a group that happens whole or not at all. Members are carried out
-// in order, each seeing the effects of those before it; the first that fails
-// undoes them all. Members are Draw, Grant, Consume or Transfer, without an ID
-// of their own.
+// in order, each seeing the effects of those before it, but for what Draws
+// give: that cannot be consumed, transferred or paid with in the same group. The
+// first member that fails undoes them all. Members are Draw, Grant, Consume or
+// Transfer, without an ID of their own.
 //
-// Never compose a group from a player's input: a group that draws and then
-// requires the prize (Consume, Transfer) is undone, price and all, whenever the
-// draw was another one, and could be tried until it fits.
+// Whether a group succeeds, as whether a single Draw does, is settled before
+// anything is chosen and does not depend on it: a draw that was not to somebody's
+// liking cannot be undone, price and all, by making the group around it fail.
 type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic

@@ -12,7 +12,7 @@ type Status = economy.Status
 // The statuses.
 const (
 	OK                = economy.OK                // carried out
-	SoldOut           = economy.SoldOut           // fewer outcomes in stock than asked for; Subject is the pool that ran out
+	SoldOut           = economy.SoldOut           // fewer outcomes in stock than asked for, in the worst case of nested pools; Subject is the pool asked for
 	LimitReached      = economy.LimitReached      // a player limit of the pool; Subject is the pool
 	InsufficientItems = economy.InsufficientItems // the player holds too few; Subject is the item
 	NotStarted        = economy.NotStarted        // the pool's start lies ahead; Subject is the pool
@@ -20,7 +20,7 @@ const (
 	UnknownPool       = economy.UnknownPool       // not in the catalog; Subject is the id asked for
 	UnknownItem       = economy.UnknownItem       // not in the catalog; Subject is the id asked for
 	CountTooLarge     = economy.CountTooLarge     // more draws than the pool's max_count; Subject is the pool
-	BalanceOverflow   = economy.BalanceOverflow   // a balance would pass MaxQuantity; Subject is the item
+	BalanceOverflow   = economy.BalanceOverflow   // a balance would pass MaxQuantity, for a Draw by the most that it can give; Subject is the item
 	Aborted           = economy.Aborted           // member of an Atomic: undone, or not tried, because another member failed
 	Refused           = economy.Refused           // in DoAll only: not carried out and not logged; Err says why
 )

@@ -110,8 +110,8 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 		if _, ok := s.players.find(r.ID); ok {
 			return 0, inconsistent("player %q is not new", r.ID)
 		}
-		if s.players.count() >= MaxPlayers {
-			return 0, inconsistent("more than %d players", MaxPlayers)
+		if s.players.count() >= s.most {
+			return 0, inconsistent("more than %d players", s.most)
 		}
 		n = s.players.add(r.ID)
 		for _, st := range s.current.start {
@@ -139,7 +139,18 @@ func (s *State) add(player, item uint32, q uint64) error {
 		s.players.set(player, item, q)
 	}
 	s.items[item].addSupply(q)
+	s.raisePeak(&s.items[item])
 	return nil
+}
+
+// raisePeak keeps peak above an item's supply.
+func (s *State) raisePeak(it *itemState) {
+	if it.supplyLo > s.peak || it.supplyHi != 0 {
+		s.peak = maxPeak
+		if it.supplyHi == 0 {
+			s.peak = min(it.supplyLo, maxPeak)
+		}
+	}
 }
 
 func (s *State) sub(player, item uint32, q uint64) error {
@@ -185,9 +196,8 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	if s.current.version > 0 {
 		s.past = append(s.past, s.current)
 	}
-	live := s.live
 	old := s.current
-	s.current = t
+	s.current, s.recent = t, nil
 	for _, p := range s.pools {
 		pt := t.pool[p.id]
 		for i := range p.left {
@@ -199,10 +209,14 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 		if pt != nil || old.pool[p.id] != nil {
 			p.last = at.Position
 		}
-		if live {
-			if err := s.buildSampler(p); err != nil {
-				return inconsistent("%v", err)
-			}
+	}
+	s.countOdds()
+	if !s.live {
+		return nil
+	}
+	for _, p := range s.pools {
+		if err := s.buildSampler(p); err != nil {
+			return inconsistent("%v", err)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package economy
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -37,18 +38,21 @@ func (s *State) checkPools() error {
 		p := s.pools[pt.num]
 		for _, num := range pt.order {
 			e := &pt.entries[num]
-			if !e.limited {
-				continue
-			}
-			if want := leftAfter(catalog.Stock{Count: e.stock}, p.drawn[num]); p.left[num] != want {
+			if want := leftAfter(catalog.Stock{Count: e.stock}, p.drawn[num]); e.limited && p.left[num] != want {
 				return inconsistent("pool %q, entry %q: stock %d, %d drawn, but %d left instead of %d", p.id, e.id, e.stock, p.drawn[num], p.left[num], want)
 			}
 			if p.sampler == nil {
 				continue
 			}
-			if w := p.sampler.Weight(int(num)); w != pt.weight(num, p.left[num]) {
-				return inconsistent("pool %q, entry %q: the sampler has weight %d instead of %d", p.id, e.id, w, pt.weight(num, p.left[num]))
+			if w := p.sampler.Weight(int(num)); w != s.weight(pt, num, p.left[num]) {
+				return inconsistent("pool %q, entry %q: the sampler has weight %d instead of %d", p.id, e.id, w, s.weight(pt, num, p.left[num]))
 			}
+		}
+	}
+	for _, pt := range s.current.bottomUp {
+		have, want := &s.odds[pt.num], s.oddsOf(pt)
+		if have.live != want.live || !slices.Equal(have.left, want.left) {
+			return inconsistent("pool %q: %d groups live with %d left, instead of %d with %d", pt.config.ID, have.live, have.left, want.live, want.left)
 		}
 	}
 	return nil
@@ -77,6 +81,9 @@ func (s *State) checkPlayers() error {
 		}
 	}
 	for i, it := range s.items {
+		if s.peak < maxPeak && (it.supplyHi != 0 || it.supplyLo > s.peak) {
+			return inconsistent("item %q: the supply is %d, above the bound of all supplies, %d", it.id, it.supplyLo, s.peak)
+		}
 		if sums[i] != (sum{it.supplyHi, it.supplyLo}) {
 			return inconsistent("item %q: balances sum up to %d, the supply is %d", it.id, sums[i].lo, it.supplyLo)
 		}

@@ -155,6 +155,10 @@ func (d *decoder) uvarint(what string, limit uint64) uint64 {
 		d.fail("%s: not a varint", what)
 		return 0
 	}
+	if n > 1 && d.b[d.off+n-1] == 0 {
+		d.fail("%s: a varint of %d bytes, the last of them 0", what, n)
+		return 0
+	}
 	if v > limit {
 		d.fail("%s is %d; at most %d is possible", what, v, limit)
 		return 0
@@ -213,9 +217,9 @@ func Decode(b []byte, ev *Event) (int, error) {
 		d.fail("unknown event: kind %d, version %d; this build knows kinds 1 to %d, version %d. A newer Kuji wrote this log", ev.Kind, v, kindEnd-1, eventVersion)
 	}
 	ev.Status = Status(d.byte("the status"))
-	if ev.Status >= statusEnd {
+	if d.err == nil && (ev.Status >= statusEnd || ev.Status == Aborted) {
 		d.off--
-		d.fail("unknown status %d", uint8(ev.Status))
+		d.fail("status %d; a log holds 0 to %d", uint8(ev.Status), Aborted-1)
 	}
 	if head&1 == 1 {
 		ev.ID = d.str("the request id", uint64(d.byte("the request id")), MaxID)
@@ -280,14 +284,16 @@ func (d *decoder) body(ev *Event, status Status) {
 	}
 	for i := uint64(0); i < n && d.err == nil; i++ {
 		it := ItemRef{Ref: d.ref("an item", maxItemsEver, maxUnknownID)}
-		it.Quantity = d.uvarint("a quantity", MaxQuantity)
+		if it.Quantity = d.uvarint("a quantity", MaxQuantity); it.Quantity == 0 {
+			d.fail("a quantity of 0")
+		}
 		ev.Items = append(ev.Items, it)
 	}
 }
 
 func (d *decoder) choices(ev *Event) {
 	for i := uint32(0); i < ev.Count && d.err == nil; {
-		v := d.uvarint("a choice", maxEntriesEver<<2)
+		v := d.uvarint("a choice", maxEntriesEver<<2-1)
 		c := Choice{Entry: uint32(v >> 2)}
 		switch v & 3 {
 		case choicePlain:
@@ -301,7 +307,11 @@ func (d *decoder) choices(ev *Event) {
 				d.fail("a choice with %d quantities; 1 to %d are possible", c.Ranged, catalog.MaxBundle)
 			}
 			for range c.Ranged {
-				ev.Quantities = append(ev.Quantities, d.uvarint("a chosen quantity", MaxQuantity))
+				q := d.uvarint("a chosen quantity", MaxQuantity)
+				if q == 0 {
+					d.fail("a chosen quantity of 0")
+				}
+				ev.Quantities = append(ev.Quantities, q)
 			}
 		default:
 			d.fail("unknown detail 3 of a choice")

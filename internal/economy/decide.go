@@ -6,21 +6,42 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
+// Deciding has two halves. The first checks everything that can fail and takes
+// no randomness; the second chooses what the draws give, and cannot fail. So
+// whether a command succeeds never depends on what is drawn, and nobody
+// can draw again for nothing by making the outcomes that they do not want fail:
+//
+//   - a draw must have stock whatever is chosen: see [State.sure];
+//   - the most that its draws can give must fit the player's balances;
+//   - what a group's draws give cannot be spent in the same group.
+
 // decision is the scratch of one Decide: everything that a command does
 // before it is known to succeed happens here and nowhere else.
 type decision struct {
 	now    int64
 	src    Source
 	fresh  []string  // players that this command sees first, in order; numbers follow the state's
-	values overlay   // by player number<<32 | slot key: balances, and draws used of a limit
+	values overlay   // by player number<<32 | slot key: balances without what draws gave, and draws used of a limit
+	draws  []drawn   // of a group so far
+	extra  uint64    // at least what the command has given of any one item so far, or maxPeak
 	left   overlay   // by pool number<<32 | entry number: stock left
 	undo   []undoSet // weights to put back, newest last
-	// stepwise is set while more draws may follow in the command, which must
-	// find the samplers as the earlier ones left them.
+	// stepwise is set while more draws follow in the command, which must find
+	// the samplers as the earlier ones left them.
 	stepwise bool
 	// direct is set when nothing in the command touches a balance twice: it is
 	// then enough to check against the state, and nothing need be remembered.
 	direct bool
+
+	sure    []sureMemo // by pool number
+	sureGen uint32
+}
+
+// drawn is a Draw of the group at hand that was found possible.
+type drawn struct {
+	player uint32
+	pool   *poolTable
+	count  uint64
 }
 
 type undoSet struct {
@@ -35,16 +56,16 @@ func (d *decision) init() {
 }
 
 func (d *decision) reset(now int64, src Source) {
-	d.now, d.src = now, src
-	d.fresh = d.fresh[:0]
+	d.now, d.src, d.extra = now, src, 0
+	d.fresh, d.draws = d.fresh[:0], d.draws[:0]
 	d.values.reset()
 	d.left.reset()
 }
 
 // Decide checks cmd against the state and chooses its outcome. It returns an
 // event, valid until the next call, and leaves the state as it was. The
-// command must have passed Check, and its request id must not be remembered
-// (see [State.Remembered]). It takes values from src only for draws.
+// command must have passed Check and [State.Admit]. It takes values from src
+// only for draws, and none for a command that fails.
 func (s *State) Decide(cmd *Command, now int64, src Source) *Event {
 	d, ev := &s.d, &s.ev
 	d.reset(max(now, s.now), src)
@@ -53,42 +74,40 @@ func (s *State) Decide(cmd *Command, now int64, src Source) *Event {
 	ev.Kind, ev.ID = cmd.Kind, cmd.ID
 	if cmd.Kind == KindAtomic {
 		s.decideAtomic(cmd, ev)
-	} else {
-		d.stepwise = false
-		ev.Status, ev.Subject = s.decideBody(cmd, ev)
-		if ev.Status != OK {
-			s.unknowFresh(ev)
-		}
+		return ev
 	}
-	for i := len(d.undo) - 1; i >= 0; i-- {
-		u := &d.undo[i]
-		mustSet(u.pool, u.entry, u.weight)
+	ev.Status, ev.Subject = s.checkBody(cmd, ev)
+	switch {
+	case ev.Status != OK:
+		s.unknowFresh(ev)
+	case cmd.Kind == KindDraw:
+		s.choose(ev, false)
 	}
-	d.undo = d.undo[:0]
 	return ev
 }
 
-func (s *State) decideBody(cmd *Command, ev *Event) (Status, uint32) {
+// checkBody reports whether a command, or a member of a group after those before
+// it, will succeed, and fills in everything but choices.
+func (s *State) checkBody(cmd *Command, ev *Event) (Status, uint32) {
 	switch cmd.Kind {
 	case KindDraw:
-		return s.decideDraw(cmd, ev)
+		return s.checkDraw(cmd, ev)
 	case KindGrant:
-		return s.decideGrant(cmd, ev)
+		return s.checkGrant(cmd, ev)
 	case KindConsume:
-		return s.decideConsume(cmd, ev)
+		return s.checkConsume(cmd, ev)
 	case KindTransfer:
-		return s.decideTransfer(cmd, ev)
+		return s.checkTransfer(cmd, ev)
 	}
 	panic("economy: Decide of a command that did not pass Check: " + cmd.Kind.String())
 }
 
 // unknowFresh makes a failed event name players that it does not create by
-// their ids, and drops a draw's choices: a failure changes nothing.
+// their ids: a failure changes nothing.
 func (s *State) unknowFresh(ev *Event) {
 	n := uint32(s.players.count())
 	ev.Player.Known = ev.Player.Known && ev.Player.Num < n
 	ev.To.Known = ev.To.Known && ev.To.Num < n
-	ev.Choices, ev.Quantities = ev.Choices[:0], ev.Quantities[:0]
 }
 
 // see resolves a player for a command that will succeed or be undone: an
@@ -107,13 +126,15 @@ func (s *State) see(id string) Ref {
 	n := base + uint32(len(s.d.fresh)-1)
 	for _, st := range s.current.start {
 		s.d.values.put(valueKey(n, st.item), st.quantity)
+		s.d.given(st.quantity)
 	}
 	return Ref{Num: n, ID: id}
 }
 
 func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
 
-// balance returns what a player holds of an item at this point of the command.
+// balance returns what a player holds of an item at this point of the command,
+// without what its draws give.
 func (s *State) balance(player, item uint32) uint64 {
 	if v, ok := s.d.values.get(valueKey(player, item)); ok {
 		return v
@@ -124,14 +145,39 @@ func (s *State) balance(player, item uint32) uint64 {
 	return s.players.get(player, item)
 }
 
+// maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
+const maxPeak = 1 << 60
+
+// given notes that the command gives up to q of some item.
+func (d *decision) given(q uint64) { d.extra = min(d.extra+min(q, maxPeak), maxPeak) }
+
+// fits reports whether q more of an item fit a player's balance, whatever the
+// command's draws give. No balance is above its item's supply, so that the
+// balance itself matters only when that comes near the bound.
+func (s *State) fits(player, item uint32, q uint64) bool {
+	if s.peak+s.d.extra+q <= MaxQuantity {
+		return true
+	}
+	if it := &s.items[item]; it.supplyHi == 0 && it.supplyLo <= MaxQuantity && it.supplyLo+s.d.extra+q <= MaxQuantity {
+		return true
+	}
+	have := s.balance(player, item)
+	for i := range s.d.draws {
+		if dr := &s.d.draws[i]; dr.player == player {
+			have = min(have+dr.count*dr.pool.gainOf(item), maxPeak) // below 2^53 × 1000 each
+		}
+	}
+	return have+q <= MaxQuantity
+}
+
 // give adds q to a balance and reports whether it fits.
 func (s *State) give(player, item uint32, q uint64) bool {
-	have := s.balance(player, item)
-	if q > MaxQuantity-have {
+	if !s.fits(player, item, q) {
 		return false
 	}
 	if !s.d.direct {
-		s.d.values.put(valueKey(player, item), have+q)
+		s.d.values.put(valueKey(player, item), s.balance(player, item)+q)
+		s.d.given(q)
 	}
 	return true
 }
@@ -165,7 +211,7 @@ func (s *State) resolve(items []catalog.Stack, ev *Event) (Status, uint32) {
 	return status, subject
 }
 
-func (s *State) decideGrant(cmd *Command, ev *Event) (Status, uint32) {
+func (s *State) checkGrant(cmd *Command, ev *Event) (Status, uint32) {
 	ev.Player = s.see(cmd.Player)
 	if status, subject := s.resolve(cmd.Items, ev); status != OK {
 		return status, subject
@@ -178,7 +224,7 @@ func (s *State) decideGrant(cmd *Command, ev *Event) (Status, uint32) {
 	return OK, 0
 }
 
-func (s *State) decideConsume(cmd *Command, ev *Event) (Status, uint32) {
+func (s *State) checkConsume(cmd *Command, ev *Event) (Status, uint32) {
 	ev.Player = s.see(cmd.Player)
 	if status, subject := s.resolve(cmd.Items, ev); status != OK {
 		return status, subject
@@ -191,7 +237,7 @@ func (s *State) decideConsume(cmd *Command, ev *Event) (Status, uint32) {
 	return OK, 0
 }
 
-func (s *State) decideTransfer(cmd *Command, ev *Event) (Status, uint32) {
+func (s *State) checkTransfer(cmd *Command, ev *Event) (Status, uint32) {
 	ev.Player = s.see(cmd.Player)
 	ev.To = s.see(cmd.To)
 	if status, subject := s.resolve(cmd.Items, ev); status != OK {
@@ -209,8 +255,10 @@ func (s *State) decideTransfer(cmd *Command, ev *Event) (Status, uint32) {
 	return OK, 0
 }
 
+// decideAtomic checks the members in order and then, when none fails, chooses
+// what the draws among them give.
 func (s *State) decideAtomic(cmd *Command, ev *Event) {
-	s.d.stepwise = true
+	last := -1 // the last draw
 	for i := range cmd.Members {
 		m := ev.member()
 		m.Kind = cmd.Members[i].Kind
@@ -218,16 +266,22 @@ func (s *State) decideAtomic(cmd *Command, ev *Event) {
 			s.describe(&cmd.Members[i], m)
 			continue
 		}
-		if ev.Status, ev.Subject = s.decideBody(&cmd.Members[i], m); ev.Status != OK {
+		if m.Kind == KindDraw {
+			last = i
+		}
+		if ev.Status, ev.Subject = s.checkBody(&cmd.Members[i], m); ev.Status != OK {
 			ev.Failed = uint32(i)
 			s.describe(&cmd.Members[i], m)
 		}
 	}
-	if ev.Status == OK {
-		return
-	}
 	for i := range ev.Members {
-		s.unknowFresh(&ev.Members[i])
+		m := &ev.Members[i]
+		switch {
+		case ev.Status != OK:
+			s.unknowFresh(m)
+		case m.Kind == KindDraw:
+			s.choose(m, i < last)
+		}
 	}
 }
 

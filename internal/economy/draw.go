@@ -6,43 +6,76 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-func (s *State) decideDraw(cmd *Command, ev *Event) (Status, uint32) {
+// checkDraw reports whether a Draw will succeed, whatever is chosen.
+func (s *State) checkDraw(cmd *Command, ev *Event) (Status, uint32) {
 	d := &s.d
 	ev.Player = s.see(cmd.Player)
 	ev.Count = uint32(cmd.Count)
-	pt := s.current.find(cmd.Pool)
+	pt := s.findPool(cmd.Pool)
 	if pt == nil {
 		ev.Pool = s.poolRef(cmd.Pool)
 		return UnknownPool, 0
 	}
 	ev.Pool = Ref{Num: pt.num, Known: true, ID: cmd.Pool}
-	d.direct = d.direct && cmd.Count == 1 && len(pt.price) == 0
-	if status := s.checkPool(pt, ev.Player.Num, cmd.Count); status != OK {
+	player, count := ev.Player.Num, uint64(cmd.Count)
+	d.direct = d.direct && len(pt.price) == 0
+	if status := s.checkPool(pt, player, cmd.Count); status != OK {
 		return status, pt.num
 	}
 	for _, p := range pt.price {
-		if !s.take(ev.Player.Num, p.item, p.quantity*uint64(cmd.Count)) { // below 2^53 × 1000
+		if !s.take(player, p.item, p.quantity*count) { // below 2^53 × 1000
 			return InsufficientItems, p.item
 		}
 	}
-	group := d.stepwise
-	for i := range cmd.Count {
-		d.stepwise = group || i < cmd.Count-1
-		if status, subject := s.chooseReward(pt, ev); status != OK {
-			d.stepwise = group
-			return status, subject
-		}
+	if !s.inStock(pt, count) {
+		return SoldOut, pt.num
 	}
-	d.stepwise = group
-	if !group { // nobody asks again
+	if item, ok := s.fitsAll(pt, player, count); !ok {
+		return BalanceOverflow, item
+	}
+	if d.direct { // nobody asks again
 		return OK, 0
 	}
+	d.draws = append(d.draws, drawn{player, pt, count})
+	d.given(pt.maxGain * count)
 	for i := range pt.limits {
 		l := &pt.limits[i]
-		used := s.limitUsed(l, ev.Player.Num, d.now)
-		d.values.put(valueKey(ev.Player.Num, limitSlot|l.num), used+uint64(cmd.Count))
+		used := s.limitUsed(l, player, d.now)
+		d.values.put(valueKey(player, limitSlot|l.num), used+count)
 	}
 	return OK, 0
+}
+
+// inStock reports whether a pool is sure to stand count draws after those that
+// the command makes before.
+func (s *State) inStock(pt *poolTable, count uint64) bool {
+	if pt.endless {
+		return true
+	}
+	need := count
+	for i := range s.d.draws {
+		if dr := &s.d.draws[i]; dr.pool.overlaps(pt) {
+			need += dr.count
+		}
+	}
+	if need == 1 {
+		return s.odds[pt.num].live > 0
+	}
+	return s.sure(pt, need) == need
+}
+
+// fitsAll reports whether the most that count draws can give of each item fits
+// the player's balance, and otherwise for which item it does not.
+func (s *State) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32, ok bool) {
+	if s.peak+s.d.extra+pt.maxGain*count <= MaxQuantity {
+		return 0, true
+	}
+	for _, g := range pt.gains {
+		if !s.fits(player, g.item, g.quantity*count) {
+			return g.item, false
+		}
+	}
+	return 0, true
 }
 
 // checkPool reports why a pool would not let the player draw count times now.
@@ -65,14 +98,31 @@ func (s *State) checkPool(pt *poolTable, player uint32, count int) Status {
 	return OK
 }
 
-// chooseReward makes one draw: it chooses an entry, through nested pools, and
-// adds what it gives to the player's tentative balance.
-func (s *State) chooseReward(pt *poolTable, ev *Event) (Status, uint32) {
+// choose makes the draws of an event that was found possible; more says that
+// others follow in the command.
+func (s *State) choose(ev *Event, more bool) {
+	pt := s.current.pools[ev.Pool.Num]
+	for i := range ev.Count {
+		s.d.stepwise = more || i+1 < ev.Count
+		s.chooseReward(pt, ev)
+	}
+	if more {
+		return
+	}
+	for i := len(s.d.undo) - 1; i >= 0; i-- {
+		u := &s.d.undo[i]
+		mustSet(u.pool, u.entry, u.weight)
+	}
+	s.d.undo = s.d.undo[:0]
+}
+
+// chooseReward makes one draw: it chooses an entry, through nested pools.
+func (s *State) chooseReward(pt *poolTable, ev *Event) {
 	for {
 		p := s.pools[pt.num]
 		n, ok := p.sampler.Draw(s.d.src)
 		if !ok {
-			return SoldOut, pt.num
+			panic(fmt.Sprintf("economy: pool %q ran out in a draw that was found possible", p.id))
 		}
 		entry := uint32(n)
 		if s.d.stepwise {
@@ -85,22 +135,20 @@ func (s *State) chooseReward(pt *poolTable, ev *Event) (Status, uint32) {
 			continue
 		}
 		ev.Choices = append(ev.Choices, Choice{Entry: entry, Ranged: uint8(e.ranged)})
+		if e.ranged == 0 {
+			return
+		}
 		for _, q := range e.items {
-			n := q.min
 			if q.min != q.max {
-				n += uniform(s.d.src, q.max-q.min+1)
-				ev.Quantities = append(ev.Quantities, n)
-			}
-			if !s.give(ev.Player.Num, q.item, n) {
-				return BalanceOverflow, q.item
+				ev.Quantities = append(ev.Quantities, q.min+uniform(s.d.src, q.max-q.min+1))
 			}
 		}
-		return OK, 0
+		return
 	}
 }
 
 // takeStock lowers an entry's tentative stock, and its weight in the sampler
-// until Decide puts it back.
+// until choose puts it back.
 func (s *State) takeStock(p *poolState, pt *poolTable, entry uint32) {
 	if !pt.entries[entry].limited {
 		return
@@ -113,8 +161,25 @@ func (s *State) takeStock(p *poolState, pt *poolTable, entry uint32) {
 	s.d.left.put(key, left-1)
 	was, is := pt.weight(entry, left), pt.weight(entry, left-1)
 	if was != is {
-		s.d.undo = append(s.d.undo, undoSet{pool: p, entry: entry, weight: was})
-		mustSet(p, entry, is)
+		s.lower(p, pt, entry, was, is)
+	}
+}
+
+// lower sets a weight until choose puts it back. A pool that has nothing left
+// takes the entries that lead to it along.
+func (s *State) lower(p *poolState, pt *poolTable, entry uint32, was, is uint64) {
+	s.d.undo = append(s.d.undo, undoSet{pool: p, entry: entry, weight: was})
+	mustSet(p, entry, is)
+	if p.sampler.Total() > 0 {
+		return
+	}
+	for _, up := range pt.parents {
+		above := s.pools[up.pool.num]
+		for _, e := range up.pool.groups[up.group].entries {
+			if w := above.sampler.Weight(int(e)); w > 0 {
+				s.lower(above, up.pool, e, w, 0)
+			}
+		}
 	}
 }
 
@@ -189,6 +254,9 @@ func (s *State) drawEntry(pt *poolTable, entry uint32, pos uint64) (*entryTable,
 		return nil, inconsistent("pool %q has no entry number %d in catalog version %d", p.id, entry, s.current.version)
 	}
 	e := &pt.entries[entry]
+	if e.group == noGroup {
+		return nil, inconsistent("pool %q, entry %q: drawn, with a weight of 0", p.id, e.id)
+	}
 	p.last = pos
 	p.drawn[entry]++
 	if !e.limited {
@@ -198,10 +266,10 @@ func (s *State) drawEntry(pt *poolTable, entry uint32, pos uint64) (*entryTable,
 		return nil, inconsistent("pool %q, entry %q: a draw beyond its stock", p.id, e.id)
 	}
 	p.left[entry]--
-	if p.sampler != nil {
-		if w := pt.weight(entry, p.left[entry]); w != p.sampler.Weight(int(entry)) {
-			mustSet(p, entry, w)
-		}
+	left := p.left[entry]
+	if p.sampler != nil && (left == 0 || pt.config.Mode == catalog.ModeRaffle) {
+		mustSet(p, entry, pt.weight(entry, left))
 	}
+	s.takeOdds(pt, e.group, left, pos)
 	return e, nil
 }

@@ -42,13 +42,18 @@ type State struct {
 	pools   []*poolState      // by pool number
 	poolNum map[string]uint32 // every pool ever named
 	limits  []limitKey        // by limit number
-	players players           // by player number, in order of first sight
-	ids     requestIDs        // the idempotency window
-	current *tables           // the catalog in force; version 0: none
-	past    []*tables         // older versions that remembered ids refer to, oldest first
-	applied uint64            // position of the last applied event
-	now     int64             // time stamp of the last applied event, Unix ms
-	live    bool              // samplers are kept; off while events are only applied
+	limNum  map[limitKey]uint32
+	players players    // by player number, in order of first sight
+	ids     requestIDs // the idempotency window
+	current *tables    // the catalog in force; version 0: none
+	odds    []poolOdds // by pool number: what is left of the pools in force; follows from current and pools
+	recent  *poolTable // of current, the last one found: most draws in a row are from one pool
+	past    []*tables  // older versions that remembered ids refer to, oldest first
+	applied uint64     // position of the last applied event
+	now     int64      // time stamp of the last applied event, Unix ms
+	live    bool       // samplers are kept; off while events are only applied
+	peak    uint64     // at least every item's supply, or maxPeak; follows from items
+	most    int        // players: MaxPlayers, less in tests
 
 	d  decision // scratch of Decide
 	ev Event    // scratch result of Decide
@@ -74,6 +79,8 @@ func New() *State {
 	s := &State{
 		itemNum: map[string]uint32{},
 		poolNum: map[string]uint32{},
+		limNum:  map[limitKey]uint32{},
+		most:    MaxPlayers,
 		current: &tables{
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
 		},

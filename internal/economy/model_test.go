@@ -10,9 +10,9 @@ import (
 	"github.com/kuji-dev/kuji/internal/economy"
 )
 
-// model is the rules once more, from plain maps and with nothing clever: it is
-// told what was drawn and judges whether that was possible, and what everybody
-// must hold afterwards.
+// model is the rules once more, from plain maps and with nothing clever: it
+// says how a command must end, is told what was drawn, judges whether that was
+// possible, and knows what everybody must hold afterwards.
 type model struct {
 	c       *catalog.Catalog
 	players map[string]map[string]uint64
@@ -76,15 +76,102 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (uint64, bool) {
 	return e.Stock.Count - d, false
 }
 
-func (m *model) available(p *catalog.Pool) (some bool) {
+// odds returns an entry's weight, its own stock and that of what it leads to considered.
+func (m *model) odds(p *catalog.Pool, e *catalog.Entry) uint64 {
+	left, unlimited := m.left(p, e)
+	switch {
+	case left == 0 && !unlimited, p.Mode == catalog.ModeWeighted && e.Weight == 0:
+		return 0
+	case e.Reward.Kind == catalog.RewardPool && m.total(m.pool(e.Reward.Pool)) == 0:
+		return 0
+	case p.Mode == catalog.ModeRaffle:
+		return left
+	}
+	return e.Weight
+}
+
+func (m *model) total(p *catalog.Pool) (sum uint64) {
+	for i := range p.Entries {
+		sum += m.odds(p, &p.Entries[i])
+	}
+	return sum
+}
+
+// below returns the pools that a draw from p can touch, p included.
+func (m *model) below(p *catalog.Pool) map[string]bool {
+	all := map[string]bool{p.ID: true}
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Reward.Kind == catalog.RewardPool && (p.Mode == catalog.ModeRaffle || e.Weight > 0) {
+			for id := range m.below(m.pool(e.Reward.Pool)) {
+				all[id] = true
+			}
+		}
+	}
+	return all
+}
+
+func meet(a, b map[string]bool) bool {
+	for id := range a {
+		if b[id] {
+			return true
+		}
+	}
+	return false
+}
+
+const plenty = 1 << 62
+
+// sure returns how many draws p stands whatever is chosen.
+func (m *model) sure(p *catalog.Pool) uint64 {
+	stock := map[string]uint64{} // by the pool led to; "": none
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		left, unlimited := m.left(p, e)
-		if (unlimited || left > 0) && (p.Mode == catalog.ModeRaffle || e.Weight > 0) {
-			some = true
+		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
+			continue
+		}
+		if unlimited {
+			left = plenty
+		}
+		stock[e.Reward.Pool] = min(stock[e.Reward.Pool]+left, plenty)
+	}
+	var sum, shared uint64
+	for to, n := range stock {
+		alone := true
+		if to != "" {
+			n = min(n, m.sure(m.pool(to)))
+			for other := range stock {
+				if other != "" && other != to && meet(m.below(m.pool(to)), m.below(m.pool(other))) {
+					alone = false
+				}
+			}
+		}
+		if alone {
+			sum = min(sum+n, plenty)
+		} else {
+			shared = max(shared, n)
 		}
 	}
-	return some
+	return min(sum+shared, plenty)
+}
+
+// most returns the largest quantity of an item that one draw from p can give.
+func (m *model) most(p *catalog.Pool, item string) (most uint64) {
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
+			continue
+		}
+		if e.Reward.Kind == catalog.RewardPool {
+			most = max(most, m.most(m.pool(e.Reward.Pool), item))
+		}
+		for _, q := range e.Reward.Items {
+			if q.Item == item {
+				most = max(most, q.Max)
+			}
+		}
+	}
+	return most
 }
 
 func limitStart(l catalog.PlayerLimit, now int64) int64 {
@@ -100,124 +187,188 @@ func limitStart(l catalog.PlayerLimit, now int64) int64 {
 	return now - l.Window
 }
 
-// run carries out a command as the machine says it went, and returns the
-// status that the model wants, given the outcomes drawn.
-func (m *model) run(cmd *economy.Command, outcomes []economy.Outcome, now int64, got economy.Status) (economy.Status, error) {
-	switch cmd.Kind {
-	case economy.KindGrant, economy.KindConsume, economy.KindTransfer:
-		return m.move(cmd), nil
-	case economy.KindDraw:
-		return m.draw(cmd, outcomes, now, got)
-	}
-	return 0, fmt.Errorf("kind %v", cmd.Kind)
+// group is what a model knows while it judges a command, member by member.
+type group struct {
+	*model
+	sure    map[string]map[string]uint64 // what players hold without what the group's draws give
+	most    map[string]map[string]uint64 // the most that they can hold with it
+	earlier []*economy.Command           // draws
+	now     int64
 }
 
-func (m *model) move(cmd *economy.Command) economy.Status {
-	from := m.see(cmd.Player)
-	var to map[string]uint64
+// judge says how a command ends, and for a group which member fails.
+func (m *model) judge(cmd *economy.Command, now int64) (economy.Status, int) {
+	g := group{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, now: now}
+	if cmd.Kind != economy.KindAtomic {
+		return g.member(cmd), 0
+	}
+	for i := range cmd.Members {
+		if st := g.member(&cmd.Members[i]); st != economy.OK {
+			return st, i
+		}
+	}
+	return economy.OK, 0
+}
+
+func (g *group) see(player string) (sure, most map[string]uint64) {
+	if g.sure[player] == nil {
+		g.sure[player], g.most[player] = map[string]uint64{}, map[string]uint64{}
+		held, known := g.players[player]
+		for item, n := range held {
+			g.sure[player][item], g.most[player][item] = n, n
+		}
+		for _, st := range g.c.Start {
+			if !known {
+				g.sure[player][st.Item], g.most[player][st.Item] = st.Quantity, st.Quantity
+			}
+		}
+	}
+	return g.sure[player], g.most[player]
+}
+
+func (g *group) give(player, item string, n uint64) bool {
+	sure, most := g.see(player)
+	if most[item]+n > economy.MaxQuantity {
+		return false
+	}
+	sure[item] += n
+	most[item] += n
+	return true
+}
+
+func (g *group) take(player, item string, n uint64) bool {
+	sure, most := g.see(player)
+	if sure[item] < n {
+		return false
+	}
+	sure[item] -= n
+	most[item] -= n
+	return true
+}
+
+func (g *group) member(cmd *economy.Command) economy.Status {
+	g.see(cmd.Player)
+	if cmd.Kind == economy.KindDraw {
+		return g.draw(cmd)
+	}
 	if cmd.Kind == economy.KindTransfer {
-		to = m.see(cmd.To)
+		g.see(cmd.To)
 	}
 	for _, it := range cmd.Items {
-		if !m.hasItem(it.Item) {
+		if !g.hasItem(it.Item) {
 			return economy.UnknownItem
 		}
 	}
 	for _, it := range cmd.Items {
-		switch cmd.Kind {
-		case economy.KindGrant:
-			if from[it.Item]+it.Quantity > economy.MaxQuantity {
-				return economy.BalanceOverflow
-			}
-			from[it.Item] += it.Quantity
-		default:
-			if from[it.Item] < it.Quantity {
-				return economy.InsufficientItems
-			}
-			from[it.Item] -= it.Quantity
-			if to == nil {
-				continue
-			}
-			if to[it.Item]+it.Quantity > economy.MaxQuantity {
-				return economy.BalanceOverflow
-			}
-			to[it.Item] += it.Quantity
+		if cmd.Kind != economy.KindGrant && !g.take(cmd.Player, it.Item, it.Quantity) {
+			return economy.InsufficientItems
+		}
+		to := cmd.Player
+		if cmd.Kind == economy.KindTransfer {
+			to = cmd.To
+		}
+		if cmd.Kind != economy.KindConsume && !g.give(to, it.Item, it.Quantity) {
+			return economy.BalanceOverflow
 		}
 	}
 	return economy.OK
 }
 
-func (m *model) draw(cmd *economy.Command, outcomes []economy.Outcome, now int64, got economy.Status) (economy.Status, error) {
-	held := m.see(cmd.Player)
-	p := m.pool(cmd.Pool)
+func (g *group) draw(cmd *economy.Command) economy.Status {
+	p := g.pool(cmd.Pool)
 	switch {
 	case p == nil:
-		return economy.UnknownPool, nil
-	case p.StartsAt != 0 && now < p.StartsAt:
-		return economy.NotStarted, nil
-	case p.EndsAt != 0 && now >= p.EndsAt:
-		return economy.Ended, nil
+		return economy.UnknownPool
+	case p.StartsAt != 0 && g.now < p.StartsAt:
+		return economy.NotStarted
+	case p.EndsAt != 0 && g.now >= p.EndsAt:
+		return economy.Ended
 	case cmd.Count > int(p.MaxCount):
-		return economy.CountTooLarge, nil
+		return economy.CountTooLarge
 	}
-	key := cmd.Player + "/" + cmd.Pool
-	for _, l := range p.Limits {
-		used := 0
-		for _, t := range m.draws[key] {
-			if t > limitStart(l, now) {
-				used++
-			}
+	before, need := 0, uint64(cmd.Count)
+	for _, e := range g.earlier {
+		if e.Player == cmd.Player && e.Pool == cmd.Pool {
+			before += e.Count
 		}
-		if uint64(used+cmd.Count) > l.Draws {
-			return economy.LimitReached, nil
+		if meet(g.below(p), g.below(g.pool(e.Pool))) {
+			need += uint64(e.Count)
+		}
+	}
+	for _, l := range p.Limits {
+		if used := g.used(cmd.Player, p, l, g.now); used+uint64(before+cmd.Count) > l.Draws {
+			return economy.LimitReached
 		}
 	}
 	for _, s := range p.Price {
-		if held[s.Item] < s.Quantity*uint64(cmd.Count) {
-			return economy.InsufficientItems, nil
-		}
-		held[s.Item] -= s.Quantity * uint64(cmd.Count)
-	}
-	if got == economy.BalanceOverflow { // which entry would have overflowed is not told
-		return got, nil
-	}
-	if got == economy.SoldOut {
-		// With n draws from what is left of p and the pools it leads to, running out must have been possible.
-		return got, m.couldRunOut(p, cmd.Count)
-	}
-	if len(outcomes) != cmd.Count {
-		return economy.OK, fmt.Errorf("%d outcomes for %d draws", len(outcomes), cmd.Count)
-	}
-	for _, o := range outcomes {
-		if err := m.outcome(p, o, held); err != nil {
-			return economy.OK, err
+		if !g.take(cmd.Player, s.Item, s.Quantity*uint64(cmd.Count)) {
+			return economy.InsufficientItems
 		}
 	}
-	for range cmd.Count {
-		m.draws[key] = append(m.draws[key], now)
+	if g.model.sure(p) < need {
+		return economy.SoldOut
 	}
-	return economy.OK, nil
+	_, most := g.see(cmd.Player)
+	for _, it := range g.c.Items {
+		n := g.model.most(p, it.ID) * uint64(cmd.Count)
+		if most[it.ID]+n > economy.MaxQuantity {
+			return economy.BalanceOverflow
+		}
+		most[it.ID] += n
+	}
+	g.earlier = append(g.earlier, cmd)
+	return economy.OK
 }
 
-// couldRunOut errs when p and everything that it leads to has stock for n draws
-// along every path.
-func (m *model) couldRunOut(p *catalog.Pool, n int) error {
-	total, unlimited := uint64(0), false
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		left, un := m.left(p, e)
-		if e.Weight == 0 && p.Mode == catalog.ModeWeighted {
-			continue
+// used returns how much of a limit a player has used.
+func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit, now int64) (n uint64) {
+	for _, t := range m.draws[player+"/"+p.ID] {
+		if t > limitStart(l, now) {
+			n++
 		}
-		if e.Reward.Kind == catalog.RewardPool && (un || left > 0) && m.couldRunOut(m.pool(e.Reward.Pool), n) == nil {
-			return nil
+	}
+	return n
+}
+
+// run carries out a member of a command that ended OK.
+func (m *model) run(cmd *economy.Command, outcomes []economy.Outcome, now int64) error {
+	held := m.see(cmd.Player)
+	switch cmd.Kind {
+	case economy.KindTransfer:
+		to := m.see(cmd.To)
+		for _, it := range cmd.Items {
+			held[it.Item] -= it.Quantity
+			to[it.Item] += it.Quantity
 		}
-		total, unlimited = total+left, unlimited || un
+	case economy.KindGrant, economy.KindConsume:
+		for _, it := range cmd.Items {
+			if cmd.Kind == economy.KindGrant {
+				held[it.Item] += it.Quantity
+			} else {
+				held[it.Item] -= it.Quantity
+			}
+		}
+	case economy.KindDraw:
+		p := m.pool(cmd.Pool)
+		for _, s := range p.Price {
+			held[s.Item] -= s.Quantity * uint64(cmd.Count)
+		}
+		if len(outcomes) != cmd.Count {
+			return fmt.Errorf("%d outcomes for %d draws", len(outcomes), cmd.Count)
+		}
+		for _, o := range outcomes {
+			if err := m.outcome(p, o, held); err != nil {
+				return err
+			}
+			m.draws[cmd.Player+"/"+cmd.Pool] = append(m.draws[cmd.Player+"/"+cmd.Pool], now)
+		}
 	}
-	if !unlimited && total < uint64(n) {
-		return nil
+	for item, n := range held {
+		if n > economy.MaxQuantity { // below zero, too
+			return fmt.Errorf("%s holds %d of %s", cmd.Player, n, item)
+		}
 	}
-	return fmt.Errorf("sold out, with stock for %d draws", n)
+	return nil
 }
 
 func (m *model) outcome(p *catalog.Pool, o economy.Outcome, held map[string]uint64) error {
@@ -232,12 +383,8 @@ func (m *model) outcome(p *catalog.Pool, o economy.Outcome, held map[string]uint
 		if e == nil {
 			return fmt.Errorf("outcome names %s, which pool %s has not", step, p.ID)
 		}
-		left, unlimited := m.left(p, e)
-		if !unlimited && left == 0 {
-			return fmt.Errorf("%s was given beyond its stock", step)
-		}
-		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
-			return fmt.Errorf("%s was given and has no weight", step)
+		if m.odds(p, e) == 0 {
+			return fmt.Errorf("%s was given and is out of stock, or has no weight", step)
 		}
 		m.drawn[step]++
 		if e.Reward.Kind == catalog.RewardPool {
@@ -252,9 +399,6 @@ func (m *model) outcome(p *catalog.Pool, o economy.Outcome, held map[string]uint
 				return fmt.Errorf("%s gave %v, wants %v", step, o.Items, e.Reward.Items)
 			}
 			held[q.Item] += o.Items[k].Quantity
-			if held[q.Item] > economy.MaxQuantity {
-				return fmt.Errorf("%s made %s overflow", step, q.Item)
-			}
 		}
 	}
 	return nil
@@ -298,8 +442,8 @@ func (m *model) compare(t *testing.T, s *economy.State) {
 				t.Fatalf("pool %s entry %s: %+v, the model says left %d, drawn %d", p.ID, p.Entries[j].ID, got, left, m.drawn[p.ID+"/"+p.Entries[j].ID])
 			}
 		}
-		if (v.Total > 0) != m.available(p) {
-			t.Fatalf("pool %s: total weight %d, the model says available %v", p.ID, v.Total, m.available(p))
+		if v.Total != m.total(p) {
+			t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.Total, m.total(p))
 		}
 	}
 }

@@ -20,7 +20,8 @@ type poolState struct {
 	sampler *sampler.Sampler
 }
 
-// weight returns the current weight of an entry with this much left.
+// weight returns the weight that an entry with this much left has by itself; see
+// [State.weight] for entries that lead to another pool.
 func (pt *poolTable) weight(entry uint32, left uint64) uint64 {
 	e := &pt.entries[entry]
 	switch {
@@ -41,7 +42,7 @@ func (s *State) buildSampler(p *poolState) error {
 	}
 	weights := make([]uint64, len(pt.entries))
 	for i := range weights {
-		weights[i] = pt.weight(uint32(i), p.left[i])
+		weights[i] = s.weight(pt, uint32(i), p.left[i])
 	}
 	smp, err := sampler.New(weights)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// tables is one catalog version in numbers. But for the memory of the last
-// look-up it is immutable once in force, so that a replayed result reads the same
-// after the catalog has changed.
+// tables is one catalog version in numbers. It is immutable once in force, so
+// that a replayed result reads the same after the catalog has changed, and so
+// that anybody may read it without a lock.
 type tables struct {
 	version     uint64 // 0: no catalog yet
 	position    uint64 // that applied it
@@ -17,17 +17,17 @@ type tables struct {
 	pool        map[string]*poolTable
 	pools       []*poolTable // by pool number; nil when not in this version
 	start       []stack
-	recent      *poolTable // the last one found: most draws in a row are from one pool
+	bottomUp    []*poolTable // every pool, after all pools that it leads to
 }
 
-// find returns the pool of this id, nil when the version has none.
-func (t *tables) find(id string) *poolTable {
-	if t.recent != nil && t.recent.config.ID == id {
-		return t.recent
+// findPool returns the pool of this id in the catalog in force, nil when it has none.
+func (s *State) findPool(id string) *poolTable {
+	if s.recent != nil && s.recent.config.ID == id {
+		return s.recent
 	}
-	pt := t.pool[id]
+	pt := s.current.pool[id]
 	if pt != nil {
-		t.recent = pt
+		s.recent = pt
 	}
 	return pt
 }
@@ -46,6 +46,7 @@ type poolTable struct {
 	limits  []limitTable
 	entries []entryTable // by entry number; not present for those of other versions
 	order   []uint32     // entry numbers in catalog order
+	nesting
 }
 
 type limitTable struct {
@@ -67,6 +68,7 @@ type entryTable struct {
 	ranged  int    // how many of items have min < max
 	items   []quantity
 	pool    uint32 // RewardPool: the pool's number
+	group   int32  // index in nesting.groups; noGroup when its odds are 0 whatever the stock
 	// single is the Outcome of this entry by itself when it needs no choice
 	// beyond the entry: no ranges, no nested pool. Shared by every result.
 	single []Outcome
@@ -144,13 +146,13 @@ func (s *State) numberEntries(p *poolState, entries []catalog.Entry) []uint32 {
 }
 
 func (s *State) numberLimit(k limitKey) uint32 {
-	for i, have := range s.limits {
-		if have == k {
-			return uint32(i)
-		}
+	num, ok := s.limNum[k]
+	if !ok {
+		num = uint32(len(s.limits))
+		s.limNum[k] = num
+		s.limits = append(s.limits, k)
 	}
-	s.limits = append(s.limits, k)
-	return uint32(len(s.limits) - 1)
+	return num
 }
 
 // compile turns a checked catalog and its numbers into tables.
@@ -180,6 +182,7 @@ func (s *State) compile(c *catalog.Catalog, n names) *tables {
 		t.pool[p.ID] = pt
 		t.pools[pt.num] = pt
 	}
+	t.nest()
 	return t
 }
 

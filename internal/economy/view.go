@@ -51,7 +51,7 @@ func (s *State) Pool(id string) (PoolStock, bool) {
 	p := s.pools[pt.num]
 	v := PoolStock{Config: pt.config, Last: p.last, Entries: make([]EntryStock, len(pt.order))}
 	for i, num := range pt.order {
-		w := pt.weight(num, p.left[num])
+		w := s.weight(pt, num, p.left[num])
 		v.Entries[i] = EntryStock{
 			ID: pt.entries[num].id, Unlimited: !pt.entries[num].limited,
 			Left: p.left[num], Drawn: p.drawn[num], Weight: w,

@@ -144,57 +144,55 @@ func (m *model) remembered(id string) (answeredID, bool) {
 	return answeredID{}, false
 }
 
-// carryOut does what a command does, step by step, and returns how it must end.
+// carryOut does what a command does and returns how it must end. That follows
+// from the state alone: what was drawn matters only to what everybody has afterwards.
 func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
+	members := rec.Members
 	if rec.Kind != "atomic" {
-		return m.one(rec)
+		members = []kuji.Record{rec}
 	}
-	failed := rec.Status != kuji.OK.String()
-	known := true // everything that went before is known
-	for i, member := range rec.Members {
-		last := failed && member.Status != kuji.Aborted.String()
-		if last {
-			member.Subject = rec.Subject
-		}
-		switch {
-		case !known && last:
-			return statusNamed(rec.Status), rec.Subject, nil
-		case !known:
-			continue
-		case failed && !last && member.Kind == "draw":
-			if status, _, err := m.drawable(member); status != kuji.OK || err != nil {
-				return 0, "", fmt.Errorf("member %d: %v, and yet a later one was tried: %w", i, status, err)
-			}
-			known = false // nobody was told what it would have given
+	t := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
+	for i, member := range members {
+		status, subject := t.member(member)
+		if status == kuji.OK {
 			continue
 		}
-		status, subject, err := m.one(member)
-		if err != nil {
-			return 0, "", fmt.Errorf("member %d: %w", i, err)
-		}
-		if member.Status != status.String() && !(status == kuji.OK && member.Status == kuji.Aborted.String()) {
+		if member.Status != status.String() {
 			return 0, "", fmt.Errorf("member %d is %s, the model wants %v", i, member.Status, status)
 		}
-		if status != kuji.OK {
-			return status, subject, nil
-		}
+		return status, subject, nil
 	}
-	if !known {
-		return 0, "", fmt.Errorf("no member is the one that failed")
+	for _, member := range members {
+		if err := m.one(member); err != nil {
+			return 0, "", err
+		}
 	}
 	return kuji.OK, "", nil
 }
 
-// one does what a command without members does.
-func (m *model) one(rec kuji.Record) (kuji.Status, string, error) {
+// one does what a command without members does that can be done.
+func (m *model) one(rec kuji.Record) error {
+	h := m.meet(rec.Player)
 	switch rec.Kind {
-	case "grant", "consume", "transfer":
-		status, subject := m.move(rec)
-		return status, subject, nil
 	case "draw":
-		return m.draw(rec)
+		return m.draw(rec, h)
+	case "grant", "consume", "transfer":
+	default:
+		return fmt.Errorf("an event of kind %q", rec.Kind)
 	}
-	return 0, "", fmt.Errorf("an event of kind %q", rec.Kind)
+	to := h
+	if rec.Kind == "transfer" {
+		to = m.meet(rec.To)
+	}
+	for _, it := range rec.Items {
+		if rec.Kind != "grant" {
+			h.items[it.Item] -= it.Quantity
+		}
+		if rec.Kind != "consume" {
+			to.items[it.Item] += it.Quantity
+		}
+	}
+	return nil
 }
 
 // meet returns a player, who has the starting grants when first seen.
@@ -214,34 +212,6 @@ func (m *model) meet(id string) *holder {
 
 func (m *model) hasItem(id string) bool {
 	return m.catalog != nil && slices.ContainsFunc(m.catalog.Items, func(it catalog.Item) bool { return it.ID == id })
-}
-
-func (m *model) move(rec kuji.Record) (kuji.Status, string) {
-	from := m.meet(rec.Player)
-	for _, it := range rec.Items {
-		if !m.hasItem(it.Item) {
-			return kuji.UnknownItem, it.Item
-		}
-	}
-	give := func(h *holder, it kuji.Stack) bool {
-		h.items[it.Item] += it.Quantity
-		return h.items[it.Item] <= kuji.MaxQuantity
-	}
-	for _, it := range rec.Items {
-		if rec.Kind != "grant" {
-			if from.items[it.Item] < it.Quantity {
-				return kuji.InsufficientItems, it.Item
-			}
-			from.items[it.Item] -= it.Quantity
-		}
-		if rec.Kind == "grant" && !give(from, it) || rec.Kind == "transfer" && !give(m.meet(rec.To), it) {
-			return kuji.BalanceOverflow, it.Item
-		}
-	}
-	if rec.Kind == "transfer" {
-		m.meet(rec.To)
-	}
-	return kuji.OK, ""
 }
 
 func (m *model) pool(id string) *catalog.Pool {
@@ -264,21 +234,6 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 	return e.Stock.Count - min(e.Stock.Count, m.drawn[p.ID+"/"+e.ID]), true
 }
 
-// stock is how many draws a pool has left; ok is false when it has no end.
-func (m *model) stock(p *catalog.Pool) (total uint64, limited bool) {
-	for i := range p.Entries {
-		if p.Mode == catalog.ModeWeighted && p.Entries[i].Weight == 0 {
-			continue
-		}
-		n, limited := m.left(p, &p.Entries[i])
-		if !limited {
-			return 0, false
-		}
-		total += n
-	}
-	return total, true
-}
-
 // since returns the time after which draws count for a limit.
 func since(l catalog.PlayerLimit, now int64) int64 {
 	const day = 24 * 60 * 60 * 1000
@@ -293,68 +248,17 @@ func since(l catalog.PlayerLimit, now int64) int64 {
 	return -1
 }
 
-// drawable says how a draw must end whatever is drawn, or OK; and takes its price.
-func (m *model) drawable(rec kuji.Record) (kuji.Status, string, error) {
-	h := m.meet(rec.Player)
+func (m *model) draw(rec kuji.Record, h *holder) error {
 	p := m.pool(rec.Pool)
-	switch {
-	case p == nil:
-		return kuji.UnknownPool, rec.Pool, nil
-	case p.StartsAt != 0 && m.now < p.StartsAt:
-		return kuji.NotStarted, p.ID, nil
-	case p.EndsAt != 0 && m.now >= p.EndsAt:
-		return kuji.Ended, p.ID, nil
-	case rec.Count > int(p.MaxCount):
-		return kuji.CountTooLarge, p.ID, nil
-	}
-	for _, l := range p.Limits {
-		used := 0
-		for _, at := range h.draws[limit{p.ID, l.Per, l.Window}] {
-			if at > since(l, m.now) {
-				used++
-			}
-		}
-		if uint64(used+rec.Count) > l.Draws {
-			return kuji.LimitReached, p.ID, nil
-		}
-	}
 	for _, s := range p.Price {
-		cost := s.Quantity * uint64(rec.Count)
-		if h.items[s.Item] < cost {
-			return kuji.InsufficientItems, s.Item, nil
-		}
-		h.items[s.Item] -= cost
-	}
-	return kuji.OK, "", nil
-}
-
-func (m *model) draw(rec kuji.Record) (kuji.Status, string, error) {
-	if status, subject, err := m.drawable(rec); status != kuji.OK || err != nil {
-		return status, subject, err
-	}
-	p, h := m.pool(rec.Pool), m.players[rec.Player]
-	switch rec.Status {
-	case kuji.SoldOut.String():
-		ran := m.pool(rec.Subject)
-		if ran == nil {
-			return 0, "", fmt.Errorf("sold out of pool %q, which there is not", rec.Subject)
-		}
-		if n, limited := m.stock(ran); !limited || n >= uint64(rec.Count) {
-			return 0, "", fmt.Errorf("sold out of pool %q, which has %d left for %d draws", ran.ID, n, rec.Count)
-		}
-		return kuji.SoldOut, rec.Subject, nil
-	case kuji.BalanceOverflow.String():
-		if h.items[rec.Subject] < kuji.MaxQuantity/2 {
-			return 0, "", fmt.Errorf("%d of %s would overflow", h.items[rec.Subject], rec.Subject)
-		}
-		return kuji.BalanceOverflow, rec.Subject, nil
+		h.items[s.Item] -= s.Quantity * uint64(rec.Count)
 	}
 	if len(rec.Outcomes) != rec.Count {
-		return 0, "", fmt.Errorf("%d outcomes of %d draws", len(rec.Outcomes), rec.Count)
+		return fmt.Errorf("%d outcomes of %d draws", len(rec.Outcomes), rec.Count)
 	}
 	for _, o := range rec.Outcomes {
 		if err := m.outcome(p, o, h); err != nil {
-			return 0, "", err
+			return err
 		}
 	}
 	for _, l := range p.Limits {
@@ -363,7 +267,7 @@ func (m *model) draw(rec kuji.Record) (kuji.Status, string, error) {
 			h.draws[key] = append(h.draws[key], m.now)
 		}
 	}
-	return kuji.OK, "", nil
+	return nil
 }
 
 // outcome takes one outcome from the stock and gives it to the player.
@@ -378,8 +282,8 @@ func (m *model) outcome(p *catalog.Pool, o kuji.Outcome, h *holder) error {
 		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
 			return fmt.Errorf("%s was drawn, which has no weight", step)
 		}
-		if n, limited := m.left(p, e); limited && n == 0 {
-			return fmt.Errorf("%s was given beyond its stock of %d", step, e.Stock.Count)
+		if m.odds(p, e) == 0 {
+			return fmt.Errorf("%s was given beyond its stock of %d, or leads to nothing", step, e.Stock.Count)
 		}
 		m.drawn[step]++
 		if e.Reward.Kind == catalog.RewardPool {
@@ -407,16 +311,6 @@ func (m *model) outcome(p *catalog.Pool, o kuji.Outcome, h *holder) error {
 		}
 	}
 	return nil
-}
-
-// statusNamed is the inverse of kuji.Status.String.
-func statusNamed(name string) kuji.Status {
-	for s := range kuji.Refused {
-		if s.String() == name {
-			return s
-		}
-	}
-	return kuji.Refused
 }
 
 // holds compares a player's view with the model.
@@ -451,13 +345,7 @@ func (m *model) stocks(v kuji.PoolView) error {
 	for i := range p.Entries {
 		e, got := &p.Entries[i], v.Entries[i]
 		left, limited := m.left(p, e)
-		weight := e.Weight
-		switch {
-		case limited && left == 0:
-			weight = 0
-		case p.Mode == catalog.ModeRaffle:
-			weight = left
-		}
+		weight := m.odds(p, e)
 		total += weight
 		want := kuji.EntryView{ID: e.ID, Unlimited: !limited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: weight}
 		if got != want {

@@ -22,8 +22,10 @@ const (
 )
 
 // Atomic is a group that happens whole or not at all. Members are carried out
-// in order, each seeing the effects of those before it; the first that fails
-// undoes them all.
+// in order, each seeing the effects of those before it, but for what draws
+// give: that cannot be consumed, transferred or paid with in the same group.
+// The first member that fails undoes them all. Whether one does is settled
+// before anything is drawn.
 type Atomic struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 100.

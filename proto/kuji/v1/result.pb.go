@@ -33,7 +33,8 @@ const (
 	Status_STATUS_UNSPECIFIED Status = 0
 	// Carried out.
 	Status_STATUS_OK Status = 1
-	// Fewer outcomes in stock than asked for. Subject: the pool that ran out.
+	// Fewer outcomes in stock than asked for, in the worst case of nested pools.
+	// Subject: the pool asked for.
 	Status_STATUS_SOLD_OUT Status = 2
 	// A player limit of the pool. Subject: the pool.
 	Status_STATUS_LIMIT_REACHED Status = 3
@@ -49,7 +50,8 @@ const (
 	Status_STATUS_UNKNOWN_ITEM Status = 8
 	// More draws than the pool's max_count. Subject: the pool.
 	Status_STATUS_COUNT_TOO_LARGE Status = 9
-	// A balance would pass 2^53-1. Subject: the item.
+	// A balance would pass 2^53-1, for a draw by the most that it can give.
+	// Subject: the item.
 	Status_STATUS_BALANCE_OVERFLOW Status = 10
 	// Member of an atomic group: undone, or not tried, because another failed.
 	Status_STATUS_ABORTED Status = 11
