@@ -1,0 +1,225 @@
+package bench_test
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+var (
+	dirFlag   = flag.String("dir", "", "directory for the logs, on the disk to measure; default is the system's for temporary files")
+	largeFlag = flag.Bool("large", false, "measure with ten million players where a million is usual; takes about 3 GB of memory")
+)
+
+// small makes sizes small: for the tests, which measure nothing.
+var small = false
+
+// size is n, or less in a test.
+func size(n int) int {
+	if small {
+		return min(n, 1000)
+	}
+	return n
+}
+
+// catalogs are parsed once each.
+var catalogs sync.Map // string: *catalog.Catalog
+
+// catalogOf has one pool, "bench", of n entries that give an item each, by
+// weights from 1 to 100 or by stock that no benchmark empties.
+func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
+	tb.Helper()
+	key := fmt.Sprint(mode, n)
+	if c, ok := catalogs.Load(key); ok {
+		return c.(*catalog.Catalog)
+	}
+	var b strings.Builder
+	b.WriteString("kuji: 1\nitems:\n  gem: {kind: currency}\n")
+	for i := range 25 {
+		fmt.Fprintf(&b, "  item%d: {}\n", i)
+	}
+	fmt.Fprintf(&b, "pools:\n  bench:\n    mode: %s\n    entries:\n", mode)
+	for i := range n {
+		odds := fmt.Sprintf("weight: %d", 1+i%100)
+		if mode == "raffle" {
+			odds = fmt.Sprintf("stock: %d", 1_000_000_000*(1+i%100))
+		}
+		fmt.Fprintf(&b, "      - {id: e%d, %s, reward: {items: {item%d: 1}}}\n", i, odds, i%25)
+	}
+	c, err := catalog.Parse([]byte(b.String()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	catalogs.Store(key, c)
+	return c
+}
+
+// weightsOf are the odds of catalogOf.
+func weightsOf(n int) []uint64 {
+	weights := make([]uint64, n)
+	for i := range weights {
+		weights[i] = uint64(1 + i%100)
+	}
+	return weights
+}
+
+// scratch is an empty directory that is gone with tb.
+func scratch(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.MkdirTemp(*dirFlag, "kuji-bench-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Error(err)
+		}
+	})
+	return dir
+}
+
+// fixture is what a benchmark works on. It is made once for all the rounds in
+// which the testing package looks for a number of operations.
+type fixture struct {
+	realm   *kuji.Realm
+	players []string
+}
+
+// logs are the policies of the log by the names that benchmarks call them.
+var logs = []struct {
+	name string
+	o    kuji.Options
+}{
+	{"buffered", kuji.Options{Sync: kuji.SyncNone}},
+	{"interval", kuji.Options{Sync: kuji.SyncInterval}},
+	{"durable", kuji.Options{Sync: kuji.SyncAlways}},
+}
+
+// open makes a realm with a pool, and players that it knows, for as long as tb lives.
+func open(tb testing.TB, o kuji.Options, c *catalog.Catalog, players int) *fixture {
+	tb.Helper()
+	e, err := kuji.Open(scratch(tb), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	r, err := e.Realm("bench")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := r.Apply(tb.Context(), c); err != nil {
+		tb.Fatal(err)
+	}
+	f := &fixture{realm: r, players: playerIDs(players)}
+	meet(tb, r, f.players)
+	return f
+}
+
+// playerIDs returns "p0", "p1" …
+func playerIDs(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprint("p", i)
+	}
+	return ids
+}
+
+// meet makes every player known and holding a gem, so that benchmarks measure draws.
+func meet(tb testing.TB, r *kuji.Realm, ids []string) {
+	tb.Helper()
+	reqs := make([]kuji.Request, 0, kuji.MaxBatch)
+	for i, id := range ids {
+		reqs = append(reqs, kuji.Grant{Player: id, Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+		if len(reqs) == kuji.MaxBatch || i == len(ids)-1 {
+			if _, err := r.DoAll(tb.Context(), reqs); err != nil {
+				tb.Fatal(err)
+			}
+			reqs = reqs[:0]
+		}
+	}
+}
+
+// any returns one of the players, in an order that jumps.
+func (f *fixture) any(n uint64) string {
+	return f.players[n*0x9E3779B97F4A7C15>>32%uint64(len(f.players))]
+}
+
+// nextID numbers request ids over all benchmarks of a run.
+var nextID = rand.Uint64() >> 16
+
+// requestID writes a new id of 16 bytes of text. Only one goroutine may.
+func requestID(buf *[16]byte) string {
+	nextID++
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], nextID*0x9E3779B97F4A7C15)
+	hex.Encode(buf[:], raw[:])
+	return string(buf[:])
+}
+
+// meter reports what ns/op does not say.
+type meter struct {
+	b      *testing.B
+	realm  *kuji.Realm
+	before kuji.Stats
+	gc     uint32
+}
+
+func gcCycles() uint32 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.NumGC
+}
+
+// start begins to measure; realm may be nil.
+func start(b *testing.B, realm *kuji.Realm) *meter {
+	m := &meter{b: b, realm: realm}
+	if realm != nil {
+		m.before = realm.Stats()
+	}
+	b.ReportAllocs()
+	m.gc = gcCycles()
+	b.ResetTimer()
+	return m
+}
+
+// stop ends the measurement of draws. Without a realm, logged is what a
+// baseline has written.
+func (m *meter) stop(draws int, logged int64) {
+	m.b.StopTimer()
+	took := max(m.b.Elapsed(), time.Nanosecond)
+	m.b.ReportMetric(float64(draws)/took.Seconds(), "draws/s")
+	m.b.ReportMetric(float64(gcCycles()-m.gc)/float64(draws)*1e6, "gc/Mdraw")
+	if m.realm != nil {
+		after := m.realm.Stats()
+		if got := after.Draws - m.before.Draws; got != uint64(draws) {
+			m.b.Fatalf("%d draws were carried out, want %d", got, draws)
+		}
+		logged = int64(after.LogBytes - m.before.LogBytes)
+	}
+	if logged > 0 {
+		m.b.ReportMetric(float64(logged)/float64(draws), "wal_bytes/draw")
+	}
+}
+
+// must is what a benchmark does with an error.
+func must(tb testing.TB, err error) {
+	if err != nil {
+		tb.Helper()
+		tb.Fatal(err)
+	}
+}
