@@ -66,14 +66,15 @@ type Limits struct {
 	// unavailable at once. Default: 4096.
 	InFlight int
 	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose
-	// requests are read at a time; more wait, within InFlight. Default: 16.
+	// requests are read at a time, and batches of streams beyond RequestBytes
+	// that are carried out; more wait, within InFlight. Default: 16.
 	BulkInFlight int
 	// DrawStreams is the most StreamDraws calls at a time, within InFlight; one
-	// more is answered with unavailable at once. Default: 32.
+	// more is answered with unavailable at once. Default: 256.
 	DrawStreams int
 	// StreamBatches is the most batches of one stream that are read and not yet
-	// answered; then the client waits. Each takes up to about 10 MB of memory,
-	// and 1 MB with a thousand draws. Default: 4.
+	// answered; then the client waits. One of a thousand draws takes less than
+	// 1 MB of memory, the largest up to about 10 MB. Default: 4.
 	StreamBatches int
 }
 
@@ -95,7 +96,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("Connections", &l.Connections, 16<<10)
 	set("InFlight", &l.InFlight, 4096)
 	set("BulkInFlight", &l.BulkInFlight, 16)
-	set("DrawStreams", &l.DrawStreams, 32)
+	set("DrawStreams", &l.DrawStreams, 256)
 	set("StreamBatches", &l.StreamBatches, 4)
 	span := func(name string, v *time.Duration, def time.Duration) {
 		if *v < 0 && err == nil {

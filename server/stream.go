@@ -56,8 +56,9 @@ func (e *streamError) Error() string { return e.err.Error() }
 func (e *streamError) Unwrap() error { return e.err }
 
 var (
-	errDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
-	errRevoked  = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
+	errUnanswered = errors.New("an answer could not be given") // which is what the client is told of
+	errDraining   = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
+	errRevoked    = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
 		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
 )
 
@@ -96,19 +97,7 @@ func (st *drawStream) run(ctx context.Context) error {
 
 	var answering sync.WaitGroup
 	var answered error
-	answering.Go(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				st.s.logPanic(st.call.endpoint.procedure, p)
-				answered = errPanic
-			}
-			if answered != nil {
-				close(st.failed)
-				st.ends.stopReading()
-			}
-		}()
-		answered = st.answer(ctx)
-	})
+	answering.Go(func() { answered = st.answerAll(ctx) })
 	err = st.readAll(ctx)
 	close(st.started)
 	answering.Wait()
@@ -161,7 +150,7 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		select {
 		case b = <-st.free:
 		case <-st.failed:
-			return nil // the answerer says why
+			return errUnanswered
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -202,6 +191,11 @@ func (st *drawStream) receive(b *drawBatch) error {
 
 // start carries a batch out, as far as its place in the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
+	select {
+	case <-st.failed:
+		return errUnanswered
+	default:
+	}
 	if err := b.build(); err != nil {
 		return err
 	}
@@ -209,34 +203,83 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err != nil {
 		return err
 	}
+	if err := st.admit(ctx, b); err != nil {
+		return err
+	}
 	if !b.named {
 		st.unnamed.Store(true)
 	}
-	b.commit, err = realm.StartAll(ctx, b.reqs, b.results)
+	if b.commit, err = realm.StartAll(ctx, b.reqs, b.results); err != nil {
+		st.release(b)
+	}
 	return err
 }
 
-// answer sends the answers of batches as they become durable. After an error
-// it takes the rest without a word.
-func (st *drawStream) answer(ctx context.Context) error {
+// admit waits until a large batch may take its memory, as large unary calls do.
+func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
+	if b.bytes <= st.s.o.Limits.RequestBytes {
+		return nil
+	}
+	select {
+	case st.s.bulk <- struct{}{}:
+		b.bulk = true
+		return nil
+	case <-st.failed:
+		return errUnanswered
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (st *drawStream) release(b *drawBatch) {
+	if b.bulk {
+		b.bulk = false
+		<-st.s.bulk
+	}
+}
+
+// answerAll sends the answers of batches as they become durable. After an
+// error, which it returns, it takes the rest without a word.
+func (st *drawStream) answerAll(ctx context.Context) error {
+	var failed error
 	for b := range st.started {
-		if err := b.commit.Wait(ctx); err != nil {
-			return err
-		}
-		st.writing.arm()
-		err := st.conn.Send(b)
-		st.writing.disarm()
-		if err != nil {
-			return err
-		}
-		for status, n := range b.statuses {
-			if n > 0 {
-				st.s.metrics.result(kuji.Status(status), n)
+		if failed == nil {
+			if failed = st.answer(ctx, b); failed != nil {
+				close(st.failed)
+				st.ends.stopReading()
 			}
 		}
-		st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
-		st.free <- b // has room for all
+		st.release(b)
+		if failed == nil {
+			st.free <- b // has room for all
+		}
 	}
+	return failed
+}
+
+// answer sends the answer to one batch.
+func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			st.s.logPanic(st.call.endpoint.procedure, p)
+			err = errPanic
+		}
+	}()
+	if err := b.commit.Wait(ctx); err != nil {
+		return err
+	}
+	st.writing.arm()
+	err = st.conn.Send(b)
+	st.writing.disarm()
+	if err != nil {
+		return err
+	}
+	for status, n := range b.statuses {
+		if n > 0 {
+			st.s.metrics.result(kuji.Status(status), n)
+		}
+	}
+	st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
 	return nil
 }
 

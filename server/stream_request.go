@@ -37,6 +37,8 @@ type drawBatch struct {
 	results []kuji.Result
 	commit  kuji.Commit
 	named   bool // every draw has a request id
+	bytes   int  // of the request
+	bulk    bool // it holds a place among the large requests
 
 	drawAnswer
 }
@@ -54,7 +56,7 @@ const (
 
 // reset empties b for the next request.
 func (b *drawBatch) reset() {
-	b.realm, b.excess = "", nil
+	b.realm, b.excess, b.bytes = "", nil, 0
 	b.players, b.playerAt = b.players[:0], b.playerAt[:0]
 	b.pools, b.poolAt = b.pools[:0], b.poolAt[:0]
 	b.counts, b.requestIDs = b.counts[:0], b.requestIDs[:0]
@@ -63,6 +65,7 @@ func (b *drawBatch) reset() {
 // unmarshal reads a StreamDrawsRequest, as proto.Unmarshal would.
 func (b *drawBatch) unmarshal(data []byte) error {
 	b.reset()
+	b.bytes = len(data)
 	text := string(data)
 	for at := 0; at < len(data); {
 		num, typ, n := protowire.ConsumeTag(data[at:])

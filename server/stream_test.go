@@ -363,6 +363,42 @@ func TestStreamBackPressure(t *testing.T) {
 	}
 }
 
+// TestStreamBulk: large batches take turns with other large requests, and give
+// their places back whatever becomes of them.
+func TestStreamBulk(t *testing.T) {
+	f := newServer(t, server.Options{Limits: server.Limits{BulkInFlight: 1}})
+	batch, err := proto.Marshal(drawsOf(kuji.MaxBatch, -1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fail := range []error{nil, errors.New("gone")} {
+		c := &fakeConn{batch: batch, received: make(chan int), take: make(chan struct{}), fail: fail}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- f.server.RunStream(ctx, c, deadlines{httptest.NewRecorder()}) }()
+		<-c.received
+		<-c.received // received, and waiting for the first's place
+		if n := f.server.InBulk(); n != 1 {
+			t.Errorf("%d places are taken, want 1", n)
+		}
+		select {
+		case n := <-c.received:
+			t.Errorf("batch %d is read before the one before it has a place", n)
+		case c.take <- struct{}{}:
+		}
+		if fail == nil {
+			<-c.received // the second has its place
+			cancel()
+			close(c.take)
+		}
+		<-ended
+		cancel()
+		if n := f.server.InBulk(); n != 0 {
+			t.Errorf("%d places are taken after the end, want 0", n)
+		}
+	}
+}
+
 // TestStreamShutdown: a drain answers what has begun and ends the stream with
 // a code that tells the client to go on elsewhere.
 func TestStreamShutdown(t *testing.T) {
