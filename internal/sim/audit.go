@@ -43,7 +43,9 @@ func (w *world) audit() {
 		}
 	}
 	m := w.replay(records, rep.Position)
-	w.checkTold(records)
+	if err := w.told(records); err != nil {
+		w.fail("%w", err)
+	}
 	w.applied = int(m.version)
 	w.known, w.hash = records, rep.StateHash
 	w.position = 0
@@ -110,8 +112,8 @@ func (m *model) shows(rd *read) error {
 	return nil
 }
 
-// checkTold looks for everything that clients were told.
-func (w *world) checkTold(records []kuji.Record) {
+// told looks for everything that clients were told.
+func (w *world) told(records []kuji.Record) error {
 	type place struct {
 		position uint64
 		index    int
@@ -124,23 +126,23 @@ func (w *world) checkTold(records []kuji.Record) {
 		rc := a.res.Receipt
 		rec := at[place{rc.Position, rc.Index}]
 		if rec == nil {
-			w.fail("an acknowledged result is lost: position %d, event %d, %v", rc.Position, rc.Index, a.res)
+			return fmt.Errorf("an acknowledged result is lost: position %d, event %d, %v", rc.Position, rc.Index, a.res)
 		}
 		if err := matches(a, rec); err != nil {
-			w.fail("position %d, event %d: %w", rc.Position, rc.Index, err)
+			return fmt.Errorf("position %d, event %d: %w", rc.Position, rc.Index, err)
 		}
 	}
-	w.acks = w.acks[:0]
 	for _, r := range w.refusals {
 		found := false
 		for i := range records {
 			found = found || records[i].ID == r.call.id && !asked(r.call.req, records[i])
 		}
 		if !found {
-			w.fail("request id %q was refused as reused, and the log has no other request under it", r.call.id)
+			return fmt.Errorf("request id %q was refused as reused, and the log has no other request under it", r.call.id)
 		}
 	}
-	w.refusals = w.refusals[:0]
+	w.acks, w.refusals = w.acks[:0], w.refusals[:0]
+	return nil
 }
 
 // matches compares what was told with what the log says.

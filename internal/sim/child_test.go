@@ -1,0 +1,282 @@
+package sim_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// What makes this program a server instead of a test: the data directory, and
+// at which change of the disk it is to kill itself (0: never).
+const (
+	childDir  = "KUJI_SIM_CHILD_DIR"
+	childKill = "KUJI_SIM_CHILD_KILL"
+)
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		m.Run()
+		return
+	}
+	if err := serve(dir, os.Getenv(childKill)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		panic("the child failed")
+	}
+}
+
+// serve is the child: the server on the real file system, until its standard
+// input ends, then closed in good order.
+func serve(dir, kill string) error {
+	at, err := strconv.ParseInt(kill, 10, 64)
+	if err != nil {
+		return err
+	}
+	engine, err := kuji.Open(dir, kuji.Options{FS: &killFS{FS: vfs.OS(), at: at}, SegmentSize: 64 << 10})
+	if err != nil {
+		return err
+	}
+	srv, err := server.New(engine, server.Options{})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	if _, err := fmt.Fprintf(os.Stdout, "http://%s\n", l.Addr()); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return errors.Join(srv.Shutdown(ctx), <-served, engine.Close())
+}
+
+// killFS kills its own process, as kill -9 does, before the change of the disk
+// with a number; of a write, half is written.
+type killFS struct {
+	vfs.FS
+	at, n int64
+}
+
+func (k *killFS) change(half func()) {
+	if atomic.AddInt64(&k.n, 1) != k.at {
+		return
+	}
+	half()
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Kill()
+	}
+	select {} // until it is gone
+}
+
+func none() {}
+
+func (k *killFS) wrap(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &killFile{File: f, fs: k}, nil
+}
+
+func (k *killFS) Create(name string) (vfs.File, error) {
+	k.change(none)
+	return k.wrap(k.FS.Create(name))
+}
+func (k *killFS) OpenWrite(name string) (vfs.File, error) { return k.wrap(k.FS.OpenWrite(name)) }
+func (k *killFS) Remove(name string) error                { k.change(none); return k.FS.Remove(name) }
+func (k *killFS) Rename(a, b string) error                { k.change(none); return k.FS.Rename(a, b) }
+func (k *killFS) MkdirAll(dir string) error               { k.change(none); return k.FS.MkdirAll(dir) }
+func (k *killFS) SyncDir(dir string) error                { k.change(none); return k.FS.SyncDir(dir) }
+
+type killFile struct {
+	vfs.File
+	fs *killFS
+}
+
+func (f *killFile) WriteAt(p []byte, off int64) (int, error) {
+	f.fs.change(func() { _, _ = f.File.WriteAt(p[:len(p)/2], off) })
+	return f.File.WriteAt(p, off)
+}
+func (f *killFile) Sync() error            { f.fs.change(none); return f.File.Sync() }
+func (f *killFile) Truncate(n int64) error { f.fs.change(none); return f.File.Truncate(n) }
+
+// child is a server that runs as a process of its own. It is a [service]: after
+// a kill, the first client that notices starts it again.
+type child struct {
+	dir string
+
+	mu    sync.Mutex
+	life  int
+	err   error // why it could not be started again
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	gone  chan struct{} // closed when the process has ended
+	calls kujiv1connect.RewardServiceClient
+	admin kujiv1connect.AdminServiceClient
+
+	count  atomic.Int64
+	killAt atomic.Int64 // the call that is to kill the process; 0: none
+	held   bool         // a dead process is not started again: the machine is down
+}
+
+// start starts the process, which kills itself at a change of the disk. The
+// caller holds mu, or nobody else knows c.
+func (c *child) start(kill int64) error {
+	c.cmd = exec.Command(os.Args[0])
+	c.cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill))
+	var said strings.Builder
+	c.cmd.Stderr = &said
+	stdin, err := c.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	c.stdin, c.gone = stdin, make(chan struct{})
+	line, _ := bufio.NewReader(stdout).ReadString('\n') // none: it ended before it was ready
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		_ = cmd.Wait() // killed, most often
+		close(gone)
+	}(c.cmd, c.gone)
+	c.life++
+	url := strings.TrimSpace(line)
+	if url == "" {
+		<-c.gone
+		return fmt.Errorf("the server ended before it was ready: %v\n%s", c.cmd.ProcessState, said.String())
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	hc := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	c.calls = kujiv1connect.NewRewardServiceClient(hc, url)
+	c.admin = kujiv1connect.NewAdminServiceClient(hc, url)
+	return nil
+}
+
+func (c *child) apply(ctx context.Context) error {
+	_, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: server.DefaultRealm, Yaml: []byte(historyCatalog)})
+	return err
+}
+
+// kill ends the process as kill -9 does, and waits until it is gone.
+func (c *child) kill() {
+	_ = c.cmd.Process.Kill()
+	<-c.gone
+}
+
+// stop ends it in good order and reports whether it was.
+func (c *child) stop() bool {
+	c.stdin.Close()
+	<-c.gone
+	return c.cmd.ProcessState.Success()
+}
+
+func (c *child) now() (kujiv1connect.RewardServiceClient, int, error) {
+	if n := c.count.Add(1); n == c.killAt.Load() {
+		_ = c.cmd.Process.Kill()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls, c.life, c.err
+}
+
+// failed starts the process again if nobody has since.
+func (c *child) failed(life int, err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if life != c.life || c.err != nil || c.held {
+		return err
+	}
+	select {
+	case <-c.gone:
+		if err := c.start(0); err != nil {
+			c.err = fmt.Errorf("%w: %w", errDead, err)
+		}
+	case <-time.After(10 * time.Second):
+		c.err = fmt.Errorf("%w: a call failed and the process lives on: %w", errDead, err)
+	}
+	return err
+}
+
+func (c *child) draw(ctx context.Context, id, player string, q question) (reply, error) {
+	calls, life, err := c.now()
+	if err != nil {
+		return reply{}, err
+	}
+	res, err := calls.Draw(ctx, &kujiv1.DrawRequest{
+		RequestId: id, Player: player, Pool: fmt.Sprint("p", q.pool), Count: uint32(q.count),
+	})
+	r := res.GetResult()
+	if err != nil {
+		if r = logged(err); r == nil {
+			return reply{}, c.failed(life, err)
+		}
+	}
+	out := reply{soldOut: r.GetStatus() == kujiv1.Status_STATUS_SOLD_OUT, replayed: r.GetReplayed()}
+	for _, o := range r.GetOutcomes() {
+		out.stock[o.GetEntry()[0]-'a']++
+	}
+	return out, nil
+}
+
+// logged returns the result that an error carries when the outcome depends on
+// the state, nil for any other error.
+func logged(err error) *kujiv1.Result {
+	rpc, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return nil
+	}
+	for _, d := range rpc.Details() {
+		if v, err := d.Value(); err == nil {
+			if detail, ok := v.(*kujiv1.ErrorDetail); ok {
+				return detail.GetResult()
+			}
+		}
+	}
+	return nil
+}
+
+func (c *child) left(ctx context.Context, q question) (reply, error) {
+	calls, life, err := c.now()
+	if err != nil {
+		return reply{}, err
+	}
+	res, err := calls.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: fmt.Sprint("p", q.pool)})
+	if err != nil {
+		return reply{}, c.failed(life, err)
+	}
+	var out reply
+	for i, e := range res.GetPool().GetEntries() {
+		out.stock[i] = int(e.GetLeft())
+	}
+	return out, nil
+}

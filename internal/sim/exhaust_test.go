@@ -1,0 +1,30 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/sim"
+)
+
+var stocks = flag.Int("stocks", 1, "TestExhaustive takes stocks 3, 2, 1, 0, as many of them")
+
+// TestExhaustive: three clients, four requests, stock 0 to 3, a crash anywhere,
+// in every order.
+func TestExhaustive(t *testing.T) {
+	for i := range *stocks {
+		stock := 3 - i
+		t.Run(fmt.Sprint("stock ", stock), func(t *testing.T) {
+			t.Parallel()
+			x, err := sim.Exhaust(stock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if x.Checked < 1000 {
+				t.Errorf("only %+v: not every order can have been tried", x)
+			}
+			t.Logf("%+v", x)
+		})
+	}
+}

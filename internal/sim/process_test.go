@@ -1,0 +1,287 @@
+package sim_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs/powercut"
+	"github.com/kuji-dev/kuji/server"
+)
+
+var kills = flag.Int("kills", 6, "how many random kills TestKillUnderLoad survives; also every how many changes of the disk TestKillAtEveryChange lets pass, if fewer than 100")
+
+// TestLinearizableServer: as TestLinearizable, of a server process over HTTP,
+// through SIGKILLs.
+func TestLinearizableServer(t *testing.T) {
+	lives := 0
+	for n := range *served {
+		c := &child{dir: filepath.Join(t.TempDir(), "data")}
+		if err := c.start(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(uint64(n), 9))
+		c.killAt.Store(1 + r.Int64N(1200))
+		history := takeHistory(t, c, uint64(n))
+		if c.err != nil {
+			t.Fatal(c.err)
+		}
+		checkHistory(t, history)
+		if !c.stop() {
+			t.Errorf("history %d: the server did not close well: %v", n, c.cmd.ProcessState)
+		}
+		mustVerify(t, c.dir)
+		lives += c.life
+		if t.Failed() {
+			t.Fatalf("history %d", n)
+		}
+	}
+	t.Logf("%d histories of %d operations, %d kills", *served, historyClients*historyOps, lives-*served)
+}
+
+// mustVerify checks the log of a server that is not running.
+func mustVerify(t *testing.T, dir string) {
+	t.Helper()
+	rep, err := kuji.Verify(dir, server.DefaultRealm, nil)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range rep.Epochs {
+		if !e.Revealed {
+			t.Errorf("epoch %d cannot be proven: its seed is lost", e.Epoch)
+		}
+	}
+}
+
+// book is what clients asked and were told.
+type book struct {
+	mu    sync.Mutex
+	asked map[string]question
+	told  map[string]reply
+}
+
+func newBook() *book { return &book{asked: map[string]question{}, told: map[string]reply{}} }
+
+// draw asks once and writes down the answer, unless it came too late to count.
+func (b *book) draw(ctx context.Context, s service, id string, q question, late *atomic.Bool) error {
+	b.mu.Lock()
+	b.asked[id] = q
+	b.mu.Unlock()
+	r, err := s.draw(ctx, id, "ann", q)
+	if err != nil || late.Load() {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.replayed = false
+	if first, ok := b.told[id]; ok && first != r {
+		return fmt.Errorf("%s was told %+v, first %+v", id, r, first)
+	}
+	b.told[id] = r
+	return nil
+}
+
+// settle asks for everything again: what was told comes again, and what was
+// given in all is what the pools lack.
+func (b *book) settle(t *testing.T, s service) {
+	t.Helper()
+	given := [historyPools]stock{}
+	for id, q := range b.asked {
+		r, err := s.draw(t.Context(), id, "ann", q)
+		if err != nil {
+			t.Fatalf("%s again: %v", id, err)
+		}
+		first, known := b.told[id]
+		if known && !r.replayed {
+			t.Errorf("%s was acknowledged and carried out again", id)
+		}
+		if r.replayed = false; known && first != r {
+			t.Errorf("%s was told %+v, first %+v", id, r, first)
+		}
+		b.told[id] = r
+		for i, n := range r.stock {
+			given[q.pool][i] += n
+		}
+	}
+	for p := range historyPools {
+		left, err := s.left(t.Context(), question{pool: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range left.stock {
+			if n < 0 || n+given[p][i] != firstStock[p][i] {
+				t.Errorf("pool %d, entry %d: %d given and %d left of %d", p, i, given[p][i], n, firstStock[p][i])
+			}
+		}
+	}
+}
+
+// TestKillAtEveryChange kills a server before each change that it makes to the
+// disk, from its first directory to its orderly end, and in the middle of each
+// write.
+func TestKillAtEveryChange(t *testing.T) {
+	step := int64(1)
+	if *kills < 100 {
+		step = 7
+	}
+	changes := int64(0)
+	for kill := int64(1); ; kill += step {
+		c := &child{dir: filepath.Join(t.TempDir(), "data")}
+		b := newBook()
+		survived := scripted(t, c, b, kill)
+		if !survived {
+			changes = kill
+			c.mu.Lock()
+			if err := c.start(0); err != nil {
+				t.Fatalf("killed at change %d: %v", kill, err)
+			}
+			c.mu.Unlock()
+			if err := c.apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.settle(t, c)
+			if !c.stop() {
+				t.Errorf("the server did not close well: %v", c.cmd.ProcessState)
+			}
+		}
+		mustVerify(t, c.dir)
+		if t.Failed() {
+			t.Fatalf("killed at change %d", kill)
+		}
+		if survived {
+			break
+		}
+	}
+	if changes < 40 {
+		t.Errorf("only %d changes: the server did not run", changes)
+	}
+	t.Logf("killed at up to change %d, every %d", changes, step)
+}
+
+// scripted lets a server work until it kills itself. It reports whether it
+// came to an orderly end instead.
+func scripted(t *testing.T, c *child, b *book, kill int64) bool {
+	c.held = true
+	if c.start(kill) != nil || c.apply(t.Context()) != nil {
+		c.kill()
+		return false
+	}
+	var late atomic.Bool
+	for i := range 14 {
+		if b.draw(t.Context(), c, fmt.Sprint("s", i), question{pool: i % historyPools, count: 1 + i%3}, &late) != nil {
+			c.kill()
+			return false
+		}
+	}
+	return c.stop()
+}
+
+// load lets clients draw until enough was told, then calls crash, and returns
+// when all have stopped.
+func load(t *testing.T, s service, b *book, tag string, enough int64, crash func()) {
+	t.Helper()
+	var told atomic.Int64
+	var late atomic.Bool
+	var running sync.WaitGroup
+	for w := range 6 {
+		running.Go(func() {
+			for i := 0; !late.Load(); i++ {
+				id := fmt.Sprintf("%s-%d-%d", tag, w, i)
+				if err := b.draw(t.Context(), s, id, question{pool: (w + i) % historyPools, count: 1}, &late); err != nil {
+					if !late.Load() {
+						t.Errorf("%s: %v", id, err)
+					}
+					return
+				}
+				if told.Add(1) == enough {
+					late.Store(true)
+					crash()
+				}
+			}
+		})
+	}
+	running.Wait()
+	if told.Load() < enough {
+		t.Fatalf("the load ended by itself after %d of %d answers", told.Load(), enough)
+	}
+}
+
+// TestKillUnderLoad kills a server at random while clients draw, again and
+// again on the same directory.
+func TestKillUnderLoad(t *testing.T) {
+	c := &child{dir: filepath.Join(t.TempDir(), "data"), held: true}
+	b := newBook()
+	r := rand.New(rand.NewPCG(1, 3))
+	for n := range *kills {
+		if err := c.start(0); err != nil {
+			t.Fatalf("after kill %d: %v", n, err)
+		}
+		if err := c.apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		load(t, c, b, fmt.Sprint(n), 1+r.Int64N(120), c.kill)
+		if t.Failed() {
+			return
+		}
+	}
+	if err := c.start(0); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t, c)
+	if !c.stop() {
+		t.Error("the server did not close well")
+	}
+	mustVerify(t, c.dir)
+	t.Logf("%d kills, %d requests", *kills, len(b.asked))
+}
+
+// TestPowerCutsOfServer shuts a real ext4 down under a server with clients, and
+// lets the next one recover from what is left.
+func TestPowerCutsOfServer(t *testing.T) {
+	cuts := powercut.Cuts(t)
+	disk := powercut.Mount(t, 256<<20)
+	c := &child{dir: filepath.Join(disk.Dir(), "data"), held: true}
+	b := newBook()
+	r := rand.New(rand.NewPCG(1, 4))
+	for n := range cuts {
+		if err := c.start(0); err != nil {
+			t.Fatalf("after cut %d: %v", n, err)
+		}
+		if err := c.apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n%25 == 24 {
+			b.settle(t, c)
+		}
+		load(t, c, b, fmt.Sprint(n), 1+r.Int64N(200), func() {
+			if err := disk.Cut(n%2 == 0); err != nil {
+				t.Error(err)
+			}
+			c.kill()
+		})
+		if err := disk.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	if err := c.start(0); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t, c)
+	if !c.stop() {
+		t.Error("the server did not close well")
+	}
+	mustVerify(t, c.dir)
+	t.Logf("%d power cuts, %d requests", cuts, len(b.asked))
+}
