@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -260,7 +261,7 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 		}
 		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text})
 	} else if what := poolChanges(old.config, c); what != "" {
-		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what})
+		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what, Warning: s.newCounters(old, st, c)})
 	}
 	in := make(map[string]bool, len(c.Entries))
 	for i := range c.Entries {
@@ -271,6 +272,36 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 		return
 	}
 	p.removeEntries(old, st, in)
+}
+
+// newCounters warns of limits that count over a time over which the pool in force does not.
+func (s *State) newCounters(old *poolTable, st *poolState, c *catalog.Pool) string {
+	if st.totalDrawn() == 0 {
+		return ""
+	}
+	var what []string
+	for _, l := range c.Limits {
+		if slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
+			continue
+		}
+		what = append(what, limitText(l))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the limit %s counts from now on: draws that players made while the pool did not have it are not in it", strings.Join(what, " and "))
+}
+
+func limitText(l catalog.PlayerLimit) string {
+	switch l.Per {
+	case catalog.PerForever:
+		return "for ever"
+	case catalog.PerDay:
+		return "per day"
+	case catalog.PerWeek:
+		return "per week"
+	}
+	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
 }
 
 // removeEntries describes the entries of a pool that are not kept.

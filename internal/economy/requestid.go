@@ -37,11 +37,10 @@ type requestIDs struct {
 
 // idChunk is a stretch of records.
 type idChunk struct {
-	data    []byte
-	ends    int // bytes used, once the next chunk is begun
-	first   uint64
-	base    idRecord // of the first record: position, time and version
-	started bool
+	data  []byte
+	ends  int      // bytes used, once the next chunk is begun
+	first uint64   // number of the first record
+	base  idRecord // its position, time and version
 }
 
 const (
