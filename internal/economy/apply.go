@@ -23,8 +23,8 @@ type At struct {
 	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
 }
 
-// Apply changes the state by an event. raw is its encoded form, of
-// which nothing is kept but a copy of what its request id needs. After an error, which is an
+// Apply changes the state by an event. raw is its encoded form, which is kept
+// for as long as its request id is remembered. After an error, which is an
 // *InconsistentError, the state must not be used again.
 func (s *State) Apply(ev *Event, raw []byte, at At) error {
 	if at.Position < s.applied || at.Time < s.now {
@@ -32,18 +32,21 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 	}
 	s.applied, s.now = at.Position, at.Time
 	if ev.Status == OK {
-		if err := s.applyOK(ev, at); err != nil {
+		err := s.applyOK(ev, at)
+		s.unlockPools()
+		s.players.release()
+		if err != nil {
 			return err
 		}
 	}
 	if ev.ID != "" {
-		if _, ok := s.ids.find(ev.ID); ok {
+		if s.ids.find(ev.ID) != nil {
 			return inconsistent("request id %q a second time", ev.ID)
 		}
-		s.ids.add(ev.ID, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: s.answer(ev, raw)})
+		// In an encoded event the id follows head, status and its length.
+		s.ids.add(ev.ID, 3, raw, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index})
 	}
 	s.forgetIDs()
-	s.forgetCatalogs()
 	return nil
 }
 
@@ -113,14 +116,14 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 		if s.players.count() >= s.most {
 			return 0, inconsistent("more than %d players", s.most)
 		}
-		n = s.players.add(r.ID)
+		n = s.players.add(r.ID, uint32(len(s.current.start)+2))
 		for _, st := range s.current.start {
 			if err := s.add(n, st.item, st.quantity); err != nil {
 				return 0, err
 			}
 		}
 	}
-	s.players.recs.at(n).last = pos
+	s.players.change(n, pos)
 	return n, nil
 }
 
@@ -197,15 +200,11 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 		s.past = append(s.past, s.current)
 	}
 	old := s.current
-	s.current, s.recent = t, nil
+	s.setCurrent(t)
 	for _, p := range s.pools {
 		pt := t.pool[p.id]
-		for i := range p.left {
-			p.left[i] = 0
-			if pt != nil && pt.entries[i].present {
-				p.left[i] = leftAfter(pt.entries[i].config.Stock, p.drawn[i])
-			}
-		}
+		s.lockPool(p)
+		s.restock(p)
 		if pt != nil || old.pool[p.id] != nil {
 			p.last = at.Position
 		}
@@ -222,13 +221,35 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	return nil
 }
 
+const (
+	// maxForget is the most ids that one event drops, so that the first one
+	// after a quiet time does not pay for all that have aged meanwhile.
+	maxForget = 64
+	// maxRemembered bounds the bytes of the events remembered for their ids.
+	maxRemembered = 2 << 30
+)
+
+// forgetIDs drops what the idempotency window no longer covers, and the
+// catalog versions that nothing refers to.
+func (s *State) forgetIDs() {
+	w := &s.current.idempotency
+	for range maxForget {
+		old := s.ids.oldest()
+		if old == nil || s.ids.count() <= int(w.Count) && s.ids.stored <= maxRemembered && s.now-old.time <= w.Age.Milliseconds() {
+			break
+		}
+		s.ids.forget()
+	}
+	s.forgetCatalogs()
+}
+
 // forgetCatalogs drops the versions that no remembered id refers to.
 func (s *State) forgetCatalogs() {
 	if len(s.past) == 0 {
 		return
 	}
 	needed := s.current.version
-	if old, ok := s.ids.oldest(); ok {
+	if old := s.ids.oldest(); old != nil {
 		needed = old.version
 	}
 	for len(s.past) > 0 && s.past[0].version < needed {

@@ -257,8 +257,7 @@ func (s *State) drawEntry(pt *poolTable, entry uint32, pos uint64) (*entryTable,
 	if e.group == noGroup {
 		return nil, inconsistent("pool %q, entry %q: drawn, with a weight of 0", p.id, e.id)
 	}
-	p.last = pos
-	p.drawn[entry]++
+	s.countDrawn(pt.num, p, entry, pos)
 	if !e.limited {
 		return e, nil
 	}

@@ -10,12 +10,14 @@
 // randomness enter as arguments.
 //
 // The room does not know that a log exists: a position is a number to it that
-// orders changes. It is not safe for concurrent use; the engine above holds
-// the realm's lock.
+// orders changes. One goroutine at a time decides and applies, under the
+// realm's lock of the engine above; the readers of view.go and a [Capture] may
+// run beside it.
 package economy
 
 import (
 	"hash/maphash"
+	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/sampler"
@@ -54,12 +56,12 @@ type State struct {
 	live    bool       // samplers are kept; off while events are only applied
 	peak    uint64     // at least every item's supply, or maxPeak; follows from items
 	most    int        // players: MaxPlayers, less in tests
-	keep    int        // request ids: keptAnyway, fewer in tests
 
-	scratch []byte   // an answer in the making
-	hashed  []byte   // a command in the form that is hashed
-	d       decision // scratch of Decide
-	ev      Event    // scratch result of Decide
+	heldPools []*poolState          // those whose lock the event being applied has taken
+	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
+
+	d  decision // scratch of Decide
+	ev Event    // scratch result of Decide
 }
 
 // itemState is what the realm knows of an item over all versions.
@@ -84,7 +86,6 @@ func New() *State {
 		poolNum: map[string]uint32{},
 		limNum:  map[limitKey]uint32{},
 		most:    MaxPlayers,
-		keep:    keptAnyway,
 		current: &tables{
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
 		},
@@ -92,7 +93,22 @@ func New() *State {
 	s.players.init(maphash.MakeSeed())
 	s.ids.init(maphash.MakeSeed())
 	s.d.init()
+	s.setCurrent(s.current)
 	return s
+}
+
+// shown is what readers beside the writer need of the catalog in force. It is
+// replaced as a whole; the slices only ever grow beyond what is shown here.
+type shown struct {
+	tables *tables
+	pools  []*poolState
+	items  []itemState // their ids alone
+}
+
+// setCurrent puts tables in force and shows them to readers.
+func (s *State) setCurrent(t *tables) {
+	s.current, s.recent = t, nil
+	s.shown.Store(&shown{tables: t, pools: s.pools, items: s.items})
 }
 
 // Position returns the position of the last applied event.
@@ -110,10 +126,18 @@ func (s *State) RequestIDs() int { return s.ids.count() }
 // Version returns the version of the catalog in force, 0 when there is none.
 func (s *State) Version() uint64 { return s.current.version }
 
-// Catalog returns the catalog in force, its hash and the position that applied
-// it; nil when there is none.
-func (s *State) Catalog() (c *catalog.Catalog, hash [32]byte, position uint64) {
-	return s.current.catalog, s.current.hash, s.current.position
+// InForce is the catalog in force.
+type InForce struct {
+	Version  uint64 // 0: there is none
+	Hash     [32]byte
+	Catalog  *catalog.Catalog
+	Position uint64 // that applied it
+}
+
+// Catalog returns the catalog in force. It may be called beside the writer.
+func (s *State) Catalog() InForce {
+	t := s.shown.Load().tables
+	return InForce{Version: t.version, Hash: t.hash, Catalog: t.catalog, Position: t.position}
 }
 
 // Ready builds a sampler for every pool, and from then on Apply keeps them; a

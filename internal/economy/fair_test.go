@@ -39,8 +39,7 @@ func TestNoChoiceDecidesSuccess(t *testing.T) {
 		m := newMachine(t, seed)
 		m.apply(nestedCatalog(r))
 		want := newModel()
-		c, _, _ := m.s.Catalog()
-		want.c = c
+		want.c = m.s.Catalog().Catalog
 		for n := range 60 {
 			cmd := nestedCommand(r)
 			if err := cmd.Check(); err != nil {

@@ -35,17 +35,18 @@ func (s *State) Hash() [32]byte {
 	}
 	w.nums(uint64(s.players.count()))
 	for n := range uint32(s.players.count()) {
-		w.text(s.players.id(n))
-		held := s.players.holdings(n)
-		w.nums(s.players.recs.at(n).last, uint64(len(held)))
-		for _, sl := range held {
+		b := s.players.at(n)
+		w.text(string(b.id()))
+		w.nums(b.last, uint64(b.slots))
+		for _, sl := range b.holdings() {
 			w.nums(uint64(sl.key), sl.value())
 		}
 	}
 	w.nums(uint64(s.ids.count()))
-	for _, r := range s.ids.from(s.ids.head) {
+	for n := s.ids.head; n < s.ids.tail; n++ {
+		r := s.ids.at(n)
 		w.nums(r.position, uint64(r.time), r.version, uint64(r.index))
-		w.bytes(r.answer)
+		w.bytes(s.ids.bytes.get(r.at, int(r.len)))
 	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))

@@ -1,17 +1,28 @@
 package economy
 
+import "sync/atomic"
+
 // index maps hashes to numbers below 2^32-1, with a pointer for some hundred
 // numbers and none for each, and grows without ever stopping for long:
 // extendible hashing (Fagin, Nievergelt, Pippenger and Strong, ACM TODS 4, 1979).
 // A directory, by the hash's top bits, names shards of a fixed size; a shard that
-// fills up is split in two, and only now and then the directory, which is small,
-// is doubled. Adding costs at most one split.
+// fills up is replaced by two, and only now and then the directory, which is
+// small, is doubled. Adding costs at most one split.
 //
 // A slot is hash<<32 | number+1; 0 is free. The caller tells numbers apart whose
 // hashes are the same.
+//
+// One goroutine writes. Others may read at the same time, through [index.load],
+// if numbers are only ever added: a shard that was split stays as it was, so
+// that a reader that still looks into it sees the index of a moment ago.
 type index struct {
-	dir   []*shard // by the top depth bits of a hash
-	depth uint8    // len(dir) is 1<<depth
+	dir atomic.Pointer[directory]
+}
+
+// directory names shards by the top depth bits of a hash.
+type directory struct {
+	depth  uint8 // len(shards) is 1<<depth
+	shards []atomic.Pointer[shard]
 }
 
 const (
@@ -26,13 +37,23 @@ type shard struct {
 	depth uint8 // how many top bits the hashes in it have in common
 }
 
-func (x *index) init() { x.dir = []*shard{new(shard)} }
+func (x *index) init() {
+	d := &directory{shards: make([]atomic.Pointer[shard], 1)}
+	d.shards[0].Store(new(shard))
+	x.dir.Store(d)
+}
 
-// slots returns where to look for a hash: from its low bits on, round, until a
-// slot is free. There is always a free one.
+// slots returns where the writer looks for a hash: from its low bits on, round,
+// until a slot is free. There is always a free one.
 func (x *index) slots(hash uint32) *[shardSlots]uint64 { return &x.shard(hash).slots }
 
-func (x *index) shard(hash uint32) *shard { return x.dir[uint64(hash)<<x.depth>>32] }
+func (x *index) shard(hash uint32) *shard {
+	d := x.dir.Load()
+	return d.shards[uint64(hash)<<d.depth>>32].Load()
+}
+
+// load returns the slot i of a shard for a reader beside the writer.
+func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
 
 // add puts a number in that is not there.
 func (x *index) add(hash, number uint32) {
@@ -52,11 +73,11 @@ func (s *shard) put(slot uint64) {
 	for s.slots[i] != 0 {
 		i = (i + 1) % shardSlots
 	}
-	s.slots[i] = slot
+	atomic.StoreUint64(&s.slots[i], slot)
 	s.used++
 }
 
-// remove takes out a number that is there.
+// remove takes out a number that is there. There must be no readers.
 func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
 	slot := uint64(hash)<<32 | uint64(number+1)
@@ -75,38 +96,39 @@ func (x *index) remove(hash, number uint32) {
 	s.used--
 }
 
-// split moves half of the shard of a hash to a new one.
+// split replaces the shard of a hash by two halves.
 func (x *index) split(hash uint32) {
 	old := x.shard(hash)
-	if old.depth == x.depth {
+	if old.depth == x.dir.Load().depth {
 		x.double()
 	}
+	d := x.dir.Load()
 	bit := uint64(1) << (63 - old.depth) // of a slot
-	before := *old
-	*old = shard{depth: before.depth + 1}
-	moved := &shard{depth: before.depth + 1}
-	for _, slot := range before.slots {
+	halves := [2]*shard{{depth: old.depth + 1}, {depth: old.depth + 1}}
+	for _, slot := range old.slots {
 		switch {
 		case slot == 0:
 		case slot&bit != 0:
-			moved.put(slot)
+			halves[1].put(slot)
 		default:
-			old.put(slot)
+			halves[0].put(slot)
 		}
 	}
-	// The directory's entries of the old shard: those whose bit is set move.
-	span := uint64(1) << (x.depth - before.depth)
-	first := uint64(hash) << x.depth >> 32 &^ (span - 1)
-	for i := first + span/2; i < first+span; i++ {
-		x.dir[i] = moved
+	// The directory's entries of the old shard: the second half of them has the bit set.
+	span := uint64(1) << (d.depth - old.depth)
+	first := uint64(hash) << d.depth >> 32 &^ (span - 1)
+	for i := range span {
+		d.shards[first+i].Store(halves[i/(span/2)])
 	}
 }
 
 func (x *index) double() {
-	dir := make([]*shard, 2*len(x.dir))
-	for i, s := range x.dir {
-		dir[2*i], dir[2*i+1] = s, s
+	old := x.dir.Load()
+	d := &directory{depth: old.depth + 1, shards: make([]atomic.Pointer[shard], 2*len(old.shards))}
+	for i := range old.shards {
+		s := old.shards[i].Load()
+		d.shards[2*i].Store(s)
+		d.shards[2*i+1].Store(s)
 	}
-	x.dir = dir
-	x.depth++
+	x.dir.Store(d)
 }

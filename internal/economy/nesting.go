@@ -237,6 +237,7 @@ func (s *State) countOdds() {
 	s.odds = make([]poolOdds, len(s.pools))
 	for _, pt := range s.current.bottomUp {
 		s.odds[pt.num] = s.oddsOf(pt)
+		s.pools[pt.num].spent.Store(s.odds[pt.num].live == 0)
 	}
 }
 
@@ -300,11 +301,13 @@ func (s *State) groupDied(pt *poolTable, pos uint64) {
 	if o.live--; o.live > 0 {
 		return
 	}
+	s.pools[pt.num].spent.Store(true)
 	for _, up := range pt.parents {
 		if !up.pool.hasStock(&s.odds[up.pool.num], up.group) {
 			continue
 		}
 		p := s.pools[up.pool.num]
+		s.lockPool(p)
 		p.last = pos
 		if p.sampler != nil {
 			for _, entry := range up.pool.groups[up.group].entries {

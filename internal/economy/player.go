@@ -3,29 +3,59 @@ package economy
 import (
 	"hash/maphash"
 	"math/bits"
+	"sync"
+	"unsafe"
 )
 
-// players holds every player seen: an index from id to number, the ids, and
-// what each holds. Nothing in it is a pointer but the tables of chunks, so that
-// the garbage collector's work does not grow with players.
+// players holds every player seen: an index from id to number, from there to
+// the block of memory that holds the rest, and the blocks. Nothing in it is a
+// pointer but the tables of chunks, so that the garbage collector's work does
+// not grow with players.
+//
+// One goroutine writes. Others read players at the same time: see
+// [players.look]. A player is guarded by one of some locks, which a reader
+// holds while it copies, and the writer from the first change that an event
+// makes to the player until the event is applied as a whole.
 type players struct {
 	seed  maphash.Seed
-	index index         // from the hash of an id to the player's number
-	recs  pages[player] // by player number
-	ids   byteArena
-	held  slotArena
-	hint  int // where the next key searched for is likely to stand: behind the last one
+	index index // from the hash of an id to the player's number
+	addrs paged // by player number: the address of its block; guarded by the player's lock
+	mem   arena
+	dirty bitmap // players changed since the last capture
+
+	locks [playerLocks]sync.Mutex // of the players whose number has the same remainder
+	mine  [playerLocks]bool       // the writer holds it
+	held  []uint32                // those it holds
+
+	// Where the last players looked at stand, by their numbers' lowest bits: the
+	// writer asks for the same one several times in a command.
+	recent [8]struct {
+		num   uint32
+		block *block
+	}
+	hint int // where the next key searched for is likely to stand: behind the last one
+
+	capture *Capture // the snapshot being taken, if any
 }
 
-// player is one player's record: 32 bytes.
-type player struct {
-	id    uint64 // in ids
-	block uint64 // in held
+const playerLocks = 1 << 10
+
+// block is the head of a player's memory, 24 bytes. The id follows, filled up
+// to a multiple of 4, and then the slots.
+type block struct {
 	last  uint64 // position of the last change
+	num   uint32 // the player's number; deadBlock when the block was freed
+	units uint32 // size
+	slots uint32 // in use
 	idLen uint8
-	class uint8  // of block, an index of slotClasses; meaningless when cap is 0
-	slots uint32 // slots in use
+	_     [3]uint8
 }
+
+const (
+	blockHead = uint32(unsafe.Sizeof(block{}))
+	slotBytes = uint32(unsafe.Sizeof(slot{}))
+	deadBlock = 1<<32 - 1
+)
 
 // slot is one holding: an item's balance or a limit's counter.
 type slot struct {
@@ -41,16 +71,46 @@ func (s slot) value() uint64          { return uint64(s.hi)<<32 | uint64(s.lo) }
 func (s *slot) set(v uint64)          { s.hi, s.lo = uint32(v>>32), uint32(v) }
 func newSlot(k uint32, v uint64) slot { return slot{key: k, hi: uint32(v >> 32), lo: uint32(v)} }
 
+// slotsAt returns where a block's slots begin.
+func slotsAt(idLen int) uint32 { return blockHead + (uint32(idLen)+3)&^3 }
+
+// unitsFor returns the size of a block for so many slots.
+func unitsFor(idLen int, slots uint32) uint32 {
+	return (slotsAt(idLen) + slots*slotBytes + unitBytes - 1) / unitBytes
+}
+
+func (b *block) id() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), blockHead)), b.idLen)
+}
+
+// is reports whether the block is that of the player with this id.
+func (b *block) is(id string) bool { return int(b.idLen) == len(id) && string(b.id()) == id }
+
+// room returns all slots, in use or not.
+func (b *block) room() []slot {
+	at := slotsAt(int(b.idLen))
+	if at+slotBytes > b.units*unitBytes {
+		return nil // and no pointer behind the block
+	}
+	return unsafe.Slice((*slot)(unsafe.Add(unsafe.Pointer(b), at)), (b.units*unitBytes-at)/slotBytes)
+}
+
+// holdings returns the slots in use, ascending by key.
+func (b *block) holdings() []slot { return b.room()[:b.slots] }
+
 func (p *players) init(seed maphash.Seed) {
 	p.seed = seed
 	p.index.init()
+	for i := range p.recent {
+		p.recent[i].num = deadBlock
+	}
 }
 
 func (p *players) hash(id string) uint32 { return uint32(maphash.String(p.seed, id) >> 32) }
 
-func (p *players) count() int { return p.recs.n }
+func (p *players) count() int { return p.addrs.n }
 
-// find returns the number of the player with this id.
+// find returns the number of the player with this id, for the writer.
 func (p *players) find(id string) (uint32, bool) {
 	h := p.hash(id)
 	slots := p.index.slots(h)
@@ -62,35 +122,149 @@ func (p *players) find(id string) (uint32, bool) {
 		if uint32(slot>>32) != h {
 			continue
 		}
-		n := uint32(slot) - 1
-		if r := p.recs.at(n); int(r.idLen) == len(id) && string(p.ids.get(r.id, int(r.idLen))) == id {
+		if n := uint32(slot) - 1; p.at(n).is(id) {
 			return n, true
 		}
 	}
 }
 
-// add makes a new player with this id, which must not be known, and returns its number.
-func (p *players) add(id string) uint32 {
-	n := uint32(p.recs.n)
-	p.recs.push(player{id: p.ids.add(id), idLen: uint8(len(id))})
+// at returns a player's block for the writer, valid until it is moved: by the
+// next insert or release.
+func (p *players) at(n uint32) *block {
+	r := &p.recent[n%uint32(len(p.recent))]
+	if r.num == n {
+		return r.block
+	}
+	r.num, r.block = n, (*block)(p.mem.pointer(p.addrs.get(n)))
+	return r.block
+}
+
+// look calls f with the block of the player with this id, and reports whether
+// there is one. It may be called beside the writer; f must copy what it needs
+// and must not call anything that locks.
+func (p *players) look(id string, f func(*block)) bool {
+	h := p.hash(id)
+	s := p.index.shard(h)
+	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
+		slot := s.load(i)
+		if slot == 0 {
+			return false
+		}
+		if uint32(slot>>32) == h && p.lookAt(uint32(slot)-1, id, f) {
+			return true
+		}
+	}
+}
+
+func (p *players) lookAt(n uint32, id string, f func(*block)) bool {
+	l := &p.locks[n%playerLocks]
+	l.Lock()
+	defer l.Unlock()
+	b := (*block)(p.mem.pointer(p.addrs.get(n)))
+	if !b.is(id) {
+		return false
+	}
+	f(b)
+	return true
+}
+
+// lock takes a player's lock for the writer, until release.
+func (p *players) lock(n uint32) {
+	l := n % playerLocks
+	if p.mine[l] {
+		return
+	}
+	p.locks[l].Lock()
+	p.mine[l] = true
+	p.held = append(p.held, l)
+}
+
+// release lets readers at the players that an event has changed, and does a
+// little of the arena's cleaning.
+func (p *players) release() {
+	if p.mem.dirty() {
+		p.mem.clean(p.sizeAt, p.moveFrom)
+	}
+	for _, l := range p.held {
+		p.mine[l] = false
+		p.locks[l].Unlock()
+	}
+	p.held = p.held[:0]
+}
+
+func (p *players) sizeAt(addr uint32) uint32 { return (*block)(p.mem.pointer(addr)).units }
+
+// moveFrom moves the block at an address elsewhere if it is live.
+func (p *players) moveFrom(addr uint32) {
+	b := (*block)(p.mem.pointer(addr))
+	if b.num != deadBlock {
+		p.lock(b.num)
+		p.move(b, b.units)
+	}
+}
+
+// change prepares a player for changes by an event at a position: it is locked,
+// what a snapshot still needs of it is put aside, and it is marked.
+func (p *players) change(n uint32, pos uint64) {
+	p.lock(n)
+	b := p.at(n)
+	if p.capture != nil {
+		p.capture.keepPlayer(b)
+	}
+	b.last = pos
+	p.dirty.set(n)
+}
+
+// add makes a new player with this id, which must not be known, and returns
+// its number. It is in the index at once, and locked.
+func (p *players) add(id string, slots uint32) uint32 {
+	n := uint32(p.addrs.n)
+	p.lock(n)
+	units := unitsFor(len(id), slots)
+	addr := p.mem.alloc(units)
+	b := (*block)(p.mem.pointer(addr))
+	*b = block{num: n, units: units, idLen: uint8(len(id))}
+	copy(b.id(), id)
+	p.addrs.push(addr)
+	p.dirty.grow(n)
 	p.index.add(p.hash(id), n)
 	return n
 }
 
-// id returns a player's external id.
-func (p *players) id(n uint32) string {
-	r := p.recs.at(n)
-	return string(p.ids.get(r.id, int(r.idLen)))
+// move gives a player, who is locked, a block of another size.
+func (p *players) move(b *block, units uint32) *block {
+	old := p.addrs.get(b.num)
+	addr := p.mem.alloc(units)
+	nb := (*block)(p.mem.pointer(addr))
+	size := slotsAt(int(b.idLen)) + b.slots*slotBytes
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
+	nb.units = units
+	p.addrs.set(b.num, addr)
+	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {
+		r.block = nb
+	}
+	units = b.units
+	b.num = deadBlock
+	p.mem.free(old, units)
+	return nb
 }
 
-// holdings returns a player's slots, ascending by key; valid until the next change.
-func (p *players) holdings(n uint32) []slot {
-	r := p.recs.at(n)
-	if r.slots == 0 {
-		return nil
+// resize gives a player, who is locked, so many slots, whose content the caller
+// must fill in.
+func (p *players) resize(n, slots uint32) *block {
+	b := p.at(n)
+	if int(slots) > len(b.room()) {
+		b = p.move(b, unitsFor(int(b.idLen), slots))
 	}
-	return p.held.block(r.block, r.class)[:r.slots]
+	b.slots = slots
+	return b
 }
+
+// id returns a player's external id.
+func (p *players) id(n uint32) string { return string(p.at(n).id()) }
+
+// holdings returns a player's slots, ascending by key; valid until the next change.
+func (p *players) holdings(n uint32) []slot { return p.at(n).holdings() }
 
 // search returns where key stands in slots, or would stand: the first slot
 // whose key is not below it.
@@ -136,7 +310,8 @@ func (p *players) get(n uint32, key uint32) uint64 {
 	return 0
 }
 
-// set gives key a value; 0 removes it.
+// set gives key a value; 0 removes it. The player must have been prepared by
+// change, as for everything below.
 func (p *players) set(n uint32, key uint32, v uint64) {
 	h := p.holdings(n)
 	i := search(h, key)
@@ -150,132 +325,58 @@ func (p *players) set(n uint32, key uint32, v uint64) {
 	}
 }
 
-// insert puts a slot at index i of a player's holdings, moving the block to a
-// larger class when it is full.
+// insert puts a slot at index i of a player's holdings, moving the player to a
+// larger block when this one is full.
 func (p *players) insert(n uint32, i int, s slot) {
-	r := p.recs.at(n)
-	if r.slots == 0 {
-		r.block, r.class = p.held.alloc(0)
+	b := p.at(n)
+	if int(b.slots) == len(b.room()) {
+		b = p.move(b, unitsFor(int(b.idLen), b.slots+1+b.slots/4))
 	}
-	b := p.held.block(r.block, r.class)
-	if int(r.slots) == len(b) {
-		block, class := p.held.alloc(r.class + 1)
-		nb := p.held.block(block, class)
-		copy(nb, b)
-		p.held.free(r.block, r.class)
-		r.block, r.class, b = block, class, nb
-	}
-	copy(b[i+1:r.slots+1], b[i:r.slots])
-	b[i] = s
-	r.slots++
+	b.slots++
+	h := b.holdings()
+	copy(h[i+1:], h[i:])
+	h[i] = s
 }
 
 // remove takes the slot at index i away.
 func (p *players) remove(n uint32, i int) {
-	r := p.recs.at(n)
-	b := p.held.block(r.block, r.class)
-	copy(b[i:r.slots-1], b[i+1:r.slots])
-	r.slots--
-	if r.slots == 0 {
-		p.held.free(r.block, r.class)
-	}
+	b := p.at(n)
+	h := b.holdings()
+	copy(h[i:], h[i+1:])
+	b.slots--
 }
 
-// pages is a growing array in chunks that never move.
-type pages[T any] struct {
-	chunks [][]T
-	n      int
+// paged is a growing array of addresses in pages that never move. One goroutine
+// grows it; others may look at elements that they know to be there.
+type paged struct {
+	pages shared[*[pageLen]uint32]
+	n     int
 }
 
 const pageLen = 1 << 12
 
-func (p *pages[T]) at(i uint32) *T { return &p.chunks[i/pageLen][i%pageLen] }
+func (p *paged) get(i uint32) uint32    { return p.pages.at(i / pageLen)[i%pageLen] }
+func (p *paged) set(i uint32, v uint32) { p.pages.at(i / pageLen)[i%pageLen] = v }
 
-func (p *pages[T]) push(v T) {
-	if p.n == len(p.chunks)*pageLen {
-		p.chunks = append(p.chunks, make([]T, pageLen))
+func (p *paged) push(v uint32) {
+	if p.n%pageLen == 0 {
+		p.pages.push(new([pageLen]uint32))
 	}
 	p.n++
-	*p.at(uint32(p.n - 1)) = v
+	p.set(uint32(p.n-1), v)
 }
 
-// byteArena keeps strings for ever, without a pointer to each.
-type byteArena struct {
-	chunks [][]byte
-	next   uint64 // chunk index << chunkBits | offset
-}
+// bitmap is a set of player numbers.
+type bitmap []uint64
 
-const chunkBits = 18
+func (b bitmap) set(n uint32)      { b[n/64] |= 1 << (n % 64) }
+func (b bitmap) has(n uint32) bool { return b[n/64]&(1<<(n%64)) != 0 }
 
-// add stores s, at most 1<<chunkBits bytes, and returns where.
-func (a *byteArena) add(s string) uint64 {
-	const size = 1 << chunkBits
-	off := a.next & (size - 1)
-	if len(a.chunks) == 0 || off+uint64(len(s)) > size || (off == 0 && a.next>>chunkBits == uint64(len(a.chunks))) {
-		a.chunks = append(a.chunks, make([]byte, size))
-		a.next = uint64(len(a.chunks)-1) << chunkBits
+// grow makes room for n.
+func (b *bitmap) grow(n uint32) {
+	for int(n/64) >= len(*b) {
+		*b = append(*b, 0)
 	}
-	at := a.next
-	copy(a.chunks[at>>chunkBits][at&(size-1):], s)
-	a.next += uint64(len(s))
-	return at
-}
-
-func (a *byteArena) get(at uint64, n int) []byte {
-	c := a.chunks[at>>chunkBits]
-	off := at & (1<<chunkBits - 1)
-	return c[off : off+uint64(n)]
-}
-
-// slotArena allocates blocks of slots in size classes and reuses freed ones.
-type slotArena struct {
-	chunks [][]slot
-	used   int        // slots used in the last chunk of standard size
-	freed  [][]uint64 // by class
-}
-
-const slotChunk = 1 << 13 // slots in a chunk; larger blocks have a chunk of their own
-
-// classLen returns how many slots a block of a class has: 2, 3, 4, 6, 8, 12, 16, 24 …
-func classLen(class uint8) int {
-	base := 2 << (class / 2)
-	if class%2 == 1 {
-		base += base / 2
-	}
-	return base
-}
-
-func (a *slotArena) alloc(class uint8) (uint64, uint8) {
-	for len(a.freed) <= int(class) {
-		a.freed = append(a.freed, nil)
-	}
-	if f := a.freed[class]; len(f) > 0 {
-		a.freed[class] = f[:len(f)-1]
-		return f[len(f)-1], class
-	}
-	n := classLen(class)
-	if n > slotChunk {
-		a.chunks = append(a.chunks, make([]slot, n))
-		i := len(a.chunks) - 1
-		a.used = slotChunk // the next small block opens a new chunk
-		return uint64(i) << 32, class
-	}
-	if len(a.chunks) == 0 || a.used+n > slotChunk {
-		a.chunks = append(a.chunks, make([]slot, slotChunk))
-		a.used = 0
-	}
-	at := uint64(len(a.chunks)-1)<<32 | uint64(a.used)
-	a.used += n
-	return at, class
-}
-
-func (a *slotArena) free(block uint64, class uint8) {
-	a.freed[class] = append(a.freed[class], block)
-}
-
-func (a *slotArena) block(at uint64, class uint8) []slot {
-	off := int(at & (1<<32 - 1))
-	return a.chunks[at>>32][off : off+classLen(class)]
 }
 
 func (s *itemState) addSupply(q uint64) {

@@ -2,22 +2,65 @@ package economy
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/sampler"
 )
 
-// poolState is what a realm knows of a pool over all catalog versions.
+// poolState is what a realm knows of a pool over all catalog versions. One
+// goroutine writes, and others read what mu guards: the writer holds it from an
+// event's first change of the pool until the event is applied as a whole.
 type poolState struct {
 	id       string
-	entryNum map[string]uint32
+	entryNum map[string]uint32 // the writer's alone
+	// sampler has the current weight of every entry by number; nil while the
+	// pool is not in the catalog. The writer's alone.
+	sampler *sampler.Sampler
+
+	spent atomic.Bool // nothing can be drawn from it: entries that lead to it have no odds
+
+	mu       sync.Mutex
+	mine     bool     // the writer holds mu
 	entryIDs []string // by entry number
 	drawn    []uint64 // by entry number: over all versions
 	left     []uint64 // by entry number: still in stock; 0 when unlimited or not in the catalog
 	last     uint64   // position of the last change
-	// sampler has the current weight of every entry by number; nil while the
-	// pool is not in the catalog.
-	sampler *sampler.Sampler
+	changed  []uint64 // by entry number / drawnChunk: position of the last change of drawn
+}
+
+// drawnChunk is how many counters a snapshot copies at a time.
+const drawnChunk = 512
+
+// lockPool takes a pool's lock for the writer, until unlockPools.
+func (s *State) lockPool(p *poolState) {
+	if !p.mine {
+		p.mu.Lock()
+		p.mine = true
+		s.heldPools = append(s.heldPools, p)
+	}
+}
+
+func (s *State) unlockPools() {
+	for _, p := range s.heldPools {
+		p.mine = false
+		p.mu.Unlock()
+	}
+	s.heldPools = s.heldPools[:0]
+}
+
+// countDrawn counts one draw of an entry by an event at a position.
+func (s *State) countDrawn(num uint32, p *poolState, entry uint32, pos uint64) {
+	s.lockPool(p)
+	if c := entry / drawnChunk; p.changed[c] != pos {
+		if s.players.capture != nil {
+			s.players.capture.keepDrawn(num, p, c)
+		}
+		p.changed[c] = pos
+	}
+	p.last = pos
+	p.drawn[entry]++
 }
 
 // weight returns the weight that an entry with this much left has by itself; see
@@ -50,6 +93,17 @@ func (s *State) buildSampler(p *poolState) error {
 	}
 	p.sampler = smp
 	return nil
+}
+
+// restock computes what is left of a pool's entries under the catalog in force.
+func (s *State) restock(p *poolState) {
+	pt := s.current.pool[p.id]
+	for i := range p.left {
+		p.left[i] = 0
+		if pt != nil && pt.entries[i].present {
+			p.left[i] = leftAfter(pt.entries[i].config.Stock, p.drawn[i])
+		}
+	}
 }
 
 // leftAfter returns what is left of an entry's stock in a catalog that gives it

@@ -129,20 +129,29 @@ func (s *State) numberPool(id string) uint32 {
 }
 
 func (s *State) numberEntries(p *poolState, entries []catalog.Entry) []uint32 {
+	s.lockPool(p)
 	nums := make([]uint32, len(entries))
 	for i := range entries {
-		id := entries[i].ID
-		num, ok := p.entryNum[id]
+		num, ok := p.entryNum[entries[i].ID]
 		if !ok {
-			num = uint32(len(p.entryIDs))
-			p.entryNum[id] = num
-			p.entryIDs = append(p.entryIDs, id)
-			p.drawn = append(p.drawn, 0)
-			p.left = append(p.left, 0)
+			num = p.addEntry(entries[i].ID)
 		}
 		nums[i] = num
 	}
 	return nums
+}
+
+// addEntry numbers an entry that was never seen.
+func (p *poolState) addEntry(id string) uint32 {
+	num := uint32(len(p.entryIDs))
+	p.entryNum[id] = num
+	p.entryIDs = append(p.entryIDs, id)
+	p.drawn = append(p.drawn, 0)
+	p.left = append(p.left, 0)
+	if num%drawnChunk == 0 {
+		p.changed = append(p.changed, 0)
+	}
+	return num
 }
 
 func (s *State) numberLimit(k limitKey) uint32 {

@@ -9,19 +9,49 @@ type Holdings struct {
 }
 
 // Player returns what a player holds, and false when the player was never seen.
+// It may be called beside the writer, and sees each event wholly or not at all.
 func (s *State) Player(id string) (Holdings, bool) {
-	n, ok := s.players.find(id)
-	if !ok {
-		return Holdings{}, false
+	var h Holdings
+	var buf [64]slot
+	slots := buf[:0]
+	if !s.players.look(id, func(b *block) {
+		h.Last = b.last
+		slots = append(slots, b.holdings()...)
+	}) {
+		return h, false
 	}
-	h := Holdings{Last: s.players.recs.at(n).last}
-	for _, sl := range s.players.holdings(n) {
+	names := s.shown.Load().items // after the slots, so that it has all their items
+	h.Items = make([]catalog.Stack, 0, len(slots))
+	for _, sl := range slots {
 		if sl.key&limitSlot != 0 {
 			break
 		}
-		h.Items = append(h.Items, catalog.Stack{Item: s.items[sl.key].id, Quantity: sl.value()})
+		h.Items = append(h.Items, catalog.Stack{Item: names[sl.key].id, Quantity: sl.value()})
 	}
 	return h, true
+}
+
+// Balance is how many of one item a player holds.
+type Balance struct {
+	Named    bool // the catalog in force has the item
+	Seen     bool // the player was seen
+	Quantity uint64
+	Last     uint64 // position of the player's last change
+}
+
+// Balance returns how many of an item a player holds. It may be called beside
+// the writer.
+func (s *State) Balance(id, item string) (b Balance) {
+	num, named := s.shown.Load().tables.item[item]
+	b.Named = named
+	b.Seen = s.players.look(id, func(p *block) {
+		b.Last = p.last
+		h := p.holdings()
+		if i := search(h, num); named && i < len(h) && h[i].key == num {
+			b.Quantity = h[i].value()
+		}
+	})
+	return b
 }
 
 // EntryStock is an entry's stock and odds.
@@ -35,28 +65,58 @@ type EntryStock struct {
 
 // PoolStock is a pool of the catalog in force with its stock.
 type PoolStock struct {
+	Version uint64 // of the catalog in force
 	Config  *catalog.Pool
 	Entries []EntryStock // in catalog order
 	Total   uint64       // of the weights
 	Last    uint64       // position of the pool's last change
 }
 
-// Pool returns a pool of the catalog in force, and false when it has none of
-// this id.
+// partEntries is how many entries a view of a pool copies at a time, so that
+// draws from a large one do not wait for a reader.
+const partEntries = 4096
+
+// Pool returns a pool of the catalog in force, and false, with the catalog's
+// version and position, when it has none of this id. It may be called beside the writer. A pool of more than 4096 entries
+// is copied in parts, between which draws may happen: Last is then the last of
+// them.
 func (s *State) Pool(id string) (PoolStock, bool) {
-	pt := s.current.pool[id]
-	if pt == nil {
-		return PoolStock{}, false
-	}
-	p := s.pools[pt.num]
-	v := PoolStock{Config: pt.config, Last: p.last, Entries: make([]EntryStock, len(pt.order))}
-	for i, num := range pt.order {
-		w := s.weight(pt, num, p.left[num])
-		v.Entries[i] = EntryStock{
-			ID: pt.entries[num].id, Unlimited: !pt.entries[num].limited,
-			Left: p.left[num], Drawn: p.drawn[num], Weight: w,
+	for {
+		sh := s.shown.Load()
+		pt := sh.tables.pool[id]
+		if pt == nil {
+			return PoolStock{Version: sh.tables.version, Last: sh.tables.position}, false
 		}
-		v.Total += w
+		if v, ok := s.viewPool(sh, pt); ok {
+			return v, true
+		} // another catalog came into force meanwhile
+	}
+}
+
+func (s *State) viewPool(sh *shown, pt *poolTable) (PoolStock, bool) {
+	p := sh.pools[pt.num]
+	v := PoolStock{Version: sh.tables.version, Config: pt.config, Entries: make([]EntryStock, 0, len(pt.order))}
+	for rest := pt.order; len(rest) > 0; {
+		part := rest[:min(partEntries, len(rest))]
+		rest = rest[len(part):]
+		p.mu.Lock()
+		if s.shown.Load() != sh {
+			p.mu.Unlock()
+			return v, false
+		}
+		v.Last = p.last
+		for _, num := range part {
+			v.Entries = append(v.Entries, EntryStock{Left: p.left[num], Drawn: p.drawn[num]})
+		}
+		p.mu.Unlock()
+	}
+	for i, num := range pt.order {
+		e, at := &pt.entries[num], &v.Entries[i]
+		at.ID, at.Unlimited, at.Weight = e.id, !e.limited, pt.weight(num, at.Left)
+		if e.kind == catalog.RewardPool && sh.pools[e.pool].spent.Load() {
+			at.Weight = 0
+		}
+		v.Total += at.Weight
 	}
 	return v, true
 }

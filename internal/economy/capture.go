@@ -1,0 +1,189 @@
+package economy
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Capture is a state as of a position, to be written to a snapshot while the
+// state goes on: what an event changes for the first time since the capture
+// began is put aside before. It holds all of the state, or what changed since
+// an earlier capture.
+//
+// [State.Capture] begins one and [State.Release] ends it, both under the
+// realm's lock; [Capture.Blocks] runs beside the writer.
+type Capture struct {
+	position uint64
+	now      int64
+	base     *Mark // nil: all of the state
+	mark     Mark
+	players  *players
+	dirty    bitmap // players changed since base
+	current  *tables
+	past     []*tables
+	items    []itemState // ids and kinds alone
+	limits   []limitKey
+	pools    []capturedPool
+	ids      capturedIDs
+
+	blockSize int
+	next      atomic.Uint32 // players below it have been copied
+
+	mu    sync.Mutex
+	kept  map[uint32][]byte // by player number: encoded as of position
+	drawn map[uint64][]uint64
+	arena []byte // what kept points into
+}
+
+// Mark says what of a state a snapshot covers, for the next one to build on.
+type Mark struct {
+	Position uint64
+	Version  uint64 // of the catalog
+	Items    uint32
+	Limits   uint32
+	Pools    uint32
+	Players  uint32
+	IDs      uint64   // number of the next request id
+	Entries  []uint32 // by pool number
+}
+
+// capturedPool is a pool as of the capture; its counters are copied later.
+type capturedPool struct {
+	state   *poolState
+	id      string
+	entries []string
+	last    uint64
+	live    int // length of changed
+}
+
+// capturedIDs is the idempotency window as of the capture. Records and their
+// bytes do not change, and the copied lists of chunks keep them alive.
+type capturedIDs struct {
+	head uint64
+	from uint64 // the first that base does not have
+	all  requestIDs
+}
+
+// Capture begins to capture the state: all of it, or what changed since a base
+// that the newest capture before, which must have succeeded, ended with. One
+// capture at a time. It takes time in proportion to the numbers of pools, of
+// catalog versions and of chunks of memory, not of players or entries.
+func (s *State) Capture(base *Mark) *Capture {
+	p := &s.players
+	c := &Capture{
+		position: s.applied, now: s.now, base: base, players: p,
+		dirty: p.dirty, current: s.current, past: slices.Clone(s.past), items: s.items, limits: s.limits,
+		pools:     make([]capturedPool, len(s.pools)),
+		blockSize: defaultBlockSize,
+		kept:      map[uint32][]byte{}, drawn: map[uint64][]uint64{},
+	}
+	c.mark = Mark{
+		Position: s.applied, Version: s.current.version, Items: uint32(len(s.items)), Limits: uint32(len(s.limits)),
+		Pools: uint32(len(s.pools)), Players: uint32(p.count()), IDs: s.ids.tail, Entries: make([]uint32, len(s.pools)),
+	}
+	for i, ps := range s.pools {
+		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
+		c.mark.Entries[i] = uint32(len(ps.entryIDs))
+	}
+	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, all: s.ids.frozen()}
+	if base != nil {
+		c.ids.from = max(c.ids.head, base.IDs)
+	}
+	p.dirty = make(bitmap, len(c.dirty))
+	p.capture = c
+	return c
+}
+
+// Mark returns what the capture covers.
+func (c *Capture) Mark() Mark { return c.mark }
+
+// Release ends a capture. Unless it was written, what it held counts as changed
+// for the next one.
+func (s *State) Release(c *Capture, written bool) {
+	s.players.capture = nil
+	if written {
+		return
+	}
+	for i, w := range c.dirty {
+		s.players.dirty[i] |= w
+	}
+}
+
+// wants reports whether the capture will write a player.
+func (c *Capture) wants(n uint32) bool {
+	return n < c.mark.Players && (c.base == nil || c.dirty.has(n))
+}
+
+// keepPlayer puts a player aside before the first change after the capture.
+func (c *Capture) keepPlayer(b *block) {
+	if b.last > c.position || !c.wants(b.num) || b.num < c.next.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start := len(c.arena)
+	if cap(c.arena)-start < 1<<16 {
+		c.arena, start = make([]byte, 0, 1<<20), 0
+	}
+	c.arena = c.appendPlayer(c.arena, b)
+	c.kept[b.num] = c.arena[start:len(c.arena):len(c.arena)]
+}
+
+// keepDrawn puts counters of a pool aside before the first change after the capture.
+func (c *Capture) keepDrawn(num uint32, p *poolState, chunk uint32) {
+	if p.changed[chunk] > c.position || num >= c.mark.Pools {
+		return
+	}
+	if c.base != nil && p.changed[chunk] <= c.base.Position {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drawn[uint64(num)<<32|uint64(chunk)] = slices.Clone(p.chunk(chunk))
+}
+
+// chunk returns the counters of a chunk of entries.
+func (p *poolState) chunk(i uint32) []uint64 {
+	return p.drawn[i*drawnChunk : min(len(p.drawn), int(i+1)*drawnChunk)]
+}
+
+// player appends a player as of the capture.
+func (c *Capture) player(buf []byte, n uint32) []byte {
+	l := &c.players.locks[n%playerLocks]
+	l.Lock()
+	b := (*block)(c.players.mem.pointer(c.players.addrs.get(n)))
+	if b.last <= c.position {
+		buf = c.appendPlayer(buf, b)
+		l.Unlock()
+		return buf
+	}
+	l.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(buf, c.kept[n]...)
+}
+
+// counters returns a pool's counters as of the capture, nil when base has them.
+func (c *Capture) counters(num, chunk uint32) []uint64 {
+	cp := &c.pools[num]
+	p := cp.state
+	n := min(drawnChunk, len(cp.entries)-int(chunk*drawnChunk)) // more entries may have come
+	p.mu.Lock()
+	switch at := p.changed[chunk]; {
+	case at <= c.position && (c.base == nil && at == 0 || c.base != nil && at <= c.base.Position):
+		p.mu.Unlock()
+		return nil
+	case at <= c.position:
+		v := slices.Clone(p.chunk(chunk)[:n])
+		p.mu.Unlock()
+		return v
+	}
+	p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v := c.drawn[uint64(num)<<32|uint64(chunk)]; v != nil {
+		return v[:n]
+	}
+	return nil
+}

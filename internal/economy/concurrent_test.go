@@ -1,0 +1,116 @@
+package economy_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// TestReadersBesideTheWriter reads players and pools, and captures the state,
+// while groups go on that keep every player's sum of two items. A reader that
+// saw half a group would see another sum.
+func TestReadersBesideTheWriter(t *testing.T) {
+	const players, sum = 300, 1000
+	m := newMachine(t, 1)
+	m.apply(`{kuji: 1, items: {a: {}, b: {}, c: {}, d: {}}, start: {a: 1000},
+  pools: {p: {entries: [{id: x, weight: 1, stock: 100000, reward: {items: {c: 1}}}, {id: y, weight: 1, reward: {items: {d: 1}}}]}}}`)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	read := func(f func(i int) error) {
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := f(i); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}()
+	}
+	id := func(i int) string { return fmt.Sprint("player", i%players) }
+	read(func(i int) error {
+		h, ok := m.s.Player(id(i))
+		got := uint64(0)
+		for _, it := range h.Items {
+			if it.Item < "c" {
+				got += it.Quantity
+			}
+		}
+		if ok && got != sum {
+			return fmt.Errorf("%s holds %v, %d in all, want %d", id(i), h.Items, got, sum)
+		}
+		return nil
+	})
+	read(func(i int) error {
+		if b := m.s.Balance(id(i), "a"); b.Quantity > sum {
+			return fmt.Errorf("%s holds %d", id(i), b.Quantity)
+		}
+		return nil
+	})
+	drawn := uint64(0)
+	read(func(int) error {
+		v, _ := m.s.Pool("p")
+		x := v.Entries[0]
+		if x.Left+x.Drawn != 100000 || x.Drawn < drawn {
+			return fmt.Errorf("%d left and %d drawn, after %d", x.Left, x.Drawn, drawn)
+		}
+		drawn = x.Drawn
+		return nil
+	})
+	give := func(item string, q uint64) economy.Command {
+		return economy.Command{Kind: economy.KindGrant, Items: []catalog.Stack{{Item: item, Quantity: q}}}
+	}
+	take := func(item string, q uint64) economy.Command {
+		c := give(item, q)
+		c.Kind = economy.KindConsume
+		return c
+	}
+	for round := range 20 {
+		c := m.s.Capture(nil)
+		captured := make(chan error, 1)
+		go func() {
+			l := economy.NewLoader()
+			var err error
+			for kind, data := range c.Blocks() {
+				if err == nil {
+					err = l.Block(kind, data)
+				}
+			}
+			if err == nil {
+				err = l.Loaded()
+			}
+			captured <- err
+		}()
+		for i := range 600 {
+			one, two := id(i*7), id(i*7+1)
+			// one, two, one again: a lock let go between the members would show.
+			members := []economy.Command{take("a", 3), take("a", 1), give("b", 3), give("b", 1)}
+			if round%2 == 1 {
+				members = []economy.Command{take("b", 3), take("b", 1), give("a", 3), give("a", 1)}
+			}
+			for j := range members {
+				members[j].Player = []string{one, two}[j%2]
+			}
+			m.do(economy.Command{Kind: economy.KindAtomic, Members: members})
+			m.do(economy.Command{Kind: economy.KindDraw, Player: one, Pool: "p", Count: 1})
+		}
+		if err := <-captured; err != nil {
+			t.Error(err)
+		}
+		m.s.Release(c, true)
+	}
+	close(stop)
+	readers.Wait()
+	if err := m.s.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,577 @@
+package economy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// The blocks of a snapshot. docs/format/snapshot.md shows every byte. A block
+// names what it holds by the numbers that events use, and holds what a base
+// does not have, or no longer has so.
+
+// BlockKind says what a block of a snapshot holds.
+type BlockKind uint8
+
+// The kinds, in the order in which they stand in a snapshot.
+const (
+	BlockState    BlockKind = 1 // position, time and how many there are of everything
+	BlockItems    BlockKind = 2
+	BlockLimits   BlockKind = 3
+	BlockPools    BlockKind = 4
+	BlockEntries  BlockKind = 5 // of one pool
+	BlockDrawn    BlockKind = 6 // counters of one pool
+	BlockCatalog  BlockKind = 7 // one version; the one in force comes last
+	BlockPlayers  BlockKind = 8
+	BlockRequests BlockKind = 9 // remembered request ids
+	blockEnd      BlockKind = 10
+)
+
+// defaultBlockSize is the size in bytes from which on a block is full; a catalog
+// may take more.
+const defaultBlockSize = 256 << 10
+
+// Blocks iterates the blocks of a capture. A block's bytes are valid until the
+// next iteration. It runs beside the writer, once.
+func (c *Capture) Blocks() iter.Seq2[BlockKind, []byte] {
+	return func(yield func(BlockKind, []byte) bool) {
+		w := blockWriter{yield: yield}
+		c.writeState(&w)
+		c.writeNames(&w)
+		c.writePools(&w)
+		c.writeCatalogs(&w)
+		c.writePlayers(&w)
+		c.writeRequests(&w)
+	}
+}
+
+// blockWriter collects one block at a time.
+type blockWriter struct {
+	yield func(BlockKind, []byte) bool
+	b     []byte
+	ended bool // the consumer wants no more
+}
+
+func (w *blockWriter) num(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
+
+func (w *blockWriter) str(s string) { w.b = appendString(w.b, s) }
+
+// end hands the block over.
+func (w *blockWriter) end(kind BlockKind) {
+	if !w.ended {
+		w.ended = !w.yield(kind, w.b)
+	}
+	w.b = w.b[:0]
+}
+
+func (c *Capture) baseMark() Mark {
+	if c.base != nil {
+		return *c.base
+	}
+	return Mark{}
+}
+
+func (c *Capture) writeState(w *blockWriter) {
+	for _, v := range []uint64{
+		c.position, uint64(c.now), c.baseMark().Position, c.mark.Version,
+		uint64(c.mark.Items), uint64(c.mark.Limits), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
+	} {
+		w.num(v)
+	}
+	w.end(BlockState)
+}
+
+// writeNames writes what was named since the base: numbers are never reused, so
+// that names only ever come to the end.
+func (c *Capture) writeNames(w *blockWriter) {
+	base := c.baseMark()
+	for i := base.Items; i < c.mark.Items; {
+		w.num(uint64(i))
+		for ; i < c.mark.Items && len(w.b) < c.blockSize; i++ {
+			w.b = append(w.b, byte(c.items[i].kind))
+			w.str(c.items[i].id)
+		}
+		w.end(BlockItems)
+	}
+	for i := base.Limits; i < c.mark.Limits; {
+		w.num(uint64(i))
+		for ; i < c.mark.Limits && len(w.b) < c.blockSize; i++ {
+			l := &c.limits[i]
+			w.num(uint64(l.pool))
+			w.num(uint64(l.per))
+			w.num(uint64(l.window))
+		}
+		w.end(BlockLimits)
+	}
+	for i := base.Pools; i < c.mark.Pools; {
+		w.num(uint64(i))
+		for ; i < c.mark.Pools && len(w.b) < c.blockSize; i++ {
+			w.str(c.pools[i].id)
+		}
+		w.end(BlockPools)
+	}
+}
+
+func (c *Capture) writePools(w *blockWriter) {
+	base := c.baseMark()
+	for num := range c.pools {
+		p := &c.pools[num]
+		first := uint32(0)
+		if num < len(base.Entries) {
+			first = base.Entries[num]
+		}
+		entries := uint32(len(p.entries))
+		if c.base != nil && first == entries && p.last <= base.Position {
+			continue
+		}
+		for again := true; again; again = first < entries { // once without any, for last
+			w.num(uint64(num))
+			w.num(p.last)
+			w.num(uint64(first))
+			for ; first < entries && len(w.b) < c.blockSize; first++ {
+				w.str(p.entries[first])
+			}
+			w.end(BlockEntries)
+		}
+	}
+	for num := range c.pools {
+		for i := range c.pools[num].live {
+			drawn := c.counters(uint32(num), uint32(i))
+			if drawn == nil {
+				continue
+			}
+			w.num(uint64(num))
+			w.num(uint64(i))
+			for _, v := range drawn {
+				w.num(v)
+			}
+			w.end(BlockDrawn)
+		}
+	}
+}
+
+func (c *Capture) writeCatalogs(w *blockWriter) {
+	write := func(t *tables) {
+		if t.version == 0 || t.version <= c.baseMark().Version {
+			return
+		}
+		w.num(t.version)
+		w.num(t.position)
+		w.b = t.catalog.AppendCanonical(w.b)
+		w.end(BlockCatalog)
+	}
+	for _, t := range c.past {
+		write(t)
+	}
+	write(c.current)
+}
+
+func (c *Capture) writePlayers(w *blockWriter) {
+	next := uint32(0)
+	for n := uint32(0); n < c.mark.Players && !w.ended; n++ {
+		if c.base != nil && n%64 == 0 && c.dirty[n/64] == 0 {
+			n += 63 // none of these 64
+			continue
+		}
+		if !c.wants(n) {
+			continue
+		}
+		w.num(uint64(n - next))
+		w.b = c.player(w.b, n)
+		next = n + 1
+		c.next.Store(next)
+		if len(w.b) >= c.blockSize {
+			w.end(BlockPlayers)
+			next = 0
+		}
+	}
+	if len(w.b) > 0 {
+		w.end(BlockPlayers)
+	}
+}
+
+// appendPlayer appends a player's encoded form: the id when the base does not
+// have it, the position of the last change, the slots.
+func (c *Capture) appendPlayer(buf []byte, b *block) []byte {
+	if c.base == nil || b.num >= c.base.Players {
+		buf = append(append(buf, b.idLen), b.id()...)
+	}
+	buf = binary.AppendUvarint(buf, b.last)
+	buf = binary.AppendUvarint(buf, uint64(b.slots))
+	prev := uint32(0)
+	for _, s := range b.holdings() {
+		buf = binary.AppendUvarint(buf, uint64(s.key-prev))
+		buf = binary.AppendUvarint(buf, s.value())
+		prev = s.key
+	}
+	return buf
+}
+
+func (c *Capture) writeRequests(w *blockWriter) {
+	for n := c.ids.from; n < c.mark.IDs && !w.ended; {
+		w.num(n)
+		for ; n < c.mark.IDs && len(w.b) < c.blockSize; n++ {
+			r := c.ids.all.at(n)
+			w.num(r.position)
+			w.num(uint64(r.index))
+			w.num(uint64(r.time))
+			w.num(r.version)
+			raw := c.ids.all.bytes.get(r.at, int(r.len))
+			w.num(uint64(len(raw)))
+			w.b = append(w.b, raw...)
+		}
+		w.end(BlockRequests)
+	}
+}
+
+// Loader rebuilds a state from snapshots: one that holds all of it, and then
+// those that build on it, in order.
+type Loader struct {
+	s    *State
+	want Mark   // of the snapshot being loaded
+	head uint64 // of its request ids
+	base uint32 // players of the base
+	kind BlockKind
+}
+
+// NewLoader returns a loader of an empty state.
+func NewLoader() *Loader { return &Loader{s: New()} }
+
+// Block loads the next block. Errors are *FormatError; the state is then of no use.
+func (l *Loader) Block(kind BlockKind, data []byte) error {
+	d := decoder{b: data}
+	if kind == 0 || kind >= blockEnd {
+		d.fail("unknown kind of block %d; a newer Kuji wrote this snapshot", kind)
+		return d.err
+	}
+	if kind < l.kind || (kind == BlockState) != (l.kind == 0) {
+		d.fail("a block of kind %d after one of kind %d", kind, l.kind)
+		return d.err
+	}
+	l.kind = kind
+	switch kind {
+	case BlockState:
+		l.state(&d)
+	case BlockItems:
+		l.items(&d)
+	case BlockLimits:
+		l.limits(&d)
+	case BlockPools:
+		l.pools(&d)
+	case BlockEntries:
+		l.entries(&d)
+	case BlockDrawn:
+		l.drawn(&d)
+	case BlockCatalog:
+		l.catalog(&d)
+	case BlockPlayers:
+		l.players(&d)
+	case BlockRequests:
+		l.requests(&d)
+	}
+	l.s.unlockPools()
+	l.s.players.release()
+	if d.err != nil {
+		return d.err
+	}
+	return nil
+}
+
+// more reports whether something is left to decode.
+func (d *decoder) more() bool { return d.err == nil && d.off < len(d.b) }
+
+// same fails unless a number is the one that must come next.
+func (d *decoder) same(what string, want uint64) {
+	if got := d.uvarint(what, 1<<63); d.err == nil && got != want {
+		d.fail("%s is %d, want %d", what, got, want)
+	}
+}
+
+// text returns a string of its own, of 1 to limit bytes.
+func (d *decoder) text(what string, limit uint64) string {
+	return string([]byte(d.str(what, uint64(d.byte(what)), limit)))
+}
+
+func (l *Loader) state(d *decoder) {
+	s := l.s
+	l.want.Position = d.uvarint("the position", 1<<63)
+	now := d.uvarint("the time", 1<<63-1)
+	d.same("the base's position", s.applied)
+	l.want.Version = d.uvarint("the catalog's version", 1<<63)
+	l.want.Items = uint32(d.uvarint("the number of items", maxItemsEver))
+	l.want.Limits = uint32(d.uvarint("the number of limits", maxLimitsEver))
+	l.want.Pools = uint32(d.uvarint("the number of pools", maxPoolsEver))
+	l.want.Players = uint32(d.uvarint("the number of players", MaxPlayers))
+	l.head = d.uvarint("the oldest request", 1<<63)
+	l.want.IDs = d.uvarint("the next request", 1<<63)
+	if d.more() {
+		d.fail("more than the state's numbers")
+	}
+	if l.want.Position < s.applied || int64(now) < s.now || l.head > l.want.IDs || l.head < s.ids.head {
+		d.fail("position %d, time %d, requests %d to %d do not follow the base's", l.want.Position, now, l.head, l.want.IDs)
+	}
+	if d.err != nil {
+		return
+	}
+	l.base = uint32(s.players.count())
+	s.applied, s.now = l.want.Position, int64(now)
+	s.ids.forgetBefore(l.head)
+}
+
+func (l *Loader) items(d *decoder) {
+	s := l.s
+	for d.same("the first item", uint64(len(s.items))); d.more(); {
+		kind := catalog.ItemKind(d.byte("an item's kind"))
+		id := d.text("an item", maxUnknownID)
+		if _, ok := s.itemNum[id]; d.err == nil && (ok || kind < catalog.KindItem || kind > catalog.KindCurrency) {
+			d.fail("item %q, of kind %d, twice or unknown", id, kind)
+		}
+		if d.err == nil {
+			s.numberItem(&catalog.Item{ID: id, Kind: kind})
+		}
+	}
+}
+
+func (l *Loader) limits(d *decoder) {
+	s := l.s
+	for d.same("the first limit", uint64(len(s.limits))); d.more(); {
+		k := limitKey{pool: uint32(d.uvarint("a limit's pool", maxPoolsEver)), per: catalog.Per(d.uvarint("a limit's period", 255))}
+		k.window = int64(d.uvarint("a limit's window", 1<<62))
+		if n := len(s.limits); d.err == nil && s.numberLimit(k) != uint32(n) {
+			d.fail("limit %v twice", k)
+		}
+	}
+}
+
+func (l *Loader) pools(d *decoder) {
+	s := l.s
+	for d.same("the first pool", uint64(len(s.pools))); d.more(); {
+		id := d.text("a pool", catalog.MaxID)
+		if n := len(s.pools); d.err == nil && s.numberPool(id) != uint32(n) {
+			d.fail("pool %q twice", id)
+		}
+	}
+}
+
+// pool returns the pool that a block is about, locked.
+func (l *Loader) pool(d *decoder) *poolState {
+	n := d.uvarint("a pool", maxPoolsEver)
+	if d.err == nil && n >= uint64(len(l.s.pools)) {
+		d.fail("pool number %d of %d", n, len(l.s.pools))
+	}
+	if d.err != nil {
+		return nil
+	}
+	p := l.s.pools[n]
+	l.s.lockPool(p)
+	return p
+}
+
+func (l *Loader) entries(d *decoder) {
+	p := l.pool(d)
+	last := d.uvarint("a pool's last change", l.want.Position)
+	if p == nil || d.err != nil {
+		return
+	}
+	p.last = last
+	for d.same("the first entry", uint64(len(p.entryIDs))); d.more(); {
+		id := d.text("an entry", catalog.MaxID)
+		if _, ok := p.entryNum[id]; d.err == nil && ok {
+			d.fail("entry %q twice", id)
+		}
+		if d.err == nil {
+			p.addEntry(id)
+		}
+	}
+}
+
+func (l *Loader) drawn(d *decoder) {
+	p := l.pool(d)
+	chunk := d.uvarint("a chunk of entries", maxEntriesEver)
+	if p == nil || d.err != nil {
+		return
+	}
+	if chunk >= uint64(len(p.changed)) {
+		d.fail("chunk %d of %d entries", chunk, len(p.entryIDs))
+		return
+	}
+	p.changed[chunk] = max(l.want.Position, 1)
+	counters := p.chunk(uint32(chunk))
+	for i := range counters {
+		counters[i] = d.uvarint("a number of draws", 1<<63)
+	}
+	if d.more() {
+		d.fail("more counters than entries")
+	}
+}
+
+func (l *Loader) catalog(d *decoder) {
+	s := l.s
+	version, position := d.uvarint("a version", l.want.Version), d.uvarint("a position", l.want.Position)
+	if d.err != nil {
+		return
+	}
+	if version <= s.current.version {
+		d.fail("catalog version %d after %d", version, s.current.version)
+		return
+	}
+	c, err := catalog.Decode(d.b[d.off:])
+	if err != nil {
+		d.fail("catalog version %d: %v", version, err)
+		return
+	}
+	items, limits, pools := len(s.items), len(s.limits), len(s.pools)
+	t := s.compile(c, s.number(c))
+	if len(s.items) != items || len(s.limits) != limits || len(s.pools) != pools {
+		d.fail("catalog version %d names what the snapshot does not", version)
+		return
+	}
+	t.version, t.position = version, position
+	if s.current.version > 0 {
+		s.past = append(s.past, s.current)
+	}
+	s.setCurrent(t)
+}
+
+func (l *Loader) players(d *decoder) {
+	next := uint64(0)
+	for d.more() {
+		n := next + d.uvarint("a player's distance", MaxPlayers)
+		if d.err == nil && n > uint64(l.s.players.count()) {
+			d.fail("player %d after %d", n, l.s.players.count())
+		}
+		if d.err != nil {
+			return
+		}
+		l.player(d, uint32(n))
+		next = n + 1
+	}
+}
+
+func (l *Loader) player(d *decoder, n uint32) {
+	s := l.s
+	id := ""
+	if n >= l.base {
+		id = d.str("a player", uint64(d.byte("a player")), MaxID)
+	}
+	last := d.uvarint("a player's last change", l.want.Position)
+	slots := d.uvarint("a player's holdings", 1<<31)
+	if d.err == nil && slots > uint64(len(d.b)-d.off)/2 {
+		d.fail("%d holdings in %d bytes", slots, len(d.b)-d.off)
+	}
+	if d.err != nil {
+		return
+	}
+	p := &s.players
+	if int(n) == p.count() {
+		if _, ok := p.find(id); ok {
+			d.fail("player %q twice", id)
+			return
+		}
+		p.add(id, uint32(slots))
+	}
+	p.lock(n)
+	for _, sl := range p.holdings(n) {
+		if sl.key&limitSlot == 0 {
+			s.items[sl.key].subSupply(sl.value())
+		}
+	}
+	b := p.resize(n, uint32(slots))
+	b.last = last
+	prev := uint32(0)
+	for i := range b.holdings() {
+		key := uint64(prev) + d.uvarint("a key", 1<<32-1)
+		v := d.uvarint("a value", 1<<64-1)
+		if d.err == nil && !l.validSlot(uint32(min(key, 1<<32-1)), prev, v, i == 0) {
+			d.fail("player %d: a slot with key %d, value %d, after key %d", n, key, v, prev)
+		}
+		if d.err != nil {
+			b.slots = 0 // what is left in it is of no meaning
+			return
+		}
+		prev = uint32(key)
+		b.holdings()[i] = newSlot(prev, v)
+		if prev&limitSlot == 0 {
+			s.items[prev].addSupply(v)
+		}
+	}
+}
+
+// validSlot reports whether a slot may follow the key before it.
+func (l *Loader) validSlot(key, prev uint32, v uint64, first bool) bool {
+	if key&limitSlot != 0 {
+		return key&^limitSlot < uint32(len(l.s.limits)) && (first || key >= prev)
+	}
+	return key < uint32(len(l.s.items)) && (first || key > prev) && v > 0 && v <= MaxQuantity
+}
+
+func (l *Loader) requests(d *decoder) {
+	ids := &l.s.ids
+	n := d.uvarint("the first request", 1<<63)
+	if d.err == nil && n != ids.tail {
+		if ids.count() != 0 || n != l.head {
+			d.fail("request number %d after %d", n, ids.tail)
+			return
+		}
+		ids.restart(n)
+	}
+	var ev Event
+	for d.more() {
+		rec := idRecord{position: d.uvarint("a request's position", l.want.Position), index: uint32(d.uvarint("a request's index", 1<<32-1))}
+		rec.time = int64(d.uvarint("a request's time", uint64(l.s.now)))
+		rec.version = d.uvarint("a request's catalog version", l.want.Version)
+		raw := d.bytes("a request", d.uvarint("a request's length", 1<<31))
+		if d.err != nil {
+			return
+		}
+		if size, err := Decode(raw, &ev); err != nil || size != len(raw) || ev.ID == "" || ids.find(ev.ID) != nil {
+			d.fail("the answer to a request does not decode, has no id, or one that was there before (%v)", err)
+			return
+		}
+		ids.add(ev.ID, 3, raw, rec)
+	}
+}
+
+// Loaded ends a snapshot: another that builds on it may follow. It checks that
+// all is there that the snapshot announced.
+func (l *Loader) Loaded() error {
+	s := l.s
+	got := Mark{Position: s.applied, Version: s.current.version, Items: uint32(len(s.items)), Limits: uint32(len(s.limits)),
+		Pools: uint32(len(s.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail}
+	if s.ids.count() == 0 && got.IDs != l.want.IDs && l.head == l.want.IDs {
+		s.ids.restart(l.head)
+		got.IDs = s.ids.tail
+	}
+	want := l.want
+	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+		return &FormatError{Message: fmt.Sprintf("the snapshot is not complete: it announced %+v and gave %+v", want, got)}
+	}
+	l.kind = 0
+	return nil
+}
+
+// State ends loading and returns the state, as Apply left the one that was
+// captured, and the mark for the next capture.
+func (l *Loader) State() (*State, Mark, error) {
+	s := l.s
+	if l.kind != 0 {
+		return nil, Mark{}, &FormatError{Message: "the last snapshot was not ended"}
+	}
+	mark := l.want
+	for _, p := range s.pools {
+		s.lockPool(p)
+		s.restock(p)
+		mark.Entries = append(mark.Entries, uint32(len(p.entryIDs)))
+	}
+	s.countOdds()
+	s.unlockPools()
+	for i := range s.items {
+		s.raisePeak(&s.items[i])
+	}
+	s.forgetCatalogs()
+	s.setCurrent(s.current)
+	clear(s.players.dirty)
+	return s, mark, nil
+}

@@ -1,0 +1,155 @@
+package economy_test
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// heldSnapshot is one snapshot's blocks, as a file would hold them.
+type heldSnapshot []heldBlock
+
+type heldBlock struct {
+	kind economy.BlockKind
+	data []byte
+}
+
+func load(t *testing.T, snapshots []heldSnapshot) (*economy.State, economy.Mark) {
+	t.Helper()
+	l := economy.NewLoader()
+	for _, snap := range snapshots {
+		for i, b := range snap {
+			if err := l.Block(b.kind, b.data); err != nil {
+				t.Fatalf("block %d of kind %d: %v", i, b.kind, err)
+			}
+		}
+		if err := l.Loaded(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, mark, err := l.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, mark
+}
+
+// snapshotCatalogs take turns: pools, entries, items and limits come and go.
+var snapshotCatalogs = []string{testCatalog, `
+kuji: 1
+items:
+  gem: {kind: currency}
+  gem2: {kind: currency}
+  gold: {kind: currency}
+  sword: {}
+  shield: {}
+  crown: {}
+pools:
+  weighted:
+    price: {gem: 2}
+    entries:
+      - {id: rare, weight: 1, stock: 45, reward: {items: {sword: 2}}}
+      - {id: new, weight: 1, stock: 10, reward: {items: {crown: 1}}}
+  late:
+    limits: [{per: window, window: 30m, draws: 2}]
+    entries:
+      - {id: l, weight: 1, reward: {items: {gold: 1}}}
+start: {gem: 21}
+idempotency: {count: 300, age: 24h}
+`}
+
+// TestSnapshotBesideTheWriter captures states, whole and on top of one another,
+// while commands go on between any two blocks, and loads them again.
+func TestSnapshotBesideTheWriter(t *testing.T) {
+	for seed := range uint64(30) {
+		m := newMachine(t, seed)
+		r := rand.New(rand.NewPCG(seed, 2))
+		n, version := 0, 0
+		m.apply(snapshotCatalogs[0])
+		step := func() {
+			n++
+			m.now += r.Int64N(100_000)
+			if r.IntN(300) == 0 {
+				version++
+				m.apply(snapshotCatalogs[version%2])
+				return
+			}
+			cmd := randomCommand(r, n)
+			if cmd.Kind == economy.KindGrant && r.IntN(2) == 0 {
+				cmd.Player = fmt.Sprint("wide", r.IntN(300)) // players enough for many blocks
+			}
+			m.do(cmd)
+		}
+		for range r.IntN(400) {
+			step()
+		}
+		var chain []heldSnapshot
+		var base *economy.Mark
+		for range 6 {
+			if r.IntN(4) == 0 {
+				chain, base = nil, nil
+			}
+			c := m.s.Capture(base)
+			c.SetBlockSize(64 + r.IntN(300))
+			want, failed := m.s.Hash(), r.IntN(4) == 0
+			var snap heldSnapshot
+			next, stop := iter.Pull2(c.Blocks())
+			for i := 0; ; i++ {
+				kind, data, ok := next()
+				if !ok || failed && i > 20 {
+					break
+				}
+				snap = append(snap, heldBlock{kind, slices.Clone(data)})
+				for range r.IntN(3) {
+					step()
+				}
+			}
+			stop()
+			m.s.Release(c, !failed)
+			if failed {
+				continue // what it covered must be in the next one
+			}
+			chain = append(chain, snap)
+			got, mark := load(t, chain)
+			if got.Hash() != want {
+				t.Fatalf("seed %d: after %d snapshots the loaded state differs from the captured one", seed, len(chain))
+			}
+			if err := got.Check(); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			if w := c.Mark(); fmt.Sprint(mark) != fmt.Sprint(w) {
+				t.Fatalf("seed %d: mark %+v after loading, want %+v", seed, mark, w)
+			}
+			follow(t, m, got)
+			base = &mark
+			for range r.IntN(200) {
+				step()
+			}
+		}
+	}
+}
+
+// follow applies to a loaded state what was logged after it, and checks that it
+// becomes what the machine has.
+func follow(t *testing.T, m *machine, s *economy.State) {
+	t.Helper()
+	var ev economy.Event
+	for _, l := range m.log {
+		if l.at.Position <= s.Position() {
+			continue
+		}
+		if _, err := economy.Decode(l.raw, &ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(&ev, l.raw, l.at); err != nil {
+			t.Fatalf("position %d: %v", l.at.Position, err)
+		}
+	}
+	if s.Hash() != m.s.Hash() {
+		t.Fatal("a loaded state that follows the log is another than the one that went on")
+	}
+}
