@@ -112,7 +112,7 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	if err := r.state.Apply(ev, b.buf[start:], at); err != nil {
 		// Decide and Apply disagree: a bug. Nothing of this batch may be
 		// answered or written, and the state must not be used again.
-		r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, b.position), Err: err}
+		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, b.position), Err: err})
 		r.rouse()
 		return r.err
 	}
@@ -207,6 +207,7 @@ func (r *Realm) flushBatch() (ended bool) {
 		return true
 	}
 	b := r.takeOpen()
+	r.beginSnapshot(b.position)
 	r.mu.Unlock()
 
 	r.seal(b)
@@ -223,6 +224,8 @@ func (r *Realm) flushBatch() (ended bool) {
 	}
 	r.stats.Batches++
 	r.stats.LogBytes += uint64(len(b.buf))
+	r.snap.bytes += int64(len(b.buf))
+	r.sealSnapshot(r.chain, r.offset)
 	r.acked.Store(b.position)
 	r.mu.Unlock()
 	b.finish(nil)
@@ -274,9 +277,11 @@ func (r *Realm) sealEntry(entry []byte, kind entryKind) {
 
 // append writes a sealed entry to the log and moves the chain past it.
 func (r *Realm) append(entry []byte) error {
-	if err := r.log.Append(r.log.Next(), entry); err != nil {
+	at := r.log.Next()
+	if err := r.log.Append(at, entry); err != nil {
 		return err
 	}
+	r.offset = at
 	e, err := openEnvelope(entry)
 	if err != nil {
 		return err
@@ -285,14 +290,21 @@ func (r *Realm) append(entry []byte) error {
 	return nil
 }
 
+// fail makes an error the reason why the realm stopped. The caller holds mu.
+func (r *Realm) fail(err *Error) {
+	r.err = err
+	r.stopped.Store(err)
+}
+
 // stop ends the realm after a failed append: b, and everything behind it, has
 // an unknown outcome. The caller holds mu and then finishes b and the open
 // batch, which stop returns, with the error that it returns.
 func (r *Realm) stop(b *batch, cause error) (open *batch, unknown *Error) {
 	if r.err == nil {
-		r.err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause}
+		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause})
 	}
 	unknown = &Error{Code: CodeUnknownOutcome, Message: "the realm stopped before the request was durable; after reopening, send the same request id again to learn what became of it", Err: cause}
+	r.loseSnapshot()
 	open = r.open
 	r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
 	close(r.room)

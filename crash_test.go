@@ -19,6 +19,12 @@ type client struct {
 	mu    sync.Mutex
 	acked map[string]kuji.Result
 	asked map[string]kuji.Request
+	// snapshots makes sessions take one after every third draw, and trim the log.
+	snapshots bool
+}
+
+func (c *client) options(disk *vfs.Mem) kuji.Options {
+	return kuji.Options{FS: disk, SegmentSize: 8 << 10, TrimLog: c.snapshots}
 }
 
 func newClient() *client {
@@ -47,7 +53,7 @@ func (c *client) do(r *kuji.Realm, req kuji.Draw) error {
 // was acknowledged is there, once, unchanged; what was not can be asked again;
 // stock and balances add up; the log verifies.
 func (c *client) check(disk *vfs.Mem) error {
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := kuji.Open("data", c.options(disk))
 	if err != nil {
 		return err
 	}
@@ -123,7 +129,7 @@ func indexOf(p kuji.PoolView, id string) int {
 // session opens an engine on disk, applies the catalog and draws until done or
 // until the disk fails; it reports how far it came.
 func (c *client) session(t *testing.T, disk *vfs.Mem, tag string, draws, workers int) {
-	e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 8 << 10})
+	e, err := kuji.Open("data", c.options(disk))
 	if err != nil {
 		return
 	}
@@ -146,6 +152,11 @@ func (c *client) session(t *testing.T, disk *vfs.Mem, tag string, draws, workers
 					}
 					return
 				}
+				if c.snapshots && i%3 == 2 {
+					if _, err := r.Snapshot(t.Context()); err != nil {
+						return // it says that the power is off
+					}
+				}
 			}
 		})
 	}
@@ -159,16 +170,35 @@ func TestCrashAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		states = 3
 	}
+	crashAtEveryStep(t, states, 12, 30, newClient)
+}
+
+// TestCrashAtEveryStepOfSnapshots does the same with snapshots between the
+// draws: whole ones, others that build on them, the removal of old ones and the
+// trimming of the log.
+func TestCrashAtEveryStepOfSnapshots(t *testing.T) {
+	states := 4
+	if testing.Short() {
+		states = 1
+	}
+	crashAtEveryStep(t, states, 40, 200, func() *client {
+		c := newClient()
+		c.snapshots = true
+		return c
+	})
+}
+
+func crashAtEveryStep(t *testing.T, states, draws int, least int64, newClient func() *client) {
 	dry := vfs.NewMem()
-	newClient().session(t, dry, "a", 12, 1)
+	newClient().session(t, dry, "a", draws, 1)
 	_, steps := dry.Ops()
-	if steps < 30 {
+	if steps < least {
 		t.Fatalf("only %d steps: the session did not run", steps)
 	}
 	for step := range steps {
 		disk, c := vfs.NewMem(), newClient()
 		disk.CutPowerAfter(step)
-		c.session(t, disk, "a", 12, 1)
+		c.session(t, disk, "a", draws, 1)
 		for crashed := range disk.CrashSamples(states, uint64(step), false) {
 			if err := c.check(crashed); err != nil {
 				t.Fatalf("power cut before step %d: %v", step, err)

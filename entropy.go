@@ -40,6 +40,18 @@ func (s *seed) source(realm string, epoch uint64) *mathrand.ChaCha8 {
 	return mathrand.NewChaCha8(s.derive("kuji/v1/rng-stream", realm, epoch))
 }
 
+// countedSource counts the values that it gives, so that a verifier that starts
+// from a snapshot knows where in the epoch it stands.
+type countedSource struct {
+	src *mathrand.ChaCha8
+	n   uint64
+}
+
+func (s *countedSource) Uint64() uint64 {
+	s.n++
+	return s.src.Uint64()
+}
+
 // derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), epoch as 8
 // bytes little-endian. Domains and names hold no zero byte.
 func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {

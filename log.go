@@ -25,6 +25,10 @@ type entryLog interface {
 	Durable() uint64
 	// Sync makes everything appended durable.
 	Sync() error
+	// First is the offset of the oldest entry kept.
+	First() uint64
+	// TrimBefore drops entries before an offset, as far as that is cheap.
+	TrimBefore(offset uint64) error
 	Close() error
 }
 
@@ -85,8 +89,11 @@ func (l *walLog) Entries(from uint64) iter.Seq2[logEntry, error] {
 
 func (l *walLog) Next() uint64    { return l.w.Next() }
 func (l *walLog) Durable() uint64 { return l.w.Durable() }
+func (l *walLog) First() uint64   { return l.w.First() }
 func (l *walLog) Sync() error     { return l.w.Sync() }
 func (l *walLog) Close() error    { return l.w.Close() }
+
+func (l *walLog) TrimBefore(offset uint64) error { return l.w.TrimBefore(offset) }
 
 // checked returns o with defaults filled in, or what is wrong with it.
 func (o Options) checked() (Options, error) {
@@ -104,6 +111,12 @@ func (o Options) checked() (Options, error) {
 	}
 	if o.MaxPending < 1<<20 || o.MaxPending > 16<<20 {
 		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, 16<<20)
+	}
+	if o.SnapshotEvery == 0 {
+		o.SnapshotEvery = 64 << 20
+	}
+	if o.TrimLog && o.SnapshotEvery < 0 {
+		return o, errf(CodeInvalid, "TrimLog", "set, with snapshots off; only what a snapshot covers can be trimmed")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -53,6 +53,14 @@ type Options struct {
 	// realm, from 1 MiB to 16 MiB; beyond it Do and DoAll wait and Submit
 	// answers CodeOverloaded. Default: 8 MiB.
 	MaxPending int
+	// SnapshotEvery is how many bytes of log a realm gathers before it takes a
+	// snapshot by itself, so that opening it again need not replay the whole
+	// log. Default: 64 MiB; negative: only Realm.Snapshot takes any.
+	SnapshotEvery int64
+	// TrimLog removes segments of the log that the newest two snapshots cover.
+	// The default keeps the whole log: only with it can every draw be verified
+	// from the first one on.
+	TrimLog bool
 	// Now is the wall clock that batches are stamped with; a clock that steps
 	// back never makes a stamp decrease. Default: time.Now.
 	Now func() time.Time

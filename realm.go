@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	mathrand "math/rand/v2"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -23,7 +21,8 @@ type Realm struct {
 
 	// chain is where the writer stands in the log. It belongs to openRealm,
 	// then to the flusher, then to close: never to two at once.
-	chain chain
+	chain  chain
+	offset uint64 // of the chain's last entry in the log; as chain
 
 	writer     [16]byte
 	epoch      uint64   // the writer's epoch; fixed once open
@@ -33,7 +32,7 @@ type Realm struct {
 
 	mu       sync.Mutex
 	state    *economy.State
-	source   *mathrand.ChaCha8
+	source   countedSource
 	epochs   []epochInfo   // ascending by first position, the current one last
 	open     *batch        // takes events
 	inflight *batch        // being appended; nil when the flusher is idle
@@ -43,10 +42,12 @@ type Realm struct {
 	closing  bool
 	err      *Error // why the realm stopped; nil while healthy
 	stats    Stats
+	snap     snapshots
 
-	acked   atomic.Uint64 // position of the newest acknowledged batch
-	flushed chan struct{} // closed when the flusher has ended
-	ended   bool          // under mu: flushed is closed; used when the flusher runs as tasks
+	acked   atomic.Uint64         // position of the newest acknowledged batch
+	stopped atomic.Pointer[Error] // why nothing can be asked any more, for readers without mu
+	flushed chan struct{}         // closed when the flusher has ended
+	ended   bool                  // under mu: flushed is closed; used when the flusher runs as tasks
 }
 
 // epochInfo is what receipts need of an epoch.
@@ -54,6 +55,7 @@ type epochInfo struct {
 	first      uint64 // position of its epoch-begin
 	epoch      uint64
 	commitment [32]byte
+	revealed   bool // the seed is in the log
 }
 
 // Stats are counters of a realm since it was opened, and sizes now.
@@ -67,14 +69,13 @@ type Stats struct {
 	LogBytes        uint64 // appended since opening
 	Players         uint64 // seen so far
 	RequestIDs      uint64 // remembered now
-	RequestIDLimit  uint64 // how many younger than the idempotency window's age there can be
-	RequestIDBytes  uint64 // of memory that they take, about
-	OldestRequestID int64  // Unix milliseconds: when the oldest remembered was answered; 0: none
-	RefusedIDs      uint64 // requests refused because the limit was reached, since opening
 	PendingBytes    uint64 // waiting for the log now
 	Recovered       uint64 // position found at opening
 	RecoveredEvents uint64 // replayed at opening
 	CatalogVersion  uint64 // in force
+	Snapshots       uint64 // taken since opening
+	Snapshot        uint64 // position of the newest; 0: none
+	SnapshotErr     error  // of the last attempt since opening, nil when it succeeded
 	Epoch           uint64 // of this writer
 }
 
@@ -98,10 +99,13 @@ func (r *Realm) Stats() Stats {
 	s := r.stats
 	s.Position = r.acked.Load()
 	s.Players = uint64(r.state.Players())
-	ids := r.state.Window()
-	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest
+	s.RequestIDs = uint64(r.state.RequestIDs())
 	s.CatalogVersion = r.state.Version()
 	s.Epoch = r.epoch
+	s.SnapshotErr = r.snap.err
+	if n := len(r.snap.files); n > 0 {
+		s.Snapshot = r.snap.files[n-1].position
+	}
 	for _, b := range []*batch{r.open, r.inflight} {
 		if b != nil && b.events > 0 {
 			s.PendingBytes += uint64(len(b.buf))
@@ -122,15 +126,12 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	}
 	ev, err := r.state.DecideCatalog(c)
 	if err != nil {
-		r.mu.Unlock()
-		conflict := errf(CodeConflict, "catalog", "the realm's state refuses it")
-		conflict.Err = err
-		return Result{}, conflict
+		return Result{}, r.conflict(ctx, err)
 	}
 	var res Result
 	var b *batch
 	if ev == nil {
-		_, _, pos := r.state.Catalog()
+		pos := r.state.Catalog().Position
 		r.receipt(&res.Receipt, pos, 0, r.state.Now(), r.state.Version())
 		b = r.batchAt(pos)
 	} else if n := len(ev.Catalog); n > maxCatalogEvent {
@@ -163,104 +164,134 @@ func checkCatalog(c *catalog.Catalog) error {
 }
 
 // Plan says what Apply would do, without doing it. CodeConflict as for Apply.
-func (r *Realm) Plan(_ context.Context, c *catalog.Catalog) (Plan, error) {
+func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if err := r.usable(); err != nil {
+		r.mu.Unlock()
 		return Plan{}, err
 	}
 	p, err := r.state.Plan(c)
 	if err != nil {
-		conflict := errf(CodeConflict, "catalog", "the realm's state refuses it")
-		conflict.Err = err
-		return Plan{}, conflict
+		return Plan{}, r.conflict(ctx, err)
+	}
+	pos := r.state.Position()
+	r.mu.Unlock()
+	if err := r.settle(ctx, pos); err != nil {
+		return Plan{}, err
 	}
 	return p, nil
 }
 
+// conflict unlocks mu, which the caller holds, and returns the error for a
+// catalog that the state refuses, once that state is durable.
+func (r *Realm) conflict(ctx context.Context, err error) error {
+	pos := r.state.Position()
+	r.mu.Unlock()
+	if failed := r.settle(ctx, pos); failed != nil {
+		return failed
+	}
+	return &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err}
+}
+
+// Reads run beside the writer: they take a lock for as long as it takes to copy
+// one player or a part of a pool, never the realm's, unless what they read is
+// not durable yet.
+
 // Catalog returns the catalog in force, once it is durable.
 func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
-	r.mu.Lock()
-	if err := r.usable(); err != nil {
-		r.mu.Unlock()
+	if err := r.halted(); err != nil {
 		return CatalogView{}, err
 	}
-	c, hash, pos := r.state.Catalog()
-	v := CatalogView{Version: r.state.Version(), Hash: hash, Catalog: c, Position: pos}
-	return awaitView(ctx, r, pos, v)
+	v := r.state.Catalog()
+	if err := r.settle(ctx, v.Position); err != nil {
+		return CatalogView{}, err
+	}
+	return CatalogView(v), nil
 }
 
 // Player returns what a player holds. It waits until that is durable, and for
 // nothing else; CodeNotFound when the player was never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
-	v, err := r.lockedPlayer(id)
-	if err != nil {
-		r.mu.Unlock()
-		return v, err
+	v, err := r.StalePlayer(id)
+	if err == nil {
+		err = r.settle(ctx, v.Position)
 	}
-	return awaitView(ctx, r, v.Position, v)
+	if err != nil {
+		return PlayerView{}, err
+	}
+	return v, nil
 }
 
 // StalePlayer is Player without the wait: what it returns can still be lost
 // in a crash.
 func (r *Realm) StalePlayer(id string) (PlayerView, error) {
-	defer r.mu.Unlock()
-	return r.lockedPlayer(id)
-}
-
-// lockedPlayer takes the lock, which the caller releases.
-func (r *Realm) lockedPlayer(id string) (PlayerView, error) {
-	r.mu.Lock()
-	if err := r.usable(); err != nil {
+	if err := r.halted(); err != nil {
 		return PlayerView{}, err
 	}
 	h, ok := r.state.Player(id)
 	if !ok {
-		return PlayerView{}, errf(CodeNotFound, "player", "player %q was never seen in realm %q", id, r.name)
+		return PlayerView{}, r.unseen(id)
 	}
 	return PlayerView{ID: id, Items: h.Items, Position: h.Last}, nil
 }
 
-// Pool returns a pool's stock and odds. It waits until that is durable, and
-// for nothing else; CodeNotFound when the catalog in force has no such pool.
-func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
-	v, err := r.lockedPool(id)
-	if CodeOf(err) == CodeNotFound { // an answer too: it rests on the catalog
-		_, _, pos := r.state.Catalog()
-		if _, failed := awaitView(ctx, r, pos, v); failed != nil {
-			return v, failed
+func (r *Realm) unseen(player string) error {
+	return errf(CodeNotFound, "player", "player %q was never seen in realm %q", player, r.name)
+}
+
+// Balance returns how many of one item a player holds, as Player does, without
+// an allocation. CodeNotFound when the player was never seen, or the catalog in
+// force has no such item.
+func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
+	if err := r.halted(); err != nil {
+		return 0, err
+	}
+	b := r.state.Balance(player, item)
+	switch {
+	case !b.Named:
+		if err := r.settle(ctx, r.state.Catalog().Position); err != nil {
+			return 0, err
 		}
-		return v, err
+		return 0, errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.name)
+	case !b.Seen:
+		return 0, r.unseen(player)
 	}
-	if err != nil {
-		r.mu.Unlock()
-		return v, err
+	if err := r.settle(ctx, b.Last); err != nil {
+		return 0, err
 	}
-	return awaitView(ctx, r, v.Position, v)
+	return b.Quantity, nil
+}
+
+// Pool returns a pool's stock and odds. It waits until that is durable, and
+// for nothing else; CodeNotFound when the catalog in force has no such pool. A
+// pool of more than 4096 entries is read in parts, between which draws may
+// happen.
+func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
+	v, err := r.StalePool(id)
+	if err != nil && CodeOf(err) != CodeNotFound {
+		return PoolView{}, err
+	}
+	if failed := r.settle(ctx, v.Position); failed != nil { // that there is none rests on the catalog
+		return PoolView{}, failed
+	}
+	return v, err
 }
 
 // StalePool is Pool without the wait: what it returns can still be lost in a
 // crash.
 func (r *Realm) StalePool(id string) (PoolView, error) {
-	defer r.mu.Unlock()
-	return r.lockedPool(id)
-}
-
-// lockedPool takes the lock, which the caller releases.
-func (r *Realm) lockedPool(id string) (PoolView, error) {
-	r.mu.Lock()
-	if err := r.usable(); err != nil {
+	if err := r.halted(); err != nil {
 		return PoolView{}, err
 	}
 	p, ok := r.state.Pool(id)
 	if !ok {
-		return PoolView{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, r.state.Version(), r.name)
+		return PoolView{Position: p.Last}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, p.Version, r.name)
 	}
 	v := PoolView{
-		ID: id, CatalogVersion: r.state.Version(), Config: *p.Config,
+		ID: id, CatalogVersion: p.Version, Config: *p.Config,
 		Entries: make([]EntryView, len(p.Entries)), TotalWeight: p.Total, Position: p.Last,
 	}
 	for i, e := range p.Entries {
@@ -279,20 +310,48 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 		r.mu.Unlock()
 		return hash, 0, err
 	}
-	position = r.state.Position()
-	hash, err = awaitView(ctx, r, position, r.state.Hash())
-	return hash, position, err
+	position, hash = r.state.Position(), r.state.Hash()
+	r.mu.Unlock()
+	return hash, position, r.settle(ctx, position)
+}
+
+// halted reports why nothing can be asked of the realm now.
+func (r *Realm) halted() error {
+	if err := r.stopped.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// settle waits until the batch of a position is durable.
+func (r *Realm) settle(ctx context.Context, pos uint64) error {
+	if pos <= r.acked.Load() {
+		return nil
+	}
+	r.mu.Lock()
+	if pos <= r.acked.Load() {
+		r.mu.Unlock()
+		return nil
+	}
+	if err := r.usable(); err != nil { // it never will be
+		r.mu.Unlock()
+		return err
+	}
+	b := r.batchAt(pos)
+	done := b.wait()
+	r.mu.Unlock()
+	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
+		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
+	}
+	if b.err != nil {
+		return r.Err()
+	}
+	return nil
 }
 
 // usable reports why nothing can be asked of the realm now. The caller holds mu.
 func (r *Realm) usable() error {
-	if r.err != nil {
-		return r.err
-	}
-	if r.closing {
-		return errf(CodeClosed, "", "realm %q is closed", r.name)
-	}
-	return nil
+	return r.halted()
 }
 
 // receipt fills in what proves a result at a position. The caller holds mu.
@@ -306,36 +365,18 @@ func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version 
 	}
 }
 
-// awaitView unlocks mu, which the caller holds, and returns v once the batch
-// at pos is durable.
-func awaitView[V any](ctx context.Context, r *Realm, pos uint64, v V) (V, error) {
-	var zero V
-	b := r.batchAt(pos)
-	var done <-chan struct{}
-	if b != nil {
-		done = b.wait()
-	}
-	r.mu.Unlock()
-	if b == nil {
-		return v, nil
-	}
-	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
-		return zero, &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
-	}
-	if b.err != nil {
-		return zero, r.Err()
-	}
-	return v, nil
-}
-
 // close ends the realm: what was accepted is answered, the epoch's seed is
 // revealed, the log is closed.
 func (r *Realm) close() error {
 	r.mu.Lock()
 	r.closing = true
+	if r.err == nil {
+		r.stopped.Store(errf(CodeClosed, "", "realm %q is closed", r.name))
+	}
 	r.rouse()
 	r.mu.Unlock()
 	err := step.Wait(context.Background(), r.o.Steps, r.flushed)
+	err = errors.Join(err, r.endSnapshots())
 	if err == nil && r.Err() == nil {
 		err = r.endEpoch()
 	}

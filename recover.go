@@ -1,9 +1,12 @@
 package kuji
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -55,8 +58,11 @@ func logError(realm string, err error) *Error {
 
 // recover replays the log and begins this writer's epoch.
 func (r *Realm) recover() error {
-	revealed := map[uint64]bool{}
-	for e, err := range replay(r.log.Entries, r.name) {
+	from, err := r.restore()
+	if err != nil {
+		return err
+	}
+	for e, err := range replay(r.log.Entries, r.name, from) {
 		if err != nil {
 			return err
 		}
@@ -64,16 +70,77 @@ func (r *Realm) recover() error {
 		case entryEpochBegin:
 			r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
 		case entryEpochEnd, entryReveal:
-			revealed[e.reveal.epoch] = true
+			r.reveal(e.reveal.epoch)
 		case entryBatch:
 			if err := r.applyBatch(&e); err != nil {
 				return err
 			}
 		}
-		r.chain = e.chain
+		r.chain, r.offset = e.chain, e.offset
+		r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
 	}
 	r.stats.Recovered = r.chain.index
-	return r.beginEpoch(revealed)
+	return r.beginEpoch()
+}
+
+// restore loads the newest snapshot that is whole and returns where the log
+// goes on from there: the start, when there is none.
+func (r *Realm) restore() (*resume, error) {
+	r.snap.dir = r.dir + "/" + snapshotDir
+	files, err := listSnapshots(r.o.FS, r.snap.dir)
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
+	}
+	loaded, err := newestSnapshot(r.o.FS, r.snap.dir, r.name, files)
+	r.snap.err = err // of those that are damaged
+	if loaded == nil {
+		if first := r.log.First(); first > 0 {
+			err = errors.Join(fmt.Errorf("the log begins at offset %d, and no snapshot is whole that covers what came before", first), err)
+			return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
+		}
+		return nil, nil // the log has everything
+	}
+	if next := r.log.Next(); next <= loaded.seal.offset {
+		err = fmt.Errorf("the newest covers position %d, at offset %d of the log, but the log ends at %d: what was acknowledged is missing", loaded.seal.chain.index, loaded.seal.offset, next)
+		return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
+	}
+	// Those before it stay until the next one is taken.
+	for _, f := range files {
+		if _, ok := snapshotChain(files, f.position); ok && f.position < loaded.seal.chain.index {
+			r.snap.files = append(r.snap.files, f)
+		}
+	}
+	for _, f := range loaded.chain {
+		r.snap.files = slices.DeleteFunc(r.snap.files, func(have snapshotFile) bool { return have.position == f.position })
+	}
+	r.snap.files = append(r.snap.files, loaded.chain...)
+	slices.SortFunc(r.snap.files, func(a, b snapshotFile) int { return cmp.Compare(a.position, b.position) })
+	r.snap.mark, r.state, r.epochs = &loaded.mark, loaded.state, loaded.seal.epochs
+	r.chain, r.offset = loaded.seal.chain, loaded.seal.offset
+	return loaded.resume(), nil
+}
+
+// newestSnapshot loads the newest snapshot that is whole, nil when none is, and
+// says what is wrong with those that are newer.
+func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
+	var errs []error
+	for _, f := range slices.Backward(files) {
+		loaded, err := loadSnapshot(fsys, dir, realm, files, f.position)
+		if err == nil {
+			return loaded, errors.Join(errs...)
+		}
+		errs = append(errs, err)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// reveal notes that an epoch's seed is in the log.
+func (r *Realm) reveal(epoch uint64) {
+	for i := range r.epochs {
+		if r.epochs[i].epoch == epoch {
+			r.epochs[i].revealed = true
+		}
+	}
 }
 
 func (r *Realm) applyBatch(e *replayed) error {
@@ -91,7 +158,7 @@ func (r *Realm) applyBatch(e *replayed) error {
 
 // beginEpoch logs the commitment to a new seed, and the seeds of epochs that
 // ended in a crash. The new seed is kept beside the log first.
-func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
+func (r *Realm) beginEpoch() error {
 	secrets, err := readSecrets(r.o.FS, r.dir)
 	if err != nil {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
@@ -99,8 +166,8 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 	r.epoch, r.seed = r.chain.epoch+1, newSeed(r.o.Steps)
 	step.Entropy(r.o.Steps, r.writer[:])
 	r.commitment = r.seed.commitment(r.name, r.epoch)
-	r.source = r.seed.source(r.name, r.epoch)
-	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return revealed[s.epoch] || !r.began(&s) })
+	r.source = countedSource{src: r.seed.source(r.name, r.epoch)}
+	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return !r.began(&s) })
 	failed := func(err error) error {
 		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": beginning an epoch", Err: err}
 	}
@@ -116,6 +183,7 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 		if err := r.appendControl(entryReveal, s.append(nil)); err != nil {
 			return failed(err)
 		}
+		r.reveal(s.epoch)
 	}
 	if err := r.state.Ready(); err != nil {
 		return failed(err)
@@ -126,12 +194,12 @@ func (r *Realm) beginEpoch(revealed map[uint64]bool) error {
 	return nil
 }
 
-// began reports whether the log has the commitment to this seed. It has not
-// when a crash came between the seed file and the log, or when the log was
-// restored from a backup.
+// began reports whether the log has the commitment to this seed, and not yet
+// the seed. It has no commitment when a crash came between the seed file and
+// the log, or when the log was restored from a backup.
 func (r *Realm) began(s *revelation) bool {
 	i := slices.IndexFunc(r.epochs, func(e epochInfo) bool { return e.epoch == s.epoch })
-	return i >= 0 && s.seed.commitment(r.name, s.epoch) == r.epochs[i].commitment
+	return i >= 0 && !r.epochs[i].revealed && s.seed.commitment(r.name, s.epoch) == r.epochs[i].commitment
 }
 
 // endEpoch reveals the epoch's seed; nothing may be drawn from it any more.
@@ -172,18 +240,58 @@ func (e *replayed) corrupt(err error) error {
 	return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s, position %d (log offset %d)", e.realm, e.index, e.offset), Err: err}
 }
 
+// resume is where a reader of a log stands: behind an entry that counts, of
+// which it knows the rest from a snapshot.
+type resume struct {
+	offset      uint64              // of that entry
+	chain       chain               // after it
+	commitments map[uint64][32]byte // of epochs not yet revealed
+}
+
+func (r *restored) resume() *resume {
+	from := &resume{offset: r.seal.offset, chain: r.seal.chain, commitments: map[uint64][32]byte{}}
+	for _, e := range r.seal.epochs {
+		if !e.revealed {
+			from.commitments[e.epoch] = e.commitment
+		}
+	}
+	return from
+}
+
+// matches checks that an entry is the one that a snapshot ended with.
+func (r *resume) matches(le logEntry) error {
+	if got := sha256.Sum256(le.data); got != r.chain.hash {
+		return fmt.Errorf("the entry at log offset %d has hash %x, but a snapshot says that position %d has %x: it is of another log", le.offset, got[:8], r.chain.index, r.chain.hash[:8])
+	}
+	return nil
+}
+
 // replay iterates the entries of a log that count, in order, folding the chain
-// and checking every revealed seed against its commitment. It ends after the
-// first error.
-func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string) iter.Seq2[replayed, error] {
+// and checking every revealed seed against its commitment. It begins behind the
+// entry that from names, nil for the start of the log, and ends after the first
+// error.
+func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume) iter.Seq2[replayed, error] {
 	return func(yield func(replayed, error) bool) {
 		c := chain{realm: realm}
 		commitments := map[uint64][32]byte{} // of epochs not yet revealed
+		first, resumed := uint64(0), true
+		if from != nil {
+			c, commitments, first, resumed = from.chain, maps.Clone(from.commitments), from.offset, false
+		}
 		var void uint64
-		for le, err := range entries(0) {
+		for le, err := range entries(first) {
 			if err != nil {
 				yield(replayed{}, logError(realm, err))
 				return
+			}
+			if !resumed {
+				if err := from.matches(le); err != nil {
+					e := replayed{envelope: envelope{realm: realm, index: c.index}, offset: le.offset}
+					yield(e, e.corrupt(err))
+					return
+				}
+				resumed = true
+				continue
 			}
 			e := replayed{offset: le.offset, void: void}
 			var counts bool

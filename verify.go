@@ -15,6 +15,7 @@ import (
 // Report is what [Verify] found in a realm's log.
 type Report struct {
 	Realm     string
+	From      uint64 // position of the snapshot that verification began from; 0: from the first entry on
 	Position  uint64 // of the last entry that counts
 	Batches   uint64
 	Events    uint64
@@ -25,6 +26,7 @@ type Report struct {
 	LogBytes  uint64 // of all entries that count
 	ChainHash [32]byte
 	StateHash [32]byte
+	Snapshots uint64 // that hold the state which the log gives at their position
 	Epochs    []EpochReport
 }
 
@@ -58,9 +60,11 @@ func (e *VerifyError) Error() string {
 func (e *VerifyError) Unwrap() error { return e.Err }
 
 // Verify checks a realm's log in a data directory that no engine has open. It
-// takes the directory's lock meanwhile, and writes nothing else. It folds the chain of hashes, replays every event, computes
-// every choice of every revealed epoch again from its seed, checks the
-// invariants after every epoch and at the end, and reports the state's hash.
+// takes the directory's lock meanwhile, and writes nothing else. It folds the
+// chain of hashes, replays every event, computes every choice of every revealed
+// epoch again from its seed, checks the invariants after every epoch and at the
+// end, compares every snapshot with the state at its position, and reports the
+// state's hash. Where the log was trimmed, it begins from the oldest snapshot.
 // Damage is a *VerifyError that names the first position that is wrong; the
 // report then covers what came before it. seen, when not nil, is called with
 // every event that counts, in order.
@@ -73,9 +77,14 @@ func Verify(dir, realm string, seen func(Record)) (Report, error) {
 func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
 	v := verifier{realm: realm, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
-	err := withLog(fsys, dir, realm, func(entries func(uint64) iter.Seq2[logEntry, error]) error {
+	err := withLog(fsys, dir, realm, func(log *walLog) error {
+		v.fsys, v.dir = fsys, dir+"/realms/"+realm+"/"+snapshotDir
+		from, err := v.start(log)
+		if err != nil {
+			return &VerifyError{Realm: realm, Err: err}
+		}
 		// Seeds are revealed after the draws that used them: collect them first.
-		for e, err := range replay(entries, realm) {
+		for e, err := range replay(log.Entries, realm, from) {
 			if err != nil {
 				break // the second pass reports it, after what comes before it
 			}
@@ -83,13 +92,13 @@ func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error)
 				v.seeds[e.reveal.epoch] = e.reveal.seed
 			}
 		}
-		return v.run(entries)
+		return v.run(log.Entries, from)
 	})
 	return v.report, err
 }
 
 // withLog opens a realm's log for reading only.
-func withLog(fsys vfs.FS, dir, realm string, f func(func(uint64) iter.Seq2[logEntry, error]) error) error {
+func withLog(fsys vfs.FS, dir, realm string, f func(*walLog) error) error {
 	if err := checkRealmName(realm); err != nil {
 		return err
 	}
@@ -106,7 +115,7 @@ func withLog(fsys vfs.FS, dir, realm string, f func(func(uint64) iter.Seq2[logEn
 		return &VerifyError{Realm: realm, Err: err}
 	}
 	defer log.Close() // read-only: nothing to lose
-	return f(log.Entries)
+	return f(log)
 }
 
 // lockExisting takes the lock of a data directory that must exist.
@@ -131,13 +140,95 @@ type verifier struct {
 	seeds  map[uint64]seed
 	report Report
 
+	fsys    vfs.FS
+	dir     string         // of the snapshots
+	files   []snapshotFile // all of them
+	next    int            // the next of files to compare
+	damaged *VerifyError   // the first snapshot that is not what it should be
+	current uint64         // the epoch that the start is within, and
+	values  uint64         // how many of its values were taken before
+
 	source *mathrand.ChaCha8 // of the current epoch, when its seed is known
 	buf    []byte
 }
 
-func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error]) error {
+// start returns where verification begins: at the start of the log or, when
+// that was trimmed, behind the oldest snapshot from which the log is there.
+func (v *verifier) start(log *walLog) (*resume, error) {
+	var err error
+	if v.files, err = listSnapshots(v.fsys, v.dir); err != nil || log.First() == 0 {
+		return nil, err
+	}
+	var errs []error
+	for ; v.next < len(v.files); v.next++ {
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, v.files[v.next].position)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if loaded.seal.offset < log.First() {
+			continue
+		}
+		v.next++
+		v.state = loaded.state
+		s := &loaded.seal
+		v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
+		for _, e := range s.epochs {
+			if e.epoch == s.chain.epoch {
+				v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
+				v.current, v.values = e.epoch, s.values
+			}
+		}
+		return loaded.resume(), nil
+	}
+	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no snapshot is whole from which it goes on", log.First()))...)
+}
+
+// resume goes on within the epoch in which a snapshot was taken.
+func (v *verifier) resume() error {
+	seed, ok := v.seeds[v.current]
+	if v.current == 0 || !ok {
+		return nil
+	}
+	v.report.Epochs[0].Revealed = true
+	v.source = seed.source(v.realm, v.current)
+	for range v.values {
+		v.source.Uint64()
+	}
+	return v.state.Ready()
+}
+
+// compare checks that the snapshot of a position, if there is one, holds the
+// state that the log gives.
+func (v *verifier) compare(position uint64) {
+	if v.next == len(v.files) || v.files[v.next].position > position {
+		return
+	}
+	f := &v.files[v.next]
+	v.next++
+	if _, ok := snapshotChain(v.files, f.position); !ok && v.next < len(v.files) {
+		return // what a crash left of a removal
+	}
+	loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f.position)
+	if err == nil && loaded.seal.chain.hash != v.report.ChainHash {
+		err = fmt.Errorf("snapshot %s is of another log", f.name())
+	}
+	if err == nil && loaded.state.Hash() != v.state.Hash() {
+		err = fmt.Errorf("snapshot %s holds another state than the log gives", f.name())
+	}
+	if err == nil {
+		v.report.Snapshots++
+	} else if v.damaged == nil {
+		v.damaged = &VerifyError{Realm: v.realm, Position: f.position, Err: err}
+	}
+}
+
+func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume) error {
 	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
-	for e, err := range replay(entries, v.realm) {
+	if err := v.resume(); err != nil {
+		return wrong(v.report.Position, err)
+	}
+	for e, err := range replay(entries, v.realm, from) {
 		if err != nil {
 			return wrong(max(e.index, v.report.Position+1), err)
 		}
@@ -152,6 +243,10 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error]) error {
 		}
 		v.report.Position, v.report.ChainHash, v.report.Void = e.index, e.chain.hash, e.void
 		v.report.LogBytes += uint64(envelopeSize(v.realm) + len(e.payload))
+		v.compare(e.index)
+	}
+	if v.next < len(v.files) {
+		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].position))
 	}
 	if err := v.state.Check(); err != nil {
 		return wrong(v.report.Position, err)
@@ -159,6 +254,9 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error]) error {
 	v.report.StateHash = v.state.Hash()
 	v.report.Players = uint64(v.state.Players())
 	v.report.Catalog = v.state.Version()
+	if v.damaged != nil {
+		return v.damaged
+	}
 	return nil
 }
 

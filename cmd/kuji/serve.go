@@ -27,7 +27,8 @@ type serveFlags struct {
 	acceptWarnings               bool
 	sync                         string
 	syncEvery                    time.Duration
-	segmentSize                  int64
+	segmentSize, snapshotEvery   int64
+	trimLog                      bool
 	tlsCert, tlsKey, keys        string
 	insecure                     bool
 	hosts                        []string
@@ -70,6 +71,8 @@ second look is refused without --accept-warnings.`,
 	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
 	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval: what a crash of the machine can lose")
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
+	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after so many `bytes` of its log (default 64 MiB; -1: never)")
+	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that the newest two snapshots cover; without them draws cannot be verified from the first one on")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
 	flags.StringVar(&f.keys, "keys", "", "`file` with one API key's hash a line; without it everybody on loopback is admin")
@@ -86,7 +89,7 @@ second look is refused without --accept-warnings.`,
 }
 
 func (f *serveFlags) engineOptions() (kuji.Options, error) {
-	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize}
+	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog}
 	for _, p := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
 		if f.sync == p.String() {
 			o.Sync = p

@@ -26,6 +26,7 @@ type verifyRealmJSON struct {
 	OK             bool              `json:"ok"`
 	Error          string            `json:"error,omitempty"`
 	WrongPosition  uint64            `json:"wrong_position,omitempty"` // the first that is wrong; absent when the log itself cannot be read so far
+	From           uint64            `json:"from,omitempty"`           // position of the snapshot that verification began from; absent when the log is whole
 	Position       uint64            `json:"position"`                 // the last that is right
 	Batches        uint64            `json:"batches"`
 	Events         uint64            `json:"events"`
@@ -36,6 +37,7 @@ type verifyRealmJSON struct {
 	LogBytes       uint64            `json:"log_bytes"`
 	ChainHash      string            `json:"chain_hash"`
 	StateHash      string            `json:"state_hash"`
+	Snapshots      uint64            `json:"snapshots"` // that hold what the log gives
 	Epochs         []verifyEpochJSON `json:"epochs"`
 }
 
@@ -57,7 +59,9 @@ func (a *app) verifyCommand() *cobra.Command {
 and writes nothing. It checks checksums and the chain of hashes, replays every
 event, computes every choice of every revealed epoch again from its seed, checks
 that stocks and balances add up, and prints a hash of the state: the same log
-gives the same hash everywhere.
+gives the same hash everywhere. Snapshots are compared with the state that the
+log gives at their position; where the log was trimmed, verification begins from
+the oldest one and says from which position.
 
 Exit code 6 when something is wrong; the first wrong position is named. Exit
 code 3 when a server has the directory open: stop it, or verify a copy.`,
@@ -164,7 +168,7 @@ func realmsIn(data string) ([]string, error) {
 
 func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
 	out := verifyRealmJSON{
-		Realm: r.Realm, OK: wrong == nil, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
+		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
 		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, LogBytes: r.LogBytes,
 		ChainHash: hex.EncodeToString(r.ChainHash[:]), StateHash: hex.EncodeToString(r.StateHash[:]),
 		Epochs: make([]verifyEpochJSON, 0, len(r.Epochs)),
@@ -184,7 +188,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 		fprintf(w, "%s: no realm in it\n", v.Data)
 		return
 	}
-	fprintf(w, "REALM\tRESULT\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
+	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
 	for _, r := range v.Realms {
 		result, hash := "good", r.StateHash
 		if !r.OK {
@@ -196,7 +200,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 				revealed++
 			}
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.Position, r.Events, r.Draws,
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
 			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
 	}
 }

@@ -199,11 +199,10 @@ func (w *world) answer() {
 	code := kuji.CodeOf(m.err)
 	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
 	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused
-	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // asked often enough: it gives up for now
-	if !known && c.id != "" && !full {
+	if !known && c.id != "" {
 		return // it will ask again
 	}
-	c.answered = c.answered || known || full
+	c.answered = c.answered || known
 	if c.client.now == c {
 		c.client.now = nil
 	}

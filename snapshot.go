@@ -1,0 +1,351 @@
+package kuji
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// Snapshots, in short:
+//
+//	under mu, between two batches:  capture the state, in time that does not depend on its size
+//	beside the writer:              write what the capture holds; events that change it put the old aside first
+//	when the batch is durable:      seal the file with the chain's hash and the log's offset; fsync, rename, fsync the directory
+//	after that:                     remove what neither this snapshot nor the one before it needs; trim the log if asked to
+//
+// The log is the truth; a snapshot that cannot be written is no reason to stop.
+
+// Snapshot says which snapshot was taken.
+type Snapshot struct {
+	Position uint64 // of the newest batch that it covers
+	Base     uint64 // position of the snapshot that it builds on; 0: it holds all of the state
+	Bytes    int64  // of its file
+}
+
+// snapshots is a realm's part of it, under mu.
+type snapshots struct {
+	dir     string
+	files   []snapshotFile // that are whole and needed, ascending
+	mark    *economy.Mark  // of the newest; nil: the next one holds all of the state
+	job     *snapshotJob   // being written
+	pending *snapshotJob   // to be begun between two batches
+	bytes   int64          // of the log since the newest
+	err     error          // of the last attempt
+	stop    atomic.Bool    // give up what is being written
+}
+
+// snapshotJob is one snapshot being taken.
+type snapshotJob struct {
+	capture *economy.Capture
+	base    *snapshotFile
+	seal    seal
+	ready   chan struct{} // closed when seal is final, or lost
+	lost    bool          // the realm stopped before the position was durable
+
+	done chan struct{} // closed when info and err are final
+	info Snapshot
+	err  error
+
+	w    *snapshotWriter
+	next func() (economy.BlockKind, []byte, bool)
+	end  func()
+}
+
+const (
+	// maxSnapshotChain is how many snapshots build on one another at most, so
+	// that few files must be whole to recover.
+	maxSnapshotChain = 16
+)
+
+// Snapshot takes a snapshot now, beside the requests that go on, and returns
+// when it is durable. Nothing new since the newest one: that one is returned.
+// Errors: CodeCanceled when ctx ends, though the snapshot goes on;
+// CodeFailed when it could not be written, which harms nothing else.
+func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
+	r.mu.Lock()
+	job := r.snap.pending
+	if job == nil {
+		if err := r.usable(); err != nil {
+			r.mu.Unlock()
+			return Snapshot{}, err
+		}
+		if n := len(r.snap.files); n > 0 && r.snap.job == nil && r.open.events == 0 && r.snap.files[n-1].position == r.open.position-1 {
+			info := r.snap.files[n-1].info()
+			r.mu.Unlock()
+			return info, nil
+		}
+		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
+		r.snap.pending = job
+		if r.open.events == 0 {
+			r.beginSnapshot(r.open.position - 1)
+		}
+	}
+	r.mu.Unlock()
+	if err := step.Wait(ctx, r.o.Steps, job.done); err != nil {
+		return Snapshot{}, &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
+	}
+	if job.err != nil {
+		return Snapshot{}, &Error{Code: CodeFailed, Message: "snapshot of realm " + r.name, Err: job.err}
+	}
+	return job.info, nil
+}
+
+func (f *snapshotFile) info() Snapshot {
+	return Snapshot{Position: f.position, Base: f.base, Bytes: f.bytes}
+}
+
+// beginSnapshot begins the pending snapshot, or one that is due, of the state
+// as of a position: everything up to it is applied, and nothing after. The
+// caller holds mu.
+func (r *Realm) beginSnapshot(position uint64) {
+	s := &r.snap
+	if s.job != nil || s.stop.Load() {
+		return // the end of that one begins the pending one
+	}
+	job := s.pending
+	if job == nil {
+		if r.o.SnapshotEvery < 0 || s.bytes < r.o.SnapshotEvery {
+			return
+		}
+		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
+	}
+	s.pending, s.job = nil, job
+	base := s.mark
+	if base != nil && s.whole() {
+		base = nil
+	}
+	if base != nil {
+		newest := s.files[len(s.files)-1]
+		job.base = &newest
+	}
+	job.capture = r.state.Capture(base)
+	job.seal.values = r.source.n
+	job.seal.epochs = r.neededEpochs()
+	s.bytes = 0
+	if r.inflight == nil && r.chain.index == position { // the flusher sleeps: the chain is ours to look at
+		job.sealed(r.chain, r.offset)
+	}
+	r.background(func() bool { return r.snapshotStep(job) })
+}
+
+// background runs a task until it returns false.
+func (r *Realm) background(task func() bool) {
+	if r.o.Steps == nil {
+		go func() {
+			for task() {
+			}
+		}()
+		return
+	}
+	r.o.Steps.Go(func() {
+		if task() {
+			r.background(task)
+		}
+	})
+}
+
+// whole reports whether the next snapshot holds all of the state: when those
+// that build on the last such one have become as large together, or too many.
+func (s *snapshots) whole() bool {
+	var sum int64
+	for i := len(s.files) - 1; i >= 0; i-- {
+		f := &s.files[i]
+		if f.base == 0 {
+			return sum > f.bytes || len(s.files)-i > maxSnapshotChain
+		}
+		sum += f.bytes
+	}
+	return true
+}
+
+// neededEpochs returns the epochs that receipts still to be given, or reveals
+// still to come, refer to. The caller holds mu.
+func (r *Realm) neededEpochs() []epochInfo {
+	first := 0
+	oldest := r.state.OldestAnswer()
+	for i := range r.epochs {
+		if r.epochs[i].first <= oldest {
+			first = i
+		}
+	}
+	var out []epochInfo
+	for i, e := range r.epochs {
+		if i >= first || !e.revealed {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// sealed says where the snapshot's position stands in the log.
+func (j *snapshotJob) sealed(c chain, offset uint64) {
+	j.seal.chain, j.seal.offset = c, offset
+	close(j.ready)
+}
+
+// sealSnapshot tells the snapshot being taken, if it waits for it, that the
+// batch at a position is durable as the policy says. The caller holds mu.
+func (r *Realm) sealSnapshot(c chain, offset uint64) {
+	if j := r.snap.job; j != nil && j.seal.chain.index == 0 {
+		j.sealed(c, offset)
+	}
+}
+
+// loseSnapshot ends what waits for a batch that never became durable. The
+// caller holds mu.
+func (r *Realm) loseSnapshot() {
+	r.snap.stop.Store(true)
+	if j := r.snap.job; j != nil && j.seal.chain.index == 0 && !j.lost {
+		j.lost = true
+		close(j.ready)
+	}
+	if j := r.snap.pending; j != nil {
+		r.snap.pending = nil
+		j.err = errRealmStopped
+		close(j.done)
+	}
+}
+
+var errRealmStopped = errors.New("the realm stopped or was closed meanwhile")
+
+// snapshotStep does the next part of taking a snapshot and reports whether
+// there is more to do.
+func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
+	var err error
+	if r.snap.stop.Load() {
+		err = errRealmStopped
+	}
+	if j.w == nil && err == nil {
+		j.next, j.end = iter.Pull2(j.capture.Blocks())
+		j.w, err = newSnapshotWriter(r.o.FS, r.snap.dir, r.name, j.base)
+	}
+	if err == nil {
+		if kind, data, ok := j.next(); ok {
+			err = j.w.frame(byte(kind), data)
+			if err == nil {
+				return true
+			}
+		}
+	}
+	if j.end != nil {
+		j.end()
+	}
+	if err == nil {
+		err = r.finishSnapshot(j)
+	} else if j.w != nil {
+		j.w.abort()
+	}
+	r.endSnapshot(j, err)
+	return false
+}
+
+// finishSnapshot seals a snapshot whose blocks are written.
+func (r *Realm) finishSnapshot(j *snapshotJob) error {
+	if err := step.Wait(context.Background(), r.o.Steps, j.ready); err != nil {
+		return err
+	}
+	if j.lost {
+		j.w.abort()
+		return errRealmStopped
+	}
+	// Nothing in a snapshot may be younger than what a power cut leaves of the log.
+	if err := r.log.Sync(); err != nil {
+		j.w.abort()
+		return fmt.Errorf("making the log durable: %w", err)
+	}
+	var base uint64
+	if j.base != nil {
+		base = j.base.position
+	}
+	file, err := j.w.finish(&j.seal, base)
+	if err != nil {
+		return err
+	}
+	j.info = file.info()
+	r.mu.Lock()
+	r.snap.files = append(r.snap.files, file)
+	mark := j.capture.Mark()
+	r.snap.mark = &mark
+	r.stats.Snapshots++
+	r.mu.Unlock()
+	return nil
+}
+
+// endSnapshot makes what became of a snapshot known, and begins a pending one.
+func (r *Realm) endSnapshot(j *snapshotJob, err error) {
+	if err == nil {
+		if err := r.prune(); err != nil {
+			j.err = fmt.Errorf("removing what is not needed any more: %w", err)
+		}
+	} else {
+		j.err = err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state.Release(j.capture, err == nil)
+	r.snap.job, r.snap.err = nil, j.err
+	close(j.done)
+	if p := r.snap.pending; p != nil {
+		if r.snap.stop.Load() {
+			r.loseSnapshot()
+		} else if r.err == nil && r.open.events == 0 {
+			r.beginSnapshot(r.open.position - 1)
+		} // otherwise the flusher begins it
+	}
+}
+
+// endSnapshots gives up what is being written and waits for its end. The
+// flusher must have ended.
+func (r *Realm) endSnapshots() error {
+	r.mu.Lock()
+	r.loseSnapshot()
+	job := r.snap.job
+	r.mu.Unlock()
+	if job == nil {
+		return nil
+	}
+	return step.Wait(context.Background(), r.o.Steps, job.done)
+}
+
+// prune removes the snapshots that neither the newest nor the one before it
+// needs, and the part of the log that is older than that one if Options say so.
+// Only the job that just ended calls it.
+func (r *Realm) prune() error {
+	r.mu.Lock()
+	files := slices.Clone(r.snap.files)
+	r.mu.Unlock()
+	if len(files) < 2 {
+		return nil
+	}
+	previous := files[len(files)-2]
+	needed := map[uint64]bool{}
+	for _, f := range []snapshotFile{files[len(files)-1], previous} {
+		chain, _ := snapshotChain(files, f.position)
+		for _, n := range chain {
+			needed[n.position] = true
+		}
+	}
+	files = slices.DeleteFunc(files, func(f snapshotFile) bool { return !needed[f.position] })
+	r.mu.Lock()
+	r.snap.files = files
+	r.mu.Unlock()
+	there, err := listSnapshots(r.o.FS, r.snap.dir) // damaged ones too
+	errs := []error{err}
+	for i := range there {
+		if !needed[there[i].position] {
+			errs = append(errs, r.o.FS.Remove(r.snap.dir+"/"+there[i].name()))
+		}
+	}
+	errs = append(errs, r.o.FS.SyncDir(r.snap.dir))
+	if r.o.TrimLog {
+		// The entry at the position stays: it proves that the snapshot is of this log.
+		errs = append(errs, r.log.TrimBefore(previous.offset))
+	}
+	return errors.Join(errs...)
+}

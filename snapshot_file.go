@@ -1,0 +1,386 @@
+package kuji
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// A snapshot is a file of frames in the realm's directory snapshots, named by
+// its position and that of the snapshot that it builds on, 0 for none
+// (docs/format/snapshot.md):
+//
+//	00000000000000012345-00000000000000000000.snapshot
+//
+// A frame is its length and CRC32C, 4 bytes each, little-endian, its kind, 1
+// byte, and its bytes; the checksum covers the frame's number in the file too.
+// The first frame says what the file is, the last one, the seal, binds it to
+// the log, and to the bytes before it and the file that it builds on by SHA-256.
+const (
+	snapshotDir     = "snapshots"
+	snapshotSuffix  = ".snapshot"
+	snapshotVersion = 1
+	frameHead       = 9
+	frameHeader     = 0   // first frame
+	frameSeal       = 255 // last frame; between them, the blocks of package economy
+	maxFrame        = 1 << 30
+)
+
+var snapshotMagic = []byte("KJSN")
+
+// snapshotFile is a snapshot that is whole, as far as is known.
+type snapshotFile struct {
+	position uint64 // of the newest entry of the log that it covers
+	base     uint64 // position of the snapshot that it builds on; 0: none
+	bytes    int64
+	digest   [32]byte // SHA-256 of the file up to the seal
+	offset   uint64   // of the log's entry at position
+}
+
+func (f *snapshotFile) name() string {
+	return fmt.Sprintf("%020d-%020d%s", f.position, f.base, snapshotSuffix)
+}
+
+// parseSnapshotName is the inverse of name.
+func parseSnapshotName(name string) (f snapshotFile, ok bool) {
+	n, err := fmt.Sscanf(name, "%020d-%020d"+snapshotSuffix, &f.position, &f.base)
+	return f, n == 2 && err == nil && f.name() == name
+}
+
+// seal is the last frame of a snapshot: how to go on from its position.
+type seal struct {
+	chain  chain  // after the entry at the snapshot's position
+	offset uint64 // of that entry in the log
+	values uint64 // taken from the current epoch's source so far
+	epochs []epochInfo
+}
+
+func (s *seal) append(b []byte, digest [32]byte) []byte {
+	c := &s.chain
+	for _, v := range []uint64{c.index, s.offset, c.epoch, c.ahead, s.values} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	b = append(b, c.writer[:]...)
+	b = append(b, c.hash[:]...)
+	b = append(b, flag(c.ended))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.epochs)))
+	for _, e := range s.epochs {
+		b = binary.LittleEndian.AppendUint64(b, e.first)
+		b = binary.LittleEndian.AppendUint64(b, e.epoch)
+		b = append(b, flag(e.revealed))
+		b = append(b, e.commitment[:]...)
+	}
+	return append(b, digest[:]...)
+}
+
+func flag(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+const (
+	sealHead  = 5*8 + 16 + 32 + 1 + 4
+	sealEpoch = 8 + 8 + 1 + 32
+)
+
+// decodeSeal decodes a seal whose epochs must be those of a realm's log.
+func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
+	if len(b) < sealHead+32 {
+		return s, digest, fmt.Errorf("seal of %d bytes, want at least %d", len(b), sealHead+32)
+	}
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[40:]), hash: [32]byte(b[56:]), ended: b[88] == 1}
+	s.offset, s.values = u64(8), u64(32)
+	n := int64(binary.LittleEndian.Uint32(b[89:]))
+	if want := sealHead + n*sealEpoch + 32; int64(len(b)) != want {
+		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
+	}
+	for at := sealHead; at < len(b)-32; at += sealEpoch {
+		s.epochs = append(s.epochs, epochInfo{first: u64(at), epoch: u64(at + 8), revealed: b[at+16] == 1, commitment: [32]byte(b[at+17:])})
+	}
+	return s, [32]byte(b[len(b)-32:]), nil
+}
+
+// snapshotWriter writes a snapshot's frames to a file under a temporary name.
+type snapshotWriter struct {
+	fsys   vfs.FS
+	dir    string
+	f      vfs.File
+	buf    []byte
+	off    int64 // of buf in the file
+	frames uint64
+	digest hash.Hash
+}
+
+const snapshotTmp = "new.tmp"
+
+// newSnapshotWriter begins a file that builds on base, nil for none.
+func newSnapshotWriter(fsys vfs.FS, dir, realm string, base *snapshotFile) (*snapshotWriter, error) {
+	if err := fsys.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	if err := fsys.Remove(dir + "/" + snapshotTmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := fsys.Create(dir + "/" + snapshotTmp)
+	if err != nil {
+		return nil, err
+	}
+	w := &snapshotWriter{fsys: fsys, dir: dir, f: f, digest: sha256.New()}
+	head := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(realm)))
+	head = append(head, realm...)
+	var on [32]byte
+	if base != nil {
+		on = base.digest
+	}
+	return w, w.frame(frameHeader, append(head, on[:]...))
+}
+
+// frame writes one frame.
+func (w *snapshotWriter) frame(kind byte, data []byte) error {
+	start := len(w.buf)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(data)))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, frameSum(kind, w.frames, data))
+	w.buf = append(append(w.buf, kind), data...)
+	w.frames++
+	w.digest.Write(w.buf[start:]) // never fails: hash.Hash
+	if len(w.buf) < 1<<20 {
+		return nil
+	}
+	return w.flush()
+}
+
+func frameSum(kind byte, number uint64, data []byte) uint32 {
+	var head [9]byte
+	binary.LittleEndian.PutUint64(head[:], number)
+	head[8] = kind
+	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, data)
+}
+
+func (w *snapshotWriter) flush() error {
+	_, err := w.f.WriteAt(w.buf, w.off)
+	w.off += int64(len(w.buf))
+	w.buf = w.buf[:0]
+	return err
+}
+
+// finish seals the file and gives it its name, durably.
+func (w *snapshotWriter) finish(s *seal, base uint64) (snapshotFile, error) {
+	file := snapshotFile{position: s.chain.index, base: base, offset: s.offset, digest: [32]byte(w.digest.Sum(nil))}
+	err := w.frame(frameSeal, s.append(nil, file.digest))
+	if err == nil {
+		err = w.flush()
+	}
+	file.bytes = w.off
+	if err == nil {
+		err = w.f.Sync()
+	}
+	if err = errors.Join(err, w.f.Close()); err != nil {
+		return file, err
+	}
+	if err := w.fsys.Rename(w.dir+"/"+snapshotTmp, w.dir+"/"+file.name()); err != nil {
+		return file, err
+	}
+	return file, w.fsys.SyncDir(w.dir)
+}
+
+// abort gives the file up.
+func (w *snapshotWriter) abort() {
+	w.f.Close() // it is of no use any more
+	w.fsys.Remove(w.dir + "/" + snapshotTmp)
+}
+
+// listSnapshots returns what a directory's names promise, ascending.
+func listSnapshots(fsys vfs.FS, dir string) ([]snapshotFile, error) {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var files []snapshotFile
+	for _, name := range names { // sorted, and so by position
+		if f, ok := parseSnapshotName(name); ok {
+			files = append(files, f)
+		} else if strings.HasSuffix(name, snapshotSuffix) {
+			return nil, fmt.Errorf("%s/%s: the name of a snapshot is two numbers of 20 digits", dir, name)
+		}
+	}
+	return files, nil
+}
+
+// snapshotChain returns the snapshots to load, in order, for the one at a
+// position; false when one is missing.
+func snapshotChain(files []snapshotFile, position uint64) ([]snapshotFile, bool) {
+	var chain []snapshotFile
+	for {
+		i := slices.IndexFunc(files, func(f snapshotFile) bool { return f.position == position })
+		if i < 0 || files[i].base >= position {
+			return nil, false
+		}
+		chain = append(chain, files[i])
+		if position = files[i].base; position == 0 {
+			slices.Reverse(chain)
+			return chain, true
+		}
+	}
+}
+
+// restored is a state loaded from snapshots.
+type restored struct {
+	state *economy.State
+	mark  economy.Mark
+	seal  seal
+	chain []snapshotFile // that it was loaded from, in order
+}
+
+// loadSnapshot loads the state that one of a directory's snapshots holds, with
+// those that it builds on.
+func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, position uint64) (*restored, error) {
+	l := economy.NewLoader()
+	chain, ok := snapshotChain(files, position)
+	if !ok {
+		return nil, fmt.Errorf("the snapshot of position %d in %s builds on one that is missing", position, dir)
+	}
+	r := &restored{chain: chain}
+	for i := range r.chain {
+		f := &r.chain[i]
+		var base [32]byte
+		if i > 0 {
+			base = r.chain[i-1].digest
+		}
+		var err error
+		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, l); err != nil {
+			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
+		}
+		if err := l.Loaded(); err != nil {
+			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
+		}
+	}
+	var err error
+	r.state, r.mark, err = l.State()
+	return r, err
+}
+
+// readSnapshot hands a file's blocks to a loader, and completes f.
+func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, l *economy.Loader) (s seal, err error) {
+	file, err := fsys.Open(dir + "/" + f.name())
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if f.bytes, err = file.Size(); err != nil {
+		return s, err
+	}
+	sealed := false
+	for fr, err := range readFrames(file, f.bytes) {
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case sealed:
+			return s, fmt.Errorf("byte %d: a frame after the seal", fr.at)
+		case (fr.number == 0) != (fr.kind == frameHeader):
+			return s, fmt.Errorf("byte %d: frame %d of kind %d", fr.at, fr.number, fr.kind)
+		case fr.kind == frameHeader:
+			err = checkSnapshotHeader(fr.data, realm, base)
+		case fr.kind == frameSeal:
+			var digest [32]byte
+			s, digest, err = decodeSeal(fr.data, realm)
+			if err == nil && (digest != fr.before || s.chain.index != f.position) {
+				err = errors.New("the seal is not that of this file")
+			}
+			f.digest, f.offset, sealed = digest, s.offset, true
+		default:
+			err = l.Block(economy.BlockKind(fr.kind), fr.data)
+		}
+		if err != nil {
+			return s, fmt.Errorf("byte %d: %w", fr.at, err)
+		}
+	}
+	if !sealed {
+		return s, fmt.Errorf("byte %d: the file ends before its seal", f.bytes)
+	}
+	return s, nil
+}
+
+func checkSnapshotHeader(b []byte, realm string, base [32]byte) error {
+	want := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(realm)))
+	want = append(want, realm...)
+	switch {
+	case len(b) < 5 || !bytes.Equal(b[:4], snapshotMagic):
+		return errors.New("not a snapshot of Kuji")
+	case b[4] != snapshotVersion:
+		return fmt.Errorf("version %d of the format; this build knows version %d", b[4], snapshotVersion)
+	case len(b) != len(want)+32 || !bytes.Equal(b[:len(want)], want):
+		return fmt.Errorf("a snapshot of another realm than %q", realm)
+	case [32]byte(b[len(want):]) != base:
+		return errors.New("it builds on another snapshot than the one before it")
+	}
+	return nil
+}
+
+// frame is one frame of a snapshot, checked.
+type frame struct {
+	at     int64 // in the file
+	number uint64
+	kind   byte
+	data   []byte   // valid until the next iteration
+	before [32]byte // of a seal: SHA-256 of the file before it
+}
+
+// readFrames iterates a file's frames, to the end or the first error.
+func readFrames(file vfs.File, size int64) iter.Seq2[frame, error] {
+	return func(yield func(frame, error) bool) {
+		in := io.NewSectionReader(file, 0, size)
+		digest := sha256.New()
+		var head [frameHead]byte
+		var buf []byte
+		for fr := (frame{}); fr.at < size; fr.number++ {
+			fail := func(err error) { yield(fr, fmt.Errorf("byte %d: frame %d: %w", fr.at, fr.number, err)) }
+			if _, err := io.ReadFull(in, head[:]); err != nil {
+				fail(err)
+				return
+			}
+			n := int64(binary.LittleEndian.Uint32(head[:]))
+			if n > maxFrame || n > size-fr.at-frameHead {
+				fail(fmt.Errorf("%d bytes announced, %d left", n, size-fr.at-frameHead))
+				return
+			}
+			buf = slices.Grow(buf[:0], int(n))[:n]
+			if _, err := io.ReadFull(in, buf); err != nil {
+				fail(err)
+				return
+			}
+			fr.kind, fr.data = head[8], buf
+			if got, want := frameSum(fr.kind, fr.number, buf), binary.LittleEndian.Uint32(head[4:]); got != want {
+				fail(fmt.Errorf("checksum %08x, the frame says %08x", got, want))
+				return
+			}
+			if fr.kind == frameSeal {
+				fr.before = [32]byte(digest.Sum(nil))
+			}
+			digest.Write(head[:]) // never fails: hash.Hash
+			digest.Write(buf)
+			if !yield(fr, nil) {
+				return
+			}
+			fr.at += frameHead + n
+		}
+	}
+}
