@@ -14,6 +14,9 @@ import (
 // a Result with a Status, not an error. Errors are *Error:
 //
 //	CodeInvalid, CodeIDReused    refused; nothing was logged
+//	CodeOverloaded               the idempotency window has no room for another id;
+//	                             nothing was logged: send it again later
+//	CodeConflict                 the realm has no room for another player; nothing was logged
 //	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
 //	CodeUnknownOutcome           it may or may not have happened: send the same id again
 //	CodeFailed, CodeClosed       the realm is not there; nothing was logged
@@ -199,10 +202,22 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
 		}
 	}
 	b := r.open
+	if full := r.state.Admit(cmd, r.stamp(b)); full != nil {
+		return nil, r.refuse(full)
+	}
 	if err := r.commit(b, r.state.Decide(cmd, r.stamp(b), &r.source), res); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// refuse turns what the state has no room for into an error. The caller holds mu.
+func (r *Realm) refuse(full *economy.FullError) error {
+	if full.IDs {
+		r.stats.RefusedIDs++
+		return errf(CodeOverloaded, "id", "%s", full.Message)
+	}
+	return errf(CodeConflict, "player", "%s", full.Message)
 }
 
 // stamp returns the time that the next event of b gets. The caller holds mu.
@@ -216,7 +231,7 @@ func (r *Realm) stamp(b *batch) int64 {
 // replay gives a remembered answer again. The caller holds mu.
 func (r *Realm) replay(cmd *economy.Command, a economy.Answer, res *Result) (*batch, error) {
 	var ev economy.Event
-	if _, err := economy.Decode(a.Raw, &ev); err != nil {
+	if err := a.Decode(&ev); err != nil {
 		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 	}
 	if !r.state.Same(cmd, &ev) {

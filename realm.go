@@ -69,6 +69,10 @@ type Stats struct {
 	LogBytes        uint64 // appended since opening
 	Players         uint64 // seen so far
 	RequestIDs      uint64 // remembered now
+	RequestIDLimit  uint64 // how many younger than the idempotency window's age there can be
+	RequestIDBytes  uint64 // of memory that they take, about
+	OldestRequestID int64  // Unix milliseconds: when the oldest remembered was answered; 0: none
+	RefusedIDs      uint64 // requests refused because the limit was reached, since opening
 	PendingBytes    uint64 // waiting for the log now
 	Recovered       uint64 // position found at opening
 	RecoveredEvents uint64 // replayed at opening
@@ -99,7 +103,8 @@ func (r *Realm) Stats() Stats {
 	s := r.stats
 	s.Position = r.acked.Load()
 	s.Players = uint64(r.state.Players())
-	s.RequestIDs = uint64(r.state.RequestIDs())
+	ids := r.state.Window()
+	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest
 	s.CatalogVersion = r.state.Version()
 	s.Epoch = r.epoch
 	s.SnapshotErr = r.snap.err

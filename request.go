@@ -32,7 +32,8 @@ type Stack = catalog.Stack
 // ID is the request id: chosen by the client, at most MaxID bytes. The same id
 // with the same arguments returns the first result, for as long as the
 // catalog's idempotency window remembers it; with other arguments it is
-// refused with [CodeIDReused]. An empty ID means that the caller gives up this
+// refused with [CodeIDReused]. Nothing is forgotten before the age that the
+// catalog declares: when the window is full, a new id is refused with [CodeOverloaded]. An empty ID means that the caller gives up this
 // protection: the request is carried out every time it is sent.
 type Request interface{ isRequest() }
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -107,5 +108,43 @@ func TestOverload(t *testing.T) {
 	}
 	if held != granted || granted+uint64(refused) != 80_000 {
 		t.Errorf("%d granted, %d refused, %d held", granted, refused, held)
+	}
+}
+
+// TestNoRoomForIDs: when the idempotency window is full of ids that are younger
+// than its age, new ids are refused in every form of call, nothing of them is
+// logged, and old ones are still answered.
+func TestNoRoomForIDs(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time { return now }})
+	if _, err := r.Apply(t.Context(), parse(t, testCatalog+"idempotency: {count: 2, age: 1h}\n")); err != nil {
+		t.Fatal(err)
+	}
+	grant := func(id string) kuji.Request {
+		return kuji.Grant{ID: id, Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 1}}}
+	}
+	do(t, r, grant("a"))
+	do(t, r, grant("b"))
+	if _, err := r.Do(t.Context(), grant("c")); kuji.CodeOf(err) != kuji.CodeOverloaded {
+		t.Errorf("Do: %v, want overloaded", err)
+	}
+	r.Submit(grant("c"), func(_ kuji.Result, err error) {
+		if kuji.CodeOf(err) != kuji.CodeOverloaded {
+			t.Errorf("Submit: %v, want overloaded", err)
+		}
+	})
+	results, err := r.DoAll(t.Context(), []kuji.Request{grant("a"), grant("c"), grant("")})
+	if err != nil || !results[0].Replayed || results[1].Status != kuji.Refused || kuji.CodeOf(results[1].Err) != kuji.CodeOverloaded || results[2].Status != kuji.OK {
+		t.Errorf("DoAll: %v, %v", results, err)
+	}
+	if got := items(t, r, "ann")["sword"]; got != 3 {
+		t.Errorf("%d granted, want a, b and the one without an id", got)
+	}
+	if st := r.Stats(); st.RefusedIDs != 3 || st.RequestIDs != 2 || st.RequestIDLimit != 2 || st.OldestRequestID != now.UnixMilli() || st.RequestIDBytes == 0 {
+		t.Errorf("%+v", st)
+	}
+	now = now.Add(time.Hour + time.Millisecond)
+	if res := do(t, r, grant("c")); res.Status != kuji.OK || res.Replayed {
+		t.Errorf("once the oldest has aged: %v", res)
 	}
 }

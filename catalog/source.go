@@ -201,12 +201,13 @@ var quantityShape = eitherKind[Quantity]{
 
 var idempotencyShape = &object[Idempotency]{
 	name: "idempotency",
-	doc: "A request id is remembered while it is among the newest count of the realm and its batch is no older than age, " +
-		"by the time stamps of the log.",
+	doc: "A request id is remembered until its batch is older than age, by the time stamps of the log, and longer while it is " +
+		"among the newest 1048576 of the realm, or count if that is less.",
 	fields: []field[Idempotency]{
 		keyOr("count", narrowShape{integerShape{1, MaxIdempotencyCount}}, func(i *Idempotency) *uint32 { return &i.Count },
-			DefaultIdempotencyCount, "How many request ids are remembered at most."),
+			DefaultIdempotencyCount, "How many request ids within age there is room for. When it is used up, new ids are refused until the oldest have aged: "+
+				"none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },
-			DefaultIdempotencyAge, "How old a remembered request id can be, such as 720h or 30d."),
+			DefaultIdempotencyAge, "For how long a request id is remembered at least, such as 24h or 30d."),
 	},
 }

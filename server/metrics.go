@@ -148,6 +148,12 @@ func newRealmCollector(rs *realms) *realmCollector {
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
 	gauge("players", "Players ever seen.", func(s *kuji.Stats) uint64 { return s.Players })
 	gauge("request_ids", "Request ids remembered.", func(s *kuji.Stats) uint64 { return s.RequestIDs })
+	gauge("request_ids_limit", "Request ids within the idempotency window's age that there is room for.", func(s *kuji.Stats) uint64 { return s.RequestIDLimit })
+	gauge("request_ids_bytes", "Memory that the remembered request ids take, about.", func(s *kuji.Stats) uint64 { return s.RequestIDBytes })
+	add(prometheus.GaugeValue, "request_ids_oldest_timestamp_seconds", "When the oldest remembered request id was answered; 0: none is remembered.",
+		func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(st.OldestRequestID) / 1000 })
+	counter("request_ids_refused_total", "Requests refused because there was no room for another request id, since the realm was opened.",
+		func(s *kuji.Stats) uint64 { return s.RefusedIDs })
 	gauge("pending_bytes", "Bytes of events waiting for the log.", func(s *kuji.Stats) uint64 { return s.PendingBytes })
 	counter("snapshots_total", "Snapshots taken since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Snapshots })
 	gauge("snapshot_position", "Position of the newest snapshot; 0 when there is none.", func(s *kuji.Stats) uint64 { return s.Snapshot })

@@ -72,7 +72,7 @@ Start with "kuji demo": it needs nothing else and shows the promise being kept.`
 		&cobra.Group{ID: "offline", Title: "Work on files:"},
 	)
 	root.AddCommand(
-		a.demoCommand(), a.serveCommand(), a.keysCommand(),
+		a.demoCommand(), a.serveCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(),
 		a.playerCommand(), a.poolCommand(), a.applyCommand(), a.statusCommand(),
 		a.verifyCommand(), a.logCommand(), a.catalogCommand(),

@@ -29,14 +29,16 @@ type child struct {
 // readyTimeout is how long a server may take from start to ready.
 const readyTimeout = 20 * time.Second
 
-// startChild starts "kuji serve" with args and returns when it is ready.
-func startChild(ctx context.Context, logFile string, args ...string) (*child, error) {
+// startChild starts "kuji serve" with args, and env besides this process's
+// environment, and returns when it is ready.
+func startChild(ctx context.Context, logFile string, env []string, args ...string) (*child, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file: %w", err)
 	}
 	c := &child{log: logFile, done: make(chan struct{})}
 	c.cmd = exec.Command(exe, append([]string{"serve", "--json", "--until-eof"}, args...)...)
+	c.cmd.Env = append(os.Environ(), env...)
 	c.cmd.SysProcAttr = ownGroup() // Ctrl-C is the parent's to handle
 	if err := c.run(ctx); err != nil {
 		return nil, err

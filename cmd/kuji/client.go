@@ -90,9 +90,8 @@ func (c *connection) dial() (*client, error) {
 }
 
 // newClient makes clients of both services that send key with every call.
-func newClient(h *http.Client, server, key string) *client {
+func newClient(h *http.Client, server, key string, options ...connect.ClientOption) *client {
 	server = strings.TrimSuffix(server, "/")
-	var options []connect.ClientOption
 	if key != "" {
 		options = append(options, connect.WithInterceptors(bearer(key)))
 	}
@@ -129,13 +128,26 @@ func newTransport(a *app, ca string, callers int) (*http.Transport, error) {
 	return t, nil
 }
 
-func bearer(key string) connect.UnaryInterceptorFunc {
-	return func(next connect.UnaryFunc) connect.UnaryFunc {
-		return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
-			req.Header().Set("Authorization", "Bearer "+key)
-			return next(ctx, req)
-		}
+// bearer is an API key that goes with every call.
+type bearer string
+
+func (b bearer) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		req.Header().Set("Authorization", "Bearer "+string(b))
+		return next(ctx, req)
 	}
+}
+
+func (b bearer) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
+		conn := next(ctx, spec)
+		conn.RequestHeader().Set("Authorization", "Bearer "+string(b))
+		return conn
+	}
+}
+
+func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return next // clients have none
 }
 
 func (c *connection) apiKey() (string, error) {

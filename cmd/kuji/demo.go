@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -72,13 +71,6 @@ type demo struct {
 	books   map[string]*ledger // by realm: what clients were told
 	report  demoReport
 	workers []*worker
-}
-
-// say writes a line about progress, for people only.
-func (d *demo) say(format string, args ...any) {
-	if !d.json {
-		_, _ = fmt.Fprintf(d.stdout, format+"\n", args...) // the table's writer reports a lost stdout
-	}
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -151,7 +143,7 @@ func (d *demo) open(ctx context.Context) error {
 }
 
 func (d *demo) start(ctx context.Context, address string) (err error) {
-	d.server, err = startChild(ctx, filepath.Join(d.dir, "server.log"), "--data", d.data, "--listen", address)
+	d.server, err = startChild(ctx, filepath.Join(d.dir, "server.log"), nil, "--data", d.data, "--listen", address)
 	return err
 }
 
@@ -185,10 +177,13 @@ func (d *demo) drive(ctx context.Context) error {
 		}
 	}
 	d.say("%d clients draw for %v", len(d.workers), d.load)
-	stopBar := d.showProgress(ctx, t)
+	stopBar := d.showProgress(ctx, d.load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
 	crash := d.crash(ctx, t, begin)
 	running.Wait()
-	stopBar()
+	if stopBar(); d.bar() {
+		d.say("killed the server with SIGKILL after %d acknowledged draws; it was ready again %.2f s later",
+			d.report.AcknowledgedAtKill, d.report.Downtime)
+	}
 	if err := context.Cause(ctx); err != nil {
 		return errors.Join(err, crash)
 	}
@@ -258,60 +253,7 @@ func (d *demo) sum(took time.Duration) {
 	d.report.Seconds = seconds(took)
 	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
 	slices.Sort(latencies)
-	d.report.LatencyP50, d.report.LatencyP99 = percentile(latencies, 50), percentile(latencies, 99)
-}
-
-// percentile returns the value below which the given part of a sorted list
-// lies (nearest rank), rounded to microseconds.
-func percentile(sorted []float64, p int) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := (len(sorted)*p + 99) / 100
-	return math.Round(sorted[max(rank, 1)-1]*1000) / 1000
+	d.report.LatencyP50, d.report.LatencyP99 = percentile(latencies, 500), percentile(latencies, 990)
 }
 
 func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
-
-// bar reports whether a progress bar is shown: only to somebody who looks.
-func (d *demo) bar() bool { return !d.json && isTerminal(d.stdout) && isTerminal(d.stderr) }
-
-// showProgress draws the progress bar until the returned function is called.
-func (d *demo) showProgress(ctx context.Context, t *traffic) (stop func()) {
-	if !d.bar() {
-		return func() {}
-	}
-	bar := progressbar.NewOptions64(d.load.Milliseconds(),
-		progressbar.OptionSetWriter(d.stderr),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionClearOnFinish(),
-	)
-	begin := time.Now()
-	done := make(chan struct{})
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			bar.Describe(fmt.Sprintf("%9d draws acknowledged", t.draws.Load()))
-			_ = bar.Set64(min(time.Since(begin).Milliseconds(), d.load.Milliseconds()-1)) // a bar that fails fails to nobody's harm
-			select {
-			case <-tick.C:
-			case <-done:
-				_ = bar.Clear()
-				return
-			case <-ctx.Done():
-				_ = bar.Clear()
-				return
-			}
-		}
-	})
-	return func() {
-		close(done)
-		drawing.Wait()
-		d.say("killed the server with SIGKILL after %d acknowledged draws; it was ready again %.2f s later",
-			d.report.AcknowledgedAtKill, d.report.Downtime)
-	}
-}

@@ -263,7 +263,8 @@ func TestPercentile(t *testing.T) {
 		p    int
 		want float64
 	}{
-		{hundred, 50, 50}, {hundred, 99, 99}, {hundred[:10], 99, 10}, {hundred[:10], 50, 5}, {hundred[:1], 50, 1}, {nil, 50, 0},
+		{hundred, 500, 50}, {hundred, 990, 99}, {hundred, 991, 100}, {hundred, 999, 100}, {hundred[:10], 990, 10},
+		{hundred[:10], 500, 5}, {hundred[:1], 500, 1}, {nil, 500, 0},
 	} {
 		if got := percentile(tt.of, tt.p); got != tt.want {
 			t.Errorf("percentile %d of %d values is %v, want %v", tt.p, len(tt.of), got, tt.want)

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 //	same FIRST AGAIN        two results of one request id, the second replayed
 //	flip FILE OFFSET        flip one bit of a file
 //	keyfile FILE            make read.key, write.key and admin.key, and a key file that knows them
-//	interrupt PROG ARG...   run the demo and press Ctrl-C in the middle
+//	interrupt PROG ARG...   run the demo, or the bench, and press Ctrl-C in the middle
 //	empty DIR               there is nothing in a directory
 //	cert                    write cert.pem and key.pem for 127.0.0.1
 func TestScript(t *testing.T) {
@@ -318,7 +318,7 @@ func keyfileCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), file.Bytes(), 0o600))
 }
 
-// interruptCmd presses Ctrl-C as soon as clients draw: the demo has to end with
+// interruptCmd presses Ctrl-C as soon as clients draw: the program has to end with
 // 130, take its server with it and leave nothing behind.
 func interruptCmd(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, args...)
@@ -331,10 +331,8 @@ func interruptCmd(ts *testscript.TestScript, _ bool, args []string) {
 	pid := 0
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		if _, err := fmt.Sscanf(lines.Text(), "server %d serves", &pid); err == nil {
-			continue
-		}
-		if strings.Contains(lines.Text(), "clients draw for") {
+		_, _ = fmt.Sscanf(lines.Text(), "server %d serves", &pid) // on some line
+		if strings.Contains(lines.Text(), "clients draw for") || strings.Contains(lines.Text(), "measuring") {
 			ts.Check(cmd.Process.Signal(os.Interrupt))
 		}
 	}

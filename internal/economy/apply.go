@@ -23,8 +23,8 @@ type At struct {
 	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
 }
 
-// Apply changes the state by an event. raw is its encoded form, which is kept
-// for as long as its request id is remembered. After an error, which is an
+// Apply changes the state by an event. raw is its encoded form, of
+// which nothing is kept but a copy of what its request id needs. After an error, which is an
 // *InconsistentError, the state must not be used again.
 func (s *State) Apply(ev *Event, raw []byte, at At) error {
 	if at.Position < s.applied || at.Time < s.now {
@@ -40,13 +40,13 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 		}
 	}
 	if ev.ID != "" {
-		if s.ids.find(ev.ID) != nil {
+		if _, ok := s.ids.find(ev.ID); ok {
 			return inconsistent("request id %q a second time", ev.ID)
 		}
-		// In an encoded event the id follows head, status and its length.
-		s.ids.add(ev.ID, 3, raw, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index})
+		s.ids.add(ev.ID, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: s.answer(ev, raw)})
 	}
 	s.forgetIDs()
+	s.forgetCatalogs()
 	return nil
 }
 
@@ -221,35 +221,13 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	return nil
 }
 
-const (
-	// maxForget is the most ids that one event drops, so that the first one
-	// after a quiet time does not pay for all that have aged meanwhile.
-	maxForget = 64
-	// maxRemembered bounds the bytes of the events remembered for their ids.
-	maxRemembered = 2 << 30
-)
-
-// forgetIDs drops what the idempotency window no longer covers, and the
-// catalog versions that nothing refers to.
-func (s *State) forgetIDs() {
-	w := &s.current.idempotency
-	for range maxForget {
-		old := s.ids.oldest()
-		if old == nil || s.ids.count() <= int(w.Count) && s.ids.stored <= maxRemembered && s.now-old.time <= w.Age.Milliseconds() {
-			break
-		}
-		s.ids.forget()
-	}
-	s.forgetCatalogs()
-}
-
 // forgetCatalogs drops the versions that no remembered id refers to.
 func (s *State) forgetCatalogs() {
 	if len(s.past) == 0 {
 		return
 	}
 	needed := s.current.version
-	if old := s.ids.oldest(); old != nil {
+	if old, ok := s.ids.oldest(); ok {
 		needed = old.version
 	}
 	for len(s.past) > 0 && s.past[0].version < needed {

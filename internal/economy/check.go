@@ -18,14 +18,19 @@ func (s *State) Check() error {
 	if err := s.checkPlayers(); err != nil {
 		return err
 	}
-	for n := s.ids.head; n < s.ids.tail; n++ {
-		r := s.ids.at(n)
-		if got := s.ids.find(string(s.ids.id(r))); got != r {
-			return inconsistent("request id %q is not found by its index", s.ids.id(r))
+	n := s.ids.head
+	for at, r := range s.ids.from(n) {
+		id := string(answerID(r.answer))
+		if got, ok := s.ids.find(id); !ok || &got.answer[0] != &r.answer[0] || at != n {
+			return inconsistent("request id %q, number %d, is not found by its index as number %d", id, at, n)
 		}
-		if r.version != 0 && s.tablesAt(r.version) == nil { // an answer from before the first catalog needs none
-			return inconsistent("request id %q needs catalog version %d, which is gone", s.ids.id(r), r.version)
+		if s.tablesAt(r.version) == nil && r.version > 0 {
+			return inconsistent("request id %q needs catalog version %d, which is gone", id, r.version)
 		}
+		n++
+	}
+	if n != s.ids.tail {
+		return inconsistent("%d request ids are kept, %d counted", n-s.ids.head, s.ids.count())
 	}
 	return nil
 }

@@ -216,11 +216,7 @@ func Decode(b []byte, ev *Event) (int, error) {
 		d.off = 0
 		d.fail("unknown event: kind %d, version %d; this build knows kinds 1 to %d, version %d. A newer Kuji wrote this log", ev.Kind, v, kindEnd-1, eventVersion)
 	}
-	ev.Status = Status(d.byte("the status"))
-	if d.err == nil && (ev.Status >= statusEnd || ev.Status == Aborted) {
-		d.off--
-		d.fail("status %d; a log holds 0 to %d", uint8(ev.Status), Aborted-1)
-	}
+	ev.Status = d.status()
 	if head&1 == 1 {
 		ev.ID = d.str("the request id", uint64(d.byte("the request id")), MaxID)
 	}
@@ -241,14 +237,30 @@ func Decode(b []byte, ev *Event) (int, error) {
 	return d.off, nil
 }
 
+func (d *decoder) status() Status {
+	status := Status(d.byte("the status"))
+	if d.err == nil && (status >= statusEnd || status == Aborted) {
+		d.off--
+		d.fail("status %d; a log holds 0 to %d", uint8(status), Aborted-1)
+	}
+	return status
+}
+
+// members reads the number of members of a group.
+func (d *decoder) members(ev *Event) uint64 {
+	n := d.uvarint("the number of members", MaxAtomic)
+	if d.err == nil && (n == 0 || (ev.Status != OK && uint64(ev.Failed) >= n)) {
+		d.fail("a group of %d members, of which number %d failed", n, ev.Failed)
+		return 0
+	}
+	return n
+}
+
 func (d *decoder) atomic(ev *Event) {
 	if ev.Status != OK {
 		ev.Failed = uint32(d.uvarint("the failed member", MaxAtomic-1))
 	}
-	n := d.uvarint("the number of members", MaxAtomic)
-	if n == 0 || (ev.Status != OK && uint64(ev.Failed) >= n) {
-		d.fail("a group of %d members, of which number %d failed", n, ev.Failed)
-	}
+	n := d.members(ev)
 	for i := uint64(0); i < n && d.err == nil; i++ {
 		m := ev.member()
 		head := d.byte("a member's head")

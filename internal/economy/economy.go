@@ -56,12 +56,15 @@ type State struct {
 	live    bool       // samplers are kept; off while events are only applied
 	peak    uint64     // at least every item's supply, or maxPeak; follows from items
 	most    int        // players: MaxPlayers, less in tests
+	keep    int        // request ids: keptAnyway, fewer in tests
 
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 
-	d  decision // scratch of Decide
-	ev Event    // scratch result of Decide
+	scratch []byte   // an answer in the making
+	hashed  []byte   // a command in the form that is hashed
+	d       decision // scratch of Decide
+	ev      Event    // scratch result of Decide
 }
 
 // itemState is what the realm knows of an item over all versions.
@@ -86,6 +89,7 @@ func New() *State {
 		poolNum: map[string]uint32{},
 		limNum:  map[limitKey]uint32{},
 		most:    MaxPlayers,
+		keep:    keptAnyway,
 		current: &tables{
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
 		},

@@ -22,6 +22,11 @@ type Event struct {
 	Failed  uint32  // Atomic with a status other than OK: the index of the member that failed
 	Members []Event // Atomic
 	Catalog []byte  // Catalog: the canonical form
+
+	// Of an answer that was kept with a digest: see answer.go.
+	digested bool
+	digest   digest
+	name     string // what Subject says of an unknown pool or item
 }
 
 // Ref names a player, pool or item: by number when it is known to the state
@@ -52,6 +57,7 @@ func (ev *Event) reset() {
 	ev.Items, ev.Choices, ev.Quantities = ev.Items[:0], ev.Choices[:0], ev.Quantities[:0]
 	ev.Subject, ev.Failed = 0, 0
 	ev.Members, ev.Catalog = ev.Members[:0], nil
+	ev.digested, ev.name = false, ""
 }
 
 // Draws returns how many single draws an event that ended OK holds.

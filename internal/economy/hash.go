@@ -43,10 +43,9 @@ func (s *State) Hash() [32]byte {
 		}
 	}
 	w.nums(uint64(s.ids.count()))
-	for n := s.ids.head; n < s.ids.tail; n++ {
-		r := s.ids.at(n)
+	for _, r := range s.ids.from(s.ids.head) {
 		w.nums(r.position, uint64(r.time), r.version, uint64(r.index))
-		w.bytes(s.ids.bytes.get(r.at, int(r.len)))
+		w.bytes(r.answer)
 	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))

@@ -68,23 +68,52 @@ func TestRequestIDWindowWraps(t *testing.T) {
 	var r requestIDs
 	r.init(maphash.MakeSeed())
 	id := func(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16)}) }
-	raw := func(n int) []byte { return append([]byte{1, 0, 3}, id(n)...) }
-	for n := range 5 * idChunk {
-		r.add(id(n), 3, raw(n), idRecord{position: uint64(n)})
+	answer := func(n int) []byte {
+		size := n % 90
+		if n%5000 == 0 {
+			size = 2 * idChunkSize // has a chunk of its own
+		}
+		return append(append([]byte{1, 0, 3}, id(n)...), make([]byte, size)...)
+	}
+	most := 0
+	for n := range 40_000 {
+		r.add(id(n), idRecord{position: uint64(n), time: int64(n / 10), version: uint64(n / 9000), index: uint32(n % 300), answer: answer(n)})
 		if r.count() > 1000 {
 			r.forget()
 		}
-		if old := n - 999; old >= 0 && (r.find(id(old)) == nil || r.find(id(old)).position != uint64(old)) {
-			t.Fatalf("%d: the oldest is not found", n)
+		if old := n - 999; old >= 0 {
+			rec, ok := r.find(id(old))
+			if want := uint64(old); !ok || rec.position != want || rec.time != int64(old/10) || rec.version != want/9000 || rec.index != uint32(want%300) || len(rec.answer) != len(answer(old)) {
+				t.Fatalf("%d: the oldest is found as %+v, %v", n, rec, ok)
+			}
 		}
-		if n >= 1000 && r.find(id(n-1000)) != nil {
+		if _, ok := r.find(id(n - 1000)); ok && n >= 1000 {
 			t.Fatalf("%d: a forgotten id is found", n)
 		}
+		most = max(most, len(r.chunks))
 	}
-	if want := uint64(r.count() * len(raw(0))); r.stored != want {
-		t.Errorf("%d bytes counted as remembered, want %d", r.stored, want)
+	next := r.head + 17
+	for n, rec := range r.from(next) {
+		if n != next || rec.position != n {
+			t.Fatalf("iterating: number %d at position %d, want %d", n, rec.position, next)
+		}
+		next++
 	}
-	if len(r.chunks) > 2 || len(r.bytes.chunks) > 2 {
-		t.Errorf("%d chunks of records and %d of bytes for 1000 records", len(r.chunks), len(r.bytes.chunks))
+	if next != r.tail {
+		t.Errorf("iterated up to %d of %d", next, r.tail)
+	}
+	for _, since := range []int64{-1, 0, 3900, 3950, 3999, 5000} {
+		want := 0
+		for _, rec := range r.from(r.head) {
+			if rec.time > since {
+				want++
+			}
+		}
+		if got := r.youngerThan(since); got != want {
+			t.Errorf("%d are younger than %d, want %d", got, since, want)
+		}
+	}
+	if most > 5 {
+		t.Errorf("%d chunks of records for 1000 records", most)
 	}
 }

@@ -7,12 +7,21 @@ import "github.com/kuji-dev/kuji/catalog"
 //
 //	forever   the draws so far
 //	day, week the number of the day or week <<countBits | the draws in it
-//	window    one slot for each request still in the window, oldest first:
-//	          its time stamp <<drawBits | its draws
+//	window    some slots, in no order: a time stamp <<drawBits | the draws that
+//	          count until that time is a window ago
+//
+// A window limit of at most exactDraws draws is exact: each request has a slot.
+// Larger ones count in steps: the draws of one step, a stepsth of the window, share
+// a slot and all count as if they were as late as the last of them. So no window of
+// the declared length ever sees more draws than declared, a draw may count for up to a
+// step longer, and there are never many slots.
 const (
 	countBits     = 40
 	maxLimitCount = 1<<countBits - 1
-	drawBits      = 16 // a request draws at most MaxDrawCount times
+	drawBits      = 18 // time stamps have 46 bits: up to the year 4199
+	maxSlotDraws  = 1<<drawBits - 1
+	exactDraws    = 64
+	steps         = 64
 )
 
 const (
@@ -55,7 +64,7 @@ func (s *State) limitUsed(l *limitTable, player uint32, now int64) uint64 {
 	h := s.players.holdings(player)
 	for i := search(h, key); i < len(h) && h[i].key == key; i++ {
 		if v := h[i].value(); int64(v>>drawBits) > now-l.window {
-			used += v & (1<<drawBits - 1)
+			used += v & maxSlotDraws
 		}
 	}
 	return used
@@ -78,9 +87,47 @@ func (s *State) countLimit(l *limitTable, player uint32, n uint64) {
 		p.set(player, key, today<<countBits|min(v&maxLimitCount+n, maxLimitCount))
 		return
 	}
-	first := search(p.holdings(player), key)
-	for h := p.holdings(player); first < len(h) && h[first].key == key && int64(h[first].value()>>drawBits) <= s.now-l.window; h = p.holdings(player) {
-		p.remove(player, first)
+	s.countWindow(l, player, n)
+}
+
+// countWindow adds n draws to a window limit's slots. It takes the place of a
+// slot whose time is over, and removes one more of those.
+func (s *State) countWindow(l *limitTable, player uint32, n uint64) {
+	key, p := limitSlot|l.num, &s.players
+	h := p.holdings(player)
+	at := search(h, key)
+	over, more, newest := -1, -1, -1
+	for ; at < len(h) && h[at].key == key; at++ {
+		switch time := h[at].value() >> drawBits; {
+		case int64(time) > s.now-l.window:
+			if newest < 0 || time > h[newest].value()>>drawBits {
+				newest = at
+			}
+		case over < 0:
+			over = at
+		default:
+			more = at
+		}
 	}
-	p.insert(player, search(p.holdings(player), key+1), newSlot(key, uint64(s.now)<<drawBits|n))
+	switch v := uint64(s.now)<<drawBits | n; {
+	case newest >= 0 && s.sameStep(l, h[newest].value(), n):
+		h[newest].set(v + h[newest].value()&maxSlotDraws)
+	case over >= 0:
+		h[over].set(v)
+		over = more
+	default:
+		p.insert(player, at, newSlot(key, v))
+	}
+	if over >= 0 {
+		p.remove(player, over)
+	}
+}
+
+// sameStep reports whether n draws now share the slot of others.
+func (s *State) sameStep(l *limitTable, slot, n uint64) bool {
+	if l.draws <= exactDraws || slot&maxSlotDraws+n > maxSlotDraws {
+		return false
+	}
+	step := (l.window + steps - 1) / steps
+	return int64(slot>>drawBits)/step == s.now/step
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -215,16 +216,36 @@ func (s *State) planRealm(p *Plan, c *catalog.Catalog) {
 			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players.count())})
 	}
 	if old.Idempotency != c.Idempotency {
-		ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf("idempotency window: %d ids and %v instead of %d and %v",
-			c.Idempotency.Count, c.Idempotency.Age, old.Idempotency.Count, old.Idempotency.Age)}
-		if c.Idempotency.Count < old.Idempotency.Count || c.Idempotency.Age < old.Idempotency.Age {
-			ch.Warning = "older request ids are forgotten at once: a late retry of one would be carried out again"
-		}
-		p.add(ch)
+		p.add(s.planWindow(old.Idempotency, c.Idempotency))
 	}
 	if old.Name != c.Name {
 		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name)})
 	}
+}
+
+// planWindow describes a change of the idempotency window.
+func (s *State) planWindow(old, w catalog.Idempotency) Change {
+	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
+		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)}
+	young := s.ids.youngerThan(s.now - w.Age.Milliseconds() - 1)
+	switch {
+	case young >= int(w.Count):
+		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already: new request ids will be refused until the oldest of them have aged", young, w.Age)
+	case young > int(w.Count)/4*3:
+		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already, of %d that there is room for: once it is used up, new request ids will be refused", young, w.Age, w.Count)
+	case w.Age < old.Age:
+		ch.Warning = fmt.Sprintf("request ids older than %v may be forgotten at once: a late retry of one would be carried out again", w.Age)
+	}
+	return ch
+}
+
+// rate returns how many new ids a second a window stands without end.
+func rate(w catalog.Idempotency) string {
+	millis := uint64(w.Count) * 1_000_000 / uint64(w.Age.Milliseconds())
+	if millis >= 10_000 {
+		return fmt.Sprint(millis / 1000)
+	}
+	return fmt.Sprintf("%d.%03d", millis/1000, millis%1000)
 }
 
 func (s *State) planPool(p *Plan, c *catalog.Pool) {
@@ -240,7 +261,7 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 		}
 		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text})
 	} else if what := poolChanges(old.config, c); what != "" {
-		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what})
+		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what, Warning: s.newCounters(old, st, c)})
 	}
 	in := make(map[string]bool, len(c.Entries))
 	for i := range c.Entries {
@@ -251,6 +272,36 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 		return
 	}
 	p.removeEntries(old, st, in)
+}
+
+// newCounters warns of limits that count over a time over which the pool in force does not.
+func (s *State) newCounters(old *poolTable, st *poolState, c *catalog.Pool) string {
+	if st.totalDrawn() == 0 {
+		return ""
+	}
+	var what []string
+	for _, l := range c.Limits {
+		if slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
+			continue
+		}
+		what = append(what, limitText(l))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the limit %s counts from now on: draws that players made while the pool did not have it are not in it", strings.Join(what, " and "))
+}
+
+func limitText(l catalog.PlayerLimit) string {
+	switch l.Per {
+	case catalog.PerForever:
+		return "for ever"
+	case catalog.PerDay:
+		return "per day"
+	case catalog.PerWeek:
+		return "per week"
+	}
+	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
 }
 
 // removeEntries describes the entries of a pool that are not kept.

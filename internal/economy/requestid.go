@@ -1,42 +1,66 @@
 package economy
 
 import (
+	"encoding/binary"
 	"hash/maphash"
+	"iter"
 	"slices"
+	"sort"
 )
 
-// requestIDs is the idempotency window: the newest request ids with the events
-// that answered them. Records in log order, an index over their ids' hashes,
-// and the events' bytes; records and bytes stand in chunks that are dropped
-// from the front.
+// requestIDs is the idempotency window: the newest request ids with their
+// answers. Records stand one behind the other, in the order of the log, in
+// chunks that are dropped from the front; an index leads from an id's hash to the
+// place of its record. Nothing in a chunk changes once it is written.
+//
+// A record begins at a multiple of 8 bytes and is
+//
+//	varint  position, above that of the chunk's first record
+//	varint  time, likewise
+//	varint  catalog version, likewise
+//	varint  index in its batch
+//	varint  length of the answer
+//	bytes   the answer: see answer.go
+//
+// A draw with an id of 16 bytes takes about 40 bytes, and 15 in the index.
 type requestIDs struct {
 	seed   maphash.Seed
-	chunks [][]idRecord // of idChunk records each
-	first  uint64       // number of the first record of chunks[0]
-	head   uint64       // number of the oldest remembered record
-	tail   uint64       // number of the next record
-	index  index        // from the hash of an id to the number of its record modulo maxRecord
-	bytes  byteQueue
-	stored uint64 // bytes of the remembered events
+	chunks []idChunk
+	first  uint64 // number of chunks[0] among all chunks ever
+	used   int    // bytes of the last chunk
+	head   uint64 // number of the oldest remembered record
+	headAt int    // where it stands in chunks[0]
+	tail   uint64 // number of the next record
+	index  index  // from the hash of an id to the place of its record
+	stored uint64 // bytes of the remembered answers
 }
 
-const idChunk = 1 << 12
+// idChunk is a stretch of records.
+type idChunk struct {
+	data  []byte
+	ends  int      // bytes used, once the next chunk is begun
+	first uint64   // number of the first record
+	base  idRecord // its position, time and version
+}
 
-// maxRecord bounds the numbers in the index, which keeps number+1 in 32 bits. There
-// are never as many records at a time.
-const maxRecord = 1 << 31
+const (
+	idChunkSize = 1 << 18
+	// idPlaces is how many places the index tells apart: multiples of 8 bytes in
+	// chunks of idChunkSize. A record that is larger has a chunk of its own.
+	idPlaces    = 1 << 31
+	placesChunk = idChunkSize / 8
+	// maxIDChunks bounds the chunks there are at a time: 15 GiB of records. One is
+	// added for each record at most.
+	maxIDChunks = 15 << 30 / idChunkSize
+)
 
 // idRecord is one remembered request.
 type idRecord struct {
 	position uint64
 	time     int64
 	version  uint64 // of the catalog in force when it was decided
-	at       uint64 // of the event's bytes
-	len      uint32
 	index    uint32 // in its batch
-	hash     uint32
-	idAt     uint8 // where the id starts in the event
-	idLen    uint8
+	answer   []byte // holds the id; see answerID
 }
 
 func (r *requestIDs) init(seed maphash.Seed) {
@@ -44,76 +68,116 @@ func (r *requestIDs) init(seed maphash.Seed) {
 	r.index.init()
 }
 
-// at returns the record of a number from head up to tail.
-func (r *requestIDs) at(n uint64) *idRecord {
-	i := n - r.first
-	return &r.chunks[i/idChunk][i%idChunk]
-}
-
-// indexed returns the record of a number modulo maxRecord.
-func (r *requestIDs) indexed(n uint32) *idRecord {
-	return r.at(r.tail - uint64((uint32(r.tail)-n)%maxRecord))
-}
-
 func (r *requestIDs) count() int { return int(r.tail - r.head) }
+
+// full reports whether there is no place for another record.
+func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
+
+// memory returns about how many bytes the window takes.
+func (r *requestIDs) memory() uint64 {
+	const indexed = 15 // a slot of 8 bytes, of which little more than half are in use
+	return uint64(len(r.chunks))*idChunkSize + indexed*uint64(r.count())
+}
 
 func (r *requestIDs) hash(id string) uint32 { return uint32(maphash.String(r.seed, id) >> 32) }
 
-func (r *requestIDs) id(rec *idRecord) []byte {
-	return r.bytes.get(rec.at, int(rec.len))[rec.idAt : rec.idAt+rec.idLen]
+// read decodes the record at an offset of a chunk and returns where the next begins.
+func (c *idChunk) read(at int) (rec idRecord, next int) {
+	num := func() uint64 {
+		if b := c.data[at]; b < 0x80 {
+			at++
+			return uint64(b)
+		}
+		v, n := binary.Uvarint(c.data[at:])
+		at += n
+		return v
+	}
+	rec.position = c.base.position + num()
+	rec.time = c.base.time + int64(num())
+	rec.version = c.base.version + num()
+	rec.index = uint32(num())
+	n := int(num())
+	rec.answer = c.data[at : at+n : at+n]
+	return rec, (at + n + 7) &^ 7
 }
 
-// find returns the record of a remembered id, nil when there is none; valid
-// until the next change.
-func (r *requestIDs) find(id string) *idRecord {
+// place returns the record at a place that the index names.
+func (r *requestIDs) place(p uint32) idRecord {
+	chunk := (p/placesChunk - uint32(r.first)) % (idPlaces / placesChunk)
+	rec, _ := r.chunks[chunk].read(int(p%placesChunk) * 8)
+	return rec
+}
+
+// placeOf is the inverse of place.
+func (r *requestIDs) placeOf(chunk, at int) uint32 {
+	return uint32(((r.first+uint64(chunk))*placesChunk + uint64(at/8)) % idPlaces)
+}
+
+// find returns the record of a remembered id; valid until the next change.
+func (r *requestIDs) find(id string) (idRecord, bool) {
 	h := r.hash(id)
 	slots := r.index.slots(h)
 	for i := h % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
 		if uint32(slots[i]>>32) != h {
 			continue
 		}
-		if rec := r.indexed(uint32(slots[i]) - 1); string(r.id(rec)) == id {
-			return rec
+		if rec := r.place(uint32(slots[i]) - 1); string(answerID(rec.answer)) == id {
+			return rec, true
 		}
 	}
-	return nil
+	return idRecord{}, false
 }
 
-// add remembers the event raw, whose id starts at raw[idAt].
-func (r *requestIDs) add(id string, idAt int, raw []byte, rec idRecord) {
-	if r.tail == r.first+uint64(len(r.chunks))*idChunk {
-		r.chunks = append(r.chunks, make([]idRecord, idChunk))
+// add remembers an answer, which is copied. Positions and times never decrease.
+func (r *requestIDs) add(id string, rec idRecord) {
+	const most = 5 * binary.MaxVarintLen64
+	need := most + len(rec.answer)
+	last := len(r.chunks) - 1
+	if last < 0 || r.used+need > len(r.chunks[last].data) {
+		if last >= 0 {
+			r.chunks[last].ends = r.used
+		}
+		r.chunks = append(r.chunks, idChunk{data: make([]byte, max(idChunkSize, need)), first: r.tail, base: rec})
+		r.used = 0
+		last++
+		r.chunks[last].base.answer = nil
 	}
-	rec.hash = r.hash(id)
-	rec.at, rec.len = r.bytes.add(raw), uint32(len(raw))
-	r.stored += uint64(len(raw))
-	rec.idAt, rec.idLen = uint8(idAt), uint8(len(id))
-	*r.at(r.tail) = rec
-	r.index.add(rec.hash, uint32(r.tail)%maxRecord)
+	c := &r.chunks[last]
+	at := r.used
+	b := c.data[at:at]
+	b = binary.AppendUvarint(b, rec.position-c.base.position)
+	b = binary.AppendUvarint(b, uint64(rec.time-c.base.time))
+	b = binary.AppendUvarint(b, rec.version-c.base.version)
+	b = binary.AppendUvarint(b, uint64(rec.index))
+	b = binary.AppendUvarint(b, uint64(len(rec.answer)))
+	b = append(b, rec.answer...)
+	r.index.add(r.hash(id), r.placeOf(last, at))
+	r.used = (at + len(b) + 7) &^ 7
+	r.stored += uint64(len(rec.answer))
 	r.tail++
 }
 
-// oldest returns the oldest remembered record, nil when there is none.
-func (r *requestIDs) oldest() *idRecord {
+// oldest returns the oldest remembered record, if there is one.
+func (r *requestIDs) oldest() (idRecord, bool) {
 	if r.head == r.tail {
-		return nil
+		return idRecord{}, false
 	}
-	return r.at(r.head)
+	rec, _ := r.chunks[0].read(r.headAt)
+	return rec, true
 }
 
 // forget drops the oldest record.
 func (r *requestIDs) forget() {
-	old := r.oldest()
-	r.index.remove(old.hash, uint32(r.head)%maxRecord)
-	r.stored -= uint64(old.len)
+	rec, next := r.chunks[0].read(r.headAt)
+	r.index.remove(r.hash(string(answerID(rec.answer))), r.placeOf(0, r.headAt))
+	r.stored -= uint64(len(rec.answer))
 	r.head++
-	if r.head == r.first+idChunk {
-		r.chunks[0] = nil
+	r.headAt = next
+	if len(r.chunks) > 1 && next == r.chunks[0].ends {
+		r.chunks[0] = idChunk{}
 		r.chunks = r.chunks[1:]
-		r.first = r.head
-	}
-	if next := r.oldest(); next != nil {
-		r.bytes.dropBefore(next.at)
+		r.first++
+		r.headAt = 0
 	}
 }
 
@@ -126,53 +190,52 @@ func (r *requestIDs) forgetBefore(n uint64) {
 
 // restart makes n the number of the next record of a window that holds none.
 func (r *requestIDs) restart(n uint64) {
-	r.chunks, r.bytes = nil, byteQueue{}
-	r.first, r.head, r.tail = n, n, n
+	r.chunks, r.first, r.used = nil, 0, 0
+	r.head, r.headAt, r.tail = n, 0, n
 }
 
-// frozen returns the records and bytes as they are now, which can be read while
+// frozen returns the records as they are now, which can be read with from while
 // the window goes on. Nothing can be found in it by id.
 func (r *requestIDs) frozen() requestIDs {
-	return requestIDs{
-		chunks: slices.Clone(r.chunks), first: r.first, head: r.head, tail: r.tail,
-		bytes: byteQueue{chunks: slices.Clone(r.bytes.chunks), first: r.bytes.first, used: r.bytes.used},
+	return requestIDs{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
+}
+
+// from iterates the records with their numbers, from number n on.
+func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
+	return func(yield func(uint64, idRecord) bool) {
+		n = max(n, r.head)
+		if n >= r.tail {
+			return
+		}
+		i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].first > n }) - 1
+		num, at := r.chunks[i].first, 0
+		if i == 0 {
+			num, at = r.head, r.headAt
+		}
+		for num < r.tail {
+			rec, next := r.chunks[i].read(at)
+			if num >= n && !yield(num, rec) {
+				return
+			}
+			num++
+			if at = next; i+1 < len(r.chunks) && at == r.chunks[i].ends {
+				i, at = i+1, 0
+			}
+		}
 	}
 }
 
-// byteQueue stores byte strings in order and drops them from the front.
-type byteQueue struct {
-	chunks [][]byte
-	first  uint64 // number of chunks[0]
-	used   int    // of the last chunk
-}
-
-const queueChunk = 1 << 18
-
-// add stores b and returns where.
-func (q *byteQueue) add(b []byte) uint64 {
-	last := len(q.chunks) - 1
-	if last < 0 || q.used+len(b) > len(q.chunks[last]) {
-		q.chunks = append(q.chunks, make([]byte, max(queueChunk, len(b))))
-		q.used = 0
-		last++
+// youngerThan returns how many records have a time stamp above t.
+func (r *requestIDs) youngerThan(t int64) int {
+	// The first chunk that begins above t; of the one before, some may be.
+	i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].base.time > t })
+	if i == 0 {
+		return r.count()
 	}
-	at := (q.first+uint64(last))<<32 | uint64(q.used)
-	copy(q.chunks[last][q.used:], b)
-	q.used += len(b)
-	return at
-}
-
-func (q *byteQueue) get(at uint64, n int) []byte {
-	c := q.chunks[at>>32-q.first]
-	off := int(at & (1<<32 - 1))
-	return c[off : off+n : off+n]
-}
-
-// dropBefore frees the chunks wholly before the bytes at at.
-func (q *byteQueue) dropBefore(at uint64) {
-	if n := at>>32 - q.first; n > 0 {
-		clear(q.chunks[:n])
-		q.chunks = q.chunks[n:]
-		q.first += n
+	for n, rec := range r.from(r.chunks[i-1].first) {
+		if rec.time > t {
+			return int(r.tail - n)
+		}
 	}
+	return 0
 }

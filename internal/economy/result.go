@@ -6,14 +6,20 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Answer is the event that answered a remembered request id, and where it stands.
+// Answer is what answered a remembered request id, and where it stands.
 type Answer struct {
-	Raw      []byte // the encoded event; valid until the next Apply
+	raw      []byte
 	Position uint64
 	Index    uint32
 	Time     int64
 	Version  uint64 // of the catalog in force when it was decided
 }
+
+// Decode reads the event that answered, in so far as an answer needs it: what it
+// gave, what it was about, and, for [State.Same], which command it answered. It
+// must be called before the next Apply, and ev aliases memory that is kept for
+// as long as ev is in use.
+func (a Answer) Decode(ev *Event) error { return decodeAnswer(a.raw, ev) }
 
 // Remembered returns the answer that a request id had, if the idempotency
 // window still covers it.
@@ -21,11 +27,11 @@ func (s *State) Remembered(id string) (Answer, bool) {
 	if id == "" {
 		return Answer{}, false
 	}
-	r := s.ids.find(id)
-	if r == nil {
+	r, ok := s.ids.find(id)
+	if !ok {
 		return Answer{}, false
 	}
-	return Answer{Raw: s.ids.bytes.get(r.at, int(r.len)), Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
+	return Answer{raw: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
 }
 
 // tablesAt returns the tables of a catalog version that is still kept.
@@ -93,6 +99,9 @@ func (e *entryTable) stacks(t *tables, quantities []uint64) ([]catalog.Stack, []
 
 // Subject returns the id that a status other than OK is about.
 func (s *State) Subject(ev *Event) string {
+	if ev.name != "" {
+		return ev.name
+	}
 	at := ev
 	if ev.Kind == KindAtomic && ev.Status != OK {
 		at = &ev.Members[ev.Failed]
@@ -139,6 +148,9 @@ func (s *State) playerID(r Ref) string {
 
 // Same reports whether an event answered exactly this command.
 func (s *State) Same(cmd *Command, ev *Event) bool {
+	if ev.digested {
+		return cmd.Kind == ev.Kind && cmd.digest() == ev.digest
+	}
 	if cmd.Kind != ev.Kind || len(cmd.Members) != len(ev.Members) {
 		return false
 	}
@@ -218,7 +230,7 @@ func (s *State) commandBody(ev *Event, base int, fresh *[]string) Command {
 // OldestAnswer returns the position of the oldest answer remembered, or that of
 // the last event when there is none.
 func (s *State) OldestAnswer() uint64 {
-	if r := s.ids.oldest(); r != nil {
+	if r, ok := s.ids.oldest(); ok {
 		return r.position
 	}
 	return s.applied

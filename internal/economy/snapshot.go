@@ -210,18 +210,24 @@ func (c *Capture) appendPlayer(buf []byte, b *block) []byte {
 }
 
 func (c *Capture) writeRequests(w *blockWriter) {
-	for n := c.ids.from; n < c.mark.IDs && !w.ended; {
-		w.num(n)
-		for ; n < c.mark.IDs && len(w.b) < c.blockSize; n++ {
-			r := c.ids.all.at(n)
-			w.num(r.position)
-			w.num(uint64(r.index))
-			w.num(uint64(r.time))
-			w.num(r.version)
-			raw := c.ids.all.bytes.get(r.at, int(r.len))
-			w.num(uint64(len(raw)))
-			w.b = append(w.b, raw...)
+	for n, r := range c.ids.all.from(c.ids.from) {
+		if len(w.b) == 0 {
+			w.num(n)
 		}
+		w.num(r.position)
+		w.num(uint64(r.index))
+		w.num(uint64(r.time))
+		w.num(r.version)
+		w.num(uint64(len(r.answer)))
+		w.b = append(w.b, r.answer...)
+		if len(w.b) >= c.blockSize {
+			w.end(BlockRequests)
+		}
+		if w.ended {
+			return
+		}
+	}
+	if len(w.b) > 0 {
 		w.end(BlockRequests)
 	}
 }
@@ -234,6 +240,7 @@ type Loader struct {
 	head uint64 // of its request ids
 	base uint32 // players of the base
 	kind BlockKind
+	last idRecord // the last one loaded, without its answer
 }
 
 // NewLoader returns a loader of an empty state.
@@ -522,15 +529,24 @@ func (l *Loader) requests(d *decoder) {
 		rec := idRecord{position: d.uvarint("a request's position", l.want.Position), index: uint32(d.uvarint("a request's index", 1<<32-1))}
 		rec.time = int64(d.uvarint("a request's time", uint64(l.s.now)))
 		rec.version = d.uvarint("a request's catalog version", l.want.Version)
-		raw := d.bytes("a request", d.uvarint("a request's length", 1<<31))
+		rec.answer = d.bytes("an answer", d.uvarint("an answer's length", 1<<31))
 		if d.err != nil {
 			return
 		}
-		if size, err := Decode(raw, &ev); err != nil || size != len(raw) || ev.ID == "" || ids.find(ev.ID) != nil {
-			d.fail("the answer to a request does not decode, has no id, or one that was there before (%v)", err)
+		if err := decodeAnswer(rec.answer, &ev); err != nil || ev.ID == "" {
+			d.fail("an answer does not decode, or has no request id (%v)", err)
 			return
 		}
-		ids.add(ev.ID, 3, raw, rec)
+		if rec.position < l.last.position || rec.time < l.last.time || rec.version < l.last.version {
+			d.fail("request %q is older than the one before it", ev.ID)
+			return
+		}
+		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
+		if _, ok := ids.find(ev.ID); ok || ids.full() {
+			d.fail("request %q twice, or too many", ev.ID)
+			return
+		}
+		ids.add(ev.ID, rec)
 	}
 }
 

@@ -199,10 +199,11 @@ func (w *world) answer() {
 	code := kuji.CodeOf(m.err)
 	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
 	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused
-	if !known && c.id != "" {
+	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // asked often enough: it gives up for now
+	if !known && c.id != "" && !full {
 		return // it will ask again
 	}
-	c.answered = c.answered || known
+	c.answered = c.answered || known || full
 	if c.client.now == c {
 		c.client.now = nil
 	}

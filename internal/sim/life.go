@@ -235,6 +235,8 @@ func (l *life) told(err error, c *call) {
 	w := l.w
 	switch code := kuji.CodeOf(err); {
 	case code == kuji.CodeInvalid && c != nil && c.malformed:
+	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
+		// No room for another id: nothing was logged, and the client tries again a few times.
 	case code == kuji.CodeIDReused && c != nil && !l.poisoned:
 		w.refusals = append(w.refusals, refusal{call: c, lossy: l.policy != kuji.SyncAlways})
 	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && l.excused():

@@ -128,7 +128,7 @@ func (m *model) forget() {
 	}
 	for i := range m.ids {
 		newer := len(m.ids) - 1 - i
-		if newer >= int(count) || m.now-m.ids[i].record.Time > age.Milliseconds() {
+		if newer >= min(int(count), 1<<20) && m.now-m.ids[i].record.Time > age.Milliseconds() {
 			m.ids[i].forgettable = true
 		}
 	}

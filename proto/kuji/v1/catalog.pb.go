@@ -393,8 +393,10 @@ func (x *Item) GetName() string {
 	return ""
 }
 
-// Idempotency declares how long a request id is remembered: while it is among
-// the newest count ids of the realm and its batch is no older than age_ms.
+// Idempotency declares how long a request id is remembered: until its batch is
+// older than age_ms, and longer while it is among the newest 1048576 ids of the
+// realm, or count if that is less. When count ids are no older than age_ms, new
+// ones are refused: unavailable, with REASON_OVERLOADED.
 type Idempotency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Count uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// benchFlags is what the flags of bench say.
+type benchFlags struct {
+	duration         time.Duration
+	players, entries int
+	sync             string
+	shapes           []string
+	connections      int
+	url, keyFile     string
+	dir              string
+	plot             string
+}
+
+// Limits of the flags.
+const (
+	maxBenchPlayers = 10_000_000
+	maxBenchEntries = 1_000_000
+)
+
+func (a *app) benchCommand() *cobra.Command {
+	f := &benchFlags{}
+	cmd := &cobra.Command{
+		Use:     "bench",
+		Short:   "Measure a server: draws a second, latencies, bytes of log, what it takes of the machine",
+		GroupID: "server",
+		Long: `Bench starts a server in a process group of its own, with a fresh data directory,
+and sends it draws over loopback in the shapes that users have:
+
+  json      one JSON request after the other on one connection
+  grpc      unary gRPC on 64 connections
+  stream-1  one draw after the other on 64 open streams
+  stream    batches of 1000 draws on 2 streams, 4 batches on their way in each
+  anonymous the same without request ids
+
+Every draw but those of "anonymous" has a new request id, is for a player chosen
+at random, and counts when its answer is there: fsynced, unless --sync says
+otherwise. Each shape gets a new server, whose players are all known when the
+clock starts. Client and server share the machine, as the figures then do.
+
+Latencies are of requests; in the last two shapes a request is a batch. Server
+CPU, allocations and garbage collections are the server process's while it is
+measured; peak memory is since its start.
+
+With --url nothing is started: a realm "bench-…" is made on that server, which
+stays there, and the key must be an admin's. With --plot a directory gets plots (SVG)
+of how the stream's rate grows with entries, players, realms and cores.`,
+		Example: `  kuji bench
+  kuji bench --shape stream --duration 10s --players 1000000 --json
+  kuji bench --url http://127.0.0.1:7700 --shape grpc
+  kuji bench --plot ./plots --players 1000000 --entries 1000000`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return usageError{err}
+			}
+			b := &bench{app: a, f: f}
+			return b.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.DurationVar(&f.duration, "duration", 3*time.Second, "how long to measure each shape")
+	flags.IntVar(&f.players, "players", 100_000, "how many players draw")
+	flags.IntVar(&f.entries, "entries", 100, "how many entries the pool has")
+	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
+	flags.StringSliceVar(&f.shapes, "shape", shapeNames(), "which `shapes` to measure")
+	flags.IntVar(&f.connections, "connections", 64, "connections of grpc, streams of stream-1")
+	flags.StringVar(&f.url, "url", "", "measure the server at this `URL` instead of a new one")
+	flags.StringVar(&f.keyFile, "key-file", "", "`file` with an admin's API key for --url (default $KUJI_KEY)")
+	flags.StringVar(&f.dir, "dir", "", "make the data directory below this `directory`: choose the disk to measure (default: the system's for temporary files)")
+	flags.StringVar(&f.plot, "plot", "", "write plots into this `directory` instead of measuring the shapes")
+	return cmd
+}
+
+func (f *benchFlags) check() error {
+	switch {
+	case f.duration < 10*time.Millisecond || f.duration > time.Hour:
+		return fmt.Errorf("--duration %v: expected from 10ms to 1h", f.duration)
+	case f.players < 1 || f.players > maxBenchPlayers:
+		return fmt.Errorf("--players %d: expected from 1 to %d", f.players, maxBenchPlayers)
+	case f.entries < 1 || f.entries > maxBenchEntries:
+		return fmt.Errorf("--entries %d: expected from 1 to %d", f.entries, maxBenchEntries)
+	case f.connections < 1 || f.connections > 256:
+		return fmt.Errorf("--connections %d: expected from 1 to 256", f.connections)
+	case f.url != "" && f.plot != "":
+		return errors.New("--url and --plot: give one of them: plots need servers of their own")
+	}
+	for _, name := range f.shapes {
+		if shapeOf(name) == nil {
+			return fmt.Errorf("--shape %q: expected %s", name, strings.Join(shapeNames(), ", "))
+		}
+	}
+	_, err := (&serveFlags{sync: f.sync}).engineOptions()
+	return err
+}
+
+// bench is one run.
+type bench struct {
+	*app
+	f   *benchFlags
+	dir string // of the whole run
+}
+
+// benchReport is what the bench found.
+type benchReport struct {
+	Machine machineJSON `json:"machine"`
+	Build   versionJSON `json:"build"` // of this program, and of the server it started
+	Server  string      `json:"server_version"`
+	Sync    string      `json:"sync"` // always, interval or none; unknown for a server that it did not start
+	Players int         `json:"players"`
+	Entries int         `json:"entries"`
+	Started time.Time   `json:"started"`
+	Results []benchJSON `json:"results"`
+}
+
+func (b *bench) run(ctx context.Context) (err error) {
+	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if b.f.plot != "" {
+		return b.plot(ctx)
+	}
+	report := benchReport{
+		Machine: thisMachine(b.dir), Build: thisBuild(), Sync: b.f.sync,
+		Players: b.f.players, Entries: b.f.entries, Started: time.Now().UTC().Truncate(time.Second),
+	}
+	if b.f.url != "" {
+		report.Sync = "unknown"
+	}
+	for i, name := range b.f.shapes {
+		load := loadOf(shapeOf(name), b.f)
+		title := fmt.Sprintf("%d of %d: %s", i+1, len(b.f.shapes), name)
+		res, version, err := b.measure(ctx, title, load, b.f.entries, nil)
+		if err != nil {
+			return fmt.Errorf("shape %s: %w", name, err)
+		}
+		res.Sync = report.Sync
+		report.Server = version
+		report.Results = append(report.Results, res)
+	}
+	return b.print(report, func(w io.Writer) { printBench(w, &report) })
+}
+
+func thisBuild() versionJSON {
+	return versionJSON{version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// measure runs one load against a server of its own, or the one of --url.
+// env is the server's environment besides this process's.
+func (b *bench) measure(ctx context.Context, title string, l load, entries int, env []string) (res benchJSON, version string, err error) {
+	t, stop, err := b.target(ctx, env)
+	if err != nil {
+		return res, "", err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if version, err = t.prepare(ctx, l, entries); err != nil {
+		return res, "", err
+	}
+	before, err := t.gauge(ctx)
+	if err != nil {
+		return res, "", err
+	}
+	if b.f.url == "" {
+		b.say("server %d serves %s: measuring %s for %v", t.pid, t.url, title, b.f.duration)
+	}
+	begin := time.Now()
+	t.deadline = begin.Add(b.f.duration)
+	stopBar := b.showProgress(ctx, b.f.duration, func() string {
+		return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load())
+	})
+	latencies, err := t.drive(ctx, l)
+	took := time.Since(begin)
+	stopBar()
+	if err != nil {
+		return res, "", err
+	}
+	after, err := t.gauge(ctx)
+	if err != nil {
+		return res, "", err
+	}
+	return newResult(l, took, uint64(t.draws.Load()), latencies, before, after), version, nil
+}
+
+// target starts a server, or finds that of --url. stop ends it and takes its
+// data away.
+func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
+	t = &target{run: runName(), players: b.f.players, ahead: 4}
+	if b.f.url != "" {
+		conn := &connection{app: b.app, server: b.f.url, keyFile: b.f.keyFile, realm: "default", timeout: patience}
+		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
+			return nil, nil, err
+		}
+		if t.key, err = conn.apiKey(); err != nil {
+			return nil, nil, err
+		}
+		t.url = strings.TrimSuffix(b.f.url, "/")
+		return t, func() error { t.close(); return nil }, nil
+	}
+	dir, err := os.MkdirTemp(b.dir, "server-")
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := startChild(ctx, filepath.Join(dir, "log"), env, "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync,
+		"--max-batch-bytes", fmt.Sprint(4<<20))
+	if err != nil {
+		return nil, nil, err
+	}
+	t.url, t.pid = server.ready.URL, server.ready.PID
+	return t, func() error {
+		t.close()
+		server.kill() // nothing of it is wanted any more
+		return os.RemoveAll(dir)
+	}, nil
+}
+
+// benchCatalog has a pool "bench" of n entries without stock, with weights from
+// 1 to 100, that give one of 100 items each.
+func benchCatalog(n int) []byte {
+	var y strings.Builder
+	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
+	for i := range min(n, 100) {
+		fmt.Fprintf(&y, "  item-%d: {}\n", i)
+	}
+	y.WriteString("pools:\n  bench:\n    entries:\n")
+	for i := range n {
+		fmt.Fprintf(&y, "      - {id: entry-%d, weight: %d, reward: {items: {item-%d: 1}}}\n", i, 1+i%100, i%100)
+	}
+	return []byte(y.String())
+}
+
+// prepare makes the realms with their catalog and makes every player known. It
+// returns the server's version.
+func (t *target) prepare(ctx context.Context, l load, entries int) (version string, err error) {
+	c := newClient(t.newConnection(false), t.url, t.key)
+	c.timeout = 2 * time.Minute // a catalog of a million entries takes its time
+	yaml := benchCatalog(entries)
+	for n := range l.realms {
+		realm := t.realm(n)
+		if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
+			return "", fmt.Errorf("create realm %s: %w", realm, err)
+		}
+		if _, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
+			return "", fmt.Errorf("apply the catalog: %w", err)
+		}
+		if err := t.meet(ctx, realm); err != nil {
+			return "", fmt.Errorf("make %d players known: %w", t.players, err)
+		}
+	}
+	status, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
+	return status.GetVersion(), err
+}
+
+func printBench(w io.Writer, r *benchReport) {
+	fprintf(w, "\nmachine\t%s\n", r.Machine)
+	fprintf(w, "build\tkuji %s, %s, %s; server %s\n", r.Build.Version, r.Build.Go, r.Build.Platform, r.Server)
+	fprintf(w, "setup\t%d players, %d entries, sync %s; client and server share the machine\n\n", r.Players, r.Entries, r.Sync)
+	fprintf(w, "SHAPE\tSYNC\tDRAWS/S\tP50\tP90\tP99\tP99.9\tMAX\tLOG BYTES\tALLOCS\tGC CYCLES\tSERVER CPU\tCLIENT CPU\tPEAK MEMORY\n")
+	fprintf(w, "\t\t\tms\tms\tms\tms\tms\tper draw\tper draw\tper M draws\ts\ts\tMB\n")
+	for _, s := range r.Results {
+		fprintf(w, "%s\t%s\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\n",
+			s.Shape, s.Sync, s.DrawsPerSecond, s.P50, s.P90, s.P99, s.P999, s.Max, s.LogBytesPerDraw, s.AllocationsPerDraw,
+			s.GCPerMillion, s.ServerCPU, s.ClientCPU, s.PeakMemory/1e6)
+	}
+	fprintf(w, "\nA draw counts when it was acknowledged. In stream and anonymous a latency is that of a batch of %d draws.\n", streamBatch)
+}
+
+// newConnection makes an HTTP client with one connection of its own; http2 is
+// for gRPC.
+func (t *target) newConnection(http2 bool) *http.Client {
+	p := new(http.Protocols)
+	switch {
+	case !http2:
+		p.SetHTTP1(true)
+	case strings.HasPrefix(t.url, "https:"):
+		p.SetHTTP2(true)
+	default:
+		p.SetUnencryptedHTTP2(true)
+	}
+	tr := &http.Transport{Protocols: p, MaxIdleConnsPerHost: 1, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10}
+	t.mu.Lock()
+	t.transports = append(t.transports, tr)
+	t.mu.Unlock()
+	return &http.Client{Transport: tr}
+}
+
+func (t *target) close() {
+	for _, tr := range t.transports {
+		tr.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,98 @@
+package economy
+
+import "fmt"
+
+// The idempotency window. An id is remembered for at least the age that the
+// catalog declares, by the time stamps of the log, and in any case while it is
+// among the newest keptAnyway; so a quiet realm remembers for longer, and a busy
+// one never for less. The declared count bounds memory: when that many ids are
+// younger than the age, commands with new ids are refused. Nothing is forgotten early.
+const (
+	// keptAnyway is how many ids are remembered whatever their age, if the
+	// catalog's count allows as many.
+	keptAnyway = 1 << 20
+	// maxForget is the most ids that one event drops, so that no command pays for
+	// all that have aged meanwhile; more than one, so that they are dropped at all.
+	maxForget = 4
+)
+
+// FullError says what a state has no room for. It depends on the state alone;
+// nothing is logged.
+type FullError struct {
+	IDs     bool // request ids: there will be room when the oldest have aged; otherwise players
+	Message string
+}
+
+func (e *FullError) Error() string { return e.Message }
+
+// Admit reports why a command, whose request id is not remembered, cannot be
+// decided: no room for another request id, or for another player. It returns
+// nil when it can be.
+func (s *State) Admit(cmd *Command, now int64) *FullError {
+	if cmd.ID != "" && (s.ids.count() >= int(s.current.idempotency.Count) || s.ids.full()) {
+		if oldest, ok := s.ids.oldest(); ok && !s.aged(&oldest, max(now, s.now)) {
+			w := &s.current.idempotency
+			return &FullError{IDs: true, Message: fmt.Sprintf("%d request ids of the last %v are remembered, which is what the catalog has room for (%d); none is forgotten early: "+
+				"send it again later, or raise idempotency.count in the catalog", s.ids.count(), w.Age, w.Count)}
+		}
+	}
+	if s.players.count()+2*max(1, len(cmd.Members)) > s.most && s.players.count()+s.unknown(cmd) > s.most {
+		return &FullError{Message: fmt.Sprintf("the realm has %d players already, which is the most; a new one has no place", s.players.count())}
+	}
+	return nil
+}
+
+// unknown returns how many players a command would make, some perhaps counted twice.
+func (s *State) unknown(cmd *Command) (n int) {
+	if cmd.Kind == KindAtomic {
+		for i := range cmd.Members {
+			n += s.unknown(&cmd.Members[i])
+		}
+		return n
+	}
+	if _, ok := s.players.find(cmd.Player); !ok {
+		n++
+	}
+	if cmd.Kind == KindTransfer {
+		if _, ok := s.players.find(cmd.To); !ok {
+			n++
+		}
+	}
+	return n
+}
+
+// aged reports whether an id's time is over.
+func (s *State) aged(r *idRecord, now int64) bool {
+	return now-r.time > s.current.idempotency.Age.Milliseconds()
+}
+
+// forgetIDs drops what the window does not cover any more.
+func (s *State) forgetIDs() {
+	keep := min(int(s.current.idempotency.Count), s.keep)
+	for range maxForget {
+		if s.ids.count() <= keep && !s.ids.full() {
+			return
+		}
+		if oldest, ok := s.ids.oldest(); !ok || !s.aged(&oldest, s.now) {
+			return
+		}
+		s.ids.forget()
+	}
+}
+
+// Window says what the idempotency window holds.
+type Window struct {
+	Remembered uint64
+	Limit      uint64 // how many within the age there can be
+	Bytes      uint64 // of memory, about
+	Oldest     int64  // time stamp of the oldest, Unix milliseconds; 0: none
+}
+
+// Window returns what the idempotency window holds.
+func (s *State) Window() Window {
+	w := Window{Remembered: uint64(s.ids.count()), Limit: uint64(s.current.idempotency.Count), Bytes: s.ids.memory()}
+	if oldest, ok := s.ids.oldest(); ok {
+		w.Oldest = oldest.time
+	}
+	return w
+}
