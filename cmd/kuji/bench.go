@@ -27,6 +27,7 @@ type benchFlags struct {
 	url, keyFile     string
 	dir              string
 	plot             string
+	profile          string
 }
 
 // Limits of the flags.
@@ -85,6 +86,7 @@ of how the stream's rate grows with entries, players, realms and cores.`,
 	flags.StringVar(&f.url, "url", "", "measure the server at this `URL` instead of a new one")
 	flags.StringVar(&f.keyFile, "key-file", "", "`file` with an admin's API key for --url (default $KUJI_KEY)")
 	flags.StringVar(&f.dir, "dir", "", "make the data directory below this `directory`: choose the disk to measure (default: the system's for temporary files)")
+	flags.StringVar(&f.profile, "profile", "", "write a CPU profile of the server for each shape into this `directory`")
 	flags.StringVar(&f.plot, "plot", "", "write plots into this `directory` instead of measuring the shapes")
 	return cmd
 }
@@ -99,6 +101,8 @@ func (f *benchFlags) check() error {
 		return fmt.Errorf("--entries %d: expected from 1 to %d", f.entries, maxBenchEntries)
 	case f.connections < 1 || f.connections > 256:
 		return fmt.Errorf("--connections %d: expected from 1 to 256", f.connections)
+	case f.url != "" && f.profile != "":
+		return errors.New("--url and --profile: give one of them: a profile is of a server that bench starts")
 	case f.url != "" && f.plot != "":
 		return errors.New("--url and --plot: give one of them: plots need servers of their own")
 	}
@@ -186,10 +190,11 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 	stopBar := b.showProgress(ctx, b.f.duration, func() string {
 		return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load())
 	})
+	profile := b.profile(ctx, t, l)
 	latencies, err := t.drive(ctx, l)
 	took := time.Since(begin)
 	stopBar()
-	if err != nil {
+	if err := errors.Join(err, <-profile); err != nil {
 		return res, "", err
 	}
 	after, err := t.gauge(ctx)
@@ -218,17 +223,44 @@ func (b *bench) target(ctx context.Context, env []string) (t *target, stop func(
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := startChild(ctx, filepath.Join(dir, "log"), env, "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync,
-		"--max-batch-bytes", fmt.Sprint(4<<20))
+	args := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync}
+	if b.f.profile != "" {
+		args = append(args, "--pprof", "127.0.0.1:0")
+	}
+	server, err := startChild(ctx, filepath.Join(dir, "log"), env, args...)
 	if err != nil {
 		return nil, nil, err
 	}
-	t.url, t.pid = server.ready.URL, server.ready.PID
+	t.url, t.pid, t.pprof = server.ready.URL, server.ready.PID, server.ready.Pprof
 	return t, func() error {
 		t.close()
 		server.kill() // nothing of it is wanted any more
 		return os.RemoveAll(dir)
 	}, nil
+}
+
+// profile takes a CPU profile of the server while it is measured, unless
+// nobody asked for one. What became of it comes on the channel.
+func (b *bench) profile(ctx context.Context, t *target, l load) <-chan error {
+	done := make(chan error, 1)
+	if b.f.profile == "" {
+		done <- nil
+		return done
+	}
+	go func() { done <- b.takeProfile(ctx, t, l) }()
+	return done
+}
+
+func (b *bench) takeProfile(ctx context.Context, t *target, l load) error {
+	if err := os.MkdirAll(b.f.profile, 0o755); err != nil {
+		return err
+	}
+	whole := max(1, int(b.f.duration.Seconds()))
+	data, err := fetch(ctx, t.newConnection(false), fmt.Sprintf("%sprofile?seconds=%d", t.pprof, whole), "")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(b.f.profile, l.name+".pprof"), data, 0o644)
 }
 
 // benchCatalog has a pool "bench" of n entries without stock, with weights from

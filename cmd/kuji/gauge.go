@@ -91,29 +91,38 @@ func (t *target) gauge(ctx context.Context) (reading, error) {
 	return r, nil
 }
 
-// maxMetrics bounds the page of metrics, in bytes.
-const maxMetrics = 4 << 20
+// maxPage bounds a page of metrics or a profile, in bytes.
+const maxPage = 64 << 20
 
-// metrics reads the server's metrics that have no labels.
-func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+"/metrics", nil)
+// fetch gets a page.
+func fetch(ctx context.Context, h *http.Client, url, key string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	if t.key != "" {
-		req.Header.Set("Authorization", "Bearer "+t.key)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := h.Do(req)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)
 	}
 	defer resp.Body.Close() // read only
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxMetrics))
+	page, err := io.ReadAll(io.LimitReader(resp.Body, maxPage))
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s/metrics: HTTP %d: %.200s", t.url, resp.StatusCode, text)
+		return nil, fmt.Errorf("%s: HTTP %d: %.200s", url, resp.StatusCode, page)
+	}
+	return page, nil
+}
+
+// metrics reads the server's metrics that have no labels.
+func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
+	text, err := fetch(ctx, h, t.url+"/metrics", t.key)
+	if err != nil {
+		return nil, err
 	}
 	found := map[string]float64{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

@@ -34,6 +34,7 @@ type serveFlags struct {
 	hosts                        []string
 	drainDelay, drainTimeout     time.Duration
 	untilEOF                     bool
+	pprof                        string
 	limits                       server.Limits
 }
 
@@ -85,6 +86,7 @@ second look is refused without --accept-warnings.`,
 	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop too when standard input ends: for a parent that holds its other end")
+	flags.StringVar(&f.pprof, "pprof", "", "serve the process's profiles on this `address` of loopback, for go tool pprof")
 	return cmd
 }
 
@@ -162,7 +164,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	if err := a.listenAndServe(ctx, engine, f, serverOptions, reload); err != nil {
+	prof, err := serveProfiles(f.pprof)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prof.close()) }()
+	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), reload); err != nil {
 		return err
 	}
 	return stoppedRealms(engine)
@@ -224,9 +231,10 @@ type readyJSON struct {
 	PID     int    `json:"pid"`
 	Data    string `json:"data"`
 	Sync    string `json:"sync"`
+	Pprof   string `json:"pprof,omitempty"` // URL of the process's profiles
 }
 
-func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, reload func() error) error {
+func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, pprof string, reload func() error) error {
 	srv, err := server.New(engine, o)
 	if err != nil {
 		return err
@@ -243,9 +251,12 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 		scheme = "https"
 	}
 	address := listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, f.sync}
+	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, f.sync, pprof}
 	if err := a.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: serving %s on %s (sync %s)\n", f.data, ready.URL, f.sync)
+		if pprof != "" {
+			fprintf(w, "kuji: profiles on %s\n", pprof)
+		}
 	}); err != nil {
 		return errors.Join(err, srv.Shutdown(ctx))
 	}

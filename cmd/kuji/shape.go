@@ -73,6 +73,7 @@ func loadOf(s *shape, f *benchFlags) load {
 type target struct {
 	url, key string
 	pid      int    // 0: not a child of this process
+	pprof    string // URL of its profiles, if any
 	run      string // makes realms and request ids differ between runs
 	players  int
 	ahead    int // batches on their way in a stream
