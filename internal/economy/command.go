@@ -162,11 +162,9 @@ func checkStacks(at string, items []catalog.Stack) *CommandError {
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
 			return malformed(fmt.Sprintf("%sitems[%d].quantity", at, i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
-		for j := range i {
-			if items[j].Item == it.Item {
-				return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%q stands in items[%d] already; name each item once", it.Item, j)
-			}
-		}
+	}
+	if i, j, twice := firstTwice(len(items), func(i int) string { return items[i].Item }); twice {
+		return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%q stands in items[%d] already; name each item once", items[i].Item, j)
 	}
 	return nil
 }

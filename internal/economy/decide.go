@@ -198,15 +198,20 @@ func (s *State) take(player, item uint32, q uint64) bool {
 // in any case, so that the event keeps the whole command.
 func (s *State) resolve(items []catalog.Stack, ev *Event) (Status, uint32) {
 	status, subject := OK, uint32(0)
-	for i, it := range items {
-		n, known := s.current.item[it.Item]
+	if cap(ev.Items) < len(items) {
+		ev.Items = make([]ItemRef, MaxStacks)
+	}
+	ev.Items = ev.Items[:len(items)]
+	for i := range items {
+		it, ref := &items[i], &ev.Items[i]
+		n, known := s.current.item.find(it.Item)
 		if !known {
 			if status == OK {
 				status, subject = UnknownItem, uint32(i)
 			}
 			n, known = s.itemNum[it.Item] // of an earlier catalog
 		}
-		ev.Items = append(ev.Items, ItemRef{Ref: Ref{Num: n, Known: known, ID: it.Item}, Quantity: it.Quantity})
+		ref.Num, ref.Known, ref.ID, ref.Quantity = n, known, it.Item, it.Quantity
 	}
 	return status, subject
 }

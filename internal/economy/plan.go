@@ -158,7 +158,7 @@ func (s *State) planItems(p *Plan, c *catalog.Catalog) error {
 		if known && s.items[num].kind != it.Kind {
 			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
 		}
-		if _, ok := s.current.item[it.ID]; ok {
+		if _, ok := s.current.item.find(it.ID); ok {
 			if old := s.itemConfig(it.ID); old != nil && *old != *it {
 				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name)})
 			}

@@ -13,7 +13,7 @@ type tables struct {
 	hash        [32]byte
 	catalog     *catalog.Catalog
 	idempotency catalog.Idempotency
-	item        map[string]uint32 // items in this version
+	item        nameIndex // items in this version
 	pool        map[string]*poolTable
 	pools       []*poolTable // by pool number; nil when not in this version
 	start       []stack
@@ -170,12 +170,12 @@ func (s *State) compile(c *catalog.Catalog, n names) *tables {
 		catalog:     c,
 		hash:        c.Hash(),
 		idempotency: c.Idempotency,
-		item:        make(map[string]uint32, len(c.Items)),
+		item:        newNameIndex(len(c.Items)),
 		pool:        make(map[string]*poolTable, len(c.Pools)),
 		pools:       make([]*poolTable, len(s.pools)),
 	}
 	for i := range c.Items {
-		t.item[c.Items[i].ID] = n.items[i]
+		t.item.put(c.Items[i].ID, n.items[i])
 	}
 	t.start = t.stacks(c.Start)
 	for i := range c.Pools {
@@ -195,10 +195,16 @@ func (s *State) compile(c *catalog.Catalog, n names) *tables {
 	return t
 }
 
+// itemOf returns the number of an item that the catalog has.
+func (t *tables) itemOf(id string) uint32 {
+	num, _ := t.item.find(id) // checked: catalogs name nothing else
+	return num
+}
+
 func (t *tables) stacks(in []catalog.Stack) []stack {
 	out := make([]stack, len(in))
 	for i, st := range in {
-		out[i] = stack{item: t.item[st.Item], quantity: st.Quantity}
+		out[i] = stack{item: t.itemOf(st.Item), quantity: st.Quantity}
 	}
 	return out
 }
@@ -214,7 +220,7 @@ func (s *State) compileEntry(t *tables, mode catalog.Mode, e *catalog.Entry) ent
 	}
 	var fixed []catalog.Stack
 	for _, q := range e.Reward.Items {
-		et.items = append(et.items, quantity{item: t.item[q.Item], min: q.Min, max: q.Max})
+		et.items = append(et.items, quantity{item: t.itemOf(q.Item), min: q.Min, max: q.Max})
 		if q.Min != q.Max {
 			et.ranged++
 		}
