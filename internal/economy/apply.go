@@ -73,31 +73,60 @@ func (s *State) applyBody(ev *Event, pos uint64) error {
 	if err != nil {
 		return err
 	}
-	var to uint32
-	if ev.Kind == KindTransfer {
-		if to, err = s.meet(ev.To, pos); err != nil {
-			return err
-		}
+	switch ev.Kind {
+	case KindGrant:
+		return s.moveItems(player, ev.Items, false)
+	case KindConsume:
+		return s.moveItems(player, ev.Items, true)
 	}
-	for i := range ev.Items {
-		it := &ev.Items[i]
+	to, err := s.meet(ev.To, pos)
+	if err != nil {
+		return err
+	}
+	if err := s.moveItems(player, ev.Items, true); err != nil {
+		return err
+	}
+	return s.moveItems(to, ev.Items, false)
+}
+
+// moveItems gives a player items, or takes them. Items that follow each other in
+// the request mostly do so in the player's slots, too: each is looked for
+// behind the one before it first.
+func (s *State) moveItems(player uint32, items []ItemRef, take bool) error {
+	h, at := s.players.at(player).holdings(), 0
+	for i := range items {
+		it := &items[i]
 		if !it.Known || int(it.Num) >= len(s.items) {
 			return inconsistent("item number %d is unknown", it.Num)
 		}
-		if ev.Kind != KindGrant {
-			if err := s.sub(player, it.Num, it.Quantity); err != nil {
-				return err
-			}
+		if at >= len(h) || h[at].key != it.Num {
+			at = search(h, it.Num)
 		}
-		switch ev.Kind {
-		case KindGrant:
-			err = s.add(player, it.Num, it.Quantity)
-		case KindTransfer:
-			err = s.add(to, it.Num, it.Quantity)
+		var have uint64
+		found := at < len(h) && h[at].key == it.Num
+		if found {
+			have = h[at].value()
 		}
-		if err != nil {
-			return err
+		item, is := &s.items[it.Num], have-it.Quantity
+		switch {
+		case take && it.Quantity > have:
+			return inconsistent("item %q of player %q: %d taken of %d", item.id, s.players.id(player), it.Quantity, have)
+		case take:
+			item.subSupply(it.Quantity)
+		case it.Quantity > MaxQuantity-have:
+			return inconsistent("item %q of player %q: %d and %d more pass %d", item.id, s.players.id(player), have, it.Quantity, uint64(MaxQuantity))
+		default:
+			is = have + it.Quantity
+			item.addSupply(it.Quantity)
+			s.raisePeak(item)
 		}
+		if found && is != 0 {
+			h[at].set(is)
+			at++
+			continue
+		}
+		s.players.set(player, it.Num, is) // moves slots, and perhaps the block
+		h = s.players.at(player).holdings()
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type Balance struct {
 // Balance returns how many of an item a player holds. It may be called beside
 // the writer.
 func (s *State) Balance(id, item string) (b Balance) {
-	num, named := s.shown.Load().tables.item[item]
+	num, named := s.shown.Load().tables.item.find(item)
 	b.Named = named
 	b.Seen = s.players.look(id, func(p *block) {
 		b.Last = p.last
