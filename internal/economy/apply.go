@@ -100,7 +100,7 @@ func (s *State) moveItems(player uint32, items []ItemRef, take bool) error {
 			return inconsistent("item number %d is unknown", it.Num)
 		}
 		if at >= len(h) || h[at].key != it.Num {
-			at = search(h, it.Num)
+			at = seek(h, it.Num)
 		}
 		var have uint64
 		found := at < len(h) && h[at].key == it.Num
@@ -157,22 +157,50 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 }
 
 func (s *State) add(player, item uint32, q uint64) error {
+	h := s.players.at(player).holdings()
+	at := seek(h, item)
+	found := at < len(h) && h[at].key == item
 	var have uint64
-	sl := s.players.slot(player, item)
-	if sl != nil {
-		have = sl.value()
+	if found {
+		have = h[at].value()
 	}
+	it := &s.items[item]
 	if q > MaxQuantity-have {
-		return inconsistent("item %q of player %q: %d and %d more pass %d", s.items[item].id, s.players.id(player), have, q, uint64(MaxQuantity))
+		return inconsistent("item %q of player %q: %d and %d more pass %d", it.id, s.players.id(player), have, q, uint64(MaxQuantity))
 	}
-	if sl != nil {
-		sl.set(have + q)
+	if found {
+		h[at].set(have + q)
 	} else {
-		s.players.set(player, item, q)
+		s.players.insert(player, at, newSlot(item, q))
 	}
-	s.items[item].addSupply(q)
-	s.raisePeak(&s.items[item])
+	it.addSupply(q)
+	s.raisePeak(it)
 	return nil
+}
+
+// seek is search for large and dense holdings: it first looks where key stands if
+// the player holds every item from the first to it, and then halves without
+// branches that could be predicted wrongly.
+func seek(h []slot, key uint32) int {
+	n := len(h)
+	if n == 0 {
+		return 0
+	}
+	if i := key - h[0].key; i < uint32(n) && h[i].key == key {
+		return int(i)
+	}
+	base := 0
+	for n > 1 {
+		half := n >> 1
+		if h[base+half-1].key < key {
+			base += half
+		}
+		n -= half
+	}
+	if h[base].key < key {
+		base++
+	}
+	return base
 }
 
 // raisePeak keeps peak above an item's supply.
