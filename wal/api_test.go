@@ -110,6 +110,13 @@ func TestReadOnly(t *testing.T) {
 
 	dir := t.TempDir()
 	w := open(t, dir, wal.Options{SegmentSize: wal.MinSegmentSize})
+	appendTo(t, w, 90)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Reopened with room for all that comes, so that the writer does nothing
+	// in the background meanwhile.
+	w = open(t, dir, wal.Options{})
 	appendTo(t, w, 100)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)

@@ -70,8 +70,7 @@ func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 
 // putRecordHead encodes what stands before a record's data.
 func putRecordHead(b []byte, sum uint32, length int) {
-	binary.LittleEndian.PutUint32(b[0:], sum)
-	binary.LittleEndian.PutUint32(b[4:], uint32(length))
+	binary.LittleEndian.PutUint64(b, uint64(sum)|uint64(length)<<32)
 }
 
 // logSum is the CRC32C of the log id, which recordSum mixes in.

@@ -84,15 +84,19 @@ func inRun(run, i uint64) (pos, length int64) {
 	return int64(uint32(run)) + int64(run>>32)*int64(i%runLen), int64(run>>32) - recordSize
 }
 
-// set notes where record number i starts.
-func (x *index) set(i uint64, pos uint32) {
+// chunk returns the part of an index in memory that record number i stands in.
+func (x *index) chunk(i uint64) *chunk {
 	at := &x.chunks[i/chunkLen]
 	c := at.Load()
 	if c == nil {
 		c = new(chunk)
 		at.Store(c)
 	}
-	k := i % chunkLen
+	return c
+}
+
+// set notes where record number k of the chunk starts.
+func (c *chunk) set(k uint64, pos uint32) {
 	c.positions[k] = pos
 	if k%runLen == runLen-1 {
 		c.runs[k/runLen].Store(runOf(c.positions[k+1-runLen : k+1]))
@@ -114,12 +118,15 @@ func runOf(block []uint32) uint64 {
 // store encodes the index of n records.
 func (x *index) store(b []byte, n uint64) {
 	runs := b[align(4*int64(n)):]
-	for i := range n {
-		c := x.chunks[i/chunkLen].Load()
-		k := i % chunkLen
-		binary.LittleEndian.PutUint32(b[4*i:], c.positions[k])
-		if k%runLen == runLen-1 {
-			binary.LittleEndian.PutUint64(runs[i/runLen*8:], c.runs[k/runLen].Load())
+	for first := uint64(0); first < n; first += chunkLen {
+		c := x.chunks[first/chunkLen].Load()
+		count := min(n-first, chunkLen)
+		into := b[4*first : 4*(first+count)]
+		for k, pos := range c.positions[:count] {
+			binary.LittleEndian.PutUint32(into[4*k:], pos)
+		}
+		for k := range count / runLen {
+			binary.LittleEndian.PutUint64(runs[(first/runLen+k)*8:], c.runs[k].Load())
 		}
 	}
 }
@@ -128,7 +135,7 @@ func (x *index) store(b []byte, n uint64) {
 func indexOf(positions []uint32, capacity int64) index {
 	x := newIndex(capacity)
 	for i, pos := range positions {
-		x.set(uint64(i), pos)
+		x.chunk(uint64(i)).set(uint64(i)%chunkLen, pos)
 	}
 	return x
 }

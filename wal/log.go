@@ -28,22 +28,18 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-const (
-	flushBytes   = 64 << 10 // an append that fills the buffer to here writes it
-	pendingBytes = 1 << 20  // with so much unwritten, an append waits for the write under way
-	keepBytes    = 1 << 20  // larger buffers are not kept for reuse
-	keepGroups   = 4        // nor more of them
-)
-
 // Log is an open log.
 //
 // The way of a record: Append copies it into the last pending group, under mu.
-// Whoever finds that group full, or wants it on disk, takes io, then takes the
-// pending groups out from under mu and writes them, so that appends go on
-// meanwhile. Whoever holds the sync token (syncing) writes likewise, then
-// fsyncs without io, so that writes go on meanwhile. A group that is complete
-// in its file is published by written, which readers go by, without locks; one
-// that is fsynced, with all before it, by durable.
+// When that is full, a goroutine (writeBehind) takes io, then takes the pending
+// groups out from under mu and writes them, so that appends go on meanwhile.
+// Whoever holds the sync token (syncing) writes likewise, then fsyncs without
+// io, so that writes go on meanwhile; sealing full segments is left to it too. A
+// group that is complete in its file is published by written, which readers go
+// by, without locks; one that is fsynced, with all before it, by durable.
+//
+// Whoever holds io writes to the page cache and waits for no disk, so that
+// appends do not wait for one either, as long as the disk keeps up.
 //
 // Lock order: io before mu. The sync token is taken under mu.
 type Log struct {
@@ -55,24 +51,33 @@ type Log struct {
 	lock     io.Closer
 	readOnly bool
 
+	block        int // blockOf the segments
+	pendingBytes int // with so much pending beside a write under way, an append waits
+
 	written atomic.Uint64              // records below are complete in their files
 	durable atomic.Uint64              // records below are on disk for good
 	list    atomic.Pointer[[]*segment] // the readable segments by first offset; replaced, never changed
 
 	// io serialises writing to files. It guards tail and what segments say is
 	// the writer's.
-	io   sync.Mutex
-	tail *segment // the segment that is written to
+	io      sync.Mutex
+	tail    *segment // the segment that is written to
+	spare   vfs.File // made ahead for the segment after it; nil: there is none
+	sparing bool     // makeSpare is running
 
 	mu       sync.Mutex
 	err      error // why nothing more is accepted: ErrClosed, ErrReadOnly, or broken
 	broken   error // wraps ErrFailed: why nothing more is written
 	closed   bool
 	next     uint64   // the offset of the next record
-	pending  []*group // not yet written, in order; the last one is filled if open
-	open     bool     // the last pending group takes records
-	backlog  int      // bytes in pending
+	nth      uint64   // its number in filling
+	chunk    *chunk   // of the index of filling, where nth stands; nil: to be looked up
+	pending  []*group // not yet written, in order
+	top      *group   // the last pending one, while it takes records
+	backlog  int      // bytes of records in pending that nobody writes yet
+	behind   bool     // writeBehind is running
 	free     []*group // to be reused
+	kept     int      // the capacity of their buffers
 	filling  *segment // where the next group goes
 	fill     int64    // where in it
 	room     int64    // bytes left in it for groups with their index entries
@@ -80,26 +85,16 @@ type Log struct {
 	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
 
 	syncing bool       // the sync token is taken
+	space   sync.Cond  // on mu: the backlog was taken, or the log failed
 	idle    sync.Cond  // on mu: the sync token was given back
 	round   *round     // who waits for the next fsync; nil: nobody
-	stale   []*segment // sealed, not yet fsynced, in order
+	stale   []*segment // full, not yet sealed and fsynced, in order
 	tidy    bool       // stale segments wait for the sync token's holder
 
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 	trim  sync.Mutex    // one trimmer at a time
 	stop  chan struct{} // closed by Close
 	done  sync.WaitGroup
-}
-
-// group is records that will be written together.
-type group struct {
-	seg      *segment
-	capacity int64 // of seg
-	pos      int64 // in the file
-	first    uint64
-	count    uint32
-	bytes    int    // of the records
-	buf      []byte // room for the header, then the records
 }
 
 // First returns the oldest offset kept; equal to Next when the log is empty.
@@ -129,6 +124,7 @@ func (l *Log) fail(cause error) error {
 		}
 		l.written.Store(l.durable.Load())
 		l.wake()
+		l.space.Broadcast()
 	}
 	return l.broken
 }
@@ -157,16 +153,19 @@ func (l *Log) Close() error {
 	}
 	l.wake()
 	for l.syncing {
-		l.waitIdle()
+		l.wait(&l.idle)
 	}
 	l.syncing = true // for good
 	l.mu.Unlock()
 	close(l.stop)
 
 	l.io.Lock()
-	err := l.finish()
+	err := l.end()
 	l.io.Unlock()
 	l.done.Wait()
+	if l.spare != nil {
+		err = errors.Join(err, l.discard(l.spare))
+	}
 	l.trim.Lock()
 	defer l.trim.Unlock()
 	for _, s := range *l.list.Load() {
@@ -178,11 +177,11 @@ func (l *Log) Close() error {
 	return err
 }
 
-// waitIdle waits until the sync token may be free. The caller holds mu, which
-// is released meanwhile.
-func (l *Log) waitIdle() {
+// wait waits until what a condition stands for may have come about. The caller
+// holds mu, which is released meanwhile.
+func (l *Log) wait(change *sync.Cond) {
 	if l.opts.Steps == nil {
-		l.idle.Wait()
+		change.Wait()
 		return
 	}
 	l.mu.Unlock()
@@ -190,13 +189,13 @@ func (l *Log) waitIdle() {
 	l.mu.Lock()
 }
 
-// finish writes what is pending, fsyncs, seals the tail and closes the files.
+// end writes what is pending, fsyncs, seals the tail and closes the files.
 // The caller holds io and the sync token.
-func (l *Log) finish() error {
+func (l *Log) end() error {
 	if l.readOnly {
 		return nil
 	}
-	err := l.writePending(nil)
+	err := l.writePending(nil, true)
 	l.mu.Lock()
 	stale := l.stale
 	l.mu.Unlock()

@@ -34,7 +34,9 @@ func Open(dir string, o Options) (*Log, error) {
 		fs: o.FS, dir: path.Clean(filepath.ToSlash(dir)), opts: o, readOnly: o.ReadOnly,
 		stop: make(chan struct{}),
 	}
-	l.idle.L = &l.mu
+	l.block = blockOf(o.SegmentSize)
+	l.pendingBytes = backlogBlocks * l.block
+	l.space.L, l.idle.L = &l.mu, &l.mu
 	if !o.ReadOnly {
 		if err := l.acquire(); err != nil {
 			return nil, err
@@ -85,6 +87,11 @@ func (l *Log) recover() error {
 	if err != nil {
 		return err
 	}
+	if !l.readOnly {
+		if err := l.sweep(); err != nil {
+			return err
+		}
+	}
 	if len(r.found) == 0 {
 		return l.begin(r)
 	}
@@ -120,6 +127,9 @@ func (l *Log) begin(r *surveyed) error {
 	if err := l.create(s); err != nil {
 		return fmt.Errorf("wal: %w", writable(err))
 	}
+	if err := l.bear(s); err != nil {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
 	l.list.Store(&[]*segment{s})
 	l.fillFrom(s)
 	return nil
@@ -134,6 +144,7 @@ func (l *Log) fillFrom(s *segment) {
 	if b.index.chunks == nil {
 		s.body.Store(&body{mapping: b.mapping, data: b.data, index: newIndex(l.capacity)})
 	}
+	l.nth = s.next - s.first
 }
 
 // capacityOf is how long a segment that is appended to may become.
@@ -235,6 +246,8 @@ func (l *Log) adopt(r *surveyed) error {
 	for _, f := range r.found {
 		s := newSegment(l.fs, l.dir, l.logID, f.first)
 		s.next, s.written, s.created, s.sealedAt = f.next, f.end, f.created, f.sealed
+		s.named = true
+		s.born.Store(true) // repaired, or known to be durable
 		s.size.Store(f.size)
 		if f.trusted {
 			s.body.Store(nil) // mapped at its first use

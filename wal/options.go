@@ -32,9 +32,11 @@ const (
 //
 // What survives a crash:
 //
-//   - A crash of the process loses what is still in the buffer: at most the
-//     records since the last Flush, Sync or AppendSync, or since the buffer
-//     was last written because 64 KiB were in it.
+//   - A crash of the process loses what is not yet written to the files: at
+//     most the records since the last Flush, Sync or AppendSync. They are
+//     written in the background, as soon as a block of 64 KiB is full: what
+//     waits is less than that when appends pause, up to 256 KiB when they have
+//     just outrun the writing, and at most 1 MiB and one record or batch.
 //   - A crash of the machine keeps all that is below Durable, and of the rest a
 //     prefix. By when Durable covers a record, there are four policies:
 //     explicit (AppendSync and Sync, on return), SyncEvery, SyncInterval, and

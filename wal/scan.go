@@ -44,33 +44,60 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
+// headerless reports whether a segment that begins so was never fsynced. The
+// header is one sector's part: it is there as a whole, or not at all.
+func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[:headerSize]) }
+
+// scanUnborn is scanSegment for a segment without a header: it holds nothing,
+// but may prove that it did.
+func scanUnborn(data []byte, at place) (s scan, unreadable *fault) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer catchFault(data, &unreadable)
+	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic}
+	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
+}
+
 // chain follows the group headers from the segment's start as far as each
 // stands where the one before says that it must.
 func chain(data []byte, at place) scan {
 	s := scan{next: at.segment, end: headerSize}
-	for s.end < int64(len(data)) {
-		h, f := decodeGroupHeader(data[s.end:])
+	for {
+		pos := s.end + leadingZeros(data[s.end:])
+		if pos >= int64(len(data)) {
+			return s
+		}
+		h, f := decodeGroupHeader(data[pos:])
 		if f == nil {
-			f = h.misplaced(at, s.next, int64(len(data))-s.end)
+			f = h.misplaced(at, s.next, int64(len(data))-pos)
 		}
 		if f != nil {
-			if !zeros(data[s.end:]) {
-				f.pos += s.end
-				f.offset = s.next
-				s.stop = f
-			}
-			break
+			f.pos += pos
+			f.offset = s.next
+			s.stop = f
+			return s
 		}
-		s.groups = append(s.groups, groupSpan{s.end, h})
+		s.groups = append(s.groups, groupSpan{pos, h})
 		s.durable = max(s.durable, h.durable)
 		s.next += uint64(h.count)
-		s.end += h.size()
+		s.end = pos + h.size()
 	}
-	return s
 }
 
-// zeros reports whether b holds nothing else: what a file has behind its last
-// group when it was extended ahead of writing.
+// leadingZeros is how many bytes at the start of b are zero, to a multiple of
+// the alignment: what stands before the next group, or behind the last one
+// when the file was made longer ahead of writing.
+func leadingZeros(b []byte) int64 {
+	n := 0
+	for len(b)-n >= alignment && binary.LittleEndian.Uint64(b[n:]) == 0 {
+		n += alignment
+	}
+	if len(b)-n < alignment && zeros(b[n:]) {
+		return int64(len(b))
+	}
+	return int64(n)
+}
+
+// zeros reports whether b holds nothing else.
 func zeros(b []byte) bool {
 	for len(b) >= 8 {
 		if binary.LittleEndian.Uint64(b) != 0 {
@@ -108,7 +135,8 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 
 // durableBeyond searches the bytes from pos on for headers of groups of this
 // segment, wherever they stand, and returns the highest durable_upto. A sound
-// header is proof of what it says even if its records are lost.
+// header is proof of what it says even if its records are lost. When the log's id
+// is not known, any will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0
@@ -118,7 +146,7 @@ func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 			continue
 		}
 		h, f := decodeGroupHeader(rest)
-		if f == nil && h.logID == at.logID && h.segment == at.segment && h.durable <= h.first {
+		if f == nil && (h.logID == at.logID || at.logID == 0) && h.segment == at.segment && h.durable <= h.first {
 			durable = max(durable, h.durable)
 		}
 	}

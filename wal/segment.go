@@ -29,14 +29,21 @@ type segment struct {
 
 	// File and written are the writer's: guarded by Log.io until the segment
 	// is sealed, by Log.syncing afterwards.
-	file     vfs.File
-	footed   bool  // the file ends in a footer for all that is in it
-	written  int64 // where the next group goes
-	grown    int64 // the file's size where it is beyond written
-	next     uint64
-	created  int64
-	sealedAt int64        // Unix nanoseconds; 0 while it is not sealed
-	size     atomic.Int64 // of what is in the file, in bytes
+	file      vfs.File
+	footed    bool  // the file ends in a footer for all that is in it
+	written   int64 // where the next group goes
+	grown     int64 // the file's size where it is beyond written
+	allocated int64 // disk space was asked for up to here
+	spared    bool  // a spare file was asked for
+	next      uint64
+	created   int64
+	sealedAt  int64        // Unix nanoseconds, when it was full; 0: it is not
+	size      atomic.Int64 // of what is in the file, in bytes
+
+	// What recovery needs of a segment apart from records: that its name
+	// (guarded by Log.syncing) and its header are on disk.
+	named bool
+	born  atomic.Bool
 
 	mu   sync.Mutex // guards the making and the unmaking of body
 	body atomic.Pointer[body]

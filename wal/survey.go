@@ -16,10 +16,15 @@ import (
 // surveyed is what stands in a log's directory. Surveying changes nothing.
 //
 // From the last segment back, every durable_upto counts: of headers, groups
-// and trailers, D is the highest. A segment that ends at or below D and has a
-// sound footer is trusted; the others are scanned. Then, from the first on,
+// and trailers, D is the highest. A segment that ends below D and has a sound
+// trailer is trusted, and so is one that ends at D if its index is sound; the
+// others are scanned. Then, from the first on,
 // the log is what follows without a gap. Where it ends, at X: if X < D, that is
 // corruption; else all that is behind is torn, and may be cut.
+//
+// A segment without a header was never fsynced, and holds nothing: the log ends
+// before it, by the same rule. Only the first one's header is known to have
+// been on disk before anything else was.
 type surveyed struct {
 	fs      vfs.FS
 	dir     string
@@ -39,6 +44,7 @@ type foundSegment struct {
 	sealed  int64
 	trailer *segmentTrailer // nil: there is none that is sound
 
+	unborn  bool     // there is no header
 	trusted bool     // by its footer
 	next    uint64   // offset after the last sound record
 	end     int64    // position after the last sound group
@@ -57,7 +63,7 @@ func survey(fsys vfs.FS, dir string) (*surveyed, error) {
 		return nil, damage[0]
 	}
 	r.found = found
-	if err := r.dropUnborn(); err != nil {
+	if err := r.begin(); err != nil {
 		return nil, err
 	}
 	for i := len(r.found) - 1; i >= 0; i-- {
@@ -93,32 +99,25 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 	return found, damage, nil
 }
 
-// dropUnborn takes away a last segment whose header never got to disk. Before
-// a group is written the header is fsynced, so such a file is no longer than a
-// header, and none of its records was ever durable.
-func (r *surveyed) dropUnborn() error {
+// begin finds the log's id in the first segment. When there is no more than that
+// and its header never got to disk, the log was being made, and there is none.
+func (r *surveyed) begin() error {
 	if len(r.found) == 0 {
 		return nil
 	}
-	last := r.found[len(r.found)-1]
-	info, err := r.fs.Stat(last.path)
-	if err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	if info.Size() > headerSize {
-		return nil
-	}
-	head, err := readRange(r.fs, last.path, 0, info.Size())
+	first := r.found[0]
+	file, h, err := first.open(r.fs)
 	if err != nil {
 		return err
 	}
-	if _, f := decodeSegmentHeader(head); f == nil {
-		return nil
-	}
-	r.found = r.found[:len(r.found)-1]
-	r.torn = append(r.torn, last.name)
-	if len(r.found) == 0 && last.first != 0 {
-		return &CorruptionError{File: last.path, Offset: last.first, What: "header of the only segment is cut short", Got: uint64(info.Size()), Want: headerSize}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	switch {
+	case !first.unborn:
+		r.logID = h.logID
+	case len(r.found) == 1 && first.first == 0 && first.size <= headerSize:
+		r.cut(0)
+	default:
+		return &CorruptionError{File: first.path, Offset: first.first, What: "header of the first segment is missing", Want: segmentMagic}
 	}
 	return nil
 }
@@ -127,27 +126,16 @@ func (r *surveyed) dropUnborn() error {
 // trusted. Records at or beyond limit belong to the next segment. The segments
 // behind must have been looked at.
 func (r *surveyed) look(s *foundSegment, limit uint64) error {
-	file, err := r.fs.Open(s.path)
-	if err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	defer file.Close() // read-only: nothing can be lost by its failing
-	if s.size, err = file.Size(); err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	if s.size > maxSegment {
-		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
-	}
-	h, err := s.readHeader(file)
+	file, h, err := s.open(r.fs)
 	if err != nil {
 		return err
 	}
-	if r.logID == 0 {
-		r.logID = h.logID
-	}
-	if f := differs(8, "segment's log id", h.logID, r.logID); f != nil {
-		f.offset = s.first
-		return f.in(s.path, 0)
+	defer file.Close() // read-only: nothing can be lost by its failing
+	if !s.unborn {
+		if f := differs(8, "segment's log id", h.logID, r.logID); f != nil {
+			f.offset = s.first
+			return f.in(s.path, 0)
+		}
 	}
 	s.created = h.created
 	r.durable = max(r.durable, h.durable)
@@ -157,17 +145,23 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	if t := s.trailer; t != nil {
 		r.durable = max(r.durable, t.durable)
 		s.sealed = t.sealed
-		if s.trusted = r.durable >= t.end && (t.end == limit || limit == math.MaxUint64); s.trusted {
+		s.trusted = !s.unborn && r.durable >= t.end && (t.end == limit || limit == math.MaxUint64)
+		if s.trusted {
 			s.next, s.end = t.end, int64(t.index)
-			if limit != math.MaxUint64 {
+			if limit != math.MaxUint64 && r.durable > t.end {
 				return nil
 			}
-			// The index of a tail is going to be used in memory: checked here.
+			// Records can be durable before their segment's footer is, which is
+			// only known to be when something behind it is. And the index of a
+			// tail is going to be used in memory. So it is checked here.
 			if s.index, err = s.loadIndex(r.fs); err == nil {
 				return nil
 			}
 			s.trusted = false
 		}
+	}
+	if s.unborn && s.size <= headerSize {
+		return nil // nothing to search
 	}
 	return r.scan(s, file)
 }
@@ -180,7 +174,13 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 	}
 	data := m.Bytes()[:s.size]
 	at := place{logID: r.logID, segment: s.first}
-	found, unreadable := scanSegment(data, at)
+	var found scan
+	var unreadable *fault
+	if s.unborn {
+		found, unreadable = scanUnborn(data, at)
+	} else {
+		found, unreadable = scanSegment(data, at)
+	}
 	if err := m.Unmap(); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
@@ -196,6 +196,10 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 // end there.
 func (r *surveyed) join() error {
 	for i, s := range r.found {
+		if s.unborn && s.first >= r.durable {
+			r.cut(i)
+			return r.lookAgain(r.found[i-1])
+		}
 		last := i == len(r.found)-1
 		if last || s.next == r.found[i+1].first {
 			if last && s.next < r.durable {
@@ -206,15 +210,29 @@ func (r *surveyed) join() error {
 		if s.next < r.durable || s.next > r.found[i+1].first {
 			return r.lost(s, r.found[i+1])
 		}
-		behind := make([]string, 0, len(r.found)-i)
-		for _, t := range r.found[i+1:] {
-			behind = append(behind, t.name)
-		}
-		r.torn = append(behind, r.torn...)
-		r.found = r.found[:i+1]
+		r.cut(i + 1)
 		return nil
 	}
 	return nil
+}
+
+// lookAgain looks at a segment that has become the last one.
+func (r *surveyed) lookAgain(s *foundSegment) error {
+	if err := r.look(s, math.MaxUint64); err != nil {
+		return err
+	}
+	if s.next < r.durable {
+		return r.lost(s, nil)
+	}
+	return nil
+}
+
+// cut makes the log end before segment number i.
+func (r *surveyed) cut(i int) {
+	for _, s := range r.found[i:] {
+		r.torn = append(r.torn, s.name)
+	}
+	r.found = r.found[:i]
 }
 
 // lost says what is wrong at the end of s, behind which durable records are
@@ -233,10 +251,32 @@ func (r *surveyed) lost(s, then *foundSegment) error {
 	return &CorruptionError{File: s.path, Pos: s.end, Offset: s.next, What: what, Got: s.next, Want: want}
 }
 
-func (s *foundSegment) readHeader(file io.ReaderAt) (segmentHeader, error) {
+// open opens a segment's file and reads its header, if it has one.
+func (s *foundSegment) open(fsys vfs.FS) (vfs.File, segmentHeader, error) {
+	file, err := fsys.Open(s.path)
+	if err != nil {
+		return nil, segmentHeader{}, fmt.Errorf("wal: %w", err)
+	}
+	h, err := s.readHeader(file)
+	if err != nil {
+		return nil, h, errors.Join(err, file.Close())
+	}
+	return file, h, nil
+}
+
+func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
+	if s.size, err = file.Size(); err != nil {
+		return h, fmt.Errorf("wal: %w", err)
+	}
+	if s.size > maxSegment {
+		return h, &CorruptionError{File: s.path, Pos: s.size, Offset: s.first, What: "size of a segment", Got: uint64(s.size), Want: maxSegment}
+	}
 	b := make([]byte, min(headerSize, s.size))
 	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
-		return segmentHeader{}, fmt.Errorf("wal: read %s: %w", s.path, err)
+		return h, fmt.Errorf("wal: read %s: %w", s.path, err)
+	}
+	if s.unborn = headerless(b); s.unborn {
+		return h, nil
 	}
 	h, f := decodeSegmentHeader(b)
 	if f == nil {

@@ -2,8 +2,10 @@ package wal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/step"
@@ -99,7 +101,7 @@ func (l *Log) syncRound() {
 	l.mu.Unlock()
 	var err error
 	if r != nil {
-		err = l.writePending(r)
+		err = l.writePending(r, true)
 	}
 	upto, tail := l.written.Load(), l.tail
 	if r == nil {
@@ -129,18 +131,19 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 	if l.durable.Load() >= upto && len(stale) == 0 {
 		return nil
 	}
+	if !tail.named || len(stale) > 0 {
+		if err := l.nameAll(append(slices.Clone(stale), tail)...); err != nil {
+			return err
+		}
+	}
 	for _, s := range stale {
-		if err := s.file.Sync(); err != nil {
-			return fmt.Errorf("fsync %s: %w", s.path, err)
+		if err := l.finish(s); err != nil {
+			return err
 		}
-		if err := s.file.Close(); err != nil {
-			return fmt.Errorf("close %s: %w", s.path, err)
-		}
-		s.file = nil
 	}
 	if upto > tail.first {
-		if err := tail.file.Sync(); err != nil {
-			return fmt.Errorf("fsync %s: %w", tail.path, err)
+		if err := tail.sync(); err != nil {
+			return err
 		}
 	}
 	l.mu.Lock()
@@ -150,6 +153,33 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 		l.durable.Store(upto)
 		l.wake()
 	}
+	return nil
+}
+
+// finish seals a full segment and makes it durable. The caller has the sync
+// token.
+func (l *Log) finish(s *segment) error {
+	// Counted in as a reader: the segment may be dropped meanwhile. If it was
+	// dropped before, its file is finished all the same, as it may come back if
+	// removing it failed.
+	_, stripe, err := s.enter()
+	switch {
+	case err == nil:
+		defer s.leave(stripe)
+		err = l.seal(s, l.durable.Load())
+	case errors.Is(err, ErrTrimmed):
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.sync(); err != nil {
+		return err
+	}
+	if err := s.file.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", s.path, err)
+	}
+	s.file = nil
 	return nil
 }
 

@@ -11,8 +11,10 @@ import (
 // TrimBefore drops the oldest segments whose records are all below offset. It
 // drops whole segments, and never the one that is written to, so records below
 // offset may remain. Appends go on meanwhile, and so do readers inside a
-// dropped segment. When it returns, the files are gone for good. Errors:
-// ErrNotFound beyond Next, ErrClosed, ErrReadOnly.
+// dropped segment. When it returns, the files are gone for good; a crash on the
+// way leaves some of them, from one of them on. It may have to fsync first, so
+// that there is something that the log can begin with. Errors: ErrNotFound
+// beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
@@ -48,12 +50,30 @@ func (l *Log) retain() {
 // trimWhile drops segments from the oldest on while drop says so, given the
 // segment, the offset after its last record, and the size of all files left.
 func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
-	l.trim.Lock()
-	defer l.trim.Unlock()
+	for {
+		l.trim.Lock()
+		dropped, born, err := l.unlist(drop)
+		if err == nil && born {
+			err = l.removeAll(dropped)
+		}
+		l.trim.Unlock()
+		if err != nil || born {
+			return err
+		}
+		if err := l.Sync(); err != nil {
+			return err
+		}
+	}
+}
+
+// unlist takes segments out of the list of the readable ones, unless what would
+// be left begins with one that is not born: without it, nothing on disk would
+// say where the log begins. The caller holds trim.
+func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, born bool, err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.closed || l.readOnly {
-		defer l.mu.Unlock()
-		return l.err
+		return nil, false, l.err
 	}
 	list := *l.list.Load()
 	total := int64(0)
@@ -65,14 +85,20 @@ func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) err
 		total -= list[n].size.Load()
 		n++
 	}
+	if n > 0 && !list[n].born.Load() {
+		return nil, false, nil
+	}
 	left := slices.Clone(list[n:])
 	l.list.Store(&left)
-	l.mu.Unlock()
+	return list[:n], true, nil
+}
 
-	// One by one, oldest first, each for good before the next: a crash leaves
-	// no gap. After an error the files that are left come back at the next Open.
-	var err error
-	for _, s := range list[:n] {
+// removeAll removes the files of segments that are not listed any more: one by
+// one, oldest first, each for good before the next, so that a crash leaves no
+// gap. After an error, the files that are left come back at the next Open. The
+// caller holds trim.
+func (l *Log) removeAll(segments []*segment) (err error) {
+	for _, s := range segments {
 		if err == nil {
 			err = l.remove(s.path)
 		}

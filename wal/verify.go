@@ -26,9 +26,11 @@ type Report struct {
 	Groups   int64
 	Records  int64
 	Bytes    int64 // of all segment files
-	Torn     int64 // bytes behind the last sound group of the last segment, which Open will cut
-	// Damage is everything that is not as it must be, by place. A torn tail is
-	// no damage, nor is a missing footer in the last segment.
+	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
+	// Damage is everything that is not as it must be, by place. What a crash
+	// leaves is no damage: a torn tail, and footers that were not durable. Of
+	// a footer at the very end, only a crash within Close and damage look the
+	// same: that is reported.
 	Damage []*CorruptionError
 }
 
@@ -65,7 +67,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 		wg.Go(func() {
 			for i := turn.Add(1) - 1; i < int64(len(found)); i = turn.Add(1) - 1 {
 				if errs[i] = ctx.Err(); errs[i] == nil {
-					checked[i], errs[i] = checkSegment(o.FS, found[i], i == int64(len(found))-1)
+					checked[i], errs[i] = checkSegment(o.FS, found[i])
 				}
 			}
 		})
@@ -83,37 +85,51 @@ type checkedSegment struct {
 	durable uint64
 	torn    int64
 	stop    *fault
-	unborn  bool // a last segment whose header never got to disk
+	unborn  bool             // its header never got to disk
+	footer  *CorruptionError // what is wrong with the footer
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together.
+// add sums the segments up and checks that they fit together. As in recovery,
+// where the log ends at or above what was durable, it is torn there, and
+// nothing that stands behind counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
 	}
+	torn := false
 	for i, c := range checked {
-		if c.unborn {
+		if i == 0 {
+			r.LogID, r.First, r.Next = c.logID, c.First, c.First
+		}
+		known := i == 0 || len(checked[i-1].damage) == 0 // where the one before ends
+		gap := known && c.First != r.Next
+		made := i > 0 || len(checked) == 1 && c.First == 0 && c.Bytes <= headerSize // else its header was on disk
+		if torn = torn || (gap || known && c.unborn && made) && r.Next >= r.Durable; torn {
 			r.Torn += c.Bytes
 			continue
 		}
-		if len(r.Segments) == 0 {
-			r.LogID, r.First, r.Next = c.logID, c.First, c.First
-		}
-		if c.logID != r.LogID {
+		if c.logID != r.LogID && !c.unborn {
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: 8, Offset: c.First, What: "segment's log id", Got: c.logID, Want: r.LogID})
 		}
-		if c.First != r.Next && i > 0 && len(checked[i-1].damage) == 0 && checked[i-1].stop == nil {
+		switch {
+		case c.unborn:
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "header of a segment is missing", Want: segmentMagic})
+		case gap && checked[i-1].stop == nil:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "segment does not follow the one before", Got: c.First, Want: r.Next})
 		}
-		torn := c.stop != nil && c.Next >= r.Durable && i >= len(checked)-1
+		footer := i < len(checked)-1 && checked[i+1].First == c.Next // at most that is missing
+		torn = c.stop != nil && c.Next >= r.Durable && !footer
 		switch {
 		case torn:
 			r.Torn += c.torn
+		case c.stop != nil && c.Next >= r.Durable:
 		case c.stop != nil:
 			c.damage = append(c.damage, c.stop.in(c.File, 0))
 		case i == len(checked)-1 && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
+		case c.footer != nil && (c.Next < r.Durable || i == len(checked)-1 && !c.Sealed.IsZero()):
+			c.damage = append(c.damage, c.footer)
 		}
 		r.Next = c.Next
 		r.Segments = append(r.Segments, c.SegmentReport)
@@ -125,7 +141,7 @@ func (r *Report) add(checked []checkedSegment) {
 }
 
 // checkSegment checks all of a segment.
-func checkSegment(fsys vfs.FS, s *foundSegment, last bool) (checkedSegment, error) {
+func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
 	c := checkedSegment{SegmentReport: SegmentReport{File: s.path, First: s.first, Next: s.first}}
 	data, release, err := mapWhole(fsys, s)
 	if err != nil {
@@ -133,10 +149,15 @@ func checkSegment(fsys vfs.FS, s *foundSegment, last bool) (checkedSegment, erro
 	}
 	defer release()
 	c.Bytes = s.size
-	h, f := decodeSegmentHeader(data)
-	if c.unborn = f != nil && last && s.size <= headerSize; c.unborn {
+	if c.unborn = headerless(data); c.unborn {
+		found, unreadable := scanUnborn(data, place{segment: s.first})
+		if unreadable != nil {
+			c.damage = append(c.damage, unreadable.in(s.path, 0))
+		}
+		c.durable = found.durable
 		return c, nil
 	}
+	h, f := decodeSegmentHeader(data)
 	if f == nil {
 		f = h.misplaced(s.first)
 	}
@@ -160,22 +181,23 @@ func checkSegment(fsys vfs.FS, s *foundSegment, last bool) (checkedSegment, erro
 	c.Next, c.Groups, c.durable = found.next, len(found.groups), max(c.durable, found.durable)
 	c.stop, c.torn = found.stop, s.size-found.end
 	if c.Sealed.IsZero() {
-		if !last && c.stop == nil {
-			trailerFault.offset = c.Next
-			c.damage = append(c.damage, trailerFault.in(s.path, max(0, s.size-trailerSize)))
+		if trailerFault == nil {
+			trailerFault = &fault{what: "segment trailer stands in the wrong segment", got: t.first, want: s.first}
 		}
+		trailerFault.offset = c.Next
+		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
 		return c, nil
 	}
 	if c.stop == nil {
-		c.damage = append(c.damage, checkFooter(s, data, t, found)...)
+		c.footer = checkFooter(s, data, t, found)
 	}
 	return c, nil
 }
 
 // checkFooter compares a segment's footer with its groups.
-func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) (damage []*CorruptionError) {
+func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *CorruptionError {
 	if t.end != found.next {
-		return []*CorruptionError{{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}}
+		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}
 	}
 	count := t.end - t.first
 	want := make([]byte, indexSize(int64(count)))
@@ -187,7 +209,7 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) (da
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return []*CorruptionError{{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i])}}
+			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i])}
 		}
 	}
 	return nil

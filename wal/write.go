@@ -21,13 +21,29 @@ func (l *Log) Flush() error {
 	}
 	l.io.Lock()
 	defer l.io.Unlock()
-	return l.writePending(nil)
+	return l.writePending(nil, true)
 }
 
-// writePending writes all pending groups. When a round is to be closed, nobody
-// joins it after the groups have been taken: what its members appended is
-// among them. The caller holds io.
-func (l *Log) writePending(r *round) error {
+// writeBehind writes closed groups while appends go on, until there are none.
+func (l *Log) writeBehind() {
+	for again := true; again; {
+		l.io.Lock()
+		err := l.writePending(nil, false) // poisons the log; the next append returns it
+		l.io.Unlock()
+		l.mu.Lock()
+		again = err == nil && len(l.pending) > 0 && l.pending[0] != l.top
+		l.behind = again
+		if !again {
+			l.space.Broadcast()
+		}
+		l.mu.Unlock()
+	}
+}
+
+// writePending writes all pending groups; the one that takes records only when
+// all is said. When a round is to be closed, nobody joins it after the groups
+// have been taken: what its members appended is among them. The caller holds io.
+func (l *Log) writePending(r *round, all bool) error {
 	l.mu.Lock()
 	if r != nil {
 		l.round = nil
@@ -37,10 +53,19 @@ func (l *Log) writePending(r *round) error {
 		defer l.mu.Unlock()
 		return l.broken
 	}
-	l.closeGroup()
+	if all && l.top != nil {
+		l.closeGroup(0)
+	}
 	n := len(l.pending)
+	if n > 0 && l.pending[n-1] == l.top {
+		n--
+	}
 	var few [8]*group
-	groups := append(few[:0], l.pending...)
+	groups := append(few[:0], l.pending[:n]...)
+	for _, g := range groups {
+		l.backlog -= int(g.bytes)
+	}
+	l.space.Broadcast()
 	l.mu.Unlock()
 	if n == 0 {
 		return nil
@@ -52,9 +77,8 @@ func (l *Log) writePending(r *round) error {
 	}
 	l.mu.Lock()
 	for _, g := range groups {
-		l.backlog -= g.bytes
-		g.bytes = 0
-		if g.seg = nil; cap(g.buf) <= keepBytes && len(l.free) < keepGroups {
+		if g.seg = nil; l.kept+cap(g.buf) <= keepBytes {
+			l.kept += cap(g.buf)
 			l.free = append(l.free, g)
 		}
 	}
@@ -86,14 +110,14 @@ func (l *Log) writeGroup(g *group) error {
 			return fmt.Errorf("cut footer: %w", err)
 		}
 		s.footed = false
-		s.grown = s.written
+		s.grown, s.sealedAt = s.written, 0
 	}
 	if err := s.remap(g.capacity); err != nil {
 		return err
 	}
 	groupHeader{
 		logID: l.logID, segment: s.first, first: g.first,
-		durable: l.durable.Load(), bytes: uint32(g.bytes), count: g.count,
+		durable: l.durable.Load(), bytes: g.bytes, count: g.count,
 	}.encode(g.buf)
 	if err := s.grow(g.pos+int64(len(g.buf)), g.capacity); err != nil {
 		return err
@@ -105,24 +129,7 @@ func (l *Log) writeGroup(g *group) error {
 	s.next = g.first + uint64(g.count)
 	s.size.Store(s.written)
 	l.written.Store(s.next)
-	return nil
-}
-
-// growBytes is how far a file's size runs ahead of what is written to it.
-const growBytes = 1 << 20
-
-// grow makes the file longer, in steps, than what is about to be written to
-// it. An fdatasync that need not store a new size is nearly twice as fast. The
-// caller holds io.
-func (s *segment) grow(end, capacity int64) error {
-	if end <= s.grown {
-		return nil
-	}
-	size := max(end, min(capacity, (end+growBytes)/growBytes*growBytes))
-	if err := s.file.Truncate(size); err != nil {
-		return fmt.Errorf("extend segment: %w", err)
-	}
-	s.grown = size
+	l.wantSpare(g.capacity)
 	return nil
 }
 
@@ -156,21 +163,18 @@ func (s *segment) remap(capacity int64) error {
 	return nil
 }
 
-// rotate seals the tail and makes the file of the segment after it. The caller
-// holds io.
+// rotate goes on to the segment after the tail. The caller holds io.
 func (l *Log) rotate(to *segment) error {
-	if err := l.seal(l.tail, l.durable.Load()); err != nil {
-		return err
-	}
 	if err := l.create(to); err != nil {
 		return err
 	}
-	sealed := l.tail
+	full := l.tail
+	full.sealedAt = step.Now(l.opts.Steps).UnixNano()
 	l.tail = to
 	l.mu.Lock()
 	segments := append(slices.Clone(*l.list.Load()), to)
 	l.list.Store(&segments)
-	l.stale = append(l.stale, sealed)
+	l.stale = append(l.stale, full)
 	l.tidy = true
 	lead := !l.syncing
 	l.syncing = true
@@ -185,7 +189,8 @@ func (l *Log) rotate(to *segment) error {
 }
 
 // seal writes the footer of a segment and lets readers use it in the place of
-// the index in memory. The caller holds io.
+// the index in memory. The caller is the only one who writes to the file, and
+// has counted itself in as a reader if the segment can be dropped.
 func (l *Log) seal(s *segment, durable uint64) error {
 	if s.footed {
 		return nil
@@ -193,7 +198,9 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	count := s.next - s.first
 	b := s.body.Load()
 	footer := make([]byte, footerSize(int64(count)))
-	s.sealedAt = step.Now(l.opts.Steps).UnixNano()
+	if s.sealedAt == 0 {
+		s.sealedAt = step.Now(l.opts.Steps).UnixNano()
+	}
 	stored := footer[:len(footer)-trailerSize]
 	b.index.store(stored, count)
 	copy(footer[len(stored):], segmentTrailer{
@@ -205,7 +212,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	}
 	s.footed = true
 	s.size.Store(s.written + int64(len(footer)))
-	if s.grown > s.size.Load() { // the trailer is found at the end
+	if max(s.grown, s.allocated) > s.size.Load() { // the trailer is found at the end
 		if err := s.file.Truncate(s.size.Load()); err != nil {
 			return fmt.Errorf("cut segment to size: %w", err)
 		}
@@ -213,29 +220,5 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	if b.mapping != nil && int64(len(b.data)) >= s.size.Load() {
 		s.body.Store(&body{mapping: b.mapping, data: b.data, index: storedIndex(b.data[s.written:], count)})
 	}
-	return nil
-}
-
-// create makes a segment's file. Its header and its name are on disk before
-// the first group is written: a file that is longer than its header and has no
-// sound one is damaged, not torn.
-func (l *Log) create(s *segment) error {
-	f, err := l.fs.Create(s.path)
-	if err != nil {
-		return fmt.Errorf("create segment: %w", err)
-	}
-	s.file = f
-	s.created = step.Now(l.opts.Steps).UnixNano()
-	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
-	if err := writeAt(f, h.encode(), 0); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("fsync new segment: %w", err)
-	}
-	if err := l.fs.SyncDir(l.dir); err != nil {
-		return fmt.Errorf("fsync directory: %w", err)
-	}
-	s.size.Store(headerSize)
 	return nil
 }

@@ -46,6 +46,9 @@ func appendBuffered(r *run, c contestant, size, writers int) {
 		r.check(err)
 		r.StartTimer()
 		spread(r, l, n, size, writers, nil)
+		if f, ok := l.(flusher); ok {
+			r.check(f.Flush())
+		}
 		r.StopTimer()
 		r.check(l.Close())
 		done += n

@@ -69,6 +69,13 @@ func (l *floorLog) flush() error {
 	return err
 }
 
+// Flush writes what is in the buffer.
+func (l *floorLog) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flush()
+}
+
 func (l *floorLog) syncLocked() error {
 	if err := l.flush(); err != nil {
 		return err

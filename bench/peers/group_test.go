@@ -101,6 +101,13 @@ func (b *batched) flush() error {
 	return err
 }
 
+// Flush hands over what was collected.
+func (b *batched) Flush() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.flush()
+}
+
 func (b *batched) Sync() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

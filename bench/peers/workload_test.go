@@ -149,6 +149,14 @@ type appender interface {
 	Close() error
 }
 
+// flusher is an appender that keeps what it has been given in memory, and can
+// hand it to the system. What is still in memory is work that is not done yet:
+// it is part of what is timed.
+type flusher interface {
+	// Flush returns when no more than a buffer is left to be written.
+	Flush() error
+}
+
 // source reads a log. What it cannot do returns errUnsupported.
 type source interface {
 	// Read appends record i to dst.

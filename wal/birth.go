@@ -1,0 +1,171 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// How a segment's file comes about. While the tail fills, a spare file with
+// disk space of its own is made beside it, under a name that is not a
+// segment's. When the tail is full, the spare gets its name and its header and
+// is written to at once: nothing of that waits for the disk. The segment is
+// born when its name and its header are durable, which is before anything in
+// it, or behind it, is said to be.
+
+const (
+	spareName = "spare"
+	// spareBytes is how much disk space a spare gets at most.
+	spareBytes = 256 << 20
+	// A file's size, and its disk space, run ahead of what is written by as
+	// much again, within these bounds.
+	minAhead = 64 << 10
+	maxAhead = 8 << 20
+)
+
+func (l *Log) sparePath() string { return path.Join(l.dir, spareName) }
+
+// spareSize is how much disk space a spare has.
+func (l *Log) spareSize() int64 { return min(l.opts.SegmentSize, spareBytes) }
+
+// wantSpare has a spare made when the tail is half full. The caller holds io.
+func (l *Log) wantSpare(capacity int64) {
+	if l.tail.spared || l.tail.written < capacity/2 {
+		return
+	}
+	l.tail.spared = true
+	if l.spare == nil && !l.sparing {
+		l.sparing = true
+		l.spawn(l.makeSpare)
+	}
+}
+
+// makeSpare makes the spare file. Without one, the next segment is made when
+// it is needed: a failure costs time, and an error that stays is met again
+// then.
+func (l *Log) makeSpare() {
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed { // a task that is late
+		return
+	}
+	file, err := l.fs.Create(l.sparePath())
+	if err == nil {
+		if err = allocate(file, l.spareSize()); err != nil {
+			_ = l.discard(file)
+			file = nil
+		}
+	}
+	l.io.Lock()
+	defer l.io.Unlock()
+	l.spare, l.sparing = file, false
+}
+
+// allocate asks for the disk space of the first bytes of a file, where that
+// can be had.
+func allocate(f vfs.File, size int64) error {
+	if a, ok := f.(vfs.Allocator); ok {
+		return a.Allocate(size)
+	}
+	return errors.ErrUnsupported
+}
+
+// discard removes a spare file. If that fails, the next Open does it.
+func (l *Log) discard(file vfs.File) error {
+	return errors.Join(file.Close(), l.fs.Remove(l.sparePath()))
+}
+
+// sweep removes the spare file that a crash left.
+func (l *Log) sweep() error {
+	if err := l.fs.Remove(l.sparePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("wal: %w", writable(err))
+	}
+	return nil
+}
+
+// create makes the file of a segment, from the spare if there is one, and
+// writes its header. The caller holds io.
+func (l *Log) create(s *segment) (err error) {
+	if l.spare != nil {
+		s.file, l.spare = l.spare, nil
+		s.allocated = l.spareSize()
+		err = l.fs.Rename(l.sparePath(), s.path)
+	} else {
+		s.file, err = l.fs.Create(s.path)
+	}
+	if err != nil {
+		return fmt.Errorf("create segment: %w", err)
+	}
+	s.created = step.Now(l.opts.Steps).UnixNano()
+	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
+	s.size.Store(headerSize)
+	if err := writeAt(s.file, h.encode(), 0); err != nil {
+		return errors.Join(err, s.file.Close())
+	}
+	return nil
+}
+
+// bear makes the name and the header of a segment durable.
+func (l *Log) bear(s *segment) error {
+	if err := l.nameAll(s); err != nil {
+		return err
+	}
+	return s.sync()
+}
+
+// nameAll makes the names of segments durable. The caller has the sync token.
+func (l *Log) nameAll(segments ...*segment) error {
+	unnamed := false
+	for _, s := range segments {
+		unnamed = unnamed || !s.named
+	}
+	if !unnamed {
+		return nil
+	}
+	if err := l.fs.SyncDir(l.dir); err != nil {
+		return fmt.Errorf("fsync directory: %w", err)
+	}
+	for _, s := range segments {
+		s.named = true
+	}
+	return nil
+}
+
+// sync makes the file of a named segment durable. The caller has the sync
+// token.
+func (s *segment) sync() error {
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("fsync %s: %w", s.path, err)
+	}
+	s.born.Store(true)
+	return nil
+}
+
+// grow makes the file longer, in steps, than what is about to be written to
+// it, and asks for the disk space before the size. An fdatasync that need not
+// store a new size is nearly twice as fast, and a write that need not find
+// space takes two thirds of the time. The caller holds io.
+func (s *segment) grow(end, capacity int64) error {
+	if end <= s.grown {
+		return nil
+	}
+	ahead := max(minAhead, min(s.written, maxAhead))
+	size := max(end, min(capacity, align64K(end+ahead)))
+	if size > s.allocated {
+		// Space that cannot be had now is missed when it is written to.
+		_ = allocate(s.file, size)
+		s.allocated = size
+	}
+	if err := s.file.Truncate(size); err != nil {
+		return fmt.Errorf("extend segment: %w", err)
+	}
+	s.grown = size
+	return nil
+}
+
+func align64K(n int64) int64 { return (n + minAhead - 1) &^ (minAhead - 1) }

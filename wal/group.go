@@ -1,0 +1,175 @@
+package wal
+
+import "slices"
+
+// group is records that will be written together.
+//
+// A pwrite costs two thirds of the time when it fills whole blocks of 64 KiB of
+// the file: then the page cache takes larger pages. So a group goes on to the end
+// of a block, and what is left there is filled with zeros, unless a record does
+// not fit that is so long that the zeros would be too many. While another write
+// is under way, it goes on for some blocks more. Only what somebody waits for is
+// written earlier.
+type group struct {
+	seg      *segment
+	capacity int64 // of seg
+	pos      int64 // in the file
+	first    uint64
+	count    uint32
+	bytes    uint32 // of the records, once it takes no more
+	limit    int    // len(buf) at the end of the last block that it is to fill
+	buf      []byte // room for the header, then the records
+}
+
+const (
+	maxBlock      = 64 << 10
+	groupBlocks   = 4       // a group is not closed later, but for a long record
+	backlogBlocks = 16      // an append waits when there are more
+	keepBytes     = 2 << 20 // buffers are kept for reuse up to this sum
+
+	// indexCost is what a record takes in the index: 4 bytes, and a share of
+	// the runs.
+	indexCost = 5
+	// groupCost is what a group takes of a segment beyond its records: the
+	// header and the zeros behind.
+	groupCost = groupSize + alignment - 1
+	// segmentCost is what a segment takes beyond groups and index.
+	segmentCost = headerSize + trailerSize + alignment
+)
+
+// blockOf is the size of the blocks that groups fill: smaller where segments
+// are.
+func blockOf(segmentSize int64) int {
+	block := maxBlock
+	for int64(block) > segmentSize/16 {
+		block /= 2
+	}
+	return block
+}
+
+// reserve returns an open group that takes size bytes in count records, and
+// accounts for them. The caller holds mu.
+func (l *Log) reserve(size, count int64) *group {
+	need := size + indexCost*count
+	g := l.top
+	if g == nil || need > l.room || len(g.buf)+int(size) > g.limit {
+		g = l.makeRoom(need, int(size))
+	}
+	l.room -= need
+	l.backlog += int(size)
+	l.unasked += uint64(count)
+	return g
+}
+
+// makeRoom is reserve where there is no room in the open group, or no group.
+func (l *Log) makeRoom(need int64, size int) *group {
+	g := l.top
+	switch {
+	case g == nil && need+groupCost > l.room, g != nil && need > l.room:
+		l.roll(need)
+	case g == nil:
+	case len(g.buf) < l.block/2:
+		g.limit = l.blockEnd(g, size)
+		return g
+	case g.limit < groupBlocks*l.block && size <= l.block && (l.behind || l.round != nil):
+		g.limit += l.block
+		return g
+	default:
+		if gap := g.limit - len(g.buf); gap <= l.block/8 && int64(gap) <= l.room-need-groupCost {
+			l.room -= int64(gap)
+			l.closeGroup(g.limit)
+		} else {
+			l.closeGroup(0)
+		}
+		l.writeSoon()
+	}
+	return l.openGroup(size)
+}
+
+// blockEnd is what len(g.buf) is at the end of the block that the next size
+// bytes end in. The caller holds mu.
+func (l *Log) blockEnd(g *group, size int) int {
+	end := g.pos + int64(len(g.buf)+size)
+	return int((end+int64(l.block)-1)&^int64(l.block-1) - g.pos)
+}
+
+// put adds a record for which there is room. The caller holds mu.
+func (l *Log) put(g *group, record []byte, sum uint32) {
+	n := len(g.buf)
+	pos := uint32(g.pos) + uint32(n)
+	end := n + recordSize + len(record)
+	if end > cap(g.buf) {
+		g.buf = slices.Grow(g.buf, end-n)
+	}
+	g.buf = g.buf[:end]
+	putRecordHead(g.buf[n:end:end], recordSum(l.base, l.next, len(record), sum), len(record))
+	copy(g.buf[n+recordSize:end:end], record)
+
+	if l.nth%chunkLen == 0 || l.chunk == nil {
+		l.chunk = l.filling.body.Load().index.chunk(l.nth)
+	}
+	l.chunk.set(l.nth%chunkLen, pos)
+	l.nth++
+	g.count++
+	l.next++
+}
+
+// roll closes the open group and begins a segment, in memory; the file is made
+// by whoever writes its first group. A segment without records is made larger
+// instead. The caller holds mu.
+func (l *Log) roll(need int64) {
+	if l.top != nil {
+		l.closeGroup(0)
+		l.writeSoon()
+	}
+	if l.filling.first != l.next {
+		l.filling = newSegment(l.fs, l.dir, l.logID, l.next)
+		l.fill = headerSize
+	}
+	l.capacity = max(l.opts.SegmentSize, need+groupCost+segmentCost)
+	l.room = l.capacity - segmentCost
+	was := l.filling.body.Load()
+	l.filling.body.Store(&body{mapping: was.mapping, data: was.data, index: newIndex(l.capacity)})
+	l.nth, l.chunk = 0, nil
+}
+
+// openGroup begins a group at the fill position, for size bytes first. The
+// caller holds mu.
+func (l *Log) openGroup(size int) *group {
+	var g *group
+	if n := len(l.free); n > 0 {
+		g, l.free = l.free[n-1], l.free[:n-1]
+		l.kept -= cap(g.buf)
+	} else {
+		g = &group{buf: make([]byte, 0, l.block+l.block/4)}
+	}
+	g.seg, g.pos, g.first, g.count, g.capacity = l.filling, l.fill, l.next, 0, l.capacity
+	g.buf = g.buf[:groupSize]
+	// Not a short group because there is little left of a block.
+	g.limit = l.blockEnd(g, size+l.block/4)
+	l.pending = append(l.pending, g)
+	l.top = g
+	l.room -= groupCost
+	return g
+}
+
+// closeGroup ends the group that takes records, with zeros up to a length at
+// least. The caller holds mu.
+func (l *Log) closeGroup(length int) {
+	g := l.top
+	g.bytes = uint32(len(g.buf) - groupSize)
+	end := max(length, int(align(int64(len(g.buf)))))
+	g.buf = slices.Grow(g.buf, end-len(g.buf))
+	clear(g.buf[len(g.buf):end])
+	g.buf = g.buf[:end]
+	l.fill += int64(end)
+	l.top = nil
+}
+
+// writeSoon has closed groups written while appends go on. The caller holds mu.
+func (l *Log) writeSoon() {
+	if !l.behind {
+		l.behind = true
+		l.spawn(l.writeBehind)
+	}
+}
