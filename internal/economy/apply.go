@@ -46,7 +46,7 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 		s.ids.add(ev.ID, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: s.answer(ev, raw)})
 	}
 	s.forgetIDs()
-	s.forgetCatalogs()
+	s.forgetPast()
 	return nil
 }
 
@@ -253,10 +253,8 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	}
 	t := s.compile(c, s.number(c))
 	t.version, t.position = s.current.version+1, at.Position
-	if s.current.version > 0 {
-		s.past = append(s.past, s.current)
-	}
 	old := s.current
+	s.keepPast(old, t)
 	s.setCurrent(t)
 	for _, p := range s.pools {
 		pt := t.pool[p.id]
@@ -276,19 +274,4 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 		}
 	}
 	return nil
-}
-
-// forgetCatalogs drops the versions that no remembered id refers to.
-func (s *State) forgetCatalogs() {
-	if len(s.past) == 0 {
-		return
-	}
-	needed := s.current.version
-	if old, ok := s.ids.oldest(); ok {
-		needed = old.version
-	}
-	for len(s.past) > 0 && s.past[0].version < needed {
-		s.past[0] = nil
-		s.past = s.past[1:]
-	}
 }

@@ -21,7 +21,7 @@ type Capture struct {
 	players  *players
 	dirty    bitmap // players changed since base
 	current  *tables
-	past     []*tables
+	past     []superseded
 	items    []itemState // ids and kinds alone
 	limits   []limitKey
 	pools    []capturedPool

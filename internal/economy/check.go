@@ -24,8 +24,8 @@ func (s *State) Check() error {
 		if got, ok := s.ids.find(id); !ok || &got.answer[0] != &r.answer[0] || at != n {
 			return inconsistent("request id %q, number %d, is not found by its index as number %d", id, at, n)
 		}
-		if s.tablesAt(r.version) == nil && r.version > 0 {
-			return inconsistent("request id %q needs catalog version %d, which is gone", id, r.version)
+		if r.version > s.current.version {
+			return inconsistent("request id %q is of catalog version %d, the one in force is %d", id, r.version, s.current.version)
 		}
 		n++
 	}

@@ -45,18 +45,18 @@ type State struct {
 	poolNum map[string]uint32 // every pool ever named
 	limits  []limitKey        // by limit number
 	limNum  map[limitKey]uint32
-	players players    // by player number, in order of first sight
-	ids     requestIDs // the idempotency window
-	current *tables    // the catalog in force; version 0: none
-	odds    []poolOdds // by pool number: what is left of the pools in force; follows from current and pools
-	recent  *poolTable // of current, the last one found: most draws in a row are from one pool
-	past    []*tables  // older versions that remembered ids refer to, oldest first
-	applied uint64     // position of the last applied event
-	now     int64      // time stamp of the last applied event, Unix ms
-	live    bool       // samplers are kept; off while events are only applied
-	peak    uint64     // at least every item's supply, or maxPeak; follows from items
-	most    int        // players: MaxPlayers, less in tests
-	keep    int        // request ids: keptAnyway, fewer in tests
+	players players      // by player number, in order of first sight
+	ids     requestIDs   // the idempotency window
+	current *tables      // the catalog in force; version 0: none
+	odds    []poolOdds   // by pool number: what is left of the pools in force; follows from current and pools
+	recent  *poolTable   // of current, the last one found: most draws in a row are from one pool
+	past    []superseded // rewards of older catalog versions that remembered ids need, oldest first
+	applied uint64       // position of the last applied event
+	now     int64        // time stamp of the last applied event, Unix ms
+	live    bool         // samplers are kept; off while events are only applied
+	peak    uint64       // at least every item's supply, or maxPeak; follows from items
+	most    int          // players: MaxPlayers, less in tests
+	keep    int          // request ids: keptAnyway, fewer in tests
 
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
@@ -112,6 +112,7 @@ type shown struct {
 // setCurrent puts tables in force and shows them to readers.
 func (s *State) setCurrent(t *tables) {
 	s.current, s.recent = t, nil
+	s.d.draws = nil // which would keep older tables
 	s.shown.Store(&shown{tables: t, pools: s.pools, items: s.items})
 }
 

@@ -84,7 +84,7 @@ func newMachine(t testing.TB, seed uint64) *machine {
 func (m *machine) commit(ev *economy.Event) *economy.Event {
 	m.t.Helper()
 	raw := economy.AppendEvent(nil, ev)
-	at := economy.At{Position: uint64(len(m.log) + 1), Time: m.now}
+	at := economy.At{Position: max(uint64(len(m.log)+1), m.s.Position()+1), Time: m.now}
 	var back economy.Event
 	if n, err := economy.Decode(raw, &back); err != nil || n != len(raw) {
 		m.t.Fatalf("decoding %x: took %d of %d bytes, %v", raw, n, len(raw), err)

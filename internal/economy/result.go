@@ -34,65 +34,59 @@ func (s *State) Remembered(id string) (Answer, bool) {
 	return Answer{raw: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
 }
 
-// tablesAt returns the tables of a catalog version that is still kept.
-func (s *State) tablesAt(version uint64) *tables {
-	if version == s.current.version {
-		return s.current
-	}
-	for _, t := range s.past {
-		if t.version == version {
-			return t
-		}
-	}
-	return nil
-}
-
 // Outcomes returns what a Draw event gave under a catalog version: nil unless
 // it ended OK. The result is read-only and shares memory with others.
 func (s *State) Outcomes(ev *Event, version uint64) []Outcome {
-	t := s.tablesAt(version)
-	if t == nil || ev.Kind != KindDraw || ev.Status != OK {
+	if ev.Kind != KindDraw || ev.Status != OK {
 		return nil
 	}
-	pt := t.pools[ev.Pool.Num]
-	if len(ev.Choices) == 1 {
-		if single := pt.entries[ev.Choices[0].Entry].single; single != nil {
+	asNow := version == s.current.version // nothing of it is superseded
+	if asNow && len(ev.Choices) == 1 {
+		if single := s.current.pools[ev.Pool.Num].entries[ev.Choices[0].Entry].single; single != nil {
 			return single
 		}
 	}
 	out := make([]Outcome, 0, ev.Count)
-	quantities := ev.Quantities
-	for i := 0; i < len(ev.Choices); {
-		var o Outcome
-		o.Entry = pt.entries[ev.Choices[i].Entry].id
-		at := pt
-		for ev.Choices[i].Nested {
-			at = t.pools[at.entries[ev.Choices[i].Entry].pool]
-			i++
-			o.Via = append(o.Via, at.config.ID+"/"+at.entries[ev.Choices[i].Entry].id)
+	quantities, pool := ev.Quantities, ev.Pool.Num
+	var o Outcome
+	for i, c := range ev.Choices {
+		r, ok := s.rewardAt(version, pool, c.Entry)
+		if !ok || int(pool) >= len(s.pools) || c.Nested != (r.kind == catalog.RewardPool) {
+			return nil // an answer that a damaged snapshot has: no event that was applied is like that
 		}
-		e := &at.entries[ev.Choices[i].Entry]
-		i++
-		if e.single != nil {
-			o.Items = e.single[0].Items
+		p := s.pools[pool]
+		if i == 0 || !ev.Choices[i-1].Nested {
+			o.Entry = p.entryIDs[c.Entry]
 		} else {
-			o.Items, quantities = e.stacks(t, quantities)
+			o.Via = append(o.Via, p.id+"/"+p.entryIDs[c.Entry])
+		}
+		if c.Nested {
+			pool = r.pool
+			continue
+		}
+		if asNow && s.current.pools[pool].entries[c.Entry].single != nil {
+			o.Items = s.current.pools[pool].entries[c.Entry].single[0].Items
+		} else {
+			o.Items, quantities = s.stacks(&r, quantities)
 		}
 		out = append(out, o)
+		o, pool = Outcome{}, ev.Pool.Num
 	}
 	return out
 }
 
-// stacks returns what an entry with ranged quantities gave, and the quantities
-// that belong to later entries.
-func (e *entryTable) stacks(t *tables, quantities []uint64) ([]catalog.Stack, []uint64) {
-	items := make([]catalog.Stack, len(e.items))
-	for i, q := range e.items {
+// stacks returns what a reward gave, and the quantities that belong to later ones.
+func (s *State) stacks(r *reward, quantities []uint64) ([]catalog.Stack, []uint64) {
+	if len(r.items) == 0 {
+		return nil, quantities
+	}
+	items := make([]catalog.Stack, len(r.items))
+	for i, q := range r.items {
 		n := q.min
-		if q.min != q.max {
+		if q.min != q.max && len(quantities) > 0 {
 			n, quantities = quantities[0], quantities[1:]
 		}
-		items[i] = catalog.Stack{Item: e.config.Reward.Items[i].Item, Quantity: n}
+		items[i] = catalog.Stack{Item: s.items[q.item].id, Quantity: n}
 	}
 	return items, quantities
 }

@@ -23,10 +23,11 @@ const (
 	BlockPools    BlockKind = 4
 	BlockEntries  BlockKind = 5 // of one pool
 	BlockDrawn    BlockKind = 6 // counters of one pool
-	BlockCatalog  BlockKind = 7 // one version; the one in force comes last
+	BlockCatalog  BlockKind = 7 // the one in force
 	BlockPlayers  BlockKind = 8
-	BlockRequests BlockKind = 9 // remembered request ids
-	blockEnd      BlockKind = 10
+	BlockRequests BlockKind = 9  // remembered request ids
+	BlockPast     BlockKind = 10 // rewards of older catalogs that the requests need
+	blockEnd      BlockKind = 11
 )
 
 // defaultBlockSize is the size in bytes from which on a block is full; a catalog
@@ -41,9 +42,10 @@ func (c *Capture) Blocks() iter.Seq2[BlockKind, []byte] {
 		c.writeState(&w)
 		c.writeNames(&w)
 		c.writePools(&w)
-		c.writeCatalogs(&w)
+		c.writeCatalog(&w)
 		c.writePlayers(&w)
 		c.writeRequests(&w)
+		c.writePast(&w)
 	}
 }
 
@@ -152,20 +154,15 @@ func (c *Capture) writePools(w *blockWriter) {
 	}
 }
 
-func (c *Capture) writeCatalogs(w *blockWriter) {
-	write := func(t *tables) {
-		if t.version == 0 || t.version <= c.baseMark().Version {
-			return
-		}
-		w.num(t.version)
-		w.num(t.position)
-		w.b = t.catalog.AppendCanonical(w.b)
-		w.end(BlockCatalog)
+func (c *Capture) writeCatalog(w *blockWriter) {
+	t := c.current
+	if t.version == 0 || t.version <= c.baseMark().Version {
+		return
 	}
-	for _, t := range c.past {
-		write(t)
-	}
-	write(c.current)
+	w.num(t.version)
+	w.num(t.position)
+	w.b = t.catalog.AppendCanonical(w.b)
+	w.end(BlockCatalog)
 }
 
 func (c *Capture) writePlayers(w *blockWriter) {
@@ -277,6 +274,8 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		l.players(&d)
 	case BlockRequests:
 		l.requests(&d)
+	case BlockPast:
+		l.past(&d)
 	}
 	l.s.unlockPools()
 	l.s.players.release()
@@ -436,9 +435,6 @@ func (l *Loader) catalog(d *decoder) {
 		return
 	}
 	t.version, t.position = version, position
-	if s.current.version > 0 {
-		s.past = append(s.past, s.current)
-	}
 	s.setCurrent(t)
 }
 
@@ -586,7 +582,7 @@ func (l *Loader) State() (*State, Mark, error) {
 	for i := range s.items {
 		s.raisePeak(&s.items[i])
 	}
-	s.forgetCatalogs()
+	s.forgetPast()
 	s.setCurrent(s.current)
 	clear(s.players.dirty)
 	return s, mark, nil
