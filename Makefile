@@ -29,9 +29,23 @@ lint: ## vet, staticcheck and the house rules
 generate: ## write generated files anew
 	go generate ./...
 
+# What of the benchmarks to run, and how: make bench BENCH=Draw COUNT=10
+BENCH ?= .
+COUNT ?= 6
+BENCHTIME ?= 1s
+PACKAGES ?= ./...
+BASELINE ?= $(lastword $(sort $(wildcard bench/results/baseline-*.txt)))
+RESULTS := bench/results/$(shell date -u +%Y-%m-%d)-$(shell git rev-parse --short HEAD 2>/dev/null).txt
+
 .PHONY: bench
-bench: ## every benchmark, once through
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## every benchmark into bench/results/DATE-COMMIT.txt, beside the release's baseline (long)
+	mkdir -p bench/results
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
+	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
+
+.PHONY: rivals
+rivals: ## Redis, PostgreSQL and Kuji doing the same job over loopback, those that are installed
+	cd bench/rivals && go test -v -run '^$$' -bench . -benchtime 2s -timeout 0
 
 .PHONY: peers
 peers: ## the log, the sampler and player reads beside their rivals, six times, through benchstat (long)

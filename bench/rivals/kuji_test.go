@@ -1,0 +1,143 @@
+package rivals
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+)
+
+// startKuji builds the server, starts it and puts the pool into it.
+func startKuji(tb testing.TB, sync string) (url string, s setup) {
+	tb.Helper()
+	dir := scratch(tb)
+	binary := filepath.Join(dir, "kuji")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/kuji")
+	build.Dir = filepath.Join("..", "..")
+	if out, err := build.CombinedOutput(); err != nil {
+		tb.Fatalf("go build: %v\n%s", err, out)
+	}
+	cmd := exec.Command(binary, "serve", "--json", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", sync)
+	stdout, err := cmd.StdoutPipe()
+	must(tb, err)
+	must(tb, cmd.Start())
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill() // nothing of it is wanted any more
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	must(tb, err)
+	var ready struct{ URL string }
+	must(tb, json.Unmarshal(line, &ready))
+
+	var yaml strings.Builder
+	yaml.WriteString("kuji: 1\nitems:\n")
+	for i := range entries {
+		fmt.Fprintf(&yaml, "  item-%d: {}\n", i)
+	}
+	yaml.WriteString("pools:\n  pool:\n    entries:\n")
+	for i := range entries {
+		fmt.Fprintf(&yaml, "      - {id: e%d, weight: %d, stock: %d, reward: {items: {item-%d: 1}}}\n", i, weight(i), stock, i)
+	}
+	admin := kujiv1connect.NewAdminServiceClient(http.DefaultClient, ready.URL)
+	_, err = admin.ApplyCatalog(tb.Context(), &kujiv1.ApplyCatalogRequest{Yaml: []byte(yaml.String())})
+	must(tb, err)
+	return ready.URL, setup{drawn: func(tb testing.TB) int64 {
+		status, err := admin.GetStatus(context.Background(), &kujiv1.GetStatusRequest{Realm: "default"})
+		must(tb, err)
+		return int64(status.GetRealms()[0].GetDraws())
+	}}
+}
+
+// client is a connection of its own.
+func client(tb testing.TB, url string) kujiv1connect.RewardServiceClient {
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	tr := &http.Transport{Protocols: p}
+	tb.Cleanup(tr.CloseIdleConnections)
+	return kujiv1connect.NewRewardServiceClient(&http.Client{Transport: tr}, url, connect.WithGRPC())
+}
+
+// unaryConnection makes draws by unary gRPC.
+type unaryConnection struct {
+	c kujiv1connect.RewardServiceClient
+}
+
+func (u unaryConnection) draw(ctx context.Context, ids, players []string) error {
+	for i := range ids {
+		res, err := u.c.Draw(ctx, &kujiv1.DrawRequest{RequestId: ids[i], Player: players[i], Pool: "pool"})
+		if err != nil {
+			return err
+		}
+		if res.GetResult().GetStatus() != kujiv1.Status_STATUS_OK {
+			return errors.New(res.GetResult().String())
+		}
+	}
+	return nil
+}
+
+// streamConnection makes draws by messages on an open stream, each answered
+// before the next is sent.
+type streamConnection struct {
+	s *connect.BidiStreamForClientSimple[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]
+}
+
+func (s streamConnection) draw(_ context.Context, ids, players []string) error {
+	if err := s.s.Send(&kujiv1.StreamDrawsRequest{Players: players, Pools: []string{"pool"}, RequestIds: ids}); err != nil {
+		return err
+	}
+	res, err := s.s.Receive()
+	if err != nil {
+		return err
+	}
+	done := uint32(0)
+	for _, run := range res.GetRuns() {
+		if run.GetStatus() == kujiv1.Status_STATUS_OK {
+			done += run.GetDraws()
+		}
+	}
+	if int(done) != len(ids) {
+		return fmt.Errorf("%d draws made, want %d", done, len(ids))
+	}
+	return nil
+}
+
+func BenchmarkKuji(top *testing.B) {
+	for _, sync := range []string{"always", "interval"} {
+		top.Run("sync="+sync, func(b *testing.B) {
+			url, s := startKuji(b, sync)
+			unary := func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
+			stream := func(tb testing.TB) connection {
+				one, err := client(tb, url).StreamDraws(context.Background())
+				must(tb, err)
+				tb.Cleanup(func() { _, _ = one.CloseRequest(), one.CloseResponse() })
+				return streamConnection{one}
+			}
+			for _, l := range []struct {
+				name              string
+				open              func(testing.TB) connection
+				connections, each int
+			}{
+				{"unary", unary, 1, 1}, {"unary", unary, 16, 1}, {"unary", unary, 50, 1},
+				{"stream", stream, 1, 1}, {"stream", stream, 16, 1}, {"stream", stream, 50, 1},
+				{"stream", stream, 1, 100}, {"batch", stream, 1, batchSize}, {"batch", stream, 2, batchSize},
+			} {
+				s.open = l.open
+				b.Run(fmt.Sprintf("shape=%s/connections=%d/each=%d", l.name, l.connections, l.each), func(b *testing.B) {
+					measure(b, s, l.connections, l.each)
+				})
+			}
+		})
+	}
+}
