@@ -39,11 +39,28 @@ type batch struct {
 	done    chan struct{} // made by wait; closed when err is final
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
+	receipt Receipt       // of the newest event that has a callback: but for index and version, of all
 }
 
+// pending is a callback with what its result does not share with the batch.
+// Most results are a draw's outcomes alone; many wait at a time, and what is
+// small stays in the cache.
 type pending struct {
-	done func(Result, error)
-	res  Result
+	done     func(Result, error)
+	outcomes []Outcome
+	version  uint64  // of the catalog
+	index    uint32  // of the event
+	whole    *Result // nil: the result is made of the above
+}
+
+// result returns the result that a callback gets.
+func (p *pending) result(b *batch) Result {
+	if p.whole != nil {
+		return *p.whole
+	}
+	res := Result{Outcomes: p.outcomes, Receipt: b.receipt}
+	res.Receipt.Index, res.Receipt.CatalogVersion = int(p.index), p.version
+	return res
 }
 
 const batchHeader = 12
@@ -102,7 +119,7 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 // commit puts a decided event into the open batch, applies it, and fills in
 // res. The caller holds mu.
 func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
-	if b.events == 0 {
+	if b.events == 0 && r.o.Sync != SyncOff {
 		r.rouse()
 	}
 	start := len(b.buf)
@@ -123,6 +140,13 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	}
 	r.stats.Draws += ev.Draws()
 	r.describe(ev, res)
+	if r.o.Sync == SyncOff {
+		r.acked.Store(b.position)
+		r.stats.Batches++
+		time := b.time
+		r.reset(b, b.position+1)
+		b.time = time // see stamp
+	}
 	return nil
 }
 
@@ -322,7 +346,7 @@ func (b *batch) finish(err *Error) {
 		if err != nil {
 			b.pending[i].done(Result{}, err)
 		} else {
-			b.pending[i].done(b.pending[i].res, nil)
+			b.pending[i].done(b.pending[i].result(b), nil)
 		}
 	}
 }

@@ -3,7 +3,10 @@ package kuji
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -64,6 +67,13 @@ type Commit struct {
 	steps step.Runner
 }
 
+// commands keeps what StartAll works with.
+var commands = sync.Pool{New: func() any { return new([]economy.Command) }}
+
+// warmAhead is for how many commands memory is fetched ahead: what it brings must
+// still be in the nearest caches when the last of them comes.
+const warmAhead = 64
+
 // StartAll is DoAll in two steps, for callers that prepare the next requests
 // while these become durable. It carries reqs out, in order and before
 // anything that is started later, writes a result for each to results, which
@@ -77,7 +87,13 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each", len(results), len(reqs))
 	}
 	clear(results)
-	cmds := make([]economy.Command, len(reqs))
+	held := commands.Get().(*[]economy.Command)
+	defer commands.Put(held)
+	cmds := slices.Grow((*held)[:0], len(reqs))[:len(reqs)]
+	defer func() {
+		clear(cmds) // and keep none of the caller's memory
+		*held = cmds
+	}()
 	for i, req := range reqs {
 		if err := command(req, &cmds[i]); err != nil {
 			results[i] = Result{Status: Refused, Err: err}
@@ -89,6 +105,9 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 	var last *batch // of the highest position
 	accepted := false
 	for i := range cmds {
+		if i%warmAhead == 0 {
+			r.state.Warm(cmds[i:min(i+warmAhead, len(cmds))])
+		}
 		if results[i].Err != nil {
 			continue
 		}
@@ -158,37 +177,40 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
 		return
 	}
-	// The result is built where the flusher will find it.
-	open := r.open
-	open.pending = append(open.pending, pending{done: done})
-	p := &open.pending[len(open.pending)-1]
-	b, err := r.execute(&cmd, &p.res)
-	if b == open && err == nil {
+	var res Result
+	b, err := r.execute(&cmd, &res)
+	if b == nil { // refused, or durable already
 		r.mu.Unlock()
-		return
-	}
-	res := p.res
-	*p = pending{}
-	open.pending = open.pending[:len(open.pending)-1]
-	if b != nil { // answered before, by a batch that is not durable yet
 		if err != nil {
-			answer, reused := done, err
-			done = func(_ Result, err error) {
-				if err == nil {
-					err = reused
-				}
-				answer(Result{}, err)
-			}
+			res = Result{}
 		}
-		b.pending = append(b.pending, pending{done: done, res: res})
-		r.mu.Unlock()
+		done(res, err)
 		return
 	}
-	r.mu.Unlock()
-	if err != nil {
-		res = Result{}
+	p := pend(done, &res, err)
+	if p.whole == nil {
+		b.receipt = res.Receipt
 	}
-	done(res, err)
+	b.pending = append(b.pending, p)
+	r.mu.Unlock()
+}
+
+// pend returns a callback that waits for a batch to become durable, and then
+// gets a result, or a refusal that rests on the batch.
+func pend(done func(Result, error), res *Result, refused error) pending {
+	switch {
+	case refused != nil:
+		return pending{whole: &Result{}, done: func(_ Result, err error) {
+			if err == nil {
+				err = refused
+			}
+			done(Result{}, err)
+		}}
+	case res.Status == OK && res.Members == nil && !res.Replayed:
+		return pending{done: done, outcomes: res.Outcomes, version: res.Receipt.CatalogVersion, index: uint32(res.Receipt.Index)}
+	}
+	whole := *res
+	return pending{done: done, whole: &whole}
 }
 
 // execute runs a checked command, or finds what its request id was answered
@@ -205,8 +227,11 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
 	if full := r.state.Admit(cmd, r.stamp(b)); full != nil {
 		return nil, r.refuse(full)
 	}
-	if err := r.commit(b, r.state.Decide(cmd, r.stamp(b), &r.source), res); err != nil {
+	if err := r.commit(b, r.state.Decide(cmd, b.time, &r.source), res); err != nil {
 		return nil, err
+	}
+	if r.o.Sync == SyncOff {
+		return nil, nil
 	}
 	return b, nil
 }
@@ -222,8 +247,13 @@ func (r *Realm) refuse(full *economy.FullError) error {
 
 // stamp returns the time that the next event of b gets. The caller holds mu.
 func (r *Realm) stamp(b *batch) int64 {
-	if b.events == 0 {
-		b.time = max(r.o.Now().UnixMilli(), r.state.Now())
+	if b.events > 0 || r.o.coarse && r.fresh.Load() {
+		return b.time
+	}
+	b.time = max(r.o.Now().UnixMilli(), r.state.Now())
+	if r.o.coarse {
+		r.fresh.Store(true)
+		time.AfterFunc(time.Millisecond, func() { r.fresh.Store(false) })
 	}
 	return b.time
 }

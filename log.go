@@ -95,10 +95,38 @@ func (l *walLog) Close() error    { return l.w.Close() }
 
 func (l *walLog) TrimBefore(offset uint64) error { return l.w.TrimBefore(offset) }
 
+// noLog is the driver of SyncOff: it counts what it is given.
+type noLog struct{ next uint64 }
+
+func (l *noLog) Append(at uint64, _ []byte) error {
+	if at != l.next {
+		return fmt.Errorf("append at offset %d refused: the log stands at %d", at, l.next)
+	}
+	l.next++
+	return nil
+}
+
+func (l *noLog) Entries(uint64) iter.Seq2[logEntry, error] {
+	return func(func(logEntry, error) bool) {}
+}
+
+func (l *noLog) Next() uint64            { return l.next }
+func (l *noLog) Durable() uint64         { return l.next }
+func (l *noLog) Sync() error             { return nil }
+func (l *noLog) First() uint64           { return 0 }
+func (l *noLog) TrimBefore(uint64) error { return nil }
+func (l *noLog) Close() error            { return nil }
+
 // checked returns o with defaults filled in, or what is wrong with it.
 func (o Options) checked() (Options, error) {
-	if o.Sync > SyncNone {
-		return o, errf(CodeInvalid, "Sync", "unknown policy %d; SyncAlways, SyncInterval or SyncNone", o.Sync)
+	if o.Sync > SyncOff {
+		return o, errf(CodeInvalid, "Sync", "unknown policy %d; SyncAlways, SyncInterval, SyncNone or SyncOff", o.Sync)
+	}
+	if o.Sync == SyncOff {
+		if o.FS != nil {
+			return o, errf(CodeInvalid, "FS", "a file system, with SyncOff, which writes nothing")
+		}
+		o.FS, o.SnapshotEvery = vfs.NewMem(), -1
 	}
 	if o.SyncEvery == 0 {
 		o.SyncEvery = 100 * time.Millisecond
@@ -119,7 +147,7 @@ func (o Options) checked() (Options, error) {
 		return o, errf(CodeInvalid, "TrimLog", "set, with snapshots off; only what a snapshot covers can be trimmed")
 	}
 	if o.Now == nil {
-		o.Now = time.Now
+		o.Now, o.coarse = time.Now, o.Sync == SyncOff
 	}
 	if o.FS == nil {
 		o.FS = vfs.OS()

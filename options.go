@@ -24,9 +24,14 @@ const (
 	// nothing acknowledged; a crash of the machine may lose anything since
 	// the last Close.
 	SyncNone
+	// SyncOff has no log: nothing is written anywhere, requests are answered at
+	// once, and what an engine held is gone when it is closed. For simulations,
+	// tests and measuring. Nothing can be verified afterwards; time stamps may
+	// be a millisecond old.
+	SyncOff
 )
 
-// String returns "always", "interval" or "none".
+// String returns "always", "interval", "none" or "off".
 func (p SyncPolicy) String() string {
 	switch p {
 	case SyncAlways:
@@ -35,6 +40,8 @@ func (p SyncPolicy) String() string {
 		return "interval"
 	case SyncNone:
 		return "none"
+	case SyncOff:
+		return "off"
 	}
 	return "invalid"
 }
@@ -70,4 +77,6 @@ type Options struct {
 	// Steps runs what otherwise goes on in the background; nil: goroutines,
 	// and entropy of the operating system. For tests of this module.
 	Steps step.Runner
+
+	coarse bool // time stamps may be reused for a millisecond
 }

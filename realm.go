@@ -44,6 +44,7 @@ type Realm struct {
 	stats    Stats
 	snap     snapshots
 
+	fresh   atomic.Bool           // with coarse time stamps: that of the open batch is not a millisecond old
 	acked   atomic.Uint64         // position of the newest acknowledged batch
 	stopped atomic.Pointer[Error] // why nothing can be asked any more, for readers without mu
 	flushed chan struct{}         // closed when the flusher has ended
@@ -150,6 +151,9 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 			return Result{}, err
 		}
 		res.Receipt.CatalogVersion = r.state.Version()
+		if r.o.Sync == SyncOff {
+			b = nil
+		}
 	}
 	if err := r.await(ctx, b); err != nil {
 		return Result{}, err

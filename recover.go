@@ -22,9 +22,13 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
 	}
-	log, err := openWAL(dir+"/log", &o)
-	if err != nil {
-		return nil, logError(name, err)
+	var log entryLog = &noLog{}
+	if o.Sync != SyncOff {
+		w, err := openWAL(dir+"/log", &o)
+		if err != nil {
+			return nil, logError(name, err)
+		}
+		log = w
 	}
 	r := &Realm{
 		name: name, dir: dir, o: o, log: log,
@@ -37,7 +41,10 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 	}
 	r.open = &batch{}
 	r.reset(r.open, r.chain.index+1)
-	if o.Steps == nil {
+	switch {
+	case o.Sync == SyncOff:
+		close(r.flushed)
+	case o.Steps == nil:
 		go r.flush()
 	}
 	return r, nil

@@ -48,8 +48,13 @@ const (
 	cleanStep  = 8 // blocks looked at in one step
 )
 
-// pointer returns the memory at an address.
+// pointer returns the memory at an address, for the writer.
 func (a *arena) pointer(addr uint32) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(a.chunks.own[addr>>16]), uintptr(addr&0xffff)*unitBytes)
+}
+
+// peek is pointer for readers.
+func (a *arena) peek(addr uint32) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(a.chunks.at(addr>>16)), uintptr(addr&0xffff)*unitBytes)
 }
 
@@ -182,24 +187,19 @@ func (a *arena) choose() bool {
 
 // shared is a growing list that one goroutine writes and others read.
 type shared[T any] struct {
+	own  []T // the writer's
 	list atomic.Pointer[[]T]
 }
 
-func (s *shared[T]) all() []T {
-	if p := s.list.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-// at returns an element. A reader must know by other means that it has been
-// pushed or set.
+// at returns an element for a reader, who must know by other means that it has
+// been pushed or set.
 func (s *shared[T]) at(i uint32) T { return (*s.list.Load())[i] }
 
 func (s *shared[T]) push(v T) {
-	next := append(s.all(), v)
-	s.list.Store(&next)
+	s.own = append(s.own, v)
+	list := s.own
+	s.list.Store(&list)
 }
 
 // set replaces an element that no reader looks at.
-func (s *shared[T]) set(i uint32, v T) { (*s.list.Load())[i] = v }
+func (s *shared[T]) set(i uint32, v T) { s.own[i] = v }

@@ -152,7 +152,7 @@ func (p *poolState) chunk(i uint32) []uint64 {
 func (c *Capture) player(buf []byte, n uint32) []byte {
 	l := &c.players.locks[n%playerLocks]
 	l.Lock()
-	b := (*block)(c.players.mem.pointer(c.players.addrs.get(n)))
+	b := c.players.peek(n)
 	if b.last <= c.position {
 		buf = c.appendPlayer(buf, b)
 		l.Unlock()

@@ -61,6 +61,7 @@ type State struct {
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 
+	warmed  uint64   // of no meaning: see Warm
 	scratch []byte   // an answer in the making
 	hashed  []byte   // a command in the form that is hashed
 	d       decision // scratch of Decide

@@ -16,6 +16,7 @@ import "sync/atomic"
 // if numbers are only ever added: a shard that was split stays as it was, so
 // that a reader that still looks into it sees the index of a moment ago.
 type index struct {
+	own *directory // the writer's
 	dir atomic.Pointer[directory]
 }
 
@@ -40,6 +41,11 @@ type shard struct {
 func (x *index) init() {
 	d := &directory{shards: make([]atomic.Pointer[shard], 1)}
 	d.shards[0].Store(new(shard))
+	x.show(d)
+}
+
+func (x *index) show(d *directory) {
+	x.own = d
 	x.dir.Store(d)
 }
 
@@ -47,10 +53,12 @@ func (x *index) init() {
 // until a slot is free. There is always a free one.
 func (x *index) slots(hash uint32) *[shardSlots]uint64 { return &x.shard(hash).slots }
 
-func (x *index) shard(hash uint32) *shard {
-	d := x.dir.Load()
-	return d.shards[uint64(hash)<<d.depth>>32].Load()
-}
+func (x *index) shard(hash uint32) *shard { return x.own.shard(hash) }
+
+func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<d.depth>>32].Load() }
+
+// peek is shard for readers.
+func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }
 
 // load returns the slot i of a shard for a reader beside the writer.
 func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
@@ -99,10 +107,10 @@ func (x *index) remove(hash, number uint32) {
 // split replaces the shard of a hash by two halves.
 func (x *index) split(hash uint32) {
 	old := x.shard(hash)
-	if old.depth == x.dir.Load().depth {
+	if old.depth == x.own.depth {
 		x.double()
 	}
-	d := x.dir.Load()
+	d := x.own
 	bit := uint64(1) << (63 - old.depth) // of a slot
 	halves := [2]*shard{{depth: old.depth + 1}, {depth: old.depth + 1}}
 	for _, slot := range old.slots {
@@ -123,12 +131,12 @@ func (x *index) split(hash uint32) {
 }
 
 func (x *index) double() {
-	old := x.dir.Load()
+	old := x.own
 	d := &directory{depth: old.depth + 1, shards: make([]atomic.Pointer[shard], 2*len(old.shards))}
 	for i := range old.shards {
 		s := old.shards[i].Load()
 		d.shards[2*i].Store(s)
 		d.shards[2*i+1].Store(s)
 	}
-	x.dir.Store(d)
+	x.show(d)
 }

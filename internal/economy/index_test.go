@@ -50,8 +50,8 @@ func TestIndexAgainstMap(t *testing.T) {
 			}
 		}
 		used, seen := 0, map[*shard]bool{}
-		for i := range x.dir.Load().shards {
-			s := x.dir.Load().shards[i].Load()
+		for i := range x.own.shards {
+			s := x.own.shards[i].Load()
 			if !seen[s] {
 				used += int(s.used)
 			}

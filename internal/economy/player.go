@@ -144,7 +144,7 @@ func (p *players) at(n uint32) *block {
 // and must not call anything that locks.
 func (p *players) look(id string, f func(*block)) bool {
 	h := p.hash(id)
-	s := p.index.shard(h)
+	s := p.index.peek(h)
 	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
 		slot := s.load(i)
 		if slot == 0 {
@@ -160,13 +160,16 @@ func (p *players) lookAt(n uint32, id string, f func(*block)) bool {
 	l := &p.locks[n%playerLocks]
 	l.Lock()
 	defer l.Unlock()
-	b := (*block)(p.mem.pointer(p.addrs.get(n)))
+	b := p.peek(n)
 	if !b.is(id) {
 		return false
 	}
 	f(b)
 	return true
 }
+
+// peek returns a player's block for a reader that holds the player's lock.
+func (p *players) peek(n uint32) *block { return (*block)(p.mem.peek(p.addrs.peek(n))) }
 
 // lock takes a player's lock for the writer, until release.
 func (p *players) lock(n uint32) {
@@ -269,23 +272,28 @@ func (p *players) holdings(n uint32) []slot { return p.at(n).holdings() }
 // search returns where key stands in slots, or would stand: the first slot
 // whose key is not below it.
 func search(slots []slot, key uint32) int {
-	if len(slots) <= 16 {
+	if len(slots) <= 8 {
 		i := 0
 		for i < len(slots) && slots[i].key < key {
 			i++
 		}
 		return i
 	}
-	lo, hi := 0, len(slots)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if slots[mid].key < key {
-			lo = mid + 1
-		} else {
-			hi = mid
+	// Without a branch that depends on what is found: base is the place among the
+	// n slots that are left.
+	base, n := 0, len(slots)
+	for n > 1 {
+		half := n / 2
+		next := base
+		if slots[base+half-1].key < key {
+			next = base + half
 		}
+		base, n = next, n-half
 	}
-	return lo
+	if slots[base].key < key {
+		base++
+	}
+	return base
 }
 
 // slot returns the slot of key, nil when the player has none; valid until the
@@ -355,8 +363,11 @@ type paged struct {
 
 const pageLen = 1 << 12
 
-func (p *paged) get(i uint32) uint32    { return p.pages.at(i / pageLen)[i%pageLen] }
-func (p *paged) set(i uint32, v uint32) { p.pages.at(i / pageLen)[i%pageLen] = v }
+func (p *paged) get(i uint32) uint32    { return p.pages.own[i/pageLen][i%pageLen] }
+func (p *paged) set(i uint32, v uint32) { p.pages.own[i/pageLen][i%pageLen] = v }
+
+// peek is get for readers.
+func (p *paged) peek(i uint32) uint32 { return p.pages.at(i / pageLen)[i%pageLen] }
 
 func (p *paged) push(v uint32) {
 	if p.n%pageLen == 0 {

@@ -1,0 +1,103 @@
+package kuji_test
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// TestSubmitGivesWhatDoGives submits requests of all sorts, some of them again,
+// faster than they become durable, and compares every result with what its id
+// answers later.
+func TestSubmitGivesWhatDoGives(t *testing.T) {
+	_, r := open(t, t.TempDir(), kuji.Options{})
+	request := func(i int) kuji.Request {
+		id, player := fmt.Sprint("id", i), fmt.Sprint("p", i%5)
+		switch i % 5 {
+		case 0:
+			return kuji.Grant{ID: id, Player: player, Items: []kuji.Stack{{Item: "gem", Quantity: uint64(i + 1)}}}
+		case 1:
+			return kuji.Draw{ID: id, Player: player, Pool: "paid"} // too poor, after a while
+		case 2:
+			return kuji.Atomic{ID: id, Members: []kuji.Request{kuji.Draw{Player: player, Pool: "free"}}}
+		case 3:
+			return kuji.Draw{ID: id, Player: player, Pool: "free", Count: 3}
+		}
+		return kuji.Draw{ID: id, Player: player, Pool: "box"} // sold out in the end
+	}
+	const n = 600
+	got := make([][2]kuji.Result, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		for again := range 2 {
+			at := i
+			if again == 1 {
+				at = i / 2 // asked before: some of it not durable yet, some long since
+			}
+			wg.Add(1)
+			r.Submit(request(at), func(res kuji.Result, err error) {
+				defer wg.Done()
+				if err != nil {
+					t.Errorf("%d: %v", at, err)
+				}
+				if again == 0 && res.Replayed || again == 1 && !res.Replayed {
+					t.Errorf("%d: replayed is %v", at, res.Replayed)
+				}
+				res.Replayed = true
+				got[at][again] = res
+			})
+		}
+	}
+	wg.Wait()
+	for i := range n {
+		want := do(t, r, request(i))
+		if !reflect.DeepEqual(got[i][0], want) || i < n/2 && !reflect.DeepEqual(got[i][1], want) {
+			t.Fatalf("%d: submitted, and again, it gave\n%+v\n%+v\nand now gives\n%+v", i, got[i][0], got[i][1], want)
+		}
+	}
+}
+
+// TestSyncOff runs an engine that writes nothing.
+func TestSyncOff(t *testing.T) {
+	dir := t.TempDir() + "/none"
+	e, r := open(t, dir, kuji.Options{Sync: kuji.SyncOff})
+	want := uint64(0)
+	for i := range 200 {
+		called := false
+		r.Submit(kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"}, func(res kuji.Result, err error) {
+			called = true
+			for _, o := range res.Outcomes {
+				for _, it := range o.Items {
+					want += it.Quantity
+				}
+			}
+			if err != nil || res.Receipt.Position == 0 || len(res.Outcomes) != 1 {
+				t.Errorf("%+v, %v", res, err)
+			}
+		})
+		if !called {
+			t.Fatal("Submit returned without an answer")
+		}
+	}
+	if res := do(t, r, kuji.Draw{ID: "7", Player: "ann", Pool: "free"}); !res.Replayed {
+		t.Error("a request id is not remembered")
+	}
+	if _, err := r.DoAll(t.Context(), []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}}); err != nil {
+		t.Error(err)
+	}
+	if got := items(t, r, "ann")["sword"]; got < want {
+		t.Errorf("ann holds %d swords, was given %d", got, want)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s was created", dir)
+	}
+	_, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncOff + 1})
+	wantCode(t, err, kuji.CodeInvalid)
+}
