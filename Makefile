@@ -52,15 +52,25 @@ peers: ## the log, the sampler and player reads beside their rivals, six times, 
 	cd bench/peers && go test -run '^$$' -bench . -benchmem -count 6 ./... > peers.out
 	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
 
+.PHONY: sim
+sim: ## the simulator, the checkers and the crashes of real servers, as long as CI runs them
+	go test -count=1 -timeout 20m -v ./internal/sim -seeds 2000 -stocks 4 -histories 1800 -served 200 -kills 100 -idle 9000
+
+.PHONY: sabotage
+sabotage: ## plant bugs, one by one, and see that a test fails for each; prints the table
+	go test -count=1 -timeout 60m -v -run 'TestSabotage$$' ./internal/sim -sabotage all
+
 .PHONY: nightly
-nightly: ## power cuts of a real ext4 (needs root and loop devices), and every fuzz target for a while
-	KUJI_POWERCUTS=200 go test -count=1 -timeout 30m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/...
+nightly: ## the simulator for long, kills and power cuts by the hundred (the latter need root and loop devices), fuzzing
+	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 9000
+	KUJI_POWERCUTS=200 go test -count=1 -timeout 60m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
+	go test -run '^$$' -fuzz FuzzEntry -fuzztime 2m .
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./internal/economy
 	go test -run '^$$' -fuzz FuzzApply -fuzztime 2m ./internal/economy
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 2m ./catalog
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./catalog
 	for target in FuzzOpen FuzzDamage FuzzScan; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./wal || exit 1; done
-	go test -run '^$$' -fuzz FuzzRequest -fuzztime 2m ./server
+	for target in FuzzRequest FuzzStreamRequest; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./server || exit 1; done
 	go test -run '^$$' -fuzz FuzzStreamRequest -fuzztime 2m ./server
 
 .PHONY: ci

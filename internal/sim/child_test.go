@@ -136,6 +136,7 @@ type child struct {
 	err   error // why it could not be started again
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
+	url   string
 	gone  chan struct{} // closed when the process has ended
 	calls kujiv1connect.RewardServiceClient
 	admin kujiv1connect.AdminServiceClient
@@ -170,15 +171,15 @@ func (c *child) start(kill int64) error {
 		close(gone)
 	}(c.cmd, c.gone)
 	c.life++
-	url := strings.TrimSpace(line)
-	if url == "" {
+	c.url = strings.TrimSpace(line)
+	if c.url == "" {
 		<-c.gone
 		return fmt.Errorf("the server ended before it was ready: %v\n%s", c.cmd.ProcessState, said.String())
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	hc := &http.Client{Transport: transport, Timeout: 30 * time.Second}
-	c.calls = kujiv1connect.NewRewardServiceClient(hc, url)
-	c.admin = kujiv1connect.NewAdminServiceClient(hc, url)
+	c.calls = kujiv1connect.NewRewardServiceClient(hc, c.url)
+	c.admin = kujiv1connect.NewAdminServiceClient(hc, c.url)
 	return nil
 }
 

@@ -155,11 +155,13 @@ func (l *life) deliver() {
 		return
 	}
 	told := false
+	l.waiting++
 	l.realm.Submit(c.req, func(res kuji.Result, err error) {
 		if told {
 			w.fail("the outcome of %q was told twice", c.id)
 		}
 		told = true
+		l.waiting--
 		l.reply(c, res, err)
 	})
 }

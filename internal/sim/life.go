@@ -29,6 +29,7 @@ type life struct {
 	hurt     bool            // a write or an fsync has failed
 	poisoned bool            // the realm said so
 	failed   map[string]bool // files and directories whose fsync has failed
+	waiting  int             // requests that the engine has not answered
 	within   bool            // an operation of the disk is being interleaved
 	safe     uint64          // position below which a relaxed policy loses nothing
 }
@@ -357,6 +358,9 @@ func (l *life) end() {
 	if l.engine != nil {
 		err := l.engine.Close()
 		w.note("close: %v", err)
+		if l.waiting > 0 {
+			w.fail("%d requests were never answered, not even by an error", l.waiting)
+		}
 		if err != nil && !l.excused() {
 			w.fail("closing failed without a cause: %w", err)
 		}

@@ -134,16 +134,6 @@ func (m *model) forget() {
 	}
 }
 
-// remembered returns the event that answered an id last, if any.
-func (m *model) remembered(id string) (answeredID, bool) {
-	for _, a := range slices.Backward(m.ids) {
-		if a.id == id {
-			return a, true
-		}
-	}
-	return answeredID{}, false
-}
-
 // carryOut does what a command does and returns how it must end. That follows
 // from the state alone: what was drawn matters only to what everybody has afterwards.
 func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {

@@ -4,8 +4,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -284,4 +288,59 @@ func TestPowerCutsOfServer(t *testing.T) {
 	}
 	mustVerify(t, c.dir)
 	t.Logf("%d power cuts, %d requests", cuts, len(b.asked))
+}
+
+var idle = flag.Int("idle", 500, "how many connections lie idle in TestIdleConnections")
+
+// TestIdleConnections: clients that connect and say nothing, or half a request,
+// cost a server little, and the others are served.
+func TestIdleConnections(t *testing.T) {
+	c := &child{dir: filepath.Join(t.TempDir(), "data")}
+	if err := c.start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := c.memory(t)
+	for i := range *idle {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer conn.Close()
+		if i%2 == 0 {
+			if _, err := io.WriteString(conn, "POST /kuji.v1.RewardService/Draw HTTP/1.1\r\nHost: localhost\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range 50 {
+		if _, err := c.draw(t.Context(), fmt.Sprint(i), "ann", question{pool: 3, count: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown := c.memory(t) - before
+	t.Logf("%d idle connections: %d KiB", *idle, grown>>10)
+	// Two goroutines, a reader and a buffer each; twice that is a leak.
+	if most := int64(*idle)*64<<10 + 64<<20; grown > most {
+		t.Errorf("%d bytes more with %d idle connections, want at most %d", grown, *idle, most)
+	}
+	if !c.stop() {
+		t.Error("the server did not close well")
+	}
+}
+
+// memory is what the process has in memory, in bytes; 0 where nobody tells.
+func (c *child) memory(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", c.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(status), &size, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
 }
