@@ -294,6 +294,10 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	if p := r.snap.pending; p != nil {
 		if r.snap.stop.Load() {
 			r.loseSnapshot()
+		} else if n := len(r.snap.files); n > 0 && r.open.events == 0 && r.snap.files[n-1].position == r.open.position-1 {
+			r.snap.pending = nil // nothing has happened since
+			p.info = r.snap.files[n-1].info()
+			close(p.done)
 		} else if r.err == nil && r.open.events == 0 {
 			r.beginSnapshot(r.open.position - 1)
 		} // otherwise the flusher begins it

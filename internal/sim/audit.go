@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"sort"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -25,6 +26,7 @@ func (w *world) audit() {
 		w.known, w.reads, w.refusals = nil, nil, nil
 		return
 	}
+	records = w.whole(records, rep.From)
 	w.note("audit: position %d, %d events, state %s", rep.Position, len(records), short(rep.StateHash[:]))
 	if rep.Position < w.settled {
 		w.fail("the log ends at %d, a recovery had found %d", rep.Position, w.settled)
@@ -47,11 +49,31 @@ func (w *world) audit() {
 		w.fail("%w", err)
 	}
 	w.applied = int(m.version)
-	w.known, w.hash = records, rep.StateHash
+	w.known, w.archive, w.hash = records, records, rep.StateHash
 	w.position = 0
 	if n := len(records); n > 0 {
 		w.position = records[n-1].Position
 	}
+}
+
+// whole puts what a trim has taken before the records that the log still has.
+func (w *world) whole(records []kuji.Record, from uint64) []kuji.Record {
+	n := sort.Search(len(w.archive), func(i int) bool { return w.archive[i].Position > from })
+	return append(w.archive[:n:n], records...)
+}
+
+// observe reads the log before a part of it is removed, or a snapshot from
+// which it could be read.
+func (w *world) observe(trim bool) {
+	records, rep, err := verified(w.disk.KillClone())
+	if err != nil {
+		w.fail("the log cannot be verified before it is trimmed: %w", err)
+	}
+	w.archive = w.whole(records, rep.From)
+	if trim {
+		w.fired(Trim)
+	}
+	w.note("trim: %d events read, from %d on", len(w.archive), rep.From)
 }
 
 // verified returns what the log on a disk holds.

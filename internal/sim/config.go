@@ -21,18 +21,20 @@ type Faults uint32
 
 // The faults.
 const (
-	Power    Faults = 1 << iota // the power is cut at an operation of the disk
-	Kill                        // the process is killed at an operation of the disk
-	Sync                        // an fsync fails, and may lose what it was to make durable
-	Write                       // a write fails or is short, or a file cannot be made, renamed, cut
-	Full                        // the disk is full
-	Rot                         // bytes change on the disk
-	Clock                       // the clock jumps, back too
-	Network                     // messages are lost, come twice, late, out of order
-	Overlap                     // requests arrive in the middle of operations of the disk
-	Catalogs                    // the catalog changes while players draw
-	Relaxed                     // other sync policies than always
-	Forget                      // the idempotency window is short
+	Power     Faults = 1 << iota // the power is cut at an operation of the disk
+	Kill                         // the process is killed at an operation of the disk
+	Sync                         // an fsync fails, and may lose what it was to make durable
+	Write                        // a write fails or is short, or a file cannot be made, renamed, cut
+	Full                         // the disk is full
+	Rot                          // bytes change on the disk
+	Clock                        // the clock jumps, back too
+	Network                      // messages are lost, come twice, late, out of order
+	Overlap                      // requests arrive in the middle of operations of the disk
+	Catalogs                     // the catalog changes while players draw
+	Relaxed                      // other sync policies than always
+	Forget                       // the idempotency window is short
+	Snapshots                    // snapshots are taken, and opening begins from them
+	Trim                         // the log is trimmed behind snapshots
 
 	// AllFaults is every fault.
 	AllFaults Faults = 1<<iota - 1
@@ -42,6 +44,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	"power", "kill", "sync", "write", "full", "rot", "clock", "network", "overlap", "catalogs", "relaxed", "forget",
+	"snapshots", "trim",
 }
 
 // String returns the names, separated by commas; "none" of the empty set.

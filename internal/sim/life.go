@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"path"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,6 +23,7 @@ type life struct {
 	policy kuji.SyncPolicy
 	engine *kuji.Engine
 	realm  *kuji.Realm // nil until it is open, and once it is being closed
+	opened bool        // the realm was
 
 	changes  int             // operations so far that change the disk
 	over     bool            // the process is gone
@@ -29,6 +31,8 @@ type life struct {
 	hurt     bool            // a write or an fsync has failed
 	poisoned bool            // the realm said so
 	failed   map[string]bool // files and directories whose fsync has failed
+	noted    int             // snapshots that were counted
+	trimming bool            // the operation before removed a segment
 	waiting  int             // requests that the engine has not answered
 	within   bool            // an operation of the disk is being interleaved
 	safe     uint64          // position below which a relaxed policy loses nothing
@@ -93,11 +97,11 @@ func (l *life) open() bool {
 	if l.hurt {
 		w.fail("the realm opened although a write or an fsync failed meanwhile")
 	}
-	l.realm = realm
+	l.realm, l.opened = realm, true
 	st := realm.Stats()
 	w.note("open at %d, recovered %d with %d events", st.Position, st.Recovered, st.RecoveredEvents)
-	if int(st.RecoveredEvents) != len(w.known) {
-		w.fail("%d events recovered, the log has %d", st.RecoveredEvents, len(w.known))
+	if n := int(st.RecoveredEvents); n > len(w.known) || n < len(w.known) && w.cfg.Faults&Snapshots == 0 {
+		w.fail("%d events recovered, the log has %d", n, len(w.known))
 	}
 	l.checkHash()
 	w.settled, l.safe = st.Position, st.Position
@@ -105,10 +109,15 @@ func (l *life) open() bool {
 }
 
 func (l *life) options(disk *vfs.Mem) kuji.Options {
-	return kuji.Options{
+	o := kuji.Options{
 		FS: disk, Steps: l.runner, Now: l.runner.Now, SegmentSize: 4096 << (l.w.cfg.Seed % 3),
-		Sync: l.policy, SyncEvery: 40 * time.Millisecond, MaxPending: 1 << 20,
+		Sync: l.policy, SyncEvery: 40 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
 	}
+	if l.w.cfg.Faults&Snapshots != 0 {
+		o.SnapshotEvery = []int64{-1, 500, 2500}[(l.w.cfg.Seed/3+uint64(l.number))%3]
+		o.TrimLog = o.SnapshotEvery > 0 && l.w.cfg.Faults&Trim != 0 && (l.w.cfg.Seed/9+uint64(l.number)/2)%2 == 0
+	}
+	return o
 }
 
 // excused reports whether the disk gave cause for a failure.
@@ -221,6 +230,10 @@ func (l *life) administer() {
 		}
 		return
 	}
+	if w.cfg.Faults&Snapshots != 0 && w.schedule.IntN(4) == 0 {
+		l.snapshot()
+		return
+	}
 	if w.schedule.IntN(20) > 0 {
 		return
 	}
@@ -229,6 +242,31 @@ func (l *life) administer() {
 	}
 	if _, err := kuji.VerifyFS(w.disk, dataDir, realmName, nil); kuji.CodeOf(err) != kuji.CodeLocked && !l.over {
 		w.fail("verify beside a running engine: %v, want it refused", err)
+	}
+}
+
+// snapshot asks for one and does not wait: it is taken by steps, beside the
+// requests.
+func (l *life) snapshot() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	info, err := l.realm.Snapshot(ctx)
+	l.w.note("snapshot: %+v, %v", info, kuji.CodeOf(err))
+	switch code := kuji.CodeOf(err); {
+	case err == nil, code == kuji.CodeCanceled:
+	case code == kuji.CodeFailed && l.excused():
+	default:
+		l.w.fail("a snapshot failed without a cause: %w", err)
+	}
+}
+
+// countSnapshots notes those that became durable.
+func (l *life) countSnapshots() {
+	if l.realm == nil {
+		return
+	}
+	for n := int(l.realm.Stats().Snapshots); l.noted < n; l.noted++ {
+		l.w.fired(Snapshots)
 	}
 }
 
@@ -256,10 +294,12 @@ func (l *life) hook(op vfs.Op) vfs.Fault {
 	if l.over {
 		return vfs.Fault{PowerCut: true}
 	}
-	if op.Kind == vfs.OpSync || op.Kind == vfs.OpSyncDir {
-		if l.failed[op.Path] {
-			w.fail("%v: an fsync that failed was tried again", op)
-		}
+	if (op.Kind == vfs.OpSync || op.Kind == vfs.OpSyncDir) && l.failed[op.Path] {
+		w.fail("%v: an fsync that failed was tried again", op)
+	}
+	l.trimming = op.Kind == vfs.OpRemove && strings.HasSuffix(op.Path, ".wal") || l.trimming && op.Kind == vfs.OpSyncDir
+	if op.Kind == vfs.OpRemove && l.opened && (l.trimming || strings.HasSuffix(op.Path, ".snapshot")) {
+		w.observe(l.trimming)
 	}
 	if fault, hit := l.strike(op); hit {
 		return fault
@@ -320,16 +360,24 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 		l.after = w.disk.KillClone()
 		return vfs.Fault{PowerCut: true}, true
 	case Sync:
-		l.hurt = true
-		l.failed[op.Path] = true
+		if l.vital(op) {
+			l.hurt = true
+			l.failed[op.Path] = true
+		}
 		return vfs.Fault{Err: syscall.EIO, Drop: op.Kind == vfs.OpSync && l.rng.IntN(2) == 0}, true
 	}
-	l.hurt = true
+	l.hurt = l.hurt || l.vital(op)
 	f := vfs.Fault{Err: syscall.EIO}
 	if op.Kind == vfs.OpWrite {
 		f.Short = l.rng.Int64N(op.Length + 1)
 	}
 	return f, true
+}
+
+// vital reports whether the realm cannot go on when an operation fails. It can
+// without a snapshot, and without having trimmed the log.
+func (l *life) vital(op vfs.Op) bool {
+	return !l.opened || !l.trimming && !strings.Contains(op.Path, "/snapshots")
 }
 
 // end brings the life to its end and leaves the disk for the next.
@@ -353,7 +401,7 @@ func (l *life) end() {
 	if l.last {
 		l.echo()
 	}
-	opened := l.realm != nil
+	l.countSnapshots()
 	l.realm = nil // closing is not interleaved with requests
 	if l.engine != nil {
 		err := l.engine.Close()
@@ -364,7 +412,7 @@ func (l *life) end() {
 		if err != nil && !l.excused() {
 			w.fail("closing failed without a cause: %w", err)
 		}
-		if !l.over && err == nil && l.hurt && opened {
+		if !l.over && err == nil && l.hurt && l.opened {
 			w.fail("closed without an error after a failed write")
 		}
 	}

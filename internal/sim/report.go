@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -33,6 +34,9 @@ func (r *Report) Add(o Report) {
 		r.Fired[i] += o.Fired[i]
 	}
 }
+
+// kindOf is the number of a fault.
+func kindOf(f Faults) int { return bits.TrailingZeros32(uint32(f)) }
 
 // Missing returns the faults that never happened.
 func (r Report) Missing() Faults {

@@ -17,9 +17,14 @@ func (w *world) rot() {
 	}
 	disk := w.disk.KillClone()
 	dir := path.Join(dataDir, "realms", realmName, "log")
+	if s := path.Join(dataDir, "realms", realmName, "snapshots"); r.IntN(2) == 0 {
+		if names, err := disk.List(s); err == nil && len(names) > 0 {
+			dir = s
+		}
+	}
 	names, err := disk.List(dir)
 	if err != nil {
-		w.fail("list the log: %w", err)
+		w.fail("list %s: %w", dir, err)
 	}
 	name := path.Join(dir, names[r.IntN(len(names))])
 	info, err := disk.Stat(name)
@@ -63,6 +68,7 @@ func (w *world) unharmed(disk *vfs.Mem, how string) {
 		w.note("rot: %s: %v", how, err)
 		return
 	}
+	records = w.whole(records, rep.From)
 	for i, rec := range records {
 		if i >= len(w.known) || !reflect.DeepEqual(rec, w.known[i]) {
 			w.fail("%s served damage: %+v", how, rec)

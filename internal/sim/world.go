@@ -42,7 +42,8 @@ type world struct {
 	inbox   []message // on the way to the engine
 	outbox  []message // on the way to a client
 
-	known    []kuji.Record // the log as the last audit found it
+	known    []kuji.Record // the log as the last audit found it, what was trimmed included
+	archive  []kuji.Record // what a trim took from the log, read before
 	settled  uint64        // position up to which nothing may ever change
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
@@ -134,10 +135,8 @@ func (w *world) note(format string, args ...any) {
 
 // fired counts a fault.
 func (w *world) fired(f Faults) {
-	for i := range w.report.Fired {
-		if f == 1<<i {
-			w.report.Fired[i]++
-		}
+	if f != 0 {
+		w.report.Fired[kindOf(f)]++
 	}
 }
 
