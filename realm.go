@@ -30,6 +30,10 @@ type Realm struct {
 	seed       seed     // of the epoch; fixed once open
 	batchID    uint64   // of the newest appended entry of this writer; as chain
 
+	// catalogs is held while a catalog is prepared and put in force, or planned,
+	// which takes long and is done without mu where it can be. Before mu.
+	catalogs sync.Mutex
+
 	mu       sync.Mutex
 	state    *economy.State
 	source   countedSource
@@ -127,38 +131,53 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	if err := checkCatalog(c); err != nil {
 		return Result{}, err
 	}
-	if err := r.lockForRoom(ctx); err != nil {
-		return Result{}, err
-	}
-	ev, err := r.state.DecideCatalog(c)
-	if err != nil {
-		return Result{}, r.conflict(ctx, err)
-	}
 	var res Result
-	var b *batch
-	if ev == nil {
-		pos := r.state.Catalog().Position
-		r.receipt(&res.Receipt, pos, 0, r.state.Now(), r.state.Version())
-		b = r.batchAt(pos)
-	} else if n := len(ev.Catalog); n > maxCatalogEvent {
-		r.mu.Unlock()
-		return Result{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
-	} else {
-		b = r.open
-		r.stamp(b)
-		if err := r.commit(b, ev, &res); err != nil {
-			r.mu.Unlock()
-			return Result{}, err
-		}
-		res.Receipt.CatalogVersion = r.state.Version()
-		if r.o.Sync == SyncOff {
-			b = nil
-		}
+	b, err := r.putInForce(ctx, c, &res)
+	if err != nil {
+		return Result{}, err
 	}
 	if err := r.await(ctx, b); err != nil {
 		return Result{}, err
 	}
 	return res, nil
+}
+
+// putInForce decides and applies a catalog and fills in res. Without an error
+// the caller holds mu, and the batch is the one that makes the result durable.
+func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, res *Result) (*batch, error) {
+	r.catalogs.Lock()
+	defer r.catalogs.Unlock()
+	prepared, refused := r.state.Prepare(c)
+	if err := r.lockForRoom(ctx); err != nil {
+		return nil, err
+	}
+	if refused != nil {
+		return nil, r.conflict(ctx, refused)
+	}
+	ev, err := r.state.DecideCatalog(prepared)
+	if err != nil {
+		return nil, r.conflict(ctx, err)
+	}
+	if ev == nil {
+		pos := r.state.Catalog().Position
+		r.receipt(&res.Receipt, pos, 0, r.state.Now(), r.state.Version())
+		return r.batchAt(pos), nil
+	}
+	if n := len(ev.Catalog); n > maxCatalogEvent {
+		r.mu.Unlock()
+		return nil, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
+	}
+	b := r.open
+	r.stamp(b)
+	if err := r.commit(b, ev, res); err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	res.Receipt.CatalogVersion = r.state.Version()
+	if r.o.Sync == SyncOff {
+		return nil, nil
+	}
+	return b, nil
 }
 
 // checkCatalog refuses a catalog that did not come from Parse and is malformed.
@@ -177,17 +196,20 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
 	}
+	r.catalogs.Lock()
+	defer r.catalogs.Unlock()
 	r.mu.Lock()
 	if err := r.usable(); err != nil {
 		r.mu.Unlock()
 		return Plan{}, err
 	}
-	p, err := r.state.Plan(c)
+	planner, pos := r.state.Planner(), r.state.Position()
+	r.mu.Unlock()
+	p, err := planner.Plan(c)
 	if err != nil {
+		r.mu.Lock()
 		return Plan{}, r.conflict(ctx, err)
 	}
-	pos := r.state.Position()
-	r.mu.Unlock()
 	if err := r.settle(ctx, pos); err != nil {
 		return Plan{}, err
 	}

@@ -2,8 +2,6 @@ package economy
 
 import (
 	"fmt"
-
-	"github.com/kuji-dev/kuji/catalog"
 )
 
 // InconsistentError says that an event does not fit the state it is applied
@@ -228,50 +226,5 @@ func (s *State) sub(player, item uint32, q uint64) error {
 		s.players.set(player, item, 0)
 	}
 	s.items[item].subSupply(q)
-	return nil
-}
-
-// DecideCatalog returns the event that puts c in force, or the *ConflictError
-// for which the state refuses it; nil, nil when c is in force already.
-func (s *State) DecideCatalog(c *catalog.Catalog) (*Event, error) {
-	plan, err := s.Plan(c)
-	if err != nil || plan.Unchanged {
-		return nil, err
-	}
-	s.ev.reset()
-	s.ev.Kind, s.ev.Catalog = KindCatalog, c.AppendCanonical(nil)
-	return &s.ev, nil
-}
-
-func (s *State) applyCatalog(ev *Event, at At) error {
-	c, err := catalog.Decode(ev.Catalog)
-	if err != nil {
-		return inconsistent("catalog: %v", err)
-	}
-	if err := s.checkNumbers(c); err != nil {
-		return inconsistent("catalog: %v", err)
-	}
-	t := s.compile(c, s.number(c))
-	t.version, t.position = s.current.version+1, at.Position
-	old := s.current
-	s.keepPast(old, t)
-	s.setCurrent(t)
-	for _, p := range s.pools {
-		pt := t.pool[p.id]
-		s.lockPool(p)
-		s.restock(p)
-		if pt != nil || old.pool[p.id] != nil {
-			p.last = at.Position
-		}
-	}
-	s.countOdds()
-	if !s.live {
-		return nil
-	}
-	for _, p := range s.pools {
-		if err := s.buildSampler(p); err != nil {
-			return inconsistent("%v", err)
-		}
-	}
 	return nil
 }

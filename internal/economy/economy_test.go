@@ -101,7 +101,11 @@ func (m *machine) commit(ev *economy.Event) *economy.Event {
 
 func (m *machine) apply(yaml string) {
 	m.t.Helper()
-	ev, err := m.s.DecideCatalog(parse(m.t, yaml))
+	prepared, err := m.s.Prepare(parse(m.t, yaml))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	ev, err := m.s.DecideCatalog(prepared)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -308,7 +312,11 @@ pool p, entry gone: removed with 5 of 5 left; its 0 draws count again if it retu
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	ev, err := m.s.DecideCatalog(next)
+	prepared, err := m.s.Prepare(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := m.s.DecideCatalog(prepared)
 	if err != nil {
 		t.Fatal(err)
 	}

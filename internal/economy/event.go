@@ -23,6 +23,8 @@ type Event struct {
 	Members []Event // Atomic
 	Catalog []byte  // Catalog: the canonical form
 
+	prepared *Prepared // Catalog, when decided and not decoded
+
 	// Of an answer that was kept with a digest: see answer.go.
 	digested bool
 	digest   digest
@@ -57,7 +59,7 @@ func (ev *Event) reset() {
 	ev.Items, ev.Choices, ev.Quantities = ev.Items[:0], ev.Choices[:0], ev.Quantities[:0]
 	ev.Subject, ev.Failed = 0, 0
 	ev.Members, ev.Catalog = ev.Members[:0], nil
-	ev.digested, ev.name = false, ""
+	ev.digested, ev.name, ev.prepared = false, "", nil
 }
 
 // Draws returns how many single draws an event that ended OK holds.

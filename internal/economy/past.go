@@ -57,16 +57,6 @@ func (t *tables) supersede(old *tables) superseded {
 	return out
 }
 
-// keepPast puts aside what old gave and t does not, if an answer can need it.
-func (s *State) keepPast(old, t *tables) {
-	if s.ids.count() == 0 || old.version == 0 {
-		return
-	}
-	if p := t.supersede(old); len(p.keys) > 0 {
-		s.past = append(s.past, p)
-	}
-}
-
 // forgetPast drops what no remembered id refers to.
 func (s *State) forgetPast() {
 	if len(s.past) == 0 {

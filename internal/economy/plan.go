@@ -62,19 +62,54 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
 
+// Planner is what a plan needs of a state: a copy of what commands change, so
+// that the plan itself can be made without the realm's lock, though not beside
+// Apply of another catalog.
+type Planner struct {
+	items   []itemState
+	itemNum map[string]uint32
+	pools   []*poolState
+	poolNum map[string]uint32
+	limits  []limitKey
+	current *tables
+	now     int64
+	players int
+	ids     requestIDs
+}
+
+// names returns a planner that knows names and nothing that commands change.
+func (s *State) names() *Planner {
+	return &Planner{items: s.items, itemNum: s.itemNum, pools: s.pools, poolNum: s.poolNum, limits: s.limits, current: s.current}
+}
+
+// Planner copies what a plan needs.
+func (s *State) Planner() *Planner {
+	p := s.names()
+	p.items, p.pools = slices.Clone(s.items), make([]*poolState, len(s.pools))
+	for i, st := range s.pools {
+		p.pools[i] = &poolState{id: st.id, entryNum: st.entryNum, entryIDs: st.entryIDs, drawn: slices.Clone(st.drawn), left: slices.Clone(st.left)}
+	}
+	p.now, p.players, p.ids = s.now, s.players.count(), s.ids.frozen()
+	return p
+}
+
+// Plan is Planner and its Plan at once.
+func (s *State) Plan(c *catalog.Catalog) (Plan, error) { return s.Planner().Plan(c) }
+
 // Plan says what applying c would do, item by item, or refuses it with a
-// *ConflictError. It changes nothing.
-func (s *State) Plan(c *catalog.Catalog) (Plan, error) {
+// *ConflictError.
+func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
 	if s.current.version > 0 && c.Hash() == s.current.hash {
 		return Plan{Unchanged: true, Version: s.current.version}, nil
 	}
 	if err := s.checkNumbers(c); err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Version: s.current.version + 1}
-	if err := s.planItems(&p, c); err != nil {
+	if err := s.checkKinds(c); err != nil {
 		return Plan{}, err
 	}
+	p := Plan{Version: s.current.version + 1}
+	s.planItems(&p, c)
 	s.planRealm(&p, c)
 	for i := range c.Pools {
 		s.planPool(&p, &c.Pools[i])
@@ -109,7 +144,7 @@ func (p *poolState) totalDrawn() uint64 {
 }
 
 // checkNumbers refuses a catalog that would name more than a realm can ever hold.
-func (s *State) checkNumbers(c *catalog.Catalog) error {
+func (s *Planner) checkNumbers(c *catalog.Catalog) error {
 	over := func(what string, have, add, limit int) error {
 		if have+add <= limit {
 			return nil
@@ -149,17 +184,31 @@ func (s *State) checkNumbers(c *catalog.Catalog) error {
 	return over("player limits", len(s.limits), limits, maxLimitsEver)
 }
 
-func (s *State) planItems(p *Plan, c *catalog.Catalog) error {
+// checkKinds refuses a catalog that gives a known item another kind.
+func (s *Planner) checkKinds(c *catalog.Catalog) error {
+	for i := range c.Items {
+		it := &c.Items[i]
+		if num, known := s.itemNum[it.ID]; known && s.items[num].kind != it.Kind {
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
+		}
+	}
+	return nil
+}
+
+func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
+	before := map[string]*catalog.Item{}
+	if old := s.current.catalog; old != nil {
+		for i := range old.Items {
+			before[old.Items[i].ID] = &old.Items[i]
+		}
+	}
 	in := make(map[string]bool, len(c.Items))
 	for i := range c.Items {
 		it := &c.Items[i]
 		in[it.ID] = true
 		num, known := s.itemNum[it.ID]
-		if known && s.items[num].kind != it.Kind {
-			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
-		}
-		if _, ok := s.current.item.find(it.ID); ok {
-			if old := s.itemConfig(it.ID); old != nil && *old != *it {
+		if old := before[it.ID]; old != nil {
+			if *old != *it {
 				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name)})
 			}
 			continue
@@ -171,7 +220,7 @@ func (s *State) planItems(p *Plan, c *catalog.Catalog) error {
 		p.add(Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
 	}
 	if s.current.catalog == nil {
-		return nil
+		return
 	}
 	for i := range s.current.catalog.Items {
 		id := s.current.catalog.Items[i].ID
@@ -185,16 +234,6 @@ func (s *State) planItems(p *Plan, c *catalog.Catalog) error {
 		}
 		p.add(ch)
 	}
-	return nil
-}
-
-func (s *State) itemConfig(id string) *catalog.Item {
-	for i := range s.current.catalog.Items {
-		if it := &s.current.catalog.Items[i]; it.ID == id {
-			return it
-		}
-	}
-	return nil
 }
 
 // supply returns the item's supply in decimal.
@@ -206,14 +245,14 @@ func (s *itemState) supply() string {
 	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(s.supplyLo)).String()
 }
 
-func (s *State) planRealm(p *Plan, c *catalog.Catalog) {
+func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 	old := s.current.catalog
 	if old == nil {
 		return
 	}
 	if !slices.Equal(old.Start, c.Start) {
 		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
-			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players.count())})
+			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players)})
 	}
 	if old.Idempotency != c.Idempotency {
 		p.add(s.planWindow(old.Idempotency, c.Idempotency))
@@ -224,7 +263,7 @@ func (s *State) planRealm(p *Plan, c *catalog.Catalog) {
 }
 
 // planWindow describes a change of the idempotency window.
-func (s *State) planWindow(old, w catalog.Idempotency) Change {
+func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
 	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
 		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)}
 	young := s.ids.youngerThan(s.now - w.Age.Milliseconds() - 1)
@@ -248,7 +287,7 @@ func rate(w catalog.Idempotency) string {
 	return fmt.Sprintf("%d.%03d", millis/1000, millis%1000)
 }
 
-func (s *State) planPool(p *Plan, c *catalog.Pool) {
+func (s *Planner) planPool(p *Plan, c *catalog.Pool) {
 	var st *poolState
 	if num, ok := s.poolNum[c.ID]; ok {
 		st = s.pools[num]
@@ -275,7 +314,7 @@ func (s *State) planPool(p *Plan, c *catalog.Pool) {
 }
 
 // newCounters warns of limits that count over a time over which the pool in force does not.
-func (s *State) newCounters(old *poolTable, st *poolState, c *catalog.Pool) string {
+func (s *Planner) newCounters(old *poolTable, st *poolState, c *catalog.Pool) string {
 	if st.totalDrawn() == 0 {
 		return ""
 	}

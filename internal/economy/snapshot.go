@@ -428,12 +428,12 @@ func (l *Loader) catalog(d *decoder) {
 		d.fail("catalog version %d: %v", version, err)
 		return
 	}
-	items, limits, pools := len(s.items), len(s.limits), len(s.pools)
-	t := s.compile(c, s.number(c))
-	if len(s.items) != items || len(s.limits) != limits || len(s.pools) != pools {
+	n := s.number(c)
+	if n.any() {
 		d.fail("catalog version %d names what the snapshot does not", version)
 		return
 	}
+	t := compile(c, c.Hash(), &n)
 	t.version, t.position = version, position
 	s.setCurrent(t)
 }

@@ -80,34 +80,6 @@ type quantity struct {
 	min, max uint64
 }
 
-// names numbers everything that a catalog names, giving new numbers to what
-// was never seen; it is the part of applying a catalog that changes the state.
-type names struct {
-	items  []uint32   // by index in Catalog.Items
-	pools  []uint32   // by index in Catalog.Pools
-	entry  [][]uint32 // by index in Catalog.Pools, then in Entries
-	limits [][]uint32 // by index in Catalog.Pools, then in Limits
-}
-
-func (s *State) number(c *catalog.Catalog) names {
-	var n names
-	for i := range c.Items {
-		n.items = append(n.items, s.numberItem(&c.Items[i]))
-	}
-	for i := range c.Pools {
-		p := &c.Pools[i]
-		num := s.numberPool(p.ID)
-		n.pools = append(n.pools, num)
-		n.entry = append(n.entry, s.numberEntries(s.pools[num], p.Entries))
-		limits := make([]uint32, len(p.Limits))
-		for j, l := range p.Limits {
-			limits[j] = s.numberLimit(limitKey{pool: num, per: l.Per, window: l.Window})
-		}
-		n.limits = append(n.limits, limits)
-	}
-	return n
-}
-
 func (s *State) numberItem(it *catalog.Item) uint32 {
 	num, ok := s.itemNum[it.ID]
 	if !ok {
@@ -126,19 +98,6 @@ func (s *State) numberPool(id string) uint32 {
 		s.pools = append(s.pools, &poolState{id: id, entryNum: map[string]uint32{}})
 	}
 	return num
-}
-
-func (s *State) numberEntries(p *poolState, entries []catalog.Entry) []uint32 {
-	s.lockPool(p)
-	nums := make([]uint32, len(entries))
-	for i := range entries {
-		num, ok := p.entryNum[entries[i].ID]
-		if !ok {
-			num = p.addEntry(entries[i].ID)
-		}
-		nums[i] = num
-	}
-	return nums
 }
 
 // addEntry numbers an entry that was never seen.
@@ -165,14 +124,14 @@ func (s *State) numberLimit(k limitKey) uint32 {
 }
 
 // compile turns a checked catalog and its numbers into tables.
-func (s *State) compile(c *catalog.Catalog, n names) *tables {
+func compile(c *catalog.Catalog, hash [32]byte, n *names) *tables {
 	t := &tables{
 		catalog:     c,
-		hash:        c.Hash(),
+		hash:        hash,
 		idempotency: c.Idempotency,
 		item:        newNameIndex(len(c.Items)),
 		pool:        make(map[string]*poolTable, len(c.Pools)),
-		pools:       make([]*poolTable, len(s.pools)),
+		pools:       make([]*poolTable, n.poolsEver),
 	}
 	for i := range c.Items {
 		t.item.put(c.Items[i].ID, n.items[i])
@@ -184,9 +143,9 @@ func (s *State) compile(c *catalog.Catalog, n names) *tables {
 		for j, l := range p.Limits {
 			pt.limits = append(pt.limits, limitTable{num: n.limits[i][j], per: l.Per, window: l.Window, draws: l.Draws})
 		}
-		pt.entries = make([]entryTable, len(s.pools[pt.num].entryIDs))
+		pt.entries = make([]entryTable, n.entries[i])
 		for j := range p.Entries {
-			pt.entries[n.entry[i][j]] = s.compileEntry(t, p.Mode, &p.Entries[j])
+			pt.entries[n.entry[i][j]] = t.compileEntry(p.Mode, &p.Entries[j], n)
 		}
 		t.pool[p.ID] = pt
 		t.pools[pt.num] = pt
@@ -209,13 +168,13 @@ func (t *tables) stacks(in []catalog.Stack) []stack {
 	return out
 }
 
-func (s *State) compileEntry(t *tables, mode catalog.Mode, e *catalog.Entry) entryTable {
+func (t *tables) compileEntry(mode catalog.Mode, e *catalog.Entry, n *names) entryTable {
 	et := entryTable{id: e.ID, config: e, present: true, limited: !e.Stock.Unlimited, kind: e.Reward.Kind, weight: e.Weight, stock: e.Stock.Count}
 	if mode == catalog.ModeRaffle {
 		et.weight = 1
 	}
 	if e.Reward.Kind == catalog.RewardPool {
-		et.pool = s.poolNum[e.Reward.Pool]
+		et.pool = n.pool[e.Reward.Pool]
 		return et
 	}
 	var fixed []catalog.Stack

@@ -39,7 +39,11 @@ func (w *windowState) put(yaml string) Plan {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ev, err := w.DecideCatalog(c)
+	prepared, err := w.Prepare(c)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ev, err := w.DecideCatalog(prepared)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,0 +1,215 @@
+package economy
+
+import (
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Putting a catalog in force in two steps, of which the first, which takes time
+// in proportion to the catalog, does without the realm's lock. It reads names
+// and their numbers, and these change only when a catalog is put in force.
+
+// Prepared is a catalog made ready to be put in force. It is immutable but for
+// the tables' version and position, which Apply fills in.
+type Prepared struct {
+	canonical []byte
+	catalog   *catalog.Catalog // decoded from canonical: as a replay of the log gets it
+	hash      [32]byte
+	base      *tables // in force when it was prepared
+	unchanged bool    // it is the one in force
+	names     names
+	tables    *tables
+	past      superseded
+}
+
+// Prepare makes a catalog ready to be put in force, or refuses it: with a
+// *ConflictError for what the state has, or with the catalog's own faults. It
+// may run beside commands, but not beside Apply of another catalog.
+func (s *State) Prepare(c *catalog.Catalog) (*Prepared, error) {
+	p := &Prepared{canonical: c.AppendCanonical(nil), hash: c.Hash()}
+	var err error
+	if p.catalog, err = catalog.Decode(p.canonical); err != nil {
+		return nil, err
+	}
+	return p, s.build(p)
+}
+
+// build fills in what depends on the catalog in force.
+func (s *State) build(p *Prepared) error {
+	p.base = s.current
+	if p.unchanged = s.current.version > 0 && p.hash == s.current.hash; p.unchanged {
+		return nil
+	}
+	v := s.names()
+	if err := v.checkNumbers(p.catalog); err != nil {
+		return err
+	}
+	if err := v.checkKinds(p.catalog); err != nil {
+		return err
+	}
+	p.names = s.number(p.catalog)
+	p.tables = compile(p.catalog, p.hash, &p.names)
+	p.past = p.tables.supersede(s.current)
+	return nil
+}
+
+// DecideCatalog returns the event that puts a catalog in force; nil when it is
+// in force already. The error is as for Prepare, and possible only when another
+// catalog was put in force since.
+func (s *State) DecideCatalog(p *Prepared) (*Event, error) {
+	if p.base != s.current {
+		if err := s.build(p); err != nil {
+			return nil, err
+		}
+	}
+	if p.unchanged {
+		return nil, nil
+	}
+	s.ev.reset()
+	s.ev.Kind, s.ev.Catalog, s.ev.prepared = KindCatalog, p.canonical, p
+	return &s.ev, nil
+}
+
+// applyCatalog puts the catalog of an event in force.
+func (s *State) applyCatalog(ev *Event, at At) error {
+	p := ev.prepared
+	if p == nil || p.base != s.current {
+		p = &Prepared{}
+		var err error
+		if p.catalog, err = catalog.Decode(ev.Catalog); err != nil {
+			return inconsistent("catalog: %v", err)
+		}
+		p.hash = p.catalog.Hash()
+		if err := s.build(p); err != nil {
+			return inconsistent("catalog: %v", err)
+		}
+		if p.unchanged {
+			return inconsistent("catalog: it is in force already")
+		}
+	}
+	s.adopt(p.catalog, &p.names)
+	old, t := s.current, p.tables
+	t.version, t.position = old.version+1, at.Position
+	if s.ids.count() > 0 && len(p.past.keys) > 0 {
+		s.past = append(s.past, p.past)
+	}
+	s.setCurrent(t)
+	for _, p := range s.pools {
+		s.lockPool(p)
+		s.restock(p)
+		if t.pool[p.id] != nil || old.pool[p.id] != nil {
+			p.last = at.Position
+		}
+	}
+	s.countOdds()
+	if !s.live {
+		return nil
+	}
+	for _, p := range s.pools {
+		if err := s.buildSampler(p); err != nil {
+			return inconsistent("%v", err)
+		}
+	}
+	return nil
+}
+
+// names is the numbers of everything that a catalog names, and what of it is new.
+type names struct {
+	items  []uint32   // by index in Catalog.Items
+	pools  []uint32   // by index in Catalog.Pools
+	entry  [][]uint32 // by index in Catalog.Pools, then in Entries
+	limits [][]uint32 // by index in Catalog.Pools, then in Limits
+
+	pool      map[string]uint32 // numbers of the pools by id
+	entries   []int             // by index in Catalog.Pools: how many the pool has ever named
+	poolsEver int
+	newItems  []int        // indexes in Catalog.Items
+	newPools  []*poolState // with their entries
+	added     [][]string   // by index in Catalog.Pools: new entries of a known pool
+	newLimits []limitKey
+}
+
+// any reports whether something is new.
+func (n *names) any() bool {
+	return len(n.newItems)+len(n.newPools)+len(n.newLimits) > 0 || slices.ContainsFunc(n.added, func(ids []string) bool { return len(ids) > 0 })
+}
+
+// number gives numbers to everything that a catalog names: those it has, or the
+// next ones. It changes nothing; see adopt.
+func (s *State) number(c *catalog.Catalog) names {
+	n := names{pool: make(map[string]uint32, len(c.Pools)), items: make([]uint32, len(c.Items))}
+	for i := range c.Items {
+		num, ok := s.itemNum[c.Items[i].ID]
+		if !ok {
+			num = uint32(len(s.items) + len(n.newItems))
+			n.newItems = append(n.newItems, i)
+		}
+		n.items[i] = num
+	}
+	for i := range c.Pools {
+		s.numberPoolOf(&n, &c.Pools[i])
+	}
+	n.poolsEver = len(s.pools) + len(n.newPools)
+	return n
+}
+
+func (s *State) numberPoolOf(n *names, c *catalog.Pool) {
+	num, known := s.poolNum[c.ID]
+	nums := make([]uint32, len(c.Entries))
+	var added []string
+	if known {
+		p := s.pools[num]
+		for i := range c.Entries {
+			id := c.Entries[i].ID
+			entry, ok := p.entryNum[id]
+			if !ok {
+				entry = uint32(len(p.entryIDs) + len(added))
+				added = append(added, id)
+			}
+			nums[i] = entry
+		}
+		n.entries = append(n.entries, len(p.entryIDs)+len(added))
+	} else {
+		num = uint32(len(s.pools) + len(n.newPools))
+		p := &poolState{id: c.ID, entryNum: make(map[string]uint32, len(c.Entries))}
+		for i := range c.Entries {
+			nums[i] = p.addEntry(c.Entries[i].ID)
+		}
+		n.newPools = append(n.newPools, p)
+		n.entries = append(n.entries, len(p.entryIDs))
+	}
+	limits := make([]uint32, len(c.Limits))
+	for i, l := range c.Limits {
+		k := limitKey{pool: num, per: l.Per, window: l.Window}
+		limit, ok := s.limNum[k]
+		if !ok {
+			limit = uint32(len(s.limits) + len(n.newLimits))
+			n.newLimits = append(n.newLimits, k)
+		}
+		limits[i] = limit
+	}
+	n.pool[c.ID] = num
+	n.pools, n.entry, n.limits, n.added = append(n.pools, num), append(n.entry, nums), append(n.limits, limits), append(n.added, added)
+}
+
+// adopt makes new names known.
+func (s *State) adopt(c *catalog.Catalog, n *names) {
+	for _, i := range n.newItems {
+		s.numberItem(&c.Items[i])
+	}
+	for _, p := range n.newPools {
+		s.poolNum[p.id] = uint32(len(s.pools))
+		s.pools = append(s.pools, p)
+	}
+	for i, ids := range n.added {
+		p := s.pools[n.pools[i]]
+		s.lockPool(p)
+		for _, id := range ids {
+			p.addEntry(id)
+		}
+	}
+	for _, k := range n.newLimits {
+		s.numberLimit(k)
+	}
+}
