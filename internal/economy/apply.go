@@ -43,8 +43,10 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 		}
 		s.ids.add(ev.ID, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: s.answer(ev, raw)})
 	}
-	s.forgetIDs()
-	s.forgetPast()
+	if ev.ID != "" || ev.Kind == KindCatalog {
+		s.forgetIDs()
+		s.forgetPast()
+	}
 	return nil
 }
 

@@ -33,6 +33,7 @@ type requestIDs struct {
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
 	stored uint64 // bytes of the remembered answers
+	looked uint64 // of no meaning: see forgetBelow
 }
 
 // idChunk is a stretch of records.
@@ -166,10 +167,48 @@ func (r *requestIDs) oldest() (idRecord, bool) {
 	return rec, true
 }
 
+// forgetBelow drops the oldest records, at most n and at most forgetAtOnce, whose
+// time stamp is below t. It looks at all their places in the index first, so that
+// the processor fetches them for all at once instead of stopping at each.
+func (r *requestIDs) forgetBelow(t int64, n int) {
+	var hashes [forgetAtOnce]uint32
+	n = min(n, forgetAtOnce, r.count())
+	known, sum := 0, uint64(0)
+	for chunk, at := 0, r.headAt; known < n; {
+		if chunk+1 < len(r.chunks) && at == r.chunks[chunk].ends {
+			chunk, at = chunk+1, 0
+		}
+		rec, next := r.chunks[chunk].read(at)
+		if rec.time >= t {
+			break
+		}
+		hashes[known] = r.hash(string(answerID(rec.answer)))
+		known, at = known+1, next
+	}
+	for _, h := range hashes[:known] { // nothing else in these loops, so that many loads are under way
+		sum += r.index.shard(h).slots[h%shardSlots]
+	}
+	for _, h := range hashes[:known] {
+		sum += uint64(r.index.shard(h).used)
+	}
+	r.looked += sum
+	for _, h := range hashes[:known] {
+		r.drop(h)
+	}
+}
+
+const forgetAtOnce = 32
+
 // forget drops the oldest record.
 func (r *requestIDs) forget() {
+	rec, _ := r.chunks[0].read(r.headAt)
+	r.drop(r.hash(string(answerID(rec.answer))))
+}
+
+// drop is forget for a record whose id has this hash.
+func (r *requestIDs) drop(hash uint32) {
 	rec, next := r.chunks[0].read(r.headAt)
-	r.index.remove(r.hash(string(answerID(rec.answer))), r.placeOf(0, r.headAt))
+	r.index.remove(hash, r.placeOf(0, r.headAt))
 	r.stored -= uint64(len(rec.answer))
 	r.head++
 	r.headAt = next

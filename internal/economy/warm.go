@@ -31,7 +31,8 @@ func (s *State) warm(cmds []Command) {
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
 			h := s.ids.hash(id)
-			sum += s.ids.index.slots(h)[h%shardSlots]
+			shard := s.ids.index.shard(h)
+			sum += shard.slots[h%shardSlots] + uint64(shard.used)
 		}
 		slots[i] = p.index.slots(hashes[i])[hashes[i]%shardSlots]
 	}

@@ -11,9 +11,11 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the
 	// catalog's count allows as many.
 	keptAnyway = 1 << 20
-	// maxForget is the most ids that one event drops, so that no command pays for
-	// all that have aged meanwhile; more than one, so that they are dropped at all.
-	maxForget = 4
+	// Of many ids, every forgetEvery-th one that is added drops up to twice as many:
+	// several at a time cost less, and yet no command pays for all that have aged
+	// meanwhile. Of few, each drops up to four.
+	forgetEvery = forgetAtOnce / 2
+	manyIDs     = 1 << 12
 )
 
 // FullError says what a state has no room for. It depends on the state alone;
@@ -66,17 +68,23 @@ func (s *State) aged(r *idRecord, now int64) bool {
 	return now-r.time > s.current.idempotency.Age.Milliseconds()
 }
 
-// forgetIDs drops what the window does not cover any more.
+// forgetIDs drops what the window does not cover any more, after an id was added
+// or a catalog was put in force.
 func (s *State) forgetIDs() {
 	keep := min(int(s.current.idempotency.Count), s.keep)
-	for range maxForget {
-		if s.ids.count() <= keep && !s.ids.full() {
+	most := 4
+	if keep >= manyIDs {
+		if s.ids.tail%forgetEvery != 0 {
 			return
 		}
-		if oldest, ok := s.ids.oldest(); !ok || !s.aged(&oldest, s.now) {
-			return
-		}
-		s.ids.forget()
+		most = 2 * forgetEvery
+	}
+	over := s.ids.count() - keep
+	if s.ids.full() {
+		over = most
+	}
+	if over > 0 {
+		s.ids.forgetBelow(s.now-s.current.idempotency.Age.Milliseconds(), min(most, over))
 	}
 }
 
