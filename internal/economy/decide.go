@@ -221,6 +221,15 @@ func (s *State) checkGrant(cmd *Command, ev *Event) (Status, uint32) {
 	if status, subject := s.resolve(cmd.Items, ev); status != OK {
 		return status, subject
 	}
+	if s.d.direct {
+		var most uint64
+		for i := range ev.Items {
+			most = max(most, ev.Items[i].Quantity)
+		}
+		if s.peak+most <= MaxQuantity {
+			return OK, 0 // see fits
+		}
+	}
 	for i := range ev.Items {
 		if !s.give(ev.Player.Num, ev.Items[i].Num, ev.Items[i].Quantity) {
 			return BalanceOverflow, ev.Items[i].Num
