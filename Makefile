@@ -64,8 +64,9 @@ sabotage: ## plant bugs, one by one, and see that a test fails for each; prints 
 nightly: ## the simulator for long, kills and power cuts by the hundred (the latter need root and loop devices), fuzzing
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 9000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 60m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
-	go test -run '^$$' -fuzz FuzzEntry -fuzztime 2m .
-	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./internal/economy
+	for target in FuzzEntry FuzzSnapshot; do go test -run '^$$' -fuzz $$target -fuzztime 2m . || exit 1; done
+	go test -run '^$$' -fuzz FuzzDecodeAnswer -fuzztime 2m ./internal/economy
+	go test -run '^$$' -fuzz 'FuzzDecode$$' -fuzztime 2m ./internal/economy
 	go test -run '^$$' -fuzz FuzzApply -fuzztime 2m ./internal/economy
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 2m ./catalog
 	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./catalog

@@ -193,13 +193,14 @@ func (r *Realm) rouse() {
 // flushStep is what the flusher does as a task.
 func (r *Realm) flushStep() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.inflight != nil || r.ended { // within a task that waits for the log
+	idle := r.inflight == nil && !r.ended // or it is called within a task that waits for the log
+	r.mu.Unlock()
+	if !idle {
 		return
 	}
-	r.mu.Unlock()
 	ended := r.flushBatch()
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case ended:
 		r.ended = true

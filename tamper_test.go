@@ -2,7 +2,10 @@ package kuji_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"slices"
 	"testing"
@@ -94,6 +97,87 @@ func TestTamperedHistory(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestDeposedWriter: an entry of a writer that was deposed, or of another one
+// that chose the same epoch, is void, even if it continues the chain.
+func TestDeposedWriter(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(late []byte)
+	}{
+		{"of the epoch before", func([]byte) {}},
+		{"of another writer", func(late []byte) { binary.LittleEndian.PutUint64(late[16:], 2) }},
+	} {
+		dir := t.TempDir()
+		for i := range 2 {
+			e, r := open(t, dir, kuji.Options{})
+			do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
+			if i == 0 {
+				if err := e.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		crashed := t.TempDir() // the second writer has not ended its epoch
+		if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, crashed, func(entries [][]byte) [][]byte {
+			last := entries[len(entries)-1]
+			late := bytes.Clone(entries[2]) // the first draw
+			binary.LittleEndian.PutUint64(late[40:], binary.LittleEndian.Uint64(last[40:])+1)
+			prev := sha256.Sum256(last)
+			copy(late[56:88], prev[:])
+			late[88+len("test")+12+3] = 'x' // its request id
+			tc.change(late)
+			binary.LittleEndian.PutUint32(late[4:], crc32.Checksum(late[8:], crc32.MakeTable(crc32.Castagnoli)))
+			return append(entries, late)
+		})
+		rep, err := kuji.Verify(crashed, "test", nil)
+		if err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if rep.Events != 3 {
+			t.Errorf("%s: %d events count, want 3", tc.name, rep.Events)
+		}
+	}
+}
+
+// TestAlteredEntry: an entry that was altered by someone who computes its
+// checksum breaks the chain of hashes, wherever another one follows it.
+func TestAlteredEntry(t *testing.T) {
+	for at := range 12 {
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{})
+		for i := range 10 {
+			do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, dir, func(entries [][]byte) [][]byte {
+			if len(entries) != 13 {
+				t.Fatalf("%d entries, want 13", len(entries))
+			}
+			b := entries[at]
+			b[88+len("test")+1]++ // in an epoch-begin or a batch, of its time
+			binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)))
+			return entries
+		})
+		if rep, err := kuji.Verify(dir, "test", nil); err == nil {
+			t.Errorf("entry %d altered: Verify finds nothing wrong: %+v", at, rep)
+		}
+		e, err := kuji.Open(dir, kuji.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Realm("test")
+		wantCode(t, err, kuji.CodeCorrupt)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -76,6 +76,22 @@ func (w *world) observe(trim bool) {
 	w.note("trim: %d events read, from %d on", len(w.archive), rep.From)
 }
 
+// mustSurvive cuts the power of a copy of the disk, now and then, and looks
+// whether what was just told of is still there.
+func (l *life) mustSurvive(position uint64) {
+	w := l.w
+	if l.policy != kuji.SyncAlways || l.over || l.rng.IntN(24) > 0 {
+		return
+	}
+	_, rep, err := verified(w.disk.CrashClone(vfs.Crash{}))
+	if err != nil {
+		w.fail("a power cut now would leave a log that cannot be verified: %w", err)
+	}
+	if rep.Position < position {
+		w.fail("position %d was told of, and a power cut now would leave the log at %d", position, rep.Position)
+	}
+}
+
 // verified returns what the log on a disk holds.
 func verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
 	rep, err = kuji.VerifyFS(disk, dataDir, realmName, func(r kuji.Record) { records = append(records, r) })

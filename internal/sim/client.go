@@ -179,6 +179,7 @@ func (l *life) reply(c *call, res kuji.Result, err error) {
 		if l.poisoned {
 			w.fail("%q was answered %v after the realm had stopped", c.id, res)
 		}
+		l.mustSurvive(res.Receipt.Position)
 		w.report.Acked++
 		if res.Replayed {
 			w.report.Replayed++
@@ -256,6 +257,7 @@ func (l *life) read() {
 	if max(rd.holds.Position, rd.stocks.Position) > rd.position {
 		w.fail("a read shows position %d, only %d is durable", max(rd.holds.Position, rd.stocks.Position), rd.position)
 	}
+	l.mustSurvive(rd.position)
 	w.report.Reads++
 	w.reads = append(w.reads, rd)
 }

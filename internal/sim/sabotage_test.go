@@ -134,10 +134,6 @@ func (b *bug) catch(ctx context.Context, overlay string, args ...string) (caught
 	return "", fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
-// wholeSuite is tried when a bug survives what it should not: then at least it
-// is known whether anything sees it.
-var wholeSuite = []string{".", "./wal", "./internal/...", "./sampler", "./catalog", "./server", "./cmd/..."}
-
 // TestSabotage plants bugs. One that survives means that a test is missing.
 func TestSabotage(t *testing.T) {
 	if *sabotage == "" {
@@ -165,8 +161,7 @@ func TestSabotage(t *testing.T) {
 			t.Errorf("%s: %v", b.name, err)
 			caught = "?"
 		case caught == "":
-			also, err := b.catch(t.Context(), overlay, wholeSuite...)
-			t.Errorf("%s: %s: SURVIVED %s; the whole suite: %q, %v", b.name, b.about, strings.Join(b.test, " "), also, err)
+			t.Errorf("%s: %s: SURVIVED go test %s", b.name, b.about, strings.Join(b.test, " "))
 			caught = "SURVIVED"
 		}
 		row := fmt.Sprintf("%-28s  %-42s  %5.1fs", b.name, caught, took.Seconds())

@@ -1,0 +1,132 @@
+package kuji_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// reframe makes the checksums of a snapshot's frames right, and the digest in
+// its seal, so that what lies behind them is reached.
+func reframe(b []byte) []byte {
+	const head, seal = 9, 255
+	table := crc32.MakeTable(crc32.Castagnoli)
+	for number, at := uint64(0), 0; at+head <= len(b); number++ {
+		n := int(binary.LittleEndian.Uint32(b[at:]))
+		if n < 0 || n > len(b)-at-head {
+			return b
+		}
+		kind, data := b[at+8], b[at+head:at+head+n]
+		if kind == seal && n >= 32 {
+			digest := sha256.Sum256(b[:at])
+			copy(data[n-32:], digest[:])
+		}
+		place := append(binary.LittleEndian.AppendUint64(nil, number), kind)
+		binary.LittleEndian.PutUint32(b[at+4:], crc32.Update(crc32.Checksum(place, table), table, data))
+		at += head + n
+	}
+	return b
+}
+
+// FuzzSnapshot puts any bytes in the place of a snapshot. The log is whole, so
+// that opening finds the right state, from the log or from the snapshot: never
+// another one, unless somebody has written a snapshot on purpose; and nothing
+// panics.
+func FuzzSnapshot(f *testing.F) {
+	disk := vfs.NewMem()
+	e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 64 << 10, SnapshotEvery: -1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		f.Fatal(err)
+	}
+	if _, err := r.Apply(f.Context(), parse(f, testCatalog)); err != nil {
+		f.Fatal(err)
+	}
+	drawSome(f, r, "a", 30)
+	snapshot(f, r)
+	if err := e.Close(); err != nil {
+		f.Fatal(err)
+	}
+	const dir = "data/realms/test/snapshots"
+	names, err := disk.List(dir)
+	if err != nil || len(names) != 1 {
+		f.Fatalf("snapshots %v, %v", names, err)
+	}
+	sound := contents(f, disk, dir+"/"+names[0])
+	want, err := kuji.VerifyFS(disk, "data", "test", nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sound, false)
+	for _, at := range []int{0, 9, 60, len(sound) / 2, len(sound) - 40, len(sound) - 1} {
+		b := bytes.Clone(sound)
+		b[at] ^= 1
+		f.Add(b, true)
+		f.Add(sound[:at], false)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, right bool) {
+		if b = bytes.Clone(b); right {
+			b = reframe(b)
+		}
+		disk := disk.KillClone()
+		if err := disk.Remove(dir + "/" + names[0]); err != nil {
+			t.Fatal(err)
+		}
+		file, err := disk.Create(dir + "/" + names[0])
+		if err == nil {
+			_, err = file.WriteAt(b, 0)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		rep, verifyErr := kuji.VerifyFS(disk, "data", "test", func(kuji.Record) {})
+		if verifyErr == nil && rep.StateHash != want.StateHash {
+			t.Errorf("Verify gives state %x, want %x", rep.StateHash, want.StateHash)
+		}
+		e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 64 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Realm("test")
+		switch {
+		case err != nil && kuji.CodeOf(err) == 0:
+			t.Errorf("an error of another package: %v", err)
+		case err == nil && !right:
+			if hash, _, err := r.StateHash(t.Context()); err != nil || hash != want.StateHash {
+				t.Errorf("opened with state %x, want %x: %v", hash, want.StateHash, err)
+			}
+		}
+		if err := e.Close(); err != nil && kuji.CodeOf(err) == 0 {
+			t.Error(err)
+		}
+	})
+}
+
+// contents reads a file.
+func contents(t testing.TB, disk *vfs.Mem, name string) []byte {
+	t.Helper()
+	file, err := disk.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, size)
+	if _, err := file.ReadAt(b, 0); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
