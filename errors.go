@@ -13,8 +13,8 @@ const (
 	CodeInvalid        Code = iota + 1 // malformed request: fix it; nothing was logged
 	CodeNotFound                       // no such player, pool or realm (reads only: for a request it is a Status)
 	CodeIDReused                       // the request id was used with other arguments
-	CodeConflict                       // what the state refuses: a catalog, or one realm too many
-	CodeOverloaded                     // a queue is full: try again later; nothing was logged
+	CodeConflict                       // what the state refuses: a catalog, or one realm or player too many
+	CodeOverloaded                     // a queue, or the idempotency window, is full: try again later; nothing was logged
 	CodeUnknownOutcome                 // may or may not have happened: send the same request id again
 	CodeFailed                         // the realm stopped after a failed write: reopen the engine
 	CodeClosed                         // the engine or realm is closed
