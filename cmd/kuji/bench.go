@@ -271,6 +271,7 @@ func benchCatalog(n int) []byte {
 	for i := range min(n, 100) {
 		fmt.Fprintf(&y, "  item-%d: {}\n", i)
 	}
+	y.WriteString("idempotency: {count: 67108864, age: 1m}\n") // room for a million new ids a second without end
 	y.WriteString("pools:\n  bench:\n    entries:\n")
 	for i := range n {
 		fmt.Fprintf(&y, "      - {id: entry-%d, weight: %d, reward: {items: {item-%d: 1}}}\n", i, 1+i%100, i%100)
