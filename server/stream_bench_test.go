@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -65,16 +65,7 @@ func emptyStream(b *testing.B, answer []byte) string {
 			}
 		}
 	}, connect.WithCodec(rawCodec{}), connect.WithCompressMinBytes(1<<62)))
-	p := new(http.Protocols)
-	p.SetUnencryptedHTTP2(true)
-	s := &http.Server{Handler: mux, Protocols: p}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	go func() { _ = s.Serve(l) }()
-	b.Cleanup(func() { _ = s.Close() })
-	return "http://" + l.Addr().String()
+	return serveBare(b, mux)
 }
 
 // BenchmarkStream sends batches of 1000 draws by gRPC, with a few on their way
@@ -151,7 +142,7 @@ func pump(c kujiv1connect.RewardServiceClient, size, ahead int, ids bool, next *
 		if ids {
 			from := idBase.Add(int64(size))
 			for i := range req.RequestIds {
-				req.RequestIds[i] = fmt.Sprintf("%016x", from+int64(i))
+				req.RequestIds[i] = "0123456789" + strconv.FormatInt(1<<29+from+int64(i), 36) // 16 bytes
 			}
 		}
 		window <- struct{}{}
