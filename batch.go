@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 )
@@ -220,6 +221,13 @@ func (r *Realm) flushBatch() (ended bool) {
 			return false
 		}
 		r.wake.Wait()
+	}
+	if r.o.Steps == nil {
+		// Who can run now may bring more: under load it shares this fsync, and
+		// when nobody can this takes no time.
+		r.mu.Unlock()
+		runtime.Gosched()
+		r.mu.Lock()
 	}
 	if r.err != nil { // commit found a bug
 		open, unknown := r.stop(r.open, r.err)
