@@ -53,7 +53,7 @@ and sends it draws over loopback in the shapes that users have:
 
 Every draw but those of "anonymous" has a new request id, is for a player chosen
 at random, and counts when its answer is there: fsynced, unless --sync says
-otherwise. Request ids are remembered for 30 seconds. Each shape gets a new server, whose players are all known when the
+otherwise. Request ids are remembered for a minute. Each shape gets a new server, whose players are all known when the
 clock starts. Client and server share the machine, as the figures then do.
 
 Latencies are of requests; in the last two shapes a request is a batch. Server
@@ -264,11 +264,10 @@ func (b *bench) takeProfile(ctx context.Context, t *target, l load) error {
 }
 
 // benchCatalog has a pool "bench" of n entries without stock, with weights from
-// 1 to 100, that give one of 100 items each. Request ids are remembered for
-// half a minute: there is room for a million a second then.
+// 1 to 100, that give one of 100 items each.
 func benchCatalog(n int) []byte {
 	var y strings.Builder
-	y.WriteString("kuji: 1\nname: Benchmark\nidempotency: {age: 30s}\nitems:\n")
+	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
 	for i := range min(n, 100) {
 		fmt.Fprintf(&y, "  item-%d: {}\n", i)
 	}
