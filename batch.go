@@ -144,9 +144,7 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	if r.o.Sync == SyncOff {
 		r.acked.Store(b.position)
 		r.stats.Batches++
-		time := b.time
-		r.reset(b, b.position+1)
-		b.time = time // see stamp
+		b.position, b.events, b.buf = b.position+1, 0, b.buf[:start] // the stamp stays
 	}
 	return nil
 }

@@ -313,7 +313,7 @@ func command(req Request, cmd *economy.Command) error {
 	return nil
 }
 
-// fill copies a request into cmd and reports whether it is one.
+// fill copies a request into cmd, which is zero, and reports whether it is one.
 func fill(req Request, cmd *economy.Command) bool {
 	switch q := req.(type) {
 	case Draw:
@@ -346,8 +346,8 @@ func fill(req Request, cmd *economy.Command) bool {
 }
 
 func fillDraw(q *Draw, cmd *economy.Command) {
-	*cmd = economy.Command{Kind: economy.KindDraw, ID: q.ID, Player: q.Player, Pool: q.Pool, Count: q.Count}
-	if cmd.Count == 0 {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count = economy.KindDraw, q.ID, q.Player, q.Pool, q.Count
+	if q.Count == 0 {
 		cmd.Count = 1
 	}
 }
