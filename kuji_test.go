@@ -441,3 +441,31 @@ func TestDataIsPrivate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBalance asks for one item of a player.
+func TestBalance(t *testing.T) {
+	e, r := open(t, t.TempDir(), kuji.Options{})
+	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 3}}})
+	for _, tt := range []struct {
+		player, item string
+		want         uint64
+		code         kuji.Code
+	}{
+		{"ann", "sword", 3, 0}, {"ann", "gem", 25, 0},
+		{"bob", "sword", 0, kuji.CodeNotFound}, {"ann", "nosuch", 0, kuji.CodeNotFound},
+	} {
+		got, err := r.Balance(t.Context(), tt.player, tt.item)
+		stale, staleErr := r.StaleBalance(tt.player, tt.item)
+		if got != tt.want || stale != tt.want || kuji.CodeOf(err) != tt.code || kuji.CodeOf(staleErr) != tt.code {
+			t.Errorf("%s of %s: %d, %v and %d, %v; want %d, %v", tt.item, tt.player, got, err, stale, staleErr, tt.want, tt.code)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { r.Balance(t.Context(), "ann", "sword") }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Balance(t.Context(), "ann", "sword")
+	wantCode(t, err, kuji.CodeClosed)
+}

@@ -277,23 +277,35 @@ func (r *Realm) unseen(player string) error {
 // an allocation. CodeNotFound when the player was never seen, or the catalog in
 // force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
+	b, err := r.balance(player, item)
+	if err != nil && !b.Named { // that there is none rests on the catalog
+		b.Last = r.state.Catalog().Position
+	}
+	if failed := r.settle(ctx, b.Last); failed != nil {
+		return 0, failed
+	}
+	return b.Quantity, err
+}
+
+// StaleBalance is Balance without the wait: what it returns can still be lost
+// in a crash.
+func (r *Realm) StaleBalance(player, item string) (uint64, error) {
+	b, err := r.balance(player, item)
+	return b.Quantity, err
+}
+
+func (r *Realm) balance(player, item string) (economy.Balance, error) {
 	if err := r.halted(); err != nil {
-		return 0, err
+		return economy.Balance{}, err
 	}
 	b := r.state.Balance(player, item)
 	switch {
 	case !b.Named:
-		if err := r.settle(ctx, r.state.Catalog().Position); err != nil {
-			return 0, err
-		}
-		return 0, errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.name)
+		return b, errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.name)
 	case !b.Seen:
-		return 0, r.unseen(player)
+		return b, r.unseen(player)
 	}
-	if err := r.settle(ctx, b.Last); err != nil {
-		return 0, err
-	}
-	return b.Quantity, nil
+	return b, nil
 }
 
 // Pool returns a pool's stock and odds. It waits until that is durable, and

@@ -41,16 +41,10 @@ type realmState struct {
 }
 
 func (s *realmState) read(id string) (uint64, error) {
-	v, err := engine.PlayerView{}, error(nil)
 	if s.wait {
-		v, err = s.realm.Player(context.Background(), id)
-	} else {
-		v, err = s.realm.StalePlayer(id)
+		return s.realm.Balance(context.Background(), id, "gem")
 	}
-	if err != nil {
-		return 0, err
-	}
-	return v.Items[0].Quantity, nil
+	return s.realm.StaleBalance(id, "gem")
 }
 
 var oneGem = []engine.Stack{{Item: "gem", Quantity: 1}}
