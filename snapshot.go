@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -52,15 +53,19 @@ type snapshotJob struct {
 	info Snapshot
 	err  error
 
-	w    *snapshotWriter
-	next func() (economy.BlockKind, []byte, bool)
-	end  func()
+	acked uint64 // position at the last pause
+	w     *snapshotWriter
+	next  func() (economy.BlockKind, []byte, bool)
+	end   func()
 }
 
 const (
 	// maxSnapshotChain is how many snapshots build on one another at most, so
 	// that few files must be whole to recover.
 	maxSnapshotChain = 16
+	// snapshotPause is how long the writing of a snapshot stops, after each tenth of
+	// a millisecond or so, beside requests.
+	snapshotPause = 50 * time.Microsecond
 )
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
@@ -132,6 +137,18 @@ func (r *Realm) beginSnapshot(position uint64) {
 		job.sealed(r.chain, r.offset)
 	}
 	r.background(func() bool { return r.snapshotStep(job) })
+}
+
+// pause lets others have the processor, when there are others. To yield is not
+// enough: a goroutine that yields is run again before those that wait behind a
+// thread in a system call, such as the flusher's. A sleep is, and with work to
+// do the scheduler ends it in time; without, it may take a millisecond.
+func (j *snapshotJob) pause(r *Realm) {
+	acked := r.acked.Load()
+	if r.o.Steps == nil && acked != j.acked {
+		time.Sleep(snapshotPause)
+	}
+	j.acked = acked
 }
 
 // background runs a task until it returns false.
@@ -222,7 +239,7 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 		err = errRealmStopped
 	}
 	if j.w == nil && err == nil {
-		j.next, j.end = iter.Pull2(j.capture.Blocks())
+		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(r) }))
 		j.w, err = newSnapshotWriter(r.o.FS, r.snap.dir, r.name, j.base)
 	}
 	if err == nil {

@@ -158,11 +158,17 @@ func (w *snapshotWriter) frame(kind byte, data []byte) error {
 	w.buf = append(append(w.buf, kind), data...)
 	w.frames++
 	w.digest.Write(w.buf[start:]) // never fails: hash.Hash
-	if len(w.buf) < 1<<20 {
+	if len(w.buf) < snapshotWrite {
 		return nil
 	}
-	return w.flush()
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.f.Sync() // or the last one would hold up the log's
 }
+
+// snapshotWrite is how many bytes of a snapshot are written and fsynced at a time.
+const snapshotWrite = 1 << 20
 
 func frameSum(kind byte, number uint64, data []byte) uint32 {
 	var head [9]byte

@@ -80,7 +80,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 		go func() {
 			l := economy.NewLoader()
 			var err error
-			for kind, data := range c.Blocks() {
+			for kind, data := range c.Blocks(func() {}) {
 				if err == nil {
 					err = l.Block(kind, data)
 				}

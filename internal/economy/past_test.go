@@ -38,7 +38,7 @@ func TestOldAnswersUnderManyCatalogs(t *testing.T) {
 				c := m.s.Capture(mark)
 				c.SetBlockSize(100)
 				var snap heldSnapshot
-				for kind, data := range c.Blocks() {
+				for kind, data := range c.Blocks(func() {}) {
 					snap = append(snap, heldBlock{kind, append([]byte(nil), data...)})
 				}
 				m.s.Release(c, true)

@@ -35,10 +35,11 @@ const (
 const defaultBlockSize = 256 << 10
 
 // Blocks iterates the blocks of a capture. A block's bytes are valid until the
-// next iteration. It runs beside the writer, once.
-func (c *Capture) Blocks() iter.Seq2[BlockKind, []byte] {
+// next iteration. It runs beside the writer, once, and calls pause after every
+// few players, so that it need not keep the processor from those who wait.
+func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 	return func(yield func(BlockKind, []byte) bool) {
-		w := blockWriter{yield: yield}
+		w := blockWriter{yield: yield, pause: pause}
 		c.writeState(&w)
 		c.writeNames(&w)
 		c.writePools(&w)
@@ -52,9 +53,14 @@ func (c *Capture) Blocks() iter.Seq2[BlockKind, []byte] {
 // blockWriter collects one block at a time.
 type blockWriter struct {
 	yield func(BlockKind, []byte) bool
+	pause func()
 	b     []byte
 	ended bool // the consumer wants no more
 }
+
+// pauseEvery is the number of players, requests or chunks of counters between
+// two pauses: about a hundred microseconds of work.
+const pauseEvery = 256
 
 func (w *blockWriter) num(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 
@@ -140,6 +146,9 @@ func (c *Capture) writePools(w *blockWriter) {
 	}
 	for num := range c.pools {
 		for i := range c.pools[num].live {
+			if i%pauseEvery == 0 {
+				w.pause()
+			}
 			drawn := c.counters(uint32(num), uint32(i))
 			if drawn == nil {
 				continue
@@ -176,6 +185,9 @@ func (c *Capture) writePlayers(w *blockWriter) {
 			continue
 		}
 		w.num(uint64(n - next))
+		if n%pauseEvery == 0 {
+			w.pause()
+		}
 		w.b = c.player(w.b, n)
 		next = n + 1
 		c.next.Store(next)
@@ -208,6 +220,9 @@ func (c *Capture) appendPlayer(buf []byte, b *block) []byte {
 
 func (c *Capture) writeRequests(w *blockWriter) {
 	for n, r := range c.ids.all.from(c.ids.from) {
+		if n%pauseEvery == 0 {
+			w.pause()
+		}
 		if len(w.b) == 0 {
 			w.num(n)
 		}

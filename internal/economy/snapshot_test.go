@@ -97,7 +97,7 @@ func TestSnapshotBesideTheWriter(t *testing.T) {
 			c.SetBlockSize(64 + r.IntN(300))
 			want, failed := m.s.Hash(), r.IntN(4) == 0
 			var snap heldSnapshot
-			next, stop := iter.Pull2(c.Blocks())
+			next, stop := iter.Pull2(c.Blocks(func() {}))
 			for i := 0; ; i++ {
 				kind, data, ok := next()
 				if !ok || failed && i > 20 {

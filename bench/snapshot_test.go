@@ -1,0 +1,214 @@
+package bench_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// populated is a realm of n players of ten items each, which takes snapshots
+// only when it is told to.
+func populated(tb testing.TB, n int, o kuji.Options) (f *fixture, dir string) {
+	tb.Helper()
+	o.SnapshotEvery = -1
+	dir = scratch(tb)
+	f = &fixture{players: playerIDs(n)}
+	e, err := kuji.Open(dir, o)
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, e.Close()) })
+	f.realm, err = e.Realm("bench")
+	must(tb, err)
+	_, err = f.realm.Apply(tb.Context(), catalogOf(tb, "weighted", 100))
+	must(tb, err)
+	grantTen(tb, f.realm, n)
+	return f, dir
+}
+
+// BenchmarkSnapshot writes snapshots: of everything, and of what changed since
+// the one before, by how much that is. An operation is one snapshot.
+func BenchmarkSnapshot(top *testing.B) {
+	n := size(1_000_000)
+	if *largeFlag {
+		n = size(10_000_000)
+	}
+	var f *fixture
+	for _, share := range []int{100, 10, 1, 0} {
+		top.Run(fmt.Sprintf("players=%d/changed=%d%%", n, share), func(b *testing.B) {
+			if f == nil {
+				f, _ = populated(top, n, kuji.Options{Sync: kuji.SyncNone})
+				_, err := f.realm.Snapshot(b.Context())
+				must(b, err)
+			}
+			var bytes int64
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				b.StopTimer()
+				touch(b, f, max(1, n*share/100))
+				b.StartTimer()
+				s, err := f.realm.Snapshot(b.Context())
+				must(b, err)
+				bytes += s.Bytes
+			}
+			b.ReportMetric(float64(bytes)/float64(b.N), "bytes/snapshot")
+			b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
+		})
+	}
+}
+
+// touch changes k players, spread over all.
+func touch(b *testing.B, f *fixture, k int) {
+	reqs := make([]kuji.Request, 0, batchSize)
+	for i := range k {
+		reqs = append(reqs, kuji.Draw{Player: f.players[i*(len(f.players)/k)], Pool: "bench"})
+		if len(reqs) == batchSize || i == k-1 {
+			_, err := f.realm.DoAll(b.Context(), reqs)
+			must(b, err)
+			reqs = reqs[:0]
+		}
+	}
+}
+
+// BenchmarkRestore opens a realm from its snapshot. An operation is one
+// opening; beside it the time that reading the file takes.
+func BenchmarkRestore(top *testing.B) {
+	n := size(1_000_000)
+	if *largeFlag {
+		n = size(10_000_000)
+	}
+	dir := ""
+	prepare := func(b *testing.B) string {
+		if dir == "" {
+			dir = scratch(top)
+			e, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncNone, SnapshotEvery: -1})
+			must(b, err)
+			r, err := e.Realm("bench")
+			must(b, err)
+			_, err = r.Apply(b.Context(), catalogOf(b, "weighted", 100))
+			must(b, err)
+			grantTen(b, r, n)
+			_, err = r.Snapshot(b.Context())
+			must(b, err)
+			must(b, e.Close())
+			runtime.GC()
+		}
+		return dir
+	}
+	file := func(b *testing.B) string {
+		names, err := filepath.Glob(prepare(b) + "/realms/bench/snapshots/*.snapshot")
+		must(b, err)
+		return names[0]
+	}
+	top.Run(fmt.Sprintf("players=%d/store=kuji", n), func(b *testing.B) {
+		info, err := os.Stat(file(b))
+		must(b, err)
+		b.ResetTimer()
+		for range b.N {
+			e, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncNone})
+			must(b, err)
+			r, err := e.Realm("bench")
+			must(b, err)
+			b.StopTimer()
+			if got := r.Stats().RecoveredEvents; got != 0 {
+				b.Fatalf("%d events were replayed", got)
+			}
+			b.ReportMetric(resident(b)/1e6, "resident-MB")
+			must(b, e.Close())
+			runtime.GC()
+			b.StartTimer()
+		}
+		b.ReportMetric(float64(info.Size())*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
+	})
+	top.Run(fmt.Sprintf("players=%d/store=file", n), func(b *testing.B) {
+		name := file(b)
+		var bytes int
+		b.ResetTimer()
+		for range b.N {
+			data, err := os.ReadFile(name)
+			must(b, err)
+			bytes += len(data)
+		}
+		b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
+	})
+}
+
+// resident is the heap in use, in bytes.
+func resident(b *testing.B) float64 {
+	b.Helper()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse)
+}
+
+// BenchmarkSnapshotLatency makes durable draws from 8 goroutines, without and
+// with snapshots all the time, in turns. An operation is one draw; p99.9 of
+// both is in µs.
+func BenchmarkSnapshotLatency(top *testing.B) {
+	n := size(1_000_000)
+	var f *fixture
+	top.Run(fmt.Sprintf("players=%d", n), func(b *testing.B) {
+		if f == nil {
+			f, _ = populated(top, n, kuji.Options{})
+		}
+		var quiet, busy []time.Duration
+		b.ResetTimer()
+		for range 4 {
+			quiet = append(quiet, latencies(b, f, b.N/8+1)...)
+			var stop atomic.Bool
+			var snapshots sync.WaitGroup
+			snapshots.Go(func() {
+				for !stop.Load() {
+					_, err := f.realm.Snapshot(context.Background())
+					must(b, err)
+				}
+			})
+			busy = append(busy, latencies(b, f, b.N/8+1)...)
+			stop.Store(true)
+			snapshots.Wait()
+		}
+		b.StopTimer()
+		without, with := quantile(quiet, 0.999), quantile(busy, 0.999)
+		b.ReportMetric(float64(without.Microseconds()), "p99.9-without-µs")
+		b.ReportMetric(float64(with.Microseconds()), "p99.9-with-µs")
+		b.ReportMetric(float64(with)/float64(without), "p99.9-ratio")
+	})
+}
+
+// latencies makes n draws in all, from 8 goroutines.
+func latencies(b *testing.B, f *fixture, n int) []time.Duration {
+	var all []time.Duration
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			took := make([]time.Duration, 0, n/8+1)
+			for i := range n/8 + 1 {
+				player := f.players[(uint64(i*8+g)*0x9E3779B97F4A7C15>>20)%uint64(len(f.players))]
+				start := time.Now()
+				_, err := f.realm.Do(context.Background(), &kuji.Draw{Player: player, Pool: "bench"})
+				must(b, err)
+				took = append(took, time.Since(start))
+			}
+			mu.Lock()
+			all = append(all, took...)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+func quantile(d []time.Duration, q float64) time.Duration {
+	slices.Sort(d)
+	return d[int(float64(len(d)-1)*q)]
+}
