@@ -145,6 +145,24 @@ func TestDeposedWriter(t *testing.T) {
 	}
 }
 
+// TestEntryChecksum: the last entry, which nothing follows, is covered by its
+// own checksum.
+func TestEntryChecksum(t *testing.T) {
+	dir, crashed := t.TempDir(), t.TempDir()
+	_, r := open(t, dir, kuji.Options{})
+	do(t, r, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
+	if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, crashed, func(entries [][]byte) [][]byte {
+		entries[len(entries)-1][88+len("test")+12+3]++ // the draw's request id
+		return entries
+	})
+	if rep, err := kuji.Verify(crashed, "test", nil); err == nil {
+		t.Errorf("Verify finds nothing wrong: %+v", rep)
+	}
+}
+
 // TestAlteredEntry: an entry that was altered by someone who computes its
 // checksum breaks the chain of hashes, wherever another one follows it.
 func TestAlteredEntry(t *testing.T) {

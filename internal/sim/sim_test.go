@@ -10,6 +10,7 @@ import (
 var (
 	seeds    = flag.Int("seeds", 300, "how many seeds TestSeeds tries")
 	first    = flag.Uint64("first", 1, "the first seed that TestSeeds tries")
+	shrink   = flag.Int("shrink", 2000, "how many simulations TestSeeds spends on making a failure smaller")
 	seed     = flag.Uint64("seed", 0, "the one seed that TestSeeds tries; 0: see -seeds")
 	clients  = flag.Int("clients", 0, "with -seed: instead of what the seed says")
 	requests = flag.Int("requests", 0, "with -seed: instead of what the seed says")
@@ -29,7 +30,7 @@ func TestSeeds(t *testing.T) {
 		rep, failure := sim.Run(sim.FromSeed(s))
 		if failure != nil {
 			t.Errorf("seed %d: %v", s, failure)
-			small := sim.Shrink(failure, 2000)
+			small := sim.Shrink(failure, *shrink)
 			t.Fatalf("made smaller: %v\n%s", small, small.Tail)
 		}
 		total.Add(rep)
