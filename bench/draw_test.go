@@ -11,10 +11,10 @@ import (
 	"github.com/kuji-dev/kuji/bench/baselines/stores"
 )
 
-// submit makes n draws by the callback form and waits until the last is
-// acknowledged. When the log has fallen behind it makes the next draw by Do,
+// submit makes n requests by the callback form and waits until the last is
+// acknowledged. When the log has fallen behind it makes the next one by Do,
 // which waits, as a caller must.
-func submit(b *testing.B, r *kuji.Realm, n int, next func(i int) *kuji.Draw) {
+func submit[R kuji.Request](b *testing.B, r *kuji.Realm, n int, next func(i int) R) {
 	var behind bool
 	var failed error
 	done := func(res kuji.Result, err error) {
@@ -22,6 +22,8 @@ func submit(b *testing.B, r *kuji.Realm, n int, next func(i int) *kuji.Draw) {
 			behind = true
 		} else if err != nil {
 			failed = err
+		} else if res.Status != kuji.OK {
+			failed = fmt.Errorf("status %v", res)
 		}
 	}
 	for i := range n - 1 {

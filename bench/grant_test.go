@@ -7,34 +7,6 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// send makes n requests by the callback form and waits until the last is
-// acknowledged; as submit, for requests that are no draws.
-func send(b *testing.B, r *kuji.Realm, n int, next func(i int) kuji.Request) {
-	var behind bool
-	var failed error
-	done := func(res kuji.Result, err error) {
-		if kuji.CodeOf(err) == kuji.CodeOverloaded {
-			behind = true
-		} else if err != nil {
-			failed = err
-		} else if res.Status != kuji.OK {
-			failed = fmt.Errorf("status %v", res)
-		}
-	}
-	for i := range n - 1 {
-		req := next(i)
-		if r.Submit(req, done); behind {
-			behind = false
-			if _, err := r.Do(b.Context(), req); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	_, err := r.Do(b.Context(), next(n-1))
-	must(b, err)
-	must(b, failed)
-}
-
 // reportBytes reports the log's bytes for each operation.
 func reportBytes(b *testing.B, r *kuji.Realm, before kuji.Stats) {
 	b.StopTimer()
@@ -66,7 +38,7 @@ func BenchmarkGrant(top *testing.B) {
 				before := f.realm.Stats()
 				b.ReportAllocs()
 				b.ResetTimer()
-				send(b, f.realm, b.N*grants, func(i int) kuji.Request {
+				submit(b, f.realm, b.N*grants, func(i int) *kuji.Grant {
 					from := i % grants * form.each
 					req.Player, req.Items = f.players[i/grants%1000], items[from:from+form.each]
 					return &req
@@ -99,7 +71,7 @@ func BenchmarkAtomic(top *testing.B) {
 		}
 		before := f.realm.Stats()
 		b.ResetTimer()
-		send(b, f.realm, b.N, func(i int) kuji.Request {
+		submit(b, f.realm, b.N, func(i int) *kuji.Atomic {
 			for j := range members {
 				members[j].Player = f.players[(i*players+j)%1000]
 			}
@@ -112,7 +84,7 @@ func BenchmarkAtomic(top *testing.B) {
 		req := kuji.Draw{Pool: "bench", Count: 1}
 		before := f.realm.Stats()
 		b.ResetTimer()
-		send(b, f.realm, b.N*players*draws, func(i int) kuji.Request {
+		submit(b, f.realm, b.N*players*draws, func(i int) *kuji.Draw {
 			req.Player = f.players[i/draws%1000]
 			return &req
 		})
