@@ -207,7 +207,7 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 // target starts a server, or finds that of --url. stop ends it and takes its
 // data away.
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
-	t = &target{run: runName(), players: b.f.players, ahead: 4}
+	t = &target{run: runName(), players: benchPlayers(b.f.players), ahead: 4}
 	if b.f.url != "" {
 		conn := &connection{app: b.app, server: b.f.url, keyFile: b.f.keyFile, realm: "default", timeout: patience}
 		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
@@ -294,7 +294,7 @@ func (t *target) prepare(ctx context.Context, l load, entries int) (version stri
 			return "", fmt.Errorf("apply the catalog: %w", err)
 		}
 		if err := t.meet(ctx, realm); err != nil {
-			return "", fmt.Errorf("make %d players known: %w", t.players, err)
+			return "", fmt.Errorf("make %d players known: %w", len(t.players), err)
 		}
 	}
 	status, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: t.realm(0)})

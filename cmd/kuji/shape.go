@@ -75,7 +75,7 @@ type target struct {
 	pid      int    // 0: not a child of this process
 	pprof    string // URL of its profiles, if any
 	run      string // makes realms and request ids differ between runs
-	players  int
+	players  []string
 	ahead    int // batches on their way in a stream
 	deadline time.Time
 	draws    atomic.Int64 // acknowledged so far
@@ -138,8 +138,15 @@ func (t *target) drive(ctx context.Context, l load) ([]float64, error) {
 	return all, nil
 }
 
-func (c *caller) player() string {
-	return "player-" + strconv.Itoa(c.random.IntN(c.players))
+func (c *caller) player() string { return c.players[c.random.IntN(len(c.players))] }
+
+// benchPlayers are the ids of n players.
+func benchPlayers(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = "player-" + strconv.Itoa(i)
+	}
+	return all
 }
 
 // nextID appends a new request id to dst.
@@ -291,13 +298,12 @@ func (t *target) meet(ctx context.Context, realm string) error {
 	known := 0
 	req := &kujiv1.StreamDrawsRequest{Realm: realm, Pools: []string{"bench"}}
 	err := c.pump(ctx, t.ahead, func() *kujiv1.StreamDrawsRequest {
-		if known == t.players {
+		if known == len(t.players) {
 			return nil
 		}
-		req.Players = req.Players[:0]
-		for ; known < t.players && len(req.Players) < streamBatch; known++ {
-			req.Players = append(req.Players, "player-"+strconv.Itoa(known))
-		}
+		from := known
+		known = min(from+streamBatch, len(t.players))
+		req.Players = t.players[from:known]
 		return req
 	})
 	t.draws.Store(0)
