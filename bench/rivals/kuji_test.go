@@ -3,9 +3,11 @@ package rivals
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -66,7 +68,42 @@ func client(tb testing.TB, url string) kujiv1connect.RewardServiceClient {
 	p.SetUnencryptedHTTP2(true)
 	tr := &http.Transport{Protocols: p}
 	tb.Cleanup(tr.CloseIdleConnections)
-	return kujiv1connect.NewRewardServiceClient(&http.Client{Transport: tr}, url, connect.WithGRPC())
+	return kujiv1connect.NewRewardServiceClient(&http.Client{Transport: wholeMessages{tr}}, url, connect.WithGRPC())
+}
+
+// wholeMessages hands each message of a stream to the transport with its head
+// of five bytes, as one piece and so as one frame, as most gRPC clients do.
+// Connect's writes the two apart.
+type wholeMessages struct{ http.RoundTripper }
+
+func (w wholeMessages) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil && r.ContentLength < 0 {
+		r = r.WithContext(r.Context()) // a copy: the caller's must stay as it is
+		r.Body = &messageBody{ReadCloser: r.Body}
+	}
+	return w.RoundTripper.RoundTrip(r)
+}
+
+type messageBody struct {
+	io.ReadCloser
+	left int // of the message that is being read
+}
+
+func (b *messageBody) Read(p []byte) (n int, err error) {
+	if b.left == 0 {
+		if len(p) < 5 {
+			return 0, io.ErrShortBuffer
+		}
+		if n, err = io.ReadFull(b.ReadCloser, p[:5]); err != nil {
+			return 0, err
+		}
+		b.left = int(binary.BigEndian.Uint32(p[1:5]))
+	}
+	m, err := io.ReadFull(b.ReadCloser, p[n:min(len(p), n+b.left)])
+	if b.left -= m; b.left > 0 && errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n + m, err
 }
 
 // unaryConnection makes draws by unary gRPC.

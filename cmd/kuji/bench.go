@@ -331,7 +331,7 @@ func (t *target) newConnection(http2 bool) *http.Client {
 	t.mu.Lock()
 	t.transports = append(t.transports, tr)
 	t.mu.Unlock()
-	return &http.Client{Transport: tr}
+	return &http.Client{Transport: wholeMessages{tr}}
 }
 
 func (t *target) close() {
