@@ -383,6 +383,7 @@ func BenchmarkReadBeside(b *testing.B) {
 			l := filled(b, false)
 			stop := make(chan struct{})
 			var writer sync.WaitGroup
+			first := l.Next()
 			if writing {
 				data := payload(256)
 				writer.Go(func() {
@@ -410,6 +411,7 @@ func BenchmarkReadBeside(b *testing.B) {
 				}
 			})
 			b.StopTimer()
+			b.ReportMetric(float64(l.Next()-first)/b.Elapsed().Seconds(), "appends/s")
 			close(stop)
 			writer.Wait()
 		})
@@ -543,54 +545,4 @@ func BenchmarkOpenAfterClose(b *testing.B) {
 		}
 	}
 	l.Close()
-}
-
-func BenchmarkTrim(b *testing.B) {
-	for _, files := range []int{0, 4, 9} {
-		b.Run(fmt.Sprintf("segments=%d", files), func(b *testing.B) {
-			data := payload(256)
-			longest := time.Duration(0)
-			for b.Loop() {
-				b.StopTimer()
-				l := open(b, b.TempDir(), wal.Options{SegmentSize: 1 << 20})
-				for l.Stat().Segments <= 9 {
-					if _, err := l.Append(data); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := l.Sync(); err != nil {
-					b.Fatal(err)
-				}
-				before := uint64(files) * l.Next() / 9
-				done := make(chan time.Duration)
-				stop := make(chan struct{})
-				go func() {
-					worst := time.Duration(0)
-					for {
-						select {
-						case <-stop:
-							done <- worst
-							return
-						default:
-							start := time.Now()
-							if _, err := l.Append(nil); err != nil {
-								panic(err)
-							}
-							worst = max(worst, time.Since(start))
-						}
-					}
-				}()
-				b.StartTimer()
-				err := l.TrimBefore(before)
-				b.StopTimer()
-				close(stop)
-				longest = max(longest, <-done)
-				if err != nil || l.Close() != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-			}
-			b.ReportMetric(float64(longest.Nanoseconds()), "worst-append-ns")
-		})
-	}
 }

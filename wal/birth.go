@@ -19,6 +19,9 @@ import (
 
 const (
 	spareName = "spare"
+	// maxStale is how many full segments may wait to be fsynced, each with its
+	// file open, before appends wait for that.
+	maxStale = 8
 	// spareBytes is how much disk space a spare gets at most.
 	spareBytes = 256 << 20
 	// A file's size, and its disk space, run ahead of what is written by as

@@ -85,7 +85,7 @@ type Log struct {
 	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
 
 	syncing bool       // the sync token is taken
-	space   sync.Cond  // on mu: the backlog was taken, or the log failed
+	space   sync.Cond  // on mu: the backlog was taken, a stale segment made durable, or the log failed
 	idle    sync.Cond  // on mu: the sync token was given back
 	round   *round     // who waits for the next fsync; nil: nobody
 	stale   []*segment // full, not yet sealed and fsynced, in order

@@ -140,6 +140,10 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 		if err := l.finish(s); err != nil {
 			return err
 		}
+		l.mu.Lock()
+		l.stale = l.stale[1:]
+		l.settle(s.next)
+		l.mu.Unlock()
 	}
 	if upto > tail.first {
 		if err := tail.sync(); err != nil {
@@ -148,12 +152,18 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stale = l.stale[len(stale):]
+	l.settle(upto)
+	return nil
+}
+
+// settle says that all records below upto are durable. The caller holds mu and
+// the sync token.
+func (l *Log) settle(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
 		l.wake()
 	}
-	return nil
+	l.space.Broadcast()
 }
 
 // finish seals a full segment and makes it durable. The caller has the sync

@@ -27,6 +27,11 @@ func (l *Log) Flush() error {
 // writeBehind writes closed groups while appends go on, until there are none.
 func (l *Log) writeBehind() {
 	for again := true; again; {
+		l.mu.Lock()
+		for len(l.stale) >= maxStale && l.broken == nil {
+			l.wait(&l.space) // appends go faster than the disk
+		}
+		l.mu.Unlock()
 		l.io.Lock()
 		err := l.writePending(nil, false) // poisons the log; the next append returns it
 		l.io.Unlock()
