@@ -48,7 +48,7 @@ func BenchmarkTrim(b *testing.B) {
 						if _, err := l.Append(data); err != nil {
 							panic(err)
 						}
-					}, func() { time.Sleep(10 * time.Millisecond) })...)
+					}, func() { <-time.After(10 * time.Millisecond) })...)
 				}
 				b.StopTimer()
 				if err := l.Close(); err != nil {
@@ -114,7 +114,7 @@ func beside(b *testing.B, op, other func()) []time.Duration {
 				done <- took
 				return
 			default:
-				time.Sleep(50 * time.Microsecond)
+				<-time.After(50 * time.Microsecond)
 			}
 		}
 	}()
