@@ -308,11 +308,11 @@ func (r *Realm) sealEntry(entry []byte, kind entryKind) {
 
 // append writes a sealed entry to the log and moves the chain past it.
 func (r *Realm) append(entry []byte) error {
-	at := r.log.Next()
-	if err := r.log.Append(at, entry); err != nil {
+	if err := r.log.Append(r.next, entry); err != nil {
 		return err
 	}
-	r.offset = at
+	r.offset = r.next
+	r.next++
 	e, err := openEnvelope(entry)
 	if err != nil {
 		return err

@@ -3,11 +3,13 @@ package kuji_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // TestCloseUnderLoad closes an engine while requests of every kind are under
@@ -81,5 +83,48 @@ func TestCloseUnderLoad(t *testing.T) {
 				t.Fatalf("acknowledged %s stands in the log %d times", id, logged[id])
 			}
 		}
+	}
+}
+
+// TestRealmsOpenBesideOneAnother asks for one realm and for others from many
+// goroutines: each is opened once, and a slow one holds up nobody else.
+func TestRealmsOpenBesideOneAnother(t *testing.T) {
+	disk := vfs.NewMem()
+	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, held := make(chan struct{}), make(chan struct{})
+	reached := sync.OnceFunc(func() { close(entered) })
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if strings.Contains(op.Path, "/slow/") {
+			reached()
+			<-held
+		}
+		return vfs.Fault{}
+	})
+	got := make(chan *kuji.Realm, 3)
+	open := func(name string) {
+		r, err := e.Realm(name)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}
+	go open("slow")
+	<-entered
+	go open("slow")
+	open("quick")
+	if r := <-got; r.Name() != "quick" {
+		t.Errorf("%s came first", r.Name())
+	}
+	release()
+	if a, b := <-got, <-got; a != b {
+		t.Error("one realm was opened twice")
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -218,6 +218,9 @@ func pend(done func(Result, error), res *Result, refused error) pending {
 // result durable, nil when it is already; with an error it is what the refusal
 // rests on. The caller holds mu.
 func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
+	if r.err != nil { // by a request before this one in the same call
+		return nil, r.err
+	}
 	if cmd.ID != "" {
 		if a, ok := r.state.Remembered(cmd.ID); ok {
 			return r.replay(cmd, a, res)

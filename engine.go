@@ -3,6 +3,7 @@ package kuji
 import (
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,8 +21,16 @@ type Engine struct {
 	lock io.Closer // one engine a directory
 
 	mu     sync.Mutex
-	realms map[string]*Realm // opened so far
+	realms map[string]*opening // opened so far, or being opened
 	closed bool
+}
+
+// opening is a realm being opened, which may take long: others are opened, and
+// found, meanwhile.
+type opening struct {
+	done  chan struct{} // closed when realm and err are final
+	realm *Realm
+	err   error
 }
 
 // Open opens the data directory dir, creating it if need be. One engine at a
@@ -41,7 +50,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	return &Engine{dir: dir, o: o, lock: lock, realms: map[string]*Realm{}}, nil
+	return &Engine{dir: dir, o: o, lock: lock, realms: map[string]*opening{}}, nil
 }
 
 // checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_',
@@ -70,31 +79,52 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 		return nil, err
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
+		e.mu.Unlock()
 		return nil, errf(CodeClosed, "", "the engine is closed")
 	}
-	if r := e.realms[name]; r != nil {
-		return r, nil
+	o := e.realms[name]
+	if o != nil {
+		e.mu.Unlock()
+		<-o.done
+		return o.realm, o.err
 	}
+	if err := e.mayOpen(name, create); err != nil {
+		e.mu.Unlock()
+		return nil, err
+	}
+	o = &opening{done: make(chan struct{})}
+	e.realms[name] = o
+	e.mu.Unlock()
+	o.realm, o.err = openRealm(e.dir+"/realms/"+name, name, e.o)
+	if o.err != nil { // to be tried again
+		e.mu.Lock()
+		delete(e.realms, name)
+		e.mu.Unlock()
+	}
+	close(o.done)
+	return o.realm, o.err
+}
+
+// mayOpen reports why a realm that was not opened yet cannot be. The caller
+// holds mu.
+func (e *Engine) mayOpen(name string, create bool) error {
 	names, err := e.list()
-	if err != nil {
-		return nil, err
+	if err != nil || slices.Contains(names, name) {
+		return err
 	}
-	if !slices.Contains(names, name) {
-		if !create {
-			return nil, errf(CodeNotFound, "realm", "there is no realm %q", name)
+	if !create {
+		return errf(CodeNotFound, "realm", "there is no realm %q", name)
+	}
+	for other := range e.realms { // their directories may not be there yet
+		if !slices.Contains(names, other) {
+			names = append(names, other)
 		}
-		if len(names) >= MaxRealms {
-			return nil, errf(CodeConflict, "realm", "%d realms exist; at most %d are allowed", len(names), MaxRealms)
-		}
 	}
-	r, err := openRealm(e.dir+"/realms/"+name, name, e.o)
-	if err != nil {
-		return nil, err
+	if len(names) >= MaxRealms {
+		return errf(CodeConflict, "realm", "%d realms exist; at most %d are allowed", len(names), MaxRealms)
 	}
-	e.realms[name] = r
-	return r, nil
+	return nil
 }
 
 // Realms returns the names of the realms in the data directory, sorted.
@@ -117,14 +147,19 @@ func (e *Engine) list() ([]string, error) {
 // CodeClosed. A second Close does nothing.
 func (e *Engine) Close() error {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
+		e.mu.Unlock()
 		return nil
 	}
 	e.closed = true
+	open := slices.Collect(maps.Values(e.realms)) // no other comes
+	e.mu.Unlock()
 	var errs []error
-	for _, r := range e.realms {
-		errs = append(errs, r.close())
+	for _, o := range open {
+		<-o.done
+		if o.err == nil {
+			errs = append(errs, o.realm.close())
+		}
 	}
 	return errors.Join(append(errs, e.lock.Close())...)
 }

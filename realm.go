@@ -23,6 +23,7 @@ type Realm struct {
 	// then to the flusher, then to close: never to two at once.
 	chain  chain
 	offset uint64 // of the chain's last entry in the log; as chain
+	next   uint64 // offset that the next append must get: another's entry there deposes this writer; as chain
 
 	writer     [16]byte
 	epoch      uint64   // the writer's epoch; fixed once open

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -86,7 +87,7 @@ func (r *Realm) recover() error {
 		r.chain, r.offset = e.chain, e.offset
 		r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
 	}
-	r.stats.Recovered = r.chain.index
+	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
 	return r.beginEpoch()
 }
 
@@ -166,6 +167,9 @@ func (r *Realm) applyBatch(e *replayed) error {
 // beginEpoch logs the commitment to a new seed, and the seeds of epochs that
 // ended in a crash. The new seed is kept beside the log first.
 func (r *Realm) beginEpoch() error {
+	if r.chain.epoch == math.MaxUint64 { // no writer counts so far; somebody wrote that
+		return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s: epoch %d cannot be followed by another", r.name, r.chain.epoch)}
+	}
 	secrets, err := readSecrets(r.o.FS, r.dir)
 	if err != nil {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}

@@ -28,13 +28,17 @@ type directory struct {
 
 const (
 	shardSlots = 512
-	shardFull  = shardSlots * 3 / 4
+	// maxProbe is how far from its home a slot's content may stand; a shard in
+	// which it would stand farther, at about two thirds full, is split. Counting
+	// what is in a shard would cost an add, and a removal, a second cache line.
+	maxProbe = 48
+	// maxDepth is the depth at which no split tells hashes apart any more.
+	maxDepth = 32
 )
 
 // shard is open addressing with linear probing, by a hash's low bits.
 type shard struct {
 	slots [shardSlots]uint64
-	used  uint16
 	depth uint8 // how many top bits the hashes in it have in common
 }
 
@@ -65,24 +69,31 @@ func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
 
 // add puts a number in that is not there.
 func (x *index) add(hash, number uint32) {
-	s := x.shard(hash)
-	for s.used >= shardFull {
-		x.split(hash)
-		s = x.shard(hash)
+	slot := uint64(hash)<<32 | uint64(number+1)
+	for most := uint64(maxProbe); !x.shard(hash).put(slot, most); {
+		if x.shard(hash).depth < maxDepth {
+			x.split(hash)
+		} else {
+			most = shardSlots - 2 // and so many equal hashes do not happen
+		}
 	}
-	s.put(uint64(hash)<<32 | uint64(number+1))
 }
 
 // home returns the slot that a slot's content would best stand in.
 func home(slot uint64) uint64 { return slot >> 32 % shardSlots }
 
-func (s *shard) put(slot uint64) {
+// put puts a slot's content in and reports whether there was a place for it, at
+// most so far from its home.
+func (s *shard) put(slot, most uint64) bool {
 	i := home(slot)
-	for s.slots[i] != 0 {
+	for n := uint64(0); s.slots[i] != 0; n++ {
+		if n == most {
+			return false
+		}
 		i = (i + 1) % shardSlots
 	}
 	atomic.StoreUint64(&s.slots[i], slot)
-	s.used++
+	return true
 }
 
 // remove takes out a number that is there. There must be no readers.
@@ -101,7 +112,6 @@ func (x *index) remove(hash, number uint32) {
 		}
 	}
 	s.slots[i] = 0
-	s.used--
 }
 
 // split replaces the shard of a hash by two halves.
@@ -117,9 +127,9 @@ func (x *index) split(hash uint32) {
 		switch {
 		case slot == 0:
 		case slot&bit != 0:
-			halves[1].put(slot)
+			halves[1].put(slot, shardSlots)
 		default:
-			halves[0].put(slot)
+			halves[0].put(slot, shardSlots)
 		}
 	}
 	// The directory's entries of the old shard: the second half of them has the bit set.

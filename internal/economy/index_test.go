@@ -53,12 +53,19 @@ func TestIndexAgainstMap(t *testing.T) {
 		for i := range x.own.shards {
 			s := x.own.shards[i].Load()
 			if !seen[s] {
-				used += int(s.used)
+				for _, slot := range s.slots {
+					if slot != 0 {
+						used++
+					}
+				}
 			}
 			seen[s] = true
 		}
 		if used != len(in) {
-			t.Fatalf("n %d: shards count %d, want %d", n, used, len(in))
+			t.Fatalf("n %d: %d slots in use, want %d", n, used, len(in))
+		}
+		if slots := len(seen) * shardSlots; n >= 5000 && slots > 4*n {
+			t.Errorf("%d slots for at most %d numbers", slots, n)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
 
 // memory returns about how many bytes the window takes.
 func (r *requestIDs) memory() uint64 {
-	const indexed = 15 // a slot of 8 bytes, of which little more than half are in use
+	const indexed = 18 // a slot of 8 bytes, of which little less than half are in use
 	return uint64(len(r.chunks))*idChunkSize + indexed*uint64(r.count())
 }
 
@@ -187,9 +187,6 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 	}
 	for _, h := range hashes[:known] { // nothing else in these loops, so that many loads are under way
 		sum += r.index.shard(h).slots[h%shardSlots]
-	}
-	for _, h := range hashes[:known] {
-		sum += uint64(r.index.shard(h).used)
 	}
 	r.looked += sum
 	for _, h := range hashes[:known] {

@@ -31,8 +31,7 @@ func (s *State) warm(cmds []Command) {
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
 			h := s.ids.hash(id)
-			shard := s.ids.index.shard(h)
-			sum += shard.slots[h%shardSlots] + uint64(shard.used)
+			sum += s.ids.index.slots(h)[h%shardSlots]
 		}
 		slots[i] = p.index.slots(hashes[i])[hashes[i]%shardSlots]
 	}
