@@ -96,7 +96,7 @@ func TestReadmeCommands(t *testing.T) {
 			switch {
 			case strings.Contains(line, "kuji serve"):
 				serve = line
-			case strings.Contains(line, "kuji demo"), strings.HasPrefix(line, "go test"):
+			case strings.Contains(line, "kuji demo"), strings.Contains(line, "kuji bench"), strings.HasPrefix(line, "go test"):
 			case strings.Contains(line, "kuji verify"):
 				offline = append(offline, line)
 			default:
