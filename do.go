@@ -103,6 +103,7 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 		return Commit{}, err
 	}
 	var last *batch // of the highest position
+	var done <-chan struct{}
 	accepted := false
 	for i := range cmds {
 		if i%warmAhead == 0 {
@@ -126,14 +127,11 @@ func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) 
 		}
 		accepted = accepted || b != nil
 		if b != nil && (last == nil || b.position > last.position) {
-			last = b
+			last, done = b, b.wait() // now: once mu has been let go it may be durable, and wait too late
 		}
 	}
-	defer r.mu.Unlock()
-	if last == nil {
-		return Commit{}, nil
-	}
-	return Commit{batch: last, done: last.wait(), steps: r.o.Steps}, nil
+	r.mu.Unlock()
+	return Commit{batch: last, done: done, steps: r.o.Steps}, nil
 }
 
 // Wait returns nil once everything started is durable. Its errors are DoAll's

@@ -279,9 +279,6 @@ func (r *Realm) unseen(player string) error {
 // force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
 	b, err := r.balance(player, item)
-	if err != nil && !b.Named { // that there is none rests on the catalog
-		b.Last = r.state.Catalog().Position
-	}
 	if failed := r.settle(ctx, b.Last); failed != nil {
 		return 0, failed
 	}

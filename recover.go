@@ -327,7 +327,11 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 				return
 			}
 		}
-		if err := c.complete(); err != nil {
+		err := c.complete()
+		if !resumed {
+			err = fmt.Errorf("the log ends before offset %d, where a snapshot of position %d says that it was", first, c.index)
+		}
+		if err != nil {
 			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, void: void, chain: c}
 			yield(e, e.corrupt(err))
 		}

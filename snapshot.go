@@ -70,9 +70,12 @@ const (
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
 // when it is durable. Nothing new since the newest one: that one is returned.
-// Errors: CodeCanceled when ctx ends, though the snapshot goes on;
+// Errors: CodeInvalid with SyncOff, which writes nothing; CodeCanceled when ctx ends, though the snapshot goes on;
 // CodeFailed when it could not be written, which harms nothing else.
 func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
+	if r.o.Sync == SyncOff {
+		return Snapshot{}, errf(CodeInvalid, "Sync", "SyncOff writes nothing; a snapshot needs a log that it is of")
+	}
 	r.mu.Lock()
 	job := r.snap.pending
 	if job == nil {
@@ -181,19 +184,23 @@ func (s *snapshots) whole() bool {
 	return true
 }
 
-// neededEpochs returns the epochs that receipts still to be given, or reveals
-// still to come, refer to. The caller holds mu.
+// neededEpochs returns the epochs that receipts still to be given, of remembered
+// requests and of the catalog in force, or reveals still to come, refer to. The
+// caller holds mu.
 func (r *Realm) neededEpochs() []epochInfo {
-	first := 0
-	oldest := r.state.OldestAnswer()
+	first, applied := 0, 0
+	oldest, catalog := r.state.OldestAnswer(), r.state.Catalog().Position
 	for i := range r.epochs {
 		if r.epochs[i].first <= oldest {
 			first = i
 		}
+		if r.epochs[i].first <= catalog {
+			applied = i
+		}
 	}
 	var out []epochInfo
 	for i, e := range r.epochs {
-		if i >= first || !e.revealed {
+		if i >= first || i == applied || !e.revealed {
 			out = append(out, e)
 		}
 	}

@@ -112,7 +112,21 @@ func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 	for at := sealHead; at < len(b)-32; at += sealEpoch {
 		s.epochs = append(s.epochs, epochInfo{first: u64(at), epoch: u64(at + 8), revealed: b[at+16] == 1, commitment: [32]byte(b[at+17:])})
 	}
-	return s, [32]byte(b[len(b)-32:]), nil
+	return s, [32]byte(b[len(b)-32:]), s.check()
+}
+
+// check reports epochs that cannot be those up to the seal's position, of which
+// the last is always the one in force there.
+func (s *seal) check() error {
+	for i, e := range s.epochs {
+		if e.first > s.chain.index || i > 0 && (e.first <= s.epochs[i-1].first || e.epoch <= s.epochs[i-1].epoch) {
+			return fmt.Errorf("epoch %d, begun at position %d, is out of order", e.epoch, e.first)
+		}
+	}
+	if n := len(s.epochs); n == 0 || s.epochs[n-1].epoch != s.chain.epoch {
+		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d that are named", s.chain.epoch, n)
+	}
+	return nil
 }
 
 // snapshotWriter writes a snapshot's frames to a file under a temporary name.

@@ -5,7 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
@@ -129,4 +132,38 @@ func contents(t testing.TB, disk *vfs.Mem, name string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestSnapshotWithoutEpochs: a seal that does not name the epoch in force is
+// refused, also where nothing but the snapshot knows of it.
+func TestSnapshotWithoutEpochs(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+	for round := range 3 {
+		drawSome(t, r, fmt.Sprint(round, "-"), 40*(round+1))
+		snapshot(t, r)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const epochs, size, digest = 5*8 + 16 + 32 + 1, 49, 32 // place of the count in a seal, and sizes
+	for _, name := range snapshotFiles(t, dir) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seal := len(b) - (epochs + 4 + size + digest) // of one epoch
+		if n := binary.LittleEndian.Uint32(b[seal+epochs:]); n != 1 {
+			t.Fatalf("%d epochs in the seal", n)
+		}
+		binary.LittleEndian.PutUint32(b[seal+epochs:], 0)
+		b = append(b[:seal+epochs+4], make([]byte, digest)...)
+		binary.LittleEndian.PutUint32(b[seal-9:], epochs+4+digest)
+		if err := os.WriteFile(name, reframe(b), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "in force") {
+		t.Errorf("verification says %v", err)
+	}
 }

@@ -94,3 +94,61 @@ func TestStartAllReusesResults(t *testing.T) {
 		t.Errorf("a grant's result is %+v", got)
 	}
 }
+
+// lateContext is a context whose channel takes a while to get.
+type lateContext struct {
+	context.Context
+	late func()
+}
+
+func (c lateContext) Done() <-chan struct{} {
+	c.late()
+	return c.Context.Done()
+}
+
+// TestDoAllWhoseBatchIsDurable: what a DoAll has put into a batch becomes
+// durable, and is published, while the rest, which adds nothing, waits for room.
+func TestDoAllWhoseBatchIsDurable(t *testing.T) {
+	disk := vfs.NewMem()
+	_, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+	old := kuji.Draw{ID: "old", Player: "p", Pool: "free"}
+	do(t, r, old)
+	gate, entered := make(chan struct{}), make(chan struct{}, 1000)
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSync {
+			entered <- struct{}{}
+			<-gate
+		}
+		return vfs.Fault{}
+	})
+	fill := func(id string, done func()) {
+		r.Submit(kuji.Grant{ID: id, Player: "p", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}, func(_ kuji.Result, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			done()
+		})
+	}
+	fill("in flight", func() {})
+	<-entered
+	second := make(chan struct{})
+	fill("first of the second batch", func() { close(second) })
+	for i := 0; r.Stats().PendingBytes < 1<<20-1000; i++ {
+		fill(fmt.Sprint("fill", i), func() {})
+	}
+	var members []kuji.Request
+	for i := range kuji.MaxAtomic {
+		members = append(members, kuji.Grant{Player: fmt.Sprint("somebody new, to fill the batch ", i), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+	}
+	var once sync.Once
+	ctx := lateContext{t.Context(), func() {
+		once.Do(func() {
+			close(gate)
+			<-second
+		})
+	}}
+	results, err := r.DoAll(ctx, []kuji.Request{kuji.Atomic{ID: "large", Members: members}, old})
+	if err != nil || results[0].Status != kuji.OK || !results[1].Replayed {
+		t.Errorf("%v, %v", results, err)
+	}
+}

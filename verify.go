@@ -164,6 +164,9 @@ func (v *verifier) start(log *walLog) (*resume, error) {
 		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, v.files[v.next].position)
 		if err != nil {
 			errs = append(errs, err)
+			if _, ok := snapshotChain(v.files, v.files[v.next].position); ok && v.damaged == nil { // not what a crash left of a removal
+				v.damaged = &VerifyError{Realm: v.realm, Position: v.files[v.next].position, Err: err}
+			}
 			continue
 		}
 		if loaded.seal.offset < log.First() {

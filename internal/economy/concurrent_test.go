@@ -114,3 +114,45 @@ func TestReadersBesideTheWriter(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSpentPoolBesideReaders: that a pool is spent shows in the pools that lead to
+// it together with the position of the event that spent it.
+func TestSpentPoolBesideReaders(t *testing.T) {
+	m := newMachine(t, 1)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				v, ok := m.s.Pool("up")
+				if !ok {
+					continue
+				}
+				// Version n is in force from position 2n-1 on, and its one draw is at 2n.
+				want := 2*v.Version - 1
+				if v.Entries[0].Weight == 0 {
+					want++
+				}
+				if v.Last != want {
+					t.Errorf("version %d: weight %d as of position %d, want %d", v.Version, v.Entries[0].Weight, v.Last, want)
+					return
+				}
+			}
+		})
+	}
+	for i := range 3000 {
+		m.apply(fmt.Sprintf(`{kuji: 1, items: {a: {}}, pools: {
+  up: {entries: [{id: x, weight: 1, reward: {pool: down}}, {id: y, weight: 1, reward: nothing}]},
+  down: {entries: [{id: x, weight: 1, stock: %d, reward: {items: {a: 1}}}]}}}`, i+1))
+		if ev := m.do(economy.Command{Kind: economy.KindDraw, Player: "p", Pool: "down", Count: 1}); ev.Status != economy.OK {
+			t.Fatalf("round %d: %v", i, ev.Status)
+		}
+	}
+	close(stop)
+	readers.Wait()
+}

@@ -301,13 +301,15 @@ func (s *State) groupDied(pt *poolTable, pos uint64) {
 	if o.live--; o.live > 0 {
 		return
 	}
+	for _, up := range pt.parents { // before spent: who reads that holds one of these locks
+		s.lockPool(s.pools[up.pool.num])
+	}
 	s.pools[pt.num].spent.Store(true)
 	for _, up := range pt.parents {
 		if !up.pool.hasStock(&s.odds[up.pool.num], up.group) {
 			continue
 		}
 		p := s.pools[up.pool.num]
-		s.lockPool(p)
 		p.last = pos
 		if p.sampler != nil {
 			for _, entry := range up.pool.groups[up.group].entries {

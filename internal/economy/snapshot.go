@@ -475,7 +475,7 @@ func (l *Loader) player(d *decoder, n uint32) {
 		id = d.str("a player", uint64(d.byte("a player")), MaxID)
 	}
 	last := d.uvarint("a player's last change", l.want.Position)
-	slots := d.uvarint("a player's holdings", 1<<31)
+	slots := d.uvarint("a player's holdings", 1<<28) // whose bytes are still a uint32
 	if d.err == nil && slots > uint64(len(d.b)-d.off)/2 {
 		d.fail("%d holdings in %d bytes", slots, len(d.b)-d.off)
 	}
@@ -574,6 +574,11 @@ func (l *Loader) Loaded() error {
 	want := l.want
 	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 		return &FormatError{Message: fmt.Sprintf("the snapshot is not complete: it announced %+v and gave %+v", want, got)}
+	}
+	for _, pt := range s.current.pools {
+		if pt != nil && len(pt.entries) != len(s.pools[pt.num].entryIDs) {
+			return &FormatError{Message: fmt.Sprintf("pool %q has %d entries, of which the catalog in force knows %d", pt.config.ID, len(s.pools[pt.num].entryIDs), len(pt.entries))}
+		}
 	}
 	l.kind = 0
 	return nil

@@ -36,13 +36,14 @@ type Balance struct {
 	Named    bool // the catalog in force has the item
 	Seen     bool // the player was seen
 	Quantity uint64
-	Last     uint64 // position of the player's last change
+	Last     uint64 // position of the last change of the player, or of the catalog
 }
 
 // Balance returns how many of an item a player holds. It may be called beside
 // the writer.
 func (s *State) Balance(id, item string) (b Balance) {
-	num, named := s.shown.Load().tables.item.find(item)
+	t := s.shown.Load().tables
+	num, named := t.item.find(item)
 	b.Named = named
 	b.Seen = s.players.look(id, func(p *block) {
 		b.Last = p.last
@@ -51,6 +52,7 @@ func (s *State) Balance(id, item string) (b Balance) {
 			b.Quantity = h[i].value()
 		}
 	})
+	b.Last = max(b.Last, t.position) // that there is such an item, or none, rests on it
 	return b
 }
 
@@ -106,17 +108,15 @@ func (s *State) viewPool(sh *shown, pt *poolTable) (PoolStock, bool) {
 		}
 		v.Last = p.last
 		for _, num := range part {
-			v.Entries = append(v.Entries, EntryStock{Left: p.left[num], Drawn: p.drawn[num]})
+			e := &pt.entries[num]
+			at := EntryStock{ID: e.id, Unlimited: !e.limited, Left: p.left[num], Drawn: p.drawn[num], Weight: pt.weight(num, p.left[num])}
+			if e.kind == catalog.RewardPool && sh.pools[e.pool].spent.Load() { // which changes under this lock, too
+				at.Weight = 0
+			}
+			v.Entries = append(v.Entries, at)
+			v.Total += at.Weight
 		}
 		p.mu.Unlock()
-	}
-	for i, num := range pt.order {
-		e, at := &pt.entries[num], &v.Entries[i]
-		at.ID, at.Unlimited, at.Weight = e.id, !e.limited, pt.weight(num, at.Left)
-		if e.kind == catalog.RewardPool && sh.pools[e.pool].spent.Load() {
-			at.Weight = 0
-		}
-		v.Total += at.Weight
 	}
 	return v, true
 }
