@@ -18,6 +18,10 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
 			Message: fmt.Sprintf("%d of them, want 1 to %d", n, kuji.MaxBatch)}
 	}
+	if n := outcomesAsked(commands); n > MaxBatchOutcomes {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
+			Message: fmt.Sprintf("%d outcomes in all, want at most %d", n, MaxBatchOutcomes)}
+	}
 	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
 	if err != nil {
 		return nil, err
@@ -40,6 +44,24 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 		h.s.metrics.result(status, n)
 	}
 	return t.response(), nil
+}
+
+// outcomesAsked is how many outcomes commands ask for, without draws that are
+// refused for asking for too many.
+func outcomesAsked(commands []*kujiv1.Command) int {
+	n := 0
+	add := func(d *kujiv1.Draw) {
+		if d != nil && d.GetCount() <= kuji.MaxDrawCount {
+			n += max(1, int(d.GetCount()))
+		}
+	}
+	for _, c := range commands {
+		add(c.GetDraw())
+		for _, m := range c.GetAtomic().GetMembers() {
+			add(m.GetDraw())
+		}
+	}
+	return n
 }
 
 // requestsOf translates the commands that can be, and says for each where it

@@ -133,6 +133,28 @@ func TestBatchCounts(t *testing.T) {
 			t.Errorf("%d commands: %v, want invalid_argument for commands", n, err)
 		}
 	}
+	many := func(n int) *kujiv1.BatchRequest {
+		req := &kujiv1.BatchRequest{}
+		for range n {
+			req.Commands = append(req.Commands, drawCommand("", "ann", "free", kuji.MaxDrawCount))
+		}
+		return req
+	}
+	most := many(server.MaxBatchOutcomes / kuji.MaxDrawCount)
+	res, err := c[4].reward.Batch(ctx, most)
+	if err != nil || len(res.GetResults()) != len(most.GetCommands()) {
+		t.Errorf("as many outcomes as are allowed: %d results, %v", len(res.GetResults()), err)
+	}
+	inGroup := &kujiv1.Command{Command: &kujiv1.Command_Atomic{Atomic: &kujiv1.Atomic{Members: []*kujiv1.Member{
+		{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}}}}}}
+	for name, more := range map[string]*kujiv1.Command{"draw": drawCommand("", "ann", "free", 0), "group": inGroup} {
+		req := many(server.MaxBatchOutcomes / kuji.MaxDrawCount)
+		req.Commands = append(req.Commands, more)
+		_, err := c[4].reward.Batch(ctx, req)
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || detail(t, err).GetViolations()[0].GetField() != "commands" {
+			t.Errorf("one outcome too many, by a %s: %v, want invalid_argument for commands", name, err)
+		}
+	}
 	for _, i := range []int{1, 4} { // JSON, gRPC
 		res, err := c[i].reward.Batch(ctx, batch(kuji.MaxBatch))
 		if err != nil {

@@ -95,7 +95,7 @@ func TestDocumentedLimits(t *testing.T) {
 		"members of an Atomic": kuji.MaxAtomic,
 		"commands of a Batch":  kuji.MaxBatch,
 		"draws in one batch":   kuji.MaxBatch,
-		"outcomes of one":      server.MaxStreamOutcomes,
+		"outcomes of one":      server.MaxBatchOutcomes,
 		"entries or items":     server.MaxPage,
 		"depth of nested":      server.MaxDepth,
 		"API key \\|":          server.MaxKeyBytes,

@@ -21,9 +21,9 @@ const (
 	MaxDepth = 16
 	// MaxKeyBytes is the longest API key.
 	MaxKeyBytes = 512
-	// MaxStreamOutcomes is the most outcomes that the draws of one batch of a
-	// stream may have together.
-	MaxStreamOutcomes = 100_000
+	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
+	// one batch of a stream, may have together.
+	MaxBatchOutcomes = 100_000
 	// catalogSlack is what a catalog's request may have besides the YAML.
 	catalogSlack = 64 << 10
 )

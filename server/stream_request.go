@@ -239,8 +239,8 @@ func (b *drawBatch) fill() error {
 		}
 		b.named = b.named && d.ID != ""
 	}
-	if outcomes > MaxStreamOutcomes {
-		return badColumn("counts", "%d outcomes in all, want at most %d", outcomes, MaxStreamOutcomes)
+	if outcomes > MaxBatchOutcomes {
+		return badColumn("counts", "%d outcomes in all, want at most %d", outcomes, MaxBatchOutcomes)
 	}
 	return nil
 }

@@ -167,7 +167,8 @@ type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
-	// 1 to 10000, independent of each other, carried out in order.
+	// 1 to 10000, independent of each other, carried out in order. Their draws
+	// may have at most 100000 outcomes in all.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
