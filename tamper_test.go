@@ -163,6 +163,60 @@ func TestEntryChecksum(t *testing.T) {
 	}
 }
 
+// rechain computes checksums and hashes anew, from an entry on.
+func rechain(entries [][]byte, from int) {
+	for i := from; i < len(entries); i++ {
+		if i > 0 {
+			prev := sha256.Sum256(entries[i-1])
+			copy(entries[i][56:88], prev[:])
+		}
+		binary.LittleEndian.PutUint32(entries[i][4:], crc32.Checksum(entries[i][8:], crc32.MakeTable(crc32.Castagnoli)))
+	}
+}
+
+// TestForgedHistory: who writes the whole log anew is found out by the seeds:
+// a prize that was not drawn, and a seed that was not committed to.
+func TestForgedHistory(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		open bool // refused by Open, too
+		at   int  // the entry, from the end
+		flip func(entry []byte)
+	}{
+		{"a prize", false, 3, func(b []byte) { b[len(b)-1] ^= 4 }}, // the number of the entry chosen, 0 or 1
+		{"a seed", true, 1, func(b []byte) { b[len(b)-1] ^= 1 }},
+	} {
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{})
+		for i := range 6 {
+			do(t, r, kuji.Draw{Player: fmt.Sprint("p", i), Pool: "free"})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, dir, func(entries [][]byte) [][]byte {
+			at := len(entries) - tc.at
+			tc.flip(entries[at])
+			rechain(entries, at)
+			return entries
+		})
+		if rep, err := kuji.Verify(dir, "test", nil); err == nil {
+			t.Errorf("%s: Verify finds nothing wrong: %+v", tc.name, rep)
+		}
+		if e, err := kuji.Open(dir, kuji.Options{}); err != nil {
+			t.Fatal(err)
+		} else {
+			_, err = e.Realm("test")
+			if refused := kuji.CodeOf(err) == kuji.CodeCorrupt; refused != tc.open {
+				t.Errorf("%s: Open says %v", tc.name, err)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestAlteredEntry: an entry that was altered by someone who computes its
 // checksum breaks the chain of hashes, wherever another one follows it.
 func TestAlteredEntry(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 	"sort"
 
 	"github.com/kuji-dev/kuji"
@@ -79,17 +80,37 @@ func (w *world) observe(trim bool) {
 // mustSurvive cuts the power of a copy of the disk, now and then, and looks
 // whether what was just told of is still there.
 func (l *life) mustSurvive(position uint64) {
-	w := l.w
-	if l.policy != kuji.SyncAlways || l.over || l.rng.IntN(24) > 0 {
+	if l.rng.IntN(24) > 0 {
 		return
 	}
-	_, rep, err := verified(w.disk.CrashClone(vfs.Crash{}))
+	if _, rep, ok := l.afterPowerCut(); ok && rep.Position < position {
+		l.w.fail("position %d was told of, and a power cut now would leave the log at %d", position, rep.Position)
+	}
+}
+
+// mustRemember does the same for a refusal, which rests on another request
+// under the id.
+func (l *life) mustRemember(c *call) {
+	if l.rng.IntN(3) > 0 {
+		return
+	}
+	records, rep, ok := l.afterPowerCut()
+	if ok && !slices.ContainsFunc(l.w.whole(records, rep.From), func(r kuji.Record) bool { return r.ID == c.id }) {
+		l.w.fail("request id %q was refused as reused, and a power cut now would leave nothing under it", c.id)
+	}
+}
+
+// afterPowerCut reads the log that a power cut now would leave, if the policy
+// is that nothing told may be lost.
+func (l *life) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
+	if l.policy != kuji.SyncAlways || l.over {
+		return nil, rep, false
+	}
+	records, rep, err := verified(l.w.disk.CrashClone(vfs.Crash{}))
 	if err != nil {
-		w.fail("a power cut now would leave a log that cannot be verified: %w", err)
+		l.w.fail("a power cut now would leave a log that cannot be verified: %w", err)
 	}
-	if rep.Position < position {
-		w.fail("position %d was told of, and a power cut now would leave the log at %d", position, rep.Position)
-	}
+	return records, rep, true
 }
 
 // verified returns what the log on a disk holds.

@@ -26,11 +26,13 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// What makes this program a server instead of a test: the data directory, and
-// at which change of the disk it is to kill itself (0: never).
+// What makes this program a server instead of a test: the data directory, at
+// which change of the disk it is to kill itself (0: never), and after how many
+// bytes of log it takes a snapshot.
 const (
-	childDir  = "KUJI_SIM_CHILD_DIR"
-	childKill = "KUJI_SIM_CHILD_KILL"
+	childDir       = "KUJI_SIM_CHILD_DIR"
+	childKill      = "KUJI_SIM_CHILD_KILL"
+	childSnapshots = "KUJI_SIM_CHILD_SNAPSHOTS"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +54,11 @@ func serve(dir, kill string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := kuji.Open(dir, kuji.Options{FS: &killFS{FS: vfs.OS(), at: at}, SegmentSize: 64 << 10})
+	snapshots, err := strconv.ParseInt(os.Getenv(childSnapshots), 10, 64)
+	if err != nil {
+		return err
+	}
+	engine, err := kuji.Open(dir, kuji.Options{FS: &killFS{FS: vfs.OS(), at: at}, SegmentSize: 16 << 10, SnapshotEvery: snapshots, TrimLog: true})
 	if err != nil {
 		return err
 	}
@@ -141,6 +147,8 @@ type child struct {
 	calls kujiv1connect.RewardServiceClient
 	admin kujiv1connect.AdminServiceClient
 
+	snapshots int64 // bytes of log between them; 0: very few, so that there is much to interrupt
+
 	count  atomic.Int64
 	killAt atomic.Int64 // the call that is to kill the process; 0: none
 	held   bool         // a dead process is not started again: the machine is down
@@ -150,7 +158,8 @@ type child struct {
 // caller holds mu, or nobody else knows c.
 func (c *child) start(kill int64) error {
 	c.cmd = exec.Command(os.Args[0])
-	c.cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill))
+	c.cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill),
+		fmt.Sprintf("%s=%d", childSnapshots, max(1<<10, c.snapshots)))
 	var said strings.Builder
 	c.cmd.Stderr = &said
 	stdin, err := c.cmd.StdinPipe()

@@ -74,6 +74,9 @@ func (c *client) act(w *world) {
 		c.left--
 		c.now = c.next()
 		w.send(c.now)
+		if c.now != nil && c.now.id != "" && c.rng.IntN(10) == 0 {
+			w.send(c.twin()) // at the same moment, under the same id
+		}
 	case len(c.calls) > 0 && c.rng.IntN(8) == 0:
 		w.send(c.calls[c.rng.IntN(len(c.calls))]) // long after
 	}
@@ -95,6 +98,14 @@ func (c *client) next() *call {
 		k.id = fmt.Sprintf("c%d-%d", c.number, n)
 	}
 	k.req = withID(k.req, k.id)
+	c.calls = append(c.calls, k)
+	return k
+}
+
+// twin makes another request under the id of the one that the client waits for.
+// Nobody waits for its answer.
+func (c *client) twin() *call {
+	k := &call{client: c, id: c.now.id, req: withID(makeRequest(c.rng), c.now.id), reused: true, answered: true}
 	c.calls = append(c.calls, k)
 	return k
 }

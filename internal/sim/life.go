@@ -278,6 +278,7 @@ func (l *life) told(err error, c *call) {
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
 	case code == kuji.CodeIDReused && c != nil && !l.poisoned:
+		l.mustRemember(c)
 		w.refusals = append(w.refusals, refusal{call: c, lossy: l.policy != kuji.SyncAlways})
 	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && l.excused():
 		l.poisoned = true
