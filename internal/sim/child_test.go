@@ -137,15 +137,16 @@ func (f *killFile) Truncate(n int64) error { f.fs.change(none); return f.File.Tr
 type child struct {
 	dir string
 
-	mu    sync.Mutex
-	life  int
-	err   error // why it could not be started again
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	url   string
-	gone  chan struct{} // closed when the process has ended
-	calls kujiv1connect.RewardServiceClient
-	admin kujiv1connect.AdminServiceClient
+	mu     sync.Mutex
+	life   int
+	err    error // why it could not be started again
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	url    string
+	hangUp func()
+	gone   chan struct{} // closed when the process has ended
+	calls  kujiv1connect.RewardServiceClient
+	admin  kujiv1connect.AdminServiceClient
 
 	snapshots int64 // bytes of log between them; 0: very few, so that there is much to interrupt
 
@@ -185,8 +186,8 @@ func (c *child) start(kill int64) error {
 		<-c.gone
 		return fmt.Errorf("the server ended before it was ready: %v\n%s", c.cmd.ProcessState, said.String())
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	hc := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	hc := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
+	c.hangUp = hc.CloseIdleConnections
 	c.calls = kujiv1connect.NewRewardServiceClient(hc, c.url)
 	c.admin = kujiv1connect.NewAdminServiceClient(hc, c.url)
 	return nil
@@ -205,6 +206,7 @@ func (c *child) kill() {
 
 // stop ends it in good order and reports whether it was.
 func (c *child) stop() bool {
+	c.hangUp() // or it waits for what connections that never were used may still say
 	c.stdin.Close()
 	<-c.gone
 	return c.cmd.ProcessState.Success()

@@ -17,7 +17,7 @@ import (
 
 var (
 	histories = flag.Int("histories", 40, "how many histories TestLinearizable takes of an engine within the test, through power cuts")
-	served    = flag.Int("served", 4, "how many histories TestLinearizableServer takes of a server process, through SIGKILLs")
+	served    = flag.Int("served", 3, "how many histories TestLinearizableServer takes of a server process, through SIGKILLs")
 )
 
 // The shape of a history: 1 000 operations on 4 pools.
