@@ -50,16 +50,23 @@ func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
 		fmt.Fprintf(&b, "  item%d: {}\n", i)
 	}
 	fmt.Fprintf(&b, "pools:\n  bench:\n    mode: %s\n    entries:\n", mode)
-	for i := range n {
+	written := min(n, 1000) // as YAML; a million would be more than is accepted
+	for i := range written {
 		odds := fmt.Sprintf("weight: %d", 1+i%100)
 		if mode == "raffle" {
-			odds = fmt.Sprintf("stock: %d", 1_000_000_000*(1+i%100))
+			odds = fmt.Sprintf("stock: %d", 10_000_000*(1+i%100))
 		}
 		fmt.Fprintf(&b, "      - {id: e%d, %s, reward: {items: {item%d: 1}}}\n", i, odds, i%25)
 	}
 	c, err := catalog.Parse([]byte(b.String()))
 	if err != nil {
 		tb.Fatal(err)
+	}
+	pool := &c.Pools[0]
+	for i := written; i < n; i++ {
+		e := pool.Entries[i%written] // the weights and items go round in it
+		e.ID = fmt.Sprint("e", i)
+		pool.Entries = append(pool.Entries, e)
 	}
 	catalogs.Store(key, c)
 	return c

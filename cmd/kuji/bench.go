@@ -33,7 +33,7 @@ type benchFlags struct {
 // Limits of the flags.
 const (
 	maxBenchPlayers = 10_000_000
-	maxBenchEntries = 1_000_000
+	maxBenchEntries = 500_000 // as much YAML as a catalog may have
 )
 
 func (a *app) benchCommand() *cobra.Command {
@@ -66,7 +66,7 @@ of how the stream's rate grows with entries, players, realms and cores.`,
 		Example: `  kuji bench
   kuji bench --shape stream --duration 10s --players 1000000 --json
   kuji bench --url http://127.0.0.1:7700 --shape grpc
-  kuji bench --plot ./plots --players 1000000 --entries 1000000`,
+  kuji bench --plot ./plots --players 1000000 --entries 500000`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
@@ -269,12 +269,12 @@ func benchCatalog(n int) []byte {
 	var y strings.Builder
 	y.WriteString("kuji: 1\nname: Benchmark\nitems:\n")
 	for i := range min(n, 100) {
-		fmt.Fprintf(&y, "  item-%d: {}\n", i)
+		fmt.Fprintf(&y, "  i%d: {}\n", i)
 	}
 	y.WriteString("idempotency: {count: 67108864, age: 1m}\n") // room for a million new ids a second without end
 	y.WriteString("pools:\n  bench:\n    entries:\n")
 	for i := range n {
-		fmt.Fprintf(&y, "      - {id: entry-%d, weight: %d, reward: {items: {item-%d: 1}}}\n", i, 1+i%100, i%100)
+		fmt.Fprintf(&y, "    - {id: e%d, weight: %d, reward: {items: {i%d: 1}}}\n", i, 1+i%100, i%100)
 	}
 	return []byte(y.String())
 }
