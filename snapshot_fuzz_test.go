@@ -167,3 +167,76 @@ func TestSnapshotWithoutEpochs(t *testing.T) {
 		t.Errorf("verification says %v", err)
 	}
 }
+
+// TestSnapshotWithoutABlock: a snapshot that lacks a block that it announced is
+// not used, though every checksum in it is right.
+func TestSnapshotWithoutABlock(t *testing.T) {
+	for _, kind := range []byte{2, 4, 5, 7, 8, 9} { // items, pools, entries, catalog, players, requests
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{})
+		drawSome(t, r, "a", 20)
+		snapshot(t, r)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := snapshotFiles(t, dir)[0]
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var without []byte
+		for at := 0; at < len(b); {
+			end := at + 9 + int(binary.LittleEndian.Uint32(b[at:]))
+			if b[at+8] != kind {
+				without = append(without, b[at:end]...)
+			}
+			at = end
+		}
+		if len(without) == len(b) {
+			t.Fatalf("no block of kind %d", kind)
+		}
+		if err := os.WriteFile(name, reframe(without), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, r = open(t, dir, kuji.Options{})
+		if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil {
+			t.Errorf("without the blocks of kind %d: %d events replayed, want 21; %v", kind, s.RecoveredEvents, s.SnapshotErr)
+		}
+	}
+}
+
+// TestSnapshotOnAnotherBase puts a snapshot of another realm's state, of the same
+// position, in the place of the one that the newest builds on.
+func TestSnapshotOnAnotherBase(t *testing.T) {
+	make := func() string {
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{})
+		drawSome(t, r, "a", 30)
+		snapshot(t, r)
+		drawSome(t, r, "b", 2)
+		if s := snapshot(t, r); s.Base == 0 {
+			t.Fatal("the second snapshot holds everything")
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	dir, other := make(), make()
+	if err := os.Rename(snapshotFiles(t, other)[0], snapshotFiles(t, dir)[0]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kuji.Verify(dir, "test", nil); err == nil {
+		t.Error("verification finds nothing wrong")
+	}
+	e, err := kuji.Open(dir, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Realm("test") // the base by itself is whole, and of another log
+	wantCode(t, err, kuji.CodeCorrupt)
+	if !strings.Contains(fmt.Sprint(err), "position 32") {
+		t.Errorf("not of the base: %v", err)
+	}
+}

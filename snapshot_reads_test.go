@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -150,5 +152,121 @@ func TestBalanceOfANewItem(t *testing.T) {
 	}
 	if n, err := r.Balance(t.Context(), "p", "crown"); n != 0 || err != nil {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestSnapshotSurvivesPowerCut: a snapshot that was announced is found after a
+// power cut, and so is the log that it is of, whatever the sync policy.
+func TestSnapshotSurvivesPowerCut(t *testing.T) {
+	for _, policy := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
+		disk := vfs.NewMem()
+		o := kuji.Options{FS: disk, Sync: policy, SyncEvery: time.Hour, TrimLog: true, SegmentSize: 64 << 10}
+		_, r := open(t, "data", o)
+		for round := range 3 {
+			drawSome(t, r, fmt.Sprint(round, "-"), 400)
+			s := snapshot(t, r)
+			want, _, err := r.StateHash(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.FS = disk.CrashClone(vfs.Crash{})
+			e, err := kuji.Open("data", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := e.Realm("test")
+			if err != nil {
+				t.Fatalf("policy %v, round %d: %v", policy, round, err)
+			}
+			if got := after.Stats(); got.Snapshot != s.Position || got.RecoveredEvents != 0 {
+				t.Errorf("policy %v, round %d: the snapshot of %d is found after a power cut, and %d events behind it; want that of %d", policy, round, got.Snapshot, got.RecoveredEvents, s.Position)
+			}
+			if got, _, err := after.StateHash(t.Context()); got != want || err != nil {
+				t.Errorf("policy %v, round %d: another state after a power cut: %v", policy, round, err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestSnapshotChainIsShort: however little changes, some snapshot holds all of
+// the state, so that few files must be whole.
+func TestSnapshotChainIsShort(t *testing.T) {
+	_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), SnapshotEvery: -1})
+	drawSome(t, r, "large", 300)
+	chain := 0
+	for i := range 40 {
+		do(t, r, kuji.Draw{Player: fmt.Sprint(i), Pool: "free"})
+		if chain++; snapshot(t, r).Base == 0 {
+			chain = 0
+		}
+		if chain > 16 {
+			t.Fatalf("%d snapshots build on one", chain)
+		}
+	}
+}
+
+// TestSnapshotAskedForMeanwhile: while one is being written another is asked for,
+// and begins when the first ends, though nothing happens any more.
+func TestSnapshotAskedForMeanwhile(t *testing.T) {
+	disk := vfs.NewMem()
+	_, r := open(t, "data", kuji.Options{FS: disk, SnapshotEvery: -1})
+	gate, entered := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpCreate && strings.HasSuffix(op.Path, "new.tmp") {
+			once.Do(func() {
+				close(entered)
+				<-gate
+			})
+		}
+		return vfs.Fault{}
+	})
+	first := make(chan kuji.Snapshot)
+	go func() {
+		s, err := r.Snapshot(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		first <- s
+	}()
+	<-entered
+	res := do(t, r, kuji.Draw{Player: "p", Pool: "free"})
+	second, err := r.Snapshot(lateContext{t.Context(), sync.OnceFunc(func() { close(gate) })}) // once it waits
+	if one := <-first; err != nil || one.Position >= res.Receipt.Position || second.Position != res.Receipt.Position || second.Base != one.Position {
+		t.Errorf("%+v, then %+v: %v", one, second, err)
+	}
+}
+
+// TestAnswerOfAnOlderCatalogAfterSnapshots: a request that was answered before a
+// snapshot gives what it gave, when the catalog changed before the next one.
+func TestAnswerOfAnOlderCatalogAfterSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	draw := kuji.Draw{ID: "first", Player: "p", Pool: "box", Count: 100}
+	first := do(t, r, draw)
+	snapshot(t, r)
+	changed := parse(t, strings.ReplaceAll(testCatalog, "sword: 1}}", "sword: 2}}"))
+	if _, err := r.Apply(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	if s := snapshot(t, r); s.Base == 0 {
+		t.Fatal("the second snapshot holds everything")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := kuji.Open(dir, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if r, err = e.Realm("test"); err != nil {
+		t.Fatal(err)
+	}
+	if again := do(t, r, draw); !again.Replayed || fmt.Sprint(again.Outcomes) != fmt.Sprint(first.Outcomes) {
+		t.Errorf("answers %v, did %v", again.Outcomes, first.Outcomes)
 	}
 }

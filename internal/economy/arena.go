@@ -45,7 +45,10 @@ const (
 	firstUnits = 1 << 9         // of the first: small realms are many
 	largeUnits = chunkUnits / 8 // from here on a block has its own chunk
 	maxChunks  = 1 << 16
-	cleanStep  = 8 // blocks looked at in one step
+	// spareChunks is more than what one command can take: a large block for each
+	// player of a group's transfers, and cleaning.
+	spareChunks = 1 << 9
+	cleanStep   = 8 // blocks looked at in one step
 )
 
 // pointer returns the memory at an address, for the writer.
@@ -123,11 +126,17 @@ func (a *arena) grow(units uint32, large bool) uint32 {
 		return i
 	}
 	if len(a.about) >= maxChunks {
-		panic("economy: more than 64 GiB of players") // Decide refuses long before
+		panic("economy: more than 64 GiB of players") // Admit refuses long before
 	}
 	a.chunks.push(base)
 	a.about = append(a.about, about)
 	return uint32(len(a.about) - 1)
+}
+
+// full reports whether there might be no place for what a command needs, when
+// there can be so many chunks.
+func (a *arena) full(most int) bool {
+	return len(a.about)-len(a.unused)-len(a.empty) > most-spareChunks
 }
 
 // free gives a block back.

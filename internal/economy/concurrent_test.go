@@ -156,3 +156,26 @@ func TestSpentPoolBesideReaders(t *testing.T) {
 	close(stop)
 	readers.Wait()
 }
+
+// TestPlayersMemoryIsBounded: when players take as much memory as they can,
+// commands are refused, before anything breaks.
+func TestPlayersMemoryIsBounded(t *testing.T) {
+	m := newMachine(t, 1)
+	m.apply(testCatalog)
+	m.s.SetMaxMemory(8) // two full-grown ones, behind seven that grow
+	cmd := economy.Command{Kind: economy.KindGrant, Items: []catalog.Stack{{Item: "gem", Quantity: 1}}}
+	for i := 0; ; i++ {
+		cmd.Player = fmt.Sprint("somebody", i)
+		full := m.s.Admit(&cmd, m.now)
+		if full != nil {
+			if full.IDs || i < 5_000 || i > 60_000 {
+				t.Errorf("refused at %d players: %v", i, full)
+			}
+			return
+		}
+		if i > 100_000 {
+			t.Fatal("never refused")
+		}
+		m.do(cmd)
+	}
+}

@@ -56,6 +56,7 @@ type State struct {
 	live    bool         // samplers are kept; off while events are only applied
 	peak    uint64       // at least every item's supply, or maxPeak; follows from items
 	most    int          // players: MaxPlayers, less in tests
+	chunks  int          // of players' memory: maxChunks, fewer in tests
 	keep    int          // request ids: keptAnyway, fewer in tests
 
 	heldPools []*poolState          // those whose lock the event being applied has taken
@@ -90,6 +91,7 @@ func New() *State {
 		poolNum: map[string]uint32{},
 		limNum:  map[limitKey]uint32{},
 		most:    MaxPlayers,
+		chunks:  maxChunks,
 		keep:    keptAnyway,
 		current: &tables{
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},

@@ -40,7 +40,7 @@ func FuzzLoader(f *testing.F) {
 		}
 		c := m.s.Capture(base)
 		c.SetBlockSize(300)
-		chain = append(chain, blocks(c))
+		chain = append(chain, taken(c))
 		m.s.Release(c, true)
 		mark := c.Mark()
 		base = &mark
@@ -92,12 +92,12 @@ func namedWithoutCatalog(t testing.TB) []heldSnapshot {
 	m := newMachine(t, 1)
 	m.apply(snapshotCatalogs[0])
 	first := m.s.Capture(nil)
-	chain := []heldSnapshot{blocks(first)}
+	chain := []heldSnapshot{taken(first)}
 	m.s.Release(first, true)
 	m.apply(snapshotCatalogs[1])
 	mark := first.Mark()
 	var second heldSnapshot
-	for _, b := range blocks(m.s.Capture(&mark)) {
+	for _, b := range taken(m.s.Capture(&mark)) {
 		switch b.kind {
 		case economy.BlockCatalog:
 			continue
@@ -117,7 +117,8 @@ func namedWithoutCatalog(t testing.TB) []heldSnapshot {
 	return append(chain, second)
 }
 
-func blocks(c *economy.Capture) (snap heldSnapshot) {
+// taken writes a capture down.
+func taken(c *economy.Capture) (snap heldSnapshot) {
 	for kind, data := range c.Blocks(func() {}) {
 		snap = append(snap, heldBlock{kind, slices.Clone(data)})
 	}

@@ -70,6 +70,15 @@ func TestPlayersAgainstMap(t *testing.T) {
 	if limit := 2*live + 4*chunkUnits; p.mem.size > limit {
 		t.Errorf("%d units of memory for %d in use; want at most %d", p.mem.size, live, limit)
 	}
+	used, dead := uint64(0), uint64(0)
+	for i := range p.mem.about {
+		if c := &p.mem.about[i]; c.units == chunkUnits && !c.large && c.used > 0 {
+			used, dead = used+chunkUnits, dead+uint64(c.dead)
+		}
+	}
+	if p.mem.total != used || p.mem.dead != dead {
+		t.Errorf("%d units in use, %d of them dead; the chunks say %d and %d", p.mem.total, p.mem.dead, used, dead)
+	}
 	if cleaned == 0 {
 		t.Error("nothing was cleaned: the test is too small")
 	}

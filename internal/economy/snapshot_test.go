@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
 )
 
@@ -151,5 +152,41 @@ func follow(t *testing.T, m *machine, s *economy.State) {
 	}
 	if s.Hash() != m.s.Hash() {
 		t.Fatal("a loaded state that follows the log is another than the one that went on")
+	}
+}
+
+// TestSnapshotOfFewChanges: of many players one changes, whichever it is, and
+// request ids are forgotten meanwhile, some of those that the base has and all.
+func TestSnapshotOfFewChanges(t *testing.T) {
+	const players = 200
+	m := newMachine(t, 1)
+	m.apply(`{kuji: 1, items: {gem: {}}, idempotency: {count: 10, age: 1m}}`)
+	n := 0
+	grant := func(player int) {
+		n++
+		m.now += 7_000
+		m.do(economy.Command{Kind: economy.KindGrant, ID: fmt.Sprint(n), Player: fmt.Sprint(player), Items: []catalog.Stack{{Item: "gem", Quantity: 1}}})
+	}
+	for i := range players {
+		grant(i)
+	}
+	first := m.s.Capture(nil)
+	chain := []heldSnapshot{taken(first)}
+	m.s.Release(first, true)
+	base := first.Mark()
+	for i := range players {
+		for range 1 + i%15 {
+			grant(i)
+		}
+		c := m.s.Capture(&base)
+		chain = append(chain, taken(c))
+		m.s.Release(c, true)
+		base = c.Mark()
+		if got, _ := load(t, chain); got.Hash() != m.s.Hash() || got.RequestIDs() != m.s.RequestIDs() {
+			t.Fatalf("player %d: the loaded state, with %d ids, is another than the one captured, with %d", i, got.RequestIDs(), m.s.RequestIDs())
+		}
+	}
+	if m.s.RequestIDs() > 20 {
+		t.Errorf("%d ids are remembered: the test is too small", m.s.RequestIDs())
 	}
 }

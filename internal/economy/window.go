@@ -28,8 +28,8 @@ type FullError struct {
 func (e *FullError) Error() string { return e.Message }
 
 // Admit reports why a command, whose request id is not remembered, cannot be
-// decided: no room for another request id, or for another player. It returns
-// nil when it can be.
+// decided: no room for another request id, for another player, or for what
+// players hold. It returns nil when it can be.
 func (s *State) Admit(cmd *Command, now int64) *FullError {
 	if cmd.ID != "" && (s.ids.count() >= int(s.current.idempotency.Count) || s.ids.full()) {
 		if oldest, ok := s.ids.oldest(); ok && !s.aged(&oldest, max(now, s.now)) {
@@ -40,6 +40,9 @@ func (s *State) Admit(cmd *Command, now int64) *FullError {
 	}
 	if s.players.count()+2*max(1, len(cmd.Members)) > s.most && s.players.count()+s.unknown(cmd) > s.most {
 		return &FullError{Message: fmt.Sprintf("the realm has %d players already, which is the most; a new one has no place", s.players.count())}
+	}
+	if s.players.mem.full(s.chunks) {
+		return &FullError{Message: fmt.Sprintf("the realm's %d players take as much memory as they can, %d chunks of 1 MiB or of one large player each", s.players.count(), s.chunks)}
 	}
 	return nil
 }
