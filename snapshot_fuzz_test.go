@@ -222,7 +222,7 @@ func TestSnapshotOnAnotherBase(t *testing.T) {
 		}
 		return dir
 	}
-	dir, other := make(), make()
+	other, dir := make(), make() // the older one, so that nothing in it is too young
 	if err := os.Rename(snapshotFiles(t, other)[0], snapshotFiles(t, dir)[0]); err != nil {
 		t.Fatal(err)
 	}
