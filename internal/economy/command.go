@@ -80,7 +80,7 @@ func (c *Command) Check() *CommandError {
 		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
 	}
 	if c.Kind != KindAtomic {
-		return c.checkBody("")
+		return c.checkBody()
 	}
 	if n := len(c.Members); n < 1 || n > MaxAtomic {
 		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
@@ -88,14 +88,8 @@ func (c *Command) Check() *CommandError {
 	draws := 0
 	for i := range c.Members {
 		m := &c.Members[i]
-		at := fmt.Sprintf("members[%d].", i)
-		if m.ID != "" {
-			return malformed(at+"id", "members of an atomic group have no request id of their own: the group's id covers them")
-		}
-		if m.Kind == KindAtomic {
-			return malformed(at+"kind", "an atomic group cannot hold another")
-		}
-		if err := m.checkBody(at); err != nil {
+		if err := m.checkMember(); err != nil {
+			err.Field = fmt.Sprintf("members[%d].%s", i, err.Field)
 			return err
 		}
 		draws += m.Count
@@ -106,39 +100,49 @@ func (c *Command) Check() *CommandError {
 	return nil
 }
 
-func (c *Command) checkBody(at string) *CommandError {
+func (c *Command) checkMember() *CommandError {
+	if c.ID != "" {
+		return malformed("id", "members of an atomic group have no request id of their own: the group's id covers them")
+	}
+	if c.Kind == KindAtomic {
+		return malformed("kind", "an atomic group cannot hold another")
+	}
+	return c.checkBody()
+}
+
+func (c *Command) checkBody() *CommandError {
 	if err := checkPlayer(c.Player); err != nil {
-		err.Field = at + "player"
+		err.Field = "player"
 		if c.Kind == KindTransfer {
-			err.Field = at + "from"
+			err.Field = "from"
 		}
 		return err
 	}
 	switch c.Kind {
 	case KindDraw:
 		if c.Pool == "" {
-			return malformed(at+"pool", "empty; the id of a pool is needed")
+			return malformed("pool", "empty; the id of a pool is needed")
 		}
 		if len(c.Pool) > catalog.MaxID {
-			return malformed(at+"pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
 		}
 		if c.Count < 1 || c.Count > MaxDrawCount {
-			return malformed(at+"count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
 		}
 		return nil
 	case KindTransfer:
 		if err := checkPlayer(c.To); err != nil {
-			err.Field = at + "to"
+			err.Field = "to"
 			return err
 		}
 		if c.Player == c.To {
-			return malformed(at+"to", "giver and receiver are both %q; they must differ", c.To)
+			return malformed("to", "giver and receiver are both %q; they must differ", c.To)
 		}
 	case KindGrant, KindConsume:
 	default:
-		return malformed(at+"kind", "%v is not a request", c.Kind)
+		return malformed("kind", "%v is not a request", c.Kind)
 	}
-	return checkStacks(at, c.Items)
+	return checkStacks(c.Items)
 }
 
 func checkPlayer(id string) *CommandError {
@@ -151,20 +155,20 @@ func checkPlayer(id string) *CommandError {
 	return nil
 }
 
-func checkStacks(at string, items []catalog.Stack) *CommandError {
+func checkStacks(items []catalog.Stack) *CommandError {
 	if n := len(items); n < 1 || n > MaxStacks {
-		return malformed(at+"items", "%d items; 1 to %d are allowed", n, MaxStacks)
+		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}
 	for i, it := range items {
 		if it.Item == "" || len(it.Item) > maxUnknownID {
-			return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
+			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
 		}
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
-			return malformed(fmt.Sprintf("%sitems[%d].quantity", at, i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
+			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
 	}
 	if i, j, twice := firstTwice(len(items), func(i int) string { return items[i].Item }); twice {
-		return malformed(fmt.Sprintf("%sitems[%d].item", at, i), "%q stands in items[%d] already; name each item once", items[i].Item, j)
+		return malformed(fmt.Sprintf("items[%d].item", i), "%q stands in items[%d] already; name each item once", items[i].Item, j)
 	}
 	return nil
 }
