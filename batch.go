@@ -128,11 +128,7 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 	at := economy.At{Position: b.position, Index: uint32(b.events), Time: b.time}
 	r.receipt(&res.Receipt, b.position, b.events, b.time, r.state.Version())
 	if err := r.state.Apply(ev, b.buf[start:], at); err != nil {
-		// Decide and Apply disagree: a bug. Nothing of this batch may be
-		// answered or written, and the state must not be used again.
-		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, b.position), Err: err})
-		r.rouse()
-		return r.err
+		return r.defect(err) // Decide and Apply disagree
 	}
 	b.events++
 	r.stats.Events++
@@ -147,6 +143,15 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 		b.position, b.events, b.buf = b.position+1, 0, b.buf[:start] // the stamp stays
 	}
 	return nil
+}
+
+// defect stops the realm because of a bug. Nothing of the open batch may be
+// answered or written, and the state must not be used again. The caller holds mu.
+func (r *Realm) defect(err error) error {
+	r.state.Abandon()
+	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.open.position), Err: err})
+	r.rouse()
+	return r.err
 }
 
 // batchAt returns the batch of a position that is not yet acknowledged, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -127,4 +128,27 @@ func TestRealmsOpenBesideOneAnother(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestPanicStopsTheRealm: a panic beneath a request stops the realm with an
+// error that says where, and nobody waits for a lock that is never given back.
+func TestPanicStopsTheRealm(t *testing.T) {
+	broken := false
+	_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time {
+		if broken {
+			panic("no clock")
+		}
+		return time.Now()
+	}})
+	do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+	broken = true
+	_, err := r.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "free"})
+	wantCode(t, err, kuji.CodeFailed)
+	if !strings.Contains(err.Error(), "no clock") || !strings.Contains(err.Error(), "execute") {
+		t.Errorf("the error does not say what happened where: %v", err)
+	}
+	_, err = r.Player(t.Context(), "ann")
+	wantCode(t, err, kuji.CodeFailed)
+	_, err = r.DoAll(t.Context(), []kuji.Request{kuji.Draw{Player: "bob", Pool: "free"}})
+	wantCode(t, err, kuji.CodeFailed)
 }

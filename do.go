@@ -3,6 +3,7 @@ package kuji
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -215,7 +216,12 @@ func pend(done func(Result, error), res *Result, refused error) pending {
 // before, and fills in res, which is zero. The batch is the one that makes the
 // result durable, nil when it is already; with an error it is what the refusal
 // rests on. The caller holds mu.
-func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
+func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error) {
+	defer func() {
+		if p := recover(); p != nil { // of the rules, or of the caller's clock
+			b, err = nil, r.defect(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+		}
+	}()
 	if r.err != nil { // by a request before this one in the same call
 		return nil, r.err
 	}
@@ -224,7 +230,7 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (*batch, error) {
 			return r.replay(cmd, a, res)
 		}
 	}
-	b := r.open
+	b = r.open
 	if full := r.state.Admit(cmd, r.stamp(b)); full != nil {
 		return nil, r.refuse(full)
 	}

@@ -303,17 +303,17 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 
 // endSnapshot makes what became of a snapshot known, and begins a pending one.
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
-	if err == nil {
-		if err := r.prune(); err != nil {
-			j.err = fmt.Errorf("removing what is not needed any more: %w", err)
+	j.err = err
+	shown := err
+	if err == nil { // what follows does not take the snapshot back
+		if pruned := r.prune(); pruned != nil {
+			shown = fmt.Errorf("removing what is not needed any more: %w", pruned)
 		}
-	} else {
-		j.err = err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Release(j.capture, err == nil)
-	r.snap.job, r.snap.err = nil, j.err
+	r.snap.job, r.snap.err = nil, shown
 	close(j.done)
 	if p := r.snap.pending; p != nil {
 		if r.snap.stop.Load() {

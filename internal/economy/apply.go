@@ -50,6 +50,13 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 	return nil
 }
 
+// Abandon lets readers go that wait for an event which will never be applied to
+// its end. The state must not be used again; what they see of it is of no meaning.
+func (s *State) Abandon() {
+	s.unlockPools()
+	s.players.letGo()
+}
+
 func (s *State) applyOK(ev *Event, at At) error {
 	switch ev.Kind {
 	case KindCatalog:

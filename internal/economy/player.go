@@ -188,6 +188,11 @@ func (p *players) release() {
 	if p.mem.dirty() {
 		p.mem.clean(p.sizeAt, p.moveFrom)
 	}
+	p.letGo()
+}
+
+// letGo gives the locks back that the writer holds.
+func (p *players) letGo() {
 	for _, l := range p.held {
 		p.mine[l] = false
 		p.locks[l].Unlock()
