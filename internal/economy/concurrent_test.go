@@ -3,6 +3,7 @@ package economy_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -178,4 +179,31 @@ func TestPlayersMemoryIsBounded(t *testing.T) {
 		}
 		m.do(cmd)
 	}
+}
+
+// TestNewPlayersBesideReaders lets readers chase players who are just being
+// seen for the first time: one who is found has all of the starting grants.
+func TestNewPlayersBesideReaders(t *testing.T) {
+	const players = 20_000
+	m := newMachine(t, 1)
+	m.apply(`{kuji: 1, items: {a: {}, b: {}, c: {}, d: {}}, start: {a: 1, b: 2, c: 3}, pools: {p: {entries: [{id: x, weight: 1, reward: nothing}]}}}`)
+	var newest atomic.Int64
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for seen := int64(0); seen < players-1; {
+				seen = newest.Load()
+				id := fmt.Sprint("new", seen)
+				if h, ok := m.s.Player(id); ok && len(h.Items) < 3 {
+					t.Errorf("%s was seen holding %v", id, h.Items)
+					return
+				}
+			}
+		})
+	}
+	for i := range int64(players) {
+		newest.Store(i)
+		m.do(economy.Command{Kind: economy.KindGrant, Player: fmt.Sprint("new", i), Items: []catalog.Stack{{Item: "d", Quantity: 1}}})
+	}
+	readers.Wait()
 }
