@@ -54,7 +54,7 @@ peers: ## the log, the sampler and player reads beside their rivals, six times, 
 
 .PHONY: sim
 sim: ## the simulator, the checkers and the crashes of real servers, as long as CI runs them
-	go test -count=1 -timeout 20m -v ./internal/sim -seeds 2000 -stocks 4 -histories 1800 -served 200 -kills 100 -idle 9000
+	go test -count=1 -timeout 40m -v ./internal/sim -seeds 2000 -stocks 4 -histories 1800 -served 2000 -kills 100 -idle 10000
 
 .PHONY: sabotage
 sabotage: ## plant bugs, one by one, and see that a test fails for each; prints the table
@@ -62,7 +62,7 @@ sabotage: ## plant bugs, one by one, and see that a test fails for each; prints 
 
 .PHONY: nightly
 nightly: ## the simulator for long, kills and power cuts by the hundred (the latter need root and loop devices), fuzzing
-	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 9000
+	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 10000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 60m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	for target in FuzzEntry FuzzSnapshot; do go test -run '^$$' -fuzz $$target -fuzztime 2m . || exit 1; done
 	go test -run '^$$' -fuzz FuzzDecodeAnswer -fuzztime 2m ./internal/economy

@@ -171,5 +171,8 @@ func TestSabotage(t *testing.T) {
 	if *sabotage == "all" && planted < 40 {
 		t.Errorf("%d bugs, want at least 40", planted)
 	}
+	if planted == 0 {
+		t.Errorf("no bug's name matches %q", *sabotage)
+	}
 	t.Logf("%d bugs planted\n%s", planted, table.String())
 }
