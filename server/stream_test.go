@@ -496,9 +496,10 @@ func TestStreamLimits(t *testing.T) {
 		}
 	})
 	t.Run("longer than a call may take", func(t *testing.T) {
-		f := start(t, server.Options{Limits: server.Limits{ReadTimeout: time.Millisecond, WriteTimeout: 20 * time.Millisecond}})
+		f := start(t, server.Options{Limits: server.Limits{ReadTimeout: 2 * time.Second, WriteTimeout: 2 * time.Second}})
 		s := openStream(t, streamClients(t, f.url)[0])
-		for begin := time.Now(); time.Since(begin) < 100*time.Millisecond; {
+		// Each exchange is far within the limits, all together are beyond them.
+		for begin := time.Now(); time.Since(begin) < 3*time.Second; {
 			exchange(t, s, drawsOf(10, -1))
 		}
 	})
