@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -74,5 +75,60 @@ pools:
 	}
 	if rep, err := kuji.Verify(dir, r.Name(), nil); err != nil || rep.Catalog != 26 {
 		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// TestCatalogAgain: a catalog that is in force is answered with the receipt of
+// the call that applied it, wherever that stands in its batch, however late it
+// is asked for, and whether the log or a snapshot was recovered.
+func TestCatalogAgain(t *testing.T) {
+	dir, s := t.TempDir(), newSteps()
+	e, r := open(t, dir, kuji.Options{Steps: s, Now: s.Now})
+	for i := range 3 {
+		r.Submit(kuji.Draw{Player: fmt.Sprint("p", i), Pool: "free"}, func(kuji.Result, error) {})
+	}
+	next := parse(t, testCatalog+"name: next\n")
+	first, err := r.Apply(t.Context(), next)
+	if err != nil || first.Receipt.Index != 3 || first.Receipt.Time != s.now.UnixMilli() || first.Receipt.CatalogVersion != 2 {
+		t.Fatalf("applied behind three draws: %+v, %v", first.Receipt, err)
+	}
+	s.now = s.now.Add(time.Hour)
+	again := func(when string) {
+		t.Helper()
+		do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+		if res, err := r.Apply(t.Context(), next); err != nil || res.Receipt != first.Receipt {
+			t.Errorf("%s: %+v, %v; want %+v", when, res.Receipt, err, first.Receipt)
+		}
+	}
+	reopen := func() {
+		t.Helper()
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if e, err = kuji.Open(dir, kuji.Options{Steps: s, Now: s.Now}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = e.Realm("test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again("at once")
+	reopen()
+	again("from the log")
+	snapshot(t, r)
+	reopen()
+	if got := r.Stats().RecoveredEvents; got != 0 {
+		t.Fatalf("%d events replayed, want the snapshot alone", got)
+	}
+	again("from a snapshot")
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	if _, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+		rc := first.Receipt
+		found = found || rec.Kind == "catalog" && rec.Position == rc.Position && rec.Index == rc.Index && rec.Time == rc.Time
+	}); err != nil || !found {
+		t.Errorf("the log has a catalog at %+v: %v, %v", first.Receipt, found, err)
 	}
 }

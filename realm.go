@@ -126,7 +126,7 @@ func (r *Realm) Stats() Stats {
 }
 
 // Apply puts a catalog in force, durably. The catalog in force already is not
-// applied again: the result is then the position that applied it. A catalog
+// applied again: the result is then the one of the call that applied it. A catalog
 // that the realm's state refuses gives CodeConflict.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	if err := checkCatalog(c); err != nil {
@@ -160,9 +160,9 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, res *Result)
 		return nil, r.conflict(ctx, err)
 	}
 	if ev == nil {
-		pos := r.state.Catalog().Position
-		r.receipt(&res.Receipt, pos, 0, r.state.Now(), r.state.Version())
-		return r.batchAt(pos), nil
+		v := r.state.Catalog()
+		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
+		return r.batchAt(v.Position), nil
 	}
 	if n := len(ev.Catalog); n > maxCatalogEvent {
 		r.mu.Unlock()

@@ -70,7 +70,7 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
-	for e, err := range replay(r.log.Entries, r.name, from) {
+	for e, err := range replay(r.log.Entries, r.name, from, nil) {
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (r *Realm) recover() error {
 		case entryEpochBegin:
 			r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
 		case entryEpochEnd, entryReveal:
-			r.reveal(e.reveal.epoch)
+			reveal(r.epochs, e.reveal.epoch)
 		case entryBatch:
 			if err := r.applyBatch(&e); err != nil {
 				return err
@@ -95,7 +95,7 @@ func (r *Realm) recover() error {
 // goes on from there: the start, when there is none.
 func (r *Realm) restore() (*resume, error) {
 	r.snap.dir = r.dir + "/" + snapshotDir
-	files, err := listSnapshots(r.o.FS, r.snap.dir)
+	files, _, err := listSnapshots(r.o.FS, r.snap.dir)
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
 	}
@@ -114,7 +114,7 @@ func (r *Realm) restore() (*resume, error) {
 	}
 	// Those before it stay until the next one is taken.
 	for _, f := range files {
-		if _, ok := snapshotChain(files, f.position); ok && f.position < loaded.seal.chain.index {
+		if _, ok := snapshotChain(files, f); ok && f.position < loaded.seal.chain.index {
 			r.snap.files = append(r.snap.files, f)
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Realm) restore() (*resume, error) {
 func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
 	var errs []error
 	for _, f := range slices.Backward(files) {
-		loaded, err := loadSnapshot(fsys, dir, realm, files, f.position)
+		loaded, err := loadSnapshot(fsys, dir, realm, files, f)
 		if err == nil {
 			return loaded, errors.Join(errs...)
 		}
@@ -143,10 +143,10 @@ func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*rest
 }
 
 // reveal notes that an epoch's seed is in the log.
-func (r *Realm) reveal(epoch uint64) {
-	for i := range r.epochs {
-		if r.epochs[i].epoch == epoch {
-			r.epochs[i].revealed = true
+func reveal(epochs []epochInfo, epoch uint64) {
+	for i := range epochs {
+		if epochs[i].epoch == epoch {
+			epochs[i].revealed = true
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (r *Realm) beginEpoch() error {
 		if err := r.appendControl(entryReveal, s.append(nil)); err != nil {
 			return failed(err)
 		}
-		r.reveal(s.epoch)
+		reveal(r.epochs, s.epoch)
 	}
 	if err := r.state.Ready(); err != nil {
 		return failed(err)
@@ -243,7 +243,6 @@ type replayed struct {
 	chain  chain  // after this entry
 	begin  epochBegin
 	reveal revelation
-	void   uint64 // entries passed over before this one
 }
 
 // corrupt says that this entry is damaged.
@@ -280,8 +279,8 @@ func (r *resume) matches(le logEntry) error {
 // replay iterates the entries of a log that count, in order, folding the chain
 // and checking every revealed seed against its commitment. It begins behind the
 // entry that from names, nil for the start of the log, and ends after the first
-// error.
-func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume) iter.Seq2[replayed, error] {
+// error. passed, when not nil, is called for every entry that does not count.
+func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume, passed func()) iter.Seq2[replayed, error] {
 	return func(yield func(replayed, error) bool) {
 		c := chain{realm: realm}
 		commitments := map[uint64][32]byte{} // of epochs not yet revealed
@@ -289,7 +288,6 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 		if from != nil {
 			c, commitments, first, resumed = from.chain, maps.Clone(from.commitments), from.offset, false
 		}
-		var void uint64
 		for le, err := range entries(first) {
 			if err != nil {
 				yield(replayed{}, logError(realm, err))
@@ -304,11 +302,13 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 				resumed = true
 				continue
 			}
-			e := replayed{offset: le.offset, void: void}
+			e := replayed{offset: le.offset}
 			var counts bool
 			e.envelope, counts, err = c.next(le.data)
 			if err == nil && !counts {
-				void++
+				if passed != nil {
+					passed()
+				}
 				continue
 			}
 			e.realm = realm
@@ -332,7 +332,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 			err = fmt.Errorf("the log ends before offset %d, where a snapshot of position %d says that it was", first, c.index)
 		}
 		if err != nil {
-			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, void: void, chain: c}
+			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, chain: c}
 			yield(e, e.corrupt(err))
 		}
 	}

@@ -352,22 +352,22 @@ func (r *Realm) prune() error {
 		return nil
 	}
 	previous := files[len(files)-2]
-	needed := map[uint64]bool{}
+	needed := map[string]bool{} // by name
 	for _, f := range []snapshotFile{files[len(files)-1], previous} {
-		chain, _ := snapshotChain(files, f.position)
+		chain, _ := snapshotChain(files, f)
 		for _, n := range chain {
-			needed[n.position] = true
+			needed[n.name()] = true
 		}
 	}
-	files = slices.DeleteFunc(files, func(f snapshotFile) bool { return !needed[f.position] })
+	files = slices.DeleteFunc(files, func(f snapshotFile) bool { return !needed[f.name()] })
 	r.mu.Lock()
 	r.snap.files = files
 	r.mu.Unlock()
-	there, err := listSnapshots(r.o.FS, r.snap.dir) // damaged ones too
+	there, _, err := listSnapshots(r.o.FS, r.snap.dir) // damaged ones too
 	errs := []error{err}
 	for i := range there {
-		if !needed[there[i].position] {
-			errs = append(errs, r.o.FS.Remove(r.snap.dir+"/"+there[i].name()))
+		if name := there[i].name(); !needed[name] {
+			errs = append(errs, r.o.FS.Remove(r.snap.dir+"/"+name))
 		}
 	}
 	errs = append(errs, r.o.FS.SyncDir(r.snap.dir))

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -31,7 +30,7 @@ import (
 const (
 	snapshotDir     = "snapshots"
 	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 1
+	snapshotVersion = 2
 	frameHead       = 9
 	frameHeader     = 0   // first frame
 	frameSeal       = 255 // last frame; between them, the blocks of package economy
@@ -224,40 +223,47 @@ func (w *snapshotWriter) abort() {
 	w.fsys.Remove(w.dir + "/" + snapshotTmp)
 }
 
-// listSnapshots returns what a directory's names promise, ascending.
-func listSnapshots(fsys vfs.FS, dir string) ([]snapshotFile, error) {
+// listSnapshots returns what a directory's names promise, ascending, and names
+// that nothing of Kuji has: somebody's copies, which are neither read nor removed.
+func listSnapshots(fsys vfs.FS, dir string) (files []snapshotFile, strays []string, err error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []snapshotFile
 	for _, name := range names { // sorted, and so by position
 		if f, ok := parseSnapshotName(name); ok {
 			files = append(files, f)
-		} else if strings.HasSuffix(name, snapshotSuffix) {
-			return nil, fmt.Errorf("%s/%s: the name of a snapshot is two numbers of 20 digits", dir, name)
+		} else if name != snapshotTmp {
+			strays = append(strays, name)
 		}
 	}
-	return files, nil
+	return files, strays, nil
 }
 
-// snapshotChain returns the snapshots to load, in order, for the one at a
-// position; false when one is missing.
-func snapshotChain(files []snapshotFile, position uint64) ([]snapshotFile, bool) {
+// snapshotChain returns the snapshots to load, in order, for one of files; false
+// when one is missing. A realm never writes two of one position: positions only
+// go up, over all its lives, and a second attempt at one builds on the same base
+// and so has the same name. Where somebody has put another there all the same, a
+// base is the first of its position.
+func snapshotChain(files []snapshotFile, f snapshotFile) ([]snapshotFile, bool) {
 	var chain []snapshotFile
 	for {
-		i := slices.IndexFunc(files, func(f snapshotFile) bool { return f.position == position })
-		if i < 0 || files[i].base >= position {
+		if f.base >= f.position {
 			return nil, false
 		}
-		chain = append(chain, files[i])
-		if position = files[i].base; position == 0 {
+		chain = append(chain, f)
+		if f.base == 0 {
 			slices.Reverse(chain)
 			return chain, true
 		}
+		i := slices.IndexFunc(files, func(base snapshotFile) bool { return base.position == f.base })
+		if i < 0 {
+			return nil, false
+		}
+		f = files[i]
 	}
 }
 
@@ -271,11 +277,11 @@ type restored struct {
 
 // loadSnapshot loads the state that one of a directory's snapshots holds, with
 // those that it builds on.
-func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, position uint64) (*restored, error) {
+func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile) (*restored, error) {
 	l := economy.NewLoader()
-	chain, ok := snapshotChain(files, position)
+	chain, ok := snapshotChain(files, file)
 	if !ok {
-		return nil, fmt.Errorf("the snapshot of position %d in %s builds on one that is missing", position, dir)
+		return nil, fmt.Errorf("snapshot %s/%s: it builds on one that is missing", dir, file.name())
 	}
 	r := &restored{chain: chain}
 	for i := range r.chain {

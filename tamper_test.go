@@ -57,16 +57,18 @@ func TestTamperedHistory(t *testing.T) {
 		name   string
 		change func([][]byte) [][]byte
 		sound  bool
+		void   uint64
 	}{
-		{"as it was", func(e [][]byte) [][]byte { return e }, true},
-		{"one repeated", func(e [][]byte) [][]byte { return slices.Insert(e, 6, e[5]) }, true},
-		{"one dropped", func(e [][]byte) [][]byte { return slices.Delete(e, 6, 7) }, false},
-		{"two swapped", func(e [][]byte) [][]byte { e[6], e[7] = e[7], e[6]; return e }, false},
+		{"as it was", func(e [][]byte) [][]byte { return e }, true, 0},
+		{"one repeated", func(e [][]byte) [][]byte { return slices.Insert(e, 6, e[5]) }, true, 1},
+		{"one repeated at the end", func(e [][]byte) [][]byte { return append(e, e[5], e[6]) }, true, 2},
+		{"one dropped", func(e [][]byte) [][]byte { return slices.Delete(e, 6, 7) }, false, 0},
+		{"two swapped", func(e [][]byte) [][]byte { e[6], e[7] = e[7], e[6]; return e }, false, 0},
 		{"the last two swapped", func(e [][]byte) [][]byte {
 			n := len(e)
 			e[n-1], e[n-2] = e[n-2], e[n-1]
 			return e
-		}, false},
+		}, false, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -78,7 +80,10 @@ func TestTamperedHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			rewrite(t, dir, tc.change)
-			_, verr := kuji.Verify(dir, "test", nil)
+			rep, verr := kuji.Verify(dir, "test", nil)
+			if tc.sound && rep.Void != tc.void {
+				t.Errorf("%d void entries, want %d", rep.Void, tc.void)
+			}
 			e, err := kuji.Open(dir, kuji.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -139,8 +144,8 @@ func TestDeposedWriter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
-		if rep.Events != 3 {
-			t.Errorf("%s: %d events count, want 3", tc.name, rep.Events)
+		if rep.Events != 3 || rep.Void != 1 {
+			t.Errorf("%s: %d events count and %d entries do not, want 3 and 1", tc.name, rep.Events, rep.Void)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	mathrand "math/rand/v2"
+	"slices"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -26,7 +26,8 @@ type Report struct {
 	LogBytes  uint64 // of all entries that count
 	ChainHash [32]byte
 	StateHash [32]byte
-	Snapshots uint64 // that hold the state which the log gives at their position
+	Snapshots uint64   // that hold the state which the log gives at their position
+	Strays    []string // files among the snapshots that are none of Kuji's: neither read nor removed
 	Epochs    []EpochReport
 }
 
@@ -84,7 +85,7 @@ func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error)
 			return &VerifyError{Realm: realm, Err: err}
 		}
 		// Seeds are revealed after the draws that used them: collect them first.
-		for e, err := range replay(log.Entries, realm, from) {
+		for e, err := range replay(log.Entries, realm, from, nil) {
 			if err != nil {
 				break // the second pass reports it, after what comes before it
 			}
@@ -145,10 +146,9 @@ type verifier struct {
 	files   []snapshotFile // all of them
 	next    int            // the next of files to compare
 	damaged *VerifyError   // the first snapshot that is not what it should be
-	current uint64         // the epoch that the start is within, and
-	values  uint64         // how many of its values were taken before
+	epochs  []epochInfo    // so far, from those on that the start still names
 
-	source *mathrand.ChaCha8 // of the current epoch, when its seed is known
+	source *countedSource // of the current epoch, when its seed is known
 	buf    []byte
 }
 
@@ -156,16 +156,17 @@ type verifier struct {
 // that was trimmed, behind the oldest snapshot from which the log is there.
 func (v *verifier) start(log *walLog) (*resume, error) {
 	var err error
-	if v.files, err = listSnapshots(v.fsys, v.dir); err != nil || log.First() == 0 {
+	if v.files, v.report.Strays, err = listSnapshots(v.fsys, v.dir); err != nil || log.First() == 0 {
 		return nil, err
 	}
 	var errs []error
 	for ; v.next < len(v.files); v.next++ {
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, v.files[v.next].position)
+		f := v.files[v.next]
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
 		if err != nil {
 			errs = append(errs, err)
-			if _, ok := snapshotChain(v.files, v.files[v.next].position); ok && v.damaged == nil { // not what a crash left of a removal
-				v.damaged = &VerifyError{Realm: v.realm, Position: v.files[v.next].position, Err: err}
+			if _, ok := snapshotChain(v.files, f); ok { // not what a crash left of a removal
+				v.damage(f, err)
 			}
 			continue
 		}
@@ -173,57 +174,92 @@ func (v *verifier) start(log *walLog) (*resume, error) {
 			continue
 		}
 		v.next++
-		v.state = loaded.state
-		s := &loaded.seal
-		v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
-		for _, e := range s.epochs {
-			if e.epoch == s.chain.epoch {
-				v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
-				v.current, v.values = e.epoch, s.values
-			}
-		}
-		return loaded.resume(), nil
+		return v.begin(loaded)
 	}
 	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no snapshot is whole from which it goes on", log.First()))...)
 }
 
+// begin takes a snapshot for the start.
+func (v *verifier) begin(loaded *restored) (*resume, error) {
+	v.state = loaded.state
+	s := &loaded.seal
+	v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
+	v.epochs = s.epochs
+	e := s.epochs[len(s.epochs)-1] // the one in force: see seal.check
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
+	v.source = &countedSource{n: s.values} // of which only n is known yet
+	// A number that somebody made up must not keep the verifier busy for ever.
+	if most := v.state.MostValues(); s.values > most || s.values > 0 && s.chain.index == e.first {
+		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws took %d at most", s.chain.index, e.epoch, e.first, s.values, most)
+	}
+	return loaded.resume(), nil
+}
+
+// damage notes the first snapshot that is not what it should be.
+func (v *verifier) damage(f snapshotFile, err error) {
+	if v.damaged == nil {
+		v.damaged = &VerifyError{Realm: v.realm, Position: f.position, Err: err}
+	}
+}
+
 // resume goes on within the epoch in which a snapshot was taken.
 func (v *verifier) resume() error {
-	seed, ok := v.seeds[v.current]
-	if v.current == 0 || !ok {
+	if v.source == nil { // from the start
 		return nil
 	}
-	v.report.Epochs[0].Revealed = true
-	v.source = seed.source(v.realm, v.current)
-	for range v.values {
+	e, used := &v.report.Epochs[0], v.source.n
+	v.source = nil
+	seed, ok := v.seeds[e.Epoch]
+	if !ok {
+		return nil
+	}
+	e.Revealed = true
+	v.source = &countedSource{src: seed.source(v.realm, e.Epoch)}
+	for v.source.n < used {
 		v.source.Uint64()
 	}
 	return v.state.Ready()
 }
 
-// compare checks that the snapshot of a position, if there is one, holds the
-// state that the log gives.
-func (v *verifier) compare(position uint64) {
-	if v.next == len(v.files) || v.files[v.next].position > position {
-		return
-	}
-	f := &v.files[v.next]
-	v.next++
-	if _, ok := snapshotChain(v.files, f.position); !ok && v.next < len(v.files) {
-		return // what a crash left of a removal
-	}
-	loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f.position)
-	if err == nil && loaded.seal.chain.hash != v.report.ChainHash {
-		err = fmt.Errorf("snapshot %s is of another log", f.name())
-	}
-	if err == nil && loaded.state.Hash() != v.state.Hash() {
-		err = fmt.Errorf("snapshot %s holds another state than the log gives", f.name())
-	}
-	if err == nil {
+// compare checks that the snapshots of a position, of which there is one at most
+// but for copies, hold the state that the log gives, and go on where it does.
+func (v *verifier) compare(c *chain, offset uint64) {
+	for ; v.next < len(v.files) && v.files[v.next].position <= c.index; v.next++ {
+		f := v.files[v.next]
+		if _, ok := snapshotChain(v.files, f); !ok && v.next+1 < len(v.files) {
+			continue // what a crash left of a removal
+		}
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
+		if err == nil {
+			err = v.agrees(&f, &loaded.seal, c, offset)
+		}
+		if err == nil && loaded.state.Hash() != v.state.Hash() {
+			err = fmt.Errorf("snapshot %s holds another state than the log gives", f.name())
+		}
+		if err != nil {
+			v.damage(f, err)
+			continue
+		}
 		v.report.Snapshots++
-	} else if v.damaged == nil {
-		v.damaged = &VerifyError{Realm: v.realm, Position: f.position, Err: err}
 	}
+}
+
+// agrees checks what a snapshot says of the log up to its position.
+func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) error {
+	got := s.chain
+	got.ahead = c.ahead // a writer does not see what others append
+	if got != *c || s.offset != offset {
+		return fmt.Errorf("snapshot %s is of another log", f.name())
+	}
+	if v.source != nil && s.values != v.source.n {
+		return fmt.Errorf("snapshot %s says that %d random values were used in epoch %d, and it is %d", f.name(), s.values, c.epoch, v.source.n)
+	}
+	for _, e := range s.epochs {
+		if !slices.Contains(v.epochs, e) {
+			return fmt.Errorf("snapshot %s says of epoch %d, begun at %d, what the log does not: revealed %v, commitment %x", f.name(), e.epoch, e.first, e.revealed, e.commitment)
+		}
+	}
+	return nil
 }
 
 func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume) error {
@@ -231,22 +267,24 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	if err := v.resume(); err != nil {
 		return wrong(v.report.Position, err)
 	}
-	for e, err := range replay(entries, v.realm, from) {
+	for e, err := range replay(entries, v.realm, from, func() { v.report.Void++ }) {
 		if err != nil {
 			return wrong(max(e.index, v.report.Position+1), err)
 		}
 		switch e.kind {
 		case entryEpochBegin:
 			err = v.beginEpoch(&e)
+		case entryEpochEnd, entryReveal:
+			reveal(v.epochs, e.reveal.epoch)
 		case entryBatch:
 			err = v.batch(&e)
 		}
 		if err != nil {
 			return wrong(e.index, err)
 		}
-		v.report.Position, v.report.ChainHash, v.report.Void = e.index, e.chain.hash, e.void
+		v.report.Position, v.report.ChainHash = e.index, e.chain.hash
 		v.report.LogBytes += uint64(envelopeSize(v.realm) + len(e.payload))
-		v.compare(e.index)
+		v.compare(&e.chain, e.offset)
 	}
 	if v.next < len(v.files) {
 		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].position))
@@ -269,11 +307,12 @@ func (v *verifier) beginEpoch(e *replayed) error {
 	}
 	seed, ok := v.seeds[e.epoch]
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.index, Commitment: e.begin.commitment, Revealed: ok})
+	v.epochs = append(v.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
 	v.source = nil
 	if !ok {
 		return nil
 	}
-	v.source = seed.source(v.realm, e.epoch)
+	v.source = &countedSource{src: seed.source(v.realm, e.epoch)}
 	return v.state.Ready()
 }
 

@@ -37,6 +37,8 @@ type CatalogView struct {
 	Hash     [32]byte
 	Catalog  *catalog.Catalog // nil when Version is 0
 	Position uint64           // of the batch that applied it
+	Index    uint32           // in that batch, of the event that applied it
+	Time     int64            // of that event, Unix milliseconds
 }
 
 // Plan says what applying a catalog would do, before it is done.

@@ -37,7 +37,8 @@ type verifyRealmJSON struct {
 	LogBytes       uint64            `json:"log_bytes"`
 	ChainHash      string            `json:"chain_hash"`
 	StateHash      string            `json:"state_hash"`
-	Snapshots      uint64            `json:"snapshots"` // that hold what the log gives
+	Snapshots      uint64            `json:"snapshots"`        // that hold what the log gives
+	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are none of Kuji's
 	Epochs         []verifyEpochJSON `json:"epochs"`
 }
 
@@ -168,7 +169,7 @@ func realmsIn(data string) ([]string, error) {
 
 func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
 	out := verifyRealmJSON{
-		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
+		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Strays: r.Strays, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
 		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, LogBytes: r.LogBytes,
 		ChainHash: hex.EncodeToString(r.ChainHash[:]), StateHash: hex.EncodeToString(r.StateHash[:]),
 		Epochs: make([]verifyEpochJSON, 0, len(r.Epochs)),
@@ -202,5 +203,10 @@ func printVerify(w io.Writer, v verifyJSON) {
 		}
 		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
 			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
+	}
+	for _, r := range v.Realms {
+		for _, name := range r.Strays {
+			fprintf(w, "warning: realm %s: snapshots/%s is no file of Kuji: it is neither read nor removed\n", r.Realm, name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package economy
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -33,6 +34,20 @@ func (s *State) Check() error {
 		return inconsistent("%d request ids are kept, %d counted", n-s.ids.head, s.ids.count())
 	}
 	return nil
+}
+
+// MostValues returns how many values the draws that the state counts can have
+// taken from their sources. More are possible with a probability below 2^-64: a
+// choice among n takes more than one with a probability of at most a half, each time.
+func (s *State) MostValues() uint64 {
+	const each = 4 * (1 + catalog.MaxBundle) // an entry, and the quantities of its reward
+	var drawn uint64
+	for _, p := range s.pools {
+		for _, n := range p.drawn {
+			drawn += min(n, math.MaxUint64-drawn)
+		}
+	}
+	return 256 + min(drawn, (math.MaxUint64-256)/each)*each
 }
 
 func (s *State) checkPools() error {

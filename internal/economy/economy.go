@@ -139,13 +139,15 @@ type InForce struct {
 	Version  uint64 // 0: there is none
 	Hash     [32]byte
 	Catalog  *catalog.Catalog
-	Position uint64 // that applied it
+	Position uint64 // of the event that applied it
+	Index    uint32 // of that event in its batch
+	Time     int64  // of that event
 }
 
 // Catalog returns the catalog in force. It may be called beside the writer.
 func (s *State) Catalog() InForce {
 	t := s.shown.Load().tables
-	return InForce{Version: t.version, Hash: t.hash, Catalog: t.catalog, Position: t.position}
+	return InForce{Version: t.version, Hash: t.hash, Catalog: t.catalog, Position: t.position, Index: t.index, Time: t.time}
 }
 
 // Ready builds a sampler for every pool, and from then on Apply keeps them; a

@@ -12,7 +12,7 @@ import (
 func (s *State) Hash() [32]byte {
 	w := hasher{h: sha256.New()}
 	w.text("kuji state v1")
-	w.nums(s.applied, uint64(s.now), s.current.version, s.current.position)
+	w.nums(s.applied, uint64(s.now), s.current.version, s.current.position, uint64(s.current.index), uint64(s.current.time))
 	w.bytes(s.current.hash[:])
 	w.nums(uint64(len(s.items)))
 	for i := range s.items {

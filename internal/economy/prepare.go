@@ -11,7 +11,7 @@ import (
 // and their numbers, and these change only when a catalog is put in force.
 
 // Prepared is a catalog made ready to be put in force. It is immutable but for
-// the tables' version and position, which Apply fills in.
+// the tables' version and where the log has it, which Apply fills in.
 type Prepared struct {
 	canonical []byte
 	catalog   *catalog.Catalog // decoded from canonical: as a replay of the log gets it
@@ -90,7 +90,7 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	}
 	s.adopt(p.catalog, &p.names)
 	old, t := s.current, p.tables
-	t.version, t.position = old.version+1, at.Position
+	t.version, t.position, t.index, t.time = old.version+1, at.Position, at.Index, at.Time
 	if s.ids.count() > 0 && len(p.past.keys) > 0 {
 		s.past = append(s.past, p.past)
 	}

@@ -170,6 +170,8 @@ func (c *Capture) writeCatalog(w *blockWriter) {
 	}
 	w.num(t.version)
 	w.num(t.position)
+	w.num(uint64(t.index))
+	w.num(uint64(t.time))
 	w.b = t.catalog.AppendCanonical(w.b)
 	w.end(BlockCatalog)
 }
@@ -431,6 +433,7 @@ func (l *Loader) drawn(d *decoder) {
 func (l *Loader) catalog(d *decoder) {
 	s := l.s
 	version, position := d.uvarint("a version", l.want.Version), d.uvarint("a position", l.want.Position)
+	index, time := d.uvarint("an index", 1<<32-1), d.uvarint("a time", uint64(s.now))
 	if d.err != nil {
 		return
 	}
@@ -449,7 +452,7 @@ func (l *Loader) catalog(d *decoder) {
 		return
 	}
 	t := compile(c, c.Hash(), &n)
-	t.version, t.position = version, position
+	t.version, t.position, t.index, t.time = version, position, uint32(index), int64(time)
 	s.setCurrent(t)
 }
 

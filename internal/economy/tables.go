@@ -9,7 +9,9 @@ import (
 // that anybody may read it without a lock.
 type tables struct {
 	version     uint64 // 0: no catalog yet
-	position    uint64 // that applied it
+	position    uint64 // of the event that applied it
+	index       uint32 // of that event in its batch
+	time        int64  // of that event
 	hash        [32]byte
 	catalog     *catalog.Catalog
 	idempotency catalog.Idempotency

@@ -1,0 +1,203 @@
+package kuji_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// TestStrays: files among the snapshots that are none of Kuji's harm nothing,
+// stay where they are, and are named by Verify.
+func TestStrays(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "a", 5)
+	snapshot(t, r)
+	at := dir + "/realms/test/snapshots/"
+	strays := []string{"before-the-event.snapshot", "1-0.snapshot", filepath.Base(snapshotFiles(t, dir)[0]) + ".bak"}
+	slices.Sort(strays)
+	for _, name := range strays {
+		if err := os.WriteFile(at+name, []byte("somebody's"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 3 { // old ones are removed on the way
+		drawSome(t, r, fmt.Sprint(round, "-"), 50)
+		snapshot(t, r)
+		if err := r.Stats().SnapshotErr; err != nil {
+			t.Errorf("snapshot %d: %v", round, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		e, r = open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+		if got := r.Stats(); got.RecoveredEvents != 0 || got.SnapshotErr != nil {
+			t.Errorf("opening %d: %d events replayed, %v", round, got.RecoveredEvents, got.SnapshotErr)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := kuji.Verify(dir, "test", nil)
+	if err != nil || !slices.Equal(rep.Strays, strays) || rep.Snapshots == 0 {
+		t.Errorf("%d snapshots verified, strays %v: %v; want %v", rep.Snapshots, rep.Strays, err, strays)
+	}
+	for _, name := range strays {
+		if b, err := os.ReadFile(at + name); err != nil || string(b) != "somebody's" {
+			t.Errorf("%s holds %q, %v", name, b, err)
+		}
+	}
+}
+
+// TestTwoOfOnePosition: a realm writes one snapshot of a position; of two that
+// somebody put there, the one that is whole serves, and the next snapshots
+// remove the other.
+func TestTwoOfOnePosition(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "players", 7)
+	snapshot(t, r)
+	drawSome(t, r, "a", 5)
+	s := snapshot(t, r)
+	if s.Base == 0 {
+		t.Fatalf("%+v, want one that builds on another", s)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, base := range []uint64{0, s.Base + 1, s.Position - 1, s.Position} {
+		twin := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d.snapshot", dir, s.Position, base)
+		if err := os.WriteFile(twin, []byte("not a snapshot"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kuji.Verify(dir, "test", nil); base == 0 && err == nil {
+			t.Error("verification finds nothing wrong")
+		}
+		e, r = open(t, dir, kuji.Options{})
+		if got := r.Stats(); got.RecoveredEvents != 0 || got.Snapshot != s.Position {
+			t.Errorf("base %d: %d events replayed from the snapshot of %d; want none from %d", base, got.RecoveredEvents, got.Snapshot, s.Position)
+		}
+		drawSome(t, r, fmt.Sprint(base), 5)
+		s = snapshot(t, r)
+		if err := r.Stats().SnapshotErr; err != nil {
+			t.Error(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(twin); err == nil {
+			t.Errorf("base %d: %s is still there", base, filepath.Base(twin))
+		}
+		if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.Snapshots < 2 {
+			t.Errorf("base %d: %d snapshots verified, %v", base, rep.Snapshots, err)
+		}
+	}
+}
+
+// forgeSeal changes the seal of a snapshot, and makes its checksums right.
+func forgeSeal(t *testing.T, name string, change func(seal []byte)) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for b[at+8] != 255 {
+		at += 9 + int(binary.LittleEndian.Uint32(b[at:]))
+	}
+	change(b[at+9:])
+	if err := os.WriteFile(name, reframe(b), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForgedSeal: what a snapshot's seal says of the log is compared with the
+// log where that is there; and where it is not, a number of random values that no
+// draws can have used does not make Verify count to it.
+func TestForgedSeal(t *testing.T) {
+	u64 := func(at int, v uint64) func([]byte) {
+		return func(b []byte) { binary.LittleEndian.PutUint64(b[at:], v) }
+	}
+	const values, first = 32, 93
+	forged := []struct {
+		name    string
+		change  func([]byte)
+		trimmed bool // found where the log was trimmed, too
+	}{
+		{"offset", u64(8, 2), false},
+		{"epoch", func(b []byte) { u64(16, 3)(b); u64(first+8, 3)(b) }, true},
+		{"values: too few", u64(values, 1), true},
+		{"values: more than all draws can have used", u64(values, 1<<62), true},
+		{"values: as many as can be written", u64(values, 1<<64-1), true},
+		{"writer", func(b []byte) { b[40]++ }, true},
+		{"hash", func(b []byte) { b[56]++ }, true},
+		{"epoch has ended", func(b []byte) { b[88] = 1 }, true},
+		{"an epoch's begin", u64(first, 2), false},
+		{"revealed", func(b []byte) { b[first+16] = 1 }, true},
+		{"commitment", func(b []byte) { b[first+17]++ }, true},
+	}
+	for _, trimmed := range []bool{false, true} {
+		dir := t.TempDir()
+		e, r := open(t, dir, kuji.Options{TrimLog: trimmed, SegmentSize: 4096})
+		for round := range 2 {
+			drawSome(t, r, fmt.Sprint(round, "-"), 60)
+			snapshot(t, r)
+		}
+		drawSome(t, r, "more", 5)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		rep, err := kuji.Verify(dir, "test", nil)
+		if err != nil || trimmed != (rep.From > 0) || !rep.Epochs[0].Revealed {
+			t.Fatalf("verified from %d: %v", rep.From, err)
+		}
+		name := snapshotFiles(t, dir)[0]
+		sound, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range forged {
+			forgeSeal(t, name, f.change)
+			if rep, err := kuji.Verify(dir, "test", nil); err == nil && (!trimmed || f.trimmed) {
+				t.Errorf("%s forged, log trimmed %v: Verify finds nothing wrong: %+v", f.name, trimmed, rep)
+			} else if strings.HasPrefix(f.name, "values: ") && !strings.Contains(err.Error(), "random values") && f.name != "values: too few" {
+				t.Errorf("%s: %v", f.name, err)
+			}
+			if err := os.WriteFile(name, sound, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestSealOfAFreshEpoch: an epoch in which nothing was drawn has used no value.
+func TestSealOfAFreshEpoch(t *testing.T) {
+	dir := t.TempDir()
+	o := kuji.Options{TrimLog: true, SegmentSize: 4096}
+	e, r := open(t, dir, o)
+	drawSome(t, r, "a", 100)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 60 { // until the log is trimmed to a snapshot of an epoch's begin
+		e, r = open(t, dir, o)
+		snapshot(t, r)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := snapshotFiles(t, dir)[0]
+	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.From == 0 {
+		t.Fatalf("verified from %d: %v", rep.From, err)
+	}
+	forgeSeal(t, name, func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1) })
+	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "random values") {
+		t.Errorf("one value too many: %v", err)
+	}
+}

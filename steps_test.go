@@ -1,0 +1,36 @@
+package kuji_test
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// steps runs what an engine does in the background only when something waits
+// for it, oldest first, with a clock and entropy that are the same every time.
+type steps struct {
+	tasks []func()
+	now   time.Time
+	chaos *rand.ChaCha8
+}
+
+var _ step.Runner = (*steps)(nil)
+
+func newSteps() *steps {
+	return &steps{now: time.UnixMilli(1_800_000_000_000), chaos: rand.NewChaCha8([32]byte{1})}
+}
+
+func (s *steps) Go(task func()) { s.tasks = append(s.tasks, task) }
+
+func (s *steps) Step() {
+	task := s.tasks[0]
+	s.tasks = s.tasks[1:]
+	task()
+}
+
+func (s *steps) Every(time.Duration, func() bool) {} // time stands still but for the test
+
+func (s *steps) Now() time.Time { return s.now }
+
+func (s *steps) Entropy(p []byte) { s.chaos.Read(p) } // never fails
