@@ -2,11 +2,14 @@ package kuji_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // TestCatalogsBesideDraws applies and plans catalogs while others draw, read
@@ -131,4 +134,53 @@ func TestCatalogAgain(t *testing.T) {
 	}); err != nil || !found {
 		t.Errorf("the log has a catalog at %+v: %v, %v", first.Receipt, found, err)
 	}
+}
+
+// TestApplyOver: of several who apply catalogs over the version that they have
+// seen, one succeeds; a catalog in force is answered again, whatever was expected.
+func TestApplyOver(t *testing.T) {
+	_, r := open(t, t.TempDir(), kuji.Options{}) // version 1
+	next := func(name string) *catalog.Catalog { return parse(t, testCatalog+"name: "+name+"\n") }
+	for _, version := range []uint64{0, 2, 1<<64 - 1} {
+		_, err := r.ApplyOver(t.Context(), next("a"), version)
+		wantCode(t, err, kuji.CodeConflict)
+	}
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for g := range 8 {
+		wg.Go(func() {
+			c := next(fmt.Sprint("operator", g))
+			switch res, err := r.ApplyOver(t.Context(), c, 1); kuji.CodeOf(err) {
+			case 0:
+				won.Add(1)
+				again, err := r.ApplyOver(t.Context(), c, 1)
+				if err != nil || again.Receipt != res.Receipt || res.Receipt.CatalogVersion != 2 {
+					t.Errorf("%+v, and asked again %+v, %v", res.Receipt, again.Receipt, err)
+				}
+			case kuji.CodeConflict:
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	v, err := r.Catalog(t.Context())
+	if err != nil || won.Load() != 1 || v.Version != 2 {
+		t.Errorf("%d of 8 applied theirs over version 1; version %d is in force, %v", won.Load(), v.Version, err)
+	}
+	// Which version is in force comes before what else is wrong with a catalog.
+	other := parse(t, strings.Replace(testCatalog, "sword: {}", "sword: {kind: currency}", 1))
+	_, err = r.ApplyOver(t.Context(), other, 1)
+	if wantCode(t, err, kuji.CodeConflict); !strings.Contains(fmt.Sprint(err), "version 2 is in force, not 1") {
+		t.Error(err)
+	}
+	_, err = r.ApplyOver(t.Context(), other, 2)
+	if wantCode(t, err, kuji.CodeConflict); !strings.Contains(fmt.Sprint(err), "sword") {
+		t.Error(err)
+	}
+	if res, err := r.ApplyOver(t.Context(), next("b"), 2); err != nil || res.Receipt.CatalogVersion != 3 {
+		t.Errorf("over version 2: %+v, %v", res.Receipt, err)
+	}
+	_, err = r.ApplyOver(t.Context(), nil, 3)
+	wantCode(t, err, kuji.CodeInvalid)
 }

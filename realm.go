@@ -129,11 +129,24 @@ func (r *Realm) Stats() Stats {
 // applied again: the result is then the one of the call that applied it. A catalog
 // that the realm's state refuses gives CodeConflict.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
+	return r.apply(ctx, c, nil)
+}
+
+// ApplyOver is Apply over the version of the catalog in force that the caller
+// has seen, 0 for none. When another one is in force, CodeConflict: somebody
+// else has applied a catalog meanwhile, and Plan says what this one would do
+// now. The catalog in force already gives the result of the call that applied
+// it, whatever version was expected, so that a lost answer can be asked for again.
+func (r *Realm) ApplyOver(ctx context.Context, c *catalog.Catalog, version uint64) (Result, error) {
+	return r.apply(ctx, c, &version)
+}
+
+func (r *Realm) apply(ctx context.Context, c *catalog.Catalog, over *uint64) (Result, error) {
 	if err := checkCatalog(c); err != nil {
 		return Result{}, err
 	}
 	var res Result
-	b, err := r.putInForce(ctx, c, &res)
+	b, err := r.putInForce(ctx, c, over, &res)
 	if err != nil {
 		return Result{}, err
 	}
@@ -145,19 +158,22 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 
 // putInForce decides and applies a catalog and fills in res. Without an error
 // the caller holds mu, and the batch is the one that makes the result durable.
-func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, res *Result) (*batch, error) {
+func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64, res *Result) (*batch, error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	prepared, refused := r.state.Prepare(c)
 	if err := r.lockForRoom(ctx); err != nil {
 		return nil, err
 	}
-	if refused != nil {
-		return nil, r.conflict(ctx, refused)
+	var ev *economy.Event
+	if refused == nil {
+		ev, refused = r.state.DecideCatalog(prepared)
 	}
-	ev, err := r.state.DecideCatalog(prepared)
-	if err != nil {
-		return nil, r.conflict(ctx, err)
+	switch version := r.state.Version(); {
+	case over != nil && *over != version && (ev != nil || refused != nil):
+		return nil, r.conflict(ctx, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over))
+	case refused != nil:
+		return nil, r.conflict(ctx, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused})
 	}
 	if ev == nil {
 		v := r.state.Catalog()
@@ -209,7 +225,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	p, err := planner.Plan(c)
 	if err != nil {
 		r.mu.Lock()
-		return Plan{}, r.conflict(ctx, err)
+		return Plan{}, r.conflict(ctx, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err})
 	}
 	if err := r.settle(ctx, pos); err != nil {
 		return Plan{}, err
@@ -217,15 +233,15 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	return p, nil
 }
 
-// conflict unlocks mu, which the caller holds, and returns the error for a
-// catalog that the state refuses, once that state is durable.
-func (r *Realm) conflict(ctx context.Context, err error) error {
+// conflict unlocks mu, which the caller holds, and returns why the state refuses
+// a catalog, once that state is durable.
+func (r *Realm) conflict(ctx context.Context, refused *Error) error {
 	pos := r.state.Position()
 	r.mu.Unlock()
 	if failed := r.settle(ctx, pos); failed != nil {
 		return failed
 	}
-	return &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err}
+	return refused
 }
 
 // Reads run beside the writer: they take a lock for as long as it takes to copy

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/kuji-dev/kuji"
@@ -64,10 +65,19 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 		return nil, err
 	}
 	out := &kujiv1.ApplyCatalogResponse{Plan: planProto(&plan)}
+	over, expected := req.GetExpectedVersion(), req.ExpectedVersion != nil
 	if req.GetDryRun() {
+		if in := plan.Version - 1; expected && !plan.Unchanged && in != over {
+			return nil, &kuji.Error{Code: kuji.CodeConflict, Field: "version", Message: fmt.Sprintf("version %d is in force, not %d", in, over)}
+		}
 		return out, nil
 	}
-	res, err := r.Apply(ctx, c)
+	var res kuji.Result
+	if expected {
+		res, err = r.ApplyOver(ctx, c, over)
+	} else {
+		res, err = r.Apply(ctx, c)
+	}
 	if err != nil {
 		return nil, err
 	}

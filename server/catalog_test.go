@@ -110,6 +110,44 @@ start: {gem: 100}
 	}
 }
 
+// TestExpectedVersion: a catalog is applied, or planned, over the version that
+// the caller has seen, or refused.
+func TestExpectedVersion(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{}) // with version 1
+	c := clients(t, f.url)[3]
+	apply := func(name string, dry bool, expected ...uint64) (*kujiv1.ApplyCatalogResponse, error) {
+		req := &kujiv1.ApplyCatalogRequest{Yaml: []byte(strings.Replace(testCatalog, "name: Test", "name: "+name, 1)), DryRun: dry}
+		if expected != nil {
+			req.ExpectedVersion = &expected[0]
+		}
+		return c.admin.ApplyCatalog(ctx, req)
+	}
+	for _, dry := range []bool{true, false} {
+		for _, expected := range []uint64{0, 2} {
+			_, err := apply("a", dry, expected)
+			if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+				t.Fatalf("dry run %v over version %d, of 1: %v, want failed_precondition", dry, expected, err)
+			}
+			d := detail(t, err)
+			if v := d.GetViolations(); d.GetReason() != kujiv1.Reason_REASON_CONFLICT || len(v) != 1 || v[0].GetField() != "expected_version" {
+				t.Errorf("dry run %v: detail %v", dry, d)
+			}
+		}
+		if _, err := apply("a", dry, 1); err != nil {
+			t.Errorf("dry run %v over version 1: %v", dry, err)
+		}
+	}
+	for _, dry := range []bool{true, false} {
+		if again, err := apply("a", dry, 1); err != nil || !again.GetPlan().GetUnchanged() {
+			t.Errorf("dry run %v, once more: %v, %v; want unchanged", dry, again, err)
+		}
+	}
+	if res, err := apply("b", false); err != nil || res.GetPlan().GetVersion() != 3 {
+		t.Errorf("over any version: %v, %v", res, err)
+	}
+}
+
 func TestBadCatalog(t *testing.T) {
 	ctx := context.Background()
 	f := start(t, server.Options{})

@@ -134,8 +134,11 @@ func repeatable(request any) bool {
 
 // fieldOf is the contract's name of a field of the engine's requests.
 func fieldOf(e *kuji.Error) string {
-	if e.Field == "id" {
+	switch e.Field {
+	case "id":
 		return "request_id"
+	case "version":
+		return "expected_version"
 	}
 	return e.Field
 }

@@ -40,15 +40,21 @@ type entryStockJSON struct {
 
 func (a *app) applyCommand() *cobra.Command {
 	var dryRun, create, yes bool
+	var expect uint64
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Make a catalog the one in force, or say what that would do",
 		Long: `Apply sends a catalog to a realm. It first asks the server what the change does
 to stock already drawn, item by item, and shows it; a change that deserves a
 second look (more was drawn already than the new stock, players hold an item that
-is removed) is applied only with --yes. With --dry-run nothing is applied.`,
+is removed) is applied only with --yes. With --dry-run nothing is applied.
+
+It applies what it has shown: when somebody else applies a catalog in between, it
+is refused. With --expect it is refused, too, when the catalog in force is not
+the version that you last looked at (kuji status shows it; 0 is none).`,
 		Example: `  kuji apply catalog.yaml --dry-run
   kuji apply catalog.yaml --yes
+  kuji apply catalog.yaml --expect 7
   kuji apply catalog.yaml --realm summer --create`,
 		Args: exactArgs("FILE"),
 	}
@@ -56,6 +62,7 @@ is removed) is applied only with --yes. With --dry-run nothing is applied.`,
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm when it does not exist")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply even what the plan warns of")
+	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		yaml, err := a.readFile(args[0], catalog.MaxBytes)
 		if err != nil {
@@ -71,7 +78,11 @@ is removed) is applied only with --yes. With --dry-run nothing is applied.`,
 				return err
 			}
 		}
-		resp, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+		req := &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true}
+		if cmd.Flags().Changed("expect") {
+			req.ExpectedVersion = &expect
+		}
+		resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
 		if err != nil {
 			return err
 		}
@@ -79,7 +90,12 @@ is removed) is applied only with --yes. With --dry-run nothing is applied.`,
 		plan.DryRun = dryRun
 		warned := plan.warnings()
 		if !dryRun && (warned == 0 || yes) {
-			resp, err = call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml})
+			if !plan.Unchanged {
+				over := plan.Version - 1
+				req.ExpectedVersion = &over
+			}
+			req.DryRun = false
+			resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
 			if err != nil {
 				return err
 			}

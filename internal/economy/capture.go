@@ -73,7 +73,7 @@ func (s *State) Capture(base *Mark) *Capture {
 	p := &s.players
 	c := &Capture{
 		position: s.applied, now: s.now, base: base, players: p,
-		dirty: p.dirty, current: s.current, past: slices.Clone(s.past), items: s.items, limits: s.limits,
+		dirty: p.dirty.take(), current: s.current, past: slices.Clone(s.past), items: s.items, limits: s.limits,
 		pools:     make([]capturedPool, len(s.pools)),
 		blockSize: defaultBlockSize,
 		kept:      map[uint32][]byte{}, drawn: map[uint64][]uint64{},
@@ -90,7 +90,6 @@ func (s *State) Capture(base *Mark) *Capture {
 	if base != nil {
 		c.ids.from = max(c.ids.head, base.IDs)
 	}
-	p.dirty = make(bitmap, len(c.dirty))
 	p.capture = c
 	return c
 }
@@ -102,11 +101,8 @@ func (c *Capture) Mark() Mark { return c.mark }
 // for the next one.
 func (s *State) Release(c *Capture, written bool) {
 	s.players.capture = nil
-	if written {
-		return
-	}
-	for i, w := range c.dirty {
-		s.players.dirty[i] |= w
+	if !written {
+		s.players.dirty.join(&c.dirty)
 	}
 }
 

@@ -382,19 +382,6 @@ func (p *paged) push(v uint32) {
 	p.set(uint32(p.n-1), v)
 }
 
-// bitmap is a set of player numbers.
-type bitmap []uint64
-
-func (b bitmap) set(n uint32)      { b[n/64] |= 1 << (n % 64) }
-func (b bitmap) has(n uint32) bool { return b[n/64]&(1<<(n%64)) != 0 }
-
-// grow makes room for n.
-func (b *bitmap) grow(n uint32) {
-	for int(n/64) >= len(*b) {
-		*b = append(*b, 0)
-	}
-}
-
 func (s *itemState) addSupply(q uint64) {
 	lo, carry := bits.Add64(s.supplyLo, q, 0)
 	s.supplyLo, s.supplyHi = lo, s.supplyHi+carry

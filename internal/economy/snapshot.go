@@ -179,7 +179,7 @@ func (c *Capture) writeCatalog(w *blockWriter) {
 func (c *Capture) writePlayers(w *blockWriter) {
 	next := uint32(0)
 	for n := uint32(0); n < c.mark.Players && !w.ended; n++ {
-		if c.base != nil && n%64 == 0 && c.dirty[n/64] == 0 {
+		if c.base != nil && n%64 == 0 && c.dirty.word(n) == 0 {
 			n += 63 // none of these 64
 			continue
 		}
@@ -607,6 +607,6 @@ func (l *Loader) State() (*State, Mark, error) {
 	}
 	s.forgetPast()
 	s.setCurrent(s.current)
-	clear(s.players.dirty)
+	s.players.dirty.take()
 	return s, mark, nil
 }

@@ -457,9 +457,14 @@ type ApplyCatalogRequest struct {
 	// The catalog as YAML, at most 32 MiB.
 	Yaml []byte `protobuf:"bytes,2,opt,name=yaml,proto3" json:"yaml,omitempty"`
 	// Only say what applying it would do.
-	DryRun        bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	DryRun bool `protobuf:"varint,3,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Apply it, or say what that would do, only over this version of the catalog in
+	// force, 0 for none: another one gives REASON_CONFLICT, because somebody has
+	// applied a catalog meanwhile. Absent: over any. The catalog in force already
+	// is unchanged, whatever is expected, so that a call can be repeated.
+	ExpectedVersion *uint64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ApplyCatalogRequest) Reset() {
@@ -511,6 +516,13 @@ func (x *ApplyCatalogRequest) GetDryRun() bool {
 		return x.DryRun
 	}
 	return false
+}
+
+func (x *ApplyCatalogRequest) GetExpectedVersion() uint64 {
+	if x != nil && x.ExpectedVersion != nil {
+		return *x.ExpectedVersion
+	}
+	return 0
 }
 
 type ApplyCatalogResponse struct {
@@ -832,11 +844,13 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\":\n" +
 	"\vIdempotency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x15\n" +
-	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\"X\n" +
+	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\"\x9d\x01\n" +
 	"\x13ApplyCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04yaml\x18\x02 \x01(\fR\x04yaml\x12\x17\n" +
-	"\adry_run\x18\x03 \x01(\bR\x06dryRun\"b\n" +
+	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x12.\n" +
+	"\x10expected_version\x18\x04 \x01(\x04H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x11_expected_version\"b\n" +
 	"\x14ApplyCatalogResponse\x12!\n" +
 	"\x04plan\x18\x01 \x01(\v2\r.kuji.v1.PlanR\x04plan\x12'\n" +
 	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"i\n" +
@@ -931,6 +945,7 @@ func file_kuji_v1_catalog_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
+	file_kuji_v1_catalog_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

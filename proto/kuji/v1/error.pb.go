@@ -32,7 +32,8 @@ const (
 	Reason_REASON_NOT_FOUND Reason = 2
 	// The request id was used before with other arguments; nothing was logged.
 	Reason_REASON_ID_REUSED Reason = 3
-	// A catalog that the realm's state refuses; nothing was logged.
+	// A catalog that the realm's state refuses, or that was to be applied over
+	// another version than the one in force; nothing was logged.
 	Reason_REASON_CONFLICT Reason = 4
 	// Too much in flight: send the request again later; nothing was logged.
 	Reason_REASON_OVERLOADED Reason = 5
