@@ -40,27 +40,26 @@ type batch struct {
 	done    chan struct{} // made by wait; closed when err is final
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
-	receipt Receipt       // of the newest event that has a callback: but for index and version, of all
+	receipt Receipt       // of the first event that has a callback: but for the index, of all that are not whole
 }
 
 // pending is a callback with what its result does not share with the batch.
-// Most results are a draw's outcomes alone; many wait at a time, and what is
-// small stays in the cache.
+// Most results are a draw's outcomes alone. Many wait at a time, and one
+// processor writes what another reads: they are small.
 type pending struct {
-	done     func(Result, error)
-	outcomes []Outcome
-	version  uint64  // of the catalog
-	index    uint32  // of the event
-	whole    *Result // nil: the result is made of the above
+	done  func(Result, error)
+	given *[]Outcome // nil: the result is whole
+	whole *Result
+	index uint32 // of the event
 }
 
 // result returns the result that a callback gets.
 func (p *pending) result(b *batch) Result {
-	if p.whole != nil {
+	if p.given == nil {
 		return *p.whole
 	}
-	res := Result{Outcomes: p.outcomes, Receipt: b.receipt}
-	res.Receipt.Index, res.Receipt.CatalogVersion = int(p.index), p.version
+	res := Result{Outcomes: *p.given, Receipt: b.receipt}
+	res.Receipt.Index = int(p.index)
 	return res
 }
 
@@ -84,7 +83,6 @@ func (r *Realm) reset(b *batch, position uint64) {
 	if cap(b.buf) < head {
 		b.buf = make([]byte, head, 64<<10)
 	}
-	clear(b.pending)
 	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0]}
 }
 
@@ -120,29 +118,35 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 // commit puts a decided event into the open batch, applies it, and fills in
 // res. The caller holds mu.
 func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
-	if b.events == 0 && r.o.Sync != SyncOff {
-		r.rouse()
-	}
-	start := len(b.buf)
-	b.buf = economy.AppendEvent(b.buf, ev)
+	buf := economy.AppendEvent(b.buf, ev)
 	at := economy.At{Position: b.position, Index: uint32(b.events), Time: b.time}
 	r.receipt(&res.Receipt, b.position, b.events, b.time, r.state.Version())
-	if err := r.state.Apply(ev, b.buf[start:], at); err != nil {
+	if err := r.state.Apply(ev, buf[len(b.buf):], at); err != nil {
 		return r.defect(err) // Decide and Apply disagree
 	}
-	b.events++
-	r.stats.Events++
 	if ev.Status != OK {
 		r.stats.Failures++
 	}
-	r.stats.Draws += ev.Draws()
 	r.describe(ev, res)
+	r.committed(b, buf, ev.Draws())
+	return nil
+}
+
+// committed counts an applied event, which buf has behind what b had, and rouses
+// the flusher for a batch's first. The caller holds mu.
+func (r *Realm) committed(b *batch, buf []byte, draws uint64) {
+	r.stats.Events++
+	r.stats.Draws += draws
 	if r.o.Sync == SyncOff {
 		r.acked.Store(b.position)
 		r.stats.Batches++
-		b.position, b.events, b.buf = b.position+1, 0, b.buf[:start] // the stamp stays
+		b.position, b.buf = b.position+1, buf[:len(b.buf)] // the stamp stays
+		return
 	}
-	return nil
+	b.buf = buf
+	if b.events++; b.events == 1 {
+		r.rouse()
+	}
 }
 
 // defect stops the realm because of a bug. Nothing of the open batch may be
@@ -217,6 +221,11 @@ func (r *Realm) flushStep() {
 // flushBatch makes the open batch durable, waiting for its first event unless
 // it runs as a task. It reports whether the flusher has ended.
 func (r *Realm) flushBatch() (ended bool) {
+	if r.o.Steps == nil {
+		// Who can run now may bring more: under load it shares this fsync, and
+		// when nobody can this takes no time.
+		runtime.Gosched()
+	}
 	r.mu.Lock()
 	for r.open.events == 0 && !r.closing && r.err == nil {
 		if r.o.Steps != nil {
@@ -224,12 +233,8 @@ func (r *Realm) flushBatch() (ended bool) {
 			return false
 		}
 		r.wake.Wait()
-	}
-	if r.o.Steps == nil {
-		// Who can run now may bring more: under load it shares this fsync, and
-		// when nobody can this takes no time.
 		r.mu.Unlock()
-		runtime.Gosched()
+		runtime.Gosched() // likewise
 		r.mu.Lock()
 	}
 	if r.err != nil { // commit found a bug
@@ -288,10 +293,7 @@ func (r *Realm) takeOpen() *batch {
 // recycle keeps a finished batch's memory. Waiters may still hold b itself, so
 // only what they do not read is taken over.
 func (r *Realm) recycle(b *batch) {
-	spare := &batch{buf: b.buf, pending: b.pending}
-	r.mu.Lock()
-	r.spare = spare
-	r.mu.Unlock()
+	r.spare = &batch{buf: b.buf, pending: b.pending}
 }
 
 // seal fills in the head of a batch's entry.
@@ -355,11 +357,13 @@ func (b *batch) finish(err *Error) {
 		close(b.done)
 	}
 	for i := range b.pending {
+		p := &b.pending[i]
 		if err != nil {
-			b.pending[i].done(Result{}, err)
+			p.done(Result{}, err)
 		} else {
-			b.pending[i].done(b.pending[i].result(b), nil)
+			p.done(p.result(b), nil)
 		}
+		*p = pending{} // the memory is used again
 	}
 }
 

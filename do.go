@@ -176,8 +176,40 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
 		return
 	}
+	if given, at, ok := r.plain(&cmd); ok {
+		r.answer(done, given, at)
+		return
+	}
+	r.submit(&cmd, done)
+}
+
+// answer gives a callback what a plain draw gave, or keeps it until that is
+// durable. The caller holds mu, which it unlocks.
+func (r *Realm) answer(done func(Result, error), given *[]Outcome, at economy.At) {
+	if r.o.Sync == SyncOff {
+		res := Result{Outcomes: *given}
+		r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, r.state.Version())
+		r.mu.Unlock()
+		done(res, nil)
+		return
+	}
+	p := pending{done: done, given: given, index: at.Index}
+	switch b := r.open; {
+	case b.receipt.Position == 0:
+		r.receipt(&b.receipt, at.Position, 0, at.Time, r.state.Version())
+	case b.receipt.CatalogVersion != r.state.Version(): // a catalog came into force within the batch
+		p.given, p.whole = nil, &Result{Outcomes: *given, Receipt: b.receipt}
+		p.whole.Receipt.Index, p.whole.Receipt.CatalogVersion = int(at.Index), r.state.Version()
+	}
+	r.open.pending = append(r.open.pending, p)
+	r.mu.Unlock()
+}
+
+// submit is the rest of Submit for requests of any kind. The caller holds mu, which
+// it unlocks.
+func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	var res Result
-	b, err := r.execute(&cmd, &res)
+	b, err := r.execute(cmd, &res)
 	if b == nil { // refused, or durable already
 		r.mu.Unlock()
 		if err != nil {
@@ -186,30 +218,22 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(res, err)
 		return
 	}
-	p := pend(done, &res, err)
-	if p.whole == nil {
-		b.receipt = res.Receipt
-	}
-	b.pending = append(b.pending, p)
+	b.pending = append(b.pending, pend(done, res, err))
 	r.mu.Unlock()
 }
 
 // pend returns a callback that waits for a batch to become durable, and then
 // gets a result, or a refusal that rests on the batch.
-func pend(done func(Result, error), res *Result, refused error) pending {
-	switch {
-	case refused != nil:
-		return pending{whole: &Result{}, done: func(_ Result, err error) {
-			if err == nil {
-				err = refused
-			}
-			done(Result{}, err)
-		}}
-	case res.Status == OK && res.Members == nil && !res.Replayed:
-		return pending{done: done, outcomes: res.Outcomes, version: res.Receipt.CatalogVersion, index: uint32(res.Receipt.Index)}
+func pend(done func(Result, error), res Result, refused error) pending {
+	if refused == nil {
+		return pending{done: done, whole: &res}
 	}
-	whole := *res
-	return pending{done: done, whole: &whole}
+	return pending{whole: &Result{}, done: func(_ Result, err error) {
+		if err == nil {
+			err = refused
+		}
+		done(Result{}, err)
+	}}
 }
 
 // execute runs a checked command, or finds what its request id was answered
@@ -217,9 +241,56 @@ func pend(done func(Result, error), res *Result, refused error) pending {
 // result durable, nil when it is already; with an error it is what the refusal
 // rests on. The caller holds mu.
 func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error) {
+	b = r.open
+	if given, at, ok := r.plain(cmd); ok {
+		res.Outcomes = *given
+		r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, r.state.Version())
+	} else if b, err = r.decide(cmd, res); err != nil {
+		return b, err
+	}
+	if r.o.Sync == SyncOff {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// plain runs a command, unless it is of a kind that decide is for, and reports
+// whether it has. The caller holds mu.
+func (r *Realm) plain(cmd *economy.Command) (given *[]Outcome, at economy.At, ok bool) {
+	if cmd.Kind != economy.KindDraw || cmd.Count != 1 || r.err != nil {
+		return nil, at, false
+	}
+	if cmd.ID != "" {
+		if _, ok := r.state.Remembered(cmd.ID); ok {
+			return nil, at, false
+		}
+	}
 	defer func() {
 		if p := recover(); p != nil { // of the rules, or of the caller's clock
-			b, err = nil, r.defect(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			_, ok = r.broken(p), false
+		}
+	}()
+	b := r.open
+	at = economy.At{Position: b.position, Index: uint32(b.events), Time: r.stamp(b)}
+	if r.state.Admit(cmd, at.Time) != nil {
+		return nil, at, false
+	}
+	buf, given, ok, err := r.state.DrawPlain(cmd, &r.source, at, b.buf)
+	if err != nil {
+		r.defect(err)
+		return nil, at, false
+	}
+	if ok {
+		r.committed(b, buf, 1)
+	}
+	return given, at, ok
+}
+
+// decide runs any command; see execute.
+func (r *Realm) decide(cmd *economy.Command, res *Result) (b *batch, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b, err = nil, r.broken(p)
 		}
 	}()
 	if r.err != nil { // by a request before this one in the same call
@@ -237,10 +308,12 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error)
 	if err := r.commit(b, r.state.Decide(cmd, b.time, &r.source), res); err != nil {
 		return nil, err
 	}
-	if r.o.Sync == SyncOff {
-		return nil, nil
-	}
 	return b, nil
+}
+
+// broken stops the realm because of a panic. The caller holds mu.
+func (r *Realm) broken(panicked any) error {
+	return r.defect(fmt.Errorf("panic: %v\n%s", panicked, debug.Stack()))
 }
 
 // refuse turns what the state has no room for into an error. The caller holds mu.

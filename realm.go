@@ -24,6 +24,7 @@ type Realm struct {
 	chain  chain
 	offset uint64 // of the chain's last entry in the log; as chain
 	next   uint64 // offset that the next append must get: another's entry there deposes this writer; as chain
+	spare  *batch // for reuse; the flusher's alone
 
 	writer     [16]byte
 	epoch      uint64   // the writer's epoch; fixed once open
@@ -41,7 +42,6 @@ type Realm struct {
 	epochs   []epochInfo   // ascending by first position, the current one last
 	open     *batch        // takes events
 	inflight *batch        // being appended; nil when the flusher is idle
-	spare    *batch        // for reuse
 	room     chan struct{} // closed and replaced when open is handed to the flusher
 	wake     *sync.Cond    // on mu: the flusher waits for events or for closing
 	closing  bool

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,12 +29,31 @@ func TestSubmitGivesWhatDoGives(t *testing.T) {
 		case 3:
 			return kuji.Draw{ID: id, Player: player, Pool: "free", Count: 3}
 		}
+		if i%2 == 0 {
+			return kuji.Draw{ID: id, Player: player, Pool: "free"}
+		}
 		return kuji.Draw{ID: id, Player: player, Pool: "box"} // sold out in the end
+	}
+	// apply has a catalog come into force, often within a batch, and does not wait until it is durable.
+	apply := func(wg *sync.WaitGroup, weight int) {
+		was := r.Stats().CatalogVersion
+		c := parse(t, strings.Replace(testCatalog, "id: none, weight: 3", fmt.Sprint("id: none, weight: ", weight), 1))
+		wg.Go(func() {
+			if _, err := r.Apply(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+		for r.Stats().CatalogVersion == was && r.Err() == nil {
+			runtime.Gosched()
+		}
 	}
 	const n = 600
 	got := make([][2]kuji.Result, n)
 	var wg sync.WaitGroup
 	for i := range n {
+		if i%40 == 39 {
+			apply(&wg, i)
+		}
 		for again := range 2 {
 			at := i
 			if again == 1 {
@@ -59,6 +80,14 @@ func TestSubmitGivesWhatDoGives(t *testing.T) {
 			t.Fatalf("%d: submitted, and again, it gave\n%+v\n%+v\nand now gives\n%+v", i, got[i][0], got[i][1], want)
 		}
 	}
+	mixed := 0
+	for i := 1; i < n; i++ {
+		a, b := got[i-1][0].Receipt, got[i][0].Receipt
+		if a.Position == b.Position && a.CatalogVersion != b.CatalogVersion {
+			mixed++
+		}
+	}
+	t.Logf("%d of 15 catalogs came into force within a batch", mixed)
 }
 
 // TestSyncOff runs an engine that writes nothing.

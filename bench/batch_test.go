@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -21,13 +22,13 @@ func doAll(b *testing.B, f *fixture, n int, wide bool) {
 		draws[i] = kuji.Draw{Pool: "bench", Count: 1}
 		reqs[i] = &draws[i]
 	}
-	var buf [16]byte
+	ids := newIDs()
 	for n > 0 {
 		some := min(n, batchSize)
 		for i := range draws[:some] {
 			if wide {
-				draws[i].ID = requestID(&buf)
-				draws[i].Player = f.any(nextID)
+				draws[i].ID = ids.next()
+				draws[i].Player = f.any(ids.last)
 			} else {
 				draws[i].Player = f.players[i%len(f.players)]
 			}
@@ -38,9 +39,11 @@ func doAll(b *testing.B, f *fixture, n int, wide bool) {
 	}
 }
 
-// BenchmarkDoAll: batches of 1000 durable draws, one after the other: hot as
-// in BenchmarkDrawHot, and wide. An operation is one draw. Beside it a store
-// with a log of JSON lines that is fsynced after every 1000.
+// BenchmarkDoAll: batches of 1000 durable draws: hot as in BenchmarkDrawHot, and
+// wide. An operation is one draw. One caller sends the next batch when it has the
+// answers to the last; of several, some batches are decided while others become
+// durable. Beside it a store with a log of JSON lines that is fsynced after every
+// 1000.
 func BenchmarkDoAll(top *testing.B) {
 	for _, wide := range []bool{false, true} {
 		name, players := "hot", 1000
@@ -48,14 +51,20 @@ func BenchmarkDoAll(top *testing.B) {
 			name, players = "wide", size(1_000_000)
 		}
 		var f *fixture
-		top.Run(name+"/store=kuji", func(b *testing.B) {
-			if f == nil {
-				f = open(top, kuji.Options{}, catalogOf(top, "weighted", 100), players)
-			}
-			m := start(b, f.realm)
-			doAll(b, f, b.N, wide)
-			m.stop(b.N, 0)
-		})
+		for _, callers := range []int{1, 4} {
+			top.Run(fmt.Sprintf("%s/store=kuji/callers=%d", name, callers), func(b *testing.B) {
+				if f == nil {
+					f = open(top, kuji.Options{}, catalogOf(top, "weighted", 100), players)
+				}
+				m := start(b, f.realm)
+				var wg sync.WaitGroup
+				for c := range callers {
+					wg.Go(func() { doAll(b, f, (b.N+c)/callers, wide) })
+				}
+				wg.Wait()
+				m.stop(b.N, 0)
+			})
+		}
 		var s stores.Store
 		ids := &fixture{players: playerIDs(players)}
 		top.Run(name+"/store=jsonlines", func(b *testing.B) {
@@ -63,14 +72,14 @@ func BenchmarkDoAll(top *testing.B) {
 				s = store(top, baselines[3].open, ids.players)
 			}
 			j := s.(*stores.JSONLines)
-			var buf [16]byte
+			fresh := newIDs()
 			before := j.Bytes()
 			m := start(b, nil)
 			for i := range b.N {
 				id, player := "", ids.players[i%len(ids.players)]
 				if wide {
-					id = requestID(&buf)
-					player = ids.any(nextID)
+					id = fresh.next()
+					player = ids.any(fresh.last)
 				}
 				j.Draw(id, player)
 				if i%batchSize == batchSize-1 || i == b.N-1 {

@@ -52,10 +52,10 @@ func (f *fixture) hot() func(int) *kuji.Draw {
 // wide draws for players anywhere, with a new request id each time.
 func (f *fixture) wide() func(int) *kuji.Draw {
 	req := &kuji.Draw{Pool: "bench", Count: 1}
-	var buf [16]byte
+	fresh := newIDs()
 	return func(int) *kuji.Draw {
-		req.ID = requestID(&buf)
-		req.Player = f.any(nextID)
+		req.ID = fresh.next()
+		req.Player = f.any(fresh.last)
 		return req
 	}
 }

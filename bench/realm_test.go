@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,16 +168,31 @@ func (f *fixture) any(n uint64) string {
 	return f.players[n*0x9E3779B97F4A7C15>>32%uint64(len(f.players))]
 }
 
-// nextID numbers request ids over all benchmarks of a run.
-var nextID = rand.Uint64() >> 16
+// lastID numbers request ids over all benchmarks of a run.
+var lastID atomic.Uint64
 
-// requestID writes a new id of 16 bytes of text. Only one goroutine may.
-func requestID(buf *[16]byte) string {
-	nextID++
+func init() { lastID.Store(rand.Uint64() >> 16) }
+
+// ids makes new request ids for one goroutine.
+type ids struct {
+	last, end uint64
+	buf       [16]byte
+}
+
+func newIDs() *ids { return &ids{} }
+
+// next returns a new id of 16 bytes of text.
+func (n *ids) next() string {
+	if n.last == n.end {
+		const some = 1 << 16
+		n.end = lastID.Add(some)
+		n.last = n.end - some
+	}
+	n.last++
 	var raw [8]byte
-	binary.BigEndian.PutUint64(raw[:], nextID*0x9E3779B97F4A7C15)
-	hex.Encode(buf[:], raw[:])
-	return string(buf[:])
+	binary.BigEndian.PutUint64(raw[:], n.last*0x9E3779B97F4A7C15)
+	hex.Encode(n.buf[:], raw[:])
+	return string(n.buf[:])
 }
 
 // meter reports what ns/op does not say.

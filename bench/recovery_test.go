@@ -29,13 +29,13 @@ func history(tb testing.TB, n int, wide bool) (dir string, events uint64) {
 	}
 	draws := make([]kuji.Draw, batchSize)
 	reqs := make([]kuji.Request, batchSize)
-	var buf [16]byte
+	fresh := newIDs()
 	for from := 0; from < n; from += batchSize {
 		for i := range draws {
 			draws[i] = kuji.Draw{Player: f.players[(from+i)%len(f.players)], Pool: "bench"}
 			if wide {
-				draws[i].ID = requestID(&buf)
-				draws[i].Player = f.any(nextID)
+				draws[i].ID = fresh.next()
+				draws[i].Player = f.any(fresh.last)
 			}
 			reqs[i] = &draws[i]
 		}
@@ -105,11 +105,11 @@ func jsonHistory(tb testing.TB, n int, wide bool) string {
 	if wide {
 		f.players = playerIDs(n)
 	}
-	var buf [16]byte
+	fresh := newIDs()
 	for i := range n {
 		if wide {
-			id := requestID(&buf)
-			s.Draw(id, f.any(nextID))
+			id := fresh.next()
+			s.Draw(id, f.any(fresh.last))
 		} else {
 			s.Draw("", f.players[i%1000])
 		}

@@ -25,10 +25,9 @@ type At struct {
 // which nothing is kept but a copy of what its request id needs. After an error, which is an
 // *InconsistentError, the state must not be used again.
 func (s *State) Apply(ev *Event, raw []byte, at At) error {
-	if at.Position < s.applied || at.Time < s.now {
-		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
+	if err := s.advance(at); err != nil {
+		return err
 	}
-	s.applied, s.now = at.Position, at.Time
 	if ev.Status == OK {
 		err := s.applyOK(ev, at)
 		s.unlockPools()
@@ -41,13 +40,29 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 		if _, ok := s.ids.find(ev.ID); ok {
 			return inconsistent("request id %q a second time", ev.ID)
 		}
-		s.ids.add(ev.ID, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: s.answer(ev, raw)})
-	}
-	if ev.ID != "" || ev.Kind == KindCatalog {
+		s.remember(ev.ID, s.answer(ev, raw), at)
+	} else if ev.Kind == KindCatalog {
 		s.forgetIDs()
 		s.forgetPast()
 	}
 	return nil
+}
+
+// advance moves the state to the place of the next event.
+func (s *State) advance(at At) error {
+	if at.Position < s.applied || at.Time < s.now {
+		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
+	}
+	s.applied, s.now = at.Position, at.Time
+	return nil
+}
+
+// remember keeps the answer to a request id, and forgets what the window does not
+// cover any more.
+func (s *State) remember(id string, answer []byte, at At) {
+	s.ids.add(id, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: answer})
+	s.forgetIDs()
+	s.forgetPast()
 }
 
 // Abandon lets readers go that wait for an event which will never be applied to
@@ -164,7 +179,12 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 }
 
 func (s *State) add(player, item uint32, q uint64) error {
-	h := s.players.at(player).holdings()
+	return s.addTo(s.players.at(player), item, q)
+}
+
+// addTo gives an item to the player whose block b is, which it may move.
+func (s *State) addTo(b *block, item uint32, q uint64) error {
+	h := b.holdings()
 	at := seek(h, item)
 	found := at < len(h) && h[at].key == item
 	var have uint64
@@ -173,12 +193,12 @@ func (s *State) add(player, item uint32, q uint64) error {
 	}
 	it := &s.items[item]
 	if q > MaxQuantity-have {
-		return inconsistent("item %q of player %q: %d and %d more pass %d", it.id, s.players.id(player), have, q, uint64(MaxQuantity))
+		return inconsistent("item %q of player %q: %d and %d more pass %d", it.id, b.id(), have, q, uint64(MaxQuantity))
 	}
 	if found {
 		h[at].set(have + q)
 	} else {
-		s.players.insert(player, at, newSlot(item, q))
+		s.players.insert(b.num, at, newSlot(item, q))
 	}
 	it.addSupply(q)
 	s.raisePeak(it)

@@ -16,7 +16,6 @@
 package economy
 
 import (
-	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -97,8 +96,8 @@ func New() *State {
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
 		},
 	}
-	s.players.init(maphash.MakeSeed())
-	s.ids.init(maphash.MakeSeed())
+	s.players.init()
+	s.ids.init()
 	s.d.init()
 	s.setCurrent(s.current)
 	return s

@@ -1,7 +1,6 @@
 package economy
 
 import (
-	"hash/maphash"
 	"math/rand/v2"
 	"testing"
 )
@@ -73,7 +72,7 @@ func TestIndexAgainstMap(t *testing.T) {
 // TestRequestIDWindowWraps runs the window over many chunks with few remembered.
 func TestRequestIDWindowWraps(t *testing.T) {
 	var r requestIDs
-	r.init(maphash.MakeSeed())
+	r.init()
 	id := func(n int) string { return string([]byte{byte(n), byte(n >> 8), byte(n >> 16)}) }
 	answer := func(n int) []byte {
 		size := n % 90

@@ -1,7 +1,6 @@
 package economy
 
 import (
-	"hash/maphash"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -17,7 +16,7 @@ import (
 // holds while it copies, and the writer from the first change that an event
 // makes to the player until the event is applied as a whole.
 type players struct {
-	seed  maphash.Seed
+	key   hashKey
 	index index // from the hash of an id to the player's number
 	addrs paged // by player number: the address of its block; guarded by the player's lock
 	mem   arena
@@ -98,21 +97,19 @@ func (b *block) room() []slot {
 // holdings returns the slots in use, ascending by key.
 func (b *block) holdings() []slot { return b.room()[:b.slots] }
 
-func (p *players) init(seed maphash.Seed) {
-	p.seed = seed
+func (p *players) init() {
+	p.key = newHashKey()
 	p.index.init()
 	for i := range p.recent {
 		p.recent[i].num = deadBlock
 	}
 }
 
-func (p *players) hash(id string) uint32 { return uint32(maphash.String(p.seed, id) >> 32) }
-
 func (p *players) count() int { return p.addrs.n }
 
 // find returns the number of the player with this id, for the writer.
 func (p *players) find(id string) (uint32, bool) {
-	h := p.hash(id)
+	h := p.key.hash(id)
 	slots := p.index.slots(h)
 	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
 		slot := slots[i]
@@ -143,7 +140,7 @@ func (p *players) at(n uint32) *block {
 // there is one. It may be called beside the writer; f must copy what it needs
 // and must not call anything that locks.
 func (p *players) look(id string, f func(*block)) bool {
-	h := p.hash(id)
+	h := p.key.hash(id)
 	s := p.index.peek(h)
 	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
 		slot := s.load(i)
@@ -212,8 +209,9 @@ func (p *players) moveFrom(addr uint32) {
 }
 
 // change prepares a player for changes by an event at a position: it is locked,
-// what a snapshot still needs of it is put aside, and it is marked.
-func (p *players) change(n uint32, pos uint64) {
+// what a snapshot still needs of it is put aside, and it is marked. It returns the
+// player's block, valid as that of at is.
+func (p *players) change(n uint32, pos uint64) *block {
 	p.lock(n)
 	b := p.at(n)
 	if p.capture != nil {
@@ -221,6 +219,7 @@ func (p *players) change(n uint32, pos uint64) {
 	}
 	b.last = pos
 	p.dirty.set(n)
+	return b
 }
 
 // add makes a new player with this id, which must not be known, and returns
@@ -235,7 +234,7 @@ func (p *players) add(id string, slots uint32) uint32 {
 	copy(b.id(), id)
 	p.addrs.push(addr)
 	p.dirty.grow(n)
-	p.index.add(p.hash(id), n)
+	p.index.add(p.key.hash(id), n)
 	return n
 }
 

@@ -2,7 +2,6 @@ package economy
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"testing"
 )
@@ -13,7 +12,7 @@ func TestPlayersAgainstMap(t *testing.T) {
 	const many = 3000
 	r := rand.New(rand.NewPCG(1, 2))
 	var p players
-	p.init(maphash.MakeSeed())
+	p.init()
 	want := make([]map[uint32]uint64, many)
 	id := func(n int) string { return fmt.Sprintf("%0*d", 1+n%64, n) }
 	for n := range want {
@@ -88,7 +87,7 @@ func TestPlayersAgainstMap(t *testing.T) {
 // in blocks: every block that is freed is too small for all that are wanted.
 func TestArenaIsCleaned(t *testing.T) {
 	var p players
-	p.init(maphash.MakeSeed())
+	p.init()
 	const n = 50_000
 	for i := range uint32(n) {
 		p.add(fmt.Sprintf("player-%08d", i), 1)

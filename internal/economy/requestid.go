@@ -2,7 +2,6 @@ package economy
 
 import (
 	"encoding/binary"
-	"hash/maphash"
 	"iter"
 	"slices"
 	"sort"
@@ -24,7 +23,7 @@ import (
 //
 // A draw with an id of 16 bytes takes about 40 bytes, and 15 in the index.
 type requestIDs struct {
-	seed   maphash.Seed
+	key    hashKey
 	chunks []idChunk
 	first  uint64 // number of chunks[0] among all chunks ever
 	used   int    // bytes of the last chunk
@@ -64,8 +63,8 @@ type idRecord struct {
 	answer   []byte // holds the id; see answerID
 }
 
-func (r *requestIDs) init(seed maphash.Seed) {
-	r.seed = seed
+func (r *requestIDs) init() {
+	r.key = newHashKey()
 	r.index.init()
 }
 
@@ -79,8 +78,6 @@ func (r *requestIDs) memory() uint64 {
 	const indexed = 18 // a slot of 8 bytes, of which little less than half are in use
 	return uint64(len(r.chunks))*idChunkSize + indexed*uint64(r.count())
 }
-
-func (r *requestIDs) hash(id string) uint32 { return uint32(maphash.String(r.seed, id) >> 32) }
 
 // read decodes the record at an offset of a chunk and returns where the next begins.
 func (c *idChunk) read(at int) (rec idRecord, next int) {
@@ -116,7 +113,7 @@ func (r *requestIDs) placeOf(chunk, at int) uint32 {
 
 // find returns the record of a remembered id; valid until the next change.
 func (r *requestIDs) find(id string) (idRecord, bool) {
-	h := r.hash(id)
+	h := r.key.hash(id)
 	slots := r.index.slots(h)
 	for i := h % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
 		if uint32(slots[i]>>32) != h {
@@ -152,7 +149,7 @@ func (r *requestIDs) add(id string, rec idRecord) {
 	b = binary.AppendUvarint(b, uint64(rec.index))
 	b = binary.AppendUvarint(b, uint64(len(rec.answer)))
 	b = append(b, rec.answer...)
-	r.index.add(r.hash(id), r.placeOf(last, at))
+	r.index.add(r.key.hash(id), r.placeOf(last, at))
 	r.used = (at + len(b) + 7) &^ 7
 	r.stored += uint64(len(rec.answer))
 	r.tail++
@@ -182,7 +179,7 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 		if rec.time >= t {
 			break
 		}
-		hashes[known] = r.hash(string(answerID(rec.answer)))
+		hashes[known] = r.key.hashBytes(answerID(rec.answer))
 		known, at = known+1, next
 	}
 	for _, h := range hashes[:known] { // nothing else in these loops, so that many loads are under way
@@ -199,7 +196,7 @@ const forgetAtOnce = 32
 // forget drops the oldest record.
 func (r *requestIDs) forget() {
 	rec, _ := r.chunks[0].read(r.headAt)
-	r.drop(r.hash(string(answerID(rec.answer))))
+	r.drop(r.key.hashBytes(answerID(rec.answer)))
 }
 
 // drop is forget for a record whose id has this hash.

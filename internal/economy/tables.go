@@ -48,6 +48,7 @@ type poolTable struct {
 	limits  []limitTable
 	entries []entryTable // by entry number; not present for those of other versions
 	order   []uint32     // entry numbers in catalog order
+	plain   bool         // see plain.go
 	nesting
 }
 
@@ -149,6 +150,7 @@ func compile(c *catalog.Catalog, hash [32]byte, n *names) *tables {
 		for j := range p.Entries {
 			pt.entries[n.entry[i][j]] = t.compileEntry(p.Mode, &p.Entries[j], n)
 		}
+		pt.plain = pt.isPlain()
 		t.pool[p.ID] = pt
 		t.pools[pt.num] = pt
 	}

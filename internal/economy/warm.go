@@ -25,12 +25,12 @@ func (s *State) warm(cmds []Command) {
 	p := &s.players
 	for i := range cmds {
 		if id := cmds[i].Player; id != "" {
-			hashes[i] = p.hash(id)
+			hashes[i] = p.key.hash(id)
 		}
 	}
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
-			h := s.ids.hash(id)
+			h := s.ids.key.hash(id)
 			sum += s.ids.index.slots(h)[h%shardSlots]
 		}
 		slots[i] = p.index.slots(hashes[i])[hashes[i]%shardSlots]

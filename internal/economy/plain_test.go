@@ -1,0 +1,123 @@
+package economy_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// plainCatalog has pools whose draws are plain until they run out, and pools whose never are.
+const plainCatalog = `kuji: 1
+items: {gem: {kind: currency}, sword: {}, shield: {}, hoard: {}}
+start: {gem: 5}
+pools:
+  free:    {entries: [{id: a, weight: 3, reward: {items: {gem: 1, sword: 2, shield: 3}}}, {id: b, weight: 5, reward: nothing}, {id: c, weight: 1, stock: 40, reward: {items: {sword: 1}}}]}
+  few:     {mode: raffle, entries: [{id: a, stock: 30, reward: {items: {sword: 1}}}, {id: b, stock: 20, reward: {items: {gem: 7}}}]}
+  daily:   {limits: [{per: day, draws: 3}, {per: forever, draws: 12}], entries: [{id: a, weight: 1, reward: {items: {shield: 1}}}]}
+  rolling: {limits: [{per: window, window: 90m, draws: 2}], entries: [{id: a, weight: 1, reward: {items: {shield: 1}}}]}
+  season:  {starts: "2023-11-15T00:00:00Z", ends: "2023-11-16T00:00:00Z", entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}
+  priced:  {price: {gem: 1}, entries: [{id: a, weight: 1, reward: {items: {gem: 2}}}]}
+  ranged:  {entries: [{id: a, weight: 1, reward: {items: {gem: {min: 1, max: 9}}}}]}
+  nested:  {entries: [{id: a, weight: 1, reward: {pool: few}}, {id: b, weight: 1, reward: nothing}]}
+  heavy:   {entries: [{id: a, weight: 1, reward: {items: {hoard: 3000000000000000}}}]}
+`
+
+// counting counts the values that it gives.
+type counting struct {
+	src *rand.PCG
+	n   int
+}
+
+func (c *counting) Uint64() uint64 { c.n++; return c.src.Uint64() }
+
+// TestPlainDraws: a command that DrawPlain carries out gives the event, the
+// outcome, the use of randomness and the state that Decide, AppendEvent and Apply
+// give; and one that it leaves to them, it does not touch.
+func TestPlainDraws(t *testing.T) {
+	taken, left := map[string]int{}, map[string]int{}
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		m, twin := newMachine(t, seed), newMachine(t, seed)
+		src, twinSrc := &counting{src: rand.NewPCG(seed, 9)}, &counting{src: rand.NewPCG(seed, 9)}
+		m.apply(plainCatalog)
+		twin.apply(plainCatalog)
+		for n := range 500 {
+			m.now += r.Int64N(15 * 60 * 1000)
+			cmd := plainCommand(r, n)
+			if err := cmd.Check(); err != nil {
+				t.Fatal(err)
+			}
+			ev := twin.s.Decide(&cmd, m.now, twinSrc)
+			at := economy.At{Position: twin.s.Position() + 1, Time: m.now}
+			want := economy.AppendEvent(nil, ev)
+			if err := twin.s.Apply(ev, want, at); err != nil {
+				t.Fatal(err)
+			}
+			outcomes := twin.s.Outcomes(ev, twin.s.Version())
+
+			before, used := m.s.Hash(), src.n
+			head := []byte("head")
+			raw, given, ok, err := m.s.DrawPlain(&cmd, src, at, head)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				left[cmd.Pool]++
+				if m.s.Hash() != before || src.n != used || !bytes.Equal(raw, head) {
+					t.Fatalf("seed %d, %+v: left to Decide, but touched", seed, cmd)
+				}
+				if err := m.s.Apply(m.s.Decide(&cmd, m.now, src), want, at); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				taken[cmd.Pool]++
+				if !bytes.Equal(raw, append(head, want...)) {
+					t.Fatalf("seed %d, %+v: event %x, Decide makes %x", seed, cmd, raw[len(head):], want)
+				}
+				if !reflect.DeepEqual(*given, outcomes) {
+					t.Fatalf("seed %d, %+v: gave %v, Decide gives %v", seed, cmd, *given, outcomes)
+				}
+			}
+			if m.s.Hash() != twin.s.Hash() || src.n != twinSrc.n {
+				t.Fatalf("seed %d, %+v (plain: %v): another state than after Decide and Apply, or other randomness", seed, cmd, ok)
+			}
+		}
+		if err := m.s.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pool := range []string{"free", "few", "daily", "rolling", "season"} {
+		if taken[pool] < 20 {
+			t.Errorf("pool %s: only %d draws were plain", pool, taken[pool])
+		}
+	}
+	for _, pool := range []string{"few", "daily", "rolling", "season", "priced", "ranged", "nested", "heavy", "nosuch"} {
+		if left[pool] < 5 {
+			t.Errorf("pool %s: only %d commands were left to Decide", pool, left[pool])
+		}
+	}
+	for _, pool := range []string{"priced", "ranged", "nested"} {
+		if taken[pool] > 0 {
+			t.Errorf("pool %s: %d draws were plain", pool, taken[pool])
+		}
+	}
+}
+
+func plainCommand(r *rand.Rand, n int) economy.Command {
+	pools := []string{"free", "free", "few", "daily", "rolling", "season", "priced", "ranged", "nested", "heavy", "nosuch"}
+	c := economy.Command{Kind: economy.KindDraw, Player: fmt.Sprint("p", r.IntN(5)), Pool: pools[r.IntN(len(pools))], Count: 1}
+	if n > 480 {
+		c.Player = fmt.Sprint("late", r.IntN(5)) // seen first by this command
+	}
+	if r.IntN(8) == 0 {
+		c.Count = 2
+	}
+	if r.IntN(2) == 0 {
+		c.ID = fmt.Sprint("id", n)
+	}
+	return c
+}
