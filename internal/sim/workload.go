@@ -51,7 +51,11 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("idempotency: {count: %d, age: %dm}", 4+r.IntN(60), 1+r.IntN(90))
 	}
 	pf("pools:")
-	pf("  open:\n    entries:")
+	pf("  open:")
+	if r.IntN(2) == 0 { // its single draws are the plain ones
+		pf("    limits: [{per: day, draws: %d}, {per: window, window: %dm, draws: %d}]", 2+r.IntN(5), 1+r.IntN(200), 1+r.IntN(3))
+	}
+	pf("    entries:")
 	pf("      - {id: sword, weight: %d, stock: %d, reward: {items: {sword: 1}}}", 1+r.IntN(5), r.IntN(6))
 	pf("      - {id: dust, weight: %d, reward: nothing}", 1+r.IntN(9))
 	pf("      - {id: never, weight: 0, reward: {items: {gold: 1000}}}")
@@ -114,7 +118,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 			to := (from + 1 + r.IntN(len(players)-1)) % len(players)
 			return kuji.Transfer{From: players[from], To: players[to], Items: items()}
 		}
-		pools := []string{"open", "box", "box", "paid", "paid", "chain", "timed", "nosuch"}
+		pools := []string{"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch"}
 		return kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 	}
 	if r.IntN(8) > 0 {
