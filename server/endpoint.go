@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -27,6 +28,7 @@ type endpoint struct {
 	bulk      bool        // its requests can be large
 	stream    bool        // it has any number of requests
 	limit     int64       // of a request's body, in bytes
+	direct    int64       // the largest body that may be answered directly; 0: none is
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -107,6 +109,9 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
 		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
+		if e.procedure == kujiv1connect.RewardServiceDrawProcedure {
+			e.direct = min(maxDirect, e.limit-framing)
+		}
 	}
 	return nil
 }
@@ -192,6 +197,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
+	var body io.ReadCloser // instead of r's
 	switch {
 	case e.stream:
 		c.w, c.body = w, &streamBody{ReadCloser: r.Body, limit: e.limit, left: e.limit}
@@ -199,8 +205,17 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	case r.ContentLength < 0 || r.ContentLength > e.limit:
 		// Connect keeps no more than the limit, but reads on to the end.
 		r.Body = http.MaxBytesReader(w, r.Body, e.limit)
+	case r.ContentLength > 0 && r.ContentLength <= e.direct:
+		var served bool
+		if served, body = s.serveDirect(w, r, c); served {
+			return
+		}
 	}
-	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	if body != nil {
+		inner.Body = body // net/http looks at r's own to see whether the connection can go on
+	}
+	e.handler.ServeHTTP(w, inner)
 }
 
 // took is how long a call took that began at start; 0, which does not count,

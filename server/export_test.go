@@ -51,7 +51,17 @@ func (s *Server) RoleOf() map[string]kujiv1.Role {
 }
 
 // Replace puts another handler behind an endpoint, inside all of its guards.
-func (s *Server) Replace(path string, h http.Handler) { s.endpoints[path].handler = h }
+func (s *Server) Replace(path string, h http.Handler) {
+	s.endpoints[path].handler, s.endpoints[path].direct = h, 0
+}
+
+// Indirect makes Connect answer every Draw. It returns what undoes it.
+func (s *Server) Indirect() (undo func()) {
+	e := s.endpoints[kujiv1connect.RewardServiceDrawProcedure]
+	was := e.direct
+	e.direct = 0
+	return func() { e.direct = was }
+}
 
 // Intercepted is a unary handler with the options of the server's own.
 func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[Req]) (*connect.Response[Res], error)) http.Handler {
@@ -125,3 +135,38 @@ func (b *drawBatch) Fill(data []byte) error { return b.unmarshal(data) }
 
 // StreamError is err as a stream returns it.
 func StreamError(err error, named bool) error { return &streamError{err, named} }
+
+// MaxDirect is the largest message that the direct path reads.
+const MaxDirect = maxDirect
+
+// Wrap puts a handler around Connect's.
+func (s *Server) Wrap(path string, around func(http.Handler) http.Handler) {
+	e := s.endpoints[path]
+	e.handler = around(e.handler)
+}
+
+// DirectRequest is what the direct path reads.
+type DirectRequest struct {
+	Realm string
+	Draw  kuji.Draw
+}
+
+// DecodeDirect is how the direct path reads a message; false: it does not.
+func DecodeDirect(data []byte, json bool) (DirectRequest, bool) {
+	var d direct
+	ok := d.decode(data, json)
+	return DirectRequest{d.realm, d.draw}, ok
+}
+
+// EncodeDirect is how it writes the answer; false: it does not.
+func EncodeDirect(dst []byte, res *kuji.Result, json bool) ([]byte, bool) {
+	if json {
+		return appendDrawJSON(dst, res)
+	}
+	return appendDrawProto(dst, res)
+}
+
+// DrawResponse is the message that the answer is.
+func DrawResponse(res *kuji.Result) *kujiv1.DrawResponse {
+	return &kujiv1.DrawResponse{Result: resultProto(res)}
+}

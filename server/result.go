@@ -17,20 +17,28 @@ type adminService struct{ s *Server }
 // do carries out one command for a unary call: a status other than OK becomes
 // an error that carries the result.
 func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv1.Result, error) {
-	r, err := s.realms.get(s.engine, realm)
+	res, err := s.carryOut(ctx, realm, req)
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.Do(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	s.metrics.result(res.Status, 1)
 	out := resultProto(&res)
 	if res.Status != kuji.OK {
 		return nil, &statusError{res.Status, out}
 	}
 	return out, nil
+}
+
+// carryOut hands one command to its realm and counts its result.
+func (s *Server) carryOut(ctx context.Context, realm string, req kuji.Request) (kuji.Result, error) {
+	r, err := s.realms.get(s.engine, realm)
+	if err != nil {
+		return kuji.Result{}, err
+	}
+	res, err := r.Do(ctx, req)
+	if err == nil {
+		s.metrics.result(res.Status, 1)
+	}
+	return res, err
 }
 
 // statusProto numbers the statuses as the contract does: by one more, since its zero means

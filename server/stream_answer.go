@@ -183,17 +183,7 @@ func (a *drawAnswer) outcome(o *kuji.Outcome) uint32 {
 		return a.byAddress[known]
 	}
 	a.outcomes = protowire.AppendTag(a.outcomes, fieldOutcomes, protowire.BytesType)
-	m := appendString(a.one[:0], fieldOutcomeEntry, o.Entry)
-	for _, s := range o.Items {
-		m = protowire.AppendTag(m, fieldOutcomeItems, protowire.BytesType)
-		m = protowire.AppendVarint(m, uint64(stackSize(s)))
-		m = appendString(m, fieldStackItem, s.Item)
-		m = appendUint(m, fieldStackQuantity, s.Quantity)
-	}
-	for _, v := range o.Via {
-		m = protowire.AppendTag(m, fieldOutcomeVia, protowire.BytesType)
-		m = protowire.AppendString(m, v)
-	}
+	m := appendOutcome(a.one[:0], o)
 	a.one = m
 	a.outcomes = protowire.AppendBytes(a.outcomes, m)
 	place := a.outcomeCount

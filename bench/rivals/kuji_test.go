@@ -155,6 +155,8 @@ func BenchmarkKuji(top *testing.B) {
 		top.Run("sync="+sync, func(b *testing.B) {
 			url, s := startKuji(b, sync)
 			unary := func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
+			json := func(tb testing.TB) connection { return openHTTP(tb, url, "json") }
+			binary := func(tb testing.TB) connection { return openHTTP(tb, url, "proto") }
 			stream := func(tb testing.TB) connection {
 				one, err := client(tb, url).StreamDraws(context.Background())
 				must(tb, err)
@@ -166,6 +168,8 @@ func BenchmarkKuji(top *testing.B) {
 				open              func(testing.TB) connection
 				connections, each int
 			}{
+				{"json", json, 1, 1}, {"json", json, 16, 1}, {"json", json, 50, 1},
+				{"proto", binary, 1, 1}, {"proto", binary, 16, 1}, {"proto", binary, 50, 1},
 				{"unary", unary, 1, 1}, {"unary", unary, 16, 1}, {"unary", unary, 50, 1},
 				{"stream", stream, 1, 1}, {"stream", stream, 16, 1}, {"stream", stream, 50, 1},
 				{"stream", stream, 1, 100}, {"batch", stream, 1, batchSize}, {"batch", stream, 2, batchSize},

@@ -40,6 +40,8 @@ type connection interface {
 type setup struct {
 	// open makes a connection; it is closed with tb.
 	open func(tb testing.TB) connection
+	// lean makes one of a lean client, where there is one.
+	lean func(tb testing.TB) connection
 	// drawn tells how many draws the store knows of.
 	drawn func(tb testing.TB) int64
 }

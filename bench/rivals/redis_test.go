@@ -45,6 +45,7 @@ func startRedis(tb testing.TB, sync string) setup {
 			tb.Cleanup(func() { must(tb, c.Close()) })
 			return redisConnection{c}
 		},
+		lean: func(tb testing.TB) connection { return leanRedis{dialWire(tb, address), drawScript.Hash()} },
 		drawn: func(tb testing.TB) int64 {
 			n, err := c.XLen(context.Background(), "history").Result()
 			must(tb, err)
@@ -90,10 +91,17 @@ func BenchmarkRedis(top *testing.B) {
 	for _, sync := range []string{"always", "everysec"} {
 		top.Run("sync="+sync, func(b *testing.B) {
 			s := startRedis(b, sync)
+			usual := s.open
 			for _, l := range []struct {
 				name              string
+				open              func(testing.TB) connection
 				connections, each int
-			}{{"unary", 1, 1}, {"unary", 50, 1}, {"pipeline", 1, 100}} {
+			}{
+				{"lean", s.lean, 1, 1}, {"lean", s.lean, 16, 1}, {"lean", s.lean, 50, 1},
+				{"unary", usual, 1, 1}, {"unary", usual, 16, 1}, {"unary", usual, 50, 1},
+				{"pipeline", usual, 1, 100},
+			} {
+				s.open = l.open
 				b.Run(fmt.Sprintf("shape=%s/connections=%d", l.name, l.connections), func(b *testing.B) { measure(b, s, l.connections, l.each) })
 			}
 		})

@@ -8,14 +8,24 @@ import (
 // TestRivals: each store makes a draw, and the same request id again changes
 // nothing; skipped where it is not installed.
 func TestRivals(t *testing.T) {
-	for name, start := range map[string]func(testing.TB) setup{
-		"redis":    func(tb testing.TB) setup { return startRedis(tb, "always") },
-		"postgres": startPostgres,
-		"kuji": func(tb testing.TB) setup {
+	kuji := func(open func(tb testing.TB, url string) connection) func(testing.TB) setup {
+		return func(tb testing.TB) setup {
 			url, s := startKuji(tb, "always")
-			s.open = func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
+			s.open = func(tb testing.TB) connection { return open(tb, url) }
+			return s
+		}
+	}
+	for name, start := range map[string]func(testing.TB) setup{
+		"redis": func(tb testing.TB) setup { return startRedis(tb, "always") },
+		"redis, lean client": func(tb testing.TB) setup {
+			s := startRedis(tb, "always")
+			s.open = s.lean
 			return s
 		},
+		"postgres":         startPostgres,
+		"kuji, gRPC":       kuji(func(tb testing.TB, url string) connection { return unaryConnection{client(tb, url)} }),
+		"kuji, lean JSON":  kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "json") }),
+		"kuji, lean proto": kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "proto") }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t)
@@ -25,9 +35,6 @@ func TestRivals(t *testing.T) {
 			}
 			if got := s.drawn(t); got != 1 {
 				t.Errorf("one request sent twice made %d draws", got)
-			}
-			if name == "kuji" {
-				return
 			}
 			must(t, c.draw(context.Background(), []string{"a", "b", "c"}, []string{"ann", "ann", "bob"}))
 			if got := s.drawn(t); got != 4 {
