@@ -152,7 +152,10 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	open := slices.Collect(maps.Values(e.realms)) // no other comes
+	var open []*opening                                       // no other comes
+	for _, name := range slices.Sorted(maps.Keys(e.realms)) { // the same order in every run
+		open = append(open, e.realms[name])
+	}
 	e.mu.Unlock()
 	var errs []error
 	for _, o := range open {

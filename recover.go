@@ -44,6 +44,7 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 	r.reset(r.open, r.chain.index+1)
 	switch {
 	case o.Sync == SyncOff:
+		r.ended = true
 		close(r.flushed)
 	case o.Steps == nil:
 		go r.flush()

@@ -93,6 +93,7 @@ type Log struct {
 
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 	trim  sync.Mutex    // one trimmer at a time
+	stuck error         // under trim: why a segment could not be removed
 	stop  chan struct{} // closed by Close
 	done  sync.WaitGroup
 }

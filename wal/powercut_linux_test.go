@@ -20,12 +20,14 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// A process appends to a log on a real ext4 and tells each record that was
+// A process appends to a log on a real file system and tells each record that was
 // acknowledged as durable; the power goes in the middle of it; after that,
 // every record told has to be in the log, and nothing that was never appended.
 func TestPowerCuts(t *testing.T) {
-	cuts := powercut.Cuts(t)
-	disk := powercut.Mount(t, 256<<20)
+	powercut.Each(t, 256<<20, cutLog)
+}
+
+func cutLog(t *testing.T, disk *powercut.Disk, cuts int) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	acked := make(map[uint64]ack)
 	for cut := range cuts {
@@ -39,6 +41,7 @@ func TestPowerCuts(t *testing.T) {
 		next := checkAcked(t, logDir(disk), acked, cut%3 == 0)
 		t.Logf("cut %d: %d records acknowledged by this process, %d in the log", cut, len(told), next)
 	}
+	t.Logf("%d power cuts, %d records acknowledged", cuts, len(acked))
 }
 
 func logDir(disk *powercut.Disk) string { return filepath.Join(disk.Dir(), "log") }
@@ -71,7 +74,7 @@ const (
 // appendUntilCut starts the process, cuts the power after so many
 // acknowledgements, and returns all that count.
 //
-// Of an fdatasync that is running when ext4 is shut down, the kernel can
+// Of an fdatasync that is running when a file system is shut down, the kernel can
 // report success although the bytes are lost (seen with Linux 6.18 and a bare
 // pwrite and fdatasync: 4 of 60 cuts). A machine without power does not get
 // there, so only what was acknowledged before the cut counts.

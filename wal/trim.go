@@ -13,7 +13,8 @@ import (
 // offset may remain. Appends go on meanwhile, and so do readers inside a
 // dropped segment. When it returns, the files are gone for good; a crash on the
 // way leaves some of them, from one of them on. It may have to fsync first, so
-// that there is something that the log can begin with. Errors: ErrNotFound
+// that there is something that the log can begin with. After a file that could
+// not be removed, none is until the log is opened again. Errors: ErrNotFound
 // beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
@@ -51,12 +52,7 @@ func (l *Log) retain() {
 // segment, the offset after its last record, and the size of all files left.
 func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
-		l.trim.Lock()
-		dropped, born, err := l.unlist(drop)
-		if err == nil && born {
-			err = l.removeAll(dropped)
-		}
-		l.trim.Unlock()
+		born, err := l.trimOnce(drop)
 		if err != nil || born {
 			return err
 		}
@@ -64,6 +60,21 @@ func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) err
 			return err
 		}
 	}
+}
+
+// trimOnce drops segments, unless what would be left is not born.
+func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (born bool, err error) {
+	l.trim.Lock()
+	defer l.trim.Unlock()
+	if l.stuck != nil {
+		return false, l.stuck
+	}
+	dropped, born, err := l.unlist(drop)
+	if err == nil && born {
+		err = l.removeAll(dropped)
+		l.stuck = err
+	}
+	return born, err
 }
 
 // unlist takes segments out of the list of the readable ones, unless what would
@@ -95,8 +106,9 @@ func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropp
 
 // removeAll removes the files of segments that are not listed any more: one by
 // one, oldest first, each for good before the next, so that a crash leaves no
-// gap. After an error, the files that are left come back at the next Open. The
-// caller holds trim.
+// gap. After an error, the files that are left come back at the next Open, and
+// until then none behind them may go: that would leave a gap, too. The caller
+// holds trim.
 func (l *Log) removeAll(segments []*segment) (err error) {
 	for _, s := range segments {
 		if err == nil {

@@ -13,27 +13,26 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// audit reads the log that a life left, before anything opens it again, and
-// checks every promise against it.
-func (w *world) audit() {
-	w.report.Audits++
-	records, rep, err := verified(w.disk)
+// audit reads the log that a life left and checks every promise against it.
+func (g *game) audit() {
+	w := g.w
+	records, rep, err := g.verified(w.disk)
 	if err != nil {
 		none := kuji.CodeOf(err) == kuji.CodeNotFound || errors.Is(err, fs.ErrNotExist)
-		if !none || w.settled > 0 || len(w.acks) > 0 {
-			w.fail("the log cannot be verified: %w", err)
+		if !none || g.settled > 0 || len(g.acks) > 0 {
+			w.fail("the log of %s cannot be verified: %w", g.name, err)
 		}
-		w.note("audit: no log yet")
-		w.known, w.reads, w.refusals = nil, nil, nil
+		w.note("audit of %s: no log yet", g.name)
+		g.known, g.reads, g.refusals = nil, nil, nil
 		return
 	}
-	records = w.whole(records, rep.From)
-	w.note("audit: position %d, %d events, state %s", rep.Position, len(records), short(rep.StateHash[:]))
-	if rep.Position < w.settled {
-		w.fail("the log ends at %d, a recovery had found %d", rep.Position, w.settled)
+	records = g.whole(records, rep.From)
+	w.note("audit of %s: position %d, %d events, state %s", g.name, rep.Position, len(records), short(rep.StateHash[:]))
+	if rep.Position < g.settled {
+		w.fail("the log ends at %d, a recovery had found %d", rep.Position, g.settled)
 	}
-	for i, k := range w.known {
-		if k.Position > w.settled {
+	for i, k := range g.known {
+		if k.Position > g.settled {
 			break
 		}
 		if i >= len(records) || !reflect.DeepEqual(k, records[i]) {
@@ -41,88 +40,89 @@ func (w *world) audit() {
 		}
 	}
 	if w.report.Audits%4 == 0 {
-		if _, again, err := verified(w.disk); err != nil || again.StateHash != rep.StateHash || again.ChainHash != rep.ChainHash {
+		if _, again, err := g.verified(w.disk); err != nil || again.StateHash != rep.StateHash || again.ChainHash != rep.ChainHash {
 			w.fail("verified again: state %x and not %x (%w)", again.StateHash, rep.StateHash, err)
 		}
 	}
-	m := w.replay(records, rep.Position)
-	if err := w.told(records); err != nil {
+	m := g.replay(records, rep.Position)
+	if err := g.told(records); err != nil {
 		w.fail("%w", err)
 	}
-	w.applied = int(m.version)
-	w.known, w.archive, w.hash = records, records, rep.StateHash
-	w.position = 0
+	g.applied = int(m.version)
+	g.known, g.archive, g.hash = records, records, rep.StateHash
+	g.position = 0
 	if n := len(records); n > 0 {
-		w.position = records[n-1].Position
+		g.position = records[n-1].Position
 	}
 }
 
 // whole puts what a trim has taken before the records that the log still has.
-func (w *world) whole(records []kuji.Record, from uint64) []kuji.Record {
-	n := sort.Search(len(w.archive), func(i int) bool { return w.archive[i].Position > from })
-	return append(w.archive[:n:n], records...)
+func (g *game) whole(records []kuji.Record, from uint64) []kuji.Record {
+	n := sort.Search(len(g.archive), func(i int) bool { return g.archive[i].Position > from })
+	return append(g.archive[:n:n], records...)
 }
 
 // observe reads the log before a part of it is removed, or a snapshot from
 // which it could be read.
-func (w *world) observe(trim bool) {
-	records, rep, err := verified(w.disk.KillClone())
+func (g *game) observe(trim bool) {
+	w := g.w
+	records, rep, err := g.verified(w.disk.KillClone())
 	if err != nil {
 		w.fail("the log cannot be verified before it is trimmed: %w", err)
 	}
-	w.archive = w.whole(records, rep.From)
+	g.archive = g.whole(records, rep.From)
 	if trim {
 		w.fired(Trim)
 	}
-	w.note("trim: %d events read, from %d on", len(w.archive), rep.From)
+	w.note("trim: %d events read, from %d on", len(g.archive), rep.From)
 }
 
 // mustSurvive cuts the power of a copy of the disk, now and then, and looks
 // whether what was just told of is still there.
-func (l *life) mustSurvive(position uint64) {
-	if l.rng.IntN(24) > 0 {
+func (s *session) mustSurvive(position uint64) {
+	if s.l.rng.IntN(24) > 0 {
 		return
 	}
-	if _, rep, ok := l.afterPowerCut(); ok && rep.Position < position {
-		l.w.fail("position %d was told of, and a power cut now would leave the log at %d", position, rep.Position)
+	if _, rep, ok := s.afterPowerCut(); ok && rep.Position < position {
+		s.w.fail("position %d was told of, and a power cut now would leave the log at %d", position, rep.Position)
 	}
 }
 
 // mustRemember does the same for a refusal, which rests on another request
 // under the id.
-func (l *life) mustRemember(c *call) {
-	if l.rng.IntN(3) > 0 {
+func (s *session) mustRemember(c *call) {
+	if s.l.rng.IntN(3) > 0 {
 		return
 	}
-	records, rep, ok := l.afterPowerCut()
-	if ok && !slices.ContainsFunc(l.w.whole(records, rep.From), func(r kuji.Record) bool { return r.ID == c.id }) {
-		l.w.fail("request id %q was refused as reused, and a power cut now would leave nothing under it", c.id)
+	records, rep, ok := s.afterPowerCut()
+	if ok && !slices.ContainsFunc(s.whole(records, rep.From), func(r kuji.Record) bool { return r.ID == c.id }) {
+		s.w.fail("request id %q was refused as reused, and a power cut now would leave nothing under it", c.id)
 	}
 }
 
 // afterPowerCut reads the log that a power cut now would leave, if the policy
 // is that nothing told may be lost.
-func (l *life) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
-	if l.policy != kuji.SyncAlways || l.over {
+func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
+	if s.l.policy != kuji.SyncAlways || s.l.over {
 		return nil, rep, false
 	}
-	records, rep, err := verified(l.w.disk.CrashClone(vfs.Crash{}))
+	records, rep, err := s.verified(s.w.disk.CrashClone(vfs.Crash{}))
 	if err != nil {
-		l.w.fail("a power cut now would leave a log that cannot be verified: %w", err)
+		s.w.fail("a power cut now would leave a log that cannot be verified: %w", err)
 	}
 	return records, rep, true
 }
 
 // verified returns what the log on a disk holds.
-func verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
-	rep, err = kuji.VerifyFS(disk, dataDir, realmName, func(r kuji.Record) { records = append(records, r) })
+func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
+	rep, err = kuji.VerifyFS(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
 	return records, rep, err
 }
 
 // replay lets the model judge the log, and compares what was shown on the way.
-func (w *world) replay(records []kuji.Record, end uint64) *model {
-	m := newModel()
-	reads := w.reads
+func (g *game) replay(records []kuji.Record, end uint64) *model {
+	w, m := g.w, newModel()
+	reads := g.reads
 	shown := func(before uint64) {
 		for len(reads) > 0 && reads[0].position < before {
 			if err := m.shows(&reads[0]); err != nil {
@@ -137,8 +137,8 @@ func (w *world) replay(records []kuji.Record, end uint64) *model {
 			w.fail("position %d is stamped %d, the clock never passed %d", rec.Position, rec.Time, w.latest)
 		}
 		var c *catalog.Catalog
-		if rec.Kind == "catalog" && int(m.version) < len(w.catalogs) {
-			c = w.catalogs[m.version]
+		if rec.Kind == "catalog" && int(m.version) < len(g.catalogs) {
+			c = g.catalogs[m.version]
 		}
 		if err := m.apply(rec, c); err != nil {
 			w.fail("position %d, event %d, %s %q: %w", rec.Position, rec.Index, rec.Kind, rec.ID, err)
@@ -148,9 +148,9 @@ func (w *world) replay(records []kuji.Record, end uint64) *model {
 	if len(reads) > 0 {
 		w.fail("a read showed the state at position %d, and the log ends at %d", reads[0].position, end)
 	}
-	w.reads = w.reads[:0]
-	if m.anew > w.anew {
-		w.anew = m.anew
+	g.reads = g.reads[:0]
+	if m.anew > g.anew {
+		g.anew = m.anew
 		w.fired(Forget)
 	}
 	return m
@@ -172,7 +172,7 @@ func (m *model) shows(rd *read) error {
 }
 
 // told looks for everything that clients were told.
-func (w *world) told(records []kuji.Record) error {
+func (g *game) told(records []kuji.Record) error {
 	type place struct {
 		position uint64
 		index    int
@@ -181,7 +181,7 @@ func (w *world) told(records []kuji.Record) error {
 	for i := range records {
 		at[place{records[i].Position, records[i].Index}] = &records[i]
 	}
-	for _, a := range w.acks {
+	for _, a := range g.acks {
 		rc := a.res.Receipt
 		rec := at[place{rc.Position, rc.Index}]
 		if rec == nil {
@@ -191,7 +191,7 @@ func (w *world) told(records []kuji.Record) error {
 			return fmt.Errorf("position %d, event %d: %w", rc.Position, rc.Index, err)
 		}
 	}
-	for _, r := range w.refusals {
+	for _, r := range g.refusals {
 		found := false
 		for i := range records {
 			found = found || records[i].ID == r.call.id && !asked(r.call.req, records[i])
@@ -200,7 +200,7 @@ func (w *world) told(records []kuji.Record) error {
 			return fmt.Errorf("request id %q was refused as reused, and the log has no other request under it", r.call.id)
 		}
 	}
-	w.acks, w.refusals = w.acks[:0], w.refusals[:0]
+	g.acks, g.refusals = g.acks[:0], g.refusals[:0]
 	return nil
 }
 
@@ -234,16 +234,15 @@ func sameOutcomes(a, b []kuji.Outcome) bool {
 
 // echo asks for everything that is remembered once more, at the very end: the
 // first answers must come again.
-func (l *life) echo() {
-	w := l.w
-	w.checkpoint()
+func (s *session) echo() {
+	w := s.w
 	records := map[string]*kuji.Record{}
 	m := newModel()
-	for i := range w.known {
-		rec := &w.known[i]
+	for i := range s.known {
+		rec := &s.known[i]
 		var c *catalog.Catalog
 		if rec.Kind == "catalog" {
-			c = w.catalogs[m.version]
+			c = s.catalogs[m.version]
 		}
 		if err := m.apply(*rec, c); err != nil {
 			w.fail("position %d: %w", rec.Position, err)
@@ -254,8 +253,11 @@ func (l *life) echo() {
 			records[m.ids[i].id] = &m.ids[i].record
 		}
 	}
-	before := l.realm.Stats().Events
+	before := s.realm.Stats().Events
 	for _, c := range w.clients {
+		if c.game != s.game {
+			continue
+		}
 		for _, k := range c.calls {
 			rec := records[k.id]
 			if rec == nil || !asked(k.req, *rec) {
@@ -263,7 +265,7 @@ func (l *life) echo() {
 			}
 			var got kuji.Result
 			err := errors.New("no answer at once")
-			l.realm.Submit(k.req, func(res kuji.Result, e error) { got, err = res, e })
+			s.realm.Submit(k.req, func(res kuji.Result, e error) { got, err = res, e })
 			if err != nil || !got.Replayed {
 				w.fail("%q was answered at position %d and is not remembered: %v, %w", k.id, rec.Position, got, err)
 			}
@@ -272,12 +274,12 @@ func (l *life) echo() {
 			}
 		}
 	}
-	if after := l.realm.Stats().Events; after != before {
+	if after := s.realm.Stats().Events; after != before {
 		w.fail("%d remembered ids were carried out again", after-before)
 	}
 }
 
-// checkpoint audits the log of an engine that is running and idle.
+// checkpoint audits the logs of an engine that is running and idle.
 func (w *world) checkpoint() {
 	disk := w.disk
 	w.disk = disk.KillClone()
@@ -287,13 +289,18 @@ func (w *world) checkpoint() {
 
 // atTheEnd checks what must hold after the last life, which was closed.
 func (w *world) atTheEnd() {
-	_, rep, err := verified(w.disk)
-	if err != nil {
-		w.fail("the closed log: %w", err)
-	}
-	for _, e := range rep.Epochs {
-		if !e.Revealed {
-			w.fail("epoch %d cannot be proven: its seed is lost", e.Epoch)
+	for _, g := range w.games {
+		_, rep, err := g.verified(w.disk)
+		if err != nil {
+			w.fail("the closed log of %s: %w", g.name, err)
+		}
+		for _, e := range rep.Epochs {
+			if !e.Revealed {
+				w.fail("epoch %d of %s cannot be proven: its seed is lost", e.Epoch, g.name)
+			}
+		}
+		if g.applied != len(g.catalogs) {
+			w.fail("%d of %d catalogs of %s were applied", g.applied, len(g.catalogs), g.name)
 		}
 	}
 	for _, c := range w.clients {
@@ -302,8 +309,5 @@ func (w *world) atTheEnd() {
 				w.fail("%q of client %d was never answered", k.id, c.number)
 			}
 		}
-	}
-	if w.applied != len(w.catalogs) {
-		w.fail("%d of %d catalogs were applied", w.applied, len(w.catalogs))
 	}
 }

@@ -13,6 +13,7 @@ import (
 // asks again under the same id, and repeats itself long after.
 type client struct {
 	number int
+	game   *game
 	rng    *rand.Rand
 	left   int // requests to make
 	calls  []*call
@@ -51,8 +52,8 @@ type refusal struct {
 	lossy bool
 }
 
-func newClient(cfg Config, number int) *client {
-	return &client{number: number, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests}
+func newClient(cfg Config, number int, g *game) *client {
+	return &client{number: number, game: g, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests}
 }
 
 // todo counts what the client still has to do.
@@ -149,53 +150,60 @@ func (w *world) take(queue *[]message) message {
 // deliver brings a message to the engine.
 func (l *life) deliver() {
 	w := l.w
-	if len(w.inbox) == 0 || l.realm == nil {
+	if len(w.inbox) == 0 || !l.up() {
 		return
 	}
 	c := w.take(&w.inbox).call
 	w.note("deliver %q of client %d", c.id, c.client.number)
+	s := l.of(c.client)
+	if s.realm == nil {
+		return // it could not be opened: nobody answers
+	}
 	if w.schedule.IntN(10) == 0 && !l.within {
-		all, err := l.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})
+		all, err := s.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})
 		if err != nil {
-			l.reply(c, kuji.Result{}, err)
+			s.reply(c, kuji.Result{}, err)
 			return
 		}
 		for _, res := range all {
-			l.reply(c, res, res.Err)
+			s.reply(c, res, res.Err)
 		}
 		return
 	}
 	told := false
 	l.waiting++
-	l.realm.Submit(c.req, func(res kuji.Result, err error) {
+	s.realm.Submit(c.req, func(res kuji.Result, err error) {
 		if told {
 			w.fail("the outcome of %q was told twice", c.id)
 		}
 		told = true
 		l.waiting--
-		l.reply(c, res, err)
+		s.reply(c, res, err)
 	})
 }
 
 // reply is what the engine tells: it is kept, and sent to the client.
-func (l *life) reply(c *call, res kuji.Result, err error) {
-	w := l.w
+func (s *session) reply(c *call, res kuji.Result, err error) {
+	w := s.w
 	w.note("told %q: %v %v %v", c.id, res, res.Outcomes, kuji.CodeOf(err))
 	if err != nil {
-		l.told(err, c)
+		s.told(err, c)
 	} else {
 		if c.malformed {
 			w.fail("a malformed request was carried out: %v", res)
 		}
-		if l.poisoned {
+		if s.poisoned {
 			w.fail("%q was answered %v after the realm had stopped", c.id, res)
 		}
-		l.mustSurvive(res.Receipt.Position)
+		if res.Receipt.Realm != s.name {
+			w.fail("%q was answered by %s, and sent to %s", c.id, res.Receipt.Realm, s.name)
+		}
+		s.mustSurvive(res.Receipt.Position)
 		w.report.Acked++
 		if res.Replayed {
 			w.report.Replayed++
 		}
-		w.acks = append(w.acks, ack{call: c, res: res, life: l.number, lossy: l.policy != kuji.SyncAlways})
+		s.acks = append(s.acks, ack{call: c, res: res, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways})
 	}
 	if w.cfg.Faults&Network != 0 && w.network.IntN(8) == 0 && c.id != "" {
 		return // lost
@@ -234,41 +242,41 @@ type read struct {
 }
 
 // read looks at a player or a pool, without waiting.
-func (l *life) read() {
-	w := l.w
-	if l.realm == nil {
+func (s *session) read() {
+	w := s.w
+	if s.realm == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // what would have to wait is refused
-	rd := read{position: l.realm.Stats().Position}
+	rd := read{position: s.realm.Stats().Position}
 	var err error
 	if w.schedule.IntN(2) == 0 {
 		rd.player = players[w.schedule.IntN(len(players))]
-		rd.holds, err = l.realm.Player(ctx, rd.player)
+		rd.holds, err = s.realm.Player(ctx, rd.player)
 		w.note("player %s: %v at %d, %v", rd.player, rd.holds.Items, rd.holds.Position, kuji.CodeOf(err))
 	} else {
 		rd.pool = []string{"open", "box", "paid", "chain"}[w.schedule.IntN(4)]
-		rd.stocks, err = l.realm.Pool(ctx, rd.pool)
+		rd.stocks, err = s.realm.Pool(ctx, rd.pool)
 		w.note("pool %s: %v at %d, %v", rd.pool, rd.stocks.Entries, rd.stocks.Position, kuji.CodeOf(err))
 	}
 	rd.seen = err == nil
 	switch code := kuji.CodeOf(err); {
 	case code == kuji.CodeCanceled && errors.Is(err, context.Canceled):
 		return
-	case code == kuji.CodeFailed && l.excused():
-		l.poisoned = true
+	case code == kuji.CodeFailed && s.excused():
+		s.poisoned = true
 		return
 	case err != nil && code != kuji.CodeNotFound:
 		w.fail("a read failed without a cause: %w", err)
 	}
-	if l.poisoned {
+	if s.poisoned {
 		w.fail("a read was answered after the realm had stopped")
 	}
 	if max(rd.holds.Position, rd.stocks.Position) > rd.position {
 		w.fail("a read shows position %d, only %d is durable", max(rd.holds.Position, rd.stocks.Position), rd.position)
 	}
-	l.mustSurvive(rd.position)
+	s.mustSurvive(rd.position)
 	w.report.Reads++
-	w.reads = append(w.reads, rd)
+	s.reads = append(s.reads, rd)
 }

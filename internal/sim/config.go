@@ -9,7 +9,8 @@ import (
 // runs, to the byte of the trace.
 type Config struct {
 	Seed     uint64
-	Clients  int    // at the same time
+	Realms   int    // of the engine
+	Clients  int    // at the same time, each of one realm
 	Requests int    // of each client; repeats come on top
 	Lives    int    // of the engine; the last one meets no fault
 	Steps    int    // of the schedule in each life but the last
@@ -86,14 +87,20 @@ next:
 // FromSeed returns the configuration of a seed: sizes that differ, all faults.
 func FromSeed(seed uint64) Config {
 	r := stream(seed, 1)
-	return Config{
+	c := Config{
 		Seed:     seed,
+		Realms:   1,
 		Clients:  1 + r.IntN(5),
 		Requests: 2 + r.IntN(14),
 		Lives:    1 + r.IntN(6),
 		Steps:    20 + r.IntN(400),
 		Faults:   AllFaults,
 	}
+	if r.IntN(3) == 0 {
+		c.Realms = 2 + r.IntN(4)/3
+		c.Clients = max(c.Clients, c.Realms)
+	}
+	return c
 }
 
 // Command returns what repeats the run.
@@ -102,5 +109,5 @@ func (c Config) Command() string {
 	if c == FromSeed(c.Seed) {
 		return s
 	}
-	return s + fmt.Sprintf(" -clients %d -requests %d -lives %d -steps %d -faults %s", c.Clients, c.Requests, c.Lives, c.Steps, c.Faults)
+	return s + fmt.Sprintf(" -realms %d -clients %d -requests %d -lives %d -steps %d -faults %s", c.Realms, c.Clients, c.Requests, c.Lives, c.Steps, c.Faults)
 }

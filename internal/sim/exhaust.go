@@ -276,12 +276,11 @@ func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 	if err := l.engine.Close(); err != nil {
 		return err
 	}
-	records, rep, err := verified(disk)
+	records, rep, err := (&game{name: realmName}).verified(disk)
 	if err != nil {
 		return err
 	}
 	m := newModel()
-	w := &world{catalogs: []*catalog.Catalog{x.catalog}, latest: epoch, acks: all}
 	for _, rec := range records {
 		if err := m.apply(rec, x.catalog); err != nil {
 			return fmt.Errorf("position %d, %s: %w", rec.Position, rec.ID, err)
@@ -292,5 +291,5 @@ func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 			return fmt.Errorf("epoch %d cannot be proven", e.Epoch)
 		}
 	}
-	return w.told(records)
+	return (&game{acks: all}).told(records)
 }

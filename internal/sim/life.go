@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -14,28 +15,24 @@ import (
 
 // life is one life of the engine: from opening to the crash, or to closing.
 type life struct {
-	w      *world
-	number int
-	last   bool
-	fate   fate
-	rng    *rand.Rand // of its faults
-	runner *runner
-	policy kuji.SyncPolicy
-	engine *kuji.Engine
-	realm  *kuji.Realm // nil until it is open, and once it is being closed
-	opened bool        // the realm was
+	w        *world
+	number   int
+	last     bool
+	fate     fate
+	rng      *rand.Rand // of its faults
+	runner   *runner
+	policy   kuji.SyncPolicy
+	engine   *kuji.Engine
+	sessions []*session // one of each realm
+	opening  *session   // the one being opened, if any
 
-	changes  int             // operations so far that change the disk
-	over     bool            // the process is gone
-	after    *vfs.Mem        // the disk that a kill left
-	hurt     bool            // a write or an fsync has failed
-	poisoned bool            // the realm said so
-	failed   map[string]bool // files and directories whose fsync has failed
-	noted    int             // snapshots that were counted
-	trimming bool            // the operation before removed a segment
-	waiting  int             // requests that the engine has not answered
-	within   bool            // an operation of the disk is being interleaved
-	safe     uint64          // position below which a relaxed policy loses nothing
+	changes int             // operations so far that change the disk
+	over    bool            // the process is gone
+	after   *vfs.Mem        // the disk that a kill left
+	hurt    bool            // a write or an fsync has failed that was no realm's
+	failed  map[string]bool // files and directories whose fsync has failed
+	waiting int             // requests that the engine has not answered
+	within  bool            // an operation of the disk is being interleaved
 }
 
 // fate is what ends a life, decided before it begins.
@@ -60,7 +57,10 @@ func (w *world) pickFate(r *rand.Rand, last bool) fate {
 // live runs one life.
 func (w *world) live(number int, last bool) {
 	r := stream(w.cfg.Seed, 100+uint64(number))
-	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, failed: map[string]bool{}, safe: w.settled}
+	l := &life{w: w, number: number, last: last, rng: r, runner: &runner{w: w}, failed: map[string]bool{}}
+	for _, g := range w.games {
+		l.sessions = append(l.sessions, &session{game: g, l: l, safe: g.settled})
+	}
 	w.life = l
 	w.report.Lives++
 	l.fate = w.pickFate(r, last)
@@ -78,16 +78,12 @@ func (w *world) live(number int, last bool) {
 	l.end()
 }
 
-// open opens the engine and the realm. It may fail when the disk does.
+// open opens the engine and the realms. It may fail when the disk does; a realm
+// that cannot be opened keeps no other from it.
 func (l *life) open() bool {
 	w := l.w
 	var err error
-	l.engine, err = kuji.Open(dataDir, l.options(w.disk))
-	var realm *kuji.Realm
-	if err == nil {
-		realm, err = l.engine.Realm(realmName)
-	}
-	if err != nil {
+	if l.engine, err = kuji.Open(dataDir, l.options(w.disk)); err != nil {
 		w.note("open: %v", err)
 		if !l.excused() {
 			w.fail("opening failed without a cause: %w", err)
@@ -95,17 +91,37 @@ func (l *life) open() bool {
 		return false
 	}
 	if l.hurt {
-		w.fail("the realm opened although a write or an fsync failed meanwhile")
+		w.fail("the engine opened although a write or an fsync failed meanwhile")
 	}
-	l.realm, l.opened = realm, true
+	for _, s := range l.sessions {
+		l.opening = s
+		s.open()
+	}
+	l.opening = nil
+	return l.up()
+}
+
+func (s *session) open() {
+	w := s.w
+	realm, err := s.l.engine.Realm(s.name)
+	if err != nil {
+		w.note("open %s: %v", s.name, err)
+		if !s.excused() {
+			w.fail("opening %s failed without a cause: %w", s.name, err)
+		}
+		return
+	}
+	if s.hurt {
+		w.fail("%s opened although a write or an fsync failed meanwhile", s.name)
+	}
+	s.realm, s.opened = realm, true
 	st := realm.Stats()
-	w.note("open at %d, recovered %d with %d events", st.Position, st.Recovered, st.RecoveredEvents)
-	if n := int(st.RecoveredEvents); n > len(w.known) || n < len(w.known) && w.cfg.Faults&Snapshots == 0 {
-		w.fail("%d events recovered, the log has %d", n, len(w.known))
+	w.note("open %s at %d, recovered %d with %d events", s.name, st.Position, st.Recovered, st.RecoveredEvents)
+	if n := int(st.RecoveredEvents); n > len(s.known) || n < len(s.known) && w.cfg.Faults&Snapshots == 0 {
+		w.fail("%d events recovered, the log has %d", n, len(s.known))
 	}
-	l.checkHash()
-	w.settled, l.safe = st.Position, st.Position
-	return true
+	s.checkHash()
+	s.settled, s.safe = st.Position, st.Position
 }
 
 func (l *life) options(disk *vfs.Mem) kuji.Options {
@@ -120,17 +136,28 @@ func (l *life) options(disk *vfs.Mem) kuji.Options {
 	return o
 }
 
-// excused reports whether the disk gave cause for a failure.
+// excused reports whether the disk gave cause for a failure of the engine, and
+// so of every realm.
 func (l *life) excused() bool { return l.over || l.hurt || l.fate.fault == Full }
 
-// checkHash compares the recovered state with what the log gave.
-func (l *life) checkHash() {
-	hash, position, err := l.realm.StateHash(context.Background())
-	if err != nil {
-		l.w.fail("state hash: %w", err)
+// wounded reports whether a write or an fsync has failed.
+func (l *life) wounded() bool {
+	for _, s := range l.sessions {
+		if s.hurt {
+			return true
+		}
 	}
-	if len(l.w.known) > 0 && (hash != l.w.hash || position != l.w.position) {
-		l.w.fail("recovered state %s at %d, the log gives %s at %d", short(hash[:]), position, short(l.w.hash[:]), l.w.position)
+	return l.hurt
+}
+
+// checkHash compares the recovered state with what the log gave.
+func (s *session) checkHash() {
+	hash, position, err := s.realm.StateHash(context.Background())
+	if err != nil {
+		s.w.fail("state hash: %w", err)
+	}
+	if len(s.known) > 0 && (hash != s.hash || position != s.position) {
+		s.w.fail("recovered state %s at %d, the log gives %s at %d", short(hash[:]), position, short(s.hash[:]), s.position)
 	}
 }
 
@@ -152,23 +179,20 @@ func (l *life) work() {
 }
 
 // step does one thing that can be done now. It reports false when there is
-// nothing left to do, or the realm has stopped.
+// nothing left to do, or the realms have stopped.
 func (l *life) step() bool {
 	w := l.w
-	if err := l.realm.Err(); err != nil {
-		if !l.excused() {
-			w.fail("the realm stopped without a cause: %w", err)
-		}
-		l.poisoned = true
-		if w.schedule.IntN(4) == 0 { // some ask on, and must be refused
-			return false
-		}
+	if l.stopped() && w.schedule.IntN(4) == 0 { // some ask on, and must be refused
+		return false
 	}
-	pending := 0
+	pending := len(w.inbox) + len(w.outbox) + len(l.runner.tasks)
 	for _, c := range w.clients {
 		pending += c.todo()
 	}
-	if pending == 0 && len(w.inbox) == 0 && len(w.outbox) == 0 && len(l.runner.tasks) == 0 && w.applied == len(w.catalogs) {
+	for _, g := range w.games {
+		pending += len(g.catalogs) - g.applied
+	}
+	if pending == 0 {
 		return false
 	}
 	switch n := w.schedule.IntN(16); {
@@ -185,14 +209,37 @@ func (l *life) step() bool {
 	case n < 13:
 		w.answer()
 	case n == 13:
-		l.read()
+		l.any().read()
 	case n == 14:
 		w.tick()
 		l.runner.ring()
 	default:
-		l.administer()
+		l.any().administer()
 	}
 	return true
+}
+
+// stopped reports whether it is time to end because realms have stopped: all
+// have, or one has and the others have gone on for a while.
+func (l *life) stopped() bool {
+	running, down := 0, 0
+	for _, s := range l.sessions {
+		if s.realm == nil {
+			down++
+			continue
+		}
+		err := s.realm.Err()
+		if err == nil {
+			running++
+			continue
+		}
+		down++
+		if !s.excused() {
+			l.w.fail("%s stopped without a cause: %w", s.name, err)
+		}
+		s.poisoned = true
+	}
+	return down > 0 && (running == 0 || l.w.schedule.IntN(20) == 0)
 }
 
 // tick moves the clock: a little, a lot, and back.
@@ -211,77 +258,102 @@ func (w *world) tick() {
 }
 
 // administer applies the next catalog, or tries what must be refused.
-func (l *life) administer() {
-	w := l.w
-	if w.applied < len(w.catalogs) && (w.applied == 0 || w.schedule.IntN(10) == 0) {
-		res, err := l.realm.Apply(context.Background(), w.catalogs[w.applied])
-		w.note("apply catalog %d: %v %v", w.applied, res, kuji.CodeOf(err))
-		if err != nil {
-			l.told(err, nil)
-			return
-		}
-		if l.poisoned {
-			w.fail("a catalog was applied after the realm had stopped")
-		}
-		w.applied++
-		w.acks = append(w.acks, ack{res: res, life: l.number, lossy: l.policy != kuji.SyncAlways, catalog: true})
-		if w.applied > 1 {
-			w.fired(Catalogs)
-		}
+func (s *session) administer() {
+	w := s.w
+	if s.realm == nil {
+		return
+	}
+	if s.applied < len(s.catalogs) && (s.applied == 0 || w.schedule.IntN(10) == 0) {
+		s.apply()
 		return
 	}
 	if w.cfg.Faults&Snapshots != 0 && w.schedule.IntN(4) == 0 {
-		l.snapshot()
+		s.snapshot()
 		return
 	}
 	if w.schedule.IntN(20) > 0 {
 		return
 	}
-	if _, err := kuji.Open(dataDir, l.options(w.disk)); kuji.CodeOf(err) != kuji.CodeLocked && !l.over {
+	if _, err := kuji.Open(dataDir, s.l.options(w.disk)); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
 		w.fail("a second engine on the same directory: %v, want it refused", err)
 	}
-	if _, err := kuji.VerifyFS(w.disk, dataDir, realmName, nil); kuji.CodeOf(err) != kuji.CodeLocked && !l.over {
+	if _, _, err := s.verified(w.disk); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
 		w.fail("verify beside a running engine: %v, want it refused", err)
+	}
+}
+
+func (s *session) apply() {
+	w := s.w
+	c := s.catalogs[s.applied]
+	var res kuji.Result
+	var err error
+	switch over := uint64(s.applied); {
+	case w.schedule.IntN(4) > 0:
+		res, err = s.realm.Apply(context.Background(), c)
+	case w.schedule.IntN(2) > 0:
+		res, err = s.realm.ApplyOver(context.Background(), c, over)
+	default: // by somebody who has seen another one
+		res, err = s.realm.ApplyOver(context.Background(), c, over+1+w.schedule.Uint64N(3))
+		w.note("%s: apply catalog %d over another version: %v", s.name, s.applied, kuji.CodeOf(err))
+		if kuji.CodeOf(err) == kuji.CodeConflict {
+			return
+		}
+		if err == nil {
+			w.fail("catalog %d of %s was applied over another version than it was meant for: %v", s.applied, s.name, res)
+		}
+	}
+	w.note("%s: apply catalog %d: %v %v", s.name, s.applied, res, kuji.CodeOf(err))
+	if err != nil {
+		s.told(err, nil)
+		return
+	}
+	if s.poisoned {
+		w.fail("a catalog was applied after the realm had stopped")
+	}
+	s.applied++
+	s.acks = append(s.acks, ack{res: res, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways, catalog: true})
+	if s.applied > 1 {
+		w.fired(Catalogs)
 	}
 }
 
 // snapshot asks for one and does not wait: it is taken by steps, beside the
 // requests.
-func (l *life) snapshot() {
+func (s *session) snapshot() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	info, err := l.realm.Snapshot(ctx)
-	l.w.note("snapshot: %+v, %v", info, kuji.CodeOf(err))
+	info, err := s.realm.Snapshot(ctx)
+	s.w.note("snapshot of %s: %+v, %v", s.name, info, kuji.CodeOf(err))
 	switch code := kuji.CodeOf(err); {
 	case err == nil, code == kuji.CodeCanceled:
-	case code == kuji.CodeFailed && l.excused():
+	case code == kuji.CodeFailed && s.excused():
 	default:
-		l.w.fail("a snapshot failed without a cause: %w", err)
+		s.w.fail("a snapshot failed without a cause: %w", err)
 	}
 }
 
 // countSnapshots notes those that became durable.
-func (l *life) countSnapshots() {
-	if l.realm == nil {
+func (s *session) countSnapshots() {
+	if s.realm == nil {
 		return
 	}
-	for n := int(l.realm.Stats().Snapshots); l.noted < n; l.noted++ {
-		l.w.fired(Snapshots)
+	for n := int(s.realm.Stats().Snapshots); s.noted < n; s.noted++ {
+		s.w.fired(Snapshots)
 	}
 }
 
 // told judges an error that the engine gave.
-func (l *life) told(err error, c *call) {
-	w := l.w
+func (s *session) told(err error, c *call) {
+	w := s.w
 	switch code := kuji.CodeOf(err); {
 	case code == kuji.CodeInvalid && c != nil && c.malformed:
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
-	case code == kuji.CodeIDReused && c != nil && !l.poisoned:
-		l.mustRemember(c)
-		w.refusals = append(w.refusals, refusal{call: c, lossy: l.policy != kuji.SyncAlways})
-	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && l.excused():
-		l.poisoned = true
+	case code == kuji.CodeIDReused && c != nil && !s.poisoned:
+		s.mustRemember(c)
+		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})
+	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && s.excused():
+		s.poisoned = true
 		w.report.Unknown++
 	default:
 		w.fail("an error that nothing explains: %w", err)
@@ -298,21 +370,23 @@ func (l *life) hook(op vfs.Op) vfs.Fault {
 	if (op.Kind == vfs.OpSync || op.Kind == vfs.OpSyncDir) && l.failed[op.Path] {
 		w.fail("%v: an fsync that failed was tried again", op)
 	}
-	l.trimming = op.Kind == vfs.OpRemove && strings.HasSuffix(op.Path, ".wal") || l.trimming && op.Kind == vfs.OpSyncDir
-	if op.Kind == vfs.OpRemove && l.opened && (l.trimming || strings.HasSuffix(op.Path, ".snapshot")) {
-		w.observe(l.trimming)
+	if s := l.owner(op.Path); s != nil {
+		s.trimming = op.Kind == vfs.OpRemove && strings.HasSuffix(op.Path, ".wal") || s.trimming && op.Kind == vfs.OpSyncDir
+		if op.Kind == vfs.OpRemove && s.opened && (s.trimming || strings.HasSuffix(op.Path, ".snapshot")) {
+			s.observe(s.trimming)
+		}
 	}
 	if fault, hit := l.strike(op); hit {
 		return fault
 	}
-	if op.Kind.Changes() && l.realm != nil && !l.within && w.cfg.Faults&Overlap != 0 && l.rng.IntN(3) == 0 {
+	if op.Kind.Changes() && l.up() && !l.within && w.cfg.Faults&Overlap != 0 && l.rng.IntN(3) == 0 {
 		l.within = true
 		w.fired(Overlap)
 		w.note("meanwhile")
 		for range 1 + l.rng.IntN(4) {
 			switch l.rng.IntN(4) {
 			case 0:
-				l.read()
+				l.any().read()
 			case 1:
 				w.clients[l.rng.IntN(len(w.clients))].act(w)
 			default:
@@ -361,13 +435,12 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 		l.after = w.disk.KillClone()
 		return vfs.Fault{PowerCut: true}, true
 	case Sync:
-		if l.vital(op) {
-			l.hurt = true
+		if l.wound(op) {
 			l.failed[op.Path] = true
 		}
 		return vfs.Fault{Err: syscall.EIO, Drop: op.Kind == vfs.OpSync && l.rng.IntN(2) == 0}, true
 	}
-	l.hurt = l.hurt || l.vital(op)
+	l.wound(op)
 	f := vfs.Fault{Err: syscall.EIO}
 	if op.Kind == vfs.OpWrite {
 		f.Short = l.rng.Int64N(op.Length + 1)
@@ -375,20 +448,30 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 	return f, true
 }
 
-// vital reports whether the realm cannot go on when an operation fails. It can
-// without a snapshot, and without having trimmed the log.
-func (l *life) vital(op vfs.Op) bool {
-	return !l.opened || !l.trimming && !strings.Contains(op.Path, "/snapshots")
+// wound notes that an operation has failed, and reports whether its realm, or the
+// engine, cannot go on. A realm can without a snapshot, and without having
+// trimmed the log; and no realm minds what another one has lost.
+func (l *life) wound(op vfs.Op) bool {
+	s := l.owner(op.Path)
+	switch {
+	case s == nil:
+		l.hurt = true
+	case !s.opened || !s.trimming && !strings.Contains(op.Path, "/snapshots"):
+		s.hurt = true
+	default:
+		return false
+	}
+	return true
 }
 
 // end brings the life to its end and leaves the disk for the next.
 func (l *life) end() {
 	w := l.w
 	disk := w.disk
-	if l.fate.fault == Full && (l.realm == nil || l.realm.Err() != nil) {
+	if l.fate.fault == Full && l.full() {
 		w.fired(Full)
 	}
-	if !l.over && (l.hurt || l.fate.fault == Full) && l.rng.IntN(2) == 0 {
+	if !l.over && (l.wounded() || l.fate.fault == Full) && l.rng.IntN(2) == 0 {
 		// The process is killed rather than closed, or the machine goes down.
 		l.over = true
 		if l.rng.IntN(2) == 0 {
@@ -400,20 +483,27 @@ func (l *life) end() {
 		disk.PowerOff()
 	}
 	if l.last {
-		l.echo()
+		w.checkpoint()
+		for _, s := range l.sessions {
+			s.echo()
+		}
 	}
-	l.countSnapshots()
-	l.realm = nil // closing is not interleaved with requests
+	opened := false
+	for _, s := range l.sessions {
+		s.countSnapshots()
+		s.realm = nil // closing is not interleaved with requests
+		opened = opened || s.opened && s.hurt
+	}
 	if l.engine != nil {
 		err := l.engine.Close()
 		w.note("close: %v", err)
 		if l.waiting > 0 {
 			w.fail("%d requests were never answered, not even by an error", l.waiting)
 		}
-		if err != nil && !l.excused() {
+		if err != nil && !l.excused() && !l.wounded() {
 			w.fail("closing failed without a cause: %w", err)
 		}
-		if !l.over && err == nil && l.hurt && l.opened {
+		if !l.over && err == nil && opened {
 			w.fail("closed without an error after a failed write")
 		}
 	}
@@ -425,22 +515,28 @@ func (l *life) end() {
 		w.disk = l.after
 	default:
 		w.disk = disk.Crash(vfs.Crash{Choose: vfs.Seeded(l.rng.Uint64()), Unordered: l.rng.IntN(2) == 0})
-		w.lost(l)
+		l.lose()
 	}
 }
 
-// lost forgets what the sync policy lets a power cut take.
-func (w *world) lost(l *life) {
+// full reports whether a realm noticed that the disk is full.
+func (l *life) full() bool {
+	for _, s := range l.sessions {
+		if s.realm == nil || s.realm.Err() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// lose forgets what the sync policy lets a power cut take.
+func (l *life) lose() {
 	if l.policy == kuji.SyncAlways {
 		return
 	}
-	w.fired(Relaxed)
-	keep := w.acks[:0]
-	for _, a := range w.acks {
-		if a.life != l.number || a.res.Receipt.Position <= l.safe {
-			keep = append(keep, a)
-		}
+	l.w.fired(Relaxed)
+	for _, s := range l.sessions {
+		s.acks = slices.DeleteFunc(s.acks, func(a ack) bool { return a.life == l.number && a.res.Receipt.Position > s.safe })
+		s.refusals, s.reads = nil, nil
 	}
-	w.acks = keep
-	w.refusals, w.reads = nil, nil
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs/powercut"
 )
 
-// TestPowerCutsOfServer shuts a real ext4 down under a server with clients, and
-// lets the next one recover from what is left.
+// TestPowerCutsOfServer shuts a real file system down under a server with clients,
+// and lets the next one recover from what is left.
 func TestPowerCutsOfServer(t *testing.T) {
-	cuts := powercut.Cuts(t)
-	disk := powercut.Mount(t, 256<<20)
+	powercut.Each(t, 256<<20, cutServer)
+}
+
+func cutServer(t *testing.T, disk *powercut.Disk, cuts int) {
 	c := &child{dir: filepath.Join(disk.Dir(), "data"), held: true}
 	b := newBook()
 	r := rand.New(rand.NewPCG(1, 4))

@@ -17,6 +17,8 @@ type Report struct {
 	Replayed int      // of them, told again
 	Unknown  int      // requests whose outcome was not told
 	Reads    int      // of players and pools, checked
+	Shared   int      // runs with several realms in the engine
+	Unlogged int      // runs that went on with an engine without a log
 	Fired    [faultKinds]int
 }
 
@@ -30,6 +32,8 @@ func (r *Report) Add(o Report) {
 	r.Replayed += o.Replayed
 	r.Unknown += o.Unknown
 	r.Reads += o.Reads
+	r.Shared += o.Shared
+	r.Unlogged += o.Unlogged
 	for i := range r.Fired {
 		r.Fired[i] += o.Fired[i]
 	}
@@ -51,8 +55,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits;",
-		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits)
+	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms, %d without a log;",
+		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared, r.Unlogged)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}

@@ -12,12 +12,13 @@ import (
 // do no harm; it may never be served.
 func (w *world) rot() {
 	r := stream(w.cfg.Seed, 500+uint64(w.report.Audits))
-	if w.cfg.Faults&Rot == 0 || len(w.known) == 0 || r.IntN(2) == 0 {
+	g := w.games[r.IntN(len(w.games))]
+	if w.cfg.Faults&Rot == 0 || len(g.known) == 0 || r.IntN(2) == 0 {
 		return
 	}
 	disk := w.disk.KillClone()
-	dir := path.Join(dataDir, "realms", realmName, "log")
-	if s := path.Join(dataDir, "realms", realmName, "snapshots"); r.IntN(2) == 0 {
+	dir := path.Join(g.dir(), "log")
+	if s := path.Join(g.dir(), "snapshots"); r.IntN(2) == 0 {
 		if names, err := disk.List(s); err == nil && len(names) > 0 {
 			dir = s
 		}
@@ -41,45 +42,55 @@ func (w *world) rot() {
 	}
 	w.fired(Rot)
 	w.note("rot: %s, byte %d", name, at)
-	w.unharmed(disk, "verify")
+	g.unharmed(disk, "verify")
 	l := &life{w: w, runner: &runner{w: w}}
 	engine, err := kuji.Open(dataDir, l.options(disk))
 	if err != nil {
 		w.fail("open the damaged directory: %w", err)
 	}
-	realm, err := engine.Realm(realmName)
-	w.note("rot: open: %v", err)
-	if err != nil && realm != nil {
-		w.fail("a realm with an error")
+	var sound []*game // those that opened
+	for _, o := range w.games {
+		realm, err := engine.Realm(o.name)
+		w.note("rot: open %s: %v", o.name, err)
+		if err != nil && realm != nil {
+			w.fail("a realm with an error")
+		}
+		if err != nil && o != g {
+			w.fail("%s is damaged, and %s does not open: %w", g.name, o.name, err)
+		}
+		if err == nil && len(o.known) > 0 {
+			sound = append(sound, o)
+		}
 	}
 	if err := engine.Close(); err != nil {
 		w.fail("close after rot: %w", err)
 	}
-	if err == nil {
-		w.unharmed(disk, "open")
+	for _, o := range sound {
+		o.unharmed(disk, "open")
 	}
 }
 
 // unharmed checks that a log that passes for sound holds nothing but what it
 // held before it was damaged, in order from the beginning.
-func (w *world) unharmed(disk *vfs.Mem, how string) {
-	records, rep, err := verified(disk)
+func (g *game) unharmed(disk *vfs.Mem, how string) {
+	w := g.w
+	records, rep, err := g.verified(disk)
 	if err != nil {
 		w.note("rot: %s: %v", how, err)
 		return
 	}
-	records = w.whole(records, rep.From)
+	records = g.whole(records, rep.From)
 	for i, rec := range records {
-		if i >= len(w.known) || !reflect.DeepEqual(rec, w.known[i]) {
+		if i >= len(g.known) || !reflect.DeepEqual(rec, g.known[i]) {
 			w.fail("%s served damage: %+v", how, rec)
 		}
 	}
-	if len(records) < len(w.known) {
-		lost := w.known[len(records)].Position
-		if lost <= w.settled {
+	if len(records) < len(g.known) {
+		lost := g.known[len(records)].Position
+		if lost <= g.settled {
 			w.fail("%s lost position %d to damage and did not say so", how, lost)
 		}
-	} else if rep.StateHash != w.hash {
+	} else if rep.StateHash != g.hash {
 		w.fail("%s served a damaged state", how)
 	}
 }

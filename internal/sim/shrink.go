@@ -1,14 +1,14 @@
 package sim
 
 // Shrink looks for a smaller configuration that breaks a promise too: fewer
-// kinds of faults, lives, clients, requests, steps. It runs up to budget
+// kinds of faults, realms, lives, clients, requests, steps. It runs up to budget
 // simulations and returns the smallest failure that it found, f itself if none.
 func Shrink(f *Failure, budget int) *Failure {
 	best := f
 	try := func(change func(*Config)) bool {
 		cfg := best.Config
 		change(&cfg)
-		if budget <= 0 || cfg == best.Config || cfg.Clients < 1 || cfg.Requests < 1 || cfg.Lives < 1 || cfg.Steps < 1 {
+		if budget <= 0 || cfg == best.Config || cfg.Realms < 1 || cfg.Clients < 1 || cfg.Requests < 1 || cfg.Lives < 1 || cfg.Steps < 1 {
 			return false
 		}
 		budget--
@@ -24,6 +24,7 @@ func Shrink(f *Failure, budget int) *Failure {
 			again = try(func(c *Config) { c.Faults &^= 1 << i }) || again
 		}
 		for _, part := range []func(*Config) *int{
+			func(c *Config) *int { return &c.Realms },
 			func(c *Config) *int { return &c.Lives },
 			func(c *Config) *int { return &c.Clients },
 			func(c *Config) *int { return &c.Requests },

@@ -12,6 +12,7 @@ var (
 	first    = flag.Uint64("first", 1, "the first seed that TestSeeds tries")
 	shrink   = flag.Int("shrink", 2000, "how many simulations TestSeeds spends on making a failure smaller")
 	seed     = flag.Uint64("seed", 0, "the one seed that TestSeeds tries; 0: see -seeds")
+	realms   = flag.Int("realms", 0, "with -seed: instead of what the seed says")
 	clients  = flag.Int("clients", 0, "with -seed: instead of what the seed says")
 	requests = flag.Int("requests", 0, "with -seed: instead of what the seed says")
 	lives    = flag.Int("lives", 0, "with -seed: instead of what the seed says")
@@ -39,6 +40,9 @@ func TestSeeds(t *testing.T) {
 	if missing := total.Missing(); *seeds >= 1000 && missing != 0 {
 		t.Errorf("these faults never happened: %v", missing)
 	}
+	if *seeds >= 100 && (total.Shared == 0 || total.Unlogged == 0) {
+		t.Errorf("%d runs with several realms and %d without a log", total.Shared, total.Unlogged)
+	}
 }
 
 // one runs the configuration of the flags.
@@ -47,7 +51,7 @@ func one(t *testing.T) {
 	for _, o := range []struct {
 		from int
 		to   *int
-	}{{*clients, &cfg.Clients}, {*requests, &cfg.Requests}, {*lives, &cfg.Lives}, {*steps, &cfg.Steps}} {
+	}{{*realms, &cfg.Realms}, {*clients, &cfg.Clients}, {*requests, &cfg.Requests}, {*lives, &cfg.Lives}, {*steps, &cfg.Steps}} {
 		if o.from != 0 {
 			*o.to = o.from
 		}

@@ -13,9 +13,9 @@ import (
 // evening, so that days and weeks end soon.
 const epoch = 1_767_563_900_000
 
-// makeCatalogs returns the catalogs that are applied one after the other.
-func makeCatalogs(seed uint64, faults Faults) []*catalog.Catalog {
-	r := stream(seed, 2)
+// makeCatalogs returns the catalogs that are applied to a realm one after the other.
+func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
+	r := stream(seed, 2+uint64(realm)<<32)
 	n := 1
 	if faults&Catalogs != 0 {
 		n += r.IntN(4)

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kuji-dev/kuji"
-	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Where everything is on the simulated disk.
+// Where everything is on the simulated disk; further realms have a number behind
+// the name.
 const (
 	dataDir   = "/data"
 	realmName = "r"
@@ -33,24 +32,13 @@ type world struct {
 	sum      hash.Hash     // of the trace
 	tail     []string      // the newest lines of the trace
 	report   Report        // what happened
-	catalogs []*catalog.Catalog
-	applied  int // catalogs that were acknowledged
 
 	disk    *vfs.Mem
 	life    *life // the engine's
+	games   []*game
 	clients []*client
 	inbox   []message // on the way to the engine
 	outbox  []message // on the way to a client
-
-	known    []kuji.Record // the log as the last audit found it, what was trimmed included
-	archive  []kuji.Record // what a trim took from the log, read before
-	settled  uint64        // position up to which nothing may ever change
-	hash     [32]byte      // of the state that the last audit found
-	position uint64        // of that state
-	anew     int           // ids that were carried out again once forgotten
-	acks     []ack         // results that were told, not yet found in the log
-	refusals []refusal     // ids refused, not yet found in the log
-	reads    []read        // views that were shown, not yet found in the log
 }
 
 // Failure is a promise that was broken.
@@ -101,10 +89,13 @@ func newWorld(cfg Config) *world {
 	w := &world{
 		cfg: cfg, clock: epoch, latest: epoch, sum: sha256.New(),
 		schedule: stream(cfg.Seed, 3), network: stream(cfg.Seed, 4), entropy: rand.NewChaCha8(key),
-		catalogs: makeCatalogs(cfg.Seed, cfg.Faults), disk: vfs.NewMem(),
+		disk: vfs.NewMem(),
+	}
+	for i := range cfg.Realms {
+		w.games = append(w.games, newGame(w, i))
 	}
 	for i := range cfg.Clients {
-		w.clients = append(w.clients, newClient(cfg, i))
+		w.clients = append(w.clients, newClient(cfg, i, w.games[i%cfg.Realms]))
 	}
 	return w
 }
@@ -118,7 +109,23 @@ func (w *world) run() {
 		}
 	}
 	w.atTheEnd()
-	w.report.Events = len(w.known)
+	for _, g := range w.games {
+		w.report.Events += len(g.known)
+	}
+	if w.cfg.Realms > 1 {
+		w.report.Shared++
+	}
+	if w.cfg.Faults&Relaxed != 0 && w.cfg.Seed%4 == 1 {
+		w.unlogged()
+	}
+}
+
+// audit checks every realm that a life left, before anything opens it again.
+func (w *world) audit() {
+	w.report.Audits++
+	for _, g := range w.games {
+		g.audit()
+	}
 }
 
 // note adds a line to the trace.

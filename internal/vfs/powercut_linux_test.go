@@ -14,8 +14,10 @@ import (
 // What a real kernel leaves after a power cut is something that Mem says it
 // may leave: the reference that Mem is held to allows it.
 func TestKernelWithinReference(t *testing.T) {
-	cuts := powercut.Cuts(t)
-	disk := powercut.Mount(t, 64<<20)
+	powercut.Each(t, 64<<20, kernelWithinReference)
+}
+
+func kernelWithinReference(t *testing.T, disk *powercut.Disk, cuts int) {
 	fsys := vfs.OS()
 	const limit = 1 << 14
 	judged, lost := 0, 0

@@ -12,18 +12,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is a mounted ext4.
+// kind is a kind of file system whose power can be cut.
+type kind struct {
+	name  string
+	mkfs  []string // the command that makes one, the image's path to follow
+	least int64    // bytes that it needs
+}
+
+var kinds = []kind{
+	{"ext4", []string{"mkfs.ext4", "-q", "-F"}, 8 << 20},
+	{"xfs", []string{"mkfs.xfs", "-q", "-f"}, 320 << 20}, // mkfs.xfs refuses less than 300 MB
+}
+
+// Disk is a mounted file system.
 type Disk struct {
+	kind       kind
 	image, dir string
 }
 
-// Cuts returns how many power cuts a test is to make. It skips the test when
-// they are not asked for or cannot be made here.
-func Cuts(t testing.TB) int {
+// Each runs test for every kind of file system, on one of the given size at
+// least, with the number of power cuts that it is to make. What is not asked for,
+// or cannot be done here, is skipped and says why.
+func Each(t *testing.T, bytes int64, test func(t *testing.T, disk *Disk, cuts int)) {
+	t.Helper()
+	cuts := wanted(t)
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			test(t, mountNew(t, k, max(bytes, k.least)), cuts)
+		})
+	}
+}
+
+// wanted returns how many power cuts each test is to make.
+func wanted(t *testing.T) int {
 	t.Helper()
 	value := os.Getenv(Env)
 	if value == "" {
-		t.Skipf("cuts the power of a real ext4: set %s to the number of cuts, and run as root", Env)
+		t.Skipf("cuts the power of a real ext4 and a real XFS: set %s to the number of cuts, and run as root", Env)
 	}
 	cuts, err := strconv.Atoi(value)
 	if err != nil || cuts < 1 {
@@ -32,30 +57,29 @@ func Cuts(t testing.TB) int {
 	if os.Geteuid() != 0 {
 		t.Skipf("%s is set, but mounting needs root", Env)
 	}
-	if _, err := exec.LookPath("mkfs.ext4"); err != nil {
-		t.Skipf("%s is set, but %v", Env, err)
-	}
 	return cuts
 }
 
-// Mount makes an ext4 of the given size and mounts it until the test ends. It
-// skips the test when loop devices cannot be mounted.
-func Mount(t testing.TB, bytes int64) *Disk {
+// mountNew makes a file system and mounts it until the test ends.
+func mountNew(t *testing.T, k kind, bytes int64) *Disk {
 	t.Helper()
+	if _, err := exec.LookPath(k.mkfs[0]); err != nil {
+		t.Skipf("%s is set, but there is nothing that makes an %s: %v", Env, k.name, err)
+	}
 	base := t.TempDir()
-	d := &Disk{image: filepath.Join(base, "image"), dir: filepath.Join(base, "disk")}
+	d := &Disk{kind: k, image: filepath.Join(base, "image"), dir: filepath.Join(base, "disk")}
 	f, err := os.Create(d.image)
 	if err == nil {
 		err = errors.Join(f.Truncate(bytes), f.Close(), os.Mkdir(d.dir, 0o755))
 	}
 	if err == nil {
-		err = command("mkfs.ext4", "-q", "-F", d.image)
+		err = command(k.mkfs[0], append(k.mkfs[1:len(k.mkfs):len(k.mkfs)], d.image)...)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := d.mount(); err != nil {
-		t.Skipf("%s is set, but: %v", Env, err)
+		t.Skipf("%s is set, but an %s on a loop device cannot be mounted: %v", Env, k.name, err)
 	}
 	t.Cleanup(func() {
 		if err := command("umount", d.dir); err != nil {
@@ -65,7 +89,9 @@ func Mount(t testing.TB, bytes int64) *Disk {
 	return d
 }
 
-func (d *Disk) mount() error { return command("mount", "-o", "loop", d.image, d.dir) }
+func (d *Disk) mount() error {
+	return command("mount", "-t", d.kind.name, "-o", "loop", d.image, d.dir)
+}
 
 func command(name string, args ...string) error {
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -78,7 +104,8 @@ func command(name string, args ...string) error {
 // Dir returns where the disk is mounted.
 func (d *Disk) Dir() string { return d.dir }
 
-// Of ext4's ioctl EXT4_IOC_SHUTDOWN, _IOR('X', 125, __u32).
+// Of the ioctl EXT4_IOC_SHUTDOWN, which is XFS_IOC_GOINGDOWN with the same number
+// and flags: _IOR('X', 125, __u32).
 const (
 	shutdown           = 0x8004587d
 	shutdownLogFlush   = 1

@@ -1,0 +1,86 @@
+package wal_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// TestTrimFails lets each operation of a trim fail once: later trims leave no
+// gap behind the file that stayed, appends go on, and what is left opens again,
+// and can be trimmed then, whether the log was closed, killed or lost its power.
+func TestTrimFails(t *testing.T) {
+	failed := 0
+	for ; trimFails(t, failed); failed++ {
+	}
+	if failed < 4 {
+		t.Errorf("a trim has only %d operations that can fail", failed)
+	}
+}
+
+// trimFails lets an operation fail, and reports whether the trim had so many.
+func trimFails(t *testing.T, at int) bool {
+	m := vfs.NewMem()
+	o := small4K
+	o.FS = m
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	appendTo(t, l, 300)
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	hit, n := "", 0
+	m.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind != vfs.OpRemove && op.Kind != vfs.OpSyncDir {
+			return vfs.Fault{}
+		}
+		if n++; n-1 != at {
+			return vfs.Fault{}
+		}
+		hit = op.String()
+		return vfs.Fault{Err: syscall.EIO}
+	})
+	err = l.TrimBefore(150)
+	m.SetHook(nil)
+	if (err != nil) != (hit != "") || err != nil && !errors.Is(err, syscall.EIO) {
+		t.Fatalf("%s failed, and the trim says %v", hit, err)
+	}
+	if hit == "" {
+		return false
+	}
+	for _, offset := range []uint64{150, 200, 300} {
+		if err := l.TrimBefore(offset); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s failed, and then trimming before %d: %v", hit, offset, err)
+		}
+	}
+	appendTo(t, l, 350)
+	if err := l.Sync(); err != nil {
+		t.Fatalf("%s failed, and then syncing: %v", hit, err)
+	}
+	p := promise{first: 150, next: 350, durable: 350}
+	for after := range m.CrashSamples(6, uint64(at), true) {
+		if err := checkRecovered(after, p); err != nil {
+			t.Errorf("%s failed, then the power: %v", hit, err)
+		}
+	}
+	if err := checkRecovered(m.KillClone(), p); err != nil {
+		t.Errorf("%s failed, then a kill: %v", hit, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("%s failed, then closing: %v", hit, err)
+	}
+	if l, err = wal.Open(memDir, o); err != nil {
+		t.Fatalf("%s failed, then opening: %v", hit, err)
+	}
+	defer l.Close()
+	if err := errors.Join(l.TrimBefore(150), holds(l, 350)); err != nil || l.First() > 150 {
+		t.Errorf("%s failed, and after opening the log begins at %d: %v", hit, l.First(), err)
+	}
+	return true
+}
