@@ -123,8 +123,23 @@ func (h adminService) ListRealms(context.Context, *kujiv1.ListRealmsRequest) (*k
 	return &kujiv1.ListRealmsResponse{Realms: names}, nil
 }
 
+// SyncPolicyOf is the contract's name of an engine's policy.
+func SyncPolicyOf(p kuji.SyncPolicy) kujiv1.SyncPolicy {
+	switch p {
+	case kuji.SyncAlways:
+		return kujiv1.SyncPolicy_SYNC_POLICY_ALWAYS
+	case kuji.SyncInterval:
+		return kujiv1.SyncPolicy_SYNC_POLICY_INTERVAL
+	case kuji.SyncNone:
+		return kujiv1.SyncPolicy_SYNC_POLICY_NONE
+	case kuji.SyncOff:
+		return kujiv1.SyncPolicy_SYNC_POLICY_OFF
+	}
+	return kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED
+}
+
 func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
-	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load()}
+	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load(), Sync: h.s.o.Sync}
 	list := h.s.realms.sorted()
 	if req.GetRealm() != "" {
 		r, err := h.s.realms.get(h.s.engine, req.GetRealm())

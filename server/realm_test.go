@@ -3,10 +3,12 @@ package server_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -63,6 +65,27 @@ func TestRealms(t *testing.T) {
 	if d := st.GetRealms()[0]; d.GetRealm() != "default" || d.GetError() != "" || d.GetDraws() != 1 || d.GetReplays() != 1 ||
 		d.GetPlayers() != 1 || d.GetRequestIds() != 1 || d.GetCatalogVersion() != 1 || d.GetPosition() == 0 || d.GetEpoch() == 0 {
 		t.Errorf("status of default: %v", d)
+	}
+}
+
+// TestSyncPolicy: the status says the policy that the program tells the server,
+// each by its own name, and nothing when it tells none.
+func TestSyncPolicy(t *testing.T) {
+	seen := make(map[kujiv1.SyncPolicy]bool)
+	for _, policy := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone, kuji.SyncOff, 99} {
+		want := server.SyncPolicyOf(policy)
+		if name := "SYNC_POLICY_" + strings.ToUpper(policy.String()); policy != 99 && want.String() != name {
+			t.Errorf("%v is %v, want %s", policy, want, name)
+		}
+		if seen[want] {
+			t.Errorf("%v has the name of another policy, %v", policy, want)
+		}
+		seen[want] = true
+		f := start(t, server.Options{Sync: want})
+		st, err := newClient("", h1(t), f.url).admin.GetStatus(context.Background(), &kujiv1.GetStatusRequest{})
+		if err != nil || st.GetSync() != want {
+			t.Errorf("status %v, %v, want %v", st, err, want)
+		}
 	}
 }
 

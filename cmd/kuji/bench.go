@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -46,23 +47,26 @@ func (a *app) benchCommand() *cobra.Command {
 and sends it draws over loopback in the shapes that users have:
 
   json      one JSON request after the other on one connection
+  http      the same on 64 connections
   grpc      unary gRPC on 64 connections
   stream-1  one draw after the other on 64 open streams
-  stream    batches of 1000 draws on 2 streams, 4 batches on their way in each
+  stream    batches of 1000 draws on 4 streams, 4 batches on their way in each
   anonymous the same without request ids
 
 Every draw but those of "anonymous" has a new request id, is for a player chosen
 at random, and counts when its answer is there: fsynced, unless --sync says
-otherwise. Request ids are remembered for a minute. Each shape gets a new server, whose players are all known when the
-clock starts. Client and server share the machine, as the figures then do.
+otherwise. Request ids are remembered for a minute. Each shape gets a new server,
+whose players are all known when the clock starts. Client and server share the
+machine, and the figures with it.
 
 Latencies are of requests; in the last two shapes a request is a batch. Server
 CPU, allocations and garbage collections are the server process's while it is
 measured; peak memory is since its start.
 
 With --url nothing is started: a realm "bench-…" is made on that server, which
-stays there, and the key must be an admin's. With --plot a directory gets plots (SVG)
-of how the stream's rate grows with entries, players, realms and cores.`,
+stays there, and the key must be an admin's; the server says what its sync policy
+is. With --plot a directory gets plots (SVG) of how the stream's rate grows with
+entries, players, realms and cores.`,
 		Example: `  kuji bench
   kuji bench --shape stream --duration 10s --players 1000000 --json
   kuji bench --url http://127.0.0.1:7700 --shape grpc
@@ -71,6 +75,9 @@ of how the stream's rate grows with entries, players, realms and cores.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return usageError{err}
+			}
+			if f.url != "" && cmd.Flags().Changed("sync") {
+				return usageError{errors.New("--url and --sync: give one of them: the server at --url has a policy, and says it")}
 			}
 			b := &bench{app: a, f: f}
 			return b.run(cmd.Context())
@@ -82,11 +89,11 @@ of how the stream's rate grows with entries, players, realms and cores.`,
 	flags.IntVar(&f.entries, "entries", 100, "how many entries the pool has")
 	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
 	flags.StringSliceVar(&f.shapes, "shape", shapeNames(), "which `shapes` to measure")
-	flags.IntVar(&f.connections, "connections", 64, "connections of grpc, streams of stream-1")
+	flags.IntVar(&f.connections, "connections", 64, "connections of http and grpc, streams of stream-1")
 	flags.StringVar(&f.url, "url", "", "measure the server at this `URL` instead of a new one")
 	flags.StringVar(&f.keyFile, "key-file", "", "`file` with an admin's API key for --url (default $KUJI_KEY)")
 	flags.StringVar(&f.dir, "dir", "", "make the data directory below this `directory`: choose the disk to measure (default: the system's for temporary files)")
-	flags.StringVar(&f.profile, "profile", "", "write a CPU profile of the server for each shape into this `directory`")
+	flags.StringVar(&f.profile, "profile", "", "write CPU profiles of server and client for each shape into this `directory`")
 	flags.StringVar(&f.plot, "plot", "", "write plots into this `directory` instead of measuring the shapes")
 	return cmd
 }
@@ -127,7 +134,7 @@ type benchReport struct {
 	Machine machineJSON `json:"machine"`
 	Build   versionJSON `json:"build"` // of this program, and of the server it started
 	Server  string      `json:"server_version"`
-	Sync    string      `json:"sync"` // always, interval or none; unknown for a server that it did not start
+	Sync    string      `json:"sync"` // the server's: always, interval or none; unknown: it does not say
 	Players int         `json:"players"`
 	Entries int         `json:"entries"`
 	Started time.Time   `json:"started"`
@@ -143,11 +150,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return b.plot(ctx)
 	}
 	report := benchReport{
-		Machine: thisMachine(b.dir), Build: thisBuild(), Sync: b.f.sync,
+		Machine: thisMachine(b.dir), Build: thisBuild(),
 		Players: b.f.players, Entries: b.f.entries, Started: time.Now().UTC().Truncate(time.Second),
-	}
-	if b.f.url != "" {
-		report.Sync = "unknown"
 	}
 	for i, name := range b.f.shapes {
 		load := loadOf(shapeOf(name), b.f)
@@ -156,8 +160,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("shape %s: %w", name, err)
 		}
-		res.Sync = report.Sync
-		report.Server = version
+		report.Server, report.Sync = version, res.Sync
 		report.Results = append(report.Results, res)
 	}
 	return b.print(report, func(w io.Writer) { printBench(w, &report) })
@@ -175,7 +178,8 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 		return res, "", err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if version, err = t.prepare(ctx, l, entries); err != nil {
+	status, err := t.prepare(ctx, l, entries)
+	if err != nil {
 		return res, "", err
 	}
 	before, err := t.gauge(ctx)
@@ -201,13 +205,15 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 	if err != nil {
 		return res, "", err
 	}
-	return newResult(l, took, uint64(t.draws.Load()), latencies, before, after), version, nil
+	res = newResult(l, took, uint64(t.draws.Load()), latencies, before, after)
+	res.Sync = syncName(status.GetSync())
+	return res, status.GetVersion(), nil
 }
 
 // target starts a server, or finds that of --url. stop ends it and takes its
 // data away.
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
-	t = &target{run: runName(), players: benchPlayers(b.f.players), ahead: 4}
+	t = &target{run: runName(), players: b.f.players, ahead: 4}
 	if b.f.url != "" {
 		conn := &connection{app: b.app, server: b.f.url, keyFile: b.f.keyFile, realm: "default", timeout: patience}
 		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
@@ -251,10 +257,23 @@ func (b *bench) profile(ctx context.Context, t *target, l load) <-chan error {
 	return done
 }
 
-func (b *bench) takeProfile(ctx context.Context, t *target, l load) error {
+// takeProfile writes the server's profile as NAME.pprof, and that of this
+// process, which is the client, as NAME-client.pprof.
+func (b *bench) takeProfile(ctx context.Context, t *target, l load) (err error) {
 	if err := os.MkdirAll(b.f.profile, 0o755); err != nil {
 		return err
 	}
+	own, err := os.Create(filepath.Join(b.f.profile, l.name+"-client.pprof"))
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(own); err != nil {
+		return errors.Join(err, own.Close())
+	}
+	defer func() {
+		pprof.StopCPUProfile()
+		err = errors.Join(err, own.Close())
+	}()
 	whole := max(1, int(b.f.duration.Seconds()))
 	data, err := fetch(ctx, t.newConnection(false), fmt.Sprintf("%sprofile?seconds=%d", t.pprof, whole), "")
 	if err != nil {
@@ -280,25 +299,24 @@ func benchCatalog(n int) []byte {
 }
 
 // prepare makes the realms with their catalog and makes every player known. It
-// returns the server's version.
-func (t *target) prepare(ctx context.Context, l load, entries int) (version string, err error) {
+// returns what the server says of itself.
+func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
 	c := newClient(t.newConnection(false), t.url, t.key)
 	c.timeout = 2 * time.Minute // a catalog of a million entries takes its time
 	yaml := benchCatalog(entries)
 	for n := range l.realms {
 		realm := t.realm(n)
 		if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
-			return "", fmt.Errorf("create realm %s: %w", realm, err)
+			return nil, fmt.Errorf("create realm %s: %w", realm, err)
 		}
 		if _, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
-			return "", fmt.Errorf("apply the catalog: %w", err)
+			return nil, fmt.Errorf("apply the catalog: %w", err)
 		}
 		if err := t.meet(ctx, realm); err != nil {
-			return "", fmt.Errorf("make %d players known: %w", len(t.players), err)
+			return nil, fmt.Errorf("make %d players known: %w", t.players, err)
 		}
 	}
-	status, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
-	return status.GetVersion(), err
+	return call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
 }
 
 func printBench(w io.Writer, r *benchReport) {

@@ -72,7 +72,6 @@ func (b *bench) plot(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%d %s: %w", x, axis.name, err)
 			}
-			res.Sync = usual.sync
 			s.Points = append(s.Points, pointJSON{x, res})
 		}
 		if err := os.WriteFile(s.File, s.svg(&report), 0o644); err != nil {

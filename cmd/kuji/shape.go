@@ -31,10 +31,11 @@ type shape struct {
 
 var shapes = []shape{
 	{name: "json", fixed: 1, json: true},
+	{name: "http", json: true},
 	{name: "grpc"},
 	{name: "stream-1", batch: 1},
-	{name: "stream", fixed: 2, batch: streamBatch},
-	{name: "anonymous", fixed: 2, batch: streamBatch, unnamed: true},
+	{name: "stream", fixed: 4, batch: streamBatch},
+	{name: "anonymous", fixed: 4, batch: streamBatch, unnamed: true},
 }
 
 func shapeNames() []string {
@@ -75,7 +76,7 @@ type target struct {
 	pid      int    // 0: not a child of this process
 	pprof    string // URL of its profiles, if any
 	run      string // makes realms and request ids differ between runs
-	players  []string
+	players  int
 	ahead    int // batches on their way in a stream
 	deadline time.Time
 	draws    atomic.Int64 // acknowledged so far
@@ -138,16 +139,14 @@ func (t *target) drive(ctx context.Context, l load) ([]float64, error) {
 	return all, nil
 }
 
-func (c *caller) player() string { return c.players[c.random.IntN(len(c.players))] }
-
-// benchPlayers are the ids of n players.
-func benchPlayers(n int) []string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = "player-" + strconv.Itoa(i)
-	}
-	return all
+// appendPlayer appends the id of a player by number. Ids are made when they are
+// needed: to look one up among a million takes the processor longer.
+func appendPlayer(dst []byte, n int) []byte {
+	return strconv.AppendUint(append(dst, "player-"...), uint64(n), 10)
 }
+
+// anyone is the number of a player at random.
+func (c *caller) anyone() int { return c.random.IntN(c.players) }
 
 // nextID appends a new request id to dst.
 func (c *caller) nextID(dst []byte) []byte {
@@ -167,7 +166,7 @@ func (c *caller) took(begin time.Time, draws int) {
 func (c *caller) unary(ctx context.Context) error {
 	req := &kujiv1.DrawRequest{Realm: c.realmName, Pool: "bench"}
 	for !c.over() {
-		req.Player, req.RequestId = c.player(), string(c.nextID(nil))
+		req.Player, req.RequestId = string(appendPlayer(nil, c.anyone())), string(c.nextID(nil))
 		begin := time.Now()
 		res, err := c.client.rewards.Draw(ctx, req)
 		if err != nil {
@@ -188,36 +187,40 @@ func (c *caller) stream(ctx context.Context) error {
 	if c.batch == 1 {
 		ahead = 1
 	}
-	req := &kujiv1.StreamDrawsRequest{Realm: c.realmName, Pools: []string{"bench"}, Players: make([]string, c.batch)}
+	var players, ids texts
+	req := &kujiv1.StreamDrawsRequest{Realm: c.realmName, Pools: []string{"bench"}}
 	return c.pump(ctx, ahead, func() *kujiv1.StreamDrawsRequest {
 		if c.over() {
 			return nil
 		}
-		for i := range req.Players {
-			req.Players[i] = c.player()
-		}
+		req.Players = players.fill(c.batch, func(dst []byte) []byte { return appendPlayer(dst, c.anyone()) })
 		if !c.unnamed {
-			c.name(req)
+			req.RequestIds = ids.fill(c.batch, c.nextID)
 		}
 		return req
 	})
 }
 
-// name gives each draw of a batch a new request id. They share their memory.
-func (c *caller) name(req *kujiv1.StreamDrawsRequest) {
-	var text []byte
-	ends := make([]int, len(req.Players))
-	for i := range ends {
-		text = c.nextID(text)
-		ends[i] = len(text)
+// texts are strings that are made together and share their memory.
+type texts struct {
+	text []byte
+	ends []int
+	all  []string
+}
+
+// fill makes n strings of what add appends.
+func (t *texts) fill(n int, add func(dst []byte) []byte) []string {
+	t.text, t.ends, t.all = t.text[:0], t.ends[:0], t.all[:0]
+	for range n {
+		t.text = add(t.text)
+		t.ends = append(t.ends, len(t.text))
 	}
-	all := string(text)
-	req.RequestIds = req.RequestIds[:0]
-	from := 0
-	for _, end := range ends {
-		req.RequestIds = append(req.RequestIds, all[from:end])
+	whole, from := string(t.text), 0
+	for _, end := range t.ends {
+		t.all = append(t.all, whole[from:end])
 		from = end
 	}
+	return t.all
 }
 
 // sentBatch is a batch on its way.
@@ -296,14 +299,16 @@ func (t *target) meet(ctx context.Context, realm string) error {
 	c := &caller{target: t, load: load{shape: s, connections: 1, realms: 1}, realmName: realm,
 		client: newClient(t.newConnection(true), t.url, t.key, connect.WithGRPC())}
 	known := 0
+	var players texts
 	req := &kujiv1.StreamDrawsRequest{Realm: realm, Pools: []string{"bench"}}
 	err := c.pump(ctx, t.ahead, func() *kujiv1.StreamDrawsRequest {
-		if known == len(t.players) {
+		if known == t.players {
 			return nil
 		}
-		from := known
-		known = min(from+streamBatch, len(t.players))
-		req.Players = t.players[from:known]
+		req.Players = players.fill(min(streamBatch, t.players-known), func(dst []byte) []byte {
+			known++
+			return appendPlayer(dst, known-1)
+		})
 		return req
 	})
 	t.draws.Store(0)

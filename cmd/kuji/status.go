@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 type statusJSON struct {
 	Version  string            `json:"version"`
 	Draining bool              `json:"draining"`
+	Sync     string            `json:"sync"` // always, interval, none or off; unknown: the server does not say
 	Realms   []realmStatusJSON `json:"realms"`
 }
 
@@ -73,7 +75,7 @@ run since the server opened the realm. Exit code 1 when a realm has stopped.`,
 }
 
 func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
-	out := statusJSON{Version: resp.GetVersion(), Draining: resp.GetDraining(), Realms: make([]realmStatusJSON, 0, len(resp.GetRealms()))}
+	out := statusJSON{Version: resp.GetVersion(), Draining: resp.GetDraining(), Sync: syncName(resp.GetSync()), Realms: make([]realmStatusJSON, 0, len(resp.GetRealms()))}
 	for _, r := range resp.GetRealms() {
 		out.Realms = append(out.Realms, realmStatusJSON{
 			Realm: r.GetRealm(), Error: r.GetError(), Position: r.GetPosition(), Epoch: r.GetEpoch(),
@@ -85,12 +87,20 @@ func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
 	return out
 }
 
+// syncName is a sync policy as --sync of serve names it.
+func syncName(p kujiv1.SyncPolicy) string {
+	if p == kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED {
+		return "unknown"
+	}
+	return strings.ToLower(strings.TrimPrefix(p.String(), "SYNC_POLICY_"))
+}
+
 func printStatus(w io.Writer, s statusJSON) {
 	state := "serving"
 	if s.Draining {
 		state = "shutting down"
 	}
-	fprintf(w, "version %s, %s\n\n", s.Version, state)
+	fprintf(w, "version %s, %s, sync %s\n\n", s.Version, state, s.Sync)
 	fprintf(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\n")
 	for _, r := range s.Realms {
 		health := "healthy"

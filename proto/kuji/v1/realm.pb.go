@@ -21,6 +21,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// SyncPolicy is what an acknowledged command has survived.
+type SyncPolicy int32
+
+const (
+	SyncPolicy_SYNC_POLICY_UNSPECIFIED SyncPolicy = 0
+	// Its batch was fsynced: no crash loses it.
+	SyncPolicy_SYNC_POLICY_ALWAYS SyncPolicy = 1
+	// The operating system has it and fsyncs from time to time: a crash of the
+	// machine loses what came since; a crash of the process loses nothing.
+	SyncPolicy_SYNC_POLICY_INTERVAL SyncPolicy = 2
+	// The operating system has it and writes it when it likes.
+	SyncPolicy_SYNC_POLICY_NONE SyncPolicy = 3
+	// Nothing is written anywhere.
+	SyncPolicy_SYNC_POLICY_OFF SyncPolicy = 4
+)
+
+// Enum value maps for SyncPolicy.
+var (
+	SyncPolicy_name = map[int32]string{
+		0: "SYNC_POLICY_UNSPECIFIED",
+		1: "SYNC_POLICY_ALWAYS",
+		2: "SYNC_POLICY_INTERVAL",
+		3: "SYNC_POLICY_NONE",
+		4: "SYNC_POLICY_OFF",
+	}
+	SyncPolicy_value = map[string]int32{
+		"SYNC_POLICY_UNSPECIFIED": 0,
+		"SYNC_POLICY_ALWAYS":      1,
+		"SYNC_POLICY_INTERVAL":    2,
+		"SYNC_POLICY_NONE":        3,
+		"SYNC_POLICY_OFF":         4,
+	}
+)
+
+func (x SyncPolicy) Enum() *SyncPolicy {
+	p := new(SyncPolicy)
+	*p = x
+	return p
+}
+
+func (x SyncPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SyncPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_kuji_v1_realm_proto_enumTypes[0].Descriptor()
+}
+
+func (SyncPolicy) Type() protoreflect.EnumType {
+	return &file_kuji_v1_realm_proto_enumTypes[0]
+}
+
+func (x SyncPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SyncPolicy.Descriptor instead.
+func (SyncPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{0}
+}
+
 type CreateRealmRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 64 of a-z, 0-9, '-' and '_', starting with a letter or a digit.
@@ -244,7 +305,9 @@ type GetStatusResponse struct {
 	// The server is shutting down and takes no more commands.
 	Draining bool `protobuf:"varint,2,opt,name=draining,proto3" json:"draining,omitempty"`
 	// Sorted by name.
-	Realms        []*RealmStatus `protobuf:"bytes,3,rep,name=realms,proto3" json:"realms,omitempty"`
+	Realms []*RealmStatus `protobuf:"bytes,3,rep,name=realms,proto3" json:"realms,omitempty"`
+	// Of all realms of the server; unspecified: the program that runs it does not say.
+	Sync          SyncPolicy `protobuf:"varint,4,opt,name=sync,proto3,enum=kuji.v1.SyncPolicy" json:"sync,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +361,13 @@ func (x *GetStatusResponse) GetRealms() []*RealmStatus {
 		return x.Realms
 	}
 	return nil
+}
+
+func (x *GetStatusResponse) GetSync() SyncPolicy {
+	if x != nil {
+		return x.Sync
+	}
+	return SyncPolicy_SYNC_POLICY_UNSPECIFIED
 }
 
 // RealmStatus is a realm's health, counters since the server opened it, and
@@ -492,11 +562,12 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\x12ListRealmsResponse\x12\x16\n" +
 	"\x06realms\x18\x01 \x03(\tR\x06realms\"(\n" +
 	"\x10GetStatusRequest\x12\x14\n" +
-	"\x05realm\x18\x01 \x01(\tR\x05realm\"w\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\"\xa0\x01\n" +
 	"\x11GetStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
-	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\"\xe9\x03\n" +
+	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\x12'\n" +
+	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xe9\x03\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -515,7 +586,14 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\rpending_bytes\x18\r \x01(\x04R\fpendingBytes\x12-\n" +
 	"\x12recovered_position\x18\x0e \x01(\x04R\x11recoveredPosition\x12)\n" +
 	"\x10recovered_events\x18\x0f \x01(\x04R\x0frecoveredEvents\x12'\n" +
-	"\x0fcatalog_version\x18\x10 \x01(\x04R\x0ecatalogVersionB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0fcatalog_version\x18\x10 \x01(\x04R\x0ecatalogVersion*\x86\x01\n" +
+	"\n" +
+	"SyncPolicy\x12\x1b\n" +
+	"\x17SYNC_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12SYNC_POLICY_ALWAYS\x10\x01\x12\x18\n" +
+	"\x14SYNC_POLICY_INTERVAL\x10\x02\x12\x14\n" +
+	"\x10SYNC_POLICY_NONE\x10\x03\x12\x13\n" +
+	"\x0fSYNC_POLICY_OFF\x10\x04B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_realm_proto_rawDescOnce sync.Once
@@ -529,23 +607,26 @@ func file_kuji_v1_realm_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_realm_proto_rawDescData
 }
 
+var file_kuji_v1_realm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_kuji_v1_realm_proto_goTypes = []any{
-	(*CreateRealmRequest)(nil),  // 0: kuji.v1.CreateRealmRequest
-	(*CreateRealmResponse)(nil), // 1: kuji.v1.CreateRealmResponse
-	(*ListRealmsRequest)(nil),   // 2: kuji.v1.ListRealmsRequest
-	(*ListRealmsResponse)(nil),  // 3: kuji.v1.ListRealmsResponse
-	(*GetStatusRequest)(nil),    // 4: kuji.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),   // 5: kuji.v1.GetStatusResponse
-	(*RealmStatus)(nil),         // 6: kuji.v1.RealmStatus
+	(SyncPolicy)(0),             // 0: kuji.v1.SyncPolicy
+	(*CreateRealmRequest)(nil),  // 1: kuji.v1.CreateRealmRequest
+	(*CreateRealmResponse)(nil), // 2: kuji.v1.CreateRealmResponse
+	(*ListRealmsRequest)(nil),   // 3: kuji.v1.ListRealmsRequest
+	(*ListRealmsResponse)(nil),  // 4: kuji.v1.ListRealmsResponse
+	(*GetStatusRequest)(nil),    // 5: kuji.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),   // 6: kuji.v1.GetStatusResponse
+	(*RealmStatus)(nil),         // 7: kuji.v1.RealmStatus
 }
 var file_kuji_v1_realm_proto_depIdxs = []int32{
-	6, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	7, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
+	0, // 1: kuji.v1.GetStatusResponse.sync:type_name -> kuji.v1.SyncPolicy
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_realm_proto_init() }
@@ -558,13 +639,14 @@ func file_kuji_v1_realm_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_realm_proto_rawDesc), len(file_kuji_v1_realm_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_kuji_v1_realm_proto_goTypes,
 		DependencyIndexes: file_kuji_v1_realm_proto_depIdxs,
+		EnumInfos:         file_kuji_v1_realm_proto_enumTypes,
 		MessageInfos:      file_kuji_v1_realm_proto_msgTypes,
 	}.Build()
 	File_kuji_v1_realm_proto = out.File
