@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +31,7 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	if err := r.lockForRoom(ctx); err != nil {
 		return Result{}, err
 	}
+	r.state.WarmOne(&cmd)
 	var res Result
 	b, refused := r.execute(&cmd, &res)
 	if err := r.await(ctx, b); err != nil {
@@ -50,7 +50,7 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 // MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, len(reqs))
-	c, err := r.StartAll(ctx, reqs, results)
+	c, err := r.startAll(ctx, reqs, results)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +68,12 @@ type Commit struct {
 	steps step.Runner
 }
 
-// commands keeps what StartAll works with.
-var commands = sync.Pool{New: func() any { return new([]economy.Command) }}
+// chunk is a part of the requests of a StartAll: so few that they, and the memory
+// that they need, stay in the nearest caches.
+type chunk [64]economy.Command
 
-// warmAhead is for how many commands memory is fetched ahead: what it brings must
-// still be in the nearest caches when the last of them comes.
-const warmAhead = 64
+// chunks keeps what StartAll works with.
+var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
 // StartAll is DoAll in two steps, for callers that prepare the next requests
 // while these become durable. It carries reqs out, in order and before
@@ -81,58 +81,63 @@ const warmAhead = 64
 // has the same length, and returns. The results may be shown to nobody before
 // Wait has returned nil. An error is DoAll's: no result is known.
 func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
-	if len(reqs) > MaxBatch {
-		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
-	}
 	if len(results) != len(reqs) {
 		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each", len(results), len(reqs))
 	}
 	clear(results)
-	held := commands.Get().(*[]economy.Command)
-	defer commands.Put(held)
-	cmds := slices.Grow((*held)[:0], len(reqs))[:len(reqs)]
-	defer func() {
-		clear(cmds) // and keep none of the caller's memory
-		*held = cmds
-	}()
-	for i, req := range reqs {
-		if err := command(req, &cmds[i]); err != nil {
-			results[i] = Result{Status: Refused, Err: err}
-		}
+	return r.startAll(ctx, reqs, results)
+}
+
+// startAll is StartAll with results that are zero.
+func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+	if len(reqs) > MaxBatch {
+		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
+	cmds := chunks.Get().(*chunk)
+	defer func() {
+		*cmds = chunk{} // and keep none of the caller's memory
+		chunks.Put(cmds)
+	}()
 	if err := r.lockForRoom(ctx); err != nil {
 		return Commit{}, err
 	}
-	var last *batch // of the highest position
-	var done <-chan struct{}
+	c := Commit{steps: r.o.Steps}
 	accepted := false
-	for i := range cmds {
-		if i%warmAhead == 0 {
-			r.state.Warm(cmds[i:min(i+warmAhead, len(cmds))])
-		}
-		if results[i].Err != nil {
-			continue
-		}
-		if len(r.open.buf) >= r.o.MaxPending {
-			r.mu.Unlock()
-			if err := r.lockForRoom(ctx); err != nil {
-				if accepted {
-					err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
-				}
-				return Commit{}, err
+	for len(reqs) > 0 {
+		n := min(len(reqs), len(cmds))
+		for i, req := range reqs[:n] {
+			cmds[i] = economy.Command{}
+			if err := command(req, &cmds[i]); err != nil {
+				results[i] = Result{Status: Refused, Err: err}
 			}
 		}
-		b, err := r.execute(&cmds[i], &results[i])
-		if err != nil {
-			results[i] = Result{Status: Refused, Err: err}
+		r.state.Warm(cmds[:n])
+		for i := range n {
+			if results[i].Err != nil {
+				continue
+			}
+			if len(r.open.buf) >= r.o.MaxPending {
+				r.mu.Unlock()
+				if err := r.lockForRoom(ctx); err != nil {
+					if accepted {
+						err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
+					}
+					return Commit{}, err
+				}
+			}
+			b, err := r.execute(&cmds[i], &results[i])
+			if err != nil {
+				results[i] = Result{Status: Refused, Err: err}
+			}
+			accepted = accepted || b != nil
+			if b != nil && (c.batch == nil || b.position > c.batch.position) {
+				c.batch, c.done = b, b.wait() // now: once mu has been let go it may be durable, and wait too late
+			}
 		}
-		accepted = accepted || b != nil
-		if b != nil && (last == nil || b.position > last.position) {
-			last, done = b, b.wait() // now: once mu has been let go it may be durable, and wait too late
-		}
+		reqs, results = reqs[n:], results[n:]
 	}
 	r.mu.Unlock()
-	return Commit{batch: last, done: done, steps: r.o.Steps}, nil
+	return c, nil
 }
 
 // Wait returns nil once everything started is durable. Its errors are DoAll's
@@ -176,6 +181,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
 		return
 	}
+	r.state.WarmOne(&cmd)
 	if given, at, ok := r.plain(&cmd); ok {
 		r.answer(done, given, at)
 		return

@@ -22,13 +22,12 @@ func doAll(b *testing.B, f *fixture, n int, wide bool) {
 		draws[i] = kuji.Draw{Pool: "bench", Count: 1}
 		reqs[i] = &draws[i]
 	}
-	ids := newIDs()
+	ids := f.fresh()
 	for n > 0 {
 		some := min(n, batchSize)
 		for i := range draws[:some] {
 			if wide {
-				draws[i].ID = ids.next()
-				draws[i].Player = f.any(ids.last)
+				draws[i].ID, draws[i].Player = ids.next()
 			} else {
 				draws[i].Player = f.players[i%len(f.players)]
 			}
@@ -72,14 +71,13 @@ func BenchmarkDoAll(top *testing.B) {
 				s = store(top, baselines[3].open, ids.players)
 			}
 			j := s.(*stores.JSONLines)
-			fresh := newIDs()
+			fresh := ids.fresh()
 			before := j.Bytes()
 			m := start(b, nil)
 			for i := range b.N {
 				id, player := "", ids.players[i%len(ids.players)]
 				if wide {
-					id = fresh.next()
-					player = ids.any(fresh.last)
+					id, player = fresh.next()
 				}
 				j.Draw(id, player)
 				if i%batchSize == batchSize-1 || i == b.N-1 {

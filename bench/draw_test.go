@@ -52,10 +52,9 @@ func (f *fixture) hot() func(int) *kuji.Draw {
 // wide draws for players anywhere, with a new request id each time.
 func (f *fixture) wide() func(int) *kuji.Draw {
 	req := &kuji.Draw{Pool: "bench", Count: 1}
-	fresh := newIDs()
+	ids := f.fresh()
 	return func(int) *kuji.Draw {
-		req.ID = fresh.next()
-		req.Player = f.any(fresh.last)
+		req.ID, req.Player = ids.next()
 		return req
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -163,36 +165,41 @@ func meet(tb testing.TB, r *kuji.Realm, ids []string) {
 	}
 }
 
-// any returns one of the players, in an order that jumps.
-func (f *fixture) any(n uint64) string {
-	return f.players[n*0x9E3779B97F4A7C15>>32%uint64(len(f.players))]
-}
-
 // lastID numbers request ids over all benchmarks of a run.
 var lastID atomic.Uint64
 
 func init() { lastID.Store(rand.Uint64() >> 16) }
 
-// ids makes new request ids for one goroutine.
-type ids struct {
+// fresh makes the ids of wide requests for one goroutine: a new request id, and a
+// player anywhere. Both are in memory just written, as when a request was just
+// read: where they come from must not cost the cache misses that are to be measured.
+type fresh struct {
 	last, end uint64
-	buf       [16]byte
+	players   uint64
+	at        int
+	ring      [2 * batchSize][20]byte // of the players' ids
 }
 
-func newIDs() *ids { return &ids{} }
+// fresh returns a source of wide requests' ids for the fixture's players.
+func (f *fixture) fresh() *fresh { return &fresh{players: uint64(len(f.players))} }
 
-// next returns a new id of 16 bytes of text.
-func (n *ids) next() string {
+// next returns a new request id of 16 bytes, and a player's id that is valid for
+// batchSize calls more.
+func (n *fresh) next() (id, player string) {
 	if n.last == n.end {
 		const some = 1 << 16
 		n.end = lastID.Add(some)
 		n.last = n.end - some
 	}
 	n.last++
+	jumbled := n.last * 0x9E3779B97F4A7C15
 	var raw [8]byte
-	binary.BigEndian.PutUint64(raw[:], n.last*0x9E3779B97F4A7C15)
-	hex.Encode(n.buf[:], raw[:])
-	return string(n.buf[:])
+	var text [16]byte
+	binary.BigEndian.PutUint64(raw[:], jumbled)
+	hex.Encode(text[:], raw[:])
+	n.at = (n.at + 1) % len(n.ring)
+	b := strconv.AppendUint(append(n.ring[n.at][:0], 'p'), jumbled>>32%n.players, 10)
+	return string(text[:]), unsafe.String(&b[0], len(b))
 }
 
 // meter reports what ns/op does not say.

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"runtime"
 	"runtime/metrics"
 	"testing"
@@ -29,13 +30,12 @@ func history(tb testing.TB, n int, wide bool) (dir string, events uint64) {
 	}
 	draws := make([]kuji.Draw, batchSize)
 	reqs := make([]kuji.Request, batchSize)
-	fresh := newIDs()
+	ids := f.fresh()
 	for from := 0; from < n; from += batchSize {
 		for i := range draws {
 			draws[i] = kuji.Draw{Player: f.players[(from+i)%len(f.players)], Pool: "bench"}
 			if wide {
-				draws[i].ID = fresh.next()
-				draws[i].Player = f.any(fresh.last)
+				draws[i].ID, draws[i].Player = ids.next()
 			}
 			reqs[i] = &draws[i]
 		}
@@ -105,11 +105,11 @@ func jsonHistory(tb testing.TB, n int, wide bool) string {
 	if wide {
 		f.players = playerIDs(n)
 	}
-	fresh := newIDs()
+	ids := f.fresh()
 	for i := range n {
 		if wide {
-			id := fresh.next()
-			s.Draw(id, f.any(fresh.last))
+			id, player := ids.next()
+			s.Draw(id, strings.Clone(player)) // which it keeps
 		} else {
 			s.Draw("", f.players[i%1000])
 		}

@@ -1,12 +1,15 @@
 package economy
 
+// warmFrom is how many players or request ids are too many for the nearest caches.
+const warmFrom = 1 << 14
+
 // Warm looks at the memory that commands will need, all of it at a time, so that
 // the processor fetches it for many commands at once instead of stopping at each
 // line of each command. It changes nothing and decides nothing. It pays where
 // players and request ids are too many for the caches: with few it returns at once.
 func (s *State) Warm(cmds []Command) {
-	const few, atOnce = 1 << 14, 64
-	if s.players.count() < few && s.ids.count() < few {
+	const atOnce = 64
+	if s.players.count() < warmFrom && s.ids.count() < warmFrom {
 		return
 	}
 	for len(cmds) > 0 {
@@ -16,11 +19,48 @@ func (s *State) Warm(cmds []Command) {
 	}
 }
 
+// WarmOne is Warm for one command: what its request id needs and what its player
+// needs are fetched at the same time. Nothing here waits for what it looks at but
+// the next step to the player.
+func (s *State) WarmOne(cmd *Command) {
+	p := &s.players
+	if p.count() < warmFrom && s.ids.count() < warmFrom {
+		return
+	}
+	var sum uint64
+	if cmd.ID != "" {
+		h := s.ids.key.hash(cmd.ID)
+		sum = s.ids.index.slots(h)[h%shardSlots]
+	}
+	h := p.key.hash(cmd.Player)
+	if n, ok := p.index.likely(h); ok {
+		b := (*block)(p.mem.pointer(p.addrs.get(n)))
+		sum += b.last
+		if room := b.room(); len(room) > 4 { // most of the slots, in the next line
+			sum += uint64(room[4].lo)
+		}
+	}
+	s.warmed += sum
+}
+
+// likely returns the first number that stands under a hash near its home.
+func (x *index) likely(hash uint32) (number uint32, ok bool) {
+	slots := x.slots(hash)
+	for i, n := hash%shardSlots, 0; n < 16; i, n = (i+1)%shardSlots, n+1 {
+		switch slot := slots[i]; {
+		case slot == 0:
+			return 0, false
+		case uint32(slot>>32) == hash:
+			return uint32(slot) - 1, true
+		}
+	}
+	return 0, false
+}
+
 // warm goes step by step along the way to a player: index, address, block. Each
 // step's loads do not wait for one another.
 func (s *State) warm(cmds []Command) {
 	var hashes [64]uint32
-	var slots [64]uint64
 	var sum uint64
 	p := &s.players
 	for i := range cmds {
@@ -33,15 +73,18 @@ func (s *State) warm(cmds []Command) {
 			h := s.ids.key.hash(id)
 			sum += s.ids.index.slots(h)[h%shardSlots]
 		}
-		slots[i] = p.index.slots(hashes[i])[hashes[i]%shardSlots]
+		sum += p.index.slots(hashes[i])[hashes[i]%shardSlots]
 	}
-	var addrs [64]uint32
-	known := uint32(p.count())
+	var numbers [64]uint32 // + 1
 	for i := range cmds {
-		// Where the first slot looked at is another player's, nothing is lost
-		// but that player's line.
-		if n := uint32(slots[i]) - 1; n < known {
-			addrs[i] = p.addrs.get(n) + 1
+		if n, ok := p.index.likely(hashes[i]); ok {
+			numbers[i] = n + 1
+		}
+	}
+	var addrs [64]uint32 // + 1
+	for i := range cmds {
+		if numbers[i] != 0 {
+			addrs[i] = p.addrs.get(numbers[i]-1) + 1
 		}
 	}
 	for i := range cmds {
