@@ -63,6 +63,20 @@ func (p *pending) result(b *batch) Result {
 	return res
 }
 
+// nothing is what requests that are no draws give.
+var nothing []Outcome
+
+// keep adds a callback with a result that may share b's receipt, which is set, but for
+// the index and the version of the catalog.
+func (b *batch) keep(p pending, version uint64) {
+	if b.receipt.CatalogVersion != version { // a catalog came into force within the batch
+		p.whole = &Result{Outcomes: *p.given, Receipt: b.receipt}
+		p.whole.Receipt.Index, p.whole.Receipt.CatalogVersion = int(p.index), version
+		p.given = nil
+	}
+	b.pending = append(b.pending, p)
+}
+
 const batchHeader = 12
 
 // wait returns a channel that is closed when the batch is durable or has

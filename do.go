@@ -199,15 +199,11 @@ func (r *Realm) answer(done func(Result, error), given *[]Outcome, at economy.At
 		done(res, nil)
 		return
 	}
-	p := pending{done: done, given: given, index: at.Index}
-	switch b := r.open; {
-	case b.receipt.Position == 0:
+	b := r.open
+	if b.receipt.Position == 0 {
 		r.receipt(&b.receipt, at.Position, 0, at.Time, r.state.Version())
-	case b.receipt.CatalogVersion != r.state.Version(): // a catalog came into force within the batch
-		p.given, p.whole = nil, &Result{Outcomes: *given, Receipt: b.receipt}
-		p.whole.Receipt.Index, p.whole.Receipt.CatalogVersion = int(at.Index), r.state.Version()
 	}
-	r.open.pending = append(r.open.pending, p)
+	b.keep(pending{done: done, given: given, index: at.Index}, r.state.Version())
 	r.mu.Unlock()
 }
 
@@ -224,16 +220,28 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 		done(res, err)
 		return
 	}
-	b.pending = append(b.pending, pend(done, res, err))
+	switch {
+	case err != nil:
+		b.pending = append(b.pending, refusal(done, err))
+	case res.Status != OK || res.Members != nil || res.Replayed:
+		whole := res
+		b.pending = append(b.pending, pending{done: done, whole: &whole})
+	default:
+		if b.receipt.Position == 0 {
+			b.receipt = res.Receipt
+		}
+		given := &nothing
+		if res.Outcomes != nil {
+			some := res.Outcomes
+			given = &some
+		}
+		b.keep(pending{done: done, given: given, index: uint32(res.Receipt.Index)}, res.Receipt.CatalogVersion)
+	}
 	r.mu.Unlock()
 }
 
-// pend returns a callback that waits for a batch to become durable, and then
-// gets a result, or a refusal that rests on the batch.
-func pend(done func(Result, error), res Result, refused error) pending {
-	if refused == nil {
-		return pending{done: done, whole: &res}
-	}
+// refusal returns a callback that gets a refusal once what it rests on is durable.
+func refusal(done func(Result, error), refused error) pending {
 	return pending{whole: &Result{}, done: func(_ Result, err error) {
 		if err == nil {
 			err = refused
