@@ -13,6 +13,8 @@ type steps struct {
 	tasks []func()
 	now   time.Time
 	chaos *rand.ChaCha8
+	// instead, when not nil, is called by whoever waits, in the place of a task.
+	instead func()
 }
 
 var _ step.Runner = (*steps)(nil)
@@ -24,6 +26,10 @@ func newSteps() *steps {
 func (s *steps) Go(task func()) { s.tasks = append(s.tasks, task) }
 
 func (s *steps) Step() {
+	if s.instead != nil {
+		s.instead()
+		return
+	}
 	task := s.tasks[0]
 	s.tasks = s.tasks[1:]
 	task()

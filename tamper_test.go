@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -15,16 +16,13 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// rewrite replaces a realm's log by one that holds other entries: what someone
-// does who can compute checksums.
-func rewrite(t *testing.T, dir string, change func([][]byte) [][]byte) {
+// logEntries returns the records of a realm's log.
+func logEntries(t *testing.T, dir string) (entries [][]byte) {
 	t.Helper()
-	path := dir + "/realms/test/log"
-	l, err := wal.Open(path, wal.Options{ReadOnly: true})
+	l, err := wal.Open(dir+"/realms/test/log", wal.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var entries [][]byte
 	for r, err := range l.Records(0) {
 		if err != nil {
 			t.Fatal(err)
@@ -34,10 +32,20 @@ func rewrite(t *testing.T, dir string, change func([][]byte) [][]byte) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return entries
+}
+
+// rewrite replaces a realm's log by one that holds other entries: what someone
+// does who can compute checksums.
+func rewrite(t *testing.T, dir string, change func([][]byte) [][]byte) {
+	t.Helper()
+	path := dir + "/realms/test/log"
+	entries := logEntries(t, dir)
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = wal.Open(path, wal.Options{}); err != nil {
+	l, err := wal.Open(path, wal.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range change(entries) {
@@ -58,17 +66,18 @@ func TestTamperedHistory(t *testing.T) {
 		change func([][]byte) [][]byte
 		sound  bool
 		void   uint64
+		wrong  uint64 // the first position
 	}{
-		{"as it was", func(e [][]byte) [][]byte { return e }, true, 0},
-		{"one repeated", func(e [][]byte) [][]byte { return slices.Insert(e, 6, e[5]) }, true, 1},
-		{"one repeated at the end", func(e [][]byte) [][]byte { return append(e, e[5], e[6]) }, true, 2},
-		{"one dropped", func(e [][]byte) [][]byte { return slices.Delete(e, 6, 7) }, false, 0},
-		{"two swapped", func(e [][]byte) [][]byte { e[6], e[7] = e[7], e[6]; return e }, false, 0},
+		{"as it was", func(e [][]byte) [][]byte { return e }, true, 0, 0},
+		{"one repeated", func(e [][]byte) [][]byte { return slices.Insert(e, 6, e[5]) }, true, 1, 0},
+		{"one repeated at the end", func(e [][]byte) [][]byte { return append(e, e[5], e[6]) }, true, 2, 0},
+		{"one dropped", func(e [][]byte) [][]byte { return slices.Delete(e, 6, 7) }, false, 0, 7},
+		{"two swapped", func(e [][]byte) [][]byte { e[6], e[7] = e[7], e[6]; return e }, false, 0, 8},
 		{"the last two swapped", func(e [][]byte) [][]byte {
 			n := len(e)
 			e[n-1], e[n-2] = e[n-2], e[n-1]
 			return e
-		}, false, 0},
+		}, false, 0, 13},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -93,8 +102,8 @@ func TestTamperedHistory(t *testing.T) {
 				t.Errorf("Verify: %v; opening: %v", verr, err)
 			}
 			if !tc.sound {
-				if verr == nil {
-					t.Error("Verify found nothing")
+				if got := wrongPosition(verr); got != tc.wrong {
+					t.Errorf("Verify names position %d, want %d: %v", got, tc.wrong, verr)
 				}
 				wantCode(t, err, kuji.CodeCorrupt)
 			}
@@ -103,6 +112,14 @@ func TestTamperedHistory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wrongPosition is the position that an error of Verify names.
+func wrongPosition(err error) uint64 {
+	if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+		return wrong.Position
+	}
+	return 0
 }
 
 // TestDeposedWriter: an entry of a writer that was deposed, or of another one
@@ -187,9 +204,16 @@ func TestForgedHistory(t *testing.T) {
 		open bool // refused by Open, too
 		at   int  // the entry, from the end
 		flip func(entry []byte)
+
+		wrong uint64 // position
 	}{
-		{"a prize", false, 3, func(b []byte) { b[len(b)-1] ^= 4 }}, // the number of the entry chosen, 0 or 1
-		{"a seed", true, 1, func(b []byte) { b[len(b)-1] ^= 1 }},
+		{"a prize", false, 3, func(b []byte) { b[len(b)-1] ^= 4 }, 7}, // the number of the entry chosen, 0 or 1
+		{"a seed", true, 1, func(b []byte) { b[len(b)-1] ^= 1 }, 9},
+		{"newer rules", true, 9, func(b []byte) { b[88+len("test")]++ }, 1},
+		{"a kind of entry that nobody knows", true, 4, func(b []byte) { b[8] = 5 }, 6},
+		{"a kind of event that nobody knows", true, 4, func(b []byte) { b[88+len("test")+12] |= 0x78 }, 6},
+		{"a version of an event that nobody knows", true, 4, func(b []byte) { b[88+len("test")+12] |= 6 }, 6},
+		{"an event that does not end", true, 4, func(b []byte) { b[88+len("test")+8]++ }, 6},
 	} {
 		dir := t.TempDir()
 		e, r := open(t, dir, kuji.Options{})
@@ -205,8 +229,8 @@ func TestForgedHistory(t *testing.T) {
 			rechain(entries, at)
 			return entries
 		})
-		if rep, err := kuji.Verify(dir, "test", nil); err == nil {
-			t.Errorf("%s: Verify finds nothing wrong: %+v", tc.name, rep)
+		if rep, err := kuji.Verify(dir, "test", nil); err == nil || wrongPosition(err) != tc.wrong || rep.Position != tc.wrong-1 {
+			t.Errorf("%s: right up to position %d, and then: %v; want position %d named", tc.name, rep.Position, err, tc.wrong)
 		}
 		if e, err := kuji.Open(dir, kuji.Options{}); err != nil {
 			t.Fatal(err)
@@ -308,5 +332,31 @@ func TestGroupsVerify(t *testing.T) {
 	})
 	if err != nil || rep.Draws != 4000 {
 		t.Errorf("%d draws, %v", rep.Draws, err)
+	}
+}
+
+// TestLogOfAnotherRealm: a realm's directory under another name is refused: its
+// entries say whose they are.
+func TestLogOfAnotherRealm(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	do(t, r, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir+"/realms/test", dir+"/realms/other"); err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := kuji.Verify(dir, "other", nil); wrongPosition(err) != 1 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	if e, err := kuji.Open(dir, kuji.Options{}); err != nil {
+		t.Fatal(err)
+	} else {
+		_, err = e.Realm("other")
+		wantCode(t, err, kuji.CodeCorrupt)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

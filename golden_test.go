@@ -1,0 +1,270 @@
+package kuji_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+)
+
+var updateGolden = flag.Bool("update-golden", false, "write testdata/golden anew: the format, the rules or the use of randomness has changed on purpose")
+
+const goldenDir = "testdata/golden"
+
+// goldenCatalogs are applied one after the other, a third of the requests each.
+var goldenCatalogs = []string{`
+kuji: 1
+items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}}
+start: {gem: 30}
+pools:
+  box:
+    mode: raffle
+    max_count: 20
+    entries:
+      - {id: a, stock: 3, reward: {items: {sword: 1}}}
+      - {id: b, stock: 40, reward: {items: {gem: {min: 1, max: 1000000000}, gold: {min: 3, max: 9}}}}
+  paid:
+    price: {gem: 2}
+    limits: [{per: day, draws: 4}, {per: window, window: 90m, draws: 3}, {per: forever, draws: 9}]
+    entries:
+      - {id: shield, weight: 0.125, stock: 5, reward: {items: {shield: {min: 1, max: 3}}}}
+      - {id: dust, weight: 7, reward: nothing}
+  chain:
+    entries:
+      - {id: inner, weight: 3, reward: {pool: box}}
+      - {id: other, weight: 2, stock: 4, reward: {pool: paid}}
+      - {id: gold, weight: 1, reward: {items: {gold: 2}}}
+`, `
+kuji: 1
+name: second
+idempotency: {count: 1000, age: 24h}
+items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, bow: {}}
+start: {gem: 10, gold: 1}
+pools:
+  box:
+    mode: raffle
+    max_count: 20
+    entries:
+      - {id: a, stock: 4, reward: {items: {bow: 1}}}
+      - {id: b, stock: 30, reward: {items: {gem: 5}}}
+  chain:
+    price: {gold: 1}
+    entries:
+      - {id: inner, weight: 1, reward: {pool: box}}
+      - {id: bow, weight: 1000000, reward: {items: {bow: {min: 1, max: 2}}}}
+`}
+
+// goldenRequests are of every kind, with every outcome.
+func goldenRequests(i int) []kuji.Request {
+	id := func(s string) string { return fmt.Sprint(s, "-", i) }
+	player := fmt.Sprint("p", i%5)
+	stacks := func(item string, n uint64) []kuji.Stack { return []kuji.Stack{{Item: item, Quantity: n}} }
+	return []kuji.Request{
+		kuji.Draw{ID: id("box"), Player: player, Pool: "box", Count: 1 + i%3},
+		kuji.Draw{ID: id("paid"), Player: player, Pool: "paid"},
+		kuji.Draw{Player: player, Pool: "chain", Count: 1 + i%2},
+		kuji.Draw{ID: id("nosuch"), Player: player, Pool: "nosuch"},
+		kuji.Grant{ID: id("grant"), Player: id("new"), Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 40}, {Item: "gold", Quantity: 7}}},
+		kuji.Grant{ID: id("unknown"), Player: player, Items: stacks("crown", 1)},
+		kuji.Consume{ID: id("consume"), Player: player, Items: stacks("gem", 3)},
+		kuji.Transfer{ID: id("transfer"), From: player, To: id("new"), Items: stacks("gem", uint64(1+i))},
+		kuji.Atomic{ID: id("atomic"), Members: []kuji.Request{
+			kuji.Grant{Player: player, Items: stacks("gold", 5)},
+			kuji.Draw{Player: player, Pool: "chain", Count: 2},
+			kuji.Transfer{From: player, To: "bank", Items: stacks("gold", 1)},
+			kuji.Draw{Player: "bank", Pool: "box"},
+		}},
+		kuji.Atomic{ID: id("undone"), Members: []kuji.Request{
+			kuji.Grant{Player: "bank", Items: stacks("gem", 5)},
+			kuji.Consume{Player: "bank", Items: stacks("sword", 1<<53-1)},
+			kuji.Draw{Player: "bank", Pool: "box"},
+		}},
+	}
+}
+
+// makeGolden fills a data directory and returns it: three lives, of which the
+// second ends in a crash, with snapshots in the others.
+func makeGolden(t *testing.T) string {
+	t.Helper()
+	dir, s, round := t.TempDir(), newSteps(), 0
+	for life := range 3 {
+		e, err := kuji.Open(dir, kuji.Options{Steps: s, Now: s.Now, SegmentSize: 4096, SnapshotEvery: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() }) // of the one that crashes nobody wants to know
+		r, err := e.Realm("test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if life < len(goldenCatalogs) {
+			if _, err := r.Apply(t.Context(), parse(t, goldenCatalogs[life])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 4 {
+			if _, err := r.DoAll(t.Context(), goldenRequests(round)); err != nil {
+				t.Fatal(err)
+			}
+			round++
+			s.now = s.now.Add(31 * time.Minute)
+			if life != 1 && round%2 == 0 {
+				snapshot(t, r)
+			}
+		}
+		if life == 1 {
+			crashed := t.TempDir()
+			if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			dir = crashed
+		} else if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// readGolden verifies a data directory, opens it, asks for what is remembered,
+// and returns a line for everything that it gives.
+func readGolden(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	line := func(v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, string(b))
+	}
+	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) { line(rec) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = append(lines, fmt.Sprintf("position %d, %d batches, %d events, %d draws, %d players, catalog %d, %d snapshots, %d bytes",
+		rep.Position, rep.Batches, rep.Events, rep.Draws, rep.Players, rep.Catalog, rep.Snapshots, rep.LogBytes),
+		fmt.Sprintf("chain %x", rep.ChainHash), fmt.Sprintf("state %x", rep.StateHash))
+	for _, e := range rep.Epochs {
+		lines = append(lines, fmt.Sprintf("epoch %d from %d, %d events, commitment %x, revealed %v", e.Epoch, e.First, e.Events, e.Commitment, e.Revealed))
+	}
+	s := newSteps()
+	e, err := kuji.Open(dir, kuji.Options{Steps: s, Now: s.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash, _, err := r.StateHash(t.Context()); err != nil || hash != rep.StateHash {
+		t.Errorf("opened with state %x, verified %x: %v", hash, rep.StateHash, err)
+	}
+	for round := range 12 {
+		for _, req := range goldenRequests(round) {
+			if d, ok := req.(kuji.Draw); ok && d.ID == "" {
+				continue
+			}
+			res := do(t, r, req)
+			if !res.Replayed {
+				t.Errorf("round %d: %+v is carried out again: %v", round, req, res)
+			}
+			rc := res.Receipt
+			lines = append(lines, fmt.Sprintf("answer %v %v, index %d, time %d, catalog %d, epoch %d, commitment %x", res, res.Outcomes, rc.Index, rc.Time, rc.CatalogVersion, rc.Epoch, rc.Commitment[:4]))
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestGolden: a data directory that an older build wrote is read as it was: its
+// log, its snapshots, every answer, every choice computed again from the seeds,
+// the state's hash; and the same requests with the same entropy give the same
+// log to the byte. A change of a format, of the rules, or of the way in which
+// randomness is used shows here and nowhere else.
+func TestGolden(t *testing.T) {
+	fresh := makeGolden(t)
+	if *updateGolden {
+		writeGolden(t, fresh)
+		return
+	}
+	old := t.TempDir()
+	if err := os.CopyFS(old, os.DirFS(goldenDir+"/data")); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"log", "snapshots"} {
+		was, is := entriesOf(t, old, dir), entriesOf(t, fresh, dir)
+		if !slices.Equal(was, is) {
+			t.Errorf("%s is written otherwise than it was:\n%s", dir, firstDifference(was, is))
+		}
+	}
+	want, err := os.ReadFile(goldenDir + "/reads.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, is := strings.Split(strings.TrimSuffix(string(want), "\n"), "\n"), readGolden(t, old); !slices.Equal(was, is) {
+		t.Errorf("the realm of old is read otherwise:\n%s", firstDifference(was, is))
+	}
+}
+
+// entriesOf returns the records of a log, or the snapshots, as text.
+func entriesOf(t *testing.T, dir, what string) (all []string) {
+	t.Helper()
+	if what == "log" {
+		for _, b := range logEntries(t, dir) {
+			all = append(all, fmt.Sprintf("%x", b))
+		}
+		return all
+	}
+	for _, name := range snapshotFiles(t, dir) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, fmt.Sprintf("%s %x", filepath.Base(name), b))
+	}
+	return all
+}
+
+func firstDifference(was, is []string) string {
+	for i := range max(len(was), len(is)) {
+		a, b := "nothing", "nothing"
+		if i < len(was) {
+			a = was[i]
+		}
+		if i < len(is) {
+			b = is[i]
+		}
+		if a != b {
+			return fmt.Sprintf("line %d was\n%s\nand is\n%s", i, a, b)
+		}
+	}
+	return "no difference"
+}
+
+func writeGolden(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.RemoveAll(goldenDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(goldenDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"log", "snapshots"} {
+		const realm = "/realms/test/"
+		if err := os.CopyFS(goldenDir+"/data"+realm+what, os.DirFS(dir+realm+what)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.Join(readGolden(t, dir), "\n") + "\n"
+	if err := os.WriteFile(goldenDir+"/reads.txt", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

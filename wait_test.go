@@ -1,0 +1,129 @@
+package kuji_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// TestNothingBeforeItIsDurable: whatever is told of a state that is not durable
+// yet waits for it, be it a view, a refusal or an answer given again.
+func TestNothingBeforeItIsDurable(t *testing.T) {
+	s := newSteps()
+	_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), Steps: s, Now: s.Now, SnapshotEvery: -1})
+	do(t, r, kuji.Draw{ID: "before", Player: "old", Pool: "free"})
+	second := parse(t, testCatalog+"name: second\n")
+	conflicting := parse(t, strings.Replace(testCatalog, "sword: {}", "sword: {kind: currency}", 1))
+	draw := kuji.Draw{ID: "id", Player: "ann", Pool: "free"}
+
+	// Nobody flushes: who waits sees its context end.
+	waiting := func(call func(ctx context.Context) error) (waited bool, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s.instead = func() { waited = true; cancel() }
+		defer func() { s.instead = nil }()
+		err = call(ctx)
+		return waited, err
+	}
+	unknown := func(what string, call func(ctx context.Context) error) {
+		t.Helper()
+		if waited, err := waiting(call); !waited || kuji.CodeOf(err) != kuji.CodeUnknownOutcome {
+			t.Errorf("%s: waited %v, %v; want an unknown outcome", what, waited, err)
+		}
+	}
+	canceled := func(what string, call func(ctx context.Context) error) {
+		t.Helper()
+		if waited, err := waiting(call); !waited || kuji.CodeOf(err) != kuji.CodeCanceled {
+			t.Errorf("%s: waited %v, %v; want it canceled", what, waited, err)
+		}
+	}
+	unknown("a draw", func(ctx context.Context) error { _, err := r.Do(ctx, draw); return err })
+	unknown("the draw again", func(ctx context.Context) error { _, err := r.Do(ctx, draw); return err })
+	unknown("the draw again, in a batch", func(ctx context.Context) error { _, err := r.DoAll(ctx, []kuji.Request{draw, draw}); return err })
+	unknown("a refusal of its id", func(ctx context.Context) error {
+		_, err := r.Do(ctx, kuji.Draw{ID: "id", Player: "bob", Pool: "free"})
+		return err
+	})
+	canceled("its player", func(ctx context.Context) error { _, err := r.Player(ctx, "ann"); return err })
+	canceled("a balance of its player", func(ctx context.Context) error { _, err := r.Balance(ctx, "ann", "sword"); return err })
+	canceled("its pool", func(ctx context.Context) error { _, err := r.Pool(ctx, "free"); return err })
+	canceled("the state's hash", func(ctx context.Context) error { _, _, err := r.StateHash(ctx); return err })
+	if waited, err := waiting(func(ctx context.Context) error { _, err := r.Player(ctx, "old"); return err }); waited || err != nil {
+		t.Errorf("another player: waited %v, %v", waited, err)
+	}
+	if waited, err := waiting(func(ctx context.Context) error { _, err := r.Catalog(ctx); return err }); waited || err != nil {
+		t.Errorf("the catalog: waited %v, %v", waited, err)
+	}
+	unknown("a catalog", func(ctx context.Context) error { _, err := r.Apply(ctx, second); return err })
+	unknown("the catalog again", func(ctx context.Context) error { _, err := r.Apply(ctx, second); return err })
+	canceled("the catalog in force", func(ctx context.Context) error { _, err := r.Catalog(ctx); return err })
+	canceled("a plan", func(ctx context.Context) error { _, err := r.Plan(ctx, second); return err })
+	canceled("a plan that is refused", func(ctx context.Context) error { _, err := r.Plan(ctx, conflicting); return err })
+	canceled("a catalog that is refused", func(ctx context.Context) error { _, err := r.Apply(ctx, conflicting); return err })
+	canceled("a catalog over another version", func(ctx context.Context) error { _, err := r.ApplyOver(ctx, conflicting, 1); return err })
+	canceled("a pool that the catalog has not", func(ctx context.Context) error { _, err := r.Pool(ctx, "nosuch"); return err })
+	canceled("an item that the catalog has not", func(ctx context.Context) error { _, err := r.Balance(ctx, "old", "nosuch"); return err })
+
+	if again := do(t, r, draw); !again.Replayed {
+		t.Errorf("once it is durable: %v", again)
+	}
+	if v, err := r.Catalog(t.Context()); err != nil || v.Version != 2 {
+		t.Errorf("once it is durable: version %d, %v", v.Version, err)
+	}
+}
+
+// TestBatchOfManyEntries: a batch that takes several entries of the log is
+// answered when the last of them is durable, and not at all when it is not.
+func TestBatchOfManyEntries(t *testing.T) {
+	items := make([]kuji.Stack, 0, kuji.MaxStacks)
+	var yaml strings.Builder
+	yaml.WriteString("kuji: 1\nitems:\n")
+	for i := range kuji.MaxStacks {
+		fmt.Fprintf(&yaml, "  i%d: {}\n", i)
+		items = append(items, kuji.Stack{Item: fmt.Sprint("i", i), Quantity: 1 << 40})
+	}
+	yaml.WriteString("pools: {p: {entries: [{id: e, weight: 1}]}}\n")
+	group := kuji.Atomic{}
+	for i := range kuji.MaxAtomic {
+		group.Members = append(group.Members, kuji.Grant{Player: fmt.Sprint("p", i), Items: items})
+	}
+	reqs := make([]kuji.Request, 60)
+	for i := range reqs {
+		group.ID = fmt.Sprint("g", i)
+		reqs[i] = group
+	}
+	for fail := range 3 {
+		disk := vfs.NewMem()
+		e, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+		if _, err := r.Apply(t.Context(), parse(t, yaml.String())); kuji.CodeOf(err) == kuji.CodeConflict {
+			t.Fatal(err)
+		}
+		before := r.Stats()
+		syncs := 0
+		disk.SetHook(func(op vfs.Op) vfs.Fault {
+			if op.Kind == vfs.OpSync && strings.HasSuffix(op.Path, ".wal") {
+				if syncs++; syncs == fail {
+					return vfs.Fault{Err: syscall.EIO}
+				}
+			}
+			return vfs.Fault{}
+		})
+		results, err := r.DoAll(t.Context(), reqs)
+		disk.SetHook(nil)
+		after := r.Stats()
+		switch {
+		case fail == 0 && (err != nil || after.Batches-before.Batches < 3 || len(results) != len(reqs)):
+			t.Errorf("%d results in %d entries: %v; want at least 3", len(results), after.Batches-before.Batches, err)
+		case fail > 0 && kuji.CodeOf(err) != kuji.CodeUnknownOutcome:
+			t.Errorf("fsync %d of %d failed: %v, want an unknown outcome", fail, syncs, err)
+		}
+		if err := e.Close(); fail == 0 && err != nil {
+			t.Error(err)
+		}
+	}
+}
