@@ -71,6 +71,7 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
+	evs := make([]economy.Event, 32)
 	for e, err := range replay(r.log.Entries, r.name, from, nil) {
 		if err != nil {
 			return err
@@ -81,7 +82,7 @@ func (r *Realm) recover() error {
 		case entryEpochEnd, entryReveal:
 			reveal(r.epochs, e.reveal.epoch)
 		case entryBatch:
-			if err := r.applyBatch(&e); err != nil {
+			if err := r.applyBatch(&e, evs); err != nil {
 				return err
 			}
 		}
@@ -152,15 +153,23 @@ func reveal(epochs []epochInfo, epoch uint64) {
 	}
 }
 
-func (r *Realm) applyBatch(e *replayed) error {
-	for ev, err := range e.events() {
+// applyBatch applies a batch. Where the state is large, events are decoded some at a
+// time, into evs, so that the memory which they need is fetched for all of those at once.
+func (r *Realm) applyBatch(e *replayed, evs []economy.Event) error {
+	if !r.state.Large() {
+		evs = evs[:1]
+	}
+	for group, err := range e.groups(evs) {
 		if err != nil {
 			return err
 		}
-		if err := r.state.Apply(ev.event, ev.raw, ev.at); err != nil {
-			return e.corrupt(err)
+		r.state.WarmEvents(evs[:len(group)])
+		for i := range group {
+			if err := r.state.Apply(group[i].event, group[i].raw, group[i].at); err != nil {
+				return e.corrupt(err)
+			}
 		}
-		r.stats.RecoveredEvents++
+		r.stats.RecoveredEvents += uint64(len(group))
 	}
 	return nil
 }
@@ -382,26 +391,46 @@ type loggedEvent struct {
 // events iterates the events of a batch.
 func (e *replayed) events() iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
-		time, n, rest, err := decodeBatch(e.payload)
-		if err != nil {
-			yield(loggedEvent{}, e.corrupt(err))
-			return
-		}
-		var ev economy.Event
-		for i := range n {
-			size, err := economy.Decode(rest, &ev)
+		for group, err := range e.groups(make([]economy.Event, 1)) {
 			if err != nil {
-				yield(loggedEvent{}, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
+				yield(loggedEvent{}, err)
 				return
 			}
-			le := loggedEvent{event: &ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}}
-			rest = rest[size:]
-			if !yield(le, nil) {
+			if !yield(group[0], nil) {
 				return
+			}
+		}
+	}
+}
+
+// groups iterates the events of a batch, as many at a time as there are evs,
+// which they are decoded into: the n-th of a group into the n-th.
+func (e *replayed) groups(evs []economy.Event) iter.Seq2[[]loggedEvent, error] {
+	return func(yield func([]loggedEvent, error) bool) {
+		time, n, rest, err := decodeBatch(e.payload)
+		if err != nil {
+			yield(nil, e.corrupt(err))
+			return
+		}
+		group := make([]loggedEvent, 0, min(len(evs), int(n)))
+		for i := range n {
+			ev := &evs[len(group)]
+			size, err := economy.Decode(rest, ev)
+			if err != nil {
+				yield(nil, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
+				return
+			}
+			group = append(group, loggedEvent{event: ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}})
+			rest = rest[size:]
+			if len(group) == len(evs) || i == n-1 {
+				if !yield(group, nil) {
+					return
+				}
+				group = group[:0]
 			}
 		}
 		if len(rest) != 0 {
-			yield(loggedEvent{}, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
+			yield(nil, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
 		}
 	}
 }

@@ -3,9 +3,9 @@ package bench_test
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"runtime"
 	"runtime/metrics"
+	"strings"
 	"testing"
 	"time"
 

@@ -3,13 +3,16 @@ package economy
 // warmFrom is how many players or request ids are too many for the nearest caches.
 const warmFrom = 1 << 14
 
+// Large reports whether what a command needs is likely not to be in the nearest caches.
+func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
+
 // Warm looks at the memory that commands will need, all of it at a time, so that
 // the processor fetches it for many commands at once instead of stopping at each
 // line of each command. It changes nothing and decides nothing. It pays where
 // players and request ids are too many for the caches: with few it returns at once.
 func (s *State) Warm(cmds []Command) {
 	const atOnce = 64
-	if s.players.count() < warmFrom && s.ids.count() < warmFrom {
+	if !s.Large() {
 		return
 	}
 	for len(cmds) > 0 {
@@ -23,10 +26,10 @@ func (s *State) Warm(cmds []Command) {
 // needs are fetched at the same time. Nothing here waits for what it looks at but
 // the next step to the player.
 func (s *State) WarmOne(cmd *Command) {
-	p := &s.players
-	if p.count() < warmFrom && s.ids.count() < warmFrom {
+	if !s.Large() {
 		return
 	}
+	p := &s.players
 	var sum uint64
 	if cmd.ID != "" {
 		h := s.ids.key.hash(cmd.ID)
@@ -103,4 +106,42 @@ func (s *State) warm(cmds []Command) {
 		}
 	}
 	s.warmed += sum // so that the loads are made
+}
+
+// WarmEvents is Warm for events that are about to be applied.
+func (s *State) WarmEvents(evs []Event) {
+	if !s.Large() {
+		return
+	}
+	p := &s.players
+	var sum uint64
+	known := uint32(p.count())
+	var addrs [64]uint32 // + 1
+	for i := range min(len(evs), len(addrs)) {
+		ev := &evs[i]
+		if ev.ID != "" {
+			h := s.ids.key.hash(ev.ID)
+			sum += s.ids.index.slots(h)[h%shardSlots]
+		}
+		switch {
+		case !ev.Player.Known && ev.Player.ID != "":
+			h := p.key.hash(ev.Player.ID)
+			sum += p.index.slots(h)[h%shardSlots]
+		case ev.Player.Num < known:
+			addrs[i] = p.addrs.get(ev.Player.Num) + 1
+		}
+	}
+	for _, addr := range addrs {
+		if addr != 0 {
+			sum += (*block)(p.mem.pointer(addr - 1)).last
+		}
+	}
+	for _, addr := range addrs {
+		if addr != 0 {
+			if room := (*block)(p.mem.pointer(addr - 1)).room(); len(room) > 4 {
+				sum += uint64(room[4].lo)
+			}
+		}
+	}
+	s.warmed += sum
 }
