@@ -142,6 +142,16 @@ func (d *decoder) byte(what string) byte {
 	return d.b[d.off-1]
 }
 
+// small returns the next number if it takes one byte; there is none otherwise, or
+// uvarint says what is wrong.
+func (d *decoder) small() (v uint64, ok bool) {
+	if d.off < len(d.b) && d.b[d.off] < 0x80 && d.err == nil {
+		d.off++
+		return uint64(d.b[d.off-1]), true
+	}
+	return 0, false
+}
+
 func (d *decoder) uvarint(what string, limit uint64) uint64 {
 	if d.err != nil {
 		return 0

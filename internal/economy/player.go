@@ -1,6 +1,7 @@
 package economy
 
 import (
+	"bytes"
 	"math/bits"
 	"sync"
 	"unsafe"
@@ -109,7 +110,11 @@ func (p *players) count() int { return p.addrs.n }
 
 // find returns the number of the player with this id, for the writer.
 func (p *players) find(id string) (uint32, bool) {
-	h := p.key.hash(id)
+	return p.findHashed(unsafe.Slice(unsafe.StringData(id), len(id)), p.key.hash(id))
+}
+
+// findHashed is find of an id in bytes whose hash is known.
+func (p *players) findHashed(id []byte, h uint32) (uint32, bool) {
 	slots := p.index.slots(h)
 	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
 		slot := slots[i]
@@ -119,7 +124,7 @@ func (p *players) find(id string) (uint32, bool) {
 		if uint32(slot>>32) != h {
 			continue
 		}
-		if n := uint32(slot) - 1; p.at(n).is(id) {
+		if n := uint32(slot) - 1; bytes.Equal(p.at(n).id(), id) {
 			return n, true
 		}
 	}
@@ -225,6 +230,13 @@ func (p *players) change(n uint32, pos uint64) *block {
 // add makes a new player with this id, which must not be known, and returns
 // its number. It is in the index at once, and locked.
 func (p *players) add(id string, slots uint32) uint32 {
+	n := p.place(id, slots)
+	p.index.add(p.key.hash(id), n)
+	return n
+}
+
+// place is add but for the index.
+func (p *players) place(id string, slots uint32) uint32 {
 	n := uint32(p.addrs.n)
 	p.lock(n)
 	units := unitsFor(len(id), slots)
@@ -234,7 +246,6 @@ func (p *players) add(id string, slots uint32) uint32 {
 	copy(b.id(), id)
 	p.addrs.push(addr)
 	p.dirty.grow(n)
-	p.index.add(p.key.hash(id), n)
 	return n
 }
 

@@ -255,7 +255,12 @@ type Loader struct {
 	base uint32 // players of the base
 	kind BlockKind
 	last idRecord // the last one loaded, without its answer
+
+	placed []uint32 // players that are not in the index yet
 }
+
+// placedAtOnce is how many players go into the index together.
+const placedAtOnce = 64
 
 // NewLoader returns a loader of an empty state.
 func NewLoader() *Loader { return &Loader{s: New()} }
@@ -469,6 +474,29 @@ func (l *Loader) players(d *decoder) {
 		l.player(d, uint32(n))
 		next = n + 1
 	}
+	l.index(d)
+}
+
+// index puts the players that were placed into the index. The places in it are
+// looked at first, all of them at a time: each would cost a cache miss of its own.
+func (l *Loader) index(d *decoder) {
+	p := &l.s.players
+	var hashes [placedAtOnce]uint32
+	for i, n := range l.placed {
+		hashes[i] = p.key.hashBytes(p.at(n).id())
+	}
+	sum := uint64(0)
+	for _, h := range hashes[:len(l.placed)] {
+		sum += p.index.slots(h)[h%shardSlots]
+	}
+	l.s.warmed += sum
+	for i, n := range l.placed {
+		if _, ok := p.findHashed(p.at(n).id(), hashes[i]); ok && d.err == nil {
+			d.fail("player %q twice", p.id(n))
+		}
+		p.index.add(hashes[i], n)
+	}
+	l.placed = l.placed[:0]
 }
 
 func (l *Loader) player(d *decoder, n uint32) {
@@ -487,11 +515,10 @@ func (l *Loader) player(d *decoder, n uint32) {
 	}
 	p := &s.players
 	if int(n) == p.count() {
-		if _, ok := p.find(id); ok {
-			d.fail("player %q twice", id)
-			return
+		if len(l.placed) == placedAtOnce {
+			l.index(d)
 		}
-		p.add(id, uint32(slots))
+		l.placed = append(l.placed, p.place(id, uint32(slots)))
 	}
 	p.lock(n)
 	for _, sl := range p.holdings(n) {
@@ -501,10 +528,17 @@ func (l *Loader) player(d *decoder, n uint32) {
 	}
 	b := p.resize(n, uint32(slots))
 	b.last = last
-	prev := uint32(0)
-	for i := range b.holdings() {
-		key := uint64(prev) + d.uvarint("a key", 1<<32-1)
-		v := d.uvarint("a value", 1<<64-1)
+	prev, h := uint32(0), b.holdings()
+	for i := range h {
+		step, small := d.small()
+		if !small {
+			step = d.uvarint("a key", 1<<32-1)
+		}
+		v, small := d.small()
+		if !small {
+			v = d.uvarint("a value", 1<<64-1)
+		}
+		key := uint64(prev) + step
 		if d.err == nil && !l.validSlot(uint32(min(key, 1<<32-1)), prev, v, i == 0) {
 			d.fail("player %d: a slot with key %d, value %d, after key %d", n, key, v, prev)
 		}
@@ -513,7 +547,7 @@ func (l *Loader) player(d *decoder, n uint32) {
 			return
 		}
 		prev = uint32(key)
-		b.holdings()[i] = newSlot(prev, v)
+		h[i] = newSlot(prev, v)
 		if prev&limitSlot == 0 {
 			s.items[prev].addSupply(v)
 		}
