@@ -60,19 +60,15 @@ sim: ## the simulator, the checkers and the crashes of real servers, as long as 
 sabotage: ## plant bugs, one by one, and see that a test fails for each; prints the table
 	go test -count=1 -timeout 60m -v -run 'TestSabotage$$' ./internal/sim -sabotage all
 
+# How long nightly looks for input that breaks a decoder, for each.
+FUZZTIME ?= 2m
+
 .PHONY: nightly
 nightly: ## the simulator for long, kills and power cuts by the hundred (the latter need root and loop devices), fuzzing
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 10000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 60m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
-	for target in FuzzEntry FuzzSnapshot; do go test -run '^$$' -fuzz $$target -fuzztime 2m . || exit 1; done
-	go test -run '^$$' -fuzz FuzzDecodeAnswer -fuzztime 2m ./internal/economy
-	go test -run '^$$' -fuzz 'FuzzDecode$$' -fuzztime 2m ./internal/economy
-	go test -run '^$$' -fuzz FuzzApply -fuzztime 2m ./internal/economy
-	go test -run '^$$' -fuzz FuzzParse -fuzztime 2m ./catalog
-	go test -run '^$$' -fuzz FuzzDecode -fuzztime 2m ./catalog
-	for target in FuzzOpen FuzzDamage FuzzScan; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./wal || exit 1; done
-	for target in FuzzRequest FuzzStreamRequest; do go test -run '^$$' -fuzz $$target -fuzztime 2m ./server || exit 1; done
-	go test -run '^$$' -fuzz FuzzStreamRequest -fuzztime 2m ./server
+	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
+	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 
 .PHONY: ci
 ci: ## everything that a change must pass

@@ -19,6 +19,7 @@ type verifyJSON struct {
 	Data   string            `json:"data"`
 	OK     bool              `json:"ok"`
 	Realms []verifyRealmJSON `json:"realms"`
+	Strays []string          `json:"strays,omitempty"` // folders among the realms whose names no realm can have
 }
 
 type verifyRealmJSON struct {
@@ -100,7 +101,8 @@ func (a *app) verify(ctx context.Context, data string, realms []string) error {
 // damageError, and the result then covers every realm all the same.
 func verifyData(ctx context.Context, data string, realms []string, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
-	if realms == nil {
+	all := realms == nil
+	if all {
 		var err error
 		if realms, err = realmsIn(data); err != nil {
 			return out, err
@@ -113,6 +115,9 @@ func verifyData(ctx context.Context, data string, realms []string, seen func(rea
 		switch {
 		case errors.As(err, &wrong):
 			damage = append(damage, err)
+		case all && kuji.CodeOf(err) == kuji.CodeInvalid: // an engine does not look at it either
+			out.Strays = append(out.Strays, name)
+			continue
 		case err != nil:
 			return verifyJSON{Data: data}, err
 		}
@@ -185,6 +190,9 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 }
 
 func printVerify(w io.Writer, v verifyJSON) {
+	for _, name := range v.Strays {
+		fprintf(w, "warning: realms/%s is no realm: it is neither read nor removed\n", name)
+	}
 	if len(v.Realms) == 0 {
 		fprintf(w, "%s: no realm in it\n", v.Data)
 		return
