@@ -106,7 +106,15 @@ func (b *messageBody) Read(p []byte) (n int, err error) {
 	return n + m, err
 }
 
-// unaryConnection makes draws by unary gRPC.
+// openConnect makes draws by the generated client as it is without options: the
+// Connect protocol, in binary, over a kept HTTP/1.1 connection.
+func openConnect(tb testing.TB, url string) connection {
+	tr := &http.Transport{}
+	tb.Cleanup(tr.CloseIdleConnections)
+	return unaryConnection{kujiv1connect.NewRewardServiceClient(&http.Client{Transport: tr}, url)}
+}
+
+// unaryConnection makes draws by unary calls of a generated client.
 type unaryConnection struct {
 	c kujiv1connect.RewardServiceClient
 }
@@ -154,7 +162,8 @@ func BenchmarkKuji(top *testing.B) {
 	for _, sync := range []string{"always", "interval"} {
 		top.Run("sync="+sync, func(b *testing.B) {
 			url, s := startKuji(b, sync)
-			unary := func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
+			grpc := func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
+			usual := func(tb testing.TB) connection { return openConnect(tb, url) }
 			json := func(tb testing.TB) connection { return openHTTP(tb, url, "json") }
 			binary := func(tb testing.TB) connection { return openHTTP(tb, url, "proto") }
 			stream := func(tb testing.TB) connection {
@@ -164,18 +173,19 @@ func BenchmarkKuji(top *testing.B) {
 				return streamConnection{one}
 			}
 			for _, l := range []struct {
-				name              string
+				shape, client     string
 				open              func(testing.TB) connection
 				connections, each int
 			}{
-				{"json", json, 1, 1}, {"json", json, 16, 1}, {"json", json, 50, 1},
-				{"proto", binary, 1, 1}, {"proto", binary, 16, 1}, {"proto", binary, 50, 1},
-				{"unary", unary, 1, 1}, {"unary", unary, 16, 1}, {"unary", unary, 50, 1},
-				{"stream", stream, 1, 1}, {"stream", stream, 16, 1}, {"stream", stream, 50, 1},
-				{"stream", stream, 1, 100}, {"batch", stream, 1, batchSize}, {"batch", stream, 2, batchSize},
+				{"unary", "lean-json", json, 1, 1}, {"unary", "lean-json", json, 16, 1}, {"unary", "lean-json", json, 50, 1},
+				{"unary", "lean-proto", binary, 1, 1}, {"unary", "lean-proto", binary, 16, 1}, {"unary", "lean-proto", binary, 50, 1},
+				{"unary", "connect", usual, 1, 1}, {"unary", "connect", usual, 16, 1}, {"unary", "connect", usual, 50, 1},
+				{"unary", "grpc", grpc, 1, 1}, {"unary", "grpc", grpc, 16, 1}, {"unary", "grpc", grpc, 50, 1},
+				{"stream", "grpc", stream, 1, 1}, {"stream", "grpc", stream, 16, 1}, {"stream", "grpc", stream, 50, 1},
+				{"stream", "grpc", stream, 1, 100}, {"batch", "grpc", stream, 1, batchSize}, {"batch", "grpc", stream, 2, batchSize},
 			} {
 				s.open = l.open
-				b.Run(fmt.Sprintf("shape=%s/connections=%d/each=%d", l.name, l.connections, l.each), func(b *testing.B) {
+				b.Run(fmt.Sprintf("shape=%s/client=%s/connections=%d/each=%d", l.shape, l.client, l.connections, l.each), func(b *testing.B) {
 					measure(b, s, l.connections, l.each)
 				})
 			}

@@ -107,6 +107,6 @@ func BenchmarkPostgres(top *testing.B) {
 		name              string
 		connections, each int
 	}{{"unary", 1, 1}, {"unary", 16, 1}, {"unary", 50, 1}, {"batch", 1, batchSize}, {"batch", 2, batchSize}} {
-		top.Run(fmt.Sprintf("sync=always/shape=%s/connections=%d", l.name, l.connections), func(b *testing.B) { measure(b, s, l.connections, l.each) })
+		top.Run(fmt.Sprintf("sync=always/shape=%s/client=pgx/connections=%d/each=%d", l.name, l.connections, l.each), func(b *testing.B) { measure(b, s, l.connections, l.each) })
 	}
 }

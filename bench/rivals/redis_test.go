@@ -93,16 +93,16 @@ func BenchmarkRedis(top *testing.B) {
 			s := startRedis(b, sync)
 			usual := s.open
 			for _, l := range []struct {
-				name              string
+				shape, client     string
 				open              func(testing.TB) connection
 				connections, each int
 			}{
-				{"lean", s.lean, 1, 1}, {"lean", s.lean, 16, 1}, {"lean", s.lean, 50, 1},
-				{"unary", usual, 1, 1}, {"unary", usual, 16, 1}, {"unary", usual, 50, 1},
-				{"pipeline", usual, 1, 100},
+				{"unary", "lean", s.lean, 1, 1}, {"unary", "lean", s.lean, 16, 1}, {"unary", "lean", s.lean, 50, 1},
+				{"unary", "go-redis", usual, 1, 1}, {"unary", "go-redis", usual, 16, 1}, {"unary", "go-redis", usual, 50, 1},
+				{"pipeline", "go-redis", usual, 1, 100},
 			} {
 				s.open = l.open
-				b.Run(fmt.Sprintf("shape=%s/connections=%d", l.name, l.connections), func(b *testing.B) { measure(b, s, l.connections, l.each) })
+				b.Run(fmt.Sprintf("shape=%s/client=%s/connections=%d/each=%d", l.shape, l.client, l.connections, l.each), func(b *testing.B) { measure(b, s, l.connections, l.each) })
 			}
 		})
 	}

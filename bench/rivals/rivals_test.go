@@ -24,6 +24,7 @@ func TestRivals(t *testing.T) {
 		},
 		"postgres":         startPostgres,
 		"kuji, gRPC":       kuji(func(tb testing.TB, url string) connection { return unaryConnection{client(tb, url)} }),
+		"kuji, Connect":    kuji(openConnect),
 		"kuji, lean JSON":  kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "json") }),
 		"kuji, lean proto": kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "proto") }),
 	} {

@@ -323,14 +323,14 @@ func printBench(w io.Writer, r *benchReport) {
 	fprintf(w, "\nmachine\t%s\n", r.Machine)
 	fprintf(w, "build\tkuji %s, %s, %s; server %s\n", r.Build.Version, r.Build.Go, r.Build.Platform, r.Server)
 	fprintf(w, "setup\t%d players, %d entries, sync %s; client and server share the machine\n\n", r.Players, r.Entries, r.Sync)
-	fprintf(w, "SHAPE\tSYNC\tDRAWS/S\tP50\tP90\tP99\tP99.9\tMAX\tLOG BYTES\tALLOCS\tGC CYCLES\tSERVER CPU\tCLIENT CPU\tPEAK MEMORY\n")
-	fprintf(w, "\t\t\tms\tms\tms\tms\tms\tper draw\tper draw\tper M draws\ts\ts\tMB\n")
+	fprintf(w, "SHAPE\tCONNS\tSYNC\tDRAWS/S\tP50\tP90\tP99\tP99.9\tMAX\tLOG BYTES\tALLOCS\tGC CYCLES\tSERVER CPU\tCLIENT CPU\tPEAK MEMORY\n")
+	fprintf(w, "\t\t\t\tms\tms\tms\tms\tms\tper draw\tper draw\tper M draws\ts\ts\tMB\n")
 	for _, s := range r.Results {
-		fprintf(w, "%s\t%s\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\n",
-			s.Shape, s.Sync, s.DrawsPerSecond, s.P50, s.P90, s.P99, s.P999, s.Max, s.LogBytesPerDraw, s.AllocationsPerDraw,
+		fprintf(w, "%s\t%d\t%s\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\n",
+			s.Shape, s.Connections, s.Sync, s.DrawsPerSecond, s.P50, s.P90, s.P99, s.P999, s.Max, s.LogBytesPerDraw, s.AllocationsPerDraw,
 			s.GCPerMillion, s.ServerCPU, s.ClientCPU, s.PeakMemory/1e6)
 	}
-	fprintf(w, "\nA draw counts when it was acknowledged. In stream and anonymous a latency is that of a batch of %d draws.\n", streamBatch)
+	fprintf(w, "\nA draw counts when it was acknowledged. In stream and anonymous a latency is that of a batch of %d draws,\nand connections are streams.\n", streamBatch)
 }
 
 // newConnection makes an HTTP client with one connection of its own; http2 is
