@@ -214,43 +214,56 @@ func writeSync(b *testing.B, f vfs.File, data []byte, at int64) {
 
 var cadences = []int{1, 10, 100, 1000}
 
+// BenchmarkSyncEvery appends and fsyncs at a cadence, in turn with its floor: a
+// write of the bytes that a group of so many records has, and an fsync. They
+// change places every few fsyncs, because a disk that others use is not the
+// same one a second later.
 func BenchmarkSyncEvery(b *testing.B) {
+	const turns = 16
 	for _, every := range cadences {
 		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
 			l := open(b, b.TempDir(), wal.Options{SyncEvery: uint64(every), RetainBytes: 256 << 20})
 			data := payload(256)
+			floor := syncFloor{b: b, group: payload(48 + every*264)}
+			var took, least time.Duration
+			n := 0
 			for b.Loop() {
-				if _, err := l.Append(data); err != nil {
-					b.Fatal(err)
+				start := time.Now()
+				for range turns * every {
+					if _, err := l.Append(data); err != nil {
+						b.Fatal(err)
+					}
 				}
+				took += time.Since(start)
+				least += floor.run(turns)
+				n += turns * every
 			}
-			b.StopTimer()
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(took.Nanoseconds())/float64(n), "ns/record")
+			b.ReportMetric(float64(least.Nanoseconds())/float64(n), "floor-ns/record")
+			b.ReportMetric(float64(took)/float64(least), "of-floor")
 		})
 	}
 }
 
-// BenchmarkSyncEveryFloor writes the bytes that a group of so many records has
-// and fsyncs, at the same cadence.
-func BenchmarkSyncEveryFloor(b *testing.B) {
-	for _, every := range cadences {
-		b.Run(fmt.Sprintf("every=%d", every), func(b *testing.B) {
-			f := createOS(b)
-			group := payload(48 + every*264)
-			at, n := int64(0), 0
-			for b.Loop() {
-				if n++; n%every != 0 {
-					continue
-				}
-				writeSync(b, f, group, at)
-				if at += int64(len(group)); at > 64<<20 {
-					b.StopTimer()
-					f = createOS(b)
-					at = 0
-					b.StartTimer()
-				}
-			}
-		})
+// syncFloor writes groups to files of 64 MiB and fsyncs each.
+type syncFloor struct {
+	b     *testing.B
+	group []byte
+	file  vfs.File
+	at    int64
+}
+
+func (f *syncFloor) run(groups int) time.Duration {
+	if f.file == nil || f.at > 64<<20 {
+		f.file, f.at = createOS(f.b), 0
 	}
+	start := time.Now()
+	for range groups {
+		writeSync(f.b, f.file, f.group, f.at)
+		f.at += int64(len(f.group))
+	}
+	return time.Since(start)
 }
 
 // readRecords is how many records of 256 bytes the read benchmarks go through:

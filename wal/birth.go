@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"syscall"
 
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -28,7 +29,17 @@ const (
 	// much again, within these bounds.
 	minAhead = 64 << 10
 	maxAhead = 8 << 20
+	// Zeros are written for so many fsyncs ahead, within these bounds, where
+	// an fsync is for no more than maxZeroed bytes.
+	zeroSyncs = 8
+	minZeros  = 64 << 10
+	maxZeros  = 512 << 10
+	maxZeroed = 128 << 10
+	fileBlock = 4 << 10 // of most file systems
 )
+
+// zeroBytes is never written to, and so takes no memory.
+var zeroBytes [maxZeros]byte
 
 func (l *Log) sparePath() string { return path.Join(l.dir, spareName) }
 
@@ -153,8 +164,9 @@ func (s *segment) sync() error {
 // it, and asks for the disk space before the size. An fdatasync that need not
 // store a new size is nearly twice as fast, and a write that need not find
 // space takes two thirds of the time. The caller holds io.
-func (s *segment) grow(end, capacity int64) error {
-	if end <= s.grown {
+func (l *Log) grow(s *segment, end, capacity int64) error {
+	step := l.zeroStep()
+	if end <= s.grown && (step == 0 || end <= s.zeroed) {
 		return nil
 	}
 	ahead := max(minAhead, min(s.written, maxAhead))
@@ -164,10 +176,52 @@ func (s *segment) grow(end, capacity int64) error {
 		_ = allocate(s.file, size)
 		s.allocated = size
 	}
+	if step > 0 {
+		if err := s.zero(end, min(size, align64K(end+step))); err != nil {
+			return err
+		}
+	}
+	if s.grown >= end {
+		return nil
+	}
 	if err := s.file.Truncate(size); err != nil {
 		return fmt.Errorf("extend segment: %w", err)
 	}
 	s.grown = size
+	return nil
+}
+
+// zeroStep is how many bytes of zeros are to be written ahead at a time.
+//
+// After the first write to a block, the file system has to note that there is
+// data in it, and the fdatasync to store that note: one more wait for the disk,
+// as long as the one for the data. Zeros that are written before, enough for
+// some fsyncs, take one such wait for all of them. Where much is written for
+// each fsync, writing it twice would take longer. The caller holds io.
+func (l *Log) zeroStep() int64 {
+	if per, known := l.syncBytes(); known && per <= maxZeroed {
+		return max(minZeros, min(zeroSyncs*per, maxZeros))
+	}
+	return 0
+}
+
+// zero writes zeros from the block behind end up to a position, where none were
+// written before. On a full disk they are done without. The caller holds io.
+func (s *segment) zero(end, upto int64) error {
+	from := max(s.zeroed, (end+fileBlock-1)&^(fileBlock-1))
+	s.zeroed = upto
+	for from < upto {
+		n := min(upto-from, int64(len(zeroBytes)))
+		err := writeAt(s.file, zeroBytes[:n], from)
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		from += n
+		s.grown = max(s.grown, from)
+	}
 	return nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -127,5 +129,125 @@ func TestSpare(t *testing.T) {
 	appendTo(t, l, 1200)
 	if err := l.Close(); err != nil {
 		t.Errorf("without spare files: %v", err)
+	}
+}
+
+// writes notes what is written to the segments of a log.
+type writes struct {
+	mu      sync.Mutex
+	written map[string]int64 // where the highest write to a file ends
+	bytes   int64            // of all writes
+	fresh   int              // writes that begin or end where nothing was written before
+	all     int
+	full    bool // a write that ends above the limit has no room
+	limit   int64
+}
+
+func (w *writes) hook(op vfs.Op) vfs.Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if op.Kind != vfs.OpWrite {
+		return vfs.Fault{}
+	}
+	end := op.Offset + op.Length
+	if w.full && end > w.limit {
+		return vfs.Fault{Err: syscall.ENOSPC, Short: op.Length / 2}
+	}
+	w.all++
+	w.bytes += op.Length
+	if end > w.written[op.Path] {
+		w.fresh++
+		w.written[op.Path] = end
+	}
+	return vfs.Fault{}
+}
+
+// TestZerosAhead: where little is written between fsyncs, they go to blocks that
+// zeros were written to, not many bytes ahead. Where much is, or nobody fsyncs,
+// next to nothing is written twice.
+func TestZerosAhead(t *testing.T) {
+	const records = 2000
+	data := bytes.Repeat([]byte{1}, 256)
+	for _, c := range []struct {
+		every          int // records between fsyncs; 0: none
+		fresh          int // share of writes that may meet new blocks, in percent
+		amplify, ahead float64
+	}{
+		{every: 1, fresh: 2, amplify: 2.5, ahead: 64 << 10},
+		{every: 10, fresh: 10, amplify: 2.5, ahead: 128 << 10},
+		{every: 100, fresh: 30, amplify: 2.5, ahead: 256 << 10},
+		{every: 1000, fresh: 100, amplify: 1.05, ahead: 1 << 20},
+		{every: 0, fresh: 100, amplify: 1.05, ahead: 1 << 20},
+	} {
+		t.Run(fmt.Sprintf("every=%d", c.every), func(t *testing.T) {
+			m := vfs.NewMem()
+			w := writes{written: make(map[string]int64)}
+			m.SetHook(w.hook)
+			l, err := wal.Open(memDir, wal.Options{FS: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range records {
+				if _, err := l.Append(data); err != nil {
+					t.Fatal(err)
+				}
+				if c.every > 0 && (i+1)%c.every == 0 {
+					if err := l.Sync(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := l.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if w.fresh*100 > w.all*c.fresh {
+				t.Errorf("%d of %d writes met new blocks, want at most %d %%", w.fresh, w.all, c.fresh)
+			}
+			size := l.Stat().Bytes
+			if got := float64(w.bytes) / float64(size); got > c.amplify {
+				t.Errorf("%d bytes were written for %d: %.2f times as many, want at most %.2f", w.bytes, size, got, c.amplify)
+			}
+			for name, end := range w.written {
+				if info, err := m.Stat(name); err != nil || float64(info.Size()-size) > c.ahead || info.Size() < end {
+					t.Errorf("a file of %d bytes, %d used: want at most %v more, %v", info.Size(), size, c.ahead, err)
+				}
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestNoRoomForZeros: a disk that has no room for zeros ahead still takes
+// records.
+func TestNoRoomForZeros(t *testing.T) {
+	m := vfs.NewMem()
+	l, err := wal.Open(memDir, wal.Options{FS: m, LogID: 42})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l.Next() < 100 {
+		if _, err := l.AppendSync(t.Context(), record(l.Next())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := writes{written: make(map[string]int64), full: true, limit: l.Stat().Bytes + 100<<10}
+	m.SetHook(w.hook)
+	for l.Stat().Bytes < w.limit-1000 {
+		if _, err := l.AppendSync(t.Context(), record(l.Next())); err != nil {
+			t.Fatalf("record %d, %d bytes before the disk is full: %v", l.Next(), w.limit-l.Stat().Bytes, err)
+		}
+	}
+	next := l.Next()
+	m.SetHook(nil)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = wal.Open(memDir, wal.Options{FS: m}); err != nil || l.Next() != next {
+		t.Fatalf("%d records of %d, %v", l.Next(), next, err)
+	}
+	if err := errors.Join(holds(l, next), l.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

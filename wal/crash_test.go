@@ -35,6 +35,9 @@ func workload(m *vfs.Mem, seed uint64) promise {
 	var p promise
 	for range 3 {
 		o := small4K
+		if seed%4 == 3 {
+			o.SegmentSize = 64 << 10 // room for zeros ahead
+		}
 		o.FS = m
 		o.SyncEvery = []uint64{0, 0, 3}[r.IntN(3)]
 		l, err := wal.Open(memDir, o)
@@ -364,48 +367,53 @@ func TestCrashInRecovery(t *testing.T) {
 // system is well again, and lose nothing that was durable.
 func TestFailingOperation(t *testing.T) {
 	for _, kind := range []vfs.OpKind{vfs.OpWrite, vfs.OpSync, vfs.OpCreate, vfs.OpRename, vfs.OpTruncate, vfs.OpSyncDir, vfs.OpMap} {
-		t.Run(kind.String(), func(t *testing.T) {
-			for n := int64(1); ; n++ {
-				m := vfs.NewMem()
-				var mu sync.Mutex
-				seen := int64(0)
-				o := small4K
-				o.FS = m
-				l, err := wal.Open(memDir, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m.SetHook(func(op vfs.Op) vfs.Fault {
-					mu.Lock()
-					defer mu.Unlock()
-					if op.Kind == vfs.OpCreate && path.Base(op.Path) == "spare" && kind != vfs.OpRename {
-						return vfs.Fault{Err: syscall.EIO} // so that segments are created
-					}
-					if op.Kind != kind {
-						return vfs.Fault{}
-					}
-					if seen++; seen != n {
-						return vfs.Fault{}
-					}
-					return vfs.Fault{Err: syscall.EIO, Drop: true, Short: op.Length / 2}
-				})
-				err = appendSynced(l, 40)
-				durable := l.Durable()
-				if err == nil {
-					l.Close()
-					if n == 1 && kind != vfs.OpRename { // a spare may not be ready in time
-						t.Fatalf("no %v was ever asked for", kind)
-					}
-					return
-				}
-				checkPoisoned(t, l, err)
-				for after := range m.CrashSamples(4, uint64(n), true) {
-					if err := checkRecovered(after, promise{durable: durable, next: l.Next()}); err != nil {
-						t.Fatalf("%v number %d failed: %v", kind, n, err)
-					}
-				}
+		t.Run(kind.String(), func(t *testing.T) { failEach(t, kind, small4K) })
+	}
+	zeroed := small4K
+	zeroed.SegmentSize = 64 << 10
+	t.Run("write of zeros", func(t *testing.T) { failEach(t, vfs.OpWrite, zeroed) })
+}
+
+// failEach fails the operations of a kind in turn.
+func failEach(t *testing.T, kind vfs.OpKind, o wal.Options) {
+	for n := int64(1); ; n++ {
+		m := vfs.NewMem()
+		var mu sync.Mutex
+		seen := int64(0)
+		o.FS = m
+		l, err := wal.Open(memDir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.SetHook(func(op vfs.Op) vfs.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if op.Kind == vfs.OpCreate && path.Base(op.Path) == "spare" && kind != vfs.OpRename {
+				return vfs.Fault{Err: syscall.EIO} // so that segments are created
 			}
+			if op.Kind != kind {
+				return vfs.Fault{}
+			}
+			if seen++; seen != n {
+				return vfs.Fault{}
+			}
+			return vfs.Fault{Err: syscall.EIO, Drop: true, Short: op.Length / 2}
 		})
+		err = appendSynced(l, 40)
+		durable := l.Durable()
+		if err == nil {
+			l.Close()
+			if n == 1 && kind != vfs.OpRename { // a spare may not be ready in time
+				t.Fatalf("no %v was ever asked for", kind)
+			}
+			return
+		}
+		checkPoisoned(t, l, err)
+		for after := range m.CrashSamples(4, uint64(n), true) {
+			if err := checkRecovered(after, promise{durable: durable, next: l.Next()}); err != nil {
+				t.Fatalf("%v number %d failed: %v", kind, n, err)
+			}
+		}
 	}
 }
 

@@ -8,8 +8,10 @@ import "slices"
 // the file: then the page cache takes larger pages. So a group goes on to the end
 // of a block, and what is left there is filled with zeros, unless a record does
 // not fit that is so long that the zeros would be too many. While another write
-// is under way, it goes on for some blocks more. Only what somebody waits for is
-// written earlier.
+// is under way, it goes on for some blocks more; so it does where all will be
+// fsynced soon, because one write costs less than two, and waking a goroutine
+// for the first as much as it gains. Only what somebody waits for is written
+// earlier.
 type group struct {
 	seg      *segment
 	capacity int64 // of seg
@@ -24,6 +26,7 @@ type group struct {
 const (
 	maxBlock      = 64 << 10
 	groupBlocks   = 4       // a group is not closed later, but for a long record
+	syncBlocks    = 6       // the same where an fsync is for no more than this
 	backlogBlocks = 16      // an append waits when there are more
 	keepBytes     = 2 << 20 // buffers are kept for reuse up to this sum
 
@@ -71,7 +74,7 @@ func (l *Log) makeRoom(need int64, size int) *group {
 	case len(g.buf) < l.block/2:
 		g.limit = l.blockEnd(g, size)
 		return g
-	case g.limit < groupBlocks*l.block && size <= l.block && (l.behind || l.round != nil):
+	case g.limit < l.groupLimit() && size <= l.block:
 		g.limit += l.block
 		return g
 	default:
@@ -84,6 +87,18 @@ func (l *Log) makeRoom(need int64, size int) *group {
 		l.writeSoon()
 	}
 	return l.openGroup(size)
+}
+
+// groupLimit is how long a group may be for another block to be added. The
+// caller holds mu.
+func (l *Log) groupLimit() int {
+	if per, known := l.syncBytes(); known && per <= int64(syncBlocks*l.block) {
+		return syncBlocks * l.block
+	}
+	if l.behind || l.round != nil {
+		return groupBlocks * l.block
+	}
+	return 0
 }
 
 // blockEnd is what len(g.buf) is at the end of the block that the next size

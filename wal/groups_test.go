@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -72,5 +73,43 @@ func TestEqualRecordsInGroups(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestUnwritten: appends wait before more than 1 MiB and a record of them is in
+// memory only. That is what a killed process loses.
+func TestUnwritten(t *testing.T) {
+	const most = 1<<20 + 1000 + 8
+	m := vfs.NewMem()
+	l, err := wal.Open(memDir, wal.Options{FS: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]byte, 1000)
+	// Whoever writes stands still until appends do, too.
+	m.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind != vfs.OpWrite {
+			return vfs.Fault{}
+		}
+		next := l.Next()
+		for quiet := 0; quiet < 1000; quiet++ {
+			runtime.Gosched()
+			if now := l.Next(); now != next {
+				next, quiet = now, 0
+			}
+		}
+		if ahead := int64(next)*(1000+8) - op.Offset; ahead > most {
+			t.Errorf("%d bytes of records are not written, want at most %d", ahead, most)
+		}
+		return vfs.Fault{}
+	})
+	for range 10_000 {
+		if _, err := l.Append(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.SetHook(nil)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -74,7 +74,7 @@ type Log struct {
 	chunk    *chunk   // of the index of filling, where nth stands; nil: to be looked up
 	pending  []*group // not yet written, in order
 	top      *group   // the last pending one, while it takes records
-	backlog  int      // bytes of records in pending that nobody writes yet
+	backlog  int      // bytes of records that are not written yet
 	behind   bool     // writeBehind is running
 	free     []*group // to be reused
 	kept     int      // the capacity of their buffers
@@ -84,8 +84,12 @@ type Log struct {
 	capacity int64    // no byte of it will be beyond
 	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
 
+	// Bytes of records written since the last round was closed, and between
+	// rounds on average: changed under io and mu, to be read under either.
+	unsynced, perSync int64
+
 	syncing bool       // the sync token is taken
-	space   sync.Cond  // on mu: the backlog was taken, a stale segment made durable, or the log failed
+	space   sync.Cond  // on mu: the backlog got shorter, a stale segment made durable, or the log failed
 	idle    sync.Cond  // on mu: the sync token was given back
 	round   *round     // who waits for the next fsync; nil: nobody
 	stale   []*segment // full, not yet sealed and fsynced, in order

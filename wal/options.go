@@ -36,7 +36,9 @@ const (
 //     most the records since the last Flush, Sync or AppendSync. They are
 //     written in the background, as soon as a block of 64 KiB is full: what
 //     waits is less than that when appends pause, up to 256 KiB when they have
-//     just outrun the writing, and at most 1 MiB and one record or batch.
+//     just outrun the writing, and at most 1 MiB and one record or batch of
+//     each goroutine that is appending. In a log that is fsynced more often
+//     than every 384 KiB, up to 384 KiB wait for the fsync.
 //   - A crash of the machine keeps all that is below Durable, and of the rest a
 //     prefix. By when Durable covers a record, there are four policies:
 //     explicit (AppendSync and Sync, on return), SyncEvery, SyncInterval, and

@@ -33,6 +33,7 @@ type segment struct {
 	footed    bool  // the file ends in a footer for all that is in it
 	written   int64 // where the next group goes
 	grown     int64 // the file's size where it is beyond written
+	zeroed    int64 // zeros were written up to here, where it is beyond written
 	allocated int64 // disk space was asked for up to here
 	spared    bool  // a spare file was asked for
 	next      uint64

@@ -68,9 +68,11 @@ func (l *Log) writePending(r *round, all bool) error {
 	var few [8]*group
 	groups := append(few[:0], l.pending[:n]...)
 	for _, g := range groups {
-		l.backlog -= int(g.bytes)
+		l.unsynced += int64(g.bytes)
 	}
-	l.space.Broadcast()
+	if r != nil {
+		l.noteSync()
+	}
 	l.mu.Unlock()
 	if n == 0 {
 		return nil
@@ -79,6 +81,10 @@ func (l *Log) writePending(r *round, all bool) error {
 		if err := l.writeGroup(g); err != nil {
 			return l.fail(err)
 		}
+		l.mu.Lock()
+		l.backlog -= int(g.bytes)
+		l.space.Broadcast()
+		l.mu.Unlock()
 	}
 	l.mu.Lock()
 	for _, g := range groups {
@@ -100,6 +106,23 @@ func (l *Log) writePending(r *round, all bool) error {
 	return nil
 }
 
+// noteSync takes note of how much the next fsync is for. The caller holds io
+// and mu.
+func (l *Log) noteSync() {
+	if l.perSync == 0 {
+		l.perSync = l.unsynced
+	}
+	l.perSync = (3*l.perSync + l.unsynced) / 4
+	l.unsynced = 0
+}
+
+// syncBytes is how much is usually written from one round's fsync to the next,
+// unless it is more already, and whether that is known: nothing is known of a
+// log that nobody fsyncs. The caller holds io or mu.
+func (l *Log) syncBytes() (n int64, known bool) {
+	return max(l.perSync, l.unsynced), l.perSync > 0
+}
+
 // writeGroup writes one group to its file and lets readers see it. The caller
 // holds io.
 func (l *Log) writeGroup(g *group) error {
@@ -115,7 +138,7 @@ func (l *Log) writeGroup(g *group) error {
 			return fmt.Errorf("cut footer: %w", err)
 		}
 		s.footed = false
-		s.grown, s.sealedAt = s.written, 0
+		s.grown, s.zeroed, s.sealedAt = s.written, s.written, 0
 	}
 	if err := s.remap(g.capacity); err != nil {
 		return err
@@ -124,7 +147,7 @@ func (l *Log) writeGroup(g *group) error {
 		logID: l.logID, segment: s.first, first: g.first,
 		durable: l.durable.Load(), bytes: g.bytes, count: g.count,
 	}.encode(g.buf)
-	if err := s.grow(g.pos+int64(len(g.buf)), g.capacity); err != nil {
+	if err := l.grow(s, g.pos+int64(len(g.buf)), g.capacity); err != nil {
 		return err
 	}
 	if err := writeAt(s.file, g.buf, g.pos); err != nil {
