@@ -220,7 +220,7 @@ func matches(a ack, rec *kuji.Record) error {
 		rec.Time == res.Receipt.Time && rec.CatalogVersion == res.Receipt.CatalogVersion &&
 		sameOutcomes(rec.Outcomes, res.Outcomes) && len(rec.Members) == len(res.Members)
 	for i := 0; same && i < len(rec.Members); i++ {
-		same = rec.Members[i].Status == res.Members[i].Status.String() && sameOutcomes(rec.Members[i].Outcomes, res.Members[i].Outcomes)
+		same = rec.Members[i].Status == res.Members[i].Status.String() && res.Members[i].Receipt == res.Receipt && sameOutcomes(rec.Members[i].Outcomes, res.Members[i].Outcomes)
 	}
 	if !same {
 		return fmt.Errorf("%+v was acknowledged, the log has %+v", res, *rec)

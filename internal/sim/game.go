@@ -59,11 +59,28 @@ func (l *life) owner(name string) *session {
 			return s
 		}
 	}
-	return l.opening // makes its directory
+	return l.opening // which makes its directory
 }
 
 // excused reports whether the disk gave cause for a failure of the realm.
 func (s *session) excused() bool { return s.hurt || s.l.excused() }
+
+// acknowledged is the position up to which the realm has acknowledged.
+func (s *session) acknowledged() uint64 {
+	if s == nil || s.realm == nil {
+		return 0
+	}
+	return s.realm.Stats().Position
+}
+
+// keeps notes that an fsync has ended that began when the realm had acknowledged
+// up to a position: no crash may take that, whatever the policy.
+func (s *session) keeps(position uint64) {
+	if s != nil && !s.l.over && position > s.safe {
+		s.safe = position
+		s.w.note("%s is safe up to %d", s.name, position)
+	}
+}
 
 // any chooses one of the realms.
 func (l *life) any() *session {

@@ -94,10 +94,10 @@ func (l *life) open() bool {
 		w.fail("the engine opened although a write or an fsync failed meanwhile")
 	}
 	for _, s := range l.sessions {
-		l.opening = s
+		l.opening, l.runner.owner = s, s
 		s.open()
 	}
-	l.opening = nil
+	l.opening, l.runner.owner = nil, nil
 	return l.up()
 }
 
@@ -127,7 +127,7 @@ func (s *session) open() {
 func (l *life) options(disk *vfs.Mem) kuji.Options {
 	o := kuji.Options{
 		FS: disk, Steps: l.runner, Now: l.runner.Now, SegmentSize: 4096 << (l.w.cfg.Seed % 3),
-		Sync: l.policy, SyncEvery: 40 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
+		Sync: l.policy, SyncEvery: 5 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
 	}
 	if l.w.cfg.Faults&Snapshots != 0 {
 		o.SnapshotEvery = []int64{-1, 500, 2500}[(l.w.cfg.Seed/3+uint64(l.number))%3]

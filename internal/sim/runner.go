@@ -13,9 +13,12 @@ type runner struct {
 	w      *world
 	tasks  []func()
 	timers []*timer
+
+	owner *session // the realm that runs, or is being opened, as far as that is known
 }
 
 type timer struct {
+	owner    *session // whose log it fsyncs, nil for none that is watched
 	interval time.Duration
 	next     int64 // in the world's milliseconds
 	queued   bool
@@ -25,7 +28,15 @@ type timer struct {
 var _ step.Runner = (*runner)(nil)
 
 // Go implements [step.Runner].
-func (r *runner) Go(task func()) { r.tasks = append(r.tasks, task) }
+func (r *runner) Go(task func()) {
+	owner := r.owner // of all that comes of it
+	r.tasks = append(r.tasks, func() {
+		before := r.owner
+		r.owner = owner
+		task()
+		r.owner = before
+	})
+}
 
 // Step implements [step.Runner].
 func (r *runner) Step() {
@@ -45,7 +56,7 @@ func (stuck) String() string { return "the engine waits for something that nothi
 
 // Every implements [step.Runner].
 func (r *runner) Every(interval time.Duration, task func() bool) {
-	r.timers = append(r.timers, &timer{interval: interval, next: r.w.clock + interval.Milliseconds(), task: task})
+	r.timers = append(r.timers, &timer{owner: r.owner, interval: interval, next: r.w.clock + interval.Milliseconds(), task: task})
 }
 
 // ring queues the timers that are due.
@@ -56,7 +67,11 @@ func (r *runner) ring() {
 		}
 		t.queued = true
 		r.Go(func() {
+			synced := t.owner.acknowledged()
 			t.queued = !t.task() // never again once it is done
+			if !t.queued {
+				t.owner.keeps(synced)
+			}
 			t.next = r.w.clock + t.interval.Milliseconds()
 		})
 	}

@@ -1,0 +1,58 @@
+package kuji_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// TestMembersHaveTheReceipt: each member of a group has the group's receipt,
+// whether the group happened or not, at first and again.
+func TestMembersHaveTheReceipt(t *testing.T) {
+	_, r := open(t, t.TempDir(), kuji.Options{})
+	done := kuji.Atomic{ID: "done", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "box", Count: 3}}}
+	undone := kuji.Atomic{ID: "undone", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "nosuch"}}}
+	for _, group := range []kuji.Atomic{done, undone, done, undone} {
+		res := do(t, r, group)
+		if len(res.Members) != 2 || res.Receipt.Position == 0 || res.Members[0].Receipt != res.Receipt || res.Members[1].Receipt != res.Receipt {
+			t.Errorf("%s: members %+v, receipt %+v", group.ID, res.Members, res.Receipt)
+		}
+	}
+}
+
+// TestLongestNames: a realm, a player and a request id as long as they may be are
+// found again, and longer ones are refused.
+func TestLongestNames(t *testing.T) {
+	dir, long := t.TempDir(), strings.Repeat("x", kuji.MaxID)
+	for again := range 2 {
+		e, err := kuji.Open(dir, kuji.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Realm(long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
+			t.Fatal(err)
+		}
+		res := do(t, r, kuji.Draw{ID: long, Player: long, Pool: "free"})
+		if res.Replayed != (again > 0) || res.Receipt.Realm != long {
+			t.Errorf("time %d: %+v", again, res)
+		}
+		snapshot(t, r)
+		_, err = e.Realm(long + "x")
+		wantCode(t, err, kuji.CodeInvalid)
+		for _, req := range []kuji.Request{kuji.Draw{ID: long + "x", Player: long, Pool: "free"}, kuji.Draw{ID: long, Player: long + "x", Pool: "free"}} {
+			_, err := r.Do(t.Context(), req)
+			wantCode(t, err, kuji.CodeInvalid)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rep, err := kuji.Verify(dir, long, nil); err != nil || rep.Draws != 1 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
