@@ -382,12 +382,17 @@ func (r *Realm) describe(ev *economy.Event, res *Result) {
 		return
 	}
 	res.Members = make([]Result, len(ev.Members))
+	all := make([]Outcome, 0, ev.Draws()) // of all members, one behind the other
 	for i := range ev.Members {
 		m := &res.Members[i]
 		m.Receipt = res.Receipt
 		switch {
+		case ev.Status == OK && ev.Members[i].Kind == economy.KindDraw:
+			from := len(all)
+			if some := r.state.AppendOutcomes(all, &ev.Members[i], version); some != nil {
+				all, m.Outcomes = some, some[from:len(some):len(some)]
+			}
 		case ev.Status == OK:
-			m.Outcomes = r.state.Outcomes(&ev.Members[i], version)
 		case i == int(ev.Failed):
 			m.Status, m.Subject = res.Status, res.Subject
 		default:

@@ -40,22 +40,34 @@ func (s *State) Outcomes(ev *Event, version uint64) []Outcome {
 	if ev.Kind != KindDraw || ev.Status != OK {
 		return nil
 	}
-	asNow := version == s.current.version // nothing of it is superseded
-	if asNow && len(ev.Choices) == 1 {
-		if single := s.current.pools[ev.Pool.Num].entries[ev.Choices[0].Entry].single; single != nil {
+	if version == s.current.version && len(ev.Choices) == 1 {
+		if single := s.single(ev.Pool.Num, ev.Choices[0]); single != nil {
 			return single
 		}
 	}
-	out := make([]Outcome, 0, ev.Count)
+	return s.AppendOutcomes(make([]Outcome, 0, ev.Count), ev, version)
+}
+
+// AppendOutcomes appends to out what a Draw event that ended OK gave, as Outcomes
+// returns it, and returns nil where Outcomes does.
+func (s *State) AppendOutcomes(out []Outcome, ev *Event, version uint64) []Outcome {
+	asNow := version == s.current.version // nothing of it is superseded
 	quantities, pool := ev.Quantities, ev.Pool.Num
 	var o Outcome
 	for i, c := range ev.Choices {
+		first := i == 0 || !ev.Choices[i-1].Nested
+		if asNow && first {
+			if single := s.single(pool, c); single != nil {
+				out = append(out, single[0])
+				continue
+			}
+		}
 		r, ok := s.rewardAt(version, pool, c.Entry)
 		if !ok || int(pool) >= len(s.pools) || c.Nested != (r.kind == catalog.RewardPool) {
 			return nil // an answer that a damaged snapshot has: no event that was applied is like that
 		}
 		p := s.pools[pool]
-		if i == 0 || !ev.Choices[i-1].Nested {
+		if first {
 			o.Entry = p.entryIDs[c.Entry]
 		} else {
 			o.Via = append(o.Via, p.id+"/"+p.entryIDs[c.Entry])
@@ -73,6 +85,19 @@ func (s *State) Outcomes(ev *Event, version uint64) []Outcome {
 		o, pool = Outcome{}, ev.Pool.Num
 	}
 	return out
+}
+
+// single returns what a choice gave under the catalog in force, nil when that
+// takes more than the choice to know.
+func (s *State) single(pool uint32, c Choice) []Outcome {
+	if c.Nested || int(pool) >= len(s.current.pools) {
+		return nil
+	}
+	pt := s.current.pools[pool]
+	if pt == nil || int(c.Entry) >= len(pt.entries) {
+		return nil
+	}
+	return pt.entries[c.Entry].single
 }
 
 // stacks returns what a reward gave, and the quantities that belong to later ones.
