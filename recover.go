@@ -1,7 +1,6 @@
 package kuji
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -114,17 +113,7 @@ func (r *Realm) restore() (*resume, error) {
 		err = fmt.Errorf("the newest covers position %d, at offset %d of the log, but the log ends at %d: what was acknowledged is missing", loaded.seal.chain.index, loaded.seal.offset, next)
 		return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	// Those before it stay until the next one is taken.
-	for _, f := range files {
-		if _, ok := snapshotChain(files, f); ok && f.position < loaded.seal.chain.index {
-			r.snap.files = append(r.snap.files, f)
-		}
-	}
-	for _, f := range loaded.chain {
-		r.snap.files = slices.DeleteFunc(r.snap.files, func(have snapshotFile) bool { return have.position == f.position })
-	}
-	r.snap.files = append(r.snap.files, loaded.chain...)
-	slices.SortFunc(r.snap.files, func(a, b snapshotFile) int { return cmp.Compare(a.position, b.position) })
+	r.snap.files = loaded.chain // others stay, too, until the next one is taken
 	r.snap.mark, r.state, r.epochs = &loaded.mark, loaded.state, loaded.seal.epochs
 	r.chain, r.offset = loaded.seal.chain, loaded.seal.offset
 	return loaded.resume(), nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -199,5 +200,42 @@ func TestSealOfAFreshEpoch(t *testing.T) {
 	forgeSeal(t, name, func(b []byte) { binary.LittleEndian.PutUint64(b[32:], 1) })
 	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "random values") {
 		t.Errorf("one value too many: %v", err)
+	}
+}
+
+// TestDamagedLength: a frame that claims to be as long as can be written costs no
+// memory before that is found to be damage.
+func TestDamagedLength(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "a", 50)
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := snapshotFiles(t, dir)[0]
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := 9 + int(binary.LittleEndian.Uint32(sound))
+	for _, at := range []int{0, second} {
+		for _, length := range []uint32{1<<32 - 1, 1 << 31, 1 << 30, uint32(len(sound))} {
+			b := slices.Clone(sound)
+			binary.LittleEndian.PutUint32(b[at:], length)
+			if err := os.WriteFile(name, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := kuji.Verify(dir, "test", nil)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
+				t.Errorf("length %d at byte %d: %v", length, at, err)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+				t.Errorf("length %d at byte %d: %d MB for a file of %d bytes", length, at, took>>20, len(sound))
+			}
+		}
 	}
 }

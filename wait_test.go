@@ -127,3 +127,70 @@ func TestBatchOfManyEntries(t *testing.T) {
 		}
 	}
 }
+
+// impatient is a context that ends as soon as somebody waits for its end.
+type impatient struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+func (c impatient) Done() <-chan struct{} {
+	c.cancel()
+	return c.Context.Done()
+}
+
+// TestWaitsForRoom: when as much waits for the log as may, Submit refuses, and Do
+// and DoAll wait without having done anything.
+func TestWaitsForRoom(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+	gate := make(chan struct{})
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSync {
+			<-gate
+		}
+		return vfs.Fault{}
+	})
+	members := make([]kuji.Request, kuji.MaxAtomic)
+	for i := range members {
+		members[i] = kuji.Grant{Player: fmt.Sprintf("%060d", i), Items: []kuji.Stack{{Item: "sword", Quantity: 1}}}
+	}
+	taken, refused := uint64(0), false
+	for i := 0; !refused && i < 10_000; i++ {
+		members[0] = kuji.Grant{Player: fmt.Sprintf("new%050d", i), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+		r.Submit(kuji.Atomic{Members: members}, func(_ kuji.Result, err error) { // while the gate is shut, only refusals are told
+			refused = refused || kuji.CodeOf(err) == kuji.CodeOverloaded
+		})
+		if !refused {
+			taken++
+		}
+	}
+	if !refused {
+		t.Fatal("Submit takes without end")
+	}
+	late := kuji.Grant{ID: "late", Player: "late", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+	for name, call := range map[string]func(context.Context) error{
+		"Do":    func(ctx context.Context) error { _, err := r.Do(ctx, late); return err },
+		"DoAll": func(ctx context.Context) error { _, err := r.DoAll(ctx, []kuji.Request{late, late}); return err },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := call(impatient{ctx, cancel}); kuji.CodeOf(err) != kuji.CodeCanceled {
+			t.Errorf("%s: %v, want it canceled while it waits for room", name, err)
+		}
+		cancel()
+	}
+	if p := r.Stats().PendingBytes; p > 2<<20+1<<16 {
+		t.Errorf("%d bytes wait; at most twice %d are allowed, and an event", p, 1<<20)
+	}
+	disk.SetHook(nil)
+	close(gate)
+	if res := do(t, r, late); res.Replayed {
+		t.Errorf("what was canceled had happened: %v", res)
+	}
+	if st := r.Stats(); st.Events != taken+2 { // a catalog, and the late one
+		t.Errorf("%d events, want %d", st.Events, taken+2)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
