@@ -104,12 +104,17 @@ func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[40:]), hash: [32]byte(b[56:]), ended: b[88] == 1}
 	s.offset, s.values = u64(8), u64(32)
+	flags := []byte{b[88]}
 	n := int64(binary.LittleEndian.Uint32(b[89:]))
 	if want := sealHead + n*sealEpoch + 32; int64(len(b)) != want {
 		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
 	}
 	for at := sealHead; at < len(b)-32; at += sealEpoch {
+		flags = append(flags, b[at+16])
 		s.epochs = append(s.epochs, epochInfo{first: u64(at), epoch: u64(at + 8), revealed: b[at+16] == 1, commitment: [32]byte(b[at+17:])})
+	}
+	if i := slices.IndexFunc(flags, func(f byte) bool { return f > 1 }); i >= 0 {
+		return s, digest, fmt.Errorf("a flag is %d, want 0 or 1", flags[i])
 	}
 	return s, [32]byte(b[len(b)-32:]), s.check()
 }

@@ -239,3 +239,75 @@ func TestDamagedLength(t *testing.T) {
 		}
 	}
 }
+
+// TestForgedSnapshot changes every bit of a snapshot, makes its checksums right,
+// and lets Verify find it: by what the file says, or by the state that the log gives.
+func TestForgedSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	for i := range 3 {
+		do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "paid"})
+	}
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := snapshotFiles(t, dir)[0]
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := 0 // that differ
+	for at := range sound {
+		forged := slices.Clone(sound)
+		forged[at] ^= 1 << (at % 8)
+		forged = reframe(forged)
+		if string(forged) == string(sound) { // in what reframe computes
+			continue
+		}
+		if err := os.WriteFile(name, forged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := kuji.Verify(dir, "test", nil)
+		if err == nil {
+			t.Errorf("byte %d of %d: Verify finds nothing wrong", at, len(sound))
+		} else if strings.Contains(err.Error(), "holds another state") {
+			states++
+		}
+	}
+	if states < 50 {
+		t.Errorf("of %d forged snapshots, %d held another state that was compared; want more", len(sound), states)
+	}
+}
+
+// TestBaseMissing: a snapshot whose base is gone is reported when it is the
+// newest, and no harm when a crash may have left it of a removal.
+func TestBaseMissing(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "players", 7)
+	for round := range 3 {
+		drawSome(t, r, fmt.Sprint(round, "-"), 1)
+		snapshot(t, r)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := snapshotFiles(t, dir)
+	if len(files) != 3 {
+		t.Fatalf("%d snapshots, want a chain of 3", len(files))
+	}
+	if err := os.Remove(files[1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), filepath.Base(files[2])) {
+		t.Errorf("without its base, the newest passes: %v", err)
+	}
+	orphan := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d.snapshot", dir, 5, 4)
+	if err := os.Rename(files[2], orphan); err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.Snapshots != 1 {
+		t.Errorf("what a crash may leave of a removal: %d snapshots, %v", rep.Snapshots, err)
+	}
+}

@@ -247,7 +247,9 @@ func (v *verifier) compare(c *chain, offset uint64) {
 // agrees checks what a snapshot says of the log up to its position.
 func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) error {
 	got := s.chain
-	got.ahead = c.ahead // a writer does not see what others append
+	if got.ahead <= got.index { // of no meaning, and a writer does not see what others append
+		got.ahead = c.ahead
+	}
 	if got != *c || s.offset != offset {
 		return fmt.Errorf("snapshot %s is of another log", f.name())
 	}

@@ -612,6 +612,9 @@ func (l *Loader) Loaded() error {
 	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 		return &FormatError{Message: fmt.Sprintf("the snapshot is not complete: it announced %+v and gave %+v", want, got)}
 	}
+	if s.ids.head != l.head {
+		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, announced was %d", s.ids.head, l.head)}
+	}
 	for _, pt := range s.current.pools {
 		if pt != nil && len(pt.entries) != len(s.pools[pt.num].entryIDs) {
 			return &FormatError{Message: fmt.Sprintf("pool %q has %d entries, of which the catalog in force knows %d", pt.config.ID, len(s.pools[pt.num].entryIDs), len(pt.entries))}
