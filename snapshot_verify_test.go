@@ -311,3 +311,41 @@ func TestBaseMissing(t *testing.T) {
 		t.Errorf("what a crash may leave of a removal: %d snapshots, %v", rep.Snapshots, err)
 	}
 }
+
+// TestShortSeal: a seal that ends too early is refused, wherever it ends.
+func TestShortSeal(t *testing.T) {
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "a", 5)
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := snapshotFiles(t, dir)[0]
+	sound, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := 0 // of the seal
+	for sound[at+8] != 255 {
+		at += 9 + int(binary.LittleEndian.Uint32(sound[at:]))
+	}
+	for n := range len(sound) - at - 9 {
+		short := slices.Clone(sound[:at+9+n])
+		binary.LittleEndian.PutUint32(short[at:], uint32(n))
+		if err := os.WriteFile(name, reframe(short), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), "seal of") {
+			t.Errorf("a seal of %d bytes: %v", n, err)
+		}
+	}
+	e, err = kuji.Open(dir, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if r, err = e.Realm("test"); err != nil || r.Stats().SnapshotErr == nil {
+		t.Errorf("opening: %v", err)
+	}
+}
