@@ -133,22 +133,45 @@ func TestRealmsOpenBesideOneAnother(t *testing.T) {
 // TestPanicStopsTheRealm: a panic beneath a request stops the realm with an
 // error that says where, and nobody waits for a lock that is never given back.
 func TestPanicStopsTheRealm(t *testing.T) {
-	broken := false
-	_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time {
-		if broken {
-			panic("no clock")
+	draw := kuji.Draw{Player: "ann", Pool: "free"}
+	for name, request := range map[string]func(r *kuji.Realm) error{
+		"Do": func(r *kuji.Realm) error {
+			_, err := r.Do(t.Context(), draw)
+			return err
+		},
+		"Submit": func(r *kuji.Realm) (err error) {
+			r.Submit(draw, func(_ kuji.Result, failed error) { err = failed })
+			return err
+		},
+		"Apply": func(r *kuji.Realm) error {
+			_, err := r.Apply(t.Context(), parse(t, testCatalog+"name: other\n"))
+			return err
+		},
+		"DoAll": func(r *kuji.Realm) error {
+			res, err := r.DoAll(t.Context(), []kuji.Request{draw, draw})
+			if err != nil || len(res) != 2 || res[0].Status != kuji.Refused || res[1].Status != kuji.Refused {
+				t.Errorf("DoAll: %+v, %v", res, err)
+			}
+			return res[0].Err
+		},
+	} {
+		broken := false
+		_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time {
+			if broken {
+				panic("no clock")
+			}
+			return time.Now()
+		}})
+		do(t, r, draw)
+		broken = true
+		err := request(r)
+		wantCode(t, err, kuji.CodeFailed)
+		if !strings.Contains(err.Error(), "no clock") || !strings.Contains(err.Error(), "kuji.(*Realm)") {
+			t.Errorf("%s: the error does not say what happened where: %v", name, err)
 		}
-		return time.Now()
-	}})
-	do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
-	broken = true
-	_, err := r.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "free"})
-	wantCode(t, err, kuji.CodeFailed)
-	if !strings.Contains(err.Error(), "no clock") || !strings.Contains(err.Error(), "execute") {
-		t.Errorf("the error does not say what happened where: %v", err)
+		_, err = r.Player(t.Context(), "ann")
+		wantCode(t, err, kuji.CodeFailed)
+		_, err = r.DoAll(t.Context(), []kuji.Request{draw})
+		wantCode(t, err, kuji.CodeFailed)
 	}
-	_, err = r.Player(t.Context(), "ann")
-	wantCode(t, err, kuji.CodeFailed)
-	_, err = r.DoAll(t.Context(), []kuji.Request{kuji.Draw{Player: "bob", Pool: "free"}})
-	wantCode(t, err, kuji.CodeFailed)
 }

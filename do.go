@@ -44,9 +44,9 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 }
 
 // DoAll carries out requests, each independent of the others, and returns one
-// result each, in order, once all are durable. A request that is malformed or
-// reuses an id refuses only itself: its result has the status Refused and an
-// Err. The error is not nil only when no result is known: see Do; at most
+// result each, in order, once all are durable. A request that is malformed,
+// reuses an id or has no room refuses only itself: its result has the status
+// Refused and an Err. The error is not nil only when no result is known: see Do; at most
 // MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, len(reqs))
@@ -93,14 +93,18 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 	if len(reqs) > MaxBatch {
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
-	cmds := chunks.Get().(*chunk)
+	cmds, locked := chunks.Get().(*chunk), false
 	defer func() {
+		if locked { // whatever a request that its caller changes meanwhile leads to
+			r.mu.Unlock()
+		}
 		*cmds = chunk{} // and keep none of the caller's memory
 		chunks.Put(cmds)
 	}()
 	if err := r.lockForRoom(ctx); err != nil {
 		return Commit{}, err
 	}
+	locked = true
 	c := Commit{steps: r.o.Steps}
 	accepted := false
 	for len(reqs) > 0 {
@@ -109,6 +113,7 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 			cmds[i] = economy.Command{}
 			if err := command(req, &cmds[i]); err != nil {
 				results[i] = Result{Status: Refused, Err: err}
+				cmds[i] = economy.Command{} // however large it is, Warm must not look at it
 			}
 		}
 		r.state.Warm(cmds[:n])
@@ -118,12 +123,14 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 			}
 			if len(r.open.buf) >= r.o.MaxPending {
 				r.mu.Unlock()
+				locked = false
 				if err := r.lockForRoom(ctx); err != nil {
 					if accepted {
 						err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
 					}
 					return Commit{}, err
 				}
+				locked = true
 			}
 			b, err := r.execute(&cmds[i], &results[i])
 			if err != nil {
@@ -136,7 +143,6 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 		}
 		reqs, results = reqs[n:], results[n:]
 	}
-	r.mu.Unlock()
 	return c, nil
 }
 

@@ -165,36 +165,52 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64
 	if err := r.lockForRoom(ctx); err != nil {
 		return nil, err
 	}
+	b, conflict, err := r.decideCatalog(prepared, refused, over, res)
+	switch {
+	case conflict != nil:
+		return nil, r.conflict(ctx, conflict)
+	case err != nil:
+		r.mu.Unlock()
+		return nil, err
+	case r.o.Sync == SyncOff:
+		return nil, nil
+	}
+	return b, nil
+}
+
+// decideCatalog is decide for a prepared catalog. A conflict rests on the state.
+// The caller holds mu.
+func (r *Realm) decideCatalog(p *economy.Prepared, refused error, over *uint64, res *Result) (b *batch, conflict *Error, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			b, conflict, err = nil, nil, r.broken(p)
+		}
+	}()
 	var ev *economy.Event
 	if refused == nil {
-		ev, refused = r.state.DecideCatalog(prepared)
+		ev, refused = r.state.DecideCatalog(p)
 	}
 	switch version := r.state.Version(); {
 	case over != nil && *over != version && (ev != nil || refused != nil):
-		return nil, r.conflict(ctx, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over))
+		return nil, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over), nil
 	case refused != nil:
-		return nil, r.conflict(ctx, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused})
+		return nil, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused}, nil
 	}
 	if ev == nil {
 		v := r.state.Catalog()
 		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
-		return r.batchAt(v.Position), nil
+		return r.batchAt(v.Position), nil, nil
 	}
 	if n := len(ev.Catalog); n > maxCatalogEvent {
-		r.mu.Unlock()
-		return nil, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
+		return nil, nil, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", n, maxCatalogEvent)
 	}
-	b := r.open
+	b = r.open
 	r.stamp(b)
 	if err := r.commit(b, ev, res); err != nil {
-		r.mu.Unlock()
-		return nil, err
+		return nil, nil, err
 	}
 	res.Receipt.CatalogVersion = r.state.Version()
-	if r.o.Sync == SyncOff {
-		return nil, nil
-	}
-	return b, nil
+	return b, nil, nil
 }
 
 // checkCatalog refuses a catalog that did not come from Parse and is malformed.

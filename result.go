@@ -28,7 +28,7 @@ const (
 // Result is the answer to one request.
 type Result struct {
 	Status  Status
-	Err     error  // in DoAll only, with Refused: an *Error with CodeInvalid or CodeIDReused
+	Err     error  // in DoAll only, with Refused: the *Error that Do returns for the request
 	Subject string // what a status other than OK is about: an id, as Status says
 	// Outcomes of a Draw, in order, as many as its Count; nil otherwise.
 	// Read-only: results may share their memory.
