@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -253,6 +254,30 @@ func samples(t *testing.T, s *server.Server) map[string]float64 {
 		}
 	}
 	return all
+}
+
+// TestDirectPanic: a panic beneath a draw is logged and answered as elsewhere.
+func TestDirectPanic(t *testing.T) {
+	log := &lockedBuffer{}
+	f := newServer(t, server.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	send := func() answered {
+		f.server.BreakRealm("broken")
+		r := httptest.NewRequest(http.MethodPost, "http://localhost"+drawPath, strings.NewReader(`{"player":"ann","pool":"free","realm":"broken"}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		f.server.ServeHTTP(w, r)
+		return answered{Code: w.Code, Header: w.Header(), Body: w.Body.String()}
+	}
+	got := send()
+	if text := log.String(); got.Code != http.StatusInternalServerError || strings.Count(text, "panic while answering") != 1 || !strings.Contains(text, "drawDirect") {
+		t.Errorf("HTTP %d %s, log %q: want an internal error, and the panic in the log", got.Code, got.Body, text)
+	}
+	undo := f.server.Indirect()
+	want := send()
+	undo()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("the direct path's answer is not Connect's (-Connect +direct):\n%s", d)
+	}
 }
 
 // TestDirectLimit: the limit of a request holds for small ones too.

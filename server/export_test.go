@@ -170,3 +170,6 @@ func EncodeDirect(dst []byte, res *kuji.Result, json bool) ([]byte, bool) {
 func DrawResponse(res *kuji.Result) *kujiv1.DrawResponse {
 	return &kujiv1.DrawResponse{Result: resultProto(res)}
 }
+
+// BreakRealm makes a realm panic when it is next called, and never work again.
+func (s *Server) BreakRealm(name string) { s.realms.add(name, new(kuji.Realm)) }
