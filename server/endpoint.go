@@ -109,8 +109,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
 		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
-		if e.procedure == kujiv1connect.RewardServiceDrawProcedure {
-			e.direct = min(maxDirect, e.limit-framing)
+		if e.procedure == drawProcedure {
+			e.direct = s.o.Limits.direct()
 		}
 	}
 	return nil

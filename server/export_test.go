@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -173,3 +175,32 @@ func DrawResponse(res *kuji.Result) *kujiv1.DrawResponse {
 
 // BreakRealm makes a realm panic when it is next called, and never work again.
 func (s *Server) BreakRealm(name string) { s.realms.add(name, new(kuji.Realm)) }
+
+// ServeBare serves without a front.
+func (s *Server) ServeBare(l net.Listener) error { return s.http.Serve(l) }
+
+// FrontReads is what the front makes of the beginning of data, and how much of
+// it that is; 0: it is for net/http.
+func FrontReads(data []byte) (*http.Request, int) {
+	q := new(frontRequest)
+	q.init("127.0.0.1:1", maxDirect)
+	n := q.read(data[:min(len(data), frontBytes)])
+	return &q.http, n
+}
+
+// AwaitHanded returns when no connection is the front's.
+func (s *Server) AwaitHanded() {
+	left := func() (n int) {
+		s.frontsMu.Lock()
+		defer s.frontsMu.Unlock()
+		for _, f := range s.fronts {
+			f.mu.Lock()
+			n += len(f.conns)
+			f.mu.Unlock()
+		}
+		return n
+	}
+	for left() > 0 {
+		runtime.Gosched()
+	}
+}

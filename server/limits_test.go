@@ -291,6 +291,7 @@ func TestSlowClients(t *testing.T) {
 		{"half a body", read, "POST " + drawPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 			"Content-Length: 100\r\n\r\n{\"player\":"},
 		{"idle", idle, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+		{"idle behind a draw", idle, rawDraw(rawHost, rawType, rawSize)},
 		{"half an HTTP/2 preface", header, "PRI * HTTP/2.0\r\n\r\nSM"},
 		{"idle HTTP/2", idle, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 	} {

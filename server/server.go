@@ -5,10 +5,12 @@
 // The room translates and guards. No rule of the game may enter it: what a
 // draw gives, who may still draw and what a retry gets is the engine's.
 //
-// A request's way: [Server.ServeHTTP] checks origin, key, role and load before
+// A request's way: net/http reads it, or for plain draws over HTTP/1.1 the front
+// (front.go); [Server.ServeHTTP] checks origin, key, role and load before
 // a byte of the body is read; Connect decodes with this package's codecs; the
 // interceptor in call.go translates errors and counts; the handler in the file
-// of its noun calls the engine.
+// of its noun calls the engine. Plain draws are decoded and answered without
+// Connect (direct.go), with the same answers.
 package server
 
 import (
@@ -19,6 +21,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +79,8 @@ type Server struct {
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
+	frontsMu  sync.Mutex
+	fronts    []*front // of the listeners without TLS
 	draining  atomic.Bool
 	stopping  context.Context // ends when streams must
 	stop      context.CancelFunc
@@ -174,7 +179,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.o.TLS != nil {
 		err = s.http.ServeTLS(l, "", "")
 	} else {
-		err = s.http.Serve(l)
+		err = s.http.Serve(s.newFront(l))
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -197,8 +202,23 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	s.stop()
-	if err := s.http.Shutdown(ctx); err != nil {
+	err := s.http.Shutdown(ctx)
+	s.frontsMu.Lock()
+	defer s.frontsMu.Unlock()
+	for _, f := range s.fronts {
+		err = errors.Join(err, f.drain(ctx))
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}
 	return nil
+}
+
+// newFront puts a front before a listener.
+func (s *Server) newFront(l net.Listener) *front {
+	f := newFront(s, l)
+	s.frontsMu.Lock()
+	s.fronts = append(s.fronts, f)
+	s.frontsMu.Unlock()
+	return f
 }
