@@ -31,7 +31,7 @@ const (
 	maxAhead = 8 << 20
 	// Zeros are written for so many fsyncs ahead, within these bounds, where
 	// an fsync is for no more than maxZeroed bytes.
-	zeroSyncs = 8
+	zeroSyncs = 4
 	minZeros  = 64 << 10
 	maxZeros  = 512 << 10
 	maxZeroed = 128 << 10
