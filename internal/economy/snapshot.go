@@ -253,6 +253,7 @@ type Loader struct {
 	want Mark   // of the snapshot being loaded
 	head uint64 // of its request ids
 	base uint32 // players of the base
+	next uint64 // the first player that may come next: they ascend
 	kind BlockKind
 	last idRecord // the last one loaded, without its answer
 
@@ -343,7 +344,7 @@ func (l *Loader) state(d *decoder) {
 	if d.err != nil {
 		return
 	}
-	l.base = uint32(s.players.count())
+	l.base, l.next = uint32(s.players.count()), 0
 	s.applied, s.now = l.want.Position, int64(now)
 	s.ids.forgetBefore(l.head)
 }
@@ -462,17 +463,17 @@ func (l *Loader) catalog(d *decoder) {
 }
 
 func (l *Loader) players(d *decoder) {
-	next := uint64(0)
+	from := uint64(0) // in each block the first distance is the number itself
 	for d.more() {
-		n := next + d.uvarint("a player's distance", MaxPlayers)
-		if d.err == nil && n > uint64(l.s.players.count()) {
-			d.fail("player %d after %d", n, l.s.players.count())
+		n := from + d.uvarint("a player's distance", MaxPlayers)
+		if known := uint64(l.s.players.count()); d.err == nil && (n < l.next || n > known) {
+			d.fail("player %d, want %d to %d", n, l.next, known)
 		}
 		if d.err != nil {
 			return
 		}
 		l.player(d, uint32(n))
-		next = n + 1
+		from, l.next = n+1, n+1
 	}
 	l.index(d)
 }
