@@ -85,7 +85,7 @@ func (q *frontRequest) readHeader(data []byte) bool {
 	if v := h["Content-Length"]; v != nil && len(v[0]) <= 4 && onlyDigits(v[0]) {
 		length, _ = strconv.ParseInt(v[0], 10, 64) // of digits it is a number
 	}
-	if host == "" || length == 0 || length > q.max {
+	if host == "" || length == 0 || length > q.max || !frontType(h["Content-Type"]) {
 		return false
 	}
 	delete(h, "Host") // as net/http has it
@@ -103,6 +103,12 @@ func frontHeader(name []byte) string {
 		}
 	}
 	return ""
+}
+
+// frontType reports whether a request is of a type whose answers are a status,
+// a header and a body. Those of gRPC have trailers, which only net/http writes.
+func frontType(v []string) bool {
+	return len(v) == 1 && (v[0] == directJSON[0] || v[0] == directProto[0])
 }
 
 func printable(s string) bool {
