@@ -308,6 +308,9 @@ func (r *Realm) takeOpen() *batch {
 // only what they do not read is taken over.
 func (r *Realm) recycle(b *batch) {
 	r.spare = &batch{buf: b.buf, pending: b.pending}
+	if n := cap(b.pending); n > 1<<12 && len(b.pending) < n/64 {
+		r.spare.pending = nil // of a busier time
+	}
 }
 
 // seal fills in the head of a batch's entry.

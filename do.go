@@ -166,7 +166,8 @@ func (c Commit) Wait(ctx context.Context) error {
 // request is refused or its answer is durable already, and otherwise from the
 // realm's flusher, which does nothing else meanwhile: done must not block, and
 // must not call the realm. When the log has fallen behind by
-// Options.MaxPending, done gets CodeOverloaded.
+// Options.MaxPending, or as many answers given again wait as that has room for at
+// 256 bytes each, done gets CodeOverloaded.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -227,6 +228,10 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 		return
 	}
 	switch {
+	case (err != nil || res.Replayed) && len(b.pending) >= r.o.MaxPending/replayBytes: // which no bytes of events bound
+		r.mu.Unlock()
+		done(Result{}, errf(CodeOverloaded, "", "%d callbacks wait for the log already", r.o.MaxPending/replayBytes))
+		return
 	case err != nil:
 		b.pending = append(b.pending, refusal(done, err))
 	case res.Status != OK || res.Members != nil || res.Replayed:
@@ -245,6 +250,9 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	}
 	r.mu.Unlock()
 }
+
+// replayBytes is what an answer given again counts as among Options.MaxPending.
+const replayBytes = 256
 
 // refusal returns a callback that gets a refusal once what it rests on is durable.
 func refusal(done func(Result, error), refused error) pending {

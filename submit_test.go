@@ -7,9 +7,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // TestSubmitGivesWhatDoGives submits requests of all sorts, some of them again,
@@ -129,4 +131,54 @@ func TestSyncOff(t *testing.T) {
 	}
 	_, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncOff + 1})
 	wantCode(t, err, kuji.CodeInvalid)
+}
+
+// TestReplaysDoNotQueueForEver: while the disk stalls, one id sent again and again
+// takes no more memory than MaxPending allows, and what was accepted is answered.
+func TestReplaysDoNotQueueForEver(t *testing.T) {
+	disk := vfs.NewMem()
+	stalled, goOn := make(chan struct{}, 1), make(chan struct{})
+	var stall atomic.Bool
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSync && stall.Load() {
+			select {
+			case stalled <- struct{}{}:
+			default:
+			}
+			<-goOn
+		}
+		return vfs.Fault{}
+	})
+	_, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20})
+	stall.Store(true)
+	var answered, overloaded atomic.Int64
+	done := func(res kuji.Result, err error) {
+		switch {
+		case err == nil && res.Status == kuji.OK:
+			answered.Add(1)
+		case kuji.CodeOf(err) == kuji.CodeOverloaded:
+			overloaded.Add(1)
+		default:
+			t.Errorf("%v, %v", res, err)
+		}
+	}
+	draw := kuji.Draw{ID: "again", Player: "ann", Pool: "free"}
+	r.Submit(draw, done)
+	<-stalled
+	const most, n = 1 << 20 / 256, 10_000
+	for range n {
+		r.Submit(draw, done)
+	}
+	if got := overloaded.Load(); got < n-most-1 || got > n-most+1 {
+		t.Errorf("%d of %d answers given again were refused, want all but about %d", got, n, most)
+	}
+	stall.Store(false)
+	close(goOn)
+	if res := do(t, r, draw); !res.Replayed {
+		t.Error("the id is not remembered")
+	}
+	do(t, r, kuji.Draw{Player: "ann", Pool: "free"}) // behind all callbacks
+	if got := answered.Load() + overloaded.Load(); got != n+1 {
+		t.Errorf("%d callbacks were called, want %d", got, n+1)
+	}
 }
