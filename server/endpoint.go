@@ -215,6 +215,9 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	if body != nil {
 		inner.Body = body // net/http looks at r's own to see whether the connection can go on
 	}
+	if _, ok := w.(*frontAnswer); ok {
+		inner.Header = r.Header.Clone() // Connect writes to it, and the front uses its own again
+	}
 	e.handler.ServeHTTP(w, inner)
 }
 

@@ -183,7 +183,7 @@ func (s *Server) ServeBare(l net.Listener) error { return s.http.Serve(l) }
 // it that is; 0: it is for net/http.
 func FrontReads(data []byte) (*http.Request, int) {
 	q := new(frontRequest)
-	q.init("127.0.0.1:1", maxDirect)
+	q.init(context.Background(), "127.0.0.1:1", maxDirect)
 	n := q.read(data[:min(len(data), frontBytes)])
 	return &q.http, n
 }
@@ -204,3 +204,6 @@ func (s *Server) AwaitHanded() {
 		runtime.Gosched()
 	}
 }
+
+// NewFront is the listener that net/http gets.
+func (s *Server) NewFront(l net.Listener) net.Listener { return s.newFront(l) }

@@ -26,6 +26,9 @@ import (
 // largest message of the direct path.
 const frontBytes = 2048 + maxDirect
 
+// frontKept is the most memory for answers that a connection keeps, in bytes.
+const frontKept = 8 << 10
+
 // front is the listener that net/http gets. Its Accept returns the connections
 // that net/http is to serve.
 type front struct {
@@ -37,7 +40,7 @@ type front struct {
 
 	mu     sync.Mutex
 	closed bool
-	conns  map[*frontConn]bool // that are read here; whether one is being answered
+	conns  map[*frontConn]bool // that are read here; whether one is being answered or handed on
 }
 
 // accepted is what Accept returns.
@@ -85,8 +88,8 @@ func (f *front) begin(c *frontConn) bool {
 	return true
 }
 
-// answering notes whether a connection is being answered, so that Close leaves
-// it. It returns false when the connection must end instead.
+// answering notes whether a connection is being answered or handed on, so that
+// Close leaves it. It returns false when the connection must end instead.
 func (f *front) answering(c *frontConn, yes bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -174,6 +177,7 @@ func (f *front) drain(ctx context.Context) error {
 	defer f.mu.Unlock()
 	for c := range f.conns {
 		_ = c.Conn.Close()
+		c.cancel() // net/http would notice that the connection is closed
 	}
 	return ctx.Err()
 }
@@ -197,13 +201,16 @@ func (c *handedConn) Read(p []byte) (int, error) {
 type frontConn struct {
 	net.Conn
 	front   *front
+	cancel  context.CancelFunc // ends what its requests wait for
 	request frontRequest
 	answer  frontAnswer
 }
 
 func newFrontConn(f *front, conn net.Conn) *frontConn {
 	c := &frontConn{Conn: conn, front: f}
-	c.request.init(conn.RemoteAddr().String(), f.s.o.Limits.direct())
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.request.init(ctx, conn.RemoteAddr().String(), f.s.o.Limits.direct())
 	c.answer.header = make(http.Header)
 	return c
 }
@@ -212,6 +219,7 @@ func newFrontConn(f *front, conn net.Conn) *frontConn {
 func (c *frontConn) serve() {
 	f, l := c.front, &c.front.s.o.Limits
 	defer f.end(c)
+	defer c.cancel()
 	handed := false
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
@@ -240,7 +248,7 @@ func (c *frontConn) serve() {
 		}
 		used := c.request.read(buf[:n])
 		if used == 0 {
-			handed = f.hand(c, buf[:n])
+			handed = f.answering(c, true) && f.hand(c, buf[:n]) // from Accept on, Close is not to end it
 			return
 		}
 		if !f.answering(c, true) || !c.answerOne(l.WriteTimeout) || !f.answering(c, false) {
@@ -261,5 +269,6 @@ func (c *frontConn) answerOne(timeout time.Duration) bool {
 		return false
 	}
 	_, err := c.Conn.Write(c.answer.bytes(time.Now(), closing))
+	c.answer.release() // the connection may lie idle for long
 	return err == nil && !closing
 }

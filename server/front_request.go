@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -32,12 +33,13 @@ type frontRequest struct {
 	body   frontBody
 }
 
-func (q *frontRequest) init(remote string, max int64) {
+func (q *frontRequest) init(ctx context.Context, remote string, max int64) {
 	q.max = max
-	q.http = http.Request{
+	r := http.Request{
 		Method: http.MethodPost, URL: &url.URL{Path: drawProcedure}, RequestURI: drawProcedure,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, RemoteAddr: remote,
 	}
+	q.http = *r.WithContext(ctx)
 }
 
 // read reads the request at the beginning of data and returns its length; 0
@@ -168,10 +170,14 @@ type frontAnswer struct {
 func (a *frontAnswer) reset() {
 	clear(a.header)
 	a.status = 0
-	if cap(a.body)+cap(a.out) > 2*maxDirectKept {
+	a.body = a.body[:0]
+}
+
+// release gives up memory that only few answers need.
+func (a *frontAnswer) release() {
+	if cap(a.body)+cap(a.out) > frontKept {
 		a.body, a.out = nil, nil
 	}
-	a.body = a.body[:0]
 }
 
 func (a *frontAnswer) Header() http.Header { return a.header }

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,8 +205,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	err := s.http.Shutdown(ctx)
 	s.frontsMu.Lock()
-	defer s.frontsMu.Unlock()
-	for _, f := range s.fronts {
+	fronts := slices.Clone(s.fronts)
+	s.frontsMu.Unlock() // another Shutdown may be less patient
+	for _, f := range fronts {
 		err = errors.Join(err, f.drain(ctx))
 	}
 	if err != nil {
