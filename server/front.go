@@ -29,6 +29,11 @@ const frontBytes = 2048 + maxDirect
 // frontKept is the most memory for answers that a connection keeps, in bytes.
 const frontKept = 8 << 10
 
+// frontWhole is the largest answer that is collected before it is written, in
+// bytes. Larger ones are written as they come, while their call still counts as
+// one in flight: so Limits.InFlight bounds how many wait for slow clients.
+const frontWhole = 16 << 10
+
 // front is the listener that net/http gets. Its Accept returns the connections
 // that net/http is to serve.
 type front struct {
@@ -211,7 +216,7 @@ func newFrontConn(f *front, conn net.Conn) *frontConn {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.request.init(ctx, conn.RemoteAddr().String(), f.s.o.Limits.direct())
-	c.answer.header = make(http.Header)
+	c.answer.init(conn, f.closing)
 	return c
 }
 
@@ -261,14 +266,12 @@ func (c *frontConn) serve() {
 // answerOne answers the request that was read, and reports whether the
 // connection goes on.
 func (c *frontConn) answerOne(timeout time.Duration) bool {
-	deadline := time.Now().Add(timeout)
-	c.answer.reset()
-	c.front.s.ServeHTTP(&c.answer, &c.request.http)
-	closing := c.front.closing()
-	if c.Conn.SetWriteDeadline(deadline) != nil {
+	if c.Conn.SetWriteDeadline(time.Now().Add(timeout)) != nil {
 		return false
 	}
-	_, err := c.Conn.Write(c.answer.bytes(time.Now(), closing))
+	c.answer.reset()
+	c.front.s.ServeHTTP(&c.answer, &c.request.http)
+	err := c.answer.finish()
 	c.answer.release() // the connection may lie idle for long
-	return err == nil && !closing
+	return err == nil && !c.answer.last
 }

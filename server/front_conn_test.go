@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,6 +18,9 @@ import (
 
 	"github.com/kuji-dev/kuji/server"
 )
+
+// rawDate is what differs between equal answers.
+var rawDate = regexp.MustCompile(`Date: [^\r]*`)
 
 // rawConn is a connection on which a test writes bytes.
 type rawConn struct {
@@ -113,6 +118,98 @@ func TestFrontMemory(t *testing.T) {
 	}
 	if each := (int64(heap()) - int64(before)) / conns; each > size/2 {
 		t.Errorf("%d bytes for each idle connection after an answer of %d", each, size)
+	}
+}
+
+// TestFrontLargeAnswer: an answer that is too large to be collected is
+// net/http's byte for byte, in one piece or several.
+func TestFrontLargeAnswer(t *testing.T) {
+	f := start(t, server.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- f.server.ServeBare(l) }()
+	defer func() { _, _ = l.Close(), <-served }()
+	for _, sizes := range [][]int{{100 << 10}, {1, 100 << 10}, {16 << 10}, {16<<10 + 1}, {16 << 10, 0, 1}, {5000, 5000, 5000, 5000, 5000}} {
+		var want []byte
+		for i, n := range sizes {
+			want = append(want, bytes.Repeat([]byte{'a' + byte(i)}, n)...)
+		}
+		f.server.Replace(drawPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			for left := want; len(sizes) > 0; sizes = sizes[1:] {
+				if n, err := w.Write(left[:sizes[0]]); n != sizes[0] || err != nil {
+					t.Errorf("%d bytes are written as %d, %v", sizes[0], n, err)
+				}
+				left = left[sizes[0]:]
+			}
+		}))
+		given := sizes
+		front := dialRaw(t, f.addr)
+		if _, body := front.ask(t, rawDraw(rawHost, rawType, rawSize)); body != string(want) {
+			t.Errorf("%v: %d bytes that are not what was written", given, len(body))
+		}
+		sizes = nil
+		if status, body := front.ask(t, rawDraw(rawHost, rawType, rawSize)); status != http.StatusOK || body != "" {
+			t.Errorf("%v: behind it HTTP %d %.100q, want an empty answer", given, status, body)
+		}
+		if len(given) > 1 {
+			continue // net/http makes other chunks
+		}
+		var answers []string
+		for _, addr := range []string{f.addr, l.Addr().String()} {
+			sizes = given
+			conn := dialRaw(t, addr)
+			fmt.Fprint(conn, rawDraw(rawHost, rawType, rawSize), "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			all, err := io.ReadAll(conn.r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers = append(answers, rawDate.ReplaceAllString(string(all), "Date: now"))
+		}
+		if given[0] > 16<<10 && answers[0] != answers[1] {
+			t.Errorf("%v: the front's answer of %d bytes is not net/http's of %d", given, len(answers[0]), len(answers[1]))
+		}
+	}
+}
+
+// TestFrontSlowReader: a large answer that its client does not take counts as a
+// call in flight, until WriteTimeout.
+func TestFrontSlowReader(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		t.Run(fmt.Sprint("reads=", reads), func(t *testing.T) {
+			o := server.Options{}
+			if !reads {
+				o.Limits.WriteTimeout = 50 * time.Millisecond
+			}
+			f := start(t, o)
+			const size = 64 << 20 // more than sockets hold
+			wrote := make(chan error, 1)
+			f.server.Replace(drawPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, err := w.Write(make([]byte, size))
+				wrote <- err
+			}))
+			c := dialRaw(t, f.addr)
+			fmt.Fprint(c, rawDraw(rawHost, rawType, rawSize))
+			if !reads {
+				if err := <-wrote; !isTimeout(err) {
+					t.Errorf("writing: %v, want a time-out", err)
+				}
+				f.server.AwaitHanded()
+				return
+			}
+			if _, err := c.r.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+			if n := f.server.InFlight(); n != 1 {
+				t.Errorf("%d calls in flight while an answer is being written, want 1", n)
+			}
+			if status, body := c.answer(t); status != http.StatusOK || len(body) != size {
+				t.Errorf("HTTP %d, %d bytes", status, len(body))
+			}
+		})
 	}
 }
 

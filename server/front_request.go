@@ -6,9 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
@@ -157,65 +155,3 @@ func (b *frontBody) Read(p []byte) (int, error) {
 }
 
 func (b *frontBody) Close() error { return nil }
-
-// frontAnswer is the [http.ResponseWriter] of the front. It keeps the answer.
-type frontAnswer struct {
-	header http.Header
-	status int
-	body   []byte
-	out    []byte
-	keys   []string
-}
-
-func (a *frontAnswer) reset() {
-	clear(a.header)
-	a.status = 0
-	a.body = a.body[:0]
-}
-
-// release gives up memory that only few answers need.
-func (a *frontAnswer) release() {
-	if cap(a.body)+cap(a.out) > frontKept {
-		a.body, a.out = nil, nil
-	}
-}
-
-func (a *frontAnswer) Header() http.Header { return a.header }
-
-func (a *frontAnswer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
-	}
-}
-
-func (a *frontAnswer) Write(p []byte) (int, error) {
-	a.WriteHeader(http.StatusOK)
-	a.body = append(a.body, p...)
-	return len(p), nil
-}
-
-// bytes is the answer as net/http would write it, but that its length is
-// always known.
-func (a *frontAnswer) bytes(now time.Time, closing bool) []byte {
-	a.WriteHeader(http.StatusOK)
-	out := strconv.AppendInt(append(a.out[:0], "HTTP/1.1 "...), int64(a.status), 10)
-	out = append(append(append(out, ' '), http.StatusText(a.status)...), "\r\n"...)
-	a.keys = a.keys[:0]
-	for key := range a.header {
-		a.keys = append(a.keys, key)
-	}
-	slices.Sort(a.keys)
-	for _, key := range a.keys {
-		for _, value := range a.header[key] {
-			out = append(append(append(out, key...), ": "...), value...)
-			out = append(out, "\r\n"...)
-		}
-	}
-	out = now.UTC().AppendFormat(append(out, "Date: "...), http.TimeFormat)
-	out = strconv.AppendInt(append(out, "\r\nContent-Length: "...), int64(len(a.body)), 10)
-	if closing {
-		out = append(out, "\r\nConnection: close"...)
-	}
-	a.out = append(append(out, "\r\n\r\n"...), a.body...)
-	return a.out
-}
