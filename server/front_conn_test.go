@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"regexp"
@@ -210,6 +211,40 @@ func TestFrontSlowReader(t *testing.T) {
 				t.Errorf("HTTP %d, %d bytes", status, len(body))
 			}
 		})
+	}
+}
+
+// TestFrontPanic: a panic beneath the front ends the connection, after nothing
+// or a part of an answer, and nothing else.
+func TestFrontPanic(t *testing.T) {
+	log := &lockedBuffer{}
+	f := start(t, server.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	var written int
+	f.server.Wrap(drawPath, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, written))
+			panic("beneath the front")
+		})
+	})
+	other := dialRaw(t, f.addr)
+	for _, n := range []int{0, 10, 100 << 10} {
+		written = n
+		c := dialRaw(t, f.addr)
+		fmt.Fprint(c, rawEscaped(), rawDraw(rawHost, rawType, rawSize))
+		if res, err := http.ReadResponse(c.r, nil); err == nil {
+			if _, err := io.ReadAll(res.Body); err == nil {
+				t.Errorf("after %d bytes and a panic: a whole answer, HTTP %d", n, res.StatusCode)
+			}
+		}
+		if status, body := other.ask(t, rawDraw(rawHost, rawType, rawSize)); status != http.StatusOK {
+			t.Errorf("another connection after a panic: HTTP %d %s", status, body)
+		}
+	}
+	if n := strings.Count(log.String(), "beneath the front"); n != 3 {
+		t.Errorf("%d panics in the log, want 3: %s", n, log)
+	}
+	if n := f.server.InFlight(); n != 0 {
+		t.Errorf("%d calls in flight after all have ended", n)
 	}
 }
 
