@@ -29,7 +29,7 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.lockForRoom(ctx); err != nil {
-		return Result{}, err
+		return Result{}, malformedOr(&cmd, err)
 	}
 	r.state.WarmOne(&cmd)
 	var res Result
@@ -180,12 +180,12 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	r.mu.Lock()
 	if err := r.usable(); err != nil {
 		r.mu.Unlock()
-		done(Result{}, err)
+		done(Result{}, malformedOr(&cmd, err))
 		return
 	}
 	if len(r.open.buf) >= r.o.MaxPending {
 		r.mu.Unlock()
-		done(Result{}, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending))
+		done(Result{}, malformedOr(&cmd, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)))
 		return
 	}
 	r.state.WarmOne(&cmd)
@@ -285,7 +285,8 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error)
 // plain runs a command, unless it is of a kind that decide is for, and reports
 // whether it has. The caller holds mu.
 func (r *Realm) plain(cmd *economy.Command) (given *[]Outcome, at economy.At, ok bool) {
-	if cmd.Kind != economy.KindDraw || cmd.Count != 1 || r.err != nil {
+	draw := cmd.Kind == economy.KindDraw && cmd.Count == 1
+	if !draw && cmd.Kind != economy.KindGrant || r.err != nil {
 		return nil, at, false
 	}
 	if cmd.ID != "" {
@@ -303,13 +304,22 @@ func (r *Realm) plain(cmd *economy.Command) (given *[]Outcome, at economy.At, ok
 	if r.state.Admit(cmd, at.Time) != nil {
 		return nil, at, false
 	}
-	buf, given, ok, err := r.state.DrawPlain(cmd, &r.source, at, b.buf)
+	var buf []byte
+	var err error
+	draws := uint64(0)
+	if draw {
+		draws = 1
+		buf, given, ok, err = r.state.DrawPlain(cmd, &r.source, at, b.buf)
+	} else {
+		given = &nothing
+		buf, ok, err = r.state.GrantPlain(cmd, at, b.buf)
+	}
 	if err != nil {
 		r.defect(err)
 		return nil, at, false
 	}
 	if ok {
-		r.committed(b, buf, 1)
+		r.committed(b, buf, draws)
 	}
 	return given, at, ok
 }
@@ -321,6 +331,9 @@ func (r *Realm) decide(cmd *economy.Command, res *Result) (b *batch, err error) 
 			b, err = nil, r.broken(p)
 		}
 	}()
+	if err := malformedOr(cmd, nil); err != nil {
+		return nil, err
+	}
 	if r.err != nil { // by a request before this one in the same call
 		return nil, r.err
 	}
@@ -415,15 +428,36 @@ func (r *Realm) describe(ev *economy.Event, res *Result) {
 	}
 }
 
-// command turns a request into the form that the rules work on and checks it.
+// command turns a request into the form that the rules work on and checks it, but for
+// a Grant's items: economy.GrantPlain checks them where it looks at them anyway, and
+// who does anything else with the command asks malformedOr first.
 func command(req Request, cmd *economy.Command) error {
 	if !fill(req, cmd) {
 		return errf(CodeInvalid, "", "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
 	}
-	if err := cmd.Check(); err != nil {
+	if cmd.Kind == economy.KindGrant {
+		return invalid(cmd.CheckHead())
+	}
+	return invalid(cmd.Check())
+}
+
+func invalid(err *economy.CommandError) error {
+	if err != nil {
 		return &Error{Code: CodeInvalid, Field: err.Field, Message: err.Message}
 	}
 	return nil
+}
+
+// malformedOr makes up for what command has not checked: it returns what is
+// malformed in cmd, and otherwise err.
+func malformedOr(cmd *economy.Command, err error) error {
+	if cmd.Kind != economy.KindGrant {
+		return err
+	}
+	if bad := invalid(cmd.Check()); bad != nil {
+		return bad
+	}
+	return err
 }
 
 // fill copies a request into cmd, which is zero, and reports whether it is one.
@@ -437,9 +471,12 @@ func fill(req Request, cmd *economy.Command) bool {
 		}
 		fillDraw(q, cmd)
 	case Grant:
-		*cmd = economy.Command{Kind: economy.KindGrant, ID: q.ID, Player: q.Player, Items: q.Items}
+		fillGrant(&q, cmd)
 	case *Grant:
-		return q != nil && fill(*q, cmd)
+		if q == nil {
+			return false
+		}
+		fillGrant(q, cmd)
 	case Consume:
 		*cmd = economy.Command{Kind: economy.KindConsume, ID: q.ID, Player: q.Player, Items: q.Items}
 	case *Consume:
@@ -463,6 +500,10 @@ func fillDraw(q *Draw, cmd *economy.Command) {
 	if q.Count == 0 {
 		cmd.Count = 1
 	}
+}
+
+func fillGrant(q *Grant, cmd *economy.Command) {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = economy.KindGrant, q.ID, q.Player, q.Items
 }
 
 func fillAtomic(q *Atomic, cmd *economy.Command) bool {

@@ -97,58 +97,78 @@ func (s *State) applyBody(ev *Event, pos uint64) error {
 	}
 	switch ev.Kind {
 	case KindGrant:
-		return s.moveItems(player, ev.Items, false)
+		return s.giveItems(player, ev.Items)
 	case KindConsume:
-		return s.moveItems(player, ev.Items, true)
+		return s.takeItems(player, ev.Items)
 	}
 	to, err := s.meet(ev.To, pos)
 	if err != nil {
 		return err
 	}
-	if err := s.moveItems(player, ev.Items, true); err != nil {
+	if err := s.takeItems(player, ev.Items); err != nil {
 		return err
 	}
-	return s.moveItems(to, ev.Items, false)
+	return s.giveItems(to, ev.Items)
 }
 
-// moveItems gives a player items, or takes them. Items that follow each other in
-// the request mostly do so in the player's slots, too: each is looked for
-// behind the one before it first.
-func (s *State) moveItems(player uint32, items []ItemRef, take bool) error {
+// giveItems gives a player items. Items that follow each other in the request
+// mostly do so in the player's slots, too: each is looked for behind the one
+// before it first. So does takeItems.
+func (s *State) giveItems(player uint32, items []ItemRef) error {
 	h, at := s.players.at(player).holdings(), 0
 	for i := range items {
 		it := &items[i]
 		if !it.Known || int(it.Num) >= len(s.items) {
 			return inconsistent("item number %d is unknown", it.Num)
 		}
+		item, q := &s.items[it.Num], it.Quantity
+		if at >= len(h) || h[at].key != it.Num {
+			at = seek(h, it.Num)
+		}
+		if at < len(h) && h[at].key == it.Num {
+			have := h[at].value()
+			if q > MaxQuantity-have {
+				return inconsistent("item %q of player %q: %d and %d more pass %d", item.id, s.players.id(player), have, q, uint64(MaxQuantity))
+			}
+			h[at].set(have + q)
+		} else {
+			s.players.insert(player, at, newSlot(it.Num, q)) // which may move the block
+			h = s.players.at(player).holdings()
+		}
+		at++
+		item.addSupply(q)
+		s.raisePeak(item)
+	}
+	return nil
+}
+
+// takeItems takes items from a player.
+func (s *State) takeItems(player uint32, items []ItemRef) error {
+	h, at := s.players.at(player).holdings(), 0
+	for i := range items {
+		it := &items[i]
+		if !it.Known || int(it.Num) >= len(s.items) {
+			return inconsistent("item number %d is unknown", it.Num)
+		}
+		item, q := &s.items[it.Num], it.Quantity
 		if at >= len(h) || h[at].key != it.Num {
 			at = seek(h, it.Num)
 		}
 		var have uint64
-		found := at < len(h) && h[at].key == it.Num
-		if found {
+		if at < len(h) && h[at].key == it.Num {
 			have = h[at].value()
 		}
-		item, is := &s.items[it.Num], have-it.Quantity
 		switch {
-		case take && it.Quantity > have:
-			return inconsistent("item %q of player %q: %d taken of %d", item.id, s.players.id(player), it.Quantity, have)
-		case take:
-			item.subSupply(it.Quantity)
-		case it.Quantity > MaxQuantity-have:
-			return inconsistent("item %q of player %q: %d and %d more pass %d", item.id, s.players.id(player), have, it.Quantity, uint64(MaxQuantity))
-		default:
-			is = have + it.Quantity
-			item.addSupply(it.Quantity)
-			s.raisePeak(item)
-		}
-		if found && is != 0 {
-			h[at].set(is)
+		case q > have:
+			return inconsistent("item %q of player %q: %d taken of %d", item.id, s.players.id(player), q, have)
+		case q < have:
+			h[at].set(have - q)
 			at++
-			continue
+		default:
+			s.players.remove(player, at)
+			h = s.players.at(player).holdings()
 		}
-		s.players.set(player, it.Num, is) // moves slots, and perhaps the block
-		h = s.players.at(player).holdings()
+		item.subSupply(q)
 	}
 	return nil
 }

@@ -58,10 +58,19 @@ func appendBody(b []byte, ev *Event, status Status) []byte {
 	case KindTransfer:
 		b = appendRef(b, ev.To)
 	}
-	b = binary.AppendUvarint(b, uint64(len(ev.Items)))
-	for i := range ev.Items {
-		b = appendRef(b, ev.Items[i].Ref)
-		b = binary.AppendUvarint(b, ev.Items[i].Quantity)
+	return appendItems(b, ev.Items)
+}
+
+func appendItems(b []byte, items []ItemRef) []byte {
+	b = binary.AppendUvarint(b, uint64(len(items)))
+	for i := range items {
+		it := &items[i]
+		if it.Known && it.Num < 0x80>>1 && it.Quantity < 0x80 { // most are: a byte each
+			b = append(b, byte(it.Num<<1), byte(it.Quantity))
+			continue
+		}
+		b = appendRef(b, it.Ref)
+		b = binary.AppendUvarint(b, it.Quantity)
 	}
 	return b
 }

@@ -73,11 +73,29 @@ func malformed(field, format string, args ...any) *CommandError {
 	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// CheckHead is Check of what a command of any kind has: its request id and its player.
+func (c *Command) CheckHead() *CommandError {
+	if len(c.ID) > MaxID {
+		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
+	}
+	if c.Kind == KindAtomic {
+		return nil
+	}
+	if err := checkPlayer(c.Player); err != nil {
+		err.Field = "player"
+		if c.Kind == KindTransfer {
+			err.Field = "from"
+		}
+		return err
+	}
+	return nil
+}
+
 // Check reports what is malformed in c, whatever the state, or nil. A command
 // must pass it before Decide sees it.
 func (c *Command) Check() *CommandError {
-	if len(c.ID) > MaxID {
-		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
+	if err := c.CheckHead(); err != nil {
+		return err
 	}
 	if c.Kind != KindAtomic {
 		return c.checkBody()
@@ -107,17 +125,14 @@ func (c *Command) checkMember() *CommandError {
 	if c.Kind == KindAtomic {
 		return malformed("kind", "an atomic group cannot hold another")
 	}
+	if err := c.CheckHead(); err != nil {
+		return err
+	}
 	return c.checkBody()
 }
 
+// checkBody is the rest of Check for a command that is no group.
 func (c *Command) checkBody() *CommandError {
-	if err := checkPlayer(c.Player); err != nil {
-		err.Field = "player"
-		if c.Kind == KindTransfer {
-			err.Field = "from"
-		}
-		return err
-	}
 	switch c.Kind {
 	case KindDraw:
 		if c.Pool == "" {

@@ -35,6 +35,8 @@ type decision struct {
 
 	sure    []sureMemo // by pool number
 	sureGen uint32
+
+	twice stamps // of item numbers: see grant.go
 }
 
 // drawn is a Draw of the group at hand that was found possible.

@@ -7,17 +7,20 @@ import (
 )
 
 // nameIndex finds the number of an id, for the ids of one catalog: a table that
-// is at least half free, with linear probing. It is a map made for short keys that
-// never change: a look-up is one multiplication and one comparison of words. Ids
-// come from the operator, so that nobody gains by making them collide.
+// is at least three quarters free, with linear probing. It is a map made for short
+// keys that never change: a look-up is one multiplication and one comparison of
+// words, and of a few keys of the hash it has the one by which the most ids stand
+// where they are looked for first. Ids come from the operator, so that nobody gains
+// by making them collide.
 type nameIndex struct {
-	slots []nameSlot // len is a power of two
+	slots []nameSlot // len is a power of two, or 0
+	ids   []string   // by slot
+	key   uint64
 }
 
 // nameSlot is one id. Of ids of up to 16 bytes the words are all there is to compare.
 type nameSlot struct {
-	words nameWords
-	id    string // empty: free
+	words nameWords // of length 0: free
 	num   uint32
 }
 
@@ -25,23 +28,38 @@ type nameSlot struct {
 // one a mixture.
 type nameWords struct {
 	a, b uint64
-	len  int
+	len  uint32
 }
 
-// newNameIndex returns an empty index with room for n ids.
-func newNameIndex(n int) nameIndex {
-	return nameIndex{slots: make([]nameSlot, 2<<bits.Len(uint(n)))}
-}
-
-// put adds an id, which must be new and not empty.
-func (x *nameIndex) put(id string, num uint32) {
-	mask := uint64(len(x.slots) - 1)
-	words := wordsOf(id)
-	i := words.hash() & mask
-	for x.slots[i].id != "" {
-		i = (i + 1) & mask
+// newNameIndex returns an index of ids, which differ and are not empty, and their
+// numbers.
+func newNameIndex(ids []string, nums []uint32) nameIndex {
+	size := 4 << bits.Len(uint(len(ids)))
+	x := nameIndex{slots: make([]nameSlot, size), ids: make([]string, size), key: nameKey0}
+	taken := make([]uint32, size)
+	best := len(ids) + 1
+	for try, key := uint32(1), x.key; best > 0 && try <= 64 && int(try)*len(ids) < 1<<16; try, key = try+1, key*nameKey1 {
+		away := 0 // from home
+		for _, id := range ids {
+			if home := &taken[wordsOf(id).hash(key)&uint64(size-1)]; *home == try {
+				away++
+			} else {
+				*home = try
+			}
+		}
+		if away < best {
+			best, x.key = away, key
+		}
 	}
-	x.slots[i] = nameSlot{words, id, num}
+	for i, id := range ids {
+		words := wordsOf(id)
+		at := words.hash(x.key) & uint64(size-1)
+		for x.slots[at].words.len != 0 {
+			at = (at + 1) & uint64(size-1)
+		}
+		x.slots[at], x.ids[at] = nameSlot{words, nums[i]}, id
+	}
+	return x
 }
 
 // find returns the number of an id, and false when the catalog does not have it.
@@ -51,10 +69,10 @@ func (x *nameIndex) find(id string) (uint32, bool) {
 	}
 	mask := uint64(len(x.slots) - 1)
 	words := wordsOf(id)
-	for i := words.hash() & mask; ; i = (i + 1) & mask {
-		s := &x.slots[i&uint64(len(x.slots)-1)]
+	for i := words.hash(x.key) & mask; ; i = (i + 1) & mask {
+		s := &x.slots[i]
 		switch {
-		case s.words == words && (len(id) <= 16 || s.id == id):
+		case s.words == words && (len(id) <= 16 || x.ids[i] == id):
 			return s.num, true
 		case s.words.len == 0:
 			return 0, false
@@ -67,37 +85,53 @@ const (
 	nameKey1 = 0xe7037ed1a0b428db
 )
 
-// wordsOf reads an id eight bytes at a time. Two ids of up to 16 bytes have the
-// same words only if they are the same.
+// wordsOf reads an id. Two ids of up to 16 bytes have the same words only if they
+// are the same.
 func wordsOf(s string) nameWords {
+	if len(s) < 4 || len(s) > 16 {
+		return oddWords(s)
+	}
+	return usualWords(s)
+}
+
+// usualWords is wordsOf for 4 to 16 bytes: four loads that overlap, without a
+// branch that depends on the length.
+func usualWords(s string) nameWords {
+	n, b := len(s), unsafe.Slice(unsafe.StringData(s), len(s))
+	mid := n >> 3 << 2 // 0, 4 or 8
+	return nameWords{
+		uint64(binary.LittleEndian.Uint32(b))<<32 | uint64(binary.LittleEndian.Uint32(b[mid:])),
+		uint64(binary.LittleEndian.Uint32(b[n-4:]))<<32 | uint64(binary.LittleEndian.Uint32(b[n-4-mid:])),
+		uint32(n),
+	}
+}
+
+// oddWords is wordsOf for any other number of bytes.
+func oddWords(s string) nameWords {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	switch n := len(b); {
 	case n > 16:
-		w := nameWords{b: nameKey1, len: n}
+		w := nameWords{b: nameKey1, len: uint32(n)}
 		w.a = binary.LittleEndian.Uint64(b[n-8:])
 		for ; len(b) > 8; b = b[8:] {
 			hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^nameKey0, w.b)
 			w.b = hi ^ lo ^ nameKey1
 		}
 		return w
-	case n >= 8:
-		return nameWords{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:]), n}
-	case n >= 4:
-		return nameWords{uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:])), n}
 	case n > 0:
-		return nameWords{uint64(b[0]) | uint64(b[n/2])<<8, uint64(b[n-1]), n}
+		return nameWords{uint64(b[0]) | uint64(b[n/2])<<8, uint64(b[n-1]), uint32(n)}
 	}
 	return nameWords{}
 }
 
 // hash mixes the words by a multiplication of which both halves count, as in
 // wyhash. It is the same on every machine, though nothing that lasts depends on it.
-func (w nameWords) hash() uint64 {
-	hi, lo := bits.Mul64(w.a^nameKey0, w.b^nameKey1^uint64(w.len))
+func (w nameWords) hash(key uint64) uint64 {
+	hi, lo := bits.Mul64(w.a^key, w.b^nameKey1^uint64(w.len))
 	return hi ^ lo
 }
 
-func nameHash(s string) uint64 { return wordsOf(s).hash() }
+func nameHash(s string) uint64 { return wordsOf(s).hash(nameKey0) }
 
 // firstTwice returns the index of the first of ids that stands before it, too, and
 // where; false when each stands once. There are at most MaxStacks.

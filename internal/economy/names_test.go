@@ -14,11 +14,13 @@ func TestNameIndex(t *testing.T) {
 		t.Error("an index of nothing has something")
 	}
 	for _, n := range []int{0, 1, 2, 3, 64, 1000} {
-		x := newNameIndex(n)
 		id := func(i int) string { return strings.Repeat("x", i%70) + fmt.Sprint(i) }
+		var ids []string
+		var nums []uint32
 		for i := range n {
-			x.put(id(i), uint32(i))
+			ids, nums = append(ids, id(i)), append(nums, uint32(i))
 		}
+		x := newNameIndex(ids, nums)
 		for i := range 2 * n {
 			if num, ok := x.find(id(i)); ok != (i < n) || ok && num != uint32(i) {
 				t.Fatalf("%d of %d: %d, %v", i, n, num, ok)

@@ -132,13 +132,14 @@ func compile(c *catalog.Catalog, hash [32]byte, n *names) *tables {
 		catalog:     c,
 		hash:        hash,
 		idempotency: c.Idempotency,
-		item:        newNameIndex(len(c.Items)),
 		pool:        make(map[string]*poolTable, len(c.Pools)),
 		pools:       make([]*poolTable, n.poolsEver),
 	}
-	for i := range c.Items {
-		t.item.put(c.Items[i].ID, n.items[i])
+	ids := make([]string, len(c.Items))
+	for i := range ids {
+		ids[i] = c.Items[i].ID
 	}
+	t.item = newNameIndex(ids, n.items)
 	t.start = t.stacks(c.Start)
 	for i := range c.Pools {
 		p := &c.Pools[i]

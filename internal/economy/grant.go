@@ -1,0 +1,104 @@
+package economy
+
+import "github.com/kuji-dev/kuji/catalog"
+
+// A plain grant is one of items that the catalog has, each named once, to a player
+// who is known, small enough that no balance comes near the bound whatever the
+// player holds. Nothing about it can fail, so that one pass over its items checks
+// and resolves them; what follows is encoded and applied as any event is.
+
+// GrantPlain carries out a command that is a plain grant: it appends the event to
+// b and applies it. It reports false, and has done nothing, for any other command.
+// The command must have passed [Command.CheckHead] and [State.Admit], and its
+// request id must not be remembered; [Command.Check] it need not have passed: one
+// that would not is no plain grant. After an error, which says that the build has
+// a defect, the state must not be used again.
+func (s *State) GrantPlain(cmd *Command, at At, b []byte) (event []byte, ok bool, err error) {
+	if cmd.Kind != KindGrant {
+		return b, false, nil
+	}
+	player, known := s.players.find(cmd.Player)
+	if !known {
+		return b, false, nil
+	}
+	ev := &s.ev
+	ev.reset()
+	if !s.resolvePlain(cmd.Items, ev) {
+		return b, false, nil
+	}
+	ev.Kind, ev.ID = KindGrant, cmd.ID
+	ev.Player = Ref{Num: player, Known: true, ID: cmd.Player}
+	event = AppendEvent(b, ev)
+	return event, true, s.Apply(ev, event[len(b):], at)
+}
+
+// resolvePlain is checkStacks, resolve and fits in one pass for the items of a plain
+// grant. It reports false for others.
+func (s *State) resolvePlain(items []catalog.Stack, ev *Event) bool {
+	n := len(items)
+	if n < 1 || n > MaxStacks {
+		return false
+	}
+	if cap(ev.Items) < n {
+		ev.Items = make([]ItemRef, MaxStacks)
+	}
+	ev.Items = ev.Items[:n]
+	seen := s.d.twice.next(len(s.items))
+	index := &s.current.item
+	if len(index.slots) == 0 {
+		return false
+	}
+	var most uint64
+	for i := range items {
+		it, ref := &items[i], &ev.Items[i]
+		id, q := it.Item, it.Quantity
+		var num uint32
+		var slot *nameSlot
+		if n := len(id); n >= 4 && n <= 16 { // find's first look, in line
+			w := usualWords(id)
+			if slot = &index.slots[w.hash(index.key)&uint64(len(index.slots)-1)]; slot.words == w {
+				num = slot.num
+			} else {
+				slot = nil
+			}
+		}
+		if slot == nil {
+			var known bool
+			if num, known = index.find(id); !known {
+				return false
+			}
+		}
+		if q-1 >= MaxQuantity || seen.has(num) {
+			return false
+		}
+		most = max(most, q)
+		ref.Num, ref.Known, ref.ID, ref.Quantity = num, true, id, q
+	}
+	return s.peak+most <= MaxQuantity
+}
+
+// stamps tells which of some small numbers a command has named already. To forget
+// them all costs nothing.
+type stamps struct {
+	at  []uint32 // by number: the generation that named it last
+	gen uint32
+}
+
+// next forgets what was named and makes room for numbers below n.
+func (t *stamps) next(n int) *stamps {
+	if len(t.at) < n {
+		t.at, t.gen = make([]uint32, n), 0
+	}
+	if t.gen++; t.gen == 0 { // after 2^32 commands old generations would look new
+		clear(t.at)
+		t.gen = 1
+	}
+	return t
+}
+
+// has reports whether a number was named before, and notes that it is now.
+func (t *stamps) has(num uint32) bool {
+	was := t.at[num]
+	t.at[num] = t.gen
+	return was == t.gen
+}
