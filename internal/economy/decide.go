@@ -37,6 +37,7 @@ type decision struct {
 	sureGen uint32
 
 	twice stamps // of item numbers: see grant.go
+	nums  [MaxStacks]uint32
 }
 
 // drawn is a Draw of the group at hand that was found possible.

@@ -36,7 +36,7 @@ type Event struct {
 type Ref struct {
 	Num   uint32
 	Known bool
-	ID    string // always set by Decide; by decoding only when not Known
+	ID    string // always set by Decide; otherwise only when not Known
 }
 
 // ItemRef is a quantity of an item by reference.

@@ -43,36 +43,20 @@ func (s *State) resolvePlain(items []catalog.Stack, ev *Event) bool {
 		ev.Items = make([]ItemRef, MaxStacks)
 	}
 	ev.Items = ev.Items[:n]
-	seen := s.d.twice.next(len(s.items))
-	index := &s.current.item
-	if len(index.slots) == 0 {
+	nums := s.d.nums[:n]
+	if !s.current.item.findAll(items, nums) {
 		return false
 	}
+	seen, gen := s.d.twice.next(len(s.items))
 	var most uint64
-	for i := range items {
-		it, ref := &items[i], &ev.Items[i]
-		id, q := it.Item, it.Quantity
-		var num uint32
-		var slot *nameSlot
-		if n := len(id); n >= 4 && n <= 16 { // find's first look, in line
-			w := usualWords(id)
-			if slot = &index.slots[w.hash(index.key)&uint64(len(index.slots)-1)]; slot.words == w {
-				num = slot.num
-			} else {
-				slot = nil
-			}
-		}
-		if slot == nil {
-			var known bool
-			if num, known = index.find(id); !known {
-				return false
-			}
-		}
-		if q-1 >= MaxQuantity || seen.has(num) {
+	for i, num := range nums {
+		q, ref := items[i].Quantity, &ev.Items[i]
+		if q-1 >= MaxQuantity || seen[num] == gen {
 			return false
 		}
+		seen[num] = gen
 		most = max(most, q)
-		ref.Num, ref.Known, ref.ID, ref.Quantity = num, true, id, q
+		ref.Num, ref.Known, ref.Quantity = num, true, q // what ID says is of another command
 	}
 	return s.peak+most <= MaxQuantity
 }
@@ -84,8 +68,9 @@ type stamps struct {
 	gen uint32
 }
 
-// next forgets what was named and makes room for numbers below n.
-func (t *stamps) next(n int) *stamps {
+// next forgets what was named: a number below n was named if it has the generation
+// that next returns.
+func (t *stamps) next(n int) (at []uint32, gen uint32) {
 	if len(t.at) < n {
 		t.at, t.gen = make([]uint32, n), 0
 	}
@@ -93,12 +78,5 @@ func (t *stamps) next(n int) *stamps {
 		clear(t.at)
 		t.gen = 1
 	}
-	return t
-}
-
-// has reports whether a number was named before, and notes that it is now.
-func (t *stamps) has(num uint32) bool {
-	was := t.at[num]
-	t.at[num] = t.gen
-	return was == t.gen
+	return t.at, t.gen
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unsafe"
+
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // nameIndex finds the number of an id, for the ids of one catalog: a table that
@@ -80,6 +82,42 @@ func (x *nameIndex) find(id string) (uint32, bool) {
 	}
 }
 
+// findAll is find for the items of a grant: it fills in their numbers and reports
+// whether the catalog has them all.
+func (x *nameIndex) findAll(items []catalog.Stack, nums []uint32) bool {
+	for i := 0; ; i++ {
+		i += x.findHome(items[i:], nums[i:])
+		if i == len(items) {
+			return true
+		}
+		var ok bool
+		if nums[i], ok = x.find(items[i].Item); !ok {
+			return false
+		}
+	}
+}
+
+// findHome fills in the numbers of the first items, as long as they have ids of the
+// usual length that stand at home, and returns how many. It calls nothing, so that
+// all that it works with stays in registers.
+func (x *nameIndex) findHome(items []catalog.Stack, nums []uint32) int {
+	slots, key := x.slots, x.key
+	nums = nums[:len(items)]
+	for i := range items {
+		id := items[i].Item
+		if len(id) < 4 || len(id) > 16 || len(slots) == 0 {
+			return i
+		}
+		w := usualWords(unsafe.Pointer(unsafe.StringData(id)), len(id))
+		s := &slots[w.hash(key)&uint64(len(slots)-1)]
+		if s.words != w {
+			return i
+		}
+		nums[i] = s.num
+	}
+	return len(items)
+}
+
 const (
 	nameKey0 = 0xa0761d6478bd642f
 	nameKey1 = 0xe7037ed1a0b428db
@@ -91,19 +129,19 @@ func wordsOf(s string) nameWords {
 	if len(s) < 4 || len(s) > 16 {
 		return oddWords(s)
 	}
-	return usualWords(s)
+	return usualWords(unsafe.Pointer(unsafe.StringData(s)), len(s))
 }
 
 // usualWords is wordsOf for 4 to 16 bytes: four loads that overlap, without a
 // branch that depends on the length.
-func usualWords(s string) nameWords {
-	n, b := len(s), unsafe.Slice(unsafe.StringData(s), len(s))
+func usualWords(p unsafe.Pointer, n int) nameWords {
 	mid := n >> 3 << 2 // 0, 4 or 8
-	return nameWords{
-		uint64(binary.LittleEndian.Uint32(b))<<32 | uint64(binary.LittleEndian.Uint32(b[mid:])),
-		uint64(binary.LittleEndian.Uint32(b[n-4:]))<<32 | uint64(binary.LittleEndian.Uint32(b[n-4-mid:])),
-		uint32(n),
-	}
+	q := unsafe.Add(p, n-4)
+	return nameWords{load32(p, 0)<<32 | load32(p, mid), load32(q, 0)<<32 | load32(q, -mid), uint32(n)}
+}
+
+func load32(p unsafe.Pointer, at int) uint64 {
+	return uint64(binary.LittleEndian.Uint32((*[4]byte)(unsafe.Add(p, at))[:]))
 }
 
 // oddWords is wordsOf for any other number of bytes.

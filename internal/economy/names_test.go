@@ -2,6 +2,7 @@ package economy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,23 @@ func TestNameIndex(t *testing.T) {
 		for i := range 2 * n {
 			if num, ok := x.find(id(i)); ok != (i < n) || ok && num != uint32(i) {
 				t.Fatalf("%d of %d: %d, %v", i, n, num, ok)
+			}
+		}
+		for from := 0; from < n; from += MaxStacks {
+			var items []catalog.Stack
+			for i := from; i < min(from+MaxStacks, n); i++ {
+				items = append(items, catalog.Stack{Item: id(i)})
+			}
+			got := make([]uint32, MaxStacks)
+			if !x.findAll(items, got) || !slices.Equal(got[:len(items)], nums[from:from+len(items)]) {
+				t.Fatalf("%d of %d: all from %d: %v", len(items), n, from, got)
+			}
+			for i := range items {
+				items[i].Item += "?"
+				if x.findAll(items, got) {
+					t.Fatalf("%q is found", items[i].Item)
+				}
+				items[i].Item = items[i].Item[:len(items[i].Item)-1]
 			}
 		}
 		if _, ok := x.find(""); ok {
