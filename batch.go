@@ -308,8 +308,11 @@ func (r *Realm) takeOpen() *batch {
 // only what they do not read is taken over.
 func (r *Realm) recycle(b *batch) {
 	r.spare = &batch{buf: b.buf, pending: b.pending}
-	if n := cap(b.pending); n > 1<<12 && len(b.pending) < n/64 {
-		r.spare.pending = nil // of a busier time
+	const most = 256 // batches of a calmer time in a row; a few come between large ones at any load
+	if n := cap(b.pending); n <= 1<<12 || len(b.pending) >= n/64 {
+		r.calm = 0
+	} else if r.calm++; r.calm >= most {
+		r.spare.pending, r.calm = nil, 0
 	}
 }
 
