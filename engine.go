@@ -53,6 +53,9 @@ func Open(dir string, o Options) (*Engine, error) {
 	return &Engine{dir: dir, o: o, lock: lock, realms: map[string]*opening{}}, nil
 }
 
+// Sync returns the policy that the engine was opened with.
+func (e *Engine) Sync() SyncPolicy { return e.o.Sync }
+
 // checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_',
 // starting with a letter or digit: they are names of directories too.
 func checkRealmName(name string) *Error {

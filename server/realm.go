@@ -123,8 +123,8 @@ func (h adminService) ListRealms(context.Context, *kujiv1.ListRealmsRequest) (*k
 	return &kujiv1.ListRealmsResponse{Realms: names}, nil
 }
 
-// SyncPolicyOf is the contract's name of an engine's policy.
-func SyncPolicyOf(p kuji.SyncPolicy) kujiv1.SyncPolicy {
+// syncPolicy is the contract's name of an engine's policy.
+func syncPolicy(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 	switch p {
 	case kuji.SyncAlways:
 		return kujiv1.SyncPolicy_SYNC_POLICY_ALWAYS
@@ -139,7 +139,7 @@ func SyncPolicyOf(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 }
 
 func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
-	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load(), Sync: h.s.o.Sync}
+	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load(), Sync: syncPolicy(h.s.engine.Sync())}
 	list := h.s.realms.sorted()
 	if req.GetRealm() != "" {
 		r, err := h.s.realms.get(h.s.engine, req.GetRealm())

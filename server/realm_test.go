@@ -68,23 +68,13 @@ func TestRealms(t *testing.T) {
 	}
 }
 
-// TestSyncPolicy: the status says the policy that the program tells the server,
-// each by its own name, and nothing when it tells none.
+// TestSyncPolicy: the status says the engine's policy, each by its own name.
 func TestSyncPolicy(t *testing.T) {
-	seen := make(map[kujiv1.SyncPolicy]bool)
-	for _, policy := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone, kuji.SyncOff, 99} {
-		want := server.SyncPolicyOf(policy)
-		if name := "SYNC_POLICY_" + strings.ToUpper(policy.String()); policy != 99 && want.String() != name {
-			t.Errorf("%v is %v, want %s", policy, want, name)
-		}
-		if seen[want] {
-			t.Errorf("%v has the name of another policy, %v", policy, want)
-		}
-		seen[want] = true
-		f := start(t, server.Options{Sync: want})
-		st, err := newClient("", h1(t), f.url).admin.GetStatus(context.Background(), &kujiv1.GetStatusRequest{})
-		if err != nil || st.GetSync() != want {
-			t.Errorf("status %v, %v, want %v", st, err, want)
+	for _, policy := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone, kuji.SyncOff} {
+		f := startWith(t, kuji.Options{Sync: policy}, server.Options{})
+		st, err := newClient("", h1(t), f.url).admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{})
+		if want := "SYNC_POLICY_" + strings.ToUpper(policy.String()); err != nil || st.GetSync().String() != want {
+			t.Errorf("status %v, %v, want %s", st, err, want)
 		}
 	}
 }

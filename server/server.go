@@ -31,7 +31,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // Options configures a [Server]. The zero value serves everybody who can
@@ -54,9 +53,6 @@ type Options struct {
 	DrainDelay time.Duration
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
-	// Sync is the engine's policy, as [SyncPolicyOf] makes it, for GetStatus.
-	// Default: unspecified, and clients are not told.
-	Sync kujiv1.SyncPolicy
 	// Logger gets what an operator must know: panics and failed realms, not
 	// requests. Default: slog.Default().
 	Logger *slog.Logger

@@ -154,7 +154,6 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	serverOptions.Sync = server.SyncPolicyOf(engineOptions.Sync)
 	engine, err := kuji.Open(f.data, engineOptions)
 	if err != nil {
 		return fmt.Errorf("open data directory %s: %w", f.data, err)
