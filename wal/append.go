@@ -3,7 +3,6 @@ package wal
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 )
 
 // Append adds a record of 0 to MaxRecord bytes and returns its offset. The
@@ -64,7 +63,7 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 	if len(record) > MaxRecord {
 		return 0, tooLarge("record", len(record), MaxRecord)
 	}
-	sum := crc32.Update(0, castagnoli, record)
+	sum := crcOf(record)
 	l.mu.Lock()
 	if l.err != nil {
 		err = l.err
@@ -89,7 +88,7 @@ func (l *Log) appendBatch(records [][]byte, sums []uint32) (first uint64, err er
 		if size += recordSize + int64(len(r)); size > MaxBatch {
 			return 0, tooLarge("batch", int(size), MaxBatch)
 		}
-		sums = append(sums, crc32.Update(0, castagnoli, r))
+		sums = append(sums, crcOf(r))
 	}
 	l.mu.Lock()
 	if l.err != nil {

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"fmt"
-	"hash/crc32"
 	"io"
 	"slices"
 
@@ -233,7 +232,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	b.index.store(stored, count)
 	copy(footer[len(stored):], segmentTrailer{
 		logID: l.logID, first: s.first, end: s.next, durable: durable, sealed: s.sealedAt,
-		index: uint32(s.written), indexSum: crc32.Checksum(stored, castagnoli),
+		index: uint32(s.written), indexSum: crcOf(stored),
 	}.encode())
 	if err := writeAt(s.file, footer, s.written); err != nil {
 		return err
