@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 )
@@ -40,6 +41,7 @@ type batch struct {
 	done    chan struct{} // made by wait; closed when err is final
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
+	wholes  results       // of those whose result is more than outcomes
 	receipt Receipt       // of the first event that has a callback: but for the index, of all that are not whole
 }
 
@@ -48,15 +50,14 @@ type batch struct {
 // processor writes what another reads: they are small.
 type pending struct {
 	done  func(Result, error)
-	given *[]Outcome // nil: the result is whole
-	whole *Result
-	index uint32 // of the event
+	given *[]Outcome // nil: the result is one of the batch's wholes
+	index uint32     // of the event, or of the result in wholes
 }
 
 // result returns the result that a callback gets.
 func (p *pending) result(b *batch) Result {
 	if p.given == nil {
-		return *p.whole
+		return *b.wholes.at(p.index)
 	}
 	res := Result{Outcomes: *p.given, Receipt: b.receipt}
 	res.Receipt.Index = int(p.index)
@@ -70,11 +71,50 @@ var nothing []Outcome
 // the index and the version of the catalog.
 func (b *batch) keep(p pending, version uint64) {
 	if b.receipt.CatalogVersion != version { // a catalog came into force within the batch
-		p.whole = &Result{Outcomes: *p.given, Receipt: b.receipt}
-		p.whole.Receipt.Index, p.whole.Receipt.CatalogVersion = int(p.index), version
-		p.given = nil
+		res := p.result(b)
+		res.Receipt.CatalogVersion = version
+		b.keepWhole(p.done, &res)
+		return
 	}
 	b.pending = append(b.pending, p)
+}
+
+// keepWhole adds a callback with a result of any kind.
+func (b *batch) keepWhole(done func(Result, error), res *Result) {
+	b.pending = append(b.pending, pending{done: done, index: b.wholes.add(res)})
+}
+
+// results is a list of results that grows without moving them.
+type results struct {
+	chunks []*resultChunk // in use or not
+	n      uint32
+}
+
+type resultChunk [128]Result
+
+func (r *results) at(i uint32) *Result {
+	return &r.chunks[i/uint32(len(resultChunk{}))][i%uint32(len(resultChunk{}))]
+}
+
+// add appends a copy of a result and returns its index.
+func (r *results) add(res *Result) uint32 {
+	n := r.n
+	if n == uint32(len(r.chunks)*len(resultChunk{})) {
+		r.chunks = append(r.chunks, new(resultChunk))
+	}
+	r.n++
+	*r.at(n) = *res
+	return n
+}
+
+// reset forgets all results, and gives the memory of more than a few back.
+func (r *results) reset() {
+	const most = 32 // chunks
+	r.chunks = slices.Delete(r.chunks, min(most, len(r.chunks)), len(r.chunks))
+	for i := range min(r.n, uint32(len(r.chunks)*len(resultChunk{}))) {
+		*r.at(i) = Result{}
+	}
+	r.n = 0
 }
 
 const batchHeader = 12
@@ -97,7 +137,7 @@ func (r *Realm) reset(b *batch, position uint64) {
 	if cap(b.buf) < head {
 		b.buf = make([]byte, head, 64<<10)
 	}
-	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0]}
+	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0], wholes: b.wholes}
 }
 
 // lockForRoom takes mu when the open batch has room, waiting for that if need
@@ -307,7 +347,7 @@ func (r *Realm) takeOpen() *batch {
 // recycle keeps a finished batch's memory. Waiters may still hold b itself, so
 // only what they do not read is taken over.
 func (r *Realm) recycle(b *batch) {
-	r.spare = &batch{buf: b.buf, pending: b.pending}
+	r.spare = &batch{buf: b.buf, pending: b.pending, wholes: b.wholes}
 	const most = 256 // batches of a calmer time in a row; a few come between large ones at any load
 	if n := cap(b.pending); n <= 1<<12 || len(b.pending) >= n/64 {
 		r.calm = 0
@@ -385,6 +425,7 @@ func (b *batch) finish(err *Error) {
 		}
 		*p = pending{} // the memory is used again
 	}
+	b.wholes.reset() // likewise
 }
 
 // decodeBatch splits a batch's payload.

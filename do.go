@@ -29,11 +29,14 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.lockForRoom(ctx); err != nil {
-		return Result{}, malformedOr(&cmd, err)
+		err = malformedOr(&cmd, err)
+		release(&cmd)
+		return Result{}, err
 	}
 	r.state.WarmOne(&cmd)
 	var res Result
 	b, refused := r.execute(&cmd, &res)
+	release(&cmd)
 	if err := r.await(ctx, b); err != nil {
 		return Result{}, err
 	}
@@ -98,6 +101,9 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 		if locked { // whatever a request that its caller changes meanwhile leads to
 			r.mu.Unlock()
 		}
+		for i := range cmds {
+			release(&cmds[i])
+		}
 		*cmds = chunk{} // and keep none of the caller's memory
 		chunks.Put(cmds)
 	}()
@@ -110,6 +116,7 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 	for len(reqs) > 0 {
 		n := min(len(reqs), len(cmds))
 		for i, req := range reqs[:n] {
+			release(&cmds[i])
 			cmds[i] = economy.Command{}
 			if err := command(req, &cmds[i]); err != nil {
 				results[i] = Result{Status: Refused, Err: err}
@@ -178,14 +185,15 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		return
 	}
 	r.mu.Lock()
-	if err := r.usable(); err != nil {
-		r.mu.Unlock()
-		done(Result{}, malformedOr(&cmd, err))
-		return
+	err := r.usable()
+	if err == nil && len(r.open.buf) >= r.o.MaxPending {
+		err = errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)
 	}
-	if len(r.open.buf) >= r.o.MaxPending {
+	if err != nil {
 		r.mu.Unlock()
-		done(Result{}, malformedOr(&cmd, errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)))
+		err = malformedOr(&cmd, err)
+		release(&cmd)
+		done(Result{}, err)
 		return
 	}
 	r.state.WarmOne(&cmd)
@@ -219,6 +227,7 @@ func (r *Realm) answer(done func(Result, error), given *[]Outcome, at economy.At
 func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	var res Result
 	b, err := r.execute(cmd, &res)
+	release(cmd)
 	if b == nil { // refused, or durable already
 		r.mu.Unlock()
 		if err != nil {
@@ -235,8 +244,7 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	case err != nil:
 		b.pending = append(b.pending, refusal(done, err))
 	case res.Status != OK || res.Members != nil || res.Replayed:
-		whole := res
-		b.pending = append(b.pending, pending{done: done, whole: &whole})
+		b.keepWhole(done, &res)
 	default:
 		if b.receipt.Position == 0 {
 			b.receipt = res.Receipt
@@ -256,7 +264,7 @@ const replayBytes = 256
 
 // refusal returns a callback that gets a refusal once what it rests on is durable.
 func refusal(done func(Result, error), refused error) pending {
-	return pending{whole: &Result{}, done: func(_ Result, err error) {
+	return pending{given: &nothing, done: func(_ Result, err error) {
 		if err == nil {
 			err = refused
 		}
@@ -433,12 +441,38 @@ func (r *Realm) describe(ev *economy.Event, res *Result) {
 // who does anything else with the command asks malformedOr first.
 func command(req Request, cmd *economy.Command) error {
 	if !fill(req, cmd) {
-		return errf(CodeInvalid, "", "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+		release(cmd)
+		return unfit(req)
 	}
 	if cmd.Kind == economy.KindGrant {
 		return invalid(cmd.CheckHead())
 	}
-	return invalid(cmd.Check())
+	err := cmd.Check()
+	if err != nil {
+		release(cmd)
+	}
+	return invalid(err)
+}
+
+// unfit says why fill does not take a request.
+func unfit(req Request) error {
+	var q Atomic
+	switch a := req.(type) {
+	case Atomic:
+		q = a
+	case *Atomic:
+		if a != nil {
+			q = *a
+		}
+	}
+	if len(q.Members) <= MaxAtomic {
+		return errf(CodeInvalid, "", "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+	}
+	cmd := economy.Command{Kind: economy.KindAtomic, ID: q.ID}
+	if err := cmd.CheckHead(); err != nil {
+		return invalid(err)
+	}
+	return invalid(economy.CheckMembers(len(q.Members)))
 }
 
 func invalid(err *economy.CommandError) error {
@@ -506,12 +540,28 @@ func fillGrant(q *Grant, cmd *economy.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = economy.KindGrant, q.ID, q.Player, q.Items
 }
 
-func fillAtomic(q *Atomic, cmd *economy.Command) bool {
-	*cmd = economy.Command{Kind: economy.KindAtomic, ID: q.ID}
-	cmd.Members = make([]economy.Command, len(q.Members))
-	if len(q.Members) > MaxAtomic {
-		return true // refused by Check, whatever it holds
+// group is what the members of an Atomic are filled into.
+type group [MaxAtomic]economy.Command
+
+var groups = sync.Pool{New: func() any { return new(group) }}
+
+// release gives back what fill took for a command, which must not be used any more.
+func release(cmd *economy.Command) {
+	if cmd.Members == nil {
+		return
 	}
+	clear(cmd.Members) // and keep none of the caller's memory
+	groups.Put((*group)(cmd.Members[:len(group{})]))
+	cmd.Members = nil
+}
+
+// fillAtomic fills in an Atomic, whose members release gives back; not one of more
+// than are allowed, whatever it holds.
+func fillAtomic(q *Atomic, cmd *economy.Command) bool {
+	if len(q.Members) > MaxAtomic {
+		return false
+	}
+	cmd.Kind, cmd.ID, cmd.Members = economy.KindAtomic, q.ID, groups.Get().(*group)[:len(q.Members)]
 	for i, m := range q.Members {
 		switch m.(type) {
 		case Atomic, *Atomic: // refused by Check; not followed, for it may hold itself

@@ -100,8 +100,8 @@ func (c *Command) Check() *CommandError {
 	if c.Kind != KindAtomic {
 		return c.checkBody()
 	}
-	if n := len(c.Members); n < 1 || n > MaxAtomic {
-		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
+	if err := CheckMembers(len(c.Members)); err != nil {
+		return err
 	}
 	draws := 0
 	for i := range c.Members {
@@ -114,6 +114,14 @@ func (c *Command) Check() *CommandError {
 	}
 	if draws > MaxAtomicDraws {
 		return malformed("members", "%d draws in all members; at most %d are allowed", draws, MaxAtomicDraws)
+	}
+	return nil
+}
+
+// CheckMembers is Check of how many members an atomic group has.
+func CheckMembers(n int) *CommandError {
+	if n < 1 || n > MaxAtomic {
+		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
 	}
 	return nil
 }
