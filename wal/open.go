@@ -217,7 +217,7 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 // rewrite writes the groups that are not known to be durable once more, as they
 // are. After an fsync that failed the system may hold them in memory, show them
 // to this process and take them for written: an fsync alone would then do
-// nothing and succeed.
+// nothing and succeed. The disk is at work while the rest is copied.
 func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	pos := int64(0)
 	switch {
@@ -226,7 +226,9 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	case durable > f.first:
 		pos = int64(f.index[durable-f.first]) - groupSize // what is durable ends with a group
 	}
+	const startBytes = 8 << 20
 	buf := make([]byte, min(f.end-pos, 1<<20))
+	started := pos
 	for pos < f.end {
 		p := buf[:min(f.end-pos, int64(len(buf)))]
 		if n, err := file.ReadAt(p, pos); n < len(p) {
@@ -236,8 +238,28 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 			return err
 		}
 		pos += int64(len(p))
+		if pos-started >= startBytes {
+			if err := startWrite(file, started, pos-started); err != nil {
+				return err
+			}
+			started = pos
+		}
 	}
 	return nil
+}
+
+// startWrite has the system begin to bring bytes to the disk, where that can be
+// had. Where it cannot, or a sandbox forbids it, they are brought by Sync.
+func startWrite(file vfs.File, pos, length int64) error {
+	s, ok := file.(vfs.WriteStarter)
+	if !ok {
+		return nil
+	}
+	err := s.StartWrite(pos, length)
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }
 
 // adopt makes the segments that were found the log's.

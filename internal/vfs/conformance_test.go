@@ -33,6 +33,7 @@ var conformance = []struct {
 	{"sync", conformSync},
 	{"lock", conformLock},
 	{"allocate", conformAllocate},
+	{"start write", conformStartWrite},
 	{"map", conformMap},
 	{"map outlives", conformMapOutlives},
 	{"close", conformClose},
@@ -375,6 +376,26 @@ func conformAllocate(t *testing.T, fsys vfs.FS, dir string) {
 	must(t, f.Truncate(2))
 	wantContents(t, f, "da")
 	must(t, f.Close())
+}
+
+func conformStartWrite(t *testing.T, fsys vfs.FS, dir string) {
+	f := create(t, fsys, path.Join(dir, "a"), "data")
+	s, ok := f.(vfs.WriteStarter)
+	if !ok {
+		t.Skip("files of this file system cannot start a write")
+	}
+	if err := s.StartWrite(0, 100_000); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		t.Skip("the file system below cannot start a write")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	wantContents(t, f, "data")
+	must(t, f.Sync())
+	wantContents(t, f, "data")
+	must(t, f.Close())
+	if err := s.StartWrite(0, 4); err == nil {
+		t.Error("StartWrite of a closed file: no error")
+	}
 }
 
 func conformMap(t *testing.T, fsys vfs.FS, dir string) {

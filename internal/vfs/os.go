@@ -29,6 +29,14 @@ type Allocator interface {
 	Allocate(size int64) error
 }
 
+// WriteStarter is an optional ability of a [File]: to have the system begin to
+// bring bytes [pos, pos+length) to the disk, without waiting for it. Nothing is
+// durable before Sync, which then has less to wait for. After an error, unless it
+// says that this cannot be had, nothing may be assumed, as after one of Sync.
+type WriteStarter interface {
+	StartWrite(pos, length int64) error
+}
+
 func (osFS) Create(name string) (File, error) {
 	return openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
