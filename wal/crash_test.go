@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -453,6 +454,63 @@ func checkPoisoned(t *testing.T, l *wal.Log, err error) {
 	if err := l.Close(); !errors.Is(err, wal.ErrFailed) && !errors.Is(err, wal.ErrClosed) {
 		t.Fatalf("Close after a failure: %v", err)
 	}
+}
+
+// TestFailureBesideSync: a write fails while an fsync of what stands before it is
+// under way, which then succeeds. What that has made durable, and said so, can be
+// read and followed to the end.
+func TestFailureBesideSync(t *testing.T) {
+	m := vfs.NewMem()
+	o := small4K
+	o.FS = m
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fail atomic.Bool
+	held, release := make(chan struct{}), make(chan struct{})
+	m.SetHook(func(op vfs.Op) vfs.Fault {
+		switch {
+		case op.Kind == vfs.OpSync && !fail.Load():
+			close(held)
+			<-release
+		case op.Kind == vfs.OpWrite && fail.Load():
+			return vfs.Fault{Err: syscall.EIO}
+		}
+		return vfs.Fault{}
+	})
+	answer := make(chan error, 1)
+	go func() {
+		_, err := l.AppendSync(t.Context(), record(0))
+		answer <- err
+	}()
+	<-held
+	fail.Store(true)
+	if _, err := l.Append(record(1)); err != nil {
+		t.Fatal(err)
+	}
+	failure := l.Flush()
+	close(release)
+	if err := <-answer; err != nil {
+		t.Fatalf("the fsync that succeeds: %v", err)
+	}
+	if l.Durable() != 1 {
+		t.Fatalf("%d records durable, want 1", l.Durable())
+	}
+	var followed uint64
+	for r, err := range l.Follow(t.Context(), 0, wal.UpToDurable) {
+		if err != nil {
+			if !errors.Is(err, wal.ErrFailed) {
+				t.Errorf("Follow ended with %v", err)
+			}
+			break
+		}
+		followed = r.Offset + 1
+	}
+	if followed != 1 {
+		t.Errorf("%d records followed, want 1", followed)
+	}
+	checkPoisoned(t, l, failure)
 }
 
 func TestDiskFull(t *testing.T) {

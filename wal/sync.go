@@ -161,6 +161,9 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 func (l *Log) settle(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
+		if l.broken != nil {
+			l.written.Store(upto) // a write has failed meanwhile: what is durable stays readable
+		}
 		l.wake()
 	}
 	l.space.Broadcast()
