@@ -199,11 +199,13 @@ func (s *State) meet(r Ref, pos uint64) (uint32, error) {
 }
 
 func (s *State) add(player, item uint32, q uint64) error {
-	return s.addTo(s.players.at(player), item, q)
+	_, err := s.addTo(s.players.at(player), item, q)
+	return err
 }
 
-// addTo gives an item to the player whose block b is, which it may move.
-func (s *State) addTo(b *block, item uint32, q uint64) error {
+// addTo gives an item to the player whose block b is, and returns the block, which
+// it may have moved.
+func (s *State) addTo(b *block, item uint32, q uint64) (*block, error) {
 	h := b.holdings()
 	at := seek(h, item)
 	found := at < len(h) && h[at].key == item
@@ -213,16 +215,18 @@ func (s *State) addTo(b *block, item uint32, q uint64) error {
 	}
 	it := &s.items[item]
 	if q > MaxQuantity-have {
-		return inconsistent("item %q of player %q: %d and %d more pass %d", it.id, b.id(), have, q, uint64(MaxQuantity))
+		return b, inconsistent("item %q of player %q: %d and %d more pass %d", it.id, b.id(), have, q, uint64(MaxQuantity))
 	}
 	if found {
 		h[at].set(have + q)
 	} else {
-		s.players.insert(b.num, at, newSlot(item, q))
+		num := b.num
+		s.players.insert(num, at, newSlot(item, q))
+		b = s.players.at(num)
 	}
 	it.addSupply(q)
 	s.raisePeak(it)
-	return nil
+	return b, nil
 }
 
 // seek is search for large and dense holdings: it first looks where key stands if

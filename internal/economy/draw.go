@@ -104,7 +104,12 @@ func (s *State) choose(ev *Event, more bool) {
 	pt := s.current.pools[ev.Pool.Num]
 	for i := range ev.Count {
 		s.d.stepwise = more || i+1 < ev.Count
-		s.chooseReward(pt, ev)
+		if pt.fixed {
+			entry := s.chooseEntry(s.pools[pt.num], pt)
+			ev.Choices = append(ev.Choices, Choice{Entry: entry})
+		} else {
+			s.chooseReward(pt, ev)
+		}
 	}
 	if more {
 		return
@@ -119,15 +124,7 @@ func (s *State) choose(ev *Event, more bool) {
 // chooseReward makes one draw: it chooses an entry, through nested pools.
 func (s *State) chooseReward(pt *poolTable, ev *Event) {
 	for {
-		p := s.pools[pt.num]
-		n, ok := p.sampler.Draw(s.d.src)
-		if !ok {
-			panic(fmt.Sprintf("economy: pool %q ran out in a draw that was found possible", p.id))
-		}
-		entry := uint32(n)
-		if s.d.stepwise {
-			s.takeStock(p, pt, entry)
-		}
+		entry := s.chooseEntry(s.pools[pt.num], pt)
 		e := &pt.entries[entry]
 		if e.kind == catalog.RewardPool {
 			ev.Choices = append(ev.Choices, Choice{Entry: entry, Nested: true})
@@ -147,12 +144,22 @@ func (s *State) chooseReward(pt *poolTable, ev *Event) {
 	}
 }
 
-// takeStock lowers an entry's tentative stock, and its weight in the sampler
+// chooseEntry makes one step of a draw.
+func (s *State) chooseEntry(p *poolState, pt *poolTable) uint32 {
+	n, ok := p.sampler.Draw(s.d.src)
+	if !ok {
+		panic(fmt.Sprintf("economy: pool %q ran out in a draw that was found possible", p.id))
+	}
+	entry := uint32(n)
+	if s.d.stepwise && pt.entries[entry].limited {
+		s.takeStock(p, pt, entry)
+	}
+	return entry
+}
+
+// takeStock lowers a limited entry's tentative stock, and its weight in the sampler
 // until choose puts it back.
 func (s *State) takeStock(p *poolState, pt *poolTable, entry uint32) {
-	if !pt.entries[entry].limited {
-		return
-	}
 	key := uint64(pt.num)<<32 | uint64(entry)
 	left, ok := s.d.left.get(key)
 	if !ok {
@@ -206,7 +213,7 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 			return err
 		}
 	}
-	at, quantities := pt, ev.Quantities
+	at, quantities, b := pt, ev.Quantities, s.players.at(player)
 	for _, c := range ev.Choices {
 		e, err := s.drawEntry(at, c.Entry, pos)
 		if err != nil {
@@ -220,7 +227,8 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 			continue
 		}
 		at = pt
-		for _, q := range e.items {
+		for i := range e.items {
+			q := &e.items[i]
 			n := q.min
 			if q.min != q.max {
 				n, quantities = quantities[0], quantities[1:]
@@ -228,7 +236,7 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 					return inconsistent("pool %q, entry %q: quantity %d outside %d to %d", pt.config.ID, e.id, n, q.min, q.max)
 				}
 			}
-			if err := s.add(player, q.item, n); err != nil {
+			if b, err = s.addTo(b, q.item, n); err != nil {
 				return err
 			}
 		}

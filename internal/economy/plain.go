@@ -8,11 +8,8 @@ import "encoding/binary"
 // taken from the source, written and changed is what [State.Decide],
 // [AppendEvent] and [State.Apply] do, which replay it; tests compare the two.
 
-// isPlain reports whether every draw from the pool is plain.
-func (pt *poolTable) isPlain() bool {
-	if len(pt.price) > 0 {
-		return false
-	}
+// isFixed reports whether every reward in the pool is fixed.
+func (pt *poolTable) isFixed() bool {
 	for i := range pt.entries {
 		if e := &pt.entries[i]; e.present && e.single == nil {
 			return false
@@ -84,10 +81,7 @@ func (s *State) applyPlain(player uint32, pt *poolTable, entry uint32, at At) er
 		return err
 	}
 	for i := range e.items {
-		if i > 0 {
-			b = s.players.at(player) // the last item may have moved it
-		}
-		if err := s.addTo(b, e.items[i].item, e.items[i].min); err != nil {
+		if b, err = s.addTo(b, e.items[i].item, e.items[i].min); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,19 @@ func (s *State) AppendOutcomes(out []Outcome, ev *Event, version uint64) []Outco
 	asNow := version == s.current.version // nothing of it is superseded
 	quantities, pool := ev.Quantities, ev.Pool.Num
 	var o Outcome
-	for i, c := range ev.Choices {
+	plain := 0 // choices at the start that are outcomes by themselves: mostly all
+	if asNow && int(pool) < len(s.current.pools) && s.current.pools[pool] != nil && s.current.pools[pool].fixed {
+		entries := s.current.pools[pool].entries
+		for _, c := range ev.Choices {
+			if c.Nested || int(c.Entry) >= len(entries) || entries[c.Entry].single == nil {
+				break
+			}
+			out = append(out, entries[c.Entry].single[0])
+			plain++
+		}
+	}
+	for i := plain; i < len(ev.Choices); i++ {
+		c := ev.Choices[i]
 		first := i == 0 || !ev.Choices[i-1].Nested
 		if asNow && first {
 			if single := s.single(pool, c); single != nil {

@@ -48,7 +48,8 @@ type poolTable struct {
 	limits  []limitTable
 	entries []entryTable // by entry number; not present for those of other versions
 	order   []uint32     // entry numbers in catalog order
-	plain   bool         // see plain.go
+	fixed   bool         // no reward is a pool or of a range
+	plain   bool         // every single draw is plain: see plain.go
 	nesting
 }
 
@@ -151,7 +152,8 @@ func compile(c *catalog.Catalog, hash [32]byte, n *names) *tables {
 		for j := range p.Entries {
 			pt.entries[n.entry[i][j]] = t.compileEntry(p.Mode, &p.Entries[j], n)
 		}
-		pt.plain = pt.isPlain()
+		pt.fixed = pt.isFixed()
+		pt.plain = pt.fixed && len(pt.price) == 0
 		t.pool[p.ID] = pt
 		t.pools[pt.num] = pt
 	}
