@@ -70,7 +70,19 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
-	evs := make([]economy.Event, 32)
+	in := intake{realm: r.name, state: r.state, single: r.o.Steps != nil}
+	err = in.run(func() error { return r.read(from, &in) })
+	r.stats.RecoveredEvents = in.applied
+	if err != nil {
+		return err
+	}
+	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
+	return r.beginEpoch()
+}
+
+// read reads the log from where a snapshot ends, and gives its batches to in, which
+// alone touches the state meanwhile.
+func (r *Realm) read(from *resume, in *intake) error {
 	for e, err := range replay(r.log.Entries, r.name, from, nil) {
 		if err != nil {
 			return err
@@ -81,15 +93,14 @@ func (r *Realm) recover() error {
 		case entryEpochEnd, entryReveal:
 			reveal(r.epochs, e.reveal.epoch)
 		case entryBatch:
-			if err := r.applyBatch(&e, evs); err != nil {
+			if err := in.batch(&e); err != nil {
 				return err
 			}
 		}
 		r.chain, r.offset = e.chain, e.offset
 		r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
 	}
-	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
-	return r.beginEpoch()
+	return nil
 }
 
 // restore loads the newest snapshot that is whole and returns where the log
@@ -140,27 +151,6 @@ func reveal(epochs []epochInfo, epoch uint64) {
 			epochs[i].revealed = true
 		}
 	}
-}
-
-// applyBatch applies a batch. Where the state is large, events are decoded some at a
-// time, into evs, so that the memory which they need is fetched for all of those at once.
-func (r *Realm) applyBatch(e *replayed, evs []economy.Event) error {
-	if !r.state.Large() {
-		evs = evs[:1]
-	}
-	for group, err := range e.groups(evs) {
-		if err != nil {
-			return err
-		}
-		r.state.WarmEvents(evs[:len(group)])
-		for i := range group {
-			if err := r.state.Apply(group[i].event, group[i].raw, group[i].at); err != nil {
-				return e.corrupt(err)
-			}
-		}
-		r.stats.RecoveredEvents += uint64(len(group))
-	}
-	return nil
 }
 
 // beginEpoch logs the commitment to a new seed, and the seeds of epochs that
@@ -380,46 +370,25 @@ type loggedEvent struct {
 // events iterates the events of a batch.
 func (e *replayed) events() iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
-		for group, err := range e.groups(make([]economy.Event, 1)) {
-			if err != nil {
-				yield(loggedEvent{}, err)
-				return
-			}
-			if !yield(group[0], nil) {
-				return
-			}
-		}
-	}
-}
-
-// groups iterates the events of a batch, as many at a time as there are evs,
-// which they are decoded into: the n-th of a group into the n-th.
-func (e *replayed) groups(evs []economy.Event) iter.Seq2[[]loggedEvent, error] {
-	return func(yield func([]loggedEvent, error) bool) {
 		time, n, rest, err := decodeBatch(e.payload)
 		if err != nil {
-			yield(nil, e.corrupt(err))
+			yield(loggedEvent{}, e.corrupt(err))
 			return
 		}
-		group := make([]loggedEvent, 0, min(len(evs), int(n)))
+		var ev economy.Event
 		for i := range n {
-			ev := &evs[len(group)]
-			size, err := economy.Decode(rest, ev)
+			size, err := economy.Decode(rest, &ev)
 			if err != nil {
-				yield(nil, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
+				yield(loggedEvent{}, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
 				return
 			}
-			group = append(group, loggedEvent{event: ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}})
-			rest = rest[size:]
-			if len(group) == len(evs) || i == n-1 {
-				if !yield(group, nil) {
-					return
-				}
-				group = group[:0]
+			if !yield(loggedEvent{event: &ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}}, nil) {
+				return
 			}
+			rest = rest[size:]
 		}
 		if len(rest) != 0 {
-			yield(nil, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
+			yield(loggedEvent{}, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
 		}
 	}
 }

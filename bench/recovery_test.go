@@ -58,6 +58,7 @@ func BenchmarkRecovery(top *testing.B) {
 			top.Run(fmt.Sprintf("%s/events=%d/store=kuji", name, n), func(b *testing.B) {
 				if dir == "" {
 					dir, events = history(top, size(n), wide)
+					b.ResetTimer()
 				}
 				b.ReportAllocs()
 				for range b.N {
@@ -80,6 +81,7 @@ func BenchmarkRecovery(top *testing.B) {
 			top.Run(fmt.Sprintf("%s/events=%d/store=jsonlines", name, n), func(b *testing.B) {
 				if file == "" {
 					file = jsonHistory(top, size(n), wide)
+					b.ResetTimer()
 				}
 				b.ReportAllocs()
 				for range b.N {

@@ -2,6 +2,7 @@ package economy
 
 import (
 	"fmt"
+	"unsafe"
 )
 
 // InconsistentError says that an event does not fit the state it is applied
@@ -37,8 +38,10 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 		}
 	}
 	if ev.ID != "" {
-		if _, ok := s.ids.find(ev.ID); ok {
-			return inconsistent("request id %q a second time", ev.ID)
+		if !s.ids.index.deferred {
+			if _, ok := s.ids.find(ev.ID); ok {
+				return requestAgain(ev.ID)
+			}
 		}
 		s.remember(ev.ID, s.answer(ev, raw), at)
 	} else if ev.Kind == KindCatalog {
@@ -60,7 +63,12 @@ func (s *State) advance(at At) error {
 // remember keeps the answer to a request id, and forgets what the window does not
 // cover any more.
 func (s *State) remember(id string, answer []byte, at At) {
-	s.ids.add(id, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: answer})
+	s.rememberHashed(s.ids.key.hash(id), answer, at)
+}
+
+// rememberHashed is remember of an id whose hash is known.
+func (s *State) rememberHashed(hash uint32, answer []byte, at At) {
+	s.ids.addHashed(hash, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: answer})
 	s.forgetIDs()
 	s.forgetPast()
 }
@@ -176,22 +184,38 @@ func (s *State) takeItems(player uint32, items []ItemRef) error {
 // meet returns a player's number, making a new player with the starting grants
 // where the event names one by id.
 func (s *State) meet(r Ref, pos uint64) (uint32, error) {
-	n := r.Num
-	switch {
-	case r.Known && int(n) >= s.players.count():
-		return 0, inconsistent("player number %d of %d", n, s.players.count())
-	case !r.Known:
-		if _, ok := s.players.find(r.ID); ok {
-			return 0, inconsistent("player %q is not new", r.ID)
-		}
-		if s.players.count() >= s.most {
-			return 0, inconsistent("more than %d players", s.most)
-		}
-		n = s.players.add(r.ID, uint32(len(s.current.start)+2))
-		for _, st := range s.current.start {
-			if err := s.add(n, st.item, st.quantity); err != nil {
-				return 0, err
-			}
+	if r.Known {
+		return r.Num, s.meetKnown(r.Num, pos)
+	}
+	return s.join(r.ID, s.players.key.hash(r.ID), pos)
+}
+
+func (s *State) meetKnown(n uint32, pos uint64) error {
+	if int(n) >= s.players.count() {
+		return inconsistent("player number %d of %d", n, s.players.count())
+	}
+	s.players.change(n, pos)
+	return nil
+}
+
+func playerAgain(id string) error { return inconsistent("player %q is not new", id) }
+
+func requestAgain(id string) error { return inconsistent("request id %q a second time", id) }
+
+// join makes a new player of the id that has this hash.
+func (s *State) join(id string, hash uint32, pos uint64) (uint32, error) {
+	if s.players.index.deferred {
+		s.players.joined = append(room(s.players.joined), s.unsettled)
+	} else if _, ok := s.players.findHashed(unsafe.Slice(unsafe.StringData(id), len(id)), hash); ok {
+		return 0, playerAgain(id)
+	}
+	if s.players.count() >= s.most {
+		return 0, inconsistent("more than %d players", s.most)
+	}
+	n := s.players.addHashed(id, hash, uint32(len(s.current.start)+2))
+	for _, st := range s.current.start {
+		if err := s.add(n, st.item, st.quantity); err != nil {
+			return 0, err
 		}
 	}
 	s.players.change(n, pos)

@@ -220,7 +220,7 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 			return err
 		}
 		if c.Nested != (e.kind == catalog.RewardPool) || (!c.Nested && int(c.Ranged) != e.ranged) {
-			return inconsistent("pool %q, entry %q: its reward is not of the shape of the logged choice", at.config.ID, e.id)
+			return wrongShape(at, e)
 		}
 		if c.Nested {
 			at = s.current.pools[e.pool]
@@ -245,6 +245,10 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 		s.countLimit(&pt.limits[i], player, uint64(ev.Count))
 	}
 	return nil
+}
+
+func wrongShape(pt *poolTable, e *entryTable) error {
+	return inconsistent("pool %q, entry %q: its reward is not of the shape of the logged choice", pt.config.ID, e.id)
 }
 
 // tableOf returns the pool of the catalog in force that a reference names.

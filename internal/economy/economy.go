@@ -58,6 +58,10 @@ type State struct {
 	chunks  int          // of players' memory: maxChunks, fewer in tests
 	keep    int          // request ids: keptAnyway, fewer in tests
 
+	alone     bool                  // nobody reads: locks are not taken
+	unsettled uint32                // events applied by ApplyGroup since Settle
+	replayed  []groupBatch          // where those stand
+	again     *clash                // what was there already that deferred index entries are of
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 

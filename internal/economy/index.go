@@ -1,6 +1,9 @@
 package economy
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // index maps hashes to numbers below 2^32-1, with a pointer for some hundred
 // numbers and none for each, and grows without ever stopping for long:
@@ -16,8 +19,16 @@ import "sync/atomic"
 // if numbers are only ever added: a shard that was split stays as it was, so
 // that a reader that still looks into it sees the index of a moment ago.
 type index struct {
-	own *directory // the writer's
-	dir atomic.Pointer[directory]
+	own   *directory // the writer's
+	dir   atomic.Pointer[directory]
+	alone bool    // nobody reads: shards may be used again
+	spare []shard // of several made at a time, when alone
+
+	// While it is deferred, what is added waits, and cannot be found: settle puts it
+	// in, sorted by shard, so that a shard is fetched once for all that goes into it.
+	deferred bool
+	waiting  []uint64 // contents of slots, in order of addition
+	looked   uint64   // of no meaning: see settle
 }
 
 // directory names shards by the top depth bits of a hash.
@@ -28,10 +39,15 @@ type directory struct {
 
 const (
 	shardSlots = 512
+	// lineSlots is how many slots a line of the processor's cache has. A hash's home is
+	// the first slot of a line, so that one line has most of what a search looks at.
+	lineSlots = 8
 	// maxProbe is how far from its home a slot's content may stand; a shard in
 	// which it would stand farther, at about two thirds full, is split. Counting
 	// what is in a shard would cost an add, and a removal, a second cache line.
-	maxProbe = 48
+	maxProbe = 3*lineSlots - 1
+	// spareShards is how many are made at a time: they fill a size of memory.
+	spareShards = 15
 	// maxDepth is the depth at which no split tells hashes apart any more.
 	maxDepth = 32
 )
@@ -53,7 +69,7 @@ func (x *index) show(d *directory) {
 	x.dir.Store(d)
 }
 
-// slots returns where the writer looks for a hash: from its low bits on, round,
+// slots returns where the writer looks for a hash: from its home on, round,
 // until a slot is free. There is always a free one.
 func (x *index) slots(hash uint32) *[shardSlots]uint64 { return &x.shard(hash).slots }
 
@@ -70,7 +86,15 @@ func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
 // add puts a number in that is not there.
 func (x *index) add(hash, number uint32) {
 	slot := uint64(hash)<<32 | uint64(number+1)
-	for most := uint64(maxProbe); !x.shard(hash).put(slot, most); {
+	if x.deferred {
+		x.waiting = append(room(x.waiting), slot)
+		return
+	}
+	x.insert(hash, slot)
+}
+
+func (x *index) insert(hash uint32, slot uint64) {
+	for most := uint64(maxProbe); !x.shard(hash).put(slot, most, x.alone); {
 		if x.shard(hash).depth < maxDepth {
 			x.split(hash)
 		} else {
@@ -79,12 +103,15 @@ func (x *index) add(hash, number uint32) {
 	}
 }
 
-// home returns the slot that a slot's content would best stand in.
-func home(slot uint64) uint64 { return slot >> 32 % shardSlots }
+// first returns the home of a hash: the slot where its number would best stand.
+func first(hash uint32) uint32 { return hash % shardSlots &^ (lineSlots - 1) }
+
+// home is first for the content of a slot.
+func home(slot uint64) uint64 { return slot >> 32 % shardSlots &^ (lineSlots - 1) }
 
 // put puts a slot's content in and reports whether there was a place for it, at
 // most so far from its home.
-func (s *shard) put(slot, most uint64) bool {
+func (s *shard) put(slot, most uint64, alone bool) bool {
 	i := home(slot)
 	for n := uint64(0); s.slots[i] != 0; n++ {
 		if n == most {
@@ -92,7 +119,11 @@ func (s *shard) put(slot, most uint64) bool {
 		}
 		i = (i + 1) % shardSlots
 	}
-	atomic.StoreUint64(&s.slots[i], slot)
+	if alone { // the other way waits for every store before it
+		s.slots[i] = slot
+	} else {
+		atomic.StoreUint64(&s.slots[i], slot)
+	}
 	return true
 }
 
@@ -121,19 +152,31 @@ func (x *index) split(hash uint32) {
 		x.double()
 	}
 	d := x.own
-	bit := uint64(1) << (63 - old.depth) // of a slot
-	halves := [2]*shard{{depth: old.depth + 1}, {depth: old.depth + 1}}
-	for _, slot := range old.slots {
-		switch {
-		case slot == 0:
-		case slot&bit != 0:
-			halves[1].put(slot, shardSlots)
-		default:
-			halves[0].put(slot, shardSlots)
-		}
+	from, depth := &old.slots, old.depth
+	halves := [2]*shard{old, x.fresh()}
+	if x.alone {
+		from = new([shardSlots]uint64)
+		*from = old.slots
+		*old = shard{}
+	} else {
+		halves[0] = new(shard)
 	}
+	var filled [2][shardSlots / lineSlots]uint8 // slots of each line
+	for _, slot := range from {
+		if slot == 0 {
+			continue
+		}
+		half := slot >> (63 - depth) & 1
+		line := home(slot) / lineSlots
+		for filled[half][line] == lineSlots {
+			line = (line + 1) % uint64(len(filled[half]))
+		}
+		halves[half].slots[line*lineSlots+uint64(filled[half][line])] = slot
+		filled[half][line]++
+	}
+	halves[0].depth, halves[1].depth = depth+1, depth+1
 	// The directory's entries of the old shard: the second half of them has the bit set.
-	span := uint64(1) << (d.depth - old.depth)
+	span := uint64(1) << (d.depth - depth)
 	first := uint64(hash) << d.depth >> 32 &^ (span - 1)
 	for i := range span {
 		d.shards[first+i].Store(halves[i/(span/2)])
@@ -149,4 +192,85 @@ func (x *index) double() {
 		d.shards[2*i+1].Store(s)
 	}
 	x.show(d)
+}
+
+// settle puts in what waits. Of numbers with the same hash it calls clash with the
+// one that was there first and the one that came.
+func (x *index) settle(clash func(was, is uint32)) {
+	x.deferred = false
+	if len(x.waiting) == 0 {
+		return
+	}
+	x.reserve(len(x.waiting))
+	sorted, shift := x.sorted(), 64-x.own.depth
+	for n, slot := range sorted {
+		hash := uint32(slot >> 32)
+		s := x.shard(hash)
+		if many := n + shardSlots/lineSlots; (n == 0 || slot>>shift != sorted[n-1]>>shift) && many < len(sorted) && sorted[many]>>shift == slot>>shift {
+			for i := 0; i < shardSlots; i += lineSlots { // which fetches all of it
+				x.looked += s.slots[i]
+			}
+		}
+		i, n := home(slot), uint64(0)
+		for ; s.slots[i] != 0; n++ {
+			if uint32(s.slots[i]>>32) == hash {
+				clash(uint32(s.slots[i])-1, uint32(slot)-1)
+			}
+			i = (i + 1) % shardSlots
+		}
+		if n < maxProbe && x.alone {
+			s.slots[i] = slot
+		} else {
+			x.insert(hash, slot)
+		}
+	}
+	x.waiting = x.waiting[:0]
+}
+
+// sorted returns what waits by shard and, within one, by order of addition.
+func (x *index) sorted() []uint64 {
+	shift := 64 - x.own.depth
+	ends := make([]int, len(x.own.shards)+1)
+	for _, slot := range x.waiting {
+		ends[slot>>shift+1]++
+	}
+	for i := 1; i < len(ends); i++ {
+		ends[i] += ends[i-1]
+	}
+	out := make([]uint64, len(x.waiting))
+	for _, slot := range x.waiting {
+		at := &ends[slot>>shift]
+		out[*at] = slot
+		*at++
+	}
+	return out
+}
+
+// reserve makes shards for n numbers in an index that is empty.
+func (x *index) reserve(n int) {
+	if len(x.own.shards) > 1 || *x.own.shards[0].Load() != (shard{}) {
+		return
+	}
+	const most = shardSlots * 11 / 20 // in a shard, on average
+	depth := uint8(bits.Len(uint(n) / most))
+	d := &directory{depth: depth, shards: make([]atomic.Pointer[shard], 1<<depth)}
+	for i := range d.shards {
+		s := x.fresh()
+		s.depth = depth
+		d.shards[i].Store(s)
+	}
+	x.show(d)
+}
+
+// fresh returns an empty shard.
+func (x *index) fresh() *shard {
+	if !x.alone {
+		return new(shard)
+	}
+	if len(x.spare) == 0 {
+		x.spare = make([]shard, spareShards)
+	}
+	s := &x.spare[0]
+	x.spare = x.spare[1:]
+	return s
 }

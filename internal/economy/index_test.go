@@ -22,7 +22,7 @@ func TestIndexAgainstMap(t *testing.T) {
 		in := map[uint32]bool{}
 		has := func(v uint32) bool {
 			slots := x.slots(hashes[v])
-			for i := hashes[v] % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
+			for i := first(hashes[v]); slots[i] != 0; i = (i + 1) % shardSlots {
 				if slots[i] == uint64(hashes[v])<<32|uint64(v+1) {
 					return true
 				}

@@ -6,7 +6,7 @@ import "encoding/binary"
 // known, from a pool without a price whose rewards are fixed. Three numbers are
 // its event, and it is decided, encoded and applied in one go. What is checked,
 // taken from the source, written and changed is what [State.Decide],
-// [AppendEvent] and [State.Apply] do, which replay it; tests compare the two.
+// [AppendEvent] and [State.Apply] do; tests compare the two, and with [State.ApplyGroup], which replays it.
 
 // isFixed reports whether every reward in the pool is fixed.
 func (pt *poolTable) isFixed() bool {

@@ -26,6 +26,9 @@ type players struct {
 	locks [playerLocks]sync.Mutex // of the players whose number has the same remainder
 	mine  [playerLocks]bool       // the writer holds it
 	held  []uint32                // those it holds
+	alone bool                    // nobody reads: the writer takes none
+
+	joined []uint32 // which events since Settle made those whose index entry is deferred
 
 	// Where the last players looked at stand, by their numbers' lowest bits: the
 	// writer asks for the same one several times in a command.
@@ -116,7 +119,7 @@ func (p *players) find(id string) (uint32, bool) {
 // findHashed is find of an id in bytes whose hash is known.
 func (p *players) findHashed(id []byte, h uint32) (uint32, bool) {
 	slots := p.index.slots(h)
-	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
+	for i := first(h); ; i = (i + 1) % shardSlots {
 		slot := slots[i]
 		if slot == 0 {
 			return 0, false
@@ -147,7 +150,7 @@ func (p *players) at(n uint32) *block {
 func (p *players) look(id string, f func(*block)) bool {
 	h := p.key.hash(id)
 	s := p.index.peek(h)
-	for i := h % shardSlots; ; i = (i + 1) % shardSlots {
+	for i := first(h); ; i = (i + 1) % shardSlots {
 		slot := s.load(i)
 		if slot == 0 {
 			return false
@@ -176,7 +179,7 @@ func (p *players) peek(n uint32) *block { return (*block)(p.mem.peek(p.addrs.pee
 // lock takes a player's lock for the writer, until release.
 func (p *players) lock(n uint32) {
 	l := n % playerLocks
-	if p.mine[l] {
+	if p.alone || p.mine[l] {
 		return
 	}
 	p.locks[l].Lock()
@@ -230,8 +233,13 @@ func (p *players) change(n uint32, pos uint64) *block {
 // add makes a new player with this id, which must not be known, and returns
 // its number. It is in the index at once, and locked.
 func (p *players) add(id string, slots uint32) uint32 {
+	return p.addHashed(id, p.key.hash(id), slots)
+}
+
+// addHashed is add of an id whose hash is known.
+func (p *players) addHashed(id string, h, slots uint32) uint32 {
 	n := p.place(id, slots)
-	p.index.add(p.key.hash(id), n)
+	p.index.add(h, n)
 	return n
 }
 

@@ -35,7 +35,7 @@ const drawnChunk = 512
 
 // lockPool takes a pool's lock for the writer, until unlockPools.
 func (s *State) lockPool(p *poolState) {
-	if !p.mine {
+	if !p.mine && !s.alone {
 		p.mu.Lock()
 		p.mine = true
 		s.heldPools = append(s.heldPools, p)

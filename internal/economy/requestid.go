@@ -33,6 +33,7 @@ type requestIDs struct {
 	index  index  // from the hash of an id to the place of its record
 	stored uint64 // bytes of the remembered answers
 	looked uint64 // of no meaning: see forgetBelow
+	forgot bool   // something was forgotten
 }
 
 // idChunk is a stretch of records.
@@ -65,6 +66,7 @@ type idRecord struct {
 
 func (r *requestIDs) init() {
 	r.key = newHashKey()
+	r.index.alone = true
 	r.index.init()
 }
 
@@ -112,10 +114,12 @@ func (r *requestIDs) placeOf(chunk, at int) uint32 {
 }
 
 // find returns the record of a remembered id; valid until the next change.
-func (r *requestIDs) find(id string) (idRecord, bool) {
-	h := r.key.hash(id)
+func (r *requestIDs) find(id string) (idRecord, bool) { return r.findHashed(id, r.key.hash(id)) }
+
+// findHashed is find of an id whose hash is known.
+func (r *requestIDs) findHashed(id string, h uint32) (idRecord, bool) {
 	slots := r.index.slots(h)
-	for i := h % shardSlots; slots[i] != 0; i = (i + 1) % shardSlots {
+	for i := first(h); slots[i] != 0; i = (i + 1) % shardSlots {
 		if uint32(slots[i]>>32) != h {
 			continue
 		}
@@ -127,7 +131,10 @@ func (r *requestIDs) find(id string) (idRecord, bool) {
 }
 
 // add remembers an answer, which is copied. Positions and times never decrease.
-func (r *requestIDs) add(id string, rec idRecord) {
+func (r *requestIDs) add(id string, rec idRecord) { r.addHashed(r.key.hash(id), rec) }
+
+// addHashed is add of an id whose hash is known.
+func (r *requestIDs) addHashed(hash uint32, rec idRecord) {
 	const most = 5 * binary.MaxVarintLen64
 	need := most + len(rec.answer)
 	last := len(r.chunks) - 1
@@ -149,7 +156,7 @@ func (r *requestIDs) add(id string, rec idRecord) {
 	b = binary.AppendUvarint(b, uint64(rec.index))
 	b = binary.AppendUvarint(b, uint64(len(rec.answer)))
 	b = append(b, rec.answer...)
-	r.index.add(r.key.hash(id), r.placeOf(last, at))
+	r.index.add(hash, r.placeOf(last, at))
 	r.used = (at + len(b) + 7) &^ 7
 	r.stored += uint64(len(rec.answer))
 	r.tail++
@@ -183,7 +190,7 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 		known, at = known+1, next
 	}
 	for _, h := range hashes[:known] { // nothing else in these loops, so that many loads are under way
-		sum += r.index.shard(h).slots[h%shardSlots]
+		sum += r.index.shard(h).slots[first(h)]
 	}
 	r.looked += sum
 	for _, h := range hashes[:known] {
@@ -203,6 +210,7 @@ func (r *requestIDs) forget() {
 func (r *requestIDs) drop(hash uint32) {
 	rec, next := r.chunks[0].read(r.headAt)
 	r.index.remove(hash, r.placeOf(0, r.headAt))
+	r.forgot = true
 	r.stored -= uint64(len(rec.answer))
 	r.head++
 	r.headAt = next

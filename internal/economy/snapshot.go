@@ -488,7 +488,7 @@ func (l *Loader) index(d *decoder) {
 	}
 	sum := uint64(0)
 	for _, h := range hashes[:len(l.placed)] {
-		sum += p.index.slots(h)[h%shardSlots]
+		sum += p.index.slots(h)[first(h)]
 	}
 	l.s.warmed += sum
 	for i, n := range l.placed {

@@ -3,6 +3,9 @@ package economy
 // warmFrom is how many players or request ids are too many for the nearest caches.
 const warmFrom = 1 << 14
 
+// warmAtOnce is for how many commands or events memory is fetched at a time.
+const warmAtOnce = 64
+
 // Large reports whether what a command needs is likely not to be in the nearest caches.
 func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
 
@@ -11,12 +14,11 @@ func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.cou
 // line of each command. It changes nothing and decides nothing. It pays where
 // players and request ids are too many for the caches: with few it returns at once.
 func (s *State) Warm(cmds []Command) {
-	const atOnce = 64
 	if !s.Large() {
 		return
 	}
 	for len(cmds) > 0 {
-		n := min(len(cmds), atOnce)
+		n := min(len(cmds), warmAtOnce)
 		s.warm(cmds[:n])
 		cmds = cmds[n:]
 	}
@@ -33,7 +35,7 @@ func (s *State) WarmOne(cmd *Command) {
 	var sum uint64
 	if cmd.ID != "" {
 		h := s.ids.key.hash(cmd.ID)
-		sum = s.ids.index.slots(h)[h%shardSlots]
+		sum = s.ids.index.slots(h)[first(h)]
 	}
 	h := p.key.hash(cmd.Player)
 	if n, ok := p.index.likely(h); ok {
@@ -49,7 +51,7 @@ func (s *State) WarmOne(cmd *Command) {
 // likely returns the first number that stands under a hash near its home.
 func (x *index) likely(hash uint32) (number uint32, ok bool) {
 	slots := x.slots(hash)
-	for i, n := hash%shardSlots, 0; n < 16; i, n = (i+1)%shardSlots, n+1 {
+	for i, n := first(hash), 0; n < 16; i, n = (i+1)%shardSlots, n+1 {
 		switch slot := slots[i]; {
 		case slot == 0:
 			return 0, false
@@ -63,7 +65,7 @@ func (x *index) likely(hash uint32) (number uint32, ok bool) {
 // warm goes step by step along the way to a player: index, address, block. Each
 // step's loads do not wait for one another.
 func (s *State) warm(cmds []Command) {
-	var hashes [64]uint32
+	var hashes [warmAtOnce]uint32
 	var sum uint64
 	p := &s.players
 	for i := range cmds {
@@ -74,17 +76,17 @@ func (s *State) warm(cmds []Command) {
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
 			h := s.ids.key.hash(id)
-			sum += s.ids.index.slots(h)[h%shardSlots]
+			sum += s.ids.index.slots(h)[first(h)]
 		}
-		sum += p.index.slots(hashes[i])[hashes[i]%shardSlots]
+		sum += p.index.slots(hashes[i])[first(hashes[i])]
 	}
-	var numbers [64]uint32 // + 1
+	var numbers [warmAtOnce]uint32 // + 1
 	for i := range cmds {
 		if n, ok := p.index.likely(hashes[i]); ok {
 			numbers[i] = n + 1
 		}
 	}
-	var addrs [64]uint32 // + 1
+	var addrs [warmAtOnce]uint32 // + 1
 	for i := range cmds {
 		if numbers[i] != 0 {
 			addrs[i] = p.addrs.get(numbers[i]-1) + 1
@@ -106,42 +108,4 @@ func (s *State) warm(cmds []Command) {
 		}
 	}
 	s.warmed += sum // so that the loads are made
-}
-
-// WarmEvents is Warm for events that are about to be applied.
-func (s *State) WarmEvents(evs []Event) {
-	if !s.Large() {
-		return
-	}
-	p := &s.players
-	var sum uint64
-	known := uint32(p.count())
-	var addrs [64]uint32 // + 1
-	for i := range min(len(evs), len(addrs)) {
-		ev := &evs[i]
-		if ev.ID != "" {
-			h := s.ids.key.hash(ev.ID)
-			sum += s.ids.index.slots(h)[h%shardSlots]
-		}
-		switch {
-		case !ev.Player.Known && ev.Player.ID != "":
-			h := p.key.hash(ev.Player.ID)
-			sum += p.index.slots(h)[h%shardSlots]
-		case ev.Player.Num < known:
-			addrs[i] = p.addrs.get(ev.Player.Num) + 1
-		}
-	}
-	for _, addr := range addrs {
-		if addr != 0 {
-			sum += (*block)(p.mem.pointer(addr - 1)).last
-		}
-	}
-	for _, addr := range addrs {
-		if addr != 0 {
-			if room := (*block)(p.mem.pointer(addr - 1)).room(); len(room) > 4 {
-				sum += uint64(room[4].lo)
-			}
-		}
-	}
-	s.warmed += sum
 }

@@ -86,7 +86,11 @@ func (s *State) forgetIDs() {
 	if s.ids.full() {
 		over = most
 	}
-	if over > 0 {
+	if over <= 0 {
+		return
+	}
+	if oldest, ok := s.ids.oldest(); ok && s.aged(&oldest, s.now) {
+		s.settleIDs() // what is forgotten must be in the index
 		s.ids.forgetBelow(s.now-s.current.idempotency.Age.Milliseconds(), min(most, over))
 	}
 }

@@ -1,0 +1,397 @@
+package economy
+
+import (
+	"encoding/binary"
+	"slices"
+	"sort"
+	"unsafe"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// A log is read into a state in two steps: events are decoded into a Group, and
+// a Group is applied. The first looks at nothing but bytes, so that it can be done
+// beside the second. The commonest event, a single draw of one choice with a fixed
+// reward, is kept as a few numbers and applied by a way of its own; what is checked
+// and changed is what [State.Apply] does, and tests compare the two.
+
+// Group is events that stand one behind the other in a log, decoded. What it
+// holds aliases the bytes that it was decoded from.
+type Group struct {
+	idKey, playerKey hashKey
+	logged           []logged
+	batches          []groupBatch
+	events           []Event // those that are more than numbers; reused beyond their length
+}
+
+// logged is one event of a Group.
+type logged struct {
+	raw    []byte
+	idHash uint32 // of its request id
+	idLen  uint8  // 0: none; it stands at raw[3:]
+	// A draw of one plain choice, when event is 0:
+	nameAt  uint8  // where a new player's id begins in raw
+	nameLen uint8  // 0: the player is known
+	player  uint32 // number, or the hash of the id
+	pool    uint32
+	entry   uint32
+	event   uint32 // 1 + its place among the Group's events
+}
+
+// groupBatch is where the events of a batch begin in a Group.
+type groupBatch struct {
+	from uint32
+	at   At // of the first
+}
+
+const (
+	// warmEvents is for how many events memory is fetched at a time.
+	warmEvents = 128
+	// keptItems and keptMembers are how large an event may have been whose memory
+	// is used again.
+	keptItems   = 256
+	keptMembers = 32
+)
+
+// NewGroup returns an empty Group of events for this state. Filling it does not
+// touch the state.
+func (s *State) NewGroup() *Group {
+	return &Group{idKey: s.ids.key, playerKey: s.players.key}
+}
+
+// Len returns how many events the Group holds.
+func (g *Group) Len() int { return len(g.logged) }
+
+// Reset empties the Group for another use.
+func (g *Group) Reset() {
+	for i := range g.events {
+		if ev := &g.events[i]; cap(ev.Items)+cap(ev.Choices)+cap(ev.Quantities) > keptItems || cap(ev.Members) > keptMembers {
+			*ev = Event{}
+		}
+	}
+	clear(g.logged) // their bytes may go
+	g.logged, g.batches, g.events = g.logged[:0], g.batches[:0], g.events[:0]
+}
+
+// Begin says where in the log the next event stands, the first of a batch or of
+// what of a batch stands in this Group. Those after it follow it.
+func (g *Group) Begin(at At) {
+	g.batches = append(g.batches, groupBatch{from: uint32(len(g.logged)), at: at})
+}
+
+// Add decodes the event at the start of b and returns how many bytes it took.
+// Errors are *FormatError; the Group is then as before.
+func (g *Group) Add(b []byte) (int, error) {
+	var l logged
+	n := l.decode(b)
+	if n == 0 {
+		ev := g.event()
+		var err error
+		if n, err = Decode(b, ev); err != nil {
+			g.events = g.events[:len(g.events)-1]
+			return 0, err
+		}
+		l = logged{event: uint32(len(g.events)), idLen: uint8(len(ev.ID))}
+	}
+	l.raw = b[:n:n]
+	if l.idLen > 0 {
+		l.idHash = g.idKey.hash(l.id())
+	}
+	if l.nameLen > 0 {
+		l.player = g.playerKey.hash(l.name())
+	}
+	g.logged = append(g.logged, l)
+	return n, nil
+}
+
+// event returns one more event, with the memory of an earlier one.
+func (g *Group) event() *Event {
+	n := len(g.events)
+	if n == cap(g.events) {
+		g.events = append(g.events, Event{})
+	}
+	g.events = g.events[:n+1]
+	return &g.events[n]
+}
+
+// id returns the request id, which there must be. It aliases the event's bytes, as name does.
+func (l *logged) id() string { return unsafe.String(&l.raw[3], l.idLen) }
+
+// name returns a new player's id.
+func (l *logged) name() string { return unsafe.String(&l.raw[l.nameAt], l.nameLen) }
+
+// decode reads a draw that ended OK, with a count of 1, from a known pool, of one
+// choice without more to it. It returns how many bytes it took, 0 for
+// everything else, of which [Decode] says what it is.
+func (l *logged) decode(b []byte) int {
+	const draw = byte(KindDraw)<<3 | eventVersion<<1
+	if len(b) < 6 || b[0]&^1 != draw || Status(b[1]) != OK {
+		return 0
+	}
+	at := 2
+	if b[0]&1 != 0 {
+		if l.idLen = b[2]; l.idLen == 0 || l.idLen > MaxID {
+			return 0
+		}
+		at = 3 + int(l.idLen)
+	}
+	player, at := shortUvarint(b, at)
+	if player&1 == 0 {
+		l.player = uint32(player >> 1)
+	} else {
+		n := player >> 1
+		if n == 0 || n > MaxID {
+			return 0
+		}
+		l.nameAt, l.nameLen = uint8(at), uint8(n)
+		at += int(n)
+	}
+	pool, at := shortUvarint(b, at)
+	count, at := shortUvarint(b, at)
+	choice, at := shortUvarint(b, at)
+	if at > len(b) || player>>1 >= MaxPlayers || pool&1 != 0 || pool>>1 >= maxPoolsEver || count != 1 || choice&3 != choicePlain || choice>>2 >= maxEntriesEver {
+		return 0
+	}
+	l.pool, l.entry = uint32(pool>>1), uint32(choice>>2)
+	return at
+}
+
+// shortUvarint returns the number at an offset and where it ends: beyond b when it
+// is cut, longer than it need be, or of more than 4 bytes.
+func shortUvarint(b []byte, at int) (v uint64, end int) {
+	if at >= len(b) {
+		return 0, len(b) + 1
+	}
+	if b[at] < 0x80 {
+		return uint64(b[at]), at + 1
+	}
+	v, n := binary.Uvarint(b[at:])
+	if n <= 0 || n > 4 || b[at+n-1] == 0 {
+		return 0, len(b) + 1
+	}
+	return v, at + n
+}
+
+// clash is an event that names a player as new, or has a request id, that was
+// there already.
+type clash struct {
+	at  At
+	err error
+}
+
+// ApplyGroup applies the events of a Group in order, as [State.Apply] does one. Nobody
+// may read the state meanwhile, as nobody can while a log is read into it, and
+// [State.Settle] must be called before anything but another Group: only then is it
+// known that what the events say is new was new. With an error it returns where the first event stands that does
+// not fit; that may be one of an earlier Group.
+func (s *State) ApplyGroup(g *Group) (At, error) {
+	s.setAlone(true)
+	var at At
+	next := 0 // batch
+	for done := 0; done < len(g.logged); {
+		some := g.logged[done:min(done+warmEvents, len(g.logged))]
+		s.warmLogged(g, some)
+		for i := range some {
+			if next < len(g.batches) && g.batches[next].from == uint32(done+i) {
+				at = g.batches[next].at
+				next++
+				s.replayed = append(s.replayed, groupBatch{from: s.unsettled, at: at})
+			}
+			l := &some[i]
+			var err error
+			if l.event > 0 {
+				err = s.Apply(&g.events[l.event-1], l.raw, at)
+			} else {
+				err = s.applyLogged(l, at)
+			}
+			if err != nil {
+				if at, err := s.Settle(); err != nil {
+					return at, err // of an earlier event, or what came first in this one
+				}
+				return at, err
+			}
+			at.Index++
+			s.unsettled++
+		}
+		done += len(some)
+	}
+	return At{}, nil
+}
+
+// Settle makes what was applied by ApplyGroup known to all else. With an error it
+// returns where the event stands that does not fit.
+func (s *State) Settle() (At, error) {
+	s.settlePlayers()
+	s.settleIDs()
+	s.setAlone(false)
+	s.unsettled, s.replayed = 0, s.replayed[:0]
+	if s.again != nil {
+		return s.again.at, s.again.err
+	}
+	return At{}, nil
+}
+
+// setAlone says whether nobody reads the state. Then entries of the indexes can be deferred.
+func (s *State) setAlone(alone bool) {
+	s.alone, s.players.alone, s.players.index.alone = alone, alone, alone
+	s.players.index.deferred = alone
+	s.ids.index.deferred = alone && !s.ids.forgot // which needs what is to be forgotten
+}
+
+func (s *State) settlePlayers() {
+	p := &s.players
+	first := p.count() - len(p.joined)
+	p.index.settle(func(was, is uint32) {
+		if string(p.at(was).id()) == string(p.at(is).id()) {
+			event := p.joined[int(is)-first]
+			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
+			at := s.replayed[i].at
+			at.Index += event - s.replayed[i].from
+			s.clashed(at, playerAgain(p.id(is)))
+		}
+	})
+	p.joined = p.joined[:0]
+}
+
+// room returns a slice with room for one more, twice as large where there was none.
+func room[T any](b []T) []T {
+	if len(b) == cap(b) {
+		b = slices.Grow(b, max(len(b), 1024))
+	}
+	return b
+}
+
+func (s *State) settleIDs() {
+	s.ids.index.settle(func(was, is uint32) {
+		rec := s.ids.place(is)
+		if id := answerID(rec.answer); string(id) == string(answerID(s.ids.place(was).answer)) {
+			s.clashed(At{Position: rec.position, Index: rec.index}, requestAgain(string(id)))
+		}
+	})
+}
+
+// clashed notes the first event that clashes; of one event's, the one named first.
+func (s *State) clashed(at At, err error) {
+	if c := s.again; c == nil || at.Position < c.at.Position || at.Position == c.at.Position && at.Index < c.at.Index {
+		s.again = &clash{at: at, err: err}
+	}
+}
+
+// applyLogged is Apply of a draw that is numbers alone.
+func (s *State) applyLogged(l *logged, at At) error {
+	if err := s.advance(at); err != nil {
+		return err
+	}
+	if err := s.applyChoice(l, at.Position); err != nil {
+		return err
+	}
+	s.players.release()
+	if l.idLen == 0 {
+		return nil
+	}
+	if !s.ids.index.deferred {
+		if _, ok := s.ids.findHashed(l.id(), l.idHash); ok {
+			return requestAgain(l.id())
+		}
+	}
+	s.rememberHashed(l.idHash, s.answerOf(l), at)
+	return nil
+}
+
+// answerOf is [State.answer] for a draw that is numbers alone.
+func (s *State) answerOf(l *logged) []byte {
+	if len(l.raw) < digestFrom {
+		return l.raw
+	}
+	if _, err := Decode(l.raw, &s.ev); err != nil {
+		panic("economy: an event that was decoded cannot be: " + err.Error())
+	}
+	return s.answer(&s.ev, l.raw)
+}
+
+// applyChoice is applyDraw of one choice.
+func (s *State) applyChoice(l *logged, pos uint64) error {
+	pt, err := s.tableOf(Ref{Num: l.pool, Known: true})
+	if err != nil {
+		return err
+	}
+	player := l.player
+	if l.nameLen > 0 {
+		player, err = s.join(l.name(), l.player, pos)
+	} else {
+		err = s.meetKnown(player, pos)
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range pt.price {
+		if err := s.sub(player, p.item, p.quantity); err != nil {
+			return err
+		}
+	}
+	e, err := s.drawEntry(pt, l.entry, pos)
+	if err != nil {
+		return err
+	}
+	if e.kind == catalog.RewardPool || e.ranged != 0 {
+		return wrongShape(pt, e)
+	}
+	for i := range e.items {
+		if err := s.add(player, e.items[i].item, e.items[i].min); err != nil {
+			return err
+		}
+	}
+	for i := range pt.limits {
+		s.countLimit(&pt.limits[i], player, 1)
+	}
+	return nil
+}
+
+// warmLogged is [State.Warm] for events that are about to be applied, at most
+// warmEvents. The loops that load do nothing else, so that many loads are under way.
+func (s *State) warmLogged(g *Group, ls []logged) {
+	if !s.Large() {
+		return
+	}
+	p := &s.players
+	known := uint32(p.count())
+	var slots [2 * warmEvents]*uint64
+	var addrs [warmEvents]uint32
+	n, m := 0, 0
+	player := func(num uint32, isNew bool) {
+		switch {
+		case isNew && p.index.deferred:
+		case isNew:
+			slots[n] = &p.index.slots(num)[first(num)]
+			n++
+		case num < known:
+			addrs[m] = num
+			m++
+		}
+	}
+	for i := range ls {
+		l := &ls[i]
+		if l.idLen > 0 && !s.ids.index.deferred {
+			slots[n] = &s.ids.index.slots(l.idHash)[first(l.idHash)]
+			n++
+		}
+		if l.event == 0 {
+			player(l.player, l.nameLen > 0)
+		} else if ev := &g.events[l.event-1]; ev.Player.Known {
+			player(ev.Player.Num, false)
+		} else if ev.Player.ID != "" {
+			player(p.key.hash(ev.Player.ID), true)
+		}
+	}
+	var sum uint64
+	for _, slot := range slots[:n] {
+		sum += *slot
+	}
+	for i, player := range addrs[:m] {
+		addrs[i] = p.addrs.get(player)
+	}
+	for _, addr := range addrs[:m] {
+		sum += p.mem.touch(addr)
+	}
+	s.warmed += sum
+}

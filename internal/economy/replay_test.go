@@ -1,0 +1,238 @@
+package economy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// history makes a log of random commands, in batches of one to four events, under
+// catalogs that change.
+func history(t testing.TB, seed uint64, keep int) []logged {
+	t.Helper()
+	m, r := newMachine(t, seed), rand.New(rand.NewPCG(seed, 3))
+	m.s.SetKeep(keep)
+	catalogs, command := []string{plainCatalog}, plainCommand
+	if seed%2 == 0 {
+		catalogs, command = []string{testCatalog, testCatalog + "# again\n"}, randomCommand
+	}
+	for n := range 400 {
+		if n%200 == 0 {
+			m.apply(catalogs[n/200%len(catalogs)])
+		}
+		m.now += r.Int64N(20 * 60 * 1000)
+		cmd := command(r, n)
+		m.do(cmd)
+		if last := len(m.log) - 1; r.IntN(4) > 0 && m.log[last].raw[0]>>3 != byte(economy.KindCatalog) {
+			// One batch with the one before: positions are not in the events.
+			was, is := m.log[last-1].at, &m.log[last].at
+			is.Position, is.Index, is.Time = was.Position, was.Index+1, max(was.Time, is.Time)
+		}
+	}
+	return m.log
+}
+
+// one applies a log event by event. It returns where the first event stands that does not fit.
+func one(t testing.TB, log []logged, keep int) (*economy.State, economy.At, error) {
+	s := economy.New()
+	s.SetKeep(keep)
+	for _, l := range log {
+		var ev economy.Event
+		if _, err := economy.Decode(l.raw, &ev); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(&ev, l.raw, l.at); err != nil {
+			return s, l.at, err
+		}
+	}
+	return s, economy.At{}, nil
+}
+
+// some applies a log by groups of any size, settling now and then.
+func some(t testing.TB, log []logged, keep int, r *rand.Rand, most int) (*economy.State, economy.At, error) {
+	s := economy.New()
+	s.SetKeep(keep)
+	g := s.NewGroup()
+	for rest := log; len(rest) > 0; {
+		n := min(len(rest), 1+r.IntN(most))
+		for i, l := range rest[:n] {
+			if i == 0 || l.at.Index == 0 || l.at.Position != rest[i-1].at.Position || l.at.Time != rest[i-1].at.Time {
+				g.Begin(l.at)
+			}
+			if size, err := g.Add(l.raw); err != nil || size != len(l.raw) {
+				t.Fatalf("%x: took %d of %d bytes, %v", l.raw, size, len(l.raw), err)
+			}
+		}
+		rest = rest[n:]
+		if at, err := s.ApplyGroup(g); err != nil {
+			return s, at, err
+		}
+		if g.Len() != n {
+			t.Fatalf("a group of %d events, %d were added", g.Len(), n)
+		}
+		g.Reset()
+		if len(rest) == 0 || r.IntN(4) == 0 {
+			if at, err := s.Settle(); err != nil {
+				return s, at, err
+			}
+		}
+	}
+	return s, economy.At{}, nil
+}
+
+// agree checks that a log applied by groups gives what it gives event by event.
+func agree(t *testing.T, log []logged, keep int, r *rand.Rand, most int) error {
+	t.Helper()
+	want, wantAt, wantErr := one(t, log, keep)
+	got, at, err := some(t, log, keep, r, most)
+	if fmt.Sprint(err) != fmt.Sprint(wantErr) || at.Position != wantAt.Position || at.Index != wantAt.Index {
+		t.Fatalf("by groups: %+v, %v\nevent by event: %+v, %v", at, err, wantAt, wantErr)
+	}
+	if err != nil {
+		return err
+	}
+	if got.Hash() != want.Hash() {
+		t.Fatal("by groups, a log gives another state than event by event")
+	}
+	if err := got.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range log {
+		var ev economy.Event
+		if _, err := economy.Decode(l.raw, &ev); err != nil {
+			t.Fatal(err)
+		}
+		_, is := got.Remembered(ev.ID)
+		if _, was := want.Remembered(ev.ID); is != was {
+			t.Fatalf("request id %q: remembered %v, event by event %v", ev.ID, is, was)
+		}
+		if ev.Player.ID == "" {
+			continue
+		}
+		is2, ok := got.Player(ev.Player.ID)
+		if was, seen := want.Player(ev.Player.ID); ok != seen || !slices.Equal(is2.Items, was.Items) {
+			t.Fatalf("player %q: %v, %+v; event by event %v, %+v", ev.Player.ID, ok, is2, seen, was)
+		}
+	}
+	return nil
+}
+
+// TestReplay: a log applied by groups, as recovery does, gives what it gives event
+// by event, whether it fits or not.
+func TestReplay(t *testing.T) {
+	errs := map[string]int{
+		"a second time": 0, "is not new": 0, "player number": 0, "pool number": 0, "no entry number": 0, "beyond its stock": 0,
+		"not of the shape": 0, " taken of ": 0, " after position ": 0,
+	}
+	for seed := range uint64(16) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		keep := []int{1 << 20, 5}[seed/2%2] // the second forgets all the time
+		log := history(t, seed, keep)
+		for range 3 {
+			if err := agree(t, log, keep, r, 60); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 60 {
+			bad := slices.Clone(log)
+			for range 1 + r.IntN(2) {
+				tamper(r, bad)
+			}
+			if err := agree(t, bad, keep, r, 60); err != nil {
+				for kind := range errs {
+					if strings.Contains(err.Error(), kind) {
+						errs[kind]++
+					}
+				}
+			}
+		}
+	}
+	for kind, n := range errs {
+		if n < 5 {
+			t.Errorf("of all tampered logs, %d gave %q: %v", n, kind, errs)
+		}
+	}
+}
+
+// tamper changes an event of a log.
+func tamper(r *rand.Rand, log []logged) {
+	pick := func() *economy.Event {
+		for {
+			l := log[r.IntN(len(log))]
+			var ev economy.Event
+			if _, err := economy.Decode(l.raw, &ev); err == nil && ev.Kind != economy.KindCatalog && ev.Kind != economy.KindAtomic {
+				return &ev
+			}
+		}
+	}
+	at := 2 + r.IntN(len(log)-2)
+	var ev economy.Event
+	if _, err := economy.Decode(log[at].raw, &ev); err != nil || ev.Kind == economy.KindCatalog || ev.Kind == economy.KindAtomic {
+		return
+	}
+	switch r.IntN(7) {
+	case 0:
+		ev.ID = pick().ID
+	case 1: // somebody who was or will be new
+		for ev.Player = pick().Player; ev.Player.ID == "" && r.IntN(100) > 0; ev.Player = pick().Player {
+		}
+	case 2:
+		ev.Player = economy.Ref{Known: true, Num: uint32(r.IntN(12))}
+	case 3:
+		if ev.Kind == economy.KindDraw {
+			ev.Pool = economy.Ref{Known: true, Num: uint32(r.IntN(12))}
+		}
+	case 4:
+		if len(ev.Choices) > 0 {
+			ev.Choices = []economy.Choice{{Entry: uint32(r.IntN(4))}}
+			ev.Count, ev.Quantities = 1, nil
+		}
+	case 5:
+		log[at].at.Time -= 1 << 40
+	case 6:
+		other := pick()
+		ev = *other
+	}
+	log[at].raw = economy.AppendEvent(nil, &ev)
+}
+
+// TestReplayMany is TestReplay with players and ids too many for the caches, and for one shard.
+func TestReplayMany(t *testing.T) {
+	m, r := newMachine(t, 1), rand.New(rand.NewPCG(1, 5))
+	m.apply(plainCatalog)
+	for n := range 40_000 {
+		cmd := economy.Command{Kind: economy.KindDraw, ID: fmt.Sprint("request", n), Player: fmt.Sprint("p", r.IntN(30_000)), Pool: "free", Count: 1}
+		if n%11 == 0 { // too long to be its own answer
+			cmd.ID, cmd.Player = fmt.Sprintf("%060d", n), fmt.Sprintf("%060d", r.IntN(30_000))
+		}
+		if n%7 == 0 {
+			cmd = economy.Command{Kind: economy.KindGrant, Player: cmd.Player, Items: []catalog.Stack{{Item: "gem", Quantity: 2}}}
+		}
+		m.do(cmd)
+	}
+	if err := agree(t, m.log, 1<<20, r, 3000); err != nil {
+		t.Fatal(err)
+	}
+	// The second of an id, and of a player, long after the first.
+	for _, name := range []func(ev *economy.Event){
+		func(ev *economy.Event) { ev.ID = "request1" },
+		func(ev *economy.Event) { ev.Player = economy.Ref{ID: "p" + fmt.Sprint(r.IntN(30_000))} },
+	} {
+		for range 4 {
+			bad := slices.Clone(m.log)
+			at := 30_000 + 7*r.IntN(1000) + 2
+			var ev economy.Event
+			if _, err := economy.Decode(bad[at].raw, &ev); err != nil {
+				t.Fatal(err)
+			}
+			name(&ev)
+			bad[at].raw = economy.AppendEvent(nil, &ev)
+			agree(t, bad, 1<<20, r, 3000)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package kuji
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// batchesOf writes a log of some stretches and returns its batches: many small
+// ones, some that fill a part of a stretch, and one of several stretches.
+func batchesOf(t *testing.T) []replayed {
+	t.Helper()
+	disk := vfs.NewMem()
+	e, err := Open("data", Options{FS: disk, SnapshotEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Parse([]byte("kuji: 1\nitems: {gem: {kind: currency}}\npools: {p: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, size := range []int{1, 1, 1, 300, 1, 1000, 1, 1, 5000, 1, 2, 900, 900, 900, 1} {
+		reqs := make([]Request, size)
+		for i := range reqs {
+			n++
+			player := fmt.Sprint("p", n*7919%3000)
+			if reqs[i] = (Draw{ID: fmt.Sprintf("%040d", n), Player: player, Pool: "p"}); n%5 == 0 {
+				reqs[i] = Grant{Player: player, Items: []Stack{{Item: "gem", Quantity: 3}}}
+			}
+		}
+		if _, err := r.DoAll(t.Context(), reqs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log, err := openWALReadOnly(disk, "data/realms/test/log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batches []replayed
+	largest := 0
+	for e, err := range replay(log.Entries, "test", nil, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.kind == entryBatch {
+			e.payload = slices.Clone(e.payload)
+			batches, largest = append(batches, e), max(largest, len(e.payload))
+		}
+	}
+	if largest < 2*stretchBytes {
+		t.Fatalf("the largest batch has %d bytes, want more than two stretches of %d", largest, stretchBytes)
+	}
+	return batches
+}
+
+// reference applies batches one event after the other.
+func reference(batches []replayed) (*economy.State, error) {
+	s := economy.New()
+	for i := range batches {
+		e := &batches[i]
+		for le, err := range e.events() {
+			if err != nil {
+				return s, err
+			}
+			if err := s.Apply(le.event, le.raw, le.at); err != nil {
+				return s, e.corrupt(err)
+			}
+		}
+	}
+	return s, nil
+}
+
+// taken applies batches as recovery does; after them comes an error of the log, if any.
+func taken(batches []replayed, single bool, end error) (*economy.State, error) {
+	in := intake{realm: "test", state: economy.New(), single: single}
+	return in.state, in.run(func() error {
+		for i := range batches {
+			if err := in.batch(&batches[i]); err != nil {
+				return err
+			}
+		}
+		return end
+	})
+}
+
+// TestIntake: batches that two goroutines take in, or one, give the state that
+// they give one event after the other, or the same error: the first in the order of the log.
+func TestIntake(t *testing.T) {
+	batches := batchesOf(t)
+	r := rand.New(rand.NewPCG(1, 1))
+	kinds := map[string]int{}
+	for trial := range 300 {
+		bad := slices.Clone(batches)
+		for range min(trial, 1+r.IntN(3)) { // the first is as it was
+			e := &bad[r.IntN(len(bad))]
+			e.payload = slices.Clone(e.payload)
+			switch at := r.IntN(len(e.payload)); r.IntN(4) {
+			case 0:
+				e.payload = e.payload[:at]
+			case 1: // somebody else, something else, or nothing that can be read
+				e.payload[at] ^= 1 << r.IntN(8)
+			case 2:
+				e.payload = append(e.payload, 0)
+			case 3: // a batch a second time
+				e.payload = bad[r.IntN(len(bad))].payload
+			}
+		}
+		want, wantErr := reference(bad)
+		for _, single := range []bool{false, true} {
+			for _, end := range []error{nil, fmt.Errorf("the log's own")} {
+				got, err := taken(bad, single, end)
+				if wantErr == nil && end != nil {
+					if err != end {
+						t.Fatalf("trial %d, single %v: %v, want %v", trial, single, err, end)
+					}
+				} else if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("trial %d, single %v:\n%v, event by event\n%v", trial, single, err, wantErr)
+				}
+				if err == nil && got.Hash() != want.Hash() {
+					t.Fatalf("trial %d, single %v: another state than event by event", trial, single)
+				}
+			}
+		}
+		for _, kind := range []string{"a second time", "is not new", "event format", "bytes after the last", "<nil>"} {
+			if strings.Contains(fmt.Sprint(wantErr), kind) {
+				kinds[kind]++
+			}
+		}
+	}
+	if len(kinds) < 5 {
+		t.Errorf("all trials gave only %v", kinds)
+	}
+}
+
+// TestIntakePanic: a panic of the applier is one of the opener.
+func TestIntakePanic(t *testing.T) {
+	in := intake{realm: "test", state: economy.New()}
+	defer func() {
+		if recover() == nil {
+			t.Error("a panic beside the opener was lost")
+		}
+	}()
+	err := in.run(func() error {
+		s, err := in.room(1)
+		if err != nil {
+			return err
+		}
+		s.group = nil
+		_, err = in.next()
+		return err
+	})
+	t.Fatalf("went on after a panic: %v", err)
+}
