@@ -119,38 +119,55 @@ func (s *State) applyBody(ev *Event, pos uint64) error {
 	return s.giveItems(to, ev.Items)
 }
 
-// giveItems gives a player items. Items that follow each other in the request
-// mostly do so in the player's slots, too: each is looked for behind the one
-// before it first. So does takeItems.
+// giveItems gives a player items.
 func (s *State) giveItems(player uint32, items []ItemRef) error {
-	h, at := s.players.at(player).holdings(), 0
-	for i := range items {
-		it := &items[i]
+	b := s.players.at(player)
+	for {
+		items = items[s.giveHeld(b.holdings(), items):]
+		if len(items) == 0 {
+			return nil
+		}
+		it := &items[0]
 		if !it.Known || int(it.Num) >= len(s.items) {
 			return inconsistent("item number %d is unknown", it.Num)
 		}
-		item, q := &s.items[it.Num], it.Quantity
-		if at >= len(h) || h[at].key != it.Num {
-			at = seek(h, it.Num)
+		var err error
+		if b, err = s.addTo(b, it.Num, it.Quantity); err != nil {
+			return err
 		}
-		if at < len(h) && h[at].key == it.Num {
-			have := h[at].value()
-			if q > MaxQuantity-have {
-				return inconsistent("item %q of player %q: %d and %d more pass %d", item.id, s.players.id(player), have, q, uint64(MaxQuantity))
+		items = items[1:]
+	}
+}
+
+// giveHeld is giveItems for the first items, as long as they are items that the
+// player holds, and returns how many. Items that follow each other in the request
+// mostly do so in the player's slots, too: each is looked for behind the one before
+// it first. It calls hardly anything, so that what it works with stays in registers.
+func (s *State) giveHeld(h []slot, items []ItemRef) int {
+	known, at := s.items, 0
+	for i := range items {
+		it := &items[i]
+		num, q := it.Num, it.Quantity
+		if at >= len(h) || h[at].key != num {
+			if at = seek(h, num); at >= len(h) || h[at].key != num {
+				return i
 			}
-			h[at].set(have + q)
-		} else {
-			s.players.insert(player, at, newSlot(it.Num, q)) // which may move the block
-			h = s.players.at(player).holdings()
 		}
+		have := h[at].value()
+		if !it.Known || int(num) >= len(known) || q > MaxQuantity-have {
+			return i
+		}
+		h[at].set(have + q)
 		at++
+		item := &known[num]
 		item.addSupply(q)
 		s.raisePeak(item)
 	}
-	return nil
+	return len(items)
 }
 
-// takeItems takes items from a player.
+// takeItems takes items from a player. Each is looked for behind the one before it
+// first: see giveHeld.
 func (s *State) takeItems(player uint32, items []ItemRef) error {
 	h, at := s.players.at(player).holdings(), 0
 	for i := range items {
@@ -167,7 +184,7 @@ func (s *State) takeItems(player uint32, items []ItemRef) error {
 			have = h[at].value()
 		}
 		switch {
-		case q > have:
+		case q > have || have == 0:
 			return inconsistent("item %q of player %q: %d taken of %d", item.id, s.players.id(player), q, have)
 		case q < have:
 			h[at].set(have - q)
