@@ -3,6 +3,7 @@ package kuji
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -344,7 +345,15 @@ func (r *Realm) balance(player, item string) (economy.Balance, error) {
 // pool of more than 4096 entries is read in parts, between which draws may
 // happen.
 func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
-	v, err := r.StalePool(id)
+	return r.PoolPage(ctx, id, 0, math.MaxInt)
+}
+
+// PoolPage is Pool with at most count of the entries, from an index in the
+// catalog's order on: none, when there are not so many. Everything else is the
+// whole pool's. It takes time in proportion to count, not to the pool's size.
+// CodeInvalid when from or count is negative.
+func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolView, error) {
+	v, err := r.StalePoolPage(id, from, count)
 	if err != nil && CodeOf(err) != CodeNotFound {
 		return PoolView{}, err
 	}
@@ -356,11 +365,18 @@ func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 
 // StalePool is Pool without the wait: what it returns can still be lost in a
 // crash.
-func (r *Realm) StalePool(id string) (PoolView, error) {
+func (r *Realm) StalePool(id string) (PoolView, error) { return r.StalePoolPage(id, 0, math.MaxInt) }
+
+// StalePoolPage is PoolPage without the wait: what it returns can still be lost in a
+// crash.
+func (r *Realm) StalePoolPage(id string, from, count int) (PoolView, error) {
+	if from < 0 || count < 0 {
+		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
+	}
 	if err := r.halted(); err != nil {
 		return PoolView{}, err
 	}
-	p, ok := r.state.Pool(id)
+	p, ok := r.state.PoolPage(id, from, count)
 	if !ok {
 		return PoolView{Position: p.Last}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, p.Version, r.name)
 	}

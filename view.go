@@ -17,7 +17,7 @@ type PoolView struct {
 	ID             string
 	CatalogVersion uint64
 	Config         catalog.Pool // as in the catalog
-	Entries        []EntryView  // as in the catalog, in order
+	Entries        []EntryView  // as in the catalog, in order; of a page, its
 	TotalWeight    uint64       // the sum of the entries' current weights; 0: sold out
 	Position       uint64       // of the last batch that changed this pool
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,45 +17,39 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 	if err != nil {
 		return nil, err
 	}
+	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
 	var v kuji.PoolView
 	if req.GetStale() {
-		v, err = r.StalePool(req.GetPool())
+		v, err = r.StalePoolPage(req.GetPool(), from, to-from)
 	} else {
-		v, err = r.Pool(ctx, req.GetPool())
+		v, err = r.PoolPage(ctx, req.GetPool(), from, to-from)
 	}
-	if err != nil {
+	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
-	from, to, err := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), len(v.Entries))
-	if err != nil {
-		return nil, err
-	}
-	return &kujiv1.GetPoolResponse{Pool: poolProto(&v, from, to)}, nil
+	return &kujiv1.GetPoolResponse{Pool: poolProto(&v, from)}, nil
 }
 
-func poolProto(v *kuji.PoolView, from, to int) *kujiv1.Pool {
+// poolProto makes the message of a pool whose entries are those from an index on.
+func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	c := &v.Config
 	p := &kujiv1.Pool{
 		Id: v.ID, Name: c.Name, Mode: modeProto(c.Mode), Price: stacksProto(c.Price),
 		StartsUnixMs: c.StartsAt, EndsUnixMs: c.EndsAt, MaxCount: c.MaxCount,
-		EntryCount: uint32(len(v.Entries)), WeightScale: c.WeightScale, TotalWeight: v.TotalWeight,
+		EntryCount: uint32(len(c.Entries)), WeightScale: c.WeightScale, TotalWeight: v.TotalWeight,
 		CatalogVersion: v.CatalogVersion, Position: v.Position,
 	}
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, &kujiv1.PlayerLimit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws})
 	}
-	p.Entries = make([]*kujiv1.Entry, 0, to-from)
-	for i := from; i < to; i++ {
-		e := &v.Entries[i]
-		out := &kujiv1.Entry{Id: e.ID, Weight: e.Weight, Drawn: e.Drawn}
+	p.Entries = make([]*kujiv1.Entry, len(v.Entries))
+	for i := range v.Entries {
+		e, def := &v.Entries[i], &c.Entries[from+i]
+		out := &kujiv1.Entry{Id: e.ID, Weight: e.Weight, Drawn: e.Drawn, CatalogWeight: def.Weight, Reward: rewardProto(&def.Reward)}
 		if !e.Unlimited {
 			out.Left = proto.Uint64(e.Left)
 		}
-		if i < len(c.Entries) {
-			out.CatalogWeight = c.Entries[i].Weight
-			out.Reward = rewardProto(&c.Entries[i].Reward)
-		}
-		p.Entries = append(p.Entries, out)
+		p.Entries[i] = out
 	}
 	return p
 }

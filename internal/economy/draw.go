@@ -279,7 +279,7 @@ func (s *State) drawEntry(pt *poolTable, entry uint32, pos uint64) (*entryTable,
 	p.left[entry]--
 	left := p.left[entry]
 	if p.sampler != nil && (left == 0 || pt.config.Mode == catalog.ModeRaffle) {
-		mustSet(p, entry, pt.weight(entry, left))
+		p.setWeight(entry, pt.weight(entry, left))
 	}
 	s.takeOdds(pt, e.group, left, pos)
 	return e, nil

@@ -313,7 +313,7 @@ func (s *State) groupDied(pt *poolTable, pos uint64) {
 		p.last = pos
 		if p.sampler != nil {
 			for _, entry := range up.pool.groups[up.group].entries {
-				mustSet(p, entry, 0)
+				p.setWeight(entry, 0)
 			}
 		}
 		s.groupDied(up.pool, pos)

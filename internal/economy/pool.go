@@ -27,6 +27,8 @@ type poolState struct {
 	drawn    []uint64 // by entry number: over all versions
 	left     []uint64 // by entry number: still in stock; 0 when unlimited or not in the catalog
 	last     uint64   // position of the last change
+	total    uint64   // the sum of the entries' current weights, when there is a sampler
+	summed   bool     // there is one
 	changed  []uint64 // by entry number / drawnChunk: position of the last change of drawn
 }
 
@@ -80,7 +82,7 @@ func (pt *poolTable) weight(entry uint32, left uint64) uint64 {
 func (s *State) buildSampler(p *poolState) error {
 	pt := s.current.pool[p.id]
 	if pt == nil {
-		p.sampler = nil
+		p.sampler, p.summed = nil, false
 		return nil
 	}
 	weights := make([]uint64, len(pt.entries))
@@ -91,8 +93,16 @@ func (s *State) buildSampler(p *poolState) error {
 	if err != nil {
 		return fmt.Errorf("economy: pool %q: %w", p.id, err)
 	}
-	p.sampler = smp
+	p.sampler, p.total, p.summed = smp, smp.Total(), true
 	return nil
+}
+
+// setWeight sets the current weight of an entry of a pool whose lock the writer
+// holds, and of which there is a sampler. Until it is called, Decide alone has
+// changed weights, and put them back.
+func (p *poolState) setWeight(entry uint32, weight uint64) {
+	mustSet(p, entry, weight)
+	p.total = p.sampler.Total()
 }
 
 // restock computes what is left of a pool's entries under the catalog in force.

@@ -82,23 +82,31 @@ const partEntries = 4096
 // version and position, when it has none of this id. It may be called beside the writer. A pool of more than 4096 entries
 // is copied in parts, between which draws may happen: Last is then the last of
 // them.
-func (s *State) Pool(id string) (PoolStock, bool) {
+func (s *State) Pool(id string) (PoolStock, bool) { return s.PoolPage(id, 0, maxEntriesEver) }
+
+// PoolPage is Pool with at most n entries, from an index in the catalog's order
+// on. Last and Total are the whole pool's; of a page that is copied in parts,
+// Total is that of its last part. In a state that is [State.Ready] it takes time in proportion to n.
+func (s *State) PoolPage(id string, from, n int) (PoolStock, bool) {
 	for {
 		sh := s.shown.Load()
 		pt := sh.tables.pool[id]
 		if pt == nil {
 			return PoolStock{Version: sh.tables.version, Last: sh.tables.position}, false
 		}
-		if v, ok := s.viewPool(sh, pt); ok {
+		if v, ok := s.viewPool(sh, pt, from, n); ok {
 			return v, true
 		} // another catalog came into force meanwhile
 	}
 }
 
-func (s *State) viewPool(sh *shown, pt *poolTable) (PoolStock, bool) {
+func (s *State) viewPool(sh *shown, pt *poolTable, from, n int) (PoolStock, bool) {
 	p := sh.pools[pt.num]
-	v := PoolStock{Version: sh.tables.version, Config: pt.config, Entries: make([]EntryStock, 0, len(pt.order))}
-	for rest := pt.order; len(rest) > 0; {
+	from = min(from, len(pt.order))
+	rest := pt.order[from:][:min(n, len(pt.order)-from)]
+	whole := len(rest) == len(pt.order)
+	v := PoolStock{Version: sh.tables.version, Config: pt.config, Entries: make([]EntryStock, 0, len(rest))}
+	for more := true; more; more = len(rest) > 0 { // of an empty page the rest is seen, too
 		part := rest[:min(partEntries, len(rest))]
 		rest = rest[len(part):]
 		p.mu.Lock()
@@ -114,9 +122,27 @@ func (s *State) viewPool(sh *shown, pt *poolTable) (PoolStock, bool) {
 				at.Weight = 0
 			}
 			v.Entries = append(v.Entries, at)
-			v.Total += at.Weight
+			if whole { // so that it is the sum of what is returned
+				v.Total += at.Weight
+			}
+		}
+		summed := p.summed
+		if !whole {
+			v.Total = p.total
 		}
 		p.mu.Unlock()
+		if !whole && !summed {
+			return s.slowPage(sh, pt, from, n)
+		}
 	}
 	return v, true
+}
+
+// slowPage is a page of a pool whose total nobody keeps.
+func (s *State) slowPage(sh *shown, pt *poolTable, from, n int) (PoolStock, bool) {
+	v, ok := s.viewPool(sh, pt, 0, len(pt.order))
+	if ok {
+		v.Entries = v.Entries[from:][:min(n, len(v.Entries)-from)]
+	}
+	return v, ok
 }

@@ -1,0 +1,163 @@
+package economy_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// TestPoolPages: pages of a pool are what the whole pool shows, its total
+// included, while draws empty pools, nested ones too, and catalogs change them.
+func TestPoolPages(t *testing.T) {
+	nested := func(stock int) string {
+		return fmt.Sprintf(`{kuji: 1, items: {prize: {}}, pools: {
+			top: {entries: [{id: a, weight: 9, reward: {pool: middle}}, {id: b, weight: 4, reward: {pool: bottom}}, {id: c, weight: 1}]},
+			middle: {mode: raffle, entries: [{id: down, stock: 50, reward: {pool: bottom}}, {id: own, stock: 3, reward: {items: {prize: 2}}}]},
+			bottom: {entries: [{id: x, weight: 1, stock: %d, reward: {items: {prize: 1}}}, {id: y, weight: 5, stock: 2, reward: {items: {prize: 1}}}]}}}`, stock)
+	}
+	m, r := newMachine(t, 1), rand.New(rand.NewPCG(1, 6))
+	spent := 0
+	for n := range 400 {
+		if n%40 == 0 {
+			m.apply(nested(3 + n/40))
+		}
+		m.do(economy.Command{Kind: economy.KindDraw, Player: "p", Pool: []string{"top", "middle", "bottom"}[r.IntN(3)], Count: 1})
+		replaying := m.s
+		if n%20 == 19 {
+			replaying = m.replay() // keeps no samplers
+		}
+		for _, s := range []*economy.State{m.s, replaying} {
+			for _, id := range []string{"top", "middle", "bottom"} {
+				whole, _ := s.Pool(id)
+				if whole.Total == 0 {
+					spent++
+				}
+				pages := whole
+				pages.Entries = nil
+				for from := 0; from < 5; from += 2 {
+					v, ok := s.PoolPage(id, from, 2)
+					if !ok || v.Total != whole.Total || v.Last != whole.Last || v.Version != whole.Version || v.Config != whole.Config {
+						t.Fatalf("after %d draws, page from %d of %s: %+v, the whole: %+v", n, from, id, v, whole)
+					}
+					pages.Entries = append(pages.Entries, v.Entries...)
+				}
+				if !reflect.DeepEqual(pages, whole) {
+					t.Fatalf("after %d draws, pages of %s: %+v, the whole: %+v", n, id, pages, whole)
+				}
+			}
+		}
+	}
+	if spent < 20 {
+		t.Errorf("a pool was empty only %d times", spent)
+	}
+	if _, ok := m.s.PoolPage("nosuch", 0, 1); ok {
+		t.Error("a page of a pool that is not there")
+	}
+}
+
+// TestPoolPageBesideDraws: a page's total, its position and its entries are of the
+// same moment.
+func TestPoolPageBesideDraws(t *testing.T) {
+	const entries, stock = 50, 100
+	m := newMachine(t, 1)
+	var y strings.Builder
+	y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n  up: {entries: [{id: x, weight: 7, reward: {pool: box}}, {id: y, weight: 1}]}\n  box:\n    mode: raffle\n    entries:\n")
+	for i := range entries {
+		fmt.Fprintf(&y, "      - {id: e%d, stock: %d, reward: {items: {a: 1}}}\n", i, stock)
+	}
+	m.apply(y.String())
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				// Version 1 is in force from position 1, and each draw has a position of its own.
+				v, _ := m.s.PoolPage("box", i*7, 5)
+				if want := entries*stock - (v.Last - 1); v.Total != want || len(v.Entries) != 5 {
+					t.Errorf("position %d: %d entries, total %d, want %d", v.Last, len(v.Entries), v.Total, want)
+					return
+				}
+				up, _ := m.s.PoolPage("up", 0, 1)
+				if want := up.Entries[0].Weight + 1; up.Total != want {
+					t.Errorf("position %d: weight %d, total %d, want %d", up.Last, up.Entries[0].Weight, up.Total, want)
+					return
+				}
+			}
+		})
+	}
+	for range entries * stock {
+		if ev := m.do(economy.Command{Kind: economy.KindDraw, Player: "p", Pool: "box", Count: 1}); ev.Status != economy.OK {
+			t.Fatal(ev.Status)
+		}
+	}
+	close(stop)
+	readers.Wait()
+	if v, _ := m.s.PoolPage("up", 1, 1); v.Total != 1 {
+		t.Errorf("when the box is empty, the total is %d, want 1", v.Total)
+	}
+}
+
+// TestCatalogBesideReaders: who sees a catalog sees every pool as the catalog
+// makes it, and as of its position.
+func TestCatalogBesideReaders(t *testing.T) {
+	const pools, rounds = 100, 60
+	m := newMachine(t, 1)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				v, ok := m.s.Pool(fmt.Sprint("p", pools-1-i))
+				if ok && (v.Last != v.Version || v.Entries[0].Left != v.Version) { // version n is put in force at position n
+					t.Errorf("version %d: %d left as of position %d", v.Version, v.Entries[0].Left, v.Last)
+					return
+				}
+			}
+		})
+	}
+	for round := range rounds {
+		var y strings.Builder
+		y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n")
+		for i := range pools {
+			fmt.Fprintf(&y, "  p%d: {entries: [{id: x, weight: 1, stock: %d, reward: {items: {a: 1}}}]}\n", i, round+1)
+		}
+		m.apply(y.String())
+	}
+	close(stop)
+	readers.Wait()
+}
+
+// BenchmarkPoolPage reads a page of 1,000 entries of a pool, by the pool's size.
+func BenchmarkPoolPage(b *testing.B) {
+	for _, n := range []int{1_000, 30_000} {
+		m := newMachine(b, 1)
+		var y strings.Builder
+		y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n  p:\n    entries:\n")
+		for i := range n {
+			fmt.Fprintf(&y, "      - {id: e%d, weight: 1, reward: {items: {a: 1}}}\n", i)
+		}
+		m.apply(y.String())
+		b.Run(fmt.Sprint("entries=", n), func(b *testing.B) {
+			for range b.N {
+				if v, ok := m.s.PoolPage("p", n-1000, 1000); !ok || v.Total != uint64(n) {
+					b.Fatal(v.Total)
+				}
+			}
+		})
+	}
+}
