@@ -114,7 +114,7 @@ func (l *Log) put(g *group, record []byte, sum uint32) {
 	pos := uint32(g.pos) + uint32(n)
 	end := n + recordSize + len(record)
 	if end > cap(g.buf) {
-		g.buf = slices.Grow(g.buf, end-n)
+		g.grow(end, l.block)
 	}
 	g.buf = g.buf[:end]
 	putRecordHead(g.buf[n:end:end], recordSum(l.base, l.next, len(record), sum), len(record))
@@ -127,6 +127,18 @@ func (l *Log) put(g *group, record []byte, sum uint32) {
 	l.nth++
 	g.count++
 	l.next++
+}
+
+// grow makes room for a length: at once as much as a group of some blocks needs,
+// so that no buffer is outgrown and thrown away on the way there.
+func (g *group) grow(length, block int) {
+	for _, blocks := range []int{groupBlocks, syncBlocks} {
+		if length <= blocks*block {
+			g.buf = append(make([]byte, 0, blocks*block), g.buf...)
+			return
+		}
+	}
+	g.buf = slices.Grow(g.buf, length-len(g.buf))
 }
 
 // roll closes the open group and begins a segment, in memory; the file is made

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"encoding/binary"
+	"iter"
 	"sync/atomic"
 )
 
@@ -115,18 +116,32 @@ func runOf(block []uint32) uint64 {
 	return uint64(block[0]) | uint64(distance)<<32
 }
 
-// store encodes the index of n records.
-func (x *index) store(b []byte, n uint64) {
-	runs := b[align(4*int64(n)):]
-	for first := uint64(0); first < n; first += chunkLen {
-		c := x.chunks[first/chunkLen].Load()
-		count := min(n-first, chunkLen)
-		into := b[4*first : 4*(first+count)]
-		for k, pos := range c.positions[:count] {
-			binary.LittleEndian.PutUint32(into[4*k:], pos)
+// stored returns the index of n records as it is stored, in pieces, each valid
+// until the next.
+func (x *index) stored(n uint64) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		piece := make([]byte, 0, 4*chunkLen)
+		for first := uint64(0); first < n; first += chunkLen {
+			piece = piece[:0]
+			for _, pos := range x.chunks[first/chunkLen].Load().positions[:min(n-first, chunkLen)] {
+				piece = binary.LittleEndian.AppendUint32(piece, pos)
+			}
+			if !yield(piece) {
+				return
+			}
 		}
-		for k := range count / runLen {
-			binary.LittleEndian.PutUint64(runs[(first/runLen+k)*8:], c.runs[k].Load())
+		if n%2 != 0 && !yield([]byte{0, 0, 0, 0}) {
+			return
+		}
+		for first := uint64(0); first < n; first += chunkLen {
+			piece = piece[:0]
+			c := x.chunks[first/chunkLen].Load()
+			for k := range min(n-first, chunkLen) / runLen {
+				piece = binary.LittleEndian.AppendUint64(piece, c.runs[k].Load())
+			}
+			if !yield(piece) {
+				return
+			}
 		}
 	}
 }

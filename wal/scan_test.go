@@ -68,8 +68,13 @@ func TestIndex(t *testing.T) {
 				}
 			}
 			memory := indexOf(positions, int64(pos))
-			b := make([]byte, indexSize(int64(n)))
-			memory.store(b, uint64(n))
+			var b []byte
+			for piece := range memory.stored(uint64(n)) {
+				b = append(b, piece...)
+			}
+			if got, want := int64(len(b)), indexSize(int64(n)); got != want {
+				t.Fatalf("%d records: the index takes %d bytes, want %d", n, got, want)
+			}
 			stored := storedIndex(b, uint64(n))
 			for i, want := range positions {
 				if got, _ := memory.position(uint64(i)); got != int64(want) {

@@ -200,9 +200,11 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 		return &CorruptionError{File: s.path, Pos: s.size - trailerSize + 24, Offset: found.next, What: "segment trailer's end offset", Got: t.end, Want: found.next}
 	}
 	count := t.end - t.first
-	want := make([]byte, indexSize(int64(count)))
+	want := make([]byte, 0, indexSize(int64(count)))
 	x := indexOf(found.index, found.end)
-	x.store(want, count)
+	for piece := range x.stored(count) {
+		want = append(want, piece...)
+	}
 	got := data[t.index : s.size-trailerSize]
 	if bytes.Equal(got, want) {
 		return nil

@@ -1,7 +1,9 @@
 package wal
 
 import (
+	"bufio"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"slices"
 
@@ -215,6 +217,10 @@ func (l *Log) rotate(to *segment) error {
 	return nil
 }
 
+const footerPiece = 64 << 10
+
+func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
+
 // seal writes the footer of a segment and lets readers use it in the place of
 // the index in memory. The caller is the only one who writes to the file, and
 // has counted itself in as a reader if the segment can be dropped.
@@ -224,21 +230,29 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	}
 	count := s.next - s.first
 	b := s.body.Load()
-	footer := make([]byte, footerSize(int64(count)))
 	if s.sealedAt == 0 {
 		s.sealedAt = step.Now(l.opts.Steps).UnixNano()
 	}
-	stored := footer[:len(footer)-trailerSize]
-	b.index.store(stored, count)
-	copy(footer[len(stored):], segmentTrailer{
+	// Its size knows no bound but that of the segment: so it goes by pieces.
+	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.written), footerPiece)
+	sum := uint32(0)
+	for piece := range b.index.stored(count) {
+		sum = crc32.Update(sum, castagnoli, piece)
+		if _, err := w.Write(piece); err != nil {
+			return footerError(err)
+		}
+	}
+	if _, err := w.Write(segmentTrailer{
 		logID: l.logID, first: s.first, end: s.next, durable: durable, sealed: s.sealedAt,
-		index: uint32(s.written), indexSum: crcOf(stored),
-	}.encode())
-	if err := writeAt(s.file, footer, s.written); err != nil {
-		return err
+		index: uint32(s.written), indexSum: sum,
+	}.encode()); err != nil {
+		return footerError(err)
+	}
+	if err := w.Flush(); err != nil {
+		return footerError(err)
 	}
 	s.footed = true
-	s.size.Store(s.written + int64(len(footer)))
+	s.size.Store(s.written + footerSize(int64(count)))
 	if max(s.grown, s.allocated) > s.size.Load() { // the trailer is found at the end
 		if err := s.file.Truncate(s.size.Load()); err != nil {
 			return fmt.Errorf("cut segment to size: %w", err)
