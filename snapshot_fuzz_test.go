@@ -141,15 +141,7 @@ func contents(t testing.TB, disk *vfs.Mem, name string) []byte {
 // TestSnapshotWithoutEpochs: a seal that does not name the epoch in force is
 // refused, also where nothing but the snapshot knows of it.
 func TestSnapshotWithoutEpochs(t *testing.T) {
-	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
-	for round := range 3 {
-		drawSome(t, r, fmt.Sprint(round, "-"), 40*(round+1))
-		snapshot(t, r)
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := trimmedRealm(t)
 	const epochs, size, digest = 5*8 + 16 + 32 + 1, 49, 32 // place of the count in a seal, and sizes
 	for _, name := range snapshotFiles(t, dir) {
 		b, err := os.ReadFile(name)
@@ -176,22 +168,11 @@ func TestSnapshotWithoutEpochs(t *testing.T) {
 // not used, though every checksum in it is right.
 func TestSnapshotWithoutABlock(t *testing.T) {
 	for _, kind := range []byte{2, 4, 5, 7, 8, 9} { // items, pools, entries, catalog, players, requests
-		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
-		drawSome(t, r, "a", 20)
-		snapshot(t, r)
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-		name := snapshotFiles(t, dir)[0]
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir, name, b := oneSnapshot(t, 20)
 		if err := os.WriteFile(name, reframe(withoutBlocks(t, b, kind)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, r = open(t, dir, kuji.Options{})
+		_, r := open(t, dir, kuji.Options{})
 		if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil {
 			t.Errorf("without the blocks of kind %d: %d events replayed, want 21; %v", kind, s.RecoveredEvents, s.SnapshotErr)
 		}
@@ -201,22 +182,11 @@ func TestSnapshotWithoutABlock(t *testing.T) {
 // TestSnapshotWithoutItsCounters: a block that nothing else in a snapshot announces
 // is missed by the digest in the seal.
 func TestSnapshotWithoutItsCounters(t *testing.T) {
-	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
-	drawSome(t, r, "a", 20)
-	snapshot(t, r)
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := snapshotFiles(t, dir)[0]
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, name, b := oneSnapshot(t, 20)
 	if err := os.WriteFile(name, checksummed(withoutBlocks(t, b, 6), false), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, r = open(t, dir, kuji.Options{})
+	_, r := open(t, dir, kuji.Options{})
 	if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil || !strings.Contains(s.SnapshotErr.Error(), "seal") {
 		t.Errorf("%d events replayed, want 21; %v", s.RecoveredEvents, s.SnapshotErr)
 	}

@@ -92,15 +92,7 @@ func TestTrimmedLogThatIsTooShort(t *testing.T) {
 
 // TestVerifyDamagedOldest: a damaged snapshot is reported where the log was trimmed, too.
 func TestVerifyDamagedOldest(t *testing.T) {
-	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
-	for round := range 3 {
-		drawSome(t, r, fmt.Sprint(round, "-"), 40*(round+1))
-		snapshot(t, r)
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := trimmedRealm(t)
 	files := snapshotFiles(t, dir)
 	for _, f := range files {
 		whole, err := os.ReadFile(f)

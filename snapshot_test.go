@@ -37,6 +37,40 @@ func snapshot(t testing.TB, r *kuji.Realm) kuji.Snapshot {
 	return s
 }
 
+// oneSnapshot makes a realm of some draws that was closed behind its only snapshot,
+// which it returns with the file's name.
+func oneSnapshot(t testing.TB, draws int) (dir, name string, content []byte) {
+	t.Helper()
+	dir = t.TempDir()
+	e, r := open(t, dir, kuji.Options{})
+	drawSome(t, r, "a", draws)
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name = snapshotFiles(t, dir)[0]
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, name, content
+}
+
+// trimmedRealm makes a realm that was closed with snapshots, and without the log before them.
+func trimmedRealm(t testing.TB) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	e, r := open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+	for round := range 3 {
+		drawSome(t, r, fmt.Sprint(round, "-"), 40*(round+1))
+		snapshot(t, r)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // TestSnapshots takes snapshots of a realm that goes on, and opens it again
 // from each, with the same answers and the same state as from the whole log.
 func TestSnapshots(t *testing.T) {

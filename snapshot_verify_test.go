@@ -206,18 +206,7 @@ func TestSealOfAFreshEpoch(t *testing.T) {
 // TestDamagedLength: a frame that claims to be as long as can be written costs no
 // memory before that is found to be damage.
 func TestDamagedLength(t *testing.T) {
-	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
-	drawSome(t, r, "a", 50)
-	snapshot(t, r)
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := snapshotFiles(t, dir)[0]
-	sound, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, name, sound := oneSnapshot(t, 50)
 	second := 9 + int(binary.LittleEndian.Uint32(sound))
 	for _, at := range []int{0, second} {
 		for _, length := range []uint32{1<<32 - 1, 1 << 31, 1 << 30, uint32(len(sound))} {
@@ -314,18 +303,7 @@ func TestBaseMissing(t *testing.T) {
 
 // TestShortSeal: a seal that ends too early is refused, wherever it ends.
 func TestShortSeal(t *testing.T) {
-	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
-	drawSome(t, r, "a", 5)
-	snapshot(t, r)
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	name := snapshotFiles(t, dir)[0]
-	sound, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, name, sound := oneSnapshot(t, 5)
 	at := 0 // of the seal
 	for sound[at+8] != 255 {
 		at += 9 + int(binary.LittleEndian.Uint32(sound[at:]))
@@ -340,12 +318,12 @@ func TestShortSeal(t *testing.T) {
 			t.Errorf("a seal of %d bytes: %v", n, err)
 		}
 	}
-	e, err = kuji.Open(dir, kuji.Options{})
+	e, err := kuji.Open(dir, kuji.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if r, err = e.Realm("test"); err != nil || r.Stats().SnapshotErr == nil {
+	if r, err := e.Realm("test"); err != nil || r.Stats().SnapshotErr == nil {
 		t.Errorf("opening: %v", err)
 	}
 }

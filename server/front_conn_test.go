@@ -126,13 +126,7 @@ func TestFrontMemory(t *testing.T) {
 // net/http's byte for byte, in one piece or several.
 func TestFrontLargeAnswer(t *testing.T) {
 	f := start(t, server.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- f.server.ServeBare(l) }()
-	defer func() { _, _ = l.Close(), <-served }()
+	bare := withoutFront(t, f)
 	for _, sizes := range [][]int{{100 << 10}, {1, 100 << 10}, {16 << 10}, {16<<10 + 1}, {16 << 10, 0, 1}, {5000, 5000, 5000, 5000, 5000}} {
 		var want []byte
 		for i, n := range sizes {
@@ -160,7 +154,7 @@ func TestFrontLargeAnswer(t *testing.T) {
 			continue // net/http makes other chunks
 		}
 		var answers []string
-		for _, addr := range []string{f.addr, l.Addr().String()} {
+		for _, addr := range []string{f.addr, bare} {
 			sizes = given
 			conn := dialRaw(t, addr)
 			fmt.Fprint(conn, rawDraw(rawHost, rawType, rawSize), "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

@@ -93,18 +93,25 @@ func rawCases() []rawCase {
 	return append(cases, rawCase{"long", false, rawDraw(rawHost, rawType, rawSize, "Accept: "+strings.Repeat("x", 4000))})
 }
 
-// TestFront sends each request to the front, and to net/http without it, and
-// finds no difference in what is answered. A second request follows in the same
-// piece, which the front leaves to net/http.
-func TestFront(t *testing.T) {
-	f := start(t, server.Options{})
+// withoutFront serves on another address with net/http alone, until the test ends.
+func withoutFront(t *testing.T, f *fixture) (address string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- f.server.ServeBare(l) }()
-	defer func() { _, _ = l.Close(), <-served }()
+	t.Cleanup(func() { _, _ = l.Close(), <-served })
+	return l.Addr().String()
+}
+
+// TestFront sends each request to the front, and to net/http without it, and
+// finds no difference in what is answered. A second request follows in the same
+// piece, which the front leaves to net/http.
+func TestFront(t *testing.T) {
+	f := start(t, server.Options{})
+	bare := withoutFront(t, f)
 	const last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 	for _, tt := range rawCases() {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,7 +137,7 @@ func TestFront(t *testing.T) {
 				return rawDate.ReplaceAllString(string(all), "Date: now")
 			}
 			send(f.addr) // from now on request ids give the same answer
-			got, want := send(f.addr), send(l.Addr().String())
+			got, want := send(f.addr), send(bare)
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("the front's answer is not net/http's (-net/http +front):\n%s", d)
 			}
