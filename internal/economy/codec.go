@@ -16,14 +16,7 @@ const eventVersion = 0
 
 // AppendEvent appends the encoded form of ev to b.
 func AppendEvent(b []byte, ev *Event) []byte {
-	head := byte(ev.Kind)<<3 | eventVersion<<1
-	if ev.ID != "" {
-		head |= 1
-	}
-	b = append(b, head, byte(ev.Status))
-	if ev.ID != "" {
-		b = appendString(b, ev.ID)
-	}
+	b = appendHead(b, ev.Kind, ev.Status, ev.ID)
 	if ev.Status != OK {
 		b = binary.AppendUvarint(b, uint64(ev.Subject))
 	}
@@ -43,6 +36,14 @@ func AppendEvent(b []byte, ev *Event) []byte {
 		return b
 	}
 	return appendBody(b, ev, ev.Status)
+}
+
+func appendHead(b []byte, kind Kind, status Status, id string) []byte {
+	head := byte(kind)<<3 | eventVersion<<1
+	if id == "" {
+		return append(b, head, byte(status))
+	}
+	return appendString(append(b, head|1, byte(status)), id)
 }
 
 func appendBody(b []byte, ev *Event, status Status) []byte {

@@ -1,11 +1,16 @@
 package economy
 
-import "github.com/kuji-dev/kuji/catalog"
+import (
+	"encoding/binary"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
 
 // A plain grant is one of items that the catalog has, each named once, to a player
 // who is known, small enough that no balance comes near the bound whatever the
 // player holds. Nothing about it can fail, so that one pass over its items checks
-// and resolves them; what follows is encoded and applied as any event is.
+// and resolves them. What is checked, written and changed is what [State.Decide],
+// [AppendEvent] and [State.Apply] do, which replay it; tests compare the two.
 
 // GrantPlain carries out a command that is a plain grant: it appends the event to
 // b and applies it. It reports false, and has done nothing, for any other command.
@@ -21,44 +26,55 @@ func (s *State) GrantPlain(cmd *Command, at At, b []byte) (event []byte, ok bool
 	if !known {
 		return b, false, nil
 	}
-	ev := &s.ev
-	ev.reset()
-	if !s.resolvePlain(cmd.Items, ev) {
+	items, ok := s.resolvePlain(cmd.Items)
+	if !ok {
 		return b, false, nil
 	}
-	ev.Kind, ev.ID = KindGrant, cmd.ID
-	ev.Player = Ref{Num: player, Known: true, ID: cmd.Player}
-	event = AppendEvent(b, ev)
-	return event, true, s.Apply(ev, event[len(b):], at)
+	event = appendHead(b, KindGrant, OK, cmd.ID)
+	event = binary.AppendUvarint(event, uint64(player)<<1)
+	event = appendItems(event, items)
+	if err := s.advance(at); err != nil {
+		return event, true, err
+	}
+	s.players.change(player, at.Position)
+	err = s.giveItems(player, items)
+	s.players.release()
+	if err == nil && cmd.ID != "" {
+		ev := &s.ev
+		ev.reset()
+		ev.Kind, ev.ID, ev.Player, ev.Items = KindGrant, cmd.ID, Ref{Num: player, Known: true, ID: cmd.Player}, items
+		s.remember(cmd.ID, s.answer(ev, event[len(b):]), at)
+	}
+	return event, true, err
 }
 
 // resolvePlain is checkStacks, resolve and fits in one pass for the items of a plain
 // grant. It reports false for others.
-func (s *State) resolvePlain(items []catalog.Stack, ev *Event) bool {
+func (s *State) resolvePlain(items []catalog.Stack) (refs []ItemRef, ok bool) {
 	n := len(items)
 	if n < 1 || n > MaxStacks {
-		return false
+		return nil, false
 	}
-	if cap(ev.Items) < n {
-		ev.Items = make([]ItemRef, MaxStacks)
+	if cap(s.ev.Items) < n {
+		s.ev.Items = make([]ItemRef, MaxStacks)
 	}
-	ev.Items = ev.Items[:n]
+	refs = s.ev.Items[:n]
 	nums := s.d.nums[:n]
 	if !s.current.item.findAll(items, nums) {
-		return false
+		return nil, false
 	}
 	seen, gen := s.d.twice.next(len(s.items))
 	var most uint64
 	for i, num := range nums {
-		q, ref := items[i].Quantity, &ev.Items[i]
+		q, ref := items[i].Quantity, &refs[i]
 		if q-1 >= MaxQuantity || seen[num] == gen {
-			return false
+			return nil, false
 		}
 		seen[num] = gen
 		most = max(most, q)
 		ref.Num, ref.Known, ref.Quantity = num, true, q // what ID says is of another command
 	}
-	return s.peak+most <= MaxQuantity
+	return refs, s.peak+most <= MaxQuantity
 }
 
 // stamps tells which of some small numbers a command has named already. To forget
