@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"slices"
+	"syscall"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -124,7 +126,7 @@ func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
 	if _, err := fsys.Stat(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
 	}
-	lock, err := fsys.Lock(dir + "/lock")
+	lock, err := lockToRead(fsys, dir+"/lock")
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
 	}
@@ -132,6 +134,23 @@ func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
 	return lock, nil
+}
+
+// lockToRead takes a lock for who may be allowed to read only: a copy on a medium
+// that cannot be written to, somebody else's directory.
+func lockToRead(fsys vfs.FS, name string) (io.Closer, error) {
+	lock, err := fsys.Lock(name)
+	locker, ok := fsys.(vfs.ReadLocker)
+	if !ok || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return lock, err
+	}
+	switch lock, failed := locker.LockReadOnly(name); {
+	case errors.Is(failed, fs.ErrNotExist): // an engine makes the file before all else: there is none
+		return io.NopCloser(nil), nil
+	case failed == nil, errors.Is(failed, vfs.ErrLocked):
+		return lock, failed
+	}
+	return nil, err
 }
 
 type verifier struct {

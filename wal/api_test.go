@@ -144,7 +144,24 @@ func TestReadOnly(t *testing.T) {
 		wantIs(t, "Open of a read-only directory", err, wal.ErrReadOnly)
 		wantIs(t, "Open of a read-only directory", err, denied)
 	}
+
+	// A directory in which files can be written to, but none made.
+	_, err = wal.Open(dir, wal.Options{FS: sealedFS{vfs.OS()}})
+	wantIs(t, "Open where no file can be made", err, wal.ErrReadOnly)
+	if os.Geteuid() != 0 {
+		if err := os.Chmod(dir, 0o500); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = os.Chmod(dir, 0o700) }() // for it to be removed
+		_, err = wal.Open(dir, wal.Options{})
+		wantIs(t, "Open where no file can be made", err, wal.ErrReadOnly)
+	}
 }
+
+// sealedFS has directories that cannot be written to.
+type sealedFS struct{ vfs.FS }
+
+func (sealedFS) CheckWritable(string) error { return fs.ErrPermission }
 
 func listing(t testing.TB, dir string) string {
 	t.Helper()

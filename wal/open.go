@@ -62,6 +62,12 @@ func (l *Log) acquire() error {
 	if err := l.fs.MkdirAll(l.dir); err != nil {
 		return fmt.Errorf("wal: %w", writable(err))
 	}
+	if c, ok := l.fs.(vfs.AccessChecker); ok {
+		// Appends need new files only when a segment is full: too late to learn it.
+		if err := c.CheckWritable(l.dir); err != nil {
+			return fmt.Errorf("wal: %w", writable(err))
+		}
+	}
 	lock, err := l.fs.Lock(path.Join(l.dir, lockName))
 	if errors.Is(err, vfs.ErrLocked) {
 		return fmt.Errorf("%w: %s", ErrLocked, l.dir)

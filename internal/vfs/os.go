@@ -37,6 +37,18 @@ type WriteStarter interface {
 	StartWrite(pos, length int64) error
 }
 
+// ReadLocker is an optional ability of an [FS]: Lock for who may read a directory
+// but not write to it. The file must exist already.
+type ReadLocker interface {
+	LockReadOnly(name string) (io.Closer, error)
+}
+
+// AccessChecker is an optional ability of an [FS]: to say why no names can be added
+// to a directory or removed from it, without trying. The errors are those of trying.
+type AccessChecker interface {
+	CheckWritable(dir string) error
+}
+
 func (osFS) Create(name string) (File, error) {
 	return openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }

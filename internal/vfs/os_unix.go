@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,7 +67,25 @@ func syncDir(dir string) error {
 }
 
 func lockFile(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	return lockOpened(name, os.O_RDWR|os.O_CREATE)
+}
+
+// LockReadOnly is Lock of a file that can only be read.
+func (osFS) LockReadOnly(name string) (io.Closer, error) {
+	return lockOpened(filepath.FromSlash(name), os.O_RDONLY)
+}
+
+// CheckWritable asks access(2), for the rights that files are opened with.
+func (osFS) CheckWritable(dir string) error {
+	dir = filepath.FromSlash(dir)
+	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &os.PathError{Op: "access", Path: dir, Err: err}
+	}
+	return nil
+}
+
+func lockOpened(name string, flag int) (io.Closer, error) {
+	f, err := os.OpenFile(name, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
