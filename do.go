@@ -379,7 +379,7 @@ func (r *Realm) stamp(b *batch) int64 {
 	if b.events > 0 || r.o.coarse && r.fresh.Load() {
 		return b.time
 	}
-	b.time = max(r.o.Now().UnixMilli(), r.state.Now())
+	b.time = max(min(r.o.Now().UnixMilli(), economy.MaxTime), r.state.Now())
 	if r.o.coarse {
 		r.fresh.Store(true)
 		time.AfterFunc(time.Millisecond, func() { r.fresh.Store(false) })

@@ -69,7 +69,8 @@ type Options struct {
 	// from the first one on.
 	TrimLog bool
 	// Now is the wall clock that batches are stamped with; a clock that steps
-	// back never makes a stamp decrease. Default: time.Now.
+	// back never makes a stamp decrease, and one beyond the year 4199 is taken to
+	// stand still there. Default: time.Now.
 	Now func() time.Time
 
 	// FS is the file system; nil: the real one. For tests of this module.

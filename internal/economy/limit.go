@@ -18,11 +18,15 @@ import "github.com/kuji-dev/kuji/catalog"
 const (
 	countBits     = 40
 	maxLimitCount = 1<<countBits - 1
-	drawBits      = 18 // time stamps have 46 bits: up to the year 4199
+	drawBits      = 18 // time stamps have 46 bits: see MaxTime
 	maxSlotDraws  = 1<<drawBits - 1
 	exactDraws    = 64
 	steps         = 64
 )
+
+// MaxTime is the latest time stamp that limits can count at, in Unix milliseconds:
+// in the year 4199. Whoever stamps events must stamp none later.
+const MaxTime = 1<<(64-drawBits) - 1
 
 const (
 	dayMillis  = 24 * 60 * 60 * 1000
