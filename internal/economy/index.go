@@ -203,28 +203,44 @@ func (x *index) settle(clash func(was, is uint32)) {
 	}
 	x.reserve(len(x.waiting))
 	sorted, shift := x.sorted(), 64-x.own.depth
-	for n, slot := range sorted {
-		hash := uint32(slot >> 32)
-		s := x.shard(hash)
-		if many := n + shardSlots/lineSlots; (n == 0 || slot>>shift != sorted[n-1]>>shift) && many < len(sorted) && sorted[many]>>shift == slot>>shift {
-			for i := 0; i < shardSlots; i += lineSlots { // which fetches all of it
-				x.looked += s.slots[i]
-			}
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && sorted[n]>>shift == sorted[0]>>shift {
+			n++
+		}
+		x.fill(sorted[:n], clash)
+		sorted = sorted[n:]
+	}
+	x.waiting = x.waiting[:0]
+}
+
+// fill is settle for numbers that have one shard until that is split.
+func (x *index) fill(slots []uint64, clash func(was, is uint32)) {
+	s := x.shard(uint32(slots[0] >> 32))
+	if len(slots) > shardSlots/lineSlots {
+		for i := 0; i < shardSlots; i += lineSlots { // which fetches all of it
+			x.looked += s.slots[i]
+		}
+	}
+	split := false
+	for _, slot := range slots {
+		if split {
+			s = x.shard(uint32(slot >> 32))
 		}
 		i, n := home(slot), uint64(0)
 		for ; s.slots[i] != 0; n++ {
-			if uint32(s.slots[i]>>32) == hash {
+			if s.slots[i]>>32 == slot>>32 {
 				clash(uint32(s.slots[i])-1, uint32(slot)-1)
 			}
 			i = (i + 1) % shardSlots
 		}
 		if n < maxProbe && x.alone {
 			s.slots[i] = slot
-		} else {
-			x.insert(hash, slot)
+			continue
 		}
+		x.insert(uint32(slot>>32), slot)
+		split = true
 	}
-	x.waiting = x.waiting[:0]
 }
 
 // sorted returns what waits by shard and, within one, by order of addition.
