@@ -39,13 +39,12 @@ type directory struct {
 
 const (
 	shardSlots = 512
-	// lineSlots is how many slots a line of the processor's cache has. A hash's home is
-	// the first slot of a line, so that one line has most of what a search looks at.
+	// lineSlots is how many slots a line of the processor's cache has.
 	lineSlots = 8
 	// maxProbe is how far from its home a slot's content may stand; a shard in
 	// which it would stand farther, at about two thirds full, is split. Counting
 	// what is in a shard would cost an add, and a removal, a second cache line.
-	maxProbe = 3*lineSlots - 1
+	maxProbe = 48
 	// spareShards is how many are made at a time: they fill a size of memory.
 	spareShards = 15
 	// maxDepth is the depth at which no split tells hashes apart any more.
@@ -104,10 +103,10 @@ func (x *index) insert(hash uint32, slot uint64) {
 }
 
 // first returns the home of a hash: the slot where its number would best stand.
-func first(hash uint32) uint32 { return hash % shardSlots &^ (lineSlots - 1) }
+func first(hash uint32) uint32 { return hash % shardSlots }
 
 // home is first for the content of a slot.
-func home(slot uint64) uint64 { return slot >> 32 % shardSlots &^ (lineSlots - 1) }
+func home(slot uint64) uint64 { return slot >> 32 % shardSlots }
 
 // put puts a slot's content in and reports whether there was a place for it, at
 // most so far from its home.
@@ -161,18 +160,16 @@ func (x *index) split(hash uint32) {
 	} else {
 		halves[0] = new(shard)
 	}
-	var filled [2][shardSlots / lineSlots]uint8 // slots of each line
 	for _, slot := range from {
 		if slot == 0 {
 			continue
 		}
-		half := slot >> (63 - depth) & 1
-		line := home(slot) / lineSlots
-		for filled[half][line] == lineSlots {
-			line = (line + 1) % uint64(len(filled[half]))
+		into := &halves[slot>>(63-depth)&1].slots // which nobody reads yet
+		i := home(slot)
+		for into[i] != 0 {
+			i = (i + 1) % shardSlots
 		}
-		halves[half].slots[line*lineSlots+uint64(filled[half][line])] = slot
-		filled[half][line]++
+		into[i] = slot
 	}
 	halves[0].depth, halves[1].depth = depth+1, depth+1
 	// The directory's entries of the old shard: the second half of them has the bit set.
