@@ -17,7 +17,8 @@ type entryLog interface {
 	// the entry is as durable as the driver's policy says.
 	Append(at uint64, entry []byte) error
 	// Entries iterates from an offset to the end, or to the first error,
-	// which names the place. An entry is valid until the next iteration.
+	// which names the place. An entry's memory is not used again: what Verify tells
+	// of it aliases it.
 	Entries(from uint64) iter.Seq2[logEntry, error]
 	// Next is the offset of the next append.
 	Next() uint64
