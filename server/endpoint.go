@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -50,7 +51,7 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
 			compress := connect.WithCompressMinBytes(compressFrom)
 			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects {
-				compress = connect.WithCompressMinBytes(1 << 62)
+				compress = connect.WithCompressMinBytes(math.MaxInt)
 			}
 			return []connect.HandlerOption{compress, readLimits(l.message(spec.Procedure))}
 		}),

@@ -54,7 +54,8 @@ const (
 // shard is open addressing with linear probing, by a hash's low bits.
 type shard struct {
 	slots [shardSlots]uint64
-	depth uint8 // how many top bits the hashes in it have in common
+	depth uint8   // how many top bits the hashes in it have in common
+	_     [7]byte // of several behind one another, slots stand at multiples of 8 on 32-bit machines too: atomics need it
 }
 
 func (x *index) init() {
