@@ -535,7 +535,7 @@ func TestDiskFull(t *testing.T) {
 	if err := l.Close(); !errors.Is(err, wal.ErrFailed) {
 		t.Fatalf("Close: %v", err)
 	}
-	// Opening needs no space that is not there, and reading none at all.
+	// Reading needs no space, nor does opening where no full segment waits for its footer.
 	l, err = wal.Open(memDir, o)
 	if err != nil {
 		t.Fatalf("Open on a full disk: %v", err)
