@@ -124,6 +124,7 @@ func jsonHistory(tb testing.TB, n int, wide bool) string {
 // ten items each in memory, and with maps of the same. Processor time of the
 // collector for one cycle is cpu-ms/gc; an operation is one cycle.
 func BenchmarkCollect(top *testing.B) {
+	catalogs.Clear() // or the collector looks through those of other benchmarks
 	n := size(1_000_000)
 	if *largeFlag {
 		n = size(10_000_000)
