@@ -120,32 +120,22 @@ func TestReadersBesideTheWriter(t *testing.T) {
 // it together with the position of the event that spent it.
 func TestSpentPoolBesideReaders(t *testing.T) {
 	m := newMachine(t, 1)
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 2 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				v, ok := m.s.Pool("up")
-				if !ok {
-					continue
-				}
-				// Version n is in force from position 2n-1 on, and its one draw is at 2n.
-				want := 2*v.Version - 1
-				if v.Entries[0].Weight == 0 {
-					want++
-				}
-				if v.Last != want {
-					t.Errorf("version %d: weight %d as of position %d, want %d", v.Version, v.Entries[0].Weight, v.Last, want)
-					return
-				}
-			}
-		})
-	}
+	stop := beside(func(int) bool {
+		v, ok := m.s.Pool("up")
+		if !ok {
+			return true
+		}
+		// Version n is in force from position 2n-1 on, and its one draw is at 2n.
+		want := 2*v.Version - 1
+		if v.Entries[0].Weight == 0 {
+			want++
+		}
+		if v.Last != want {
+			t.Errorf("version %d: weight %d as of position %d, want %d", v.Version, v.Entries[0].Weight, v.Last, want)
+			return false
+		}
+		return true
+	})
 	for i := range 3000 {
 		m.apply(fmt.Sprintf(`{kuji: 1, items: {a: {}}, pools: {
   up: {entries: [{id: x, weight: 1, reward: {pool: down}}, {id: y, weight: 1, reward: nothing}]},
@@ -154,8 +144,7 @@ func TestSpentPoolBesideReaders(t *testing.T) {
 			t.Fatalf("round %d: %v", i, ev.Status)
 		}
 	}
-	close(stop)
-	readers.Wait()
+	stop()
 }
 
 // TestPlayersMemoryIsBounded: when players take as much memory as they can,

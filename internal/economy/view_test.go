@@ -60,6 +60,28 @@ func TestPoolPages(t *testing.T) {
 	}
 }
 
+// beside calls look over and over from two goroutines, each with its number, until
+// look returns false or what beside returns is called, which waits for them.
+func beside(look func(i int) bool) (stop func()) {
+	over := make(chan struct{})
+	var readers sync.WaitGroup
+	for i := range 2 {
+		readers.Go(func() {
+			for look(i) {
+				select {
+				case <-over:
+					return
+				default:
+				}
+			}
+		})
+	}
+	return func() {
+		close(over)
+		readers.Wait()
+	}
+}
+
 // TestPoolPageBesideDraws: a page's total, its position and its entries are of the
 // same moment.
 func TestPoolPageBesideDraws(t *testing.T) {
@@ -71,37 +93,26 @@ func TestPoolPageBesideDraws(t *testing.T) {
 		fmt.Fprintf(&y, "      - {id: e%d, stock: %d, reward: {items: {a: 1}}}\n", i, stock)
 	}
 	m.apply(y.String())
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	for i := range 2 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				// Version 1 is in force from position 1, and each draw has a position of its own.
-				v, _ := m.s.PoolPage("box", i*7, 5)
-				if want := entries*stock - (v.Last - 1); v.Total != want || len(v.Entries) != 5 {
-					t.Errorf("position %d: %d entries, total %d, want %d", v.Last, len(v.Entries), v.Total, want)
-					return
-				}
-				up, _ := m.s.PoolPage("up", 0, 1)
-				if want := up.Entries[0].Weight + 1; up.Total != want {
-					t.Errorf("position %d: weight %d, total %d, want %d", up.Last, up.Entries[0].Weight, up.Total, want)
-					return
-				}
-			}
-		})
-	}
+	stop := beside(func(i int) bool {
+		// Version 1 is in force from position 1, and each draw has a position of its own.
+		v, _ := m.s.PoolPage("box", i*7, 5)
+		if want := entries*stock - (v.Last - 1); v.Total != want || len(v.Entries) != 5 {
+			t.Errorf("position %d: %d entries, total %d, want %d", v.Last, len(v.Entries), v.Total, want)
+			return false
+		}
+		up, _ := m.s.PoolPage("up", 0, 1)
+		if want := up.Entries[0].Weight + 1; up.Total != want {
+			t.Errorf("position %d: weight %d, total %d, want %d", up.Last, up.Entries[0].Weight, up.Total, want)
+			return false
+		}
+		return true
+	})
 	for range entries * stock {
 		if ev := m.do(economy.Command{Kind: economy.KindDraw, Player: "p", Pool: "box", Count: 1}); ev.Status != economy.OK {
 			t.Fatal(ev.Status)
 		}
 	}
-	close(stop)
-	readers.Wait()
+	stop()
 	if v, _ := m.s.PoolPage("up", 1, 1); v.Total != 1 {
 		t.Errorf("when the box is empty, the total is %d, want 1", v.Total)
 	}
@@ -112,24 +123,14 @@ func TestPoolPageBesideDraws(t *testing.T) {
 func TestCatalogBesideReaders(t *testing.T) {
 	const pools, rounds = 100, 60
 	m := newMachine(t, 1)
-	stop := make(chan struct{})
-	var readers sync.WaitGroup
-	for i := range 2 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				v, ok := m.s.Pool(fmt.Sprint("p", pools-1-i))
-				if ok && (v.Last != v.Version || v.Entries[0].Left != v.Version) { // version n is put in force at position n
-					t.Errorf("version %d: %d left as of position %d", v.Version, v.Entries[0].Left, v.Last)
-					return
-				}
-			}
-		})
-	}
+	stop := beside(func(i int) bool {
+		v, ok := m.s.Pool(fmt.Sprint("p", pools-1-i))
+		if ok && (v.Last != v.Version || v.Entries[0].Left != v.Version) { // version n is put in force at position n
+			t.Errorf("version %d: %d left as of position %d", v.Version, v.Entries[0].Left, v.Last)
+			return false
+		}
+		return true
+	})
 	for round := range rounds {
 		var y strings.Builder
 		y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n")
@@ -138,8 +139,7 @@ func TestCatalogBesideReaders(t *testing.T) {
 		}
 		m.apply(y.String())
 	}
-	close(stop)
-	readers.Wait()
+	stop()
 }
 
 // BenchmarkPoolPage reads a page of 1,000 entries of a pool, by the pool's size.
