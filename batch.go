@@ -43,6 +43,7 @@ type batch struct {
 	pending []pending     // Submit's callbacks
 	wholes  results       // of those whose result is more than outcomes
 	receipt Receipt       // of the first event that has a callback: but for the index, of all that are not whole
+	calm    int           // how many batches in a row needed little of the memory that pending has
 }
 
 // pending is a callback with what its result does not share with the batch.
@@ -137,7 +138,7 @@ func (r *Realm) reset(b *batch, position uint64) {
 	if cap(b.buf) < head {
 		b.buf = make([]byte, head, 64<<10)
 	}
-	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0], wholes: b.wholes}
+	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0], wholes: b.wholes, calm: b.calm}
 }
 
 // lockForRoom takes mu when the open batch has room, waiting for that if need
@@ -349,10 +350,11 @@ func (r *Realm) takeOpen() *batch {
 func (r *Realm) recycle(b *batch) {
 	r.spare = &batch{buf: b.buf, pending: b.pending, wholes: b.wholes}
 	const most = 256 // batches of a calmer time in a row; a few come between large ones at any load
-	if n := cap(b.pending); n <= 1<<12 || len(b.pending) >= n/64 {
-		r.calm = 0
-	} else if r.calm++; r.calm >= most {
-		r.spare.pending, r.calm = nil, 0
+	if n := cap(b.pending); n > 1<<12 && len(b.pending) < n/64 {
+		r.spare.calm = b.calm + 1
+	}
+	if r.spare.calm == most {
+		r.spare.pending, r.spare.calm = nil, 0
 	}
 }
 

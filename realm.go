@@ -26,7 +26,6 @@ type Realm struct {
 	offset uint64 // of the chain's last entry in the log; as chain
 	next   uint64 // offset that the next append must get: another's entry there deposes this writer; as chain
 	spare  *batch // for reuse; the flusher's alone
-	calm   int    // batches in a row that needed little of the memory of their callbacks; likewise
 
 	writer     [16]byte
 	epoch      uint64   // the writer's epoch; fixed once open

@@ -9,3 +9,20 @@ func (s *State) SetMaxMemory(chunks int) { s.chunks = chunks + spareChunks }
 
 // SetKeep sets how many request ids are remembered whatever their age.
 func (s *State) SetKeep(n int) { s.keep = n }
+
+// HoldPool takes a pool's lock, as a reader does, until release is called.
+func (s *State) HoldPool(id string) (release func()) {
+	mu := &s.pools[s.poolNum[id]].mu
+	mu.Lock()
+	return mu.Unlock
+}
+
+// PoolHeld reports whether somebody holds a pool's lock.
+func (s *State) PoolHeld(num int) bool {
+	mu := &s.pools[num].mu
+	free := mu.TryLock()
+	if free {
+		mu.Unlock()
+	}
+	return !free
+}

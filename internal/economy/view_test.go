@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/economy"
@@ -118,6 +120,16 @@ func TestPoolPageBesideDraws(t *testing.T) {
 	}
 }
 
+// stockOf is a catalog of pools p0, p1 … with the same stock each.
+func stockOf(pools, stock int) string {
+	var y strings.Builder
+	y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n")
+	for i := range pools {
+		fmt.Fprintf(&y, "  p%d: {entries: [{id: x, weight: 1, stock: %d, reward: {items: {a: 1}}}]}\n", i, stock)
+	}
+	return y.String()
+}
+
 // TestCatalogBesideReaders: who sees a catalog sees every pool as the catalog
 // makes it, and as of its position.
 func TestCatalogBesideReaders(t *testing.T) {
@@ -132,14 +144,41 @@ func TestCatalogBesideReaders(t *testing.T) {
 		return true
 	})
 	for round := range rounds {
-		var y strings.Builder
-		y.WriteString("kuji: 1\nitems: {a: {}}\npools:\n")
-		for i := range pools {
-			fmt.Fprintf(&y, "  p%d: {entries: [{id: x, weight: 1, stock: %d, reward: {items: {a: 1}}}]}\n", i, round+1)
-		}
-		m.apply(y.String())
+		m.apply(stockOf(pools, round+1))
 	}
 	stop()
+}
+
+// TestCatalogWaitsForReaders: as long as anybody looks at a pool, wherever it stands
+// among the others, a catalog is shown to nobody, and pools are held that it has changed.
+func TestCatalogWaitsForReaders(t *testing.T) {
+	const pools = 4
+	for _, looked := range []int{pools - 1, 1} {
+		m := newMachine(t, 1)
+		m.apply(stockOf(pools, 1))
+		release := m.s.HoldPool(fmt.Sprint("p", looked))
+		var over atomic.Bool
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			m.apply(stockOf(pools, 2))
+			over.Store(true)
+		})
+		for i := 0; !m.s.PoolHeld(0) && !over.Load() && i < 1e7; i++ {
+			runtime.Gosched()
+		}
+		// From here on the writer has begun with the pools, and cannot end.
+		if over.Load() || !m.s.PoolHeld(0) {
+			t.Errorf("p%d is being read: the catalog does not wait for it, or lets p0 go before", looked)
+		}
+		if v := m.s.Catalog().Version; v != 1 {
+			t.Errorf("p%d is being read: version %d is shown", looked, v)
+		}
+		release()
+		writer.Wait()
+		if v, ok := m.s.Pool("p0"); !ok || v.Version != 2 || v.Entries[0].Left != 2 || v.Last != 2 {
+			t.Errorf("afterwards: %+v", v)
+		}
+	}
 }
 
 // BenchmarkPoolPage reads a page of 1,000 entries of a pool, by the pool's size.
