@@ -388,64 +388,6 @@ func BenchmarkReadFloor(b *testing.B) {
 	}
 }
 
-// BenchmarkReadBeside reads at random on 4 goroutines, with and without a
-// writer that appends as fast as it can.
-func BenchmarkReadBeside(b *testing.B) {
-	for _, writing := range []bool{false, true} {
-		b.Run(fmt.Sprintf("writing=%v", writing), func(b *testing.B) {
-			l := filled(b, false)
-			stop := make(chan struct{})
-			var writer sync.WaitGroup
-			first := l.Next()
-			if writing {
-				data := payload(256)
-				writer.Go(func() {
-					for {
-						select {
-						case <-stop:
-							return
-						default:
-							if _, err := l.Append(data); err != nil {
-								panic(err)
-							}
-						}
-					}
-				})
-			}
-			var seed atomic.Uint64
-			inTurnWith(b, 4, func() func() {
-				r := rand.New(rand.NewPCG(seed.Add(1), 1))
-				buf := make([]byte, 0, 512)
-				return func() {
-					var err error
-					if buf, err = l.Read(r.Uint64N(readRecords), buf[:0]); err != nil {
-						panic(err)
-					}
-				}
-			})
-			b.StopTimer()
-			b.ReportMetric(float64(l.Next()-first)/b.Elapsed().Seconds(), "appends/s")
-			close(stop)
-			writer.Wait()
-		})
-	}
-}
-
-// inTurnWith is inTurn with an operation for each goroutine.
-func inTurnWith(b *testing.B, workers int, op func() func()) {
-	var wg sync.WaitGroup
-	b.ResetTimer()
-	for range workers {
-		wg.Go(func() {
-			do := op()
-			for range b.N/workers + 1 {
-				do()
-			}
-		})
-	}
-	wg.Wait()
-}
-
 var big = flag.Bool("big", false, "open benchmarks with 10 M records too: needs 6 GB of disk")
 
 func openSizes() []int {

@@ -54,9 +54,12 @@ type Log struct {
 	block        int // blockOf the segments
 	pendingBytes int // with so much pending beside a write under way, an append waits
 
+	// What readers go by is on a cache line that appends do not write to.
+	_       cacheLine
 	written atomic.Uint64              // records below are complete in their files
 	durable atomic.Uint64              // records below are on disk for good
 	list    atomic.Pointer[[]*segment] // the readable segments by first offset; replaced, never changed
+	_       cacheLine
 
 	// io serialises writing to files. It guards tail and what segments say is
 	// the writer's.
@@ -101,6 +104,10 @@ type Log struct {
 	stop  chan struct{} // closed by Close
 	done  sync.WaitGroup
 }
+
+// cacheLine keeps what is before it in a struct and what is behind it on
+// different cache lines.
+type cacheLine [64]byte
 
 // First returns the oldest offset kept; equal to Next when the log is empty.
 func (l *Log) First() uint64 { return (*l.list.Load())[0].first }

@@ -63,8 +63,8 @@ type body struct {
 // paddedCount is alone on its cache line, so that readers on different
 // processors do not slow each other down.
 type paddedCount struct {
-	n atomic.Int64
 	_ [56]byte
+	n atomic.Int64
 }
 
 func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
@@ -79,9 +79,10 @@ func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 // enter counts a reader in, and returns what leave needs. It fails with
 // ErrTrimmed when the segment has been dropped.
 func (s *segment) enter() (b *body, stripe int, err error) {
-	// Goroutines have different stacks: the address spreads them.
+	// Goroutines have different stacks: the address spreads them. Its low bits
+	// are nearly the same in all of them, and many of the others.
 	var mark byte
-	stripe = int(uintptr(unsafe.Pointer(&mark)) >> 11 % uintptr(len(s.readers)))
+	stripe = int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
 	s.readers[stripe].n.Add(1)
 	if s.dropped.Load() {
 		s.leave(stripe)
