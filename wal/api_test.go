@@ -274,11 +274,7 @@ func TestRetention(t *testing.T) {
 	})
 	t.Run("age", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := vfs.NewMem()
-			l, err := wal.Open(memDir, wal.Options{FS: m, SegmentSize: wal.MinSegmentSize, RetainAge: time.Hour})
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, l := openMem(t, wal.Options{SegmentSize: wal.MinSegmentSize, RetainAge: time.Hour})
 			defer l.Close()
 			for range 10 {
 				appendTo(t, l, l.Next()+40)
@@ -302,11 +298,7 @@ func TestRetention(t *testing.T) {
 	})
 	t.Run("options", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			m := vfs.NewMem()
-			l, err := wal.Open(memDir, wal.Options{FS: m, SegmentSize: wal.MinSegmentSize, RetainBytes: 30 << 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, l := openMem(t, wal.Options{SegmentSize: wal.MinSegmentSize, RetainBytes: 30 << 10})
 			defer l.Close()
 			for range 50 {
 				appendTo(t, l, l.Next()+20)
@@ -357,11 +349,7 @@ func TestSyncEvery(t *testing.T) {
 // share the next one.
 func TestGroupCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := vfs.NewMem()
-		l, err := wal.Open(memDir, wal.Options{FS: m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, l := openMem(t, wal.Options{})
 		defer l.Close()
 		var syncs atomic.Int32
 		hold := make(chan struct{})

@@ -87,14 +87,8 @@ func TestGroupsFillBlocks(t *testing.T) {
 // TestSpare: the file that is made ahead is used, is gone after Close, is
 // removed when a crash left it, and is not missed when it cannot be made.
 func TestSpare(t *testing.T) {
-	m := vfs.NewMem()
-	o := small4K
-	o.FS = m
+	m, l := openMem(t, small4K)
 	spare := path.Join(memDir, "spare")
-	l, err := wal.Open(memDir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 3 { // spares come when they come, but in the end there are some
 		appendTo(t, l, l.Next()+300)
 		if err := l.Sync(); err != nil {
@@ -120,7 +114,7 @@ func TestSpare(t *testing.T) {
 		}
 		return vfs.Fault{}
 	})
-	if l, err = wal.Open(memDir, o); err != nil {
+	if l, err = wal.Open(memDir, small4KOn(m)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Stat(spare); !errors.Is(err, fs.ErrNotExist) {
@@ -222,11 +216,7 @@ func TestZerosAhead(t *testing.T) {
 // TestNoRoomForZeros: a disk that has no room for zeros ahead still takes
 // records.
 func TestNoRoomForZeros(t *testing.T) {
-	m := vfs.NewMem()
-	l, err := wal.Open(memDir, wal.Options{FS: m, LogID: 42})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, wal.Options{LogID: 42})
 	for l.Next() < 100 {
 		if _, err := l.AppendSync(t.Context(), record(l.Next())); err != nil {
 			t.Fatal(err)
@@ -244,7 +234,8 @@ func TestNoRoomForZeros(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if l, err = wal.Open(memDir, wal.Options{FS: m}); err != nil || l.Next() != next {
+	l, err := wal.Open(memDir, wal.Options{FS: m})
+	if err != nil || l.Next() != next {
 		t.Fatalf("%d records of %d, %v", l.Next(), next, err)
 	}
 	if err := errors.Join(holds(l, next), l.Close()); err != nil {

@@ -21,8 +21,6 @@ import (
 
 var crashSeeds = flag.Int("crashseeds", 8, "how many workloads the crash tests cut at every operation")
 
-var small4K = wal.Options{SegmentSize: wal.MinSegmentSize, LogID: 42}
-
 // workload drives a log through everything it can do until it is done or the
 // power is cut, and returns what was promised.
 type promise struct {
@@ -105,8 +103,7 @@ func work(l *wal.Log, r *rand.Rand, p *promise) error {
 // promised; then that it goes on, and that what is said to be durable then
 // survives the next crash.
 func checkRecovered(m *vfs.Mem, p promise) error {
-	o := small4K
-	o.FS = m
+	o := small4KOn(m)
 	before, verifyErr := wal.Verify(context.Background(), memDir, o)
 	if errors.Is(verifyErr, fs.ErrNotExist) {
 		verifyErr = nil // so early that there is no directory
@@ -166,8 +163,8 @@ func checkRecovered(m *vfs.Mem, p promise) error {
 
 // survives checks that a disk holds the records from first to durable at least.
 func survives(m *vfs.Mem, first, durable uint64) error {
-	o := small4K
-	o.FS, o.ReadOnly = m, true
+	o := small4KOn(m)
+	o.ReadOnly = true
 	l, err := wal.Open(memDir, o)
 	if err != nil {
 		return err
@@ -199,13 +196,7 @@ func TestCrashInTrim(t *testing.T) {
 
 // crashInTrim reports whether the trim was over before the power was cut.
 func crashInTrim(t *testing.T, synced bool, cut int64) (over bool) {
-	m := vfs.NewMem()
-	o := small4K
-	o.FS = m
-	l, err := wal.Open(memDir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, small4K)
 	defer l.Close()
 	appendTo(t, l, 300)
 	p := promise{next: 300}
@@ -216,7 +207,7 @@ func crashInTrim(t *testing.T, synced bool, cut int64) (over bool) {
 		p.durable = 300
 	}
 	m.CutPowerAfter(cut)
-	err = l.TrimBefore(300)
+	err := l.TrimBefore(300)
 	first := l.First()
 	p.first, p.durable = first, max(p.durable, l.Durable())
 	if err == nil && first < 200 {
@@ -241,14 +232,8 @@ func crashInTrim(t *testing.T, synced bool, cut int64) (over bool) {
 // fsync: their files, names, headers and records reach the disk in any order.
 func TestCrashUnsynced(t *testing.T) {
 	for seed := range uint64(2 * *crashSeeds) {
-		m := vfs.NewMem()
-		o := small4K
-		o.FS = m
+		m, l := openMem(t, small4K)
 		// What is on disk stays as it is from here on, but for the background.
-		l, err := wal.Open(memDir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
 		m.SetHook(func(op vfs.Op) vfs.Fault {
 			if op.Kind == vfs.OpSync || op.Kind == vfs.OpSyncDir {
 				return vfs.Fault{Err: syscall.EIO}
@@ -343,9 +328,7 @@ func TestCrashInRecovery(t *testing.T) {
 			for cut := int64(0); ; cut++ {
 				again := torn.CrashClone(vfs.Crash{})
 				again.CutPowerAfter(cut)
-				o := small4K
-				o.FS = again
-				l, err := wal.Open(memDir, o)
+				l, err := wal.Open(memDir, small4KOn(again))
 				if err == nil {
 					l.Close()
 				}
@@ -378,14 +361,9 @@ func TestFailingOperation(t *testing.T) {
 // failEach fails the operations of a kind in turn.
 func failEach(t *testing.T, kind vfs.OpKind, o wal.Options) {
 	for n := int64(1); ; n++ {
-		m := vfs.NewMem()
+		m, l := openMem(t, o)
 		var mu sync.Mutex
 		seen := int64(0)
-		o.FS = m
-		l, err := wal.Open(memDir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
 		m.SetHook(func(op vfs.Op) vfs.Fault {
 			mu.Lock()
 			defer mu.Unlock()
@@ -400,7 +378,7 @@ func failEach(t *testing.T, kind vfs.OpKind, o wal.Options) {
 			}
 			return vfs.Fault{Err: syscall.EIO, Drop: true, Short: op.Length / 2}
 		})
-		err = appendSynced(l, 40)
+		err := appendSynced(l, 40)
 		durable := l.Durable()
 		if err == nil {
 			l.Close()
@@ -460,13 +438,7 @@ func checkPoisoned(t *testing.T, l *wal.Log, err error) {
 // under way, which then succeeds. What that has made durable, and said so, can be
 // read and followed to the end.
 func TestFailureBesideSync(t *testing.T) {
-	m := vfs.NewMem()
-	o := small4K
-	o.FS = m
-	l, err := wal.Open(memDir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, small4K)
 	var fail atomic.Bool
 	held, release := make(chan struct{}), make(chan struct{})
 	m.SetHook(func(op vfs.Op) vfs.Fault {
@@ -514,14 +486,9 @@ func TestFailureBesideSync(t *testing.T) {
 }
 
 func TestDiskFull(t *testing.T) {
-	m := vfs.NewMem()
-	o := small4K
-	o.FS = m
-	l, err := wal.Open(memDir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, small4K)
 	m.Limit(40 << 10)
+	var err error
 	for err == nil {
 		_, err = l.AppendSync(context.Background(), record(l.Next()))
 	}
@@ -536,7 +503,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("Close: %v", err)
 	}
 	// Reading needs no space, nor does opening where no full segment waits for its footer.
-	l, err = wal.Open(memDir, o)
+	l, err = wal.Open(memDir, small4KOn(m))
 	if err != nil {
 		t.Fatalf("Open on a full disk: %v", err)
 	}

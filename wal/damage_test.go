@@ -246,11 +246,7 @@ func TestSectorsSwapped(t *testing.T) {
 // TestRecordElsewhere puts each record of equal length in the place of
 // another: the bytes are sound, and the place is wrong.
 func TestRecordElsewhere(t *testing.T) {
-	m := vfs.NewMem()
-	l, err := wal.Open(memDir, wal.Options{FS: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, wal.Options{})
 	for i := range 8 {
 		if _, err := l.AppendSync(context.Background(), bytes.Repeat([]byte{byte(i)}, 100)); err != nil {
 			t.Fatal(err)

@@ -80,11 +80,7 @@ func TestEqualRecordsInGroups(t *testing.T) {
 // memory only. That is what a killed process loses.
 func TestUnwritten(t *testing.T) {
 	const most = 1<<20 + 1000 + 8
-	m := vfs.NewMem()
-	l, err := wal.Open(memDir, wal.Options{FS: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, wal.Options{})
 	data := make([]byte, 1000)
 	// Whoever writes stands still until appends do, too.
 	m.SetHook(func(op vfs.Op) vfs.Fault {

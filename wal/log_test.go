@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -35,6 +36,28 @@ func open(t testing.TB, dir string, o wal.Options) *wal.Log {
 		}
 	})
 	return l
+}
+
+// openMem opens a new log on a file system in memory that can crash.
+func openMem(t testing.TB, o wal.Options) (*vfs.Mem, *wal.Log) {
+	t.Helper()
+	m := vfs.NewMem()
+	o.FS = m
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, l
+}
+
+// small4K are options for logs of the smallest segments.
+var small4K = wal.Options{SegmentSize: wal.MinSegmentSize, LogID: 42}
+
+// small4KOn are the same for a log that is on m already.
+func small4KOn(m *vfs.Mem) wal.Options {
+	o := small4K
+	o.FS = m
+	return o
 }
 
 func appendTo(t testing.TB, l *wal.Log, until uint64) {

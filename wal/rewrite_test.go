@@ -16,13 +16,7 @@ import (
 // durable, must survive a power cut all the same.
 func TestReopenAfterLostSync(t *testing.T) {
 	for failing := int64(1); failing <= 150; failing += 1 + failing/8 {
-		m := vfs.NewMem()
-		o := small4K
-		o.FS = m
-		l, err := wal.Open(memDir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, l := openMem(t, small4K)
 		var syncs atomic.Int64 // a segment that is full is fsynced in the background
 		m.SetHook(func(op vfs.Op) vfs.Fault {
 			if op.Kind != vfs.OpSync || syncs.Add(1) != failing {
@@ -39,8 +33,8 @@ func TestReopenAfterLostSync(t *testing.T) {
 			t.Fatalf("fsync %d did not fail: %v", failing, err)
 		}
 		m = m.KillClone() // the process is restarted, the machine is not
-		o.FS = m
-		if l, err = wal.Open(memDir, o); err != nil {
+		l, err := wal.Open(memDir, small4KOn(m))
+		if err != nil {
 			t.Fatal(err)
 		}
 		durable := l.Durable()
@@ -94,11 +88,7 @@ func (f *startFile) StartWrite(pos, length int64) error {
 // work. An error of it counts; that it cannot be asked does not.
 func TestRewriteStarts(t *testing.T) {
 	const size = 20 << 20
-	m := vfs.NewMem()
-	l, err := wal.Open(memDir, wal.Options{FS: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, wal.Options{})
 	data := make([]byte, 1<<20)
 	for range size / len(data) {
 		if _, err := l.Append(data); err != nil {

@@ -23,13 +23,7 @@ func TestTrimFails(t *testing.T) {
 
 // trimFails lets an operation fail, and reports whether the trim had so many.
 func trimFails(t *testing.T, at int) bool {
-	m := vfs.NewMem()
-	o := small4K
-	o.FS = m
-	l, err := wal.Open(memDir, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, l := openMem(t, small4K)
 	defer l.Close()
 	appendTo(t, l, 300)
 	if err := l.Sync(); err != nil {
@@ -46,7 +40,7 @@ func trimFails(t *testing.T, at int) bool {
 		hit = op.String()
 		return vfs.Fault{Err: syscall.EIO}
 	})
-	err = l.TrimBefore(150)
+	err := l.TrimBefore(150)
 	m.SetHook(nil)
 	if (err != nil) != (hit != "") || err != nil && !errors.Is(err, syscall.EIO) {
 		t.Fatalf("%s failed, and the trim says %v", hit, err)
@@ -75,7 +69,7 @@ func trimFails(t *testing.T, at int) bool {
 	if err := l.Close(); err != nil {
 		t.Errorf("%s failed, then closing: %v", hit, err)
 	}
-	if l, err = wal.Open(memDir, o); err != nil {
+	if l, err = wal.Open(memDir, small4KOn(m)); err != nil {
 		t.Fatalf("%s failed, then opening: %v", hit, err)
 	}
 	defer l.Close()
