@@ -28,12 +28,13 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	if err := command(req, &cmd); err != nil {
 		return Result{}, err
 	}
+	r.state.Fetch(cmd.Player)
 	if err := r.lockForRoom(ctx); err != nil {
 		err = malformedOr(&cmd, err)
 		release(&cmd)
 		return Result{}, err
 	}
-	r.state.WarmOne(&cmd)
+	r.state.WarmID(cmd.ID)
 	var res Result
 	b, refused := r.execute(&cmd, &res)
 	release(&cmd)
@@ -184,6 +185,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
+	r.state.Fetch(cmd.Player)
 	r.mu.Lock()
 	err := r.usable()
 	if err == nil && len(r.open.buf) >= r.o.MaxPending {
@@ -196,7 +198,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
-	r.state.WarmOne(&cmd)
+	r.state.WarmID(cmd.ID)
 	if given, at, ok := r.plain(&cmd); ok {
 		r.answer(done, given, at)
 		return

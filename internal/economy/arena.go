@@ -29,6 +29,7 @@ type arena struct {
 	cleaning bool
 	victim   uint32 // the chunk being cleaned
 	cursor   uint32 // the next unit of it to look at
+	moving   [cleanStep]uint32
 }
 
 // chunk is what the writer knows of one.
@@ -56,16 +57,16 @@ func (a *arena) pointer(addr uint32) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(a.chunks.own[addr>>16]), uintptr(addr&0xffff)*unitBytes)
 }
 
-// touch reads from the line of memory that an address is in and from the next, so
-// that the processor has them: a small block stands in these two.
-func (a *arena) touch(addr uint32) uint64 {
+// lines returns places in the line of memory that an address is in and in the next: a
+// small block stands in these two.
+func (a *arena) lines(addr uint32) (first, second *uint64) {
 	const lineUnits = 64 / unitBytes
 	at := a.pointer(addr)
-	sum := *(*uint64)(at)
+	first, second = (*uint64)(at), (*uint64)(at)
 	if addr&0xffff+lineUnits < a.about[addr>>16].units {
-		sum += *(*uint64)(unsafe.Add(at, lineUnits*unitBytes))
+		second = (*uint64)(unsafe.Add(at, lineUnits*unitBytes))
 	}
-	return sum
+	return first, second
 }
 
 // peek is pointer for readers.
@@ -168,30 +169,31 @@ func (a *arena) free(addr, units uint32) {
 // dirty reports whether cleaning is due.
 func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
 
-// clean looks at a few blocks of the chunk that is being cleaned, choosing one
-// first if there is none. size returns how many units the block at an address
-// has; move must move it when it is live.
-func (a *arena) clean(size func(addr uint32) uint32, move func(addr uint32)) {
+// clean returns the addresses of the next few blocks of the chunk that is being
+// cleaned, choosing one first if there is none: the caller must move those that
+// are live. size returns how many units the block at an address has.
+func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	if !a.cleaning {
 		if a.cleaning = a.choose(); !a.cleaning {
-			return
+			return nil
 		}
 		a.cursor = 0
 	}
-	for range cleanStep {
-		c := &a.about[a.victim]
-		if a.cursor >= c.used {
-			a.total -= chunkUnits
-			a.dead -= uint64(c.dead)
-			c.used, c.dead = 0, 0
-			a.empty = append(a.empty, a.victim)
-			a.cleaning = false
-			return
-		}
+	c := &a.about[a.victim]
+	n := 0
+	for ; n < cleanStep && a.cursor < c.used; n++ {
 		addr := a.victim<<16 | a.cursor
 		a.cursor += size(addr)
-		move(addr)
+		a.moving[n] = addr
 	}
+	if n == 0 { // all have been moved
+		a.total -= chunkUnits
+		a.dead -= uint64(c.dead)
+		c.used, c.dead = 0, 0
+		a.empty = append(a.empty, a.victim)
+		a.cleaning = false
+	}
+	return a.moving[:n]
 }
 
 // choose makes the chunk with the largest dead part the victim.

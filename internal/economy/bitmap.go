@@ -3,7 +3,10 @@ package economy
 // bitmap is a set of players by number, in chunks that exist once one of their
 // players is in it, so that it can be taken and begun anew in a time that hardly
 // depends on how many players there are: eight bytes for each 32 768.
-type bitmap struct{ chunks []*bitmapChunk }
+type bitmap struct {
+	chunks []*bitmapChunk
+	none   uint64 // 0: bits of a chunk that does not exist
+}
 
 type bitmapChunk [512]uint64 // 4 KiB
 
@@ -27,12 +30,15 @@ func (b *bitmap) begin(n uint32) *bitmapChunk {
 func (b *bitmap) has(n uint32) bool { return b.word(n)>>(n%64)&1 != 0 }
 
 // word returns the 64 bits among which n is.
-func (b *bitmap) word(n uint32) uint64 {
+func (b *bitmap) word(n uint32) uint64 { return *b.place(n) }
+
+// place returns where the 64 bits among which n is stand, to be read.
+func (b *bitmap) place(n uint32) *uint64 {
 	c := b.chunks[n/bitmapBits]
 	if c == nil {
-		return 0
+		return &b.none
 	}
-	return c[n%bitmapBits/64]
+	return &c[n%bitmapBits/64]
 }
 
 // grow makes room for n.

@@ -122,7 +122,7 @@ func (c *Capture) keepPlayer(b *block) {
 	if cap(c.arena)-start < 1<<16 {
 		c.arena, start = make([]byte, 0, 1<<20), 0
 	}
-	c.arena = c.appendPlayer(c.arena, b)
+	c.arena = c.appendPlayer(c.arena, b.num, b.last, b.id(), b.holdings())
 	c.kept[b.num] = c.arena[start:len(c.arena):len(c.arena)]
 }
 
@@ -146,18 +146,24 @@ func (p *poolState) chunk(i uint32) []uint64 {
 
 // player appends a player as of the capture.
 func (c *Capture) player(buf []byte, n uint32) []byte {
-	l := &c.players.locks[n%playerLocks]
-	l.Lock()
-	b := c.players.peek(n)
-	if b.last <= c.position {
-		buf = c.appendPlayer(buf, b)
-		l.Unlock()
-		return buf
+	var v sight
+	start := len(buf)
+	for {
+		c.players.enterNumber(n, &v)
+		later := v.head.last > c.position
+		if !later {
+			buf = c.appendPlayer(buf[:start], n, v.head.last, v.id(), v.holdings())
+		}
+		if v.leave() {
+			if !later {
+				return buf
+			}
+			break
+		}
 	}
-	l.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append(buf, c.kept[n]...)
+	return append(buf[:start], c.kept[n]...)
 }
 
 // counters returns a pool's counters as of the capture, nil when base has them.

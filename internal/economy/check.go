@@ -83,7 +83,7 @@ func (s *State) checkPlayers() error {
 	sums := make([]sum, len(s.items))
 	for n := range uint32(s.players.count()) {
 		id := s.players.id(n)
-		if got, ok := s.players.find(id); !ok || got != n {
+		if got, ok := s.players.find(id); !ok || got != n || s.players.at(n) != s.players.block(content(0, s.players.addrs.get(n))) {
 			return inconsistent("player %q is not found by the index", id)
 		}
 		prev := int64(-1)

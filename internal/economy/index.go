@@ -15,16 +15,18 @@ import (
 // A slot is hash<<32 | number+1; 0 is free. The caller tells numbers apart whose
 // hashes are the same.
 //
-// One goroutine writes. Others may read at the same time, through [index.load],
-// if numbers are only ever added: a shard that was split stays as it was, so
-// that a reader that still looks into it sees the index of a moment ago.
+// One goroutine writes. Others may read at the same time, through [index.peek], if
+// numbers are only ever added or replaced: a shard that was split stays as it was, so
+// that a reader that still looks into it sees the index of a moment ago. Whom that
+// does not suffice, because a number must not be one that was replaced, needs a lock
+// that the writer holds, too, when it replaces numbers of that hash.
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]
 	alone bool    // nobody reads: shards may be used again
 	spare []shard // of several made at a time, when alone
 
-	// While it is deferred, what is added waits, and cannot be found: settle puts it
+	// While it is deferred, what comes waits, and cannot be found: settle puts it
 	// in, sorted by shard, so that a shard is fetched once for all that goes into it.
 	deferred bool
 	waiting  []uint64 // contents of slots, in order of addition
@@ -83,14 +85,25 @@ func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }
 // load returns the slot i of a shard for a reader beside the writer.
 func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
 
+// content returns what stands in a number's slot.
+func content(hash, number uint32) uint64 { return uint64(hash)<<32 | uint64(number+1) }
+
 // add puts a number in that is not there.
-func (x *index) add(hash, number uint32) {
-	slot := uint64(hash)<<32 | uint64(number+1)
-	if x.deferred {
-		x.waiting = append(room(x.waiting), slot)
-		return
+func (x *index) add(hash, number uint32) { x.insert(hash, content(hash, number)) }
+
+// wait puts a number in later: see settle.
+func (x *index) wait(hash, number uint32) {
+	x.waiting = append(room(x.waiting), content(hash, number))
+}
+
+// replace puts a number in the place of one that is there. Readers see one or the other.
+func (x *index) replace(hash, was, is uint32) {
+	s := x.shard(hash)
+	i := first(hash)
+	for s.slots[i] != content(hash, was) {
+		i = (i + 1) % shardSlots
 	}
-	x.insert(hash, slot)
+	s.store(uint64(i), content(hash, is), x.alone)
 }
 
 func (x *index) insert(hash uint32, slot uint64) {
@@ -102,6 +115,9 @@ func (x *index) insert(hash uint32, slot uint64) {
 		}
 	}
 }
+
+// look looks at where a number with a hash is likely to stand, which fetches it.
+func (x *index) look(hash uint32) uint64 { return x.slots(hash)[first(hash)] }
 
 // first returns the home of a hash: the slot where its number would best stand.
 func first(hash uint32) uint32 { return hash % shardSlots }
@@ -119,18 +135,23 @@ func (s *shard) put(slot, most uint64, alone bool) bool {
 		}
 		i = (i + 1) % shardSlots
 	}
+	s.store(i, slot, alone)
+	return true
+}
+
+// store sets the slot i of a shard beside readers.
+func (s *shard) store(i, slot uint64, alone bool) {
 	if alone { // the other way waits for every store before it
 		s.slots[i] = slot
 	} else {
 		atomic.StoreUint64(&s.slots[i], slot)
 	}
-	return true
 }
 
 // remove takes out a number that is there. There must be no readers.
 func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
-	slot := uint64(hash)<<32 | uint64(number+1)
+	slot := content(hash, number)
 	i := home(slot)
 	for s.slots[i] != slot {
 		i = (i + 1) % shardSlots

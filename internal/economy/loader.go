@@ -17,8 +17,11 @@ type Loader struct {
 	kind BlockKind
 	last idRecord // the last one loaded, without its answer
 
-	placed []uint32 // players that are not in the index yet
+	placed []placed // players that are not in the index yet
 }
+
+// placed is a player's number and the hash of the id.
+type placed struct{ num, hash uint32 }
 
 // placedAtOnce is how many players go into the index together.
 const placedAtOnce = 64
@@ -61,10 +64,11 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		l.past(&d)
 	}
 	l.s.unlockPools()
-	l.s.players.release()
 	if d.err != nil {
+		l.s.players.letGo()
 		return d.err
 	}
+	l.s.players.release()
 	return nil
 }
 
@@ -242,20 +246,17 @@ func (l *Loader) players(d *decoder) {
 // looked at first, all of them at a time: each would cost a cache miss of its own.
 func (l *Loader) index(d *decoder) {
 	p := &l.s.players
-	var hashes [placedAtOnce]uint32
-	for i, n := range l.placed {
-		hashes[i] = p.key.hashBytes(p.at(n).id())
-	}
 	sum := uint64(0)
-	for _, h := range hashes[:len(l.placed)] {
-		sum += p.index.slots(h)[first(h)]
+	for _, pl := range l.placed {
+		sum += p.index.slots(pl.hash)[first(pl.hash)]
 	}
 	l.s.warmed += sum
-	for i, n := range l.placed {
-		if _, ok := p.findHashed(p.at(n).id(), hashes[i]); ok && d.err == nil {
+	for _, pl := range l.placed {
+		n, h := pl.num, pl.hash
+		if _, ok := p.findHashed(p.at(n).id(), h); ok && d.err == nil {
 			d.fail("player %q twice", p.id(n))
 		}
-		p.index.add(hashes[i], n)
+		p.index.add(h, p.addrs.get(n))
 	}
 	l.placed = l.placed[:0]
 }
@@ -279,9 +280,10 @@ func (l *Loader) player(d *decoder, n uint32) {
 		if len(l.placed) == placedAtOnce {
 			l.index(d)
 		}
-		l.placed = append(l.placed, p.place(id, uint32(slots)))
+		h := p.key.hash(id)
+		l.placed = append(l.placed, placed{p.place(id, h, uint32(slots)), h})
 	}
-	p.lock(n)
+	p.open(p.at(n).guard)
 	for _, sl := range p.holdings(n) {
 		if sl.key&limitSlot == 0 {
 			s.items[sl.key].subSupply(sl.value())

@@ -2,31 +2,33 @@ package economy
 
 import (
 	"bytes"
+	"math"
 	"math/bits"
-	"sync"
 	"unsafe"
 )
 
-// players holds every player seen: an index from id to number, from there to
-// the block of memory that holds the rest, and the blocks. Nothing in it is a
-// pointer but the tables of chunks, so that the garbage collector's work does
-// not grow with players.
+// players holds every player seen: an index from id to the block of memory that
+// holds the rest, the blocks, and where the block of each number is. Nothing in
+// it is a pointer but the tables of chunks, so that the garbage collector's work
+// does not grow with players.
 //
 // One goroutine writes. Others read players at the same time: see
-// [players.look]. A player is guarded by one of some locks, which a reader
-// holds while it copies, and the writer from the first change that an event
-// makes to the player until the event is applied as a whole.
+// [players.enter]. A player has one of some guards, which the writer opens
+// with the first change that an event makes to the player and closes when the
+// event is applied as a whole. Which one follows from the id, so that a reader
+// looks at it before it looks for the player, and learns from it that a block
+// moved between its look into the index and the end of its copying.
 type players struct {
 	key   hashKey
-	index index // from the hash of an id to the player's number
-	addrs paged // by player number: the address of its block; guarded by the player's lock
+	index index // from the hash of an id to the address of the player's block
+	addrs paged // by player number: the same
 	mem   arena
 	dirty bitmap // players changed since the last capture
 
-	locks [playerLocks]sync.Mutex // of the players whose number has the same remainder
-	mine  [playerLocks]bool       // the writer holds it
-	held  []uint32                // those it holds
-	alone bool                    // nobody reads: the writer takes none
+	guards [playerGuards]guard // of the players whose ids' hashes have the same remainder
+	mine   [playerGuards]bool  // the writer has opened it
+	held   []uint16            // those it has opened
+	alone  bool                // nobody reads: the writer opens none
 
 	joined []uint32 // which events since Settle made those whose index entry is deferred
 
@@ -34,14 +36,16 @@ type players struct {
 	// writer asks for the same one several times in a command.
 	recent [8]struct {
 		num   uint32
+		addr  uint32
 		block *block
 	}
-	hint int // where the next key searched for is likely to stand: behind the last one
+	looked uint64 // of no meaning: see clean
+	hint   int    // where the next key searched for is likely to stand: behind the last one
 
 	capture *Capture // the snapshot being taken, if any
 }
 
-const playerLocks = 1 << 10
+const playerGuards = 1 << 10
 
 // block is the head of a player's memory, 24 bytes. The id follows, filled up
 // to a multiple of 4, and then the slots.
@@ -51,7 +55,8 @@ type block struct {
 	units uint32 // size
 	slots uint32 // in use
 	idLen uint8
-	_     [3]uint8
+	_     uint8
+	guard uint16 // number of the player's guard
 }
 
 const (
@@ -127,101 +132,167 @@ func (p *players) findHashed(id []byte, h uint32) (uint32, bool) {
 		if uint32(slot>>32) != h {
 			continue
 		}
-		if n := uint32(slot) - 1; bytes.Equal(p.at(n).id(), id) {
-			return n, true
+		if b := p.block(slot); bytes.Equal(b.id(), id) {
+			r := &p.recent[b.num%uint32(len(p.recent))]
+			r.num, r.addr, r.block = b.num, uint32(slot)-1, b
+			return b.num, true
 		}
 	}
 }
+
+// block returns the block that a slot of the index leads to, for the writer.
+func (p *players) block(slot uint64) *block { return (*block)(p.mem.pointer(uint32(slot) - 1)) }
 
 // at returns a player's block for the writer, valid until it is moved: by the
 // next insert or release.
 func (p *players) at(n uint32) *block {
 	r := &p.recent[n%uint32(len(p.recent))]
-	if r.num == n {
-		return r.block
+	if r.num != n {
+		addr := p.addrs.get(n)
+		r.num, r.addr, r.block = n, addr, (*block)(p.mem.pointer(addr))
 	}
-	r.num, r.block = n, (*block)(p.mem.pointer(p.addrs.get(n)))
 	return r.block
 }
 
-// look calls f with the block of the player with this id, and reports whether
-// there is one. It may be called beside the writer; f must copy what it needs
-// and must not call anything that locks.
-func (p *players) look(id string, f func(*block)) bool {
+// addr returns the address of what at returns.
+func (p *players) addr(n uint32) uint32 {
+	p.at(n)
+	return p.recent[n%uint32(len(p.recent))].addr
+}
+
+// sight is a player as a reader beside the writer sees it.
+type sight struct {
+	guard *guard
+	reading
+	head block          // a copy
+	at   unsafe.Pointer // of the block
+}
+
+// enter finds the player with this id for a reader beside the writer and reports
+// whether there is one. The reader copies what it needs and then calls leave,
+// in any case; if that is false, what it has is of no meaning, and it begins anew with enter.
+func (p *players) enter(id string, v *sight) bool {
 	h := p.key.hash(id)
+	v.begin(&p.guards[h%playerGuards])
+next:
 	s := p.index.peek(h)
 	for i := first(h); ; i = (i + 1) % shardSlots {
 		slot := s.load(i)
 		if slot == 0 {
 			return false
 		}
-		if uint32(slot>>32) == h && p.lookAt(uint32(slot)-1, id, f) {
+		if uint32(slot>>32) != h {
+			continue
+		}
+		if !v.see(p.mem.peek(uint32(slot) - 1)) {
+			goto next
+		}
+		if string(v.id()) == id {
 			return true
 		}
 	}
 }
 
-func (p *players) lookAt(n uint32, id string, f func(*block)) bool {
-	l := &p.locks[n%playerLocks]
-	l.Lock()
-	defer l.Unlock()
-	b := p.peek(n)
-	if !b.is(id) {
-		return false
+// enterNumber is enter for a number that there is.
+func (p *players) enterNumber(n uint32, v *sight) {
+	page := p.addrs.pages.at(n / pageLen)
+	v.begin(&p.guards[page.guards[n%pageLen]])
+	for !v.see(p.mem.peek(page.addrs[n%pageLen])) {
 	}
-	f(b)
-	return true
 }
 
-// peek returns a player's block for a reader that holds the player's lock.
-func (p *players) peek(n uint32) *block { return (*block)(p.mem.peek(p.addrs.peek(n))) }
+// begin makes the reader ready to look, the first time or another.
+func (v *sight) begin(g *guard) {
+	if v.guard == nil {
+		v.guard = g
+		g.look(&v.reading)
+	}
+}
 
-// lock takes a player's lock for the writer, until release.
-func (p *players) lock(n uint32) {
-	l := n % playerLocks
-	if p.alone || p.mine[l] {
+// see looks at a block, whose memory may have been given back, and reports whether
+// it is what its guard says.
+func (v *sight) see(at unsafe.Pointer) bool {
+	v.at = at
+	if at != nil {
+		v.head = *(*block)(at)
+	}
+	return v.guard.unchanged(&v.reading)
+}
+
+// leave ends the copying and reports whether what was seen was of one moment.
+func (v *sight) leave() bool { return v.guard.done(&v.reading) }
+
+// id returns the player's id, which is not to be kept.
+func (v *sight) id() []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(v.at, blockHead)), v.head.idLen)
+}
+
+// holdings returns the slots, which are not to be kept.
+func (v *sight) holdings() []slot {
+	if v.head.slots == 0 {
+		return nil // and no pointer behind the block
+	}
+	return unsafe.Slice((*slot)(unsafe.Add(v.at, slotsAt(int(v.head.idLen)))), v.head.slots)
+}
+
+// open begins a change of a player for the writer, until release.
+func (p *players) open(g uint16) {
+	if p.alone || p.mine[g] {
 		return
 	}
-	p.locks[l].Lock()
-	p.mine[l] = true
-	p.held = append(p.held, l)
+	p.guards[g].open()
+	p.mine[g] = true
+	p.held = append(p.held, g)
 }
 
-// release lets readers at the players that an event has changed, and does a
+// release shows readers the players that an event has changed, and does a
 // little of the arena's cleaning.
 func (p *players) release() {
 	if p.mem.dirty() {
-		p.mem.clean(p.sizeAt, p.moveFrom)
+		p.clean()
 	}
 	p.letGo()
 }
 
-// letGo gives the locks back that the writer holds.
+// letGo ends the changes of players.
 func (p *players) letGo() {
-	for _, l := range p.held {
-		p.mine[l] = false
-		p.locks[l].Unlock()
+	for _, g := range p.held {
+		p.mine[g] = false
+		p.guards[g].close()
 	}
 	p.held = p.held[:0]
 }
 
 func (p *players) sizeAt(addr uint32) uint32 { return (*block)(p.mem.pointer(addr)).units }
 
-// moveFrom moves the block at an address elsewhere if it is live.
-func (p *players) moveFrom(addr uint32) {
-	b := (*block)(p.mem.pointer(addr))
-	if b.num != deadBlock {
-		p.lock(b.num)
-		p.move(b, b.units)
+// clean moves a few blocks elsewhere. What else names them is looked at first, for
+// all of them at a time: each would cost a cache miss of its own.
+func (p *players) clean() {
+	some := p.mem.clean(p.sizeAt)
+	for _, addr := range some {
+		if b := (*block)(p.mem.pointer(addr)); b.num != deadBlock {
+			p.looked += p.lookBehind(b) + p.index.look(p.key.hashBytes(b.id()))
+		}
+	}
+	for _, addr := range some {
+		if b := (*block)(p.mem.pointer(addr)); b.num != deadBlock {
+			p.open(b.guard)
+			p.move(b, addr, b.units)
+		}
 	}
 }
 
-// change prepares a player for changes by an event at a position: it is locked,
+// lookBehind looks at what changes with a block of a player and has a place by number.
+func (p *players) lookBehind(b *block) uint64 {
+	return uint64(p.addrs.get(b.num)) + p.dirty.word(b.num)
+}
+
+// change prepares a player for changes by an event at a position: its guard is open,
 // what a snapshot still needs of it is put aside, and it is marked. It returns the
 // player's block, valid as that of at is.
 func (p *players) change(n uint32, pos uint64) *block {
-	p.lock(n)
 	b := p.at(n)
+	p.open(b.guard)
 	if p.capture != nil {
 		p.capture.keepPlayer(b)
 	}
@@ -231,43 +302,63 @@ func (p *players) change(n uint32, pos uint64) *block {
 }
 
 // add makes a new player with this id, which must not be known, and returns
-// its number. It is in the index at once, and locked.
+// its number. It is in the index at once, and its guard open.
 func (p *players) add(id string, slots uint32) uint32 {
 	return p.addHashed(id, p.key.hash(id), slots)
 }
 
 // addHashed is add of an id whose hash is known.
 func (p *players) addHashed(id string, h, slots uint32) uint32 {
-	n := p.place(id, slots)
-	p.index.add(h, n)
+	n := p.place(id, h, slots)
+	if p.index.deferred {
+		p.index.wait(h, n)
+	} else {
+		p.index.add(h, p.addrs.get(n))
+	}
 	return n
 }
 
-// place is add but for the index.
-func (p *players) place(id string, slots uint32) uint32 {
-	n := uint32(p.addrs.n)
-	p.lock(n)
+// place is addHashed but for the index.
+func (p *players) place(id string, h, slots uint32) uint32 {
+	n, g := uint32(p.addrs.n), uint16(h%playerGuards)
+	p.open(g)
 	units := unitsFor(len(id), slots)
 	addr := p.mem.alloc(units)
 	b := (*block)(p.mem.pointer(addr))
-	*b = block{num: n, units: units, idLen: uint8(len(id))}
+	*b = block{num: n, units: units, idLen: uint8(len(id)), guard: g}
 	copy(b.id(), id)
-	p.addrs.push(addr)
+	p.addrs.push(addr, g)
 	p.dirty.grow(n)
 	return n
 }
 
-// move gives a player, who is locked, a block of another size.
-func (p *players) move(b *block, units uint32) *block {
-	old := p.addrs.get(b.num)
+// settle puts the players into the index whose entries were deferred. Of those with
+// the same hash it calls clash with the number of the one that was there first and
+// of the one that came.
+func (p *players) settle(clash func(was, is uint32)) {
+	for i, slot := range p.index.waiting {
+		p.index.waiting[i] = slot&^math.MaxUint32 | uint64(p.addrs.get(uint32(slot)-1)+1)
+	}
+	p.index.settle(func(was, is uint32) {
+		clash((*block)(p.mem.pointer(was)).num, (*block)(p.mem.pointer(is)).num)
+	})
+	p.joined = p.joined[:0]
+}
+
+// move gives a player, whose guard is open, and whose block is at an address, one of
+// another size.
+func (p *players) move(b *block, old, units uint32) *block {
 	addr := p.mem.alloc(units)
 	nb := (*block)(p.mem.pointer(addr))
 	size := slotsAt(int(b.idLen)) + b.slots*slotBytes
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
 	nb.units = units
 	p.addrs.set(b.num, addr)
+	if int(b.num) < p.count()-len(p.joined) { // otherwise settle finds it in addrs
+		p.index.replace(p.key.hashBytes(b.id()), old, addr)
+	}
 	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {
-		r.block = nb
+		r.addr, r.block = addr, nb
 	}
 	units = b.units
 	b.num = deadBlock
@@ -275,12 +366,12 @@ func (p *players) move(b *block, units uint32) *block {
 	return nb
 }
 
-// resize gives a player, who is locked, so many slots, whose content the caller
+// resize gives a player, whose guard is open, so many slots, whose content the caller
 // must fill in.
 func (p *players) resize(n, slots uint32) *block {
 	b := p.at(n)
 	if int(slots) > len(b.room()) {
-		b = p.move(b, unitsFor(int(b.idLen), slots))
+		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), slots))
 	}
 	b.slots = slots
 	return b
@@ -361,7 +452,7 @@ func (p *players) set(n uint32, key uint32, v uint64) {
 func (p *players) insert(n uint32, i int, s slot) {
 	b := p.at(n)
 	if int(b.slots) == len(b.room()) {
-		b = p.move(b, unitsFor(int(b.idLen), b.slots+1+b.slots/4))
+		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), b.slots+1+b.slots/4))
 	}
 	b.slots++
 	h := b.holdings()
@@ -377,27 +468,31 @@ func (p *players) remove(n uint32, i int) {
 	b.slots--
 }
 
-// paged is a growing array of addresses in pages that never move. One goroutine
-// grows it; others may look at elements that they know to be there.
+// paged is a growing array of addresses, with the number of what guards
+// each, in pages that never move. One goroutine grows it; others may look at
+// elements that they know to be there.
 type paged struct {
-	pages shared[*[pageLen]uint32]
+	pages shared[*page]
 	n     int
 }
 
 const pageLen = 1 << 12
 
-func (p *paged) get(i uint32) uint32    { return p.pages.own[i/pageLen][i%pageLen] }
-func (p *paged) set(i uint32, v uint32) { p.pages.own[i/pageLen][i%pageLen] = v }
+type page struct {
+	addrs  [pageLen]uint32
+	guards [pageLen]uint16 // they never change
+}
 
-// peek is get for readers.
-func (p *paged) peek(i uint32) uint32 { return p.pages.at(i / pageLen)[i%pageLen] }
+func (p *paged) get(i uint32) uint32    { return p.pages.own[i/pageLen].addrs[i%pageLen] }
+func (p *paged) set(i uint32, v uint32) { p.pages.own[i/pageLen].addrs[i%pageLen] = v }
 
-func (p *paged) push(v uint32) {
+func (p *paged) push(v uint32, guard uint16) {
 	if p.n%pageLen == 0 {
-		p.pages.push(new([pageLen]uint32))
+		p.pages.push(new(page))
 	}
+	at := p.pages.own[p.n/pageLen]
+	at.addrs[p.n%pageLen], at.guards[p.n%pageLen] = v, guard
 	p.n++
-	p.set(uint32(p.n-1), v)
 }
 
 func (s *itemState) addSupply(q uint64) {

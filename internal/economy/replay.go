@@ -241,7 +241,7 @@ func (s *State) setAlone(alone bool) {
 func (s *State) settlePlayers() {
 	p := &s.players
 	first := p.count() - len(p.joined)
-	p.index.settle(func(was, is uint32) {
+	p.settle(func(was, is uint32) {
 		if string(p.at(was).id()) == string(p.at(is).id()) {
 			event := p.joined[int(is)-first]
 			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
@@ -250,7 +250,6 @@ func (s *State) settlePlayers() {
 			s.clashed(at, playerAgain(p.id(is)))
 		}
 	})
-	p.joined = p.joined[:0]
 }
 
 // room returns a slice with room for one more, twice as large where there was none.
@@ -354,25 +353,25 @@ func (s *State) warmLogged(g *Group, ls []logged) {
 		return
 	}
 	p := &s.players
-	known := uint32(p.count())
-	var slots [2 * warmEvents]*uint64
-	var addrs [warmEvents]uint32
+	count := uint32(p.count())
+	var at [2 * warmEvents]*uint64
+	var known [warmEvents]uint32
 	n, m := 0, 0
 	player := func(num uint32, isNew bool) {
 		switch {
 		case isNew && p.index.deferred:
 		case isNew:
-			slots[n] = &p.index.slots(num)[first(num)]
+			at[n] = &p.index.slots(num)[first(num)]
 			n++
-		case num < known:
-			addrs[m] = num
+		case num < count:
+			known[m] = num
 			m++
 		}
 	}
 	for i := range ls {
 		l := &ls[i]
 		if l.idLen > 0 && !s.ids.index.deferred {
-			slots[n] = &s.ids.index.slots(l.idHash)[first(l.idHash)]
+			at[n] = &s.ids.index.slots(l.idHash)[first(l.idHash)]
 			n++
 		}
 		if l.event == 0 {
@@ -383,15 +382,12 @@ func (s *State) warmLogged(g *Group, ls []logged) {
 			player(p.key.hash(ev.Player.ID), true)
 		}
 	}
-	var sum uint64
-	for _, slot := range slots[:n] {
-		sum += *slot
+	sum := look(at[:n])
+	for i, player := range known[:m] {
+		known[i] = p.addrs.get(player) // by now the address
 	}
-	for i, player := range addrs[:m] {
-		addrs[i] = p.addrs.get(player)
+	for i, addr := range known[:m] {
+		at[2*i], at[2*i+1] = p.mem.lines(addr)
 	}
-	for _, addr := range addrs[:m] {
-		sum += p.mem.touch(addr)
-	}
-	s.warmed += sum
+	s.warmed += sum + look(at[:2*m])
 }

@@ -156,7 +156,11 @@ func (r *requestIDs) addHashed(hash uint32, rec idRecord) {
 	b = binary.AppendUvarint(b, uint64(rec.index))
 	b = binary.AppendUvarint(b, uint64(len(rec.answer)))
 	b = append(b, rec.answer...)
-	r.index.add(hash, r.placeOf(last, at))
+	if r.index.deferred {
+		r.index.wait(hash, r.placeOf(last, at))
+	} else {
+		r.index.add(hash, r.placeOf(last, at))
+	}
 	r.used = (at + len(b) + 7) &^ 7
 	r.stored += uint64(len(rec.answer))
 	r.tail++

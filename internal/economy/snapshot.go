@@ -202,14 +202,14 @@ func (c *Capture) writePlayers(w *blockWriter) {
 
 // appendPlayer appends a player's encoded form: the id when the base does not
 // have it, the position of the last change, the slots.
-func (c *Capture) appendPlayer(buf []byte, b *block) []byte {
-	if c.base == nil || b.num >= c.base.Players {
-		buf = append(append(buf, b.idLen), b.id()...)
+func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, holdings []slot) []byte {
+	if c.base == nil || n >= c.base.Players {
+		buf = append(append(buf, byte(len(id))), id...)
 	}
-	buf = binary.AppendUvarint(buf, b.last)
-	buf = binary.AppendUvarint(buf, uint64(b.slots))
+	buf = binary.AppendUvarint(buf, last)
+	buf = binary.AppendUvarint(buf, uint64(len(holdings)))
 	prev := uint32(0)
-	for _, s := range b.holdings() {
+	for _, s := range holdings {
 		buf = binary.AppendUvarint(buf, uint64(s.key-prev))
 		buf = binary.AppendUvarint(buf, s.value())
 		prev = s.key

@@ -14,11 +14,18 @@ func (s *State) Player(id string) (Holdings, bool) {
 	var h Holdings
 	var buf [64]slot
 	slots := buf[:0]
-	if !s.players.look(id, func(b *block) {
-		h.Last = b.last
-		slots = append(slots, b.holdings()...)
-	}) {
-		return h, false
+	var v sight
+	for found := true; ; {
+		if found = s.players.enter(id, &v); found {
+			h.Last = v.head.last
+			slots = append(slots[:0], v.holdings()...)
+		}
+		if v.leave() {
+			if !found {
+				return Holdings{}, false
+			}
+			break
+		}
 	}
 	names := s.shown.Load().items // after the slots, so that it has all their items
 	h.Items = make([]catalog.Stack, 0, len(slots))
@@ -45,13 +52,19 @@ func (s *State) Balance(id, item string) (b Balance) {
 	t := s.shown.Load().tables
 	num, named := t.item.find(item)
 	b.Named = named
-	b.Seen = s.players.look(id, func(p *block) {
-		b.Last = p.last
-		h := p.holdings()
-		if i := search(h, num); named && i < len(h) && h[i].key == num {
-			b.Quantity = h[i].value()
+	for v := (sight{}); ; {
+		b.Last, b.Quantity = 0, 0
+		if b.Seen = s.players.enter(id, &v); b.Seen {
+			b.Last = v.head.last
+			h := v.holdings()
+			if i := search(h, num); named && i < len(h) && h[i].key == num {
+				b.Quantity = h[i].value()
+			}
 		}
-	})
+		if v.leave() {
+			break
+		}
+	}
 	b.Last = max(b.Last, t.position) // that there is such an item, or none, rests on it
 	return b
 }

@@ -3,6 +3,9 @@ package economy
 // warmFrom is how many players or request ids are too many for the nearest caches.
 const warmFrom = 1 << 14
 
+// largeDepth is the depth of an index of as many.
+const largeDepth = 6
+
 // warmAtOnce is for how many commands or events memory is fetched at a time.
 const warmAtOnce = 64
 
@@ -24,28 +27,34 @@ func (s *State) Warm(cmds []Command) {
 	}
 }
 
-// WarmOne is Warm for one command: what its request id needs and what its player
-// needs are fetched at the same time. Nothing here waits for what it looks at but
-// the next step to the player.
-func (s *State) WarmOne(cmd *Command) {
-	if !s.Large() {
+// WarmID is Warm for the request id of one command.
+func (s *State) WarmID(id string) {
+	if id != "" && s.Large() {
+		s.warmed += s.ids.index.look(s.ids.key.hash(id))
+	}
+}
+
+// Fetch is Warm for the player of one command. It may be called beside the writer: who
+// has looked at a player before waiting for the realm's lock keeps it for less long.
+func (s *State) Fetch(player string) {
+	if s.players.index.dir.Load().depth < largeDepth {
 		return
 	}
-	p := &s.players
-	var sum uint64
-	if cmd.ID != "" {
-		h := s.ids.key.hash(cmd.ID)
-		sum = s.ids.index.slots(h)[first(h)]
+	var v sight
+	if s.players.enter(player, &v) {
+		v.touch()
 	}
-	h := p.key.hash(cmd.Player)
-	if n, ok := p.index.likely(h); ok {
-		b := (*block)(p.mem.pointer(p.addrs.get(n)))
-		sum += b.last
-		if room := b.room(); len(room) > 4 { // most of the slots, in the next line
-			sum += uint64(room[4].lo)
-		}
+	v.leave() // whatever it was
+}
+
+// touch looks behind the head of a player, where most of the slots stand.
+//
+//go:noinline
+func (v *sight) touch() (key uint32) {
+	if h := v.holdings(); len(h) > 2 {
+		key = h[2].key
 	}
-	s.warmed += sum
+	return key
 }
 
 // likely returns the first number that stands under a hash near its home.
@@ -62,50 +71,59 @@ func (x *index) likely(hash uint32) (number uint32, ok bool) {
 	return 0, false
 }
 
-// warm goes step by step along the way to a player: index, address, block. Each
-// step's loads do not wait for one another.
+// warm goes step by step along the way to a player: index, block, what has a place by
+// the player's number. A step first finds out where to look, for all commands, and
+// then looks.
 func (s *State) warm(cmds []Command) {
-	var hashes [warmAtOnce]uint32
-	var sum uint64
-	p := &s.players
-	for i := range cmds {
-		if id := cmds[i].Player; id != "" {
-			hashes[i] = p.key.hash(id)
-		}
-	}
+	var (
+		hashes [warmAtOnce]uint32
+		addrs  [warmAtOnce]uint32
+		at     [3 * warmAtOnce]*uint64
+		p      = &s.players
+		sum    uint64
+		n      int
+	)
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
 			h := s.ids.key.hash(id)
-			sum += s.ids.index.slots(h)[first(h)]
+			slots := s.ids.index.slots(h)
+			// Half a line on, for the free slot of an id that is new, which it most often
+			// is, may be in the next one.
+			at[n], at[n+1] = &slots[first(h)], &slots[(first(h)+lineSlots/2)%shardSlots]
+			n += 2
 		}
-		sum += p.index.slots(hashes[i])[first(hashes[i])]
+		hashes[i] = p.key.hash(cmds[i].Player)
+		at[n] = &p.index.slots(hashes[i])[first(hashes[i])]
+		n++
 	}
-	var numbers [warmAtOnce]uint32 // + 1
-	for i := range cmds {
-		if n, ok := p.index.likely(hashes[i]); ok {
-			numbers[i] = n + 1
-		}
-	}
-	var addrs [warmAtOnce]uint32 // + 1
-	for i := range cmds {
-		if numbers[i] != 0 {
-			addrs[i] = p.addrs.get(numbers[i]-1) + 1
-		}
-	}
-	for i := range cmds {
-		if addrs[i] != 0 {
-			b := (*block)(p.mem.pointer(addrs[i] - 1))
-			sum += b.last
+	sum += look(at[:n])
+	n = 0
+	for _, h := range hashes[:len(cmds)] {
+		if addr, ok := p.index.likely(h); ok {
+			addrs[n] = addr
+			n++
 		}
 	}
-	for i := range cmds {
-		if addrs[i] != 0 {
-			// The block's second line, where it has one: most of the slots.
-			b := (*block)(p.mem.pointer(addrs[i] - 1))
-			if room := b.room(); len(room) > 4 {
-				sum += uint64(room[4].lo)
-			}
-		}
+	found := addrs[:n]
+	n = 0
+	for _, addr := range found {
+		at[n], at[n+1] = p.mem.lines(addr)
+		n += 2
 	}
-	s.warmed += sum // so that the loads are made
+	sum += look(at[:n])
+	n = 0
+	for _, addr := range found {
+		b := (*block)(p.mem.pointer(addr))
+		at[n] = p.dirty.place(b.num)
+		n++
+	}
+	s.warmed += sum + look(at[:n]) // so that the loads are made
+}
+
+// look reads all of some places. It does nothing else, so that many loads are under way.
+func look(at []*uint64) (sum uint64) {
+	for _, p := range at {
+		sum += *p
+	}
+	return sum
 }

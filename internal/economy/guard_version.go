@@ -1,0 +1,94 @@
+//go:build amd64 && !race
+
+package economy
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// guard lets readers copy what the one writer changes, and neither waits for the
+// other: a version that is odd during a change (a sequence lock; Boehm, "Can
+// Seqlocks Get Along with Programming Language Memory Models?", MSPC 2012). A
+// reader copies, and if the version is another than before, copies again. Until
+// then what it has read may be of no meaning: lengths and places must be checked
+// by unchanged before they are used.
+//
+// It rests on a processor that shows loads and stores of each other in order, as
+// amd64 does, and on Go's promise that a load of a word sees a word that was
+// stored. The race detector knows neither, so that there, and on other
+// processors, a guard is a lock.
+type guard struct {
+	version atomic.Uint64
+	waiting atomic.Int32 // readers that the writer should let go first
+	patient sync.Mutex   // held by one of them
+}
+
+// patience is how many copies a reader makes in vain before it asks the writer to
+// let it go first: of a large player who changes all the time, none might succeed.
+const patience = 8
+
+// open begins a change. Only the writer calls it.
+func (g *guard) open() {
+	if g.waiting.Load() != 0 {
+		g.patient.Lock()
+		defer g.patient.Unlock()
+	}
+	g.version.Add(1)
+}
+
+// close ends a change.
+func (g *guard) close() { g.version.Add(1) }
+
+// look begins a reader's copying.
+func (g *guard) look(r *reading) {
+	if r.version = g.version.Load(); r.version&1 != 0 {
+		g.await(r)
+	}
+}
+
+// await waits for the end of a change, which is never far.
+func (g *guard) await(r *reading) {
+	for ; r.version&1 != 0; r.version = g.version.Load() {
+		runtime.Gosched()
+	}
+}
+
+// unchanged reports whether what the reader has read since look was of one moment.
+// If not, look is called again.
+func (g *guard) unchanged(r *reading) bool {
+	if g.version.Load() == r.version {
+		return true
+	}
+	g.again(r)
+	return false
+}
+
+// again counts a copy that was in vain.
+func (g *guard) again(r *reading) {
+	if r.vain++; r.vain == patience {
+		g.waiting.Add(1)
+		g.patient.Lock()
+	}
+	g.look(r)
+}
+
+// done is unchanged at the end of the copying. When it is true the reader is done,
+// otherwise it must begin anew: look has been called again.
+func (g *guard) done(r *reading) bool {
+	if !g.unchanged(r) {
+		return false
+	}
+	if r.vain >= patience {
+		g.patient.Unlock()
+		g.waiting.Add(-1)
+	}
+	return true
+}
+
+// reading is a reader's place at a guard, zero to begin with.
+type reading struct {
+	version uint64
+	vain    uint32 // copies
+}
