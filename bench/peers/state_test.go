@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v4"
 
@@ -91,7 +92,7 @@ func (s *xsyncState) write(id string) error {
 }
 
 // openRealm makes a realm whose players hold a gem each, until tb ends.
-func openRealm(tb testing.TB, ids []string) *engine.Realm {
+func openRealm(tb testing.TB, players int) *engine.Realm {
 	tb.Helper()
 	check := func(err error) {
 		tb.Helper()
@@ -112,9 +113,9 @@ func openRealm(tb testing.TB, ids []string) *engine.Realm {
 	_, err = r.Apply(tb.Context(), c)
 	check(err)
 	reqs := make([]engine.Request, 0, engine.MaxBatch)
-	for i, id := range ids {
-		reqs = append(reqs, engine.Grant{Player: id, Items: oneGem})
-		if len(reqs) == engine.MaxBatch || i == len(ids)-1 {
+	for i := range players {
+		reqs = append(reqs, engine.Grant{Player: playerID(i), Items: oneGem})
+		if len(reqs) == engine.MaxBatch || i == players-1 {
 			_, err := r.DoAll(tb.Context(), reqs)
 			check(err)
 			reqs = reqs[:0]
@@ -144,10 +145,6 @@ var stateWorkloads = []struct {
 func BenchmarkState(b *testing.B) { compareStates(b, *recordsFlag) }
 
 func compareStates(b *testing.B, players int) {
-	ids := make([]string, players)
-	for i := range ids {
-		ids[i] = "player-" + strconv.Itoa(i)
-	}
 	var all [3]state
 	open := func(i int) state {
 		if all[i] != nil {
@@ -155,18 +152,16 @@ func compareStates(b *testing.B, players int) {
 		}
 		if i == 2 {
 			m := xsync.NewMap[string, holdings](xsync.WithPresize(players))
-			for _, id := range ids {
-				m.Store(id, holdings{gems: 1})
+			for i := range players {
+				m.Store(playerID(i), holdings{gems: 1})
 			}
 			all[2] = &xsyncState{m}
 			return all[2]
 		}
-		r := openRealm(b, ids)
+		r := openRealm(b, players)
 		all[0], all[1] = &realmState{realm: r}, &realmState{realm: r, wait: true}
 		return all[i]
 	}
-	shuffled := append([]string(nil), ids...)
-	rand.New(rand.NewPCG(7, 8)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	for i, store := range []string{"kuji-stale", "kuji", "xsync"} {
 		for _, w := range stateWorkloads {
 			if i == 1 && w.writes > 0 { // it would measure the log: a read waits for the write before it
@@ -176,7 +171,7 @@ func compareStates(b *testing.B, players int) {
 				s := open(i)
 				b.ReportAllocs()
 				b.ResetTimer()
-				if err := useState(b.N, s, shuffled, w.skewed, w.writes, w.beside); err != nil {
+				if err := useState(b.N, s, players, w.skewed, w.writes, w.beside); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -184,26 +179,44 @@ func compareStates(b *testing.B, players int) {
 	}
 }
 
-// useState makes n operations, counting those of goroutines that are measured.
-func useState(n int, s state, ids []string, skewed bool, writes int, beside bool) error {
+// playerID returns the id of a player, the first, second and so on.
+func playerID(n int) string { return string(appendPlayerID(nil, n)) }
+
+func appendPlayerID(b []byte, n int) []byte {
+	return strconv.AppendInt(append(b, "player-"...), int64(n), 10)
+}
+
+// scatter spreads numbers below n among them, each to one: players who are asked for
+// often were not the first ones.
+func scatter(i, n int) int { return int(uint64(i) * 2654435761 % uint64(n)) } // a prime, beyond any n
+
+// useState makes n operations, counting those of goroutines that are measured. An id
+// is written when it is asked for, as one that has just arrived: to take it
+// from a list of a million would be two cache misses more, and a map whose keys are
+// the same memory as what is looked up need not look at them.
+func useState(n int, s state, players int, skewed bool, writes int, beside bool) error {
 	var failed atomic.Pointer[error]
 	var over atomic.Bool
 	work := func(seed uint64, n, writes int) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		few := len(ids) / 5
+		few := max(1, players/5)
+		var text []byte
 		for i := 0; i < n && !over.Load(); i++ {
-			among := ids
-			if skewed && rng.IntN(100) < 80 {
-				among = ids[:few]
-			} else if skewed {
-				among = ids[few:]
+			player := 0
+			switch {
+			case !skewed:
+				player = rng.IntN(players)
+			case rng.IntN(100) < 80:
+				player = rng.IntN(few)
+			default:
+				player = few + rng.IntN(players-few)
 			}
-			id := among[rng.IntN(len(among))]
+			text = appendPlayerID(text[:0], scatter(player, players))
 			var err error
 			if writes > 0 && rng.IntN(100) < writes {
-				err = s.write(id)
+				err = s.write(string(text)) // which a map may keep
 			} else {
-				_, err = s.read(id)
+				_, err = s.read(unsafe.String(&text[0], len(text)))
 			}
 			if err != nil {
 				first := err // err itself stays on the stack
@@ -232,28 +245,28 @@ func useState(n int, s state, ids []string, skewed bool, writes int, beside bool
 
 // TestState runs the benchmark once, small.
 func TestState(t *testing.T) {
-	ids := []string{"a", "b", "c", "d", "e"}
-	r := openRealm(t, ids)
+	const players = 5
+	r := openRealm(t, players)
 	m := xsync.NewMap[string, holdings]()
-	for _, id := range ids {
-		m.Store(id, holdings{gems: 1})
+	for i := range players {
+		m.Store(playerID(i), holdings{gems: 1})
 	}
 	for name, s := range map[string]state{"kuji": &realmState{realm: r, wait: true}, "kuji-stale": &realmState{realm: r}, "xsync": &xsyncState{m}} {
-		before, err := s.read("a")
+		before, err := s.read(playerID(0))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.write("a"); err != nil {
+		if err := s.write(playerID(0)); err != nil {
 			t.Fatal(err)
 		}
-		if after, err := s.read("a"); err != nil || after != before+1 {
+		if after, err := s.read(playerID(0)); err != nil || after != before+1 {
 			t.Errorf("%s: a gem more: %d, %v, want %d", name, after, err, before+1)
 		}
 		if _, err := s.read("nobody"); err == nil {
 			t.Errorf("%s: nobody holds something", name)
 		}
 		for _, w := range stateWorkloads {
-			if err := useState(300, s, ids, w.skewed, w.writes, w.beside); err != nil {
+			if err := useState(300, s, players, w.skewed, w.writes, w.beside); err != nil {
 				t.Errorf("%s: %s: %v", name, w.name, err)
 			}
 		}
