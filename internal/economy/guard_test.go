@@ -26,7 +26,7 @@ func TestGuard(t *testing.T) {
 		for range 2 {
 			readers.Go(func() {
 				seen, last := make([]uint64, words), uint64(0)
-				for range 2000 {
+				for range 2_000_000 / (1000 + words) {
 					var r reading
 					g.look(&r)
 					for copy(seen, shared); !g.done(&r); {
