@@ -193,7 +193,6 @@ func (r *Realm) committed(b *batch, buf []byte, draws uint64) {
 	r.stats.Events++
 	r.stats.Draws += draws
 	if r.o.Sync == SyncOff {
-		r.acked.Store(b.position)
 		r.stats.Batches++
 		b.position, b.buf = b.position+1, buf[:len(b.buf)] // the stamp stays
 		return

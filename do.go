@@ -169,67 +169,15 @@ func (c Commit) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Submit carries out one request and returns at once; done is called exactly
-// once, with what Do would have returned: before Submit returns when the
-// request is refused or its answer is durable already, and otherwise from the
-// realm's flusher, which does nothing else meanwhile: done must not block, and
-// must not call the realm. When the log has fallen behind by
-// Options.MaxPending, or as many answers given again wait as that has room for at
-// 256 bytes each, done gets CodeOverloaded.
-func (r *Realm) Submit(req Request, done func(Result, error)) {
-	if done == nil {
-		panic("kuji: Submit without a callback")
-	}
-	var cmd economy.Command
-	if err := command(req, &cmd); err != nil {
-		done(Result{}, err)
-		return
-	}
-	r.state.Fetch(cmd.Player)
-	r.mu.Lock()
-	err := r.usable()
-	if err == nil && len(r.open.buf) >= r.o.MaxPending {
-		err = errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)
-	}
-	if err != nil {
-		r.mu.Unlock()
-		err = malformedOr(&cmd, err)
-		release(&cmd)
-		done(Result{}, err)
-		return
-	}
-	r.state.WarmID(cmd.ID)
-	if given, at, ok := r.plain(&cmd); ok {
-		r.answer(done, given, at)
-		return
-	}
-	r.submit(&cmd, done)
-}
-
-// answer gives a callback what a plain draw gave, or keeps it until that is
-// durable. The caller holds mu, which it unlocks.
-func (r *Realm) answer(done func(Result, error), given *[]Outcome, at economy.At) {
-	if r.o.Sync == SyncOff {
-		res := Result{Outcomes: *given}
-		r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, r.state.Version())
-		r.mu.Unlock()
-		done(res, nil)
-		return
-	}
-	b := r.open
-	if b.receipt.Position == 0 {
-		r.receipt(&b.receipt, at.Position, 0, at.Time, r.state.Version())
-	}
-	b.keep(pending{done: done, given: given, index: at.Index}, r.state.Version())
-	r.mu.Unlock()
-}
-
 // submit is the rest of Submit for requests of any kind. The caller holds mu, which
 // it unlocks.
 func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	var res Result
-	b, err := r.execute(cmd, &res)
+	b, err := r.decide(cmd, &res)
 	release(cmd)
+	if r.o.Sync == SyncOff {
+		b = nil
+	}
 	if b == nil { // refused, or durable already
 		r.mu.Unlock()
 		if err != nil {
@@ -280,7 +228,8 @@ func refusal(done func(Result, error), refused error) pending {
 // rests on. The caller holds mu.
 func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error) {
 	b = r.open
-	if given, at, ok := r.plain(cmd); ok {
+	var at economy.At
+	if given, ok := r.plain(cmd, &at); ok {
 		res.Outcomes = *given
 		r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, r.state.Version())
 	} else if b, err = r.decide(cmd, res); err != nil {
@@ -290,48 +239,6 @@ func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error)
 		return nil, nil
 	}
 	return b, nil
-}
-
-// plain runs a command, unless it is of a kind that decide is for, and reports
-// whether it has. The caller holds mu.
-func (r *Realm) plain(cmd *economy.Command) (given *[]Outcome, at economy.At, ok bool) {
-	draw := cmd.Kind == economy.KindDraw && cmd.Count == 1
-	if !draw && cmd.Kind != economy.KindGrant || r.err != nil {
-		return nil, at, false
-	}
-	if cmd.ID != "" {
-		if _, ok := r.state.Remembered(cmd.ID); ok {
-			return nil, at, false
-		}
-	}
-	defer func() {
-		if p := recover(); p != nil { // of the rules, or of the caller's clock
-			_, ok = r.broken(p), false
-		}
-	}()
-	b := r.open
-	at = economy.At{Position: b.position, Index: uint32(b.events), Time: r.stamp(b)}
-	if r.state.Admit(cmd, at.Time) != nil {
-		return nil, at, false
-	}
-	var buf []byte
-	var err error
-	draws := uint64(0)
-	if draw {
-		draws = 1
-		buf, given, ok, err = r.state.DrawPlain(cmd, &r.source, at, b.buf)
-	} else {
-		given = &nothing
-		buf, ok, err = r.state.GrantPlain(cmd, at, b.buf)
-	}
-	if err != nil {
-		r.defect(err)
-		return nil, at, false
-	}
-	if ok {
-		r.committed(b, buf, draws)
-	}
-	return given, at, ok
 }
 
 // decide runs any command; see execute.

@@ -108,7 +108,9 @@ func (r *Realm) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.stats
-	s.Position = r.acked.Load()
+	if s.Position = r.acked.Load(); r.o.Sync == SyncOff {
+		s.Position = r.state.Position()
+	}
 	s.Players = uint64(r.state.Players())
 	ids := r.state.Window()
 	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest

@@ -43,6 +43,7 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 	r.reset(r.open, r.chain.index+1)
 	switch {
 	case o.Sync == SyncOff:
+		r.acked.Store(math.MaxUint64) // nothing is ever waited for
 		r.ended = true
 		close(r.flushed)
 	case o.Steps == nil:

@@ -54,10 +54,14 @@ func (s *State) Apply(ev *Event, raw []byte, at At) error {
 // advance moves the state to the place of the next event.
 func (s *State) advance(at At) error {
 	if at.Position < s.applied || at.Time < s.now {
-		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
+		return s.goesBack(&at)
 	}
 	s.applied, s.now = at.Position, at.Time
 	return nil
+}
+
+func (s *State) goesBack(at *At) error {
+	return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 }
 
 // remember keeps the answer to a request id, and forgets what the window does not

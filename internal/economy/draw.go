@@ -261,7 +261,11 @@ func (s *State) tableOf(r Ref) (*poolTable, error) {
 
 // drawEntry takes one of an entry's stock.
 func (s *State) drawEntry(pt *poolTable, entry uint32, pos uint64) (*entryTable, error) {
-	p := s.pools[pt.num]
+	return s.takeEntry(s.pools[pt.num], pt, entry, pos)
+}
+
+// takeEntry is drawEntry with the pool's state at hand.
+func (s *State) takeEntry(p *poolState, pt *poolTable, entry uint32, pos uint64) (*entryTable, error) {
 	if int(entry) >= len(pt.entries) || !pt.entries[entry].present {
 		return nil, inconsistent("pool %q has no entry number %d in catalog version %d", p.id, entry, s.current.version)
 	}

@@ -83,8 +83,23 @@ func newMachine(t testing.TB, seed uint64) *machine {
 // commit applies a decided event and returns it decoded from its bytes.
 func (m *machine) commit(ev *economy.Event) *economy.Event {
 	m.t.Helper()
-	raw := economy.AppendEvent(nil, ev)
-	at := economy.At{Position: max(uint64(len(m.log)+1), m.s.Position()+1), Time: m.now}
+	raw, at := economy.AppendEvent(nil, ev), m.next()
+	back := m.decode(raw)
+	if err := m.s.Apply(ev, raw, at); err != nil {
+		m.t.Fatal(err)
+	}
+	m.log = append(m.log, logged{raw, at})
+	return back
+}
+
+// next is where the next event stands.
+func (m *machine) next() economy.At {
+	return economy.At{Position: max(uint64(len(m.log)+1), m.s.Position()+1), Time: m.now}
+}
+
+// decode returns an event decoded, which must give the same bytes again.
+func (m *machine) decode(raw []byte) *economy.Event {
+	m.t.Helper()
 	var back economy.Event
 	if n, err := economy.Decode(raw, &back); err != nil || n != len(raw) {
 		m.t.Fatalf("decoding %x: took %d of %d bytes, %v", raw, n, len(raw), err)
@@ -92,10 +107,6 @@ func (m *machine) commit(ev *economy.Event) *economy.Event {
 	if again := economy.AppendEvent(nil, &back); !bytes.Equal(again, raw) {
 		m.t.Fatalf("decoded and encoded again:\n%x, was\n%x", again, raw)
 	}
-	if err := m.s.Apply(ev, raw, at); err != nil {
-		m.t.Fatal(err)
-	}
-	m.log = append(m.log, logged{raw, at})
 	return &back
 }
 
@@ -114,10 +125,30 @@ func (m *machine) apply(yaml string) {
 	}
 }
 
+// do carries out a command, every second one as a plain draw or grant if it is one.
 func (m *machine) do(cmd economy.Command) *economy.Event {
 	m.t.Helper()
 	if err := cmd.Check(); err != nil {
 		m.t.Fatal(err)
+	}
+	if len(m.log)%2 == 0 && (cmd.Kind == economy.KindDraw || cmd.Kind == economy.KindGrant) {
+		at := m.next()
+		at.Time = max(at.Time, m.s.Now())
+		var raw []byte
+		var ok bool
+		var err error
+		if cmd.Kind == economy.KindDraw {
+			raw, _, ok, err = drawPlain(m.s, &cmd, m.src, at, nil)
+		} else {
+			raw, ok, err = m.s.GrantPlain(&cmd, &at, nil)
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if ok {
+			m.log = append(m.log, logged{raw, at})
+			return m.decode(raw)
+		}
 	}
 	return m.commit(m.s.Decide(&cmd, m.now, m.src))
 }

@@ -14,26 +14,32 @@ import (
 
 // GrantPlain carries out a command that is a plain grant: it appends the event to
 // b and applies it. It reports false, and has done nothing, for any other command.
-// The command must have passed [Command.CheckHead] and [State.Admit], and its
-// request id must not be remembered; [Command.Check] it need not have passed: one
-// that would not is no plain grant. After an error, which says that the build has
-// a defect, the state must not be used again.
-func (s *State) GrantPlain(cmd *Command, at At, b []byte) (event []byte, ok bool, err error) {
+// Neither is one whose request id is remembered, nor one that [State.Admit] refuses.
+// The command must have passed [Command.CheckHead]; [Command.Check] it need not have
+// passed: one that would not is no plain grant. After an error, which says that the
+// build has a defect, the state must not be used again.
+func (s *State) GrantPlain(cmd *Command, at *At, b []byte) (event []byte, ok bool, err error) {
 	if cmd.Kind != KindGrant {
 		return b, false, nil
 	}
 	player, known := s.players.find(cmd.Player)
-	if !known {
+	if !known || s.players.mem.full(s.chunks) {
 		return b, false, nil
 	}
 	items, ok := s.resolvePlain(cmd.Items)
 	if !ok {
 		return b, false, nil
 	}
+	var hash uint32
+	if cmd.ID != "" {
+		if hash, ok = s.freshID(cmd.ID, at.Time); !ok {
+			return b, false, nil
+		}
+	}
 	event = appendHead(b, KindGrant, OK, cmd.ID)
 	event = binary.AppendUvarint(event, uint64(player)<<1)
 	event = appendItems(event, items)
-	if err := s.advance(at); err != nil {
+	if err := s.advance(*at); err != nil {
 		return event, true, err
 	}
 	s.players.change(player, at.Position)
@@ -43,7 +49,7 @@ func (s *State) GrantPlain(cmd *Command, at At, b []byte) (event []byte, ok bool
 		ev := &s.ev
 		ev.reset()
 		ev.Kind, ev.ID, ev.Player, ev.Items = KindGrant, cmd.ID, Ref{Num: player, Known: true, ID: cmd.Player}, items
-		s.remember(cmd.ID, s.answer(ev, event[len(b):]), at)
+		s.rememberHashed(hash, s.answer(ev, event[len(b):]), *at)
 	}
 	return event, true, err
 }

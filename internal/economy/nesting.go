@@ -84,7 +84,7 @@ func (t *tables) nest() {
 				}
 			}
 			if e.weight == 0 {
-				e.group = noGroup
+				e.group, e.common = noGroup, false
 				continue
 			}
 			g, ok := byTarget[key]

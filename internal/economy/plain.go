@@ -1,6 +1,10 @@
 package economy
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+	"unsafe"
+)
 
 // A plain draw is the commonest command by far: one draw, for a player who is
 // known, from a pool without a price whose rewards are fixed. Three numbers are
@@ -18,65 +22,179 @@ func (pt *poolTable) isFixed() bool {
 	return true
 }
 
-// DrawPlain carries out a command that is a plain draw and succeeds: it appends the
-// event to b, applies it, and returns what was given, shared and read-only. It
-// reports false, and has done nothing, for any other command. The command must
-// have passed Check and [State.Admit], and its request id must not be remembered.
-// After an error, which says that the build has a defect, the state must not be
-// used again.
-func (s *State) DrawPlain(cmd *Command, src Source, at At, b []byte) (event []byte, given *[]Outcome, ok bool, err error) {
-	if cmd.Kind != KindDraw || cmd.Count != 1 {
-		return b, nil, false, nil
+// findCommon tells entries of plain pools that are common.
+func (pt *poolTable) findCommon() {
+	for i := range pt.entries {
+		e := &pt.entries[i]
+		if e.common = pt.plain && pt.open && e.present && !e.limited && len(e.items) == 1; e.common {
+			e.item, e.quantity = e.items[0].item, e.items[0].min
+		}
 	}
-	pt := s.findPool(cmd.Pool)
+}
+
+// isOpen reports whether the pool lets anybody draw once at any time.
+func (pt *poolTable) isOpen() bool {
+	return pt.config.StartsAt == 0 && pt.config.EndsAt == 0 && len(pt.limits) == 0
+}
+
+// Draw is one draw from a pool for a player, with a request id or without.
+type Draw struct {
+	ID     string
+	Player string
+	Pool   string
+	Count  int // 0 or 1
+}
+
+// DrawPlain carries out a draw that is plain and succeeds: it appends the event to
+// b, applies it, and returns what was given, shared and read-only. It reports false,
+// and has done nothing, for any other draw, for one whose request id is remembered,
+// and for one that [State.Admit] refuses. The draw must be one that [Command.Check]
+// passes. After an error, which says that the build has a defect, the state must not
+// be used again.
+func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, given *[]Outcome, ok bool, err error) {
+	pt := s.findPool(q.Pool)
 	if pt == nil || !pt.plain || s.peak+pt.maxGain > MaxQuantity || !pt.endless && s.odds[pt.num].live == 0 {
 		return b, nil, false, nil
 	}
-	player, known := s.players.find(cmd.Player)
-	if !known {
+	player, known := s.players.find(q.Player)
+	if !known || s.players.mem.full(s.chunks) {
 		return b, nil, false, nil
 	}
-	s.d.reset(at.Time, src)
-	if s.checkPool(pt, player, 1) != OK {
-		return b, nil, false, nil
+	if !pt.open {
+		if s.d.now = at.Time; s.checkPool(pt, player, 1) != OK {
+			return b, nil, false, nil
+		}
 	}
-	n, ok := s.pools[pt.num].sampler.Draw(src)
+	var hash uint32
+	if q.ID != "" {
+		if hash, ok = s.freshID(q.ID, at.Time); !ok {
+			return b, nil, false, nil
+		}
+	}
+	p := s.pools[pt.num]
+	n, ok := p.sampler.Draw(src)
 	if !ok {
-		return b, nil, true, inconsistent("pool %q ran out in a draw that was found possible", cmd.Pool)
+		return b, nil, true, inconsistent("pool %q ran out in a draw that was found possible", q.Pool)
 	}
 	entry, start := uint32(n), len(b)
-	b = appendPlain(b, cmd.ID, player, pt.num, entry)
-	err = s.applyPlain(player, pt, entry, at)
-	s.unlockPools()
-	s.players.release()
-	if err == nil && cmd.ID != "" {
-		s.remember(cmd.ID, b[start:], at) // short enough to be its own answer: see answer.go
+	e := &pt.entries[entry]
+	b = appendPlain(b, q.ID, player, pt.num, entry)
+	if at.Position < s.applied || at.Time < s.now {
+		return b, nil, true, s.goesBack(at)
 	}
-	return b, &pt.entries[entry].single, true, err
+	s.applied, s.now = at.Position, at.Time
+	if !s.takeCommon(player, p, e, entry, at.Position) {
+		if err = s.applyPlain(player, p, pt, entry, at.Position); err != nil {
+			return b, nil, true, err
+		}
+	}
+	if q.ID != "" {
+		s.rememberHashed(hash, b[start:], *at) // short enough to be its own answer: see answer.go
+	}
+	return b, &e.single, true, nil
 }
+
+// freshID returns the hash of a request id, and reports whether it is not remembered
+// and there is room for it.
+func (s *State) freshID(id string, now int64) (hash uint32, ok bool) {
+	hash = s.ids.key.hash(id)
+	if _, ok := s.ids.findHashed(id, hash); ok {
+		return 0, false
+	}
+	return hash, s.roomForID(now)
+}
+
+// plainMost is more than the bytes that the event of a plain draw has besides the
+// request id.
+const plainMost = 32
 
 // appendPlain is AppendEvent for a plain draw.
 func appendPlain(b []byte, id string, player, pool, entry uint32) []byte {
 	const head = byte(KindDraw)<<3 | eventVersion<<1
+	if cap(b)-len(b) < plainMost+len(id) {
+		b = slices.Grow(b, plainMost+len(id))
+	}
 	if id == "" {
 		b = append(b, head, byte(OK))
 	} else {
 		b = append(b, head|1, byte(OK), byte(len(id)))
 		b = append(b, id...)
 	}
-	b = binary.AppendUvarint(b, uint64(player)<<1)
-	b = binary.AppendUvarint(b, uint64(pool)<<1)
+	one, two, three := uint64(player)<<1, uint64(pool)<<1, uint64(entry)<<2|choicePlain
+	if one|two|three < 1<<14 {
+		// Which numbers take two bytes is chance, and no branch depends on it.
+		n, word := len(b), uint64(1)
+		v, bits := uvarintWord(three)
+		word |= v << 8
+		length := bits + 8
+		v, bits = uvarintWord(two)
+		word, length = word<<(bits&63)|v, length+bits
+		v, bits = uvarintWord(one)
+		word, length = word<<(bits&63)|v, length+bits
+		binary.LittleEndian.PutUint64(b[n:n+8], word)
+		return b[:n+int(length/8)]
+	}
+	b = binary.AppendUvarint(b, one)
+	b = binary.AppendUvarint(b, two)
 	b = append(b, 1)
-	return binary.AppendUvarint(b, uint64(entry)<<2|choicePlain)
+	return binary.AppendUvarint(b, three)
 }
 
-// applyPlain changes the state by a plain draw. The caller lets the locks go.
-func (s *State) applyPlain(player uint32, pt *poolTable, entry uint32, at At) error {
-	if err := s.advance(at); err != nil {
-		return err
+// uvarintWord returns the varint of a number below 2^14, and how many bits it has.
+func uvarintWord(v uint64) (bytes, bits uint64) {
+	more := (0x7f - v) >> 63 // 1: a second byte
+	return v&0x7f | more<<7 | v>>7<<8, 8 + more<<3
+}
+
+// held returns the slot of an item if it stands where it would if the player held every
+// item from the first of theirs to it, and otherwise nil.
+func (b *block) held(item uint32) *slot {
+	if b.slots == 0 {
+		return nil
 	}
-	b := s.players.change(player, at.Position)
-	e, err := s.drawEntry(pt, entry, at.Position)
+	first := unsafe.Add(unsafe.Pointer(b), slotsAt(int(b.idLen)))
+	i := item - (*slot)(first).key
+	if i >= b.slots {
+		return nil
+	}
+	if sl := (*slot)(unsafe.Add(first, uintptr(i*slotBytes))); sl.key == item {
+		return sl
+	}
+	return nil
+}
+
+// takeCommon is applyPlain for the commonest draw of all: of an entry without a stock
+// that gives an item of which the player has some, from a pool without limits. It
+// reports false, and has done nothing, for any other.
+func (s *State) takeCommon(player uint32, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
+	if !e.common || s.players.capture != nil {
+		return false
+	}
+	q, item, drawn, changed := e.quantity, &s.items[e.item], &p.drawn[entry], &p.changed[entry/drawnChunk]
+	held := s.players.at(player).held(e.item)
+	if held == nil || q > MaxQuantity-held.value() {
+		return false
+	}
+	s.players.change(player, pos)
+	held.set(held.value() + q)
+	p.mu.Lock() // with nothing behind it that could fail before it is given back
+	*changed, p.last = pos, pos
+	*drawn++
+	p.mu.Unlock()
+	s.players.release()
+	item.addSupply(q)
+	s.raisePeak(item)
+	return true
+}
+
+// applyPlain changes the state by a plain draw.
+func (s *State) applyPlain(player uint32, p *poolState, pt *poolTable, entry uint32, pos uint64) error {
+	defer func() {
+		s.unlockPools()
+		s.players.release()
+	}()
+	b := s.players.change(player, pos)
+	e, err := s.takeEntry(p, pt, entry, pos)
 	if err != nil {
 		return err
 	}

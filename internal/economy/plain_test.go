@@ -16,6 +16,7 @@ items: {gem: {kind: currency}, sword: {}, shield: {}, hoard: {}}
 start: {gem: 5}
 pools:
   free:    {entries: [{id: a, weight: 3, reward: {items: {gem: 1, sword: 2, shield: 3}}}, {id: b, weight: 5, reward: nothing}, {id: c, weight: 1, stock: 40, reward: {items: {sword: 1}}}]}
+  common:  {entries: [{id: a, weight: 3, reward: {items: {gem: 1}}}, {id: b, weight: 2, reward: {items: {sword: 5}}}, {id: c, weight: 1, reward: {items: {shield: 1}}}, {id: d, weight: 1, reward: nothing}]}
   few:     {mode: raffle, entries: [{id: a, stock: 30, reward: {items: {sword: 1}}}, {id: b, stock: 20, reward: {items: {gem: 7}}}]}
   daily:   {limits: [{per: day, draws: 3}, {per: forever, draws: 12}], entries: [{id: a, weight: 1, reward: {items: {shield: 1}}}]}
   rolling: {limits: [{per: window, window: 90m, draws: 2}], entries: [{id: a, weight: 1, reward: {items: {shield: 1}}}]}
@@ -61,7 +62,7 @@ func TestPlainDraws(t *testing.T) {
 
 			before, used := m.s.Hash(), src.n
 			head := []byte("head")
-			raw, given, ok, err := m.s.DrawPlain(&cmd, src, at, head)
+			raw, given, ok, err := drawPlain(m.s, &cmd, src, at, head)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +91,7 @@ func TestPlainDraws(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, pool := range []string{"free", "few", "daily", "rolling", "season"} {
+	for _, pool := range []string{"free", "common", "few", "daily", "rolling", "season"} {
 		if taken[pool] < 20 {
 			t.Errorf("pool %s: only %d draws were plain", pool, taken[pool])
 		}
@@ -107,8 +108,50 @@ func TestPlainDraws(t *testing.T) {
 	}
 }
 
+// TestPlainDrawsInSnapshots: a snapshot on top of another has what nothing but plain
+// draws have changed since, also while they go on.
+func TestPlainDrawsInSnapshots(t *testing.T) {
+	m := newMachine(t, 1)
+	m.apply(`{kuji: 1, items: {a: {}, b: {}}, pools: {common: {entries: [{id: x, weight: 2, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}}}`)
+	n := 0
+	draw := func() {
+		n++
+		cmd := economy.Command{Kind: economy.KindDraw, Player: fmt.Sprint("p", n%3), Pool: "common", Count: 1}
+		_, _, ok, err := drawPlain(m.s, &cmd, m.src, m.next(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			m.do(cmd) // makes a player
+		}
+	}
+	for range 100 {
+		draw()
+	}
+	var chain []heldSnapshot
+	var base *economy.Mark
+	for round := range 6 {
+		c, want := m.s.Capture(base), m.s.Hash()
+		var snap heldSnapshot
+		for kind, data := range c.Blocks(func() {}) {
+			snap = append(snap, heldBlock{kind, bytes.Clone(data)})
+			if round%2 == 0 {
+				draw()
+			}
+		}
+		m.s.Release(c, true)
+		chain = append(chain, snap)
+		got, mark := load(t, chain)
+		if got.Hash() != want {
+			t.Fatalf("after %d snapshots the loaded state differs from the captured one", len(chain))
+		}
+		base = &mark
+		draw()
+	}
+}
+
 func plainCommand(r *rand.Rand, n int) economy.Command {
-	pools := []string{"free", "free", "few", "daily", "rolling", "season", "priced", "ranged", "nested", "heavy", "nosuch"}
+	pools := []string{"free", "common", "few", "daily", "rolling", "season", "priced", "ranged", "nested", "heavy", "nosuch"}
 	c := economy.Command{Kind: economy.KindDraw, Player: fmt.Sprint("p", r.IntN(5)), Pool: pools[r.IntN(len(pools))], Count: 1}
 	if n > 480 {
 		c.Player = fmt.Sprint("late", r.IntN(5)) // seen first by this command
@@ -120,4 +163,12 @@ func plainCommand(r *rand.Rand, n int) economy.Command {
 		c.ID = fmt.Sprint("id", n)
 	}
 	return c
+}
+
+// drawPlain is DrawPlain of a command, which may be none of a single draw.
+func drawPlain(s *economy.State, cmd *economy.Command, src economy.Source, at economy.At, b []byte) ([]byte, *[]economy.Outcome, bool, error) {
+	if cmd.Count != 1 {
+		return b, nil, false, nil
+	}
+	return s.DrawPlain(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, src, &at, b)
 }

@@ -88,6 +88,9 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 			return inconsistent("catalog: it is in force already")
 		}
 	}
+	if ev.prepared != nil { // which would be kept, and the catalog before it, until the event is used again
+		ev.prepared, ev.Catalog = nil, nil
+	}
 	s.adopt(p.catalog, &p.names)
 	old, t := s.current, p.tables
 	t.version, t.position, t.index, t.time = old.version+1, at.Position, at.Index, at.Time

@@ -50,6 +50,7 @@ type poolTable struct {
 	order   []uint32     // entry numbers in catalog order
 	fixed   bool         // no reward is a pool or of a range
 	plain   bool         // every single draw is plain: see plain.go
+	open    bool         // anybody may draw once at any time
 	nesting
 }
 
@@ -66,6 +67,7 @@ type entryTable struct {
 	config  *catalog.Entry
 	present bool
 	limited bool
+	common  bool // every draw of it gives quantity of item, whatever else is the case, and counts nothing but that it happened
 	kind    catalog.RewardKind
 	weight  uint64
 	stock   uint64 // when limited: in all
@@ -76,6 +78,9 @@ type entryTable struct {
 	// single is the Outcome of this entry by itself when it needs no choice
 	// beyond the entry: no ranges, no nested pool. Shared by every result.
 	single []Outcome
+
+	item     uint32 // when common
+	quantity uint64 // likewise
 }
 
 // quantity is a fixed or uniform quantity of an item by number.
@@ -154,6 +159,8 @@ func compile(c *catalog.Catalog, hash [32]byte, n *names) *tables {
 		}
 		pt.fixed = pt.isFixed()
 		pt.plain = pt.fixed && len(pt.price) == 0
+		pt.open = pt.isOpen()
+		pt.findCommon()
 		t.pool[p.ID] = pt
 		t.pools[pt.num] = pt
 	}

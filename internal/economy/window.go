@@ -31,12 +31,10 @@ func (e *FullError) Error() string { return e.Message }
 // decided: no room for another request id, for another player, or for what
 // players hold. It returns nil when it can be.
 func (s *State) Admit(cmd *Command, now int64) *FullError {
-	if cmd.ID != "" && (s.ids.count() >= int(s.current.idempotency.Count) || s.ids.full()) {
-		if oldest, ok := s.ids.oldest(); ok && !s.aged(&oldest, max(now, s.now)) {
-			w := &s.current.idempotency
-			return &FullError{IDs: true, Message: fmt.Sprintf("%d request ids of the last %v are remembered, which is what the catalog has room for (%d); none is forgotten early: "+
-				"send it again later, or raise idempotency.count in the catalog", s.ids.count(), w.Age, w.Count)}
-		}
+	if cmd.ID != "" && !s.roomForID(now) {
+		w := &s.current.idempotency
+		return &FullError{IDs: true, Message: fmt.Sprintf("%d request ids of the last %v are remembered, which is what the catalog has room for (%d); none is forgotten early: "+
+			"send it again later, or raise idempotency.count in the catalog", s.ids.count(), w.Age, w.Count)}
 	}
 	if s.players.count()+2*max(1, len(cmd.Members)) > s.most && s.players.count()+s.unknown(cmd) > s.most {
 		return &FullError{Message: fmt.Sprintf("the realm has %d players already, which is the most; a new one has no place", s.players.count())}
@@ -45,6 +43,15 @@ func (s *State) Admit(cmd *Command, now int64) *FullError {
 		return &FullError{Message: fmt.Sprintf("the realm's %d players take as much memory as they can, %d chunks of 1 MiB or of one large player each", s.players.count(), s.chunks)}
 	}
 	return nil
+}
+
+// roomForID reports whether there is room for another request id.
+func (s *State) roomForID(now int64) bool {
+	if s.ids.count() < int(s.current.idempotency.Count) && !s.ids.full() {
+		return true
+	}
+	oldest, ok := s.ids.oldest()
+	return !ok || s.aged(&oldest, max(now, s.now))
 }
 
 // unknown returns how many players a command would make, some perhaps counted twice.

@@ -1,0 +1,151 @@
+package kuji
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/economy"
+)
+
+// The commonest request by far is one draw with nothing to it. It has a way of its
+// own through Submit: no command is made of it, and no event. What is not of that
+// kind is left, untouched, to the way that all requests can take.
+
+// Submit carries out one request and returns at once; done is called exactly
+// once, with what Do would have returned: before Submit returns when the
+// request is refused or its answer is durable already, and otherwise from the
+// realm's flusher, which does nothing else meanwhile: done must not block, and
+// must not call the realm. When the log has fallen behind by
+// Options.MaxPending, or as many answers given again wait as that has room for at
+// 256 bytes each, done gets CodeOverloaded.
+func (r *Realm) Submit(req Request, done func(Result, error)) {
+	if done == nil {
+		panic("kuji: Submit without a callback")
+	}
+	switch q := req.(type) {
+	case *Draw:
+		if q != nil && r.submitDraw(q, done) {
+			return
+		}
+	case Draw:
+		if r.submitDraw(&q, done) {
+			return
+		}
+	}
+	var cmd economy.Command
+	if err := command(req, &cmd); err != nil {
+		done(Result{}, err)
+		return
+	}
+	r.state.Fetch(cmd.Player)
+	r.mu.Lock()
+	err := r.usable()
+	if err == nil && len(r.open.buf) >= r.o.MaxPending {
+		err = errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)
+	}
+	if err != nil {
+		r.mu.Unlock()
+		err = malformedOr(&cmd, err)
+		release(&cmd)
+		done(Result{}, err)
+		return
+	}
+	r.state.WarmID(cmd.ID)
+	if cmd.Kind == economy.KindGrant {
+		var at economy.At
+		if given, ok := r.inOneGo(nil, &cmd, &at); ok {
+			r.answer(done, given, &at)
+			return
+		}
+	}
+	r.submit(&cmd, done)
+}
+
+// submitDraw is Submit of a Draw. It reports false, and has done nothing, unless that is
+// plain and there is room for it.
+func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
+	q := *req // its caller may change it meanwhile
+	if uint(q.Count) > 1 || len(q.ID) > MaxID || uint(len(q.Player)-1) >= MaxID || uint(len(q.Pool)-1) >= catalog.MaxID {
+		return false
+	}
+	r.state.Fetch(q.Player)
+	r.mu.Lock()
+	if r.stopped.Load() != nil || len(r.open.buf) >= r.o.MaxPending {
+		r.mu.Unlock()
+		return false
+	}
+	r.state.WarmID(q.ID)
+	var at economy.At
+	given, ok := r.inOneGo((*economy.Draw)(&q), nil, &at)
+	if !ok {
+		r.mu.Unlock()
+		return false
+	}
+	r.answer(done, given, &at)
+	return true
+}
+
+// answer gives a callback what an event that has just been applied gave, or keeps it
+// until that is durable. The caller holds mu, which it unlocks.
+func (r *Realm) answer(done func(Result, error), given *[]Outcome, at *economy.At) {
+	version := r.state.Version()
+	if r.o.Sync == SyncOff {
+		res := Result{Outcomes: *given, Receipt: Receipt{
+			Realm: r.name, Position: at.Position, Index: int(at.Index), Time: at.Time,
+			CatalogVersion: version, Epoch: r.epoch, Commitment: r.commitment,
+		}}
+		r.mu.Unlock()
+		done(res, nil)
+		return
+	}
+	b := r.open
+	if b.receipt.Position == 0 {
+		r.receipt(&b.receipt, at.Position, 0, at.Time, version)
+	}
+	b.keep(pending{done: done, given: given, index: at.Index}, version)
+	r.mu.Unlock()
+}
+
+// plain carries out a command, unless it is of a kind that decide is for, and reports
+// whether it has. The caller holds mu.
+func (r *Realm) plain(cmd *economy.Command, at *economy.At) (given *[]Outcome, ok bool) {
+	switch {
+	case r.err != nil: // by a request before this one in the same call
+	case cmd.Kind == economy.KindDraw && cmd.Count == 1:
+		return r.inOneGo(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, nil, at)
+	case cmd.Kind == economy.KindGrant:
+		return r.inOneGo(nil, cmd, at)
+	}
+	return nil, false
+}
+
+// inOneGo carries out a plain draw, or a plain grant, and returns what it gave and
+// where its event stands; or it reports false and has done nothing. The caller holds
+// mu, and has seen that the realm has not stopped.
+func (r *Realm) inOneGo(draw *economy.Draw, grant *economy.Command, at *economy.At) (given *[]Outcome, ok bool) {
+	through := false
+	defer func() {
+		if !through { // a panic of the rules, or of the caller's clock
+			ok = false
+			r.broken(recover())
+		}
+	}()
+	b := r.open
+	at.Position, at.Index, at.Time = b.position, uint32(b.events), r.stamp(b)
+	var buf []byte
+	var err error
+	draws := uint64(0)
+	if draw != nil {
+		draws = 1
+		buf, given, ok, err = r.state.DrawPlain(draw, &r.source, at, b.buf)
+	} else {
+		given = &nothing
+		buf, ok, err = r.state.GrantPlain(grant, at, b.buf)
+	}
+	if err != nil {
+		r.defect(err)
+		ok = false
+	} else if ok {
+		r.committed(b, buf, draws)
+	}
+	through = true
+	return given, ok
+}
