@@ -30,6 +30,7 @@ type arena struct {
 	victim   uint32 // the chunk being cleaned
 	cursor   uint32 // the next unit of it to look at
 	moving   [cleanStep]uint32
+	looked   uint64 // of no meaning: see clean
 }
 
 // chunk is what the writer knows of one.
@@ -42,6 +43,7 @@ type chunk struct {
 
 const (
 	unitBytes  = 16
+	lineUnits  = 64 / unitBytes // in a line of the processor's cache
 	chunkUnits = 1 << 16        // of a full-grown chunk: 1 MiB
 	firstUnits = 1 << 9         // of the first: small realms are many
 	largeUnits = chunkUnits / 8 // from here on a block has its own chunk
@@ -60,7 +62,6 @@ func (a *arena) pointer(addr uint32) unsafe.Pointer {
 // lines returns places in the line of memory that an address is in and in the next: a
 // small block stands in these two.
 func (a *arena) lines(addr uint32) (first, second *uint64) {
-	const lineUnits = 64 / unitBytes
 	at := a.pointer(addr)
 	first, second = (*uint64)(at), (*uint64)(at)
 	if addr&0xffff+lineUnits < a.about[addr>>16].units {
@@ -180,6 +181,10 @@ func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 		a.cursor = 0
 	}
 	c := &a.about[a.victim]
+	// Where a block begins, the one before it says. Small ones stand in the next lines.
+	for i, at := uint32(0), a.cursor; i < cleanStep && at < c.used; i, at = i+1, at+lineUnits {
+		a.looked += *(*uint64)(a.pointer(a.victim<<16 | at))
+	}
 	n := 0
 	for ; n < cleanStep && a.cursor < c.used; n++ {
 		addr := a.victim<<16 | a.cursor

@@ -3,6 +3,7 @@ package economy
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // index maps hashes to numbers below 2^32-1, with a pointer for some hundred
@@ -71,10 +72,8 @@ func (x *index) show(d *directory) {
 	x.dir.Store(d)
 }
 
-// slots returns where the writer looks for a hash: from its home on, round,
+// shard returns where the writer looks for a hash: from its home on, round,
 // until a slot is free. There is always a free one.
-func (x *index) slots(hash uint32) *[shardSlots]uint64 { return &x.shard(hash).slots }
-
 func (x *index) shard(hash uint32) *shard { return x.own.shard(hash) }
 
 func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<d.depth>>32].Load() }
@@ -82,8 +81,14 @@ func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<d.
 // peek is shard for readers.
 func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }
 
+// at returns the place of slot i, round. Of s.slots[i] the compiler would make a look at
+// the first slot, too, to see that s is not nil: mostly a cache miss for nothing.
+func (s *shard) at(i uint32) *uint64 {
+	return (*uint64)(unsafe.Add(unsafe.Pointer(s), uintptr(i%shardSlots)*unsafe.Sizeof(s.slots[0])))
+}
+
 // load returns the slot i of a shard for a reader beside the writer.
-func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(&s.slots[i]) }
+func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(s.at(i)) }
 
 // content returns what stands in a number's slot.
 func content(hash, number uint32) uint64 { return uint64(hash)<<32 | uint64(number+1) }
@@ -100,10 +105,10 @@ func (x *index) wait(hash, number uint32) {
 func (x *index) replace(hash, was, is uint32) {
 	s := x.shard(hash)
 	i := first(hash)
-	for s.slots[i] != content(hash, was) {
-		i = (i + 1) % shardSlots
+	for *s.at(i) != content(hash, was) {
+		i++
 	}
-	s.store(uint64(i), content(hash, is), x.alone)
+	s.store(i, content(hash, is), x.alone)
 }
 
 func (x *index) insert(hash uint32, slot uint64) {
@@ -117,34 +122,34 @@ func (x *index) insert(hash uint32, slot uint64) {
 }
 
 // look looks at where a number with a hash is likely to stand, which fetches it.
-func (x *index) look(hash uint32) uint64 { return x.slots(hash)[first(hash)] }
+func (x *index) look(hash uint32) uint64 { return *x.shard(hash).at(first(hash)) }
 
 // first returns the home of a hash: the slot where its number would best stand.
 func first(hash uint32) uint32 { return hash % shardSlots }
 
 // home is first for the content of a slot.
-func home(slot uint64) uint64 { return slot >> 32 % shardSlots }
+func home(slot uint64) uint32 { return first(uint32(slot >> 32)) }
 
 // put puts a slot's content in and reports whether there was a place for it, at
 // most so far from its home.
 func (s *shard) put(slot, most uint64, alone bool) bool {
 	i := home(slot)
-	for n := uint64(0); s.slots[i] != 0; n++ {
+	for n := uint64(0); *s.at(i) != 0; n++ {
 		if n == most {
 			return false
 		}
-		i = (i + 1) % shardSlots
+		i++
 	}
 	s.store(i, slot, alone)
 	return true
 }
 
 // store sets the slot i of a shard beside readers.
-func (s *shard) store(i, slot uint64, alone bool) {
+func (s *shard) store(i uint32, slot uint64, alone bool) {
 	if alone { // the other way waits for every store before it
-		s.slots[i] = slot
+		*s.at(i) = slot
 	} else {
-		atomic.StoreUint64(&s.slots[i], slot)
+		atomic.StoreUint64(s.at(i), slot)
 	}
 }
 
@@ -153,17 +158,17 @@ func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
 	slot := content(hash, number)
 	i := home(slot)
-	for s.slots[i] != slot {
-		i = (i + 1) % shardSlots
+	for *s.at(i) != slot {
+		i++
 	}
 	// Close the gap: move back every later slot of the run that may stand in it.
-	for j := (i + 1) % shardSlots; s.slots[j] != 0; j = (j + 1) % shardSlots {
-		if (j-home(s.slots[j]))%shardSlots >= (j-i)%shardSlots {
-			s.slots[i] = s.slots[j]
+	for j := i + 1; *s.at(j) != 0; j++ {
+		if (j-home(*s.at(j)))%shardSlots >= (j-i)%shardSlots {
+			*s.at(i) = *s.at(j)
 			i = j
 		}
 	}
-	s.slots[i] = 0
+	*s.at(i) = 0
 }
 
 // split replaces the shard of a hash by two halves.
@@ -247,14 +252,14 @@ func (x *index) fill(slots []uint64, clash func(was, is uint32)) {
 			s = x.shard(uint32(slot >> 32))
 		}
 		i, n := home(slot), uint64(0)
-		for ; s.slots[i] != 0; n++ {
-			if s.slots[i]>>32 == slot>>32 {
-				clash(uint32(s.slots[i])-1, uint32(slot)-1)
+		for ; *s.at(i) != 0; n++ {
+			if was := *s.at(i); was>>32 == slot>>32 {
+				clash(uint32(was)-1, uint32(slot)-1)
 			}
-			i = (i + 1) % shardSlots
+			i++
 		}
 		if n < maxProbe && x.alone {
-			s.slots[i] = slot
+			*s.at(i) = slot
 			continue
 		}
 		x.insert(uint32(slot>>32), slot)

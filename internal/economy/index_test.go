@@ -21,9 +21,9 @@ func TestIndexAgainstMap(t *testing.T) {
 		x.init()
 		in := map[uint32]bool{}
 		has := func(v uint32) bool {
-			slots := x.slots(hashes[v])
-			for i := first(hashes[v]); slots[i] != 0; i = (i + 1) % shardSlots {
-				if slots[i] == uint64(hashes[v])<<32|uint64(v+1) {
+			s := x.shard(hashes[v])
+			for i := first(hashes[v]); *s.at(i) != 0; i++ {
+				if *s.at(i) == content(hashes[v], v) {
 					return true
 				}
 			}

@@ -248,7 +248,7 @@ func (l *Loader) index(d *decoder) {
 	p := &l.s.players
 	sum := uint64(0)
 	for _, pl := range l.placed {
-		sum += p.index.slots(pl.hash)[first(pl.hash)]
+		sum += p.index.look(pl.hash)
 	}
 	l.s.warmed += sum
 	for _, pl := range l.placed {

@@ -123,9 +123,9 @@ func (p *players) find(id string) (uint32, bool) {
 
 // findHashed is find of an id in bytes whose hash is known.
 func (p *players) findHashed(id []byte, h uint32) (uint32, bool) {
-	slots := p.index.slots(h)
-	for i := first(h); ; i = (i + 1) % shardSlots {
-		slot := slots[i]
+	s := p.index.shard(h)
+	for i := first(h); ; i++ {
+		slot := *s.at(i)
 		if slot == 0 {
 			return 0, false
 		}
@@ -176,7 +176,7 @@ func (p *players) enter(id string, v *sight) bool {
 	v.begin(&p.guards[h%playerGuards])
 next:
 	s := p.index.peek(h)
-	for i := first(h); ; i = (i + 1) % shardSlots {
+	for i := first(h); ; i++ {
 		slot := s.load(i)
 		if slot == 0 {
 			return false
@@ -197,7 +197,7 @@ next:
 func (p *players) enterNumber(n uint32, v *sight) {
 	page := p.addrs.pages.at(n / pageLen)
 	v.begin(&p.guards[page.guards[n%pageLen]])
-	for !v.see(p.mem.peek(page.addrs[n%pageLen])) {
+	for !v.see(p.mem.peek(*page.at(n))) {
 	}
 }
 
@@ -483,8 +483,18 @@ type page struct {
 	guards [pageLen]uint16 // they never change
 }
 
-func (p *paged) get(i uint32) uint32    { return p.pages.own[i/pageLen].addrs[i%pageLen] }
-func (p *paged) set(i uint32, v uint32) { p.pages.own[i/pageLen].addrs[i%pageLen] = v }
+// at returns the place of an address, as [shard.at] does.
+func (g *page) at(i uint32) *uint32 {
+	return (*uint32)(unsafe.Add(unsafe.Pointer(g), uintptr(i%pageLen)*unsafe.Sizeof(g.addrs[0])))
+}
+
+// place returns where an address stands, and the next or the one before, to be looked at.
+func (p *paged) place(i uint32) *uint64 {
+	return (*uint64)(unsafe.Pointer(p.pages.own[i/pageLen].at(i &^ 1)))
+}
+
+func (p *paged) get(i uint32) uint32    { return *p.pages.own[i/pageLen].at(i) }
+func (p *paged) set(i uint32, v uint32) { *p.pages.own[i/pageLen].at(i) = v }
 
 func (p *paged) push(v uint32, guard uint16) {
 	if p.n%pageLen == 0 {

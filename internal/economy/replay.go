@@ -361,7 +361,7 @@ func (s *State) warmLogged(g *Group, ls []logged) {
 		switch {
 		case isNew && p.index.deferred:
 		case isNew:
-			at[n] = &p.index.slots(num)[first(num)]
+			at[n] = p.index.shard(num).at(first(num))
 			n++
 		case num < count:
 			known[m] = num
@@ -371,7 +371,7 @@ func (s *State) warmLogged(g *Group, ls []logged) {
 	for i := range ls {
 		l := &ls[i]
 		if l.idLen > 0 && !s.ids.index.deferred {
-			at[n] = &s.ids.index.slots(l.idHash)[first(l.idHash)]
+			at[n] = s.ids.index.shard(l.idHash).at(first(l.idHash))
 			n++
 		}
 		if l.event == 0 {

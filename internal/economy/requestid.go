@@ -118,12 +118,13 @@ func (r *requestIDs) find(id string) (idRecord, bool) { return r.findHashed(id, 
 
 // findHashed is find of an id whose hash is known.
 func (r *requestIDs) findHashed(id string, h uint32) (idRecord, bool) {
-	slots := r.index.slots(h)
-	for i := first(h); slots[i] != 0; i = (i + 1) % shardSlots {
-		if uint32(slots[i]>>32) != h {
+	s := r.index.shard(h)
+	for i := first(h); *s.at(i) != 0; i++ {
+		slot := *s.at(i)
+		if uint32(slot>>32) != h {
 			continue
 		}
-		if rec := r.place(uint32(slots[i]) - 1); string(answerID(rec.answer)) == id {
+		if rec := r.place(uint32(slot) - 1); string(answerID(rec.answer)) == id {
 			return rec, true
 		}
 	}
@@ -194,7 +195,7 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 		known, at = known+1, next
 	}
 	for _, h := range hashes[:known] { // nothing else in these loops, so that many loads are under way
-		sum += r.index.shard(h).slots[first(h)]
+		sum += r.index.look(h)
 	}
 	r.looked += sum
 	for _, h := range hashes[:known] {

@@ -59,9 +59,9 @@ func (v *sight) touch() (key uint32) {
 
 // likely returns the first number that stands under a hash near its home.
 func (x *index) likely(hash uint32) (number uint32, ok bool) {
-	slots := x.slots(hash)
-	for i, n := first(hash), 0; n < 16; i, n = (i+1)%shardSlots, n+1 {
-		switch slot := slots[i]; {
+	s := x.shard(hash)
+	for i, n := first(hash), 0; n < 16; i, n = i+1, n+1 {
+		switch slot := *s.at(i); {
 		case slot == 0:
 			return 0, false
 		case uint32(slot>>32) == hash:
@@ -78,7 +78,7 @@ func (s *State) warm(cmds []Command) {
 	var (
 		hashes [warmAtOnce]uint32
 		addrs  [warmAtOnce]uint32
-		at     [3 * warmAtOnce]*uint64
+		at     [3 * warmAtOnce]*uint64 // at most three for each command in a step
 		p      = &s.players
 		sum    uint64
 		n      int
@@ -86,14 +86,14 @@ func (s *State) warm(cmds []Command) {
 	for i := range cmds {
 		if id := cmds[i].ID; id != "" {
 			h := s.ids.key.hash(id)
-			slots := s.ids.index.slots(h)
+			s := s.ids.index.shard(h)
 			// Half a line on, for the free slot of an id that is new, which it most often
 			// is, may be in the next one.
-			at[n], at[n+1] = &slots[first(h)], &slots[(first(h)+lineSlots/2)%shardSlots]
+			at[n], at[n+1] = s.at(first(h)), s.at(first(h)+lineSlots/2)
 			n += 2
 		}
 		hashes[i] = p.key.hash(cmds[i].Player)
-		at[n] = &p.index.slots(hashes[i])[first(hashes[i])]
+		at[n] = p.index.shard(hashes[i]).at(first(hashes[i]))
 		n++
 	}
 	sum += look(at[:n])
@@ -116,6 +116,10 @@ func (s *State) warm(cmds []Command) {
 		b := (*block)(p.mem.pointer(addr))
 		at[n] = p.dirty.place(b.num)
 		n++
+		if int(b.slots) == len(b.room()) { // a new item moves it
+			at[n] = p.addrs.place(b.num)
+			n++
+		}
 	}
 	s.warmed += sum + look(at[:n]) // so that the loads are made
 }
