@@ -12,8 +12,9 @@ func (g *guard) open()                   { g.mu.Lock() }
 func (g *guard) close()                  { g.mu.Unlock() }
 func (g *guard) look(*reading)           { g.mu.Lock() }
 func (g *guard) unchanged(*reading) bool { return true }
-func (g *guard) done(*reading) bool {
-	g.mu.Unlock()
+func (g *guard) quit(*reading)           { g.mu.Unlock() }
+func (g *guard) done(r *reading) bool {
+	g.quit(r)
 	return true
 }
 

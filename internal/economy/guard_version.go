@@ -80,11 +80,16 @@ func (g *guard) done(r *reading) bool {
 	if !g.unchanged(r) {
 		return false
 	}
+	g.quit(r)
+	return true
+}
+
+// quit ends the copying of a reader who does not mind what came of it.
+func (g *guard) quit(r *reading) {
 	if r.vain >= patience {
 		g.patient.Unlock()
 		g.waiting.Add(-1)
 	}
-	return true
 }
 
 // reading is a reader's place at a guard, zero to begin with.

@@ -170,7 +170,8 @@ type sight struct {
 
 // enter finds the player with this id for a reader beside the writer and reports
 // whether there is one. The reader copies what it needs and then calls leave,
-// in any case; if that is false, what it has is of no meaning, and it begins anew with enter.
+// in any case; if that is false, what it has is of no meaning, and it begins anew with
+// enter, or calls quit: until one of the two the writer may be waiting for it.
 func (p *players) enter(id string, v *sight) bool {
 	h := p.key.hash(id)
 	v.begin(&p.guards[h%playerGuards])
@@ -221,6 +222,9 @@ func (v *sight) see(at unsafe.Pointer) bool {
 
 // leave ends the copying and reports whether what was seen was of one moment.
 func (v *sight) leave() bool { return v.guard.done(&v.reading) }
+
+// quit ends the copying of a reader who does not mind what was seen, in the place of leave.
+func (v *sight) quit() { v.guard.quit(&v.reading) }
 
 // id returns the player's id, which is not to be kept.
 func (v *sight) id() []byte {

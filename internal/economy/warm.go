@@ -44,7 +44,7 @@ func (s *State) Fetch(player string) {
 	if s.players.enter(player, &v) {
 		v.touch()
 	}
-	v.leave() // whatever it was
+	v.quit()
 }
 
 // touch looks behind the head of a player, where most of the slots stand.
