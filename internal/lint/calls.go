@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ban is a function of the standard library that has no place somewhere.
+// ban is a function that has no place somewhere.
 type ban struct {
 	pkg, name string // an import path, and a function of it
 	allowed   func(*Source) bool
@@ -40,6 +40,8 @@ var bans = []ban{
 	{"fmt", "Print", nowhere, "write to a writer that the caller gave"},
 	{"fmt", "Printf", nowhere, "write to a writer that the caller gave"},
 	{"fmt", "Println", nowhere, "write to a writer that the caller gave"},
+	{"golang.org/x/sys/unix", "Mmap", nowhere, "it waits for every Munmap of the process: MmapPtr"},
+	{"golang.org/x/sys/unix", "Munmap", nowhere, "every Mmap of the process waits for it: MunmapPtr"},
 	{"time", "Sleep", ownTime, "a test that sleeps is slow or wrong: wait for the thing itself"},
 }
 

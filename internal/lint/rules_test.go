@@ -136,6 +136,8 @@ func TestCalls(t *testing.T) {
 		{"server/a.go", `import "fmt"; func f() { fmt.Println() }`, "fmt.Println"},
 		{"server/a_test.go", `import "fmt"; func Example() { fmt.Println() }`, ""},
 		{"server/a.go", `import "fmt"; func f() { fmt.Sprint() }`, ""},
+		{"wal/a.go", `import "golang.org/x/sys/unix"; func f() { unix.Mmap(0, 0, 1, 0, 0) }`, "unix.Mmap"},
+		{"wal/a.go", `import "golang.org/x/sys/unix"; func f() { unix.MmapPtr(0, 0, nil, 1, 0, 0) }`, ""},
 		{"server/a_test.go", `import "time"; func f() { time.Sleep(1) }`, "time.Sleep"},
 		{"server/a_test.go", `import ("time"; "testing/synctest"); func f() { synctest.Wait(); time.Sleep(1) }`, ""},
 		{"server/a.go", `import "time"; func f() { time.Sleep(1) }`, ""},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,19 +18,23 @@ type osFile struct{ *os.File }
 func newOSFile(f *os.File) *osFile { return &osFile{f} }
 
 // Map maps the file shared, so that pages written with pwrite show in it.
+//
+// Not by unix.Mmap and unix.Munmap: they share a lock, and unmapping the last
+// of a removed file frees its pages and its space, for milliseconds, in which a
+// log would map nothing, and so write nothing.
 func (f *osFile) Map(length int64) (Mapping, error) {
 	if length <= 0 || int64(int(length)) != length {
 		return nil, fmt.Errorf("vfs: map %s: length %d, want 1 to the address space", f.Name(), length)
 	}
-	var data []byte
+	var start unsafe.Pointer
 	err := f.control(func(fd int) (err error) {
-		data, err = unix.Mmap(fd, 0, int(length), unix.PROT_READ, unix.MAP_SHARED)
+		start, err = unix.MmapPtr(fd, 0, nil, uintptr(length), unix.PROT_READ, unix.MAP_SHARED)
 		return err
 	})
 	if err != nil {
 		return nil, &os.PathError{Op: "mmap", Path: f.Name(), Err: err}
 	}
-	return &osMapping{data}, nil
+	return &osMapping{unsafe.Slice((*byte)(start), int(length))}, nil
 }
 
 // control runs fn on the descriptor, which stays open meanwhile.
@@ -55,7 +60,7 @@ func (m *osMapping) Unmap() error {
 	}
 	data := m.data
 	m.data = nil
-	return os.NewSyscallError("munmap", unix.Munmap(data))
+	return os.NewSyscallError("munmap", unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data))))
 }
 
 func syncDir(dir string) error {
