@@ -116,19 +116,14 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 	accepted := false
 	for len(reqs) > 0 {
 		n := min(len(reqs), len(cmds))
-		for i, req := range reqs[:n] {
-			release(&cmds[i])
-			cmds[i] = economy.Command{}
-			if err := command(req, &cmds[i]); err != nil {
-				results[i] = Result{Status: Refused, Err: err}
-				cmds[i] = economy.Command{} // however large it is, Warm must not look at it
+		ahead := r.state.Large() // with few players there is no memory to look at before
+		if ahead {
+			for i, req := range reqs[:n] {
+				prepare(req, &cmds[i], &results[i])
 			}
+			r.state.Warm(cmds[:n])
 		}
-		r.state.Warm(cmds[:n])
-		for i := range n {
-			if results[i].Err != nil {
-				continue
-			}
+		for i, req := range reqs[:n] {
 			if len(r.open.buf) >= r.o.MaxPending {
 				r.mu.Unlock()
 				locked = false
@@ -140,10 +135,7 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 				}
 				locked = true
 			}
-			b, err := r.execute(&cmds[i], &results[i])
-			if err != nil {
-				results[i] = Result{Status: Refused, Err: err}
-			}
+			b := r.executeOne(req, &cmds[i], ahead, &results[i])
 			accepted = accepted || b != nil
 			if b != nil && (c.batch == nil || b.position > c.batch.position) {
 				c.batch, c.done = b, b.wait() // now: once mu has been let go it may be durable, and wait too late
@@ -152,6 +144,35 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 		reqs, results = reqs[n:], results[n:]
 	}
 	return c, nil
+}
+
+// prepare turns a request of several into a command, which is zero or was prepared
+// before; one that is malformed is refused in its result.
+func prepare(req Request, cmd *economy.Command, res *Result) {
+	release(cmd)
+	*cmd = economy.Command{}
+	if err := command(req, cmd); err != nil {
+		*res = Result{Status: Refused, Err: err}
+		*cmd = economy.Command{} // however large it is, Warm must not look at it
+	}
+}
+
+// executeOne is execute for one request of several, which is prepared already or not.
+func (r *Realm) executeOne(req Request, cmd *economy.Command, prepared bool, res *Result) *batch {
+	if !prepared {
+		if r.drawNow(req, res) {
+			return r.batchAt(res.Receipt.Position)
+		}
+		prepare(req, cmd, res)
+	}
+	if res.Err != nil {
+		return nil
+	}
+	b, err := r.execute(cmd, res)
+	if err != nil {
+		*res = Result{Status: Refused, Err: err}
+	}
+	return b
 }
 
 // Wait returns nil once everything started is durable. Its errors are DoAll's

@@ -63,7 +63,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 // plain and there is room for it.
 func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 	q := *req // its caller may change it meanwhile
-	if uint(q.Count) > 1 || len(q.ID) > MaxID || uint(len(q.Player)-1) >= MaxID || uint(len(q.Pool)-1) >= catalog.MaxID {
+	if !q.single() {
 		return false
 	}
 	r.state.Fetch(q.Player)
@@ -83,15 +83,48 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 	return true
 }
 
+// single reports whether a Draw is one of a single outcome, and not malformed.
+func (q *Draw) single() bool {
+	return uint(q.Count) <= 1 && len(q.ID) <= MaxID && uint(len(q.Player)-1) < MaxID && uint(len(q.Pool)-1) < catalog.MaxID
+}
+
+// drawNow carries out a request that is a plain draw, and fills in its result, which is
+// zero; or it reports false and has done nothing. The caller holds mu.
+func (r *Realm) drawNow(req Request, res *Result) bool {
+	var q Draw // its caller may change it meanwhile
+	switch d := req.(type) {
+	case *Draw:
+		if d != nil {
+			q = *d
+		}
+	case Draw:
+		q = d
+	}
+	if r.err != nil || !q.single() {
+		return false
+	}
+	var at economy.At
+	given, ok := r.inOneGo((*economy.Draw)(&q), nil, &at)
+	if ok {
+		res.Outcomes = *given
+		r.ownReceipt(&res.Receipt, &at)
+	}
+	return ok
+}
+
+// ownReceipt is receipt for an event of this writer under the catalog in force.
+func (r *Realm) ownReceipt(rc *Receipt, at *economy.At) {
+	rc.Realm, rc.Position, rc.Index, rc.Time = r.name, at.Position, int(at.Index), at.Time
+	rc.CatalogVersion, rc.Epoch, rc.Commitment = r.state.Version(), r.epoch, r.commitment
+}
+
 // answer gives a callback what an event that has just been applied gave, or keeps it
 // until that is durable. The caller holds mu, which it unlocks.
 func (r *Realm) answer(done func(Result, error), given *[]Outcome, at *economy.At) {
 	version := r.state.Version()
 	if r.o.Sync == SyncOff {
-		res := Result{Outcomes: *given, Receipt: Receipt{
-			Realm: r.name, Position: at.Position, Index: int(at.Index), Time: at.Time,
-			CatalogVersion: version, Epoch: r.epoch, Commitment: r.commitment,
-		}}
+		res := Result{Outcomes: *given}
+		r.ownReceipt(&res.Receipt, at)
 		r.mu.Unlock()
 		done(res, nil)
 		return
