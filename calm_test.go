@@ -26,17 +26,7 @@ func TestMemoryOfABusyTimeIsGivenBack(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSteps()
-			e, err := kuji.Open(t.TempDir(), kuji.Options{Sync: kuji.SyncNone, Steps: s, SnapshotEvery: -1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := e.Realm("test")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
-				t.Fatal(err)
-			}
+			e, r := open(t, t.TempDir(), kuji.Options{Sync: kuji.SyncNone, Steps: s, SnapshotEvery: -1})
 			answered := 0
 			done := func(_ kuji.Result, err error) {
 				if err != nil {
