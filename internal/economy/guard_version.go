@@ -32,9 +32,15 @@ const patience = 8
 // open begins a change. Only the writer calls it.
 func (g *guard) open() {
 	if g.waiting.Load() != 0 {
-		g.patient.Lock()
-		defer g.patient.Unlock()
+		g.openLater()
+		return
 	}
+	g.version.Add(1)
+}
+
+func (g *guard) openLater() {
+	g.patient.Lock()
+	defer g.patient.Unlock()
 	g.version.Add(1)
 }
 

@@ -37,9 +37,12 @@ func (s *State) WarmID(id string) {
 // Fetch is Warm for the player of one command. It may be called beside the writer: who
 // has looked at a player before waiting for the realm's lock keeps it for less long.
 func (s *State) Fetch(player string) {
-	if s.players.index.dir.Load().depth < largeDepth {
-		return
+	if s.players.index.dir.Load().depth >= largeDepth {
+		s.fetch(player)
 	}
+}
+
+func (s *State) fetch(player string) {
 	var v sight
 	if s.players.enter(player, &v) {
 		v.touch()
