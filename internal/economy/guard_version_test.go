@@ -41,27 +41,34 @@ func TestGuardIsLeft(t *testing.T) {
 func TestFetchIsLeft(t *testing.T) {
 	s := New()
 	for i := range warmFrom * 4 {
-		s.players.add(fmt.Sprint("player", i), 0)
+		s.players.resize(s.players.add(fmt.Sprintf("%064d", i), 3), 3)
 		s.players.release()
 	}
 	if s.players.index.own.depth < largeDepth {
 		t.Fatal("too few players: nothing is fetched")
 	}
-	const id = "player7"
+	id := fmt.Sprintf("%064d", 7) // so long that the holdings stand in another line of the cache
 	n, _ := s.players.find(id)
 	b := s.players.at(n)
 	g := &s.players.guards[b.guard]
 	var over atomic.Bool
+	var asked atomic.Int64 // how many fetches the writer would have had to wait for
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for !over.Load() {
+		for was := false; !over.Load(); {
 			g.version.Add(1)
 			b.last++
+			b.holdings()[2].lo++
 			g.version.Add(1)
+			is := g.waiting.Load() != 0
+			if is && !was {
+				asked.Add(1)
+			}
+			was = is
 		}
 	}()
-	for i := range 200_000 {
+	for i := 0; i < 5_000_000 && asked.Load() < 1000; i++ {
 		s.Fetch(id)
 		if n := g.waiting.Load(); n != 0 {
 			t.Errorf("fetch %d: the writer waits for %d", i, n)
@@ -70,4 +77,54 @@ func TestFetchIsLeft(t *testing.T) {
 	}
 	over.Store(true)
 	<-ended
+}
+
+// TestReaderNotices: whatever the writer does to a player between a reader's look at
+// the guard and the end of the copying, the reader learns of it.
+func TestReaderNotices(t *testing.T) {
+	const id = "somebody"
+	for _, c := range []struct {
+		name string
+		does func(p *players, n uint32)
+	}{
+		{"a change in place", func(p *players, n uint32) { p.set(p.change(n, 2).num, 0, 7) }},
+		{"a move", func(p *players, n uint32) { p.move(p.change(n, 2), p.addr(n), 100) }},
+		{"cleaning", func(p *players, n uint32) {
+			p.mem.about[p.addr(n)>>16].dead = chunkUnits // of what is left of it, nearly all
+			p.mem.dead, p.mem.open = 2*chunkUnits, p.mem.grow(chunkUnits, false)
+			was := p.addr(n)
+			p.release()
+			if p.addr(n) == was {
+				t.Error("the player was not moved")
+			}
+		}},
+	} {
+		for _, by := range []string{"id", "number"} {
+			var p players
+			p.init()
+			p.mem.open = p.mem.grow(chunkUnits, false)
+			n := p.add(id, 2)
+			p.set(n, 0, 1)
+			p.release()
+			enter := func(v *sight) { p.enter(id, v) }
+			if by == "number" {
+				enter = func(v *sight) { p.enterNumber(n, v) }
+			}
+			var before, within, undisturbed sight
+			enter(&undisturbed)
+			if !undisturbed.leave() {
+				t.Fatalf("the player is not seen by %s", by)
+			}
+			before.begin(&p.guards[p.at(n).guard])
+			enter(&within)
+			c.does(&p, n)
+			p.release()
+			if before.see(undisturbed.at) {
+				t.Errorf("%s was not noticed by who had looked at the guard", c.name)
+			}
+			if within.leave() {
+				t.Errorf("%s was not noticed by who had entered by %s", c.name, by)
+			}
+		}
+	}
 }

@@ -91,9 +91,6 @@ func (b *block) id() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), blockHead)), b.idLen)
 }
 
-// is reports whether the block is that of the player with this id.
-func (b *block) is(id string) bool { return int(b.idLen) == len(id) && string(b.id()) == id }
-
 // room returns all slots, in use or not.
 func (b *block) room() []slot {
 	at := slotsAt(int(b.idLen))
