@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -64,7 +65,7 @@ func emptyStream(b *testing.B, answer []byte) string {
 				return err
 			}
 		}
-	}, connect.WithCodec(rawCodec{}), connect.WithCompressMinBytes(1<<62)))
+	}, connect.WithCodec(rawCodec{}), connect.WithCompressMinBytes(math.MaxInt)))
 	return serveBare(b, mux)
 }
 
