@@ -225,13 +225,17 @@ func requestAgain(id string) error { return inconsistent("request id %q a second
 
 // join makes a new player of the id that has this hash.
 func (s *State) join(id string, hash uint32, pos uint64) (uint32, error) {
-	if s.players.index.deferred {
-		s.players.joined = append(room(s.players.joined), s.unsettled)
-	} else if _, ok := s.players.findHashed(unsafe.Slice(unsafe.StringData(id), len(id)), hash); ok {
-		return 0, playerAgain(id)
+	deferred := s.players.index.deferred
+	if !deferred {
+		if _, ok := s.players.findHashed(unsafe.Slice(unsafe.StringData(id), len(id)), hash); ok {
+			return 0, playerAgain(id)
+		}
 	}
 	if s.players.count() >= s.most {
 		return 0, inconsistent("more than %d players", s.most)
+	}
+	if deferred {
+		s.players.joined = append(room(s.players.joined), s.unsettled)
 	}
 	n := s.players.addHashed(id, hash, uint32(len(s.current.start)+2))
 	for _, st := range s.current.start {

@@ -70,9 +70,14 @@ func (a *arena) lines(addr uint32) (first, second *uint64) {
 	return first, second
 }
 
-// peek is pointer for readers.
+// peek is pointer for readers. It returns nil where memory was given back, and asks
+// for that before it adds: the compiler takes it that no sum is nil.
 func (a *arena) peek(addr uint32) unsafe.Pointer {
-	return unsafe.Add(unsafe.Pointer(a.chunks.at(addr>>16)), uintptr(addr&0xffff)*unitBytes)
+	chunk := a.chunks.at(addr >> 16)
+	if chunk == nil {
+		return nil
+	}
+	return unsafe.Add(unsafe.Pointer(chunk), uintptr(addr&0xffff)*unitBytes)
 }
 
 // alloc returns the address of a new block, zeroed or not.

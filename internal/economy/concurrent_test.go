@@ -196,3 +196,19 @@ func TestNewPlayersBesideReaders(t *testing.T) {
 	}
 	readers.Wait()
 }
+
+// TestAbandonLetsReadersGo: an event that is never applied to its end does not hold
+// up those who read its player, or the pool that it draws from.
+func TestAbandonLetsReadersGo(t *testing.T) {
+	m := newMachine(t, 1)
+	m.apply(`{kuji: 1, items: {a: {}}, pools: {p: {entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}}}`)
+	m.do(economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1})
+	m.s.Begin("somebody", "p")
+	m.s.Abandon()
+	if _, ok := m.s.Player("somebody"); !ok {
+		t.Error("the player is not seen")
+	}
+	if _, ok := m.s.Pool("p"); !ok {
+		t.Error("the pool is not seen")
+	}
+}

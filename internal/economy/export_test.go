@@ -26,3 +26,11 @@ func (s *State) PoolHeld(num int) bool {
 	}
 	return !free
 }
+
+// Begin is what an event does before it changes a player and a pool; nobody may read
+// them until [State.Abandon].
+func (s *State) Begin(player, pool string) {
+	n, _ := s.players.find(player)
+	s.players.change(n, s.applied+1)
+	s.lockPool(s.pools[s.poolNum[pool]])
+}

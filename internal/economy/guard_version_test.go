@@ -128,3 +128,26 @@ func TestReaderNotices(t *testing.T) {
 		}
 	}
 }
+
+// TestReaderMissesWhatIsGivenBack: memory that only one large player had is given back
+// when the player moves, while a reader has its address.
+func TestReaderMissesWhatIsGivenBack(t *testing.T) {
+	var p players
+	p.init()
+	n := p.add("large", 2*largeUnits)
+	p.release()
+	at := p.addr(n)
+	var v sight
+	v.begin(&p.guards[p.at(n).guard])
+	p.move(p.change(n, 2), at, 3*largeUnits)
+	p.release()
+	if p.mem.peek(at) != nil {
+		t.Fatal("the memory was not given back")
+	}
+	if v.see(p.mem.peek(at)) {
+		t.Error("the reader saw a player where there is none any more")
+	}
+	if !p.enter("large", &v) || v.head.last != 2 || !v.leave() {
+		t.Error("the reader did not find where the player is now")
+	}
+}

@@ -61,7 +61,8 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 		return b, nil, false, nil
 	}
 	if !pt.open {
-		if s.d.now = at.Time; s.checkPool(pt, player, 1) != OK {
+		s.d.reset(at.Time, src) // or what the last command decided would count
+		if s.checkPool(pt, player, 1) != OK {
 			return b, nil, false, nil
 		}
 	}

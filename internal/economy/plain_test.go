@@ -150,6 +150,26 @@ func TestPlainDrawsInSnapshots(t *testing.T) {
 	}
 }
 
+// TestPlainDrawsBehindAGroup: what a group counted while it was decided is not what a
+// plain draw behind it goes by.
+func TestPlainDrawsBehindAGroup(t *testing.T) {
+	for _, limit := range []string{"per: forever", "per: day", "per: window, window: 90m"} {
+		m := newMachine(t, 1)
+		m.apply(`{kuji: 1, items: {a: {}}, pools: {p: {limits: [{` + limit + `, draws: 4}], entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}}}`)
+		cmd := economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1}
+		m.do(economy.Command{Kind: economy.KindAtomic, Members: []economy.Command{cmd, cmd}})
+		for n := 3; n <= 5; n++ {
+			_, _, ok, err := drawPlain(m.s, &cmd, m.src, m.next(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok != (n <= 4) {
+				t.Errorf("%s: of 4 draws, number %d was given: %v", limit, n, ok)
+			}
+		}
+	}
+}
+
 func plainCommand(r *rand.Rand, n int) economy.Command {
 	pools := []string{"free", "common", "few", "daily", "rolling", "season", "priced", "ranged", "nested", "heavy", "nosuch"}
 	c := economy.Command{Kind: economy.KindDraw, Player: fmt.Sprint("p", r.IntN(5)), Pool: pools[r.IntN(len(pools))], Count: 1}
