@@ -8,10 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// guard lets readers copy what the one writer changes, and neither waits for the
-// other: a version that is odd during a change (a sequence lock; Boehm, "Can
-// Seqlocks Get Along with Programming Language Memory Models?", MSPC 2012). A
-// reader copies, and if the version is another than before, copies again. Until
+// guard lets readers copy what the one writer changes: a version that is odd during
+// a change (a sequence lock; Boehm, "Can Seqlocks Get Along with Programming
+// Language Memory Models?", MSPC 2012). A reader waits for the end of a change that
+// is under way, copies, and if the version is another than before, copies again; the
+// writer waits for nobody but a reader that has done so in vain too often. Until
 // then what it has read may be of no meaning: lengths and places must be checked
 // by unchanged before they are used.
 //

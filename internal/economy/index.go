@@ -19,8 +19,8 @@ import (
 // One goroutine writes. Others may read at the same time, through [index.peek], if
 // numbers are only ever added or replaced: a shard that was split stays as it was, so
 // that a reader that still looks into it sees the index of a moment ago. Whom that
-// does not suffice, because a number must not be one that was replaced, needs a lock
-// that the writer holds, too, when it replaces numbers of that hash.
+// does not suffice, because a number must not be one that was replaced, needs a guard
+// that the writer has opened when it replaces numbers of that hash.
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]

@@ -15,8 +15,9 @@ func (s *State) Player(id string) (Holdings, bool) {
 	var buf [64]slot
 	slots := buf[:0]
 	var v sight
-	for found := true; ; {
-		if found = s.players.enter(id, &v); found {
+	for {
+		found := s.players.enter(id, &v)
+		if found {
 			h.Last = v.head.last
 			slots = append(slots[:0], v.holdings()...)
 		}
