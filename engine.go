@@ -34,11 +34,17 @@ type opening struct {
 }
 
 // Open opens the data directory dir, creating it if need be. One engine at a
-// time, in one process, can have it open: another gets CodeLocked. Realms are opened when they are first asked for.
+// time, in one process, can have it open: another gets CodeLocked. Realms are
+// opened when they are first asked for. Other errors: CodeInvalid for no
+// directory (SyncOff needs none) and options out of their limits, CodeFailed
+// for a directory that cannot be made or read.
 func Open(dir string, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
+	}
+	if dir == "" && o.Sync != SyncOff { // its realms would be made in the root directory
+		return nil, errf(CodeInvalid, "dir", "empty; the path of a data directory is wanted")
 	}
 	if err := o.FS.MkdirAll(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
@@ -130,13 +136,30 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	return nil
 }
 
-// Realms returns the names of the realms in the data directory, sorted.
+// Realms returns the names of the realms in the data directory, sorted. What is
+// no directory, or has a name that no realm can have, is somebody's own: it is
+// left alone.
 func (e *Engine) Realms() ([]string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.list()
+	names, err := e.list()
+	if err != nil {
+		return nil, err
+	}
+	realms := names[:0]
+	for _, name := range names {
+		info, err := e.o.FS.Stat(e.dir + "/realms/" + name)
+		if err != nil {
+			return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+		}
+		if info.IsDir() {
+			realms = append(realms, name)
+		}
+	}
+	return realms, nil
 }
 
+// list returns the names in the data directory that a realm can have.
 func (e *Engine) list() ([]string, error) {
 	names, err := e.o.FS.List(e.dir + "/realms")
 	if err != nil {
@@ -148,6 +171,10 @@ func (e *Engine) list() ([]string, error) {
 // Close finishes what was accepted, ends the realms' epochs, revealing their
 // seeds, and closes the logs. Calls under way are answered first; later ones get
 // CodeClosed. A second Close does nothing.
+//
+// The error says which realms could not be closed well: one that had stopped
+// before (see [Realm.Err]), or whose last writes fail. Whatever it is, all is
+// released, and the directory can be opened again, which recovers them.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -1,12 +1,14 @@
 package kuji_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
 )
 
 // TestLookup: a realm that exists is found, whether it was opened or not, also
@@ -56,5 +58,70 @@ func TestLookup(t *testing.T) {
 	}
 	if _, err := e.Realm("two"); kuji.CodeOf(err) != kuji.CodeConflict {
 		t.Errorf("one more than there may be: %v", err)
+	}
+}
+
+// TestOpenRefuses: what cannot work is refused when the engine is opened, and
+// nothing is made on the disk for it.
+func TestOpenRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir   string
+		o     kuji.Options
+		field string
+	}{
+		"no directory":            {"", kuji.Options{}, "dir"},
+		"no directory, no fsyncs": {"", kuji.Options{Sync: kuji.SyncNone}, "dir"},
+		"small segments":          {"data", kuji.Options{SegmentSize: wal.MinSegmentSize - 1}, "SegmentSize"},
+		"large segments":          {"data", kuji.Options{SegmentSize: wal.MaxSegmentSize + 1}, "SegmentSize"},
+		"negative segments":       {"data", kuji.Options{SegmentSize: -1}, "SegmentSize"},
+	} {
+		disk := vfs.NewMem()
+		c.o.FS = disk
+		_, err := kuji.Open(c.dir, c.o)
+		if e, ok := errors.AsType[*kuji.Error](err); !ok || e.Code != kuji.CodeInvalid || e.Field != c.field {
+			t.Errorf("%s: %v, want %v of %s", name, err, kuji.CodeInvalid, c.field)
+		}
+		if names, err := disk.List("/"); err != nil || len(names) > 0 {
+			t.Errorf("%s: %q was made, %v", name, names, err)
+		}
+	}
+	e, err := kuji.Open("", kuji.Options{Sync: kuji.SyncOff})
+	if err != nil {
+		t.Fatalf("an engine that writes nothing wants a directory: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStrayRealms: files, and directories whose names no realm can have, are not
+// taken for realms.
+func TestStrayRealms(t *testing.T) {
+	disk := vfs.NewMem()
+	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Realm("one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.MkdirAll("data/realms/one.old"); err != nil {
+		t.Fatal(err)
+	}
+	file, err := disk.Create("data/realms/notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := e.Realms(); err != nil || !slices.Equal(names, []string{"one"}) {
+		t.Errorf("realms %q, %v; want one", names, err)
+	}
+	if _, err := e.Realm("notes"); kuji.CodeOf(err) != kuji.CodeFailed {
+		t.Errorf("a file as a realm: %v, want %v", err, kuji.CodeFailed)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -135,6 +135,9 @@ func (o Options) checked() (Options, error) {
 	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
 		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
 	}
+	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
+		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
+	}
 	if o.MaxPending == 0 {
 		o.MaxPending = 8 << 20
 	}

@@ -41,7 +41,14 @@ type Result struct {
 	Receipt  Receipt
 }
 
-// Outcome is what one draw gave.
+// Outcome is what one draw gave:
+//
+//	Entry string   // the id of the entry that was drawn, in the pool asked for
+//	Items []Stack  // what the player got; nil for nothing
+//	Via   []string // when the entry's reward is another pool, the entries that led to
+//	               // Items: "pool/entry" for each nested pool, outermost first
+//
+// Outcomes are read-only: they may share their memory.
 type Outcome = economy.Outcome
 
 // Receipt is what proves a result: with it and the log anybody can find the

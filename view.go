@@ -41,8 +41,27 @@ type CatalogView struct {
 	Time     int64            // of that event, Unix milliseconds
 }
 
-// Plan says what applying a catalog would do, before it is done.
+// Plan says what applying a catalog would do, before it is done:
+//
+//	Unchanged bool     // the catalog is the one in force: applying it does nothing
+//	Version   uint64   // the version that it would get, or has when Unchanged
+//	Changes   []Change // of items, pools and entries
 type Plan = economy.Plan
 
-// Change is one line of a Plan.
+// Change is one line of a Plan: what happens to one item, pool or entry.
+//
+//	Kind    ChangeKind // a string: "item_added", "entry_changed", "pool_removed", …
+//	ID      string     // the item, or the pool
+//	Entry   string     // the entry in the pool; empty for items and pools
+//	Warning string     // not empty: the change deserves a second look
+//	Text    string     // the whole change in words
+//
+// Of an entry it says how many were drawn so far, and the stock in all and
+// left before and after; Before means nothing for an entry that was never
+// there, After for one that is removed:
+//
+//	Drawn                           uint64
+//	UnlimitedBefore, UnlimitedAfter bool
+//	StockBefore, StockAfter         uint64
+//	LeftBefore, LeftAfter           uint64
 type Change = economy.Change
