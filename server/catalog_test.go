@@ -156,6 +156,9 @@ func TestBadCatalog(t *testing.T) {
 	if connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Fatalf("%v, want invalid_argument", err)
 	}
+	if want := "yaml: 3:9: "; !strings.Contains(err.Error(), want) {
+		t.Errorf("%q, want %q in it", err, want)
+	}
 	lines := map[uint32]bool{}
 	for _, v := range detail(t, err).GetViolations() {
 		lines[v.GetLine()] = true

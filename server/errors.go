@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -146,17 +147,17 @@ func fieldOf(e *kuji.Error) string {
 // messageOf is an error of the engine without the prefix that Connect's code
 // already says.
 func messageOf(e *kuji.Error) string {
-	m := e.Message
+	var parts []string
 	if e.Field != "" {
-		m = fieldOf(e) + ": " + m
+		parts = append(parts, fieldOf(e))
+	}
+	if e.Message != "" {
+		parts = append(parts, e.Message)
 	}
 	if e.Err != nil {
-		if m != "" {
-			m += ": "
-		}
-		m += e.Err.Error()
+		parts = append(parts, e.Err.Error())
 	}
-	return m
+	return strings.Join(parts, ": ")
 }
 
 // detailOf says field by field what is wrong.

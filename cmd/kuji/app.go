@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(flagError)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
 		err = usageError{err} // cobra refused the command line itself
@@ -78,8 +80,25 @@ Start with "kuji demo": it needs nothing else and shows the promise being kept.`
 		a.verifyCommand(), a.logCommand(), a.catalogCommand(),
 		a.versionCommand(), exitCodesTopic(),
 	)
+	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("offline")
 	return root
+}
+
+// helpCommand is cobra's own, but that it fails for what does not exist.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // print writes the command's result: v as JSON, or what table writes.
@@ -130,6 +149,9 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 		r = f
 	}
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, usageError{fmt.Errorf("%s is a directory; a file is wanted", name)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -74,6 +74,9 @@ the version that you last looked at (kuji status shows it; 0 is none).`,
 		}
 		ctx := cmd.Context()
 		if create && !dryRun {
+			if _, err := parseCatalog(args[0], yaml); err != nil { // no realm for a catalog that cannot be applied
+				return err
+			}
 			if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
 				return err
 			}
@@ -84,7 +87,7 @@ the version that you last looked at (kuji status shows it; 0 is none).`,
 		}
 		resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
 		if err != nil {
-			return err
+			return placed(args[0], err)
 		}
 		plan := newPlanJSON(resp)
 		plan.DryRun = dryRun

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -108,6 +109,8 @@ func (f *benchFlags) check() error {
 		return fmt.Errorf("--entries %d: expected from 1 to %d", f.entries, maxBenchEntries)
 	case f.connections < 1 || f.connections > 256:
 		return fmt.Errorf("--connections %d: expected from 1 to 256", f.connections)
+	case f.url == "" && f.keyFile != "":
+		return errors.New("--key-file: only with --url; a server that bench starts has no keys")
 	case f.url != "" && f.profile != "":
 		return errors.New("--url and --profile: give one of them: a profile is of a server that bench starts")
 	case f.url != "" && f.plot != "":
@@ -142,7 +145,9 @@ type benchReport struct {
 }
 
 func (b *bench) run(ctx context.Context) (err error) {
-	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); err != nil {
+	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("--dir %s: there is no such directory", b.f.dir)}
+	} else if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
@@ -215,7 +220,7 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
 	t = &target{run: runName(), players: b.f.players, ahead: 4}
 	if b.f.url != "" {
-		conn := &connection{app: b.app, server: b.f.url, keyFile: b.f.keyFile, realm: "default", timeout: patience}
+		conn := &connection{app: b.app, server: b.f.url, serverFlag: "--url", keyFile: b.f.keyFile, realm: "default", timeout: patience}
 		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
 			return nil, nil, err
 		}

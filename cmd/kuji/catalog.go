@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -92,13 +93,18 @@ func (a *app) checkCatalog(file string) error {
 	})
 }
 
-// loadCatalog reads and checks a catalog; each line of its error begins with
-// the file's name, so that editors and terminals can jump to the place.
+// loadCatalog reads and checks a catalog.
 func (a *app) loadCatalog(file string) (*catalog.Catalog, error) {
 	yaml, err := a.readFile(file, catalog.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
+	return parseCatalog(file, yaml)
+}
+
+// parseCatalog checks a catalog; each line of its error begins with the file's
+// name, so that editors and terminals can jump to the place.
+func parseCatalog(file string, yaml []byte) (*catalog.Catalog, error) {
 	c, err := catalog.Parse(yaml)
 	if err != nil {
 		return nil, catalogError{file, err}
@@ -121,7 +127,43 @@ func (e catalogError) Error() string {
 	return "bad catalog\n" + strings.Join(lines, "\n")
 }
 
+// placedError is a server's word on a catalog, as loadCatalog would put it.
+type placedError struct {
+	file string
+	err  *connect.Error
+}
+
+func (e placedError) Unwrap() error { return e.err }
+func (e placedError) Error() string {
+	text := "bad catalog"
+	for _, v := range errorDetail(e.err).GetViolations() {
+		text += "\n" + (&catalog.Error{
+			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
+		}).Error()
+	}
+	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
+}
+
+// placed makes an error of the server about places in a catalog one about
+// places in its file.
+func placed(file string, err error) error {
+	rpc, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return err
+	}
+	for _, v := range errorDetail(rpc).GetViolations() {
+		if v.GetLine() > 0 {
+			return placedError{file, rpc}
+		}
+	}
+	return err
+}
+
 // needsSubcommand is what a command does that only groups others.
 func needsSubcommand(cmd *cobra.Command, _ []string) error {
-	return usageError{fmt.Errorf("%s: missing command", cmd.CommandPath())}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usageError{fmt.Errorf("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))}
 }

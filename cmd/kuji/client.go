@@ -38,6 +38,8 @@ type connection struct {
 	ca      string
 	realm   string
 	timeout time.Duration
+
+	serverFlag string // the flag that server comes from, where that is not --server
 }
 
 // clientCommand adds the flags of every command that talks to a server.
@@ -64,16 +66,22 @@ type client struct {
 }
 
 func (c *connection) dial() (*client, error) {
-	server := c.server
+	server, said := c.server, "--server"
+	if c.serverFlag != "" {
+		said = c.serverFlag
+	}
 	if server == "" {
-		server = c.app.getenv("KUJI_SERVER")
+		server, said = c.app.getenv("KUJI_SERVER"), "$KUJI_SERVER"
 	}
 	if server == "" {
 		server = "http://" + defaultAddress
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, usageError{fmt.Errorf("--server %q is no URL: expected http://HOST:PORT or https://HOST:PORT", server)}
+		return nil, usageError{fmt.Errorf("%s %q is no URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
+	}
+	if c.timeout <= 0 {
+		return nil, usageError{fmt.Errorf("--timeout %v: expected more than 0", c.timeout)}
 	}
 	key, err := c.apiKey()
 	if err != nil {
@@ -187,6 +195,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 	var sent atomic.Bool // a connection was there: this attempt may have arrived
 	deadline = httptrace.WithClientTrace(deadline, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
 	unknown := false // this attempt or an earlier one may have happened
+	reached := false // there was a connection once
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		sent.Store(false)
 		resp, err := rpc(deadline, msg)
@@ -195,6 +204,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 		}
 		again, maybe := retryable(err)
 		unknown = unknown || (maybe && sent.Load())
+		reached = reached || sent.Load()
 		if !again {
 			return nil, unresolved(err, unknown && !settled(err), id)
 		}
@@ -208,6 +218,8 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 			wait.Stop()
 			if ctx.Err() != nil {
 				err = ctx.Err() // somebody stopped it: the time was not up
+			} else if !reached {
+				err = notSentError{err}
 			}
 			return nil, unresolved(err, unknown, id)
 		}
@@ -257,6 +269,14 @@ func (e unknownError) Error() string {
 	return fmt.Sprintf("no answer: it may or may not have happened. Send the same command with --id %s to find out: %v", e.id, e.err)
 }
 func (e unknownError) Unwrap() error { return e.err }
+
+// notSentError is a server that was never reached.
+type notSentError struct{ err error }
+
+func (e notSentError) Error() string {
+	return "no connection, so that nothing was sent: " + shortError(e.err)
+}
+func (e notSentError) Unwrap() error { return e.err }
 
 func unresolved(err error, unknown bool, id string) error {
 	if unknown && id != "" {

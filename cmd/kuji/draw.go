@@ -20,8 +20,8 @@ func (a *app) drawCommand() *cobra.Command {
 its limits and the grants: all of it happens, or nothing.
 
 An attempt whose answer was lost is repeated with the same request id, which can
-never draw twice. When no answer comes at all the command ends with exit code 5
-and prints the id to try again with.`,
+never draw twice. When no answer comes at all the command ends with exit code 5,
+and prints the id to try again with if anything was sent.`,
 		Example: `  kuji draw ann splash
   kuji draw ann banner --count 10 --json`,
 		Args: exactArgs("PLAYER", "POOL"),
@@ -30,6 +30,9 @@ and prints the id to try again with.`,
 	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
 	cmd.Flags().Uint32Var(&count, "count", 1, "how many draws, all or none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := atLeast("count", count, 1); err != nil {
+			return err
+		}
 		c, err := conn.dial()
 		if err != nil {
 			return err

@@ -39,10 +39,11 @@ func exitCodesTopic() *cobra.Command {
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments, a data directory in use. The same id answers the same
+       other arguments, a data directory or an address in use. The same id
+       answers the same
     4  denied: no API key, an unknown one, or one without the role
-    5  unreachable: no answer, or an answer that was lost. It may have happened;
-       send the same command with the same --id again
+    5  unreachable: no answer, or an answer that was lost. If anything was sent
+       it may have happened: send the same command with the --id that is printed
     6  damage: a log is damaged, or a check found a promise broken
   130  interrupted by a signal before it was done
 
@@ -93,7 +94,7 @@ var exitKinds = map[exitCode]string{
 
 // classify is the one place where errors become exit codes.
 func classify(ctx context.Context, err error) failure {
-	f := failure{Exit: exitUnexpected, Message: err.Error()}
+	f := failure{Exit: exitUnexpected, Message: strings.TrimPrefix(err.Error(), "kuji: ")} // the program's name stands before it anyway
 	var (
 		rpc     *connect.Error
 		usage   usageError
@@ -122,6 +123,9 @@ func classify(ctx context.Context, err error) failure {
 		f.fromRPC(rpc)
 	case kuji.CodeOf(err) != 0:
 		f.Exit = exitOfEngine(kuji.CodeOf(err))
+	}
+	if at, ok := errors.AsType[placedError](err); ok {
+		f.Message = at.Error()
 	}
 	if inDoubt {
 		f.RequestID, f.Message = unknown.id, err.Error()

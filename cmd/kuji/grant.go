@@ -15,7 +15,7 @@ func (a *app) grantCommand() *cobra.Command {
 	return a.itemsCommand(&cobra.Command{
 		Use:     "grant PLAYER ITEM=QUANTITY...",
 		Short:   "Give items to a player",
-		Example: "  kuji grant ann gems=1600 ticket=1",
+		Example: "  kuji grant ann starlight=1600 stardust=10",
 	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
 		resp, err := call(ctx, c, id, c.rewards.Grant, &kujiv1.GrantRequest{
 			Realm: c.realm, RequestId: id, Player: players[0], Items: items,
@@ -28,7 +28,7 @@ func (a *app) consumeCommand() *cobra.Command {
 	return a.itemsCommand(&cobra.Command{
 		Use:     "consume PLAYER ITEM=QUANTITY...",
 		Short:   "Take items from a player, all or none",
-		Example: "  kuji consume ann ticket=1",
+		Example: "  kuji consume ann stardust=5",
 	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
 		resp, err := call(ctx, c, id, c.rewards.Consume, &kujiv1.ConsumeRequest{
 			Realm: c.realm, RequestId: id, Player: players[0], Items: items,
@@ -41,7 +41,7 @@ func (a *app) transferCommand() *cobra.Command {
 	return a.itemsCommand(&cobra.Command{
 		Use:     "transfer FROM TO ITEM=QUANTITY...",
 		Short:   "Move items between two players, all or none",
-		Example: "  kuji transfer ann bob gems=100",
+		Example: "  kuji transfer ann bob starlight=160",
 	}, []string{"FROM", "TO"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack) (*kujiv1.Result, error) {
 		resp, err := call(ctx, c, id, c.rewards.Transfer, &kujiv1.TransferRequest{
 			Realm: c.realm, RequestId: id, From: players[0], To: players[1], Items: items,

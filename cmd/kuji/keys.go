@@ -38,6 +38,12 @@ and transfers; admin also creates realms and applies catalogs.`,
   kuji serve --keys keys.txt --data ./kuji-data`,
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
+			if role == "" {
+				return usageError{fmt.Errorf("missing flag --role: expected one of %s", strings.Join(roles, ", "))}
+			}
+			if strings.ContainsAny(name, "\r\n") {
+				return usageError{fmt.Errorf("--name %q: expected one line", name)}
+			}
 			if !slices.Contains(roles, role) {
 				return usageError{fmt.Errorf("--role %q: expected one of %s", role, strings.Join(roles, ", "))}
 			}

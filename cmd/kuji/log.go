@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -40,12 +43,21 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such.
+// logFailure marks damage as such, and arguments that lead to no log or to no record.
 func logFailure(err error) error {
-	if errors.Is(err, wal.ErrCorrupt) {
+	switch {
+	case errors.Is(err, wal.ErrCorrupt):
 		return damageError{err}
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return noLog(err)
+	case errors.Is(err, wal.ErrNotFound):
+		return refusedError{err.Error()}
 	}
 	return err
+}
+
+func noLog(err error) error {
+	return usageError{fmt.Errorf("%w; a realm's log is the directory DATA/realms/NAME/log", err)}
 }
 
 type logDumpJSON struct {
@@ -65,6 +77,12 @@ of its bytes in base64. "kuji log events" prints what they mean.`,
 		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
 		Args:    exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("count") {
+				count = math.MaxUint64
+			}
+			if err := atLeast("count", count, 1); err != nil {
+				return err
+			}
 			return a.dumpLog(cmd.Context(), args[0], from, count)
 		},
 	}
@@ -93,7 +111,7 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 			return logFailure(err)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case count > 0 && printed == count:
+		case printed == count:
 			return nil
 		}
 		printed++
@@ -224,7 +242,10 @@ with its file and byte. A torn tail, which was never durable, is no damage.`,
 func (a *app) verifyLog(ctx context.Context, dir string) error {
 	r, err := wal.Verify(ctx, dir, wal.Options{})
 	if err != nil {
-		return err
+		return logFailure(err)
+	}
+	if len(r.Segments) == 0 && len(r.Damage) == 0 {
+		return noLog(fmt.Errorf("no log in %s: none of its files ends in .wal", dir))
 	}
 	out := logVerifyJSON{
 		Log: dir, OK: len(r.Damage) == 0, First: r.First, Next: r.Next, Durable: r.Durable, Segments: len(r.Segments),

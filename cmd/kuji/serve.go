@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -90,6 +91,25 @@ second look is refused without --accept-warnings.`,
 	return cmd
 }
 
+// check looks at what no other room does.
+func (f *serveFlags) check() error {
+	if f.data == "" {
+		return usageError{errors.New("missing flag --data: the directory that holds the log")}
+	}
+	if f.syncEvery == 0 {
+		return usageError{fmt.Errorf("--sync-every %v: expected at least 1ms", f.syncEvery)}
+	}
+	switch {
+	case f.drainDelay < 0:
+		return usageError{fmt.Errorf("--drain-delay %v: expected 0s or more", f.drainDelay)}
+	case f.drainTimeout < 0:
+		return usageError{fmt.Errorf("--drain-timeout %v: expected 0s or more", f.drainTimeout)}
+	}
+	return cmp.Or( // 0 is the default
+		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
+		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
+}
+
 func (f *serveFlags) engineOptions() (kuji.Options, error) {
 	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog}
 	for _, p := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
@@ -133,8 +153,8 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
-	if f.data == "" {
-		return usageError{errors.New("missing flag --data: the directory that holds the log")}
+	if err := f.check(); err != nil {
+		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
@@ -154,9 +174,15 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
+	if err := tryListen(f.listen); err != nil {
+		return err
+	}
 	engine, err := kuji.Open(f.data, engineOptions)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return usageError{fmt.Errorf("--data %s is no directory", f.data)}
+	}
 	if err != nil {
-		return fmt.Errorf("open data directory %s: %w", f.data, err)
+		return optionError(err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	if c != nil {
@@ -239,9 +265,12 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	if err != nil {
 		return err
 	}
+	if err := noteSnapshots(engine, o.Logger); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return listenError(f.listen, err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
@@ -281,6 +310,50 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 		}
 		return drain(srv, served, f.drainTimeout)
 	}
+}
+
+// noteSnapshots tells of realms that had to be opened without their newest
+// snapshot. Nothing is lost, but verify finds it, and only its removal ends that.
+func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
+	names, err := engine.Realms()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if realm, err := engine.Lookup(name); err == nil { // all of them are open
+			if damaged := realm.Stats().SnapshotErr; damaged != nil {
+				log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
+			}
+		}
+	}
+	return nil
+}
+
+// tryListen finds out whether the address is free before the data directory is
+// opened, which may take long and leaves its mark in the log.
+func tryListen(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return listenError(address, err)
+	}
+	return listener.Close()
+}
+
+// listenError says which flag it is about, once.
+func listenError(address string, err error) error {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	err = fmt.Errorf("--listen %s: %w", address, err)
+	_, bad := errors.AsType[*net.AddrError](err)
+	_, unknown := errors.AsType[*net.DNSError](err)
+	switch {
+	case bad, unknown:
+		return usageError{err}
+	case errors.Is(err, syscall.EADDRINUSE):
+		return refusedError{err.Error()}
+	}
+	return err
 }
 
 // drain stops a server in an orderly way. From here on a signal ends the

@@ -46,6 +46,8 @@ run since the server opened the realm. Exit code 1 when a realm has stopped.`,
 		Args:    exactArgs(),
 	}
 	conn := a.clientCommand(cmd)
+	realm := cmd.Flags().Lookup("realm")
+	realm.Usage, realm.DefValue = "`name` of the only realm to show (default: all)", ""
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := conn.dial()
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ type verifyJSON struct {
 	Data   string            `json:"data"`
 	OK     bool              `json:"ok"`
 	Realms []verifyRealmJSON `json:"realms"`
-	Strays []string          `json:"strays,omitempty"` // folders among the realms whose names no realm can have
+	Strays []string          `json:"strays,omitempty"` // files among the realms, and folders whose names no realm can have
 }
 
 type verifyRealmJSON struct {
@@ -101,12 +102,13 @@ func (a *app) verify(ctx context.Context, data string, realms []string) error {
 // damageError, and the result then covers every realm all the same.
 func verifyData(ctx context.Context, data string, realms []string, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
+	there, strays, err := realmsIn(data)
+	if err != nil {
+		return out, err
+	}
 	all := realms == nil
 	if all {
-		var err error
-		if realms, err = realmsIn(data); err != nil {
-			return out, err
-		}
+		realms, out.Strays = there, strays
 	}
 	var damage []error
 	for _, name := range realms {
@@ -154,22 +156,24 @@ func verifyRealm(ctx context.Context, data, name string, seen func(realm string,
 	}
 }
 
-// realmsIn lists the realms of a data directory.
-func realmsIn(data string) ([]string, error) {
+// realmsIn lists the realms of a data directory, and what among them is none
+// because it is no directory.
+func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("%s is no data directory: it has no folder named realms", data)}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil, usageError{fmt.Errorf("%s is no data directory: it has no folder named realms", data)}
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var names []string
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
+		} else {
+			strays = append(strays, e.Name())
 		}
 	}
-	return names, nil
+	return names, strays, nil
 }
 
 func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
