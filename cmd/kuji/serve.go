@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -268,7 +269,7 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	if err := noteSnapshots(engine, o.Logger); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := net.Listen(network(f.listen), f.listen)
 	if err != nil {
 		return listenError(f.listen, err)
 	}
@@ -329,10 +330,23 @@ func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
 	return nil
 }
 
+// network is tcp4 for an address of IPv4: net.Listen would take 0.0.0.0 for
+// every address, those of IPv6 too, which a firewall may know nothing of.
+func network(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return "tcp"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is4() {
+		return "tcp4"
+	}
+	return "tcp"
+}
+
 // tryListen finds out whether the address is free before the data directory is
 // opened, which may take long and leaves its mark in the log.
 func tryListen(address string) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen(network(address), address)
 	if err != nil {
 		return listenError(address, err)
 	}

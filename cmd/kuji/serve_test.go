@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +69,26 @@ func TestServeNamesDamagedSnapshot(t *testing.T) {
 	}
 	if said := serve(); said != "" {
 		t.Errorf("no snapshot: %q", said)
+	}
+}
+
+// TestListenOnIPv4: who says 0.0.0.0 gets no address of IPv6.
+func TestListenOnIPv4(t *testing.T) {
+	listener, err := net.Listen(network("0.0.0.0:0"), "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := listener.Addr().(*net.TCPAddr).IP.String(); got != "0.0.0.0" {
+		t.Errorf("0.0.0.0 listens on %s", got)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{
+		"0.0.0.0:1": "tcp4", ":1": "tcp", "[::]:1": "tcp", "[::1]:1": "tcp", "localhost:1": "tcp", "bad": "tcp",
+	} {
+		if got := network(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
 	}
 }
