@@ -8,6 +8,12 @@
 //	_, err = r.Apply(ctx, c)
 //	res, err := r.Do(ctx, kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
 //
+// How a request ends is the Status of its Result: OK, or what the state
+// refused, such as SoldOut, which is the answer of its request id from then on.
+// An error means that there is no answer, and [CodeOf] says why. To send the
+// same request again under its id is always safe: what happened once does not
+// happen twice.
+//
 // An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
 // one state, one writer. A request runs on the caller's goroutine under the
 // realm's lock; the event that it produces joins the open batch, and the call
