@@ -128,7 +128,7 @@ var limitShape = &object[PlayerLimit]{
 			{"window", PerWindow, "The time just past, as long as window says."},
 		}, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
-			"The length of the rolling window, such as 12h or 7d.").must().only("window"),
+			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integerShape{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
 			"The most draws within that time.").must(),
 	},
@@ -208,6 +208,6 @@ var idempotencyShape = &object[Idempotency]{
 			DefaultIdempotencyCount, "How many request ids within age there is room for. When it is used up, new ids are refused until the oldest have aged: "+
 				"none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },
-			DefaultIdempotencyAge, "For how long a request id is remembered at least, such as 24h or 30d."),
+			DefaultIdempotencyAge, "For how long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
 	},
 }

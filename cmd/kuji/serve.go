@@ -157,6 +157,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
+	// A signal while the data directory is being opened, which may take long, is
+	// heeded after that; a second one has to end the process then, too.
+	defer context.AfterFunc(ctx, uncatch)()
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -178,6 +181,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := tryListen(f.listen); err != nil {
 		return err
 	}
+	prof, err := serveProfiles(f.pprof)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, prof.close()) }()
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return usageError{fmt.Errorf("--data %s is no directory", f.data)}
@@ -191,11 +199,6 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	prof, err := serveProfiles(f.pprof)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, prof.close()) }()
 	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), reload); err != nil {
 		return err
 	}
@@ -370,10 +373,13 @@ func listenError(address string, err error) error {
 	return err
 }
 
+// uncatch lets a signal end the process at once, as if nobody caught it.
+func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
+
 // drain stops a server in an orderly way. From here on a signal ends the
-// process at once, as if nobody caught it.
+// process at once.
 func drain(srv *server.Server, served <-chan error, timeout time.Duration) error {
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	uncatch()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := srv.Shutdown(ctx)
