@@ -380,10 +380,10 @@ func (v *verifier) decideAgain(le *loggedEvent) error {
 
 // Record is one event of the log in readable form.
 type Record struct {
-	Position uint64 `json:"position"`
-	Index    int    `json:"index"`
-	Time     int64  `json:"time"` // Unix milliseconds
-	Kind     string `json:"kind"` // catalog, draw, grant, consume, transfer, atomic
+	Position uint64 `json:"position"` // of its batch
+	Index    int    `json:"index"`    // in its batch
+	Time     int64  `json:"time"`     // of its batch, Unix milliseconds
+	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -395,8 +395,8 @@ type Record struct {
 	Count          int       `json:"count,omitempty"`
 	Items          []Stack   `json:"items,omitempty"`
 	Outcomes       []Outcome `json:"outcomes,omitempty"`
-	Members        []Record  `json:"members,omitempty"`
-	Bytes          int       `json:"bytes,omitempty"` // of the event in the log
+	Members        []Record  `json:"members,omitempty"` // of an atomic group, at the group's place
+	Bytes          int       `json:"bytes,omitempty"`   // of the event in the log
 }
 
 // record describes an event that was just applied.
@@ -410,7 +410,9 @@ func record(s *economy.State, le *loggedEvent, version uint64) Record {
 		if status != OK && i != int(ev.Failed) {
 			status = Aborted
 		}
-		rec.Members = append(rec.Members, recordBody(s, &ev.Members[i], status, version))
+		m := recordBody(s, &ev.Members[i], status, version)
+		m.Position, m.Index, m.Time, m.CatalogVersion = rec.Position, rec.Index, rec.Time, version // the group's
+		rec.Members = append(rec.Members, m)
 	}
 	return rec
 }
