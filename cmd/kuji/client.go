@@ -18,6 +18,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
@@ -190,6 +191,11 @@ const (
 // client's timeout has passed or ctx ends.
 func call[Req, Resp any](ctx context.Context, c *client, id string,
 	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
+	if m, ok := any(msg).(proto.Message); ok {
+		if _, err := proto.Marshal(m); err != nil { // an argument that is not UTF-8: no repetition helps
+			return nil, usageError{fmt.Errorf("the request cannot be written: %w", err)}
+		}
+	}
 	deadline, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var sent atomic.Bool // a connection was there: this attempt may have arrived

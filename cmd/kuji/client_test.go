@@ -144,6 +144,25 @@ func TestCallNobodyThere(t *testing.T) {
 	}
 }
 
+// TestCallNotUTF8: what cannot be sent at all is said at once, and nothing is in doubt.
+func TestCallNotUTF8(t *testing.T) {
+	s := &script{}
+	mux := http.NewServeMux()
+	mux.Handle(kujiv1connect.NewRewardServiceHandler(s))
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	c := newClient(srv.Client(), srv.URL, "")
+	c.timeout = time.Minute
+	c.note = func(format string, args ...any) { t.Errorf(format, args...) }
+	_, err := call(t.Context(), c, "the-id", c.rewards.Draw, &kujiv1.DrawRequest{Player: "a\xff"})
+	if got := exitOf(t, err); got != exitUsage {
+		t.Errorf("exit code %d (%v), want %d", got, err, exitUsage)
+	}
+	if ids := s.sent(); len(ids) > 0 {
+		t.Errorf("sent %d times", len(ids))
+	}
+}
+
 func TestCallInterrupted(t *testing.T) {
 	s := &script{answers: []func() (*kujiv1.Result, error){func() (*kujiv1.Result, error) { panic(http.ErrAbortHandler) }}}
 	mux := http.NewServeMux()
