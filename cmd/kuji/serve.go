@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -234,15 +235,21 @@ func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFla
 	if plan.Unchanged {
 		return nil
 	}
-	warnings := 0
+	warnings, kept := 0, 0
 	for _, change := range plan.Changes {
-		if plan.Version > 1 {
+		switch {
+		case change.Kind == "entry_kept" && change.Warning == "":
+			kept++ // there can be a million of them
+		case plan.Version > 1:
 			a.note("catalog: %s", change.Text)
 		}
 		if change.Warning != "" {
 			warnings++
-			a.note("catalog: warning: %s", change.Warning)
+			a.note("catalog: warning: %s: %s", strings.TrimSuffix(change.ID+"/"+change.Entry, "/"), change.Warning)
 		}
+	}
+	if kept > 0 {
+		a.note("catalog: entries as before: %d", kept)
 	}
 	if warnings > 0 && !f.acceptWarnings {
 		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: %d of the changes deserve a second look. Start with --accept-warnings to apply them", f.catalog, warnings)}
