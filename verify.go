@@ -75,10 +75,33 @@ func Verify(dir, realm string, seen func(Record)) (Report, error) {
 	return VerifyFS(vfs.OS(), dir, realm, seen)
 }
 
+// Anchor is a place in a realm's chain of hashes that somebody has kept
+// elsewhere: Position and ChainHash of an earlier [Report].
+type Anchor struct {
+	Position uint64
+	Hash     [32]byte
+}
+
+// VerifyThrough is Verify, and checks that the chain of hashes goes through an
+// anchor. A log whose chain does not was written anew from there or further back,
+// and one that ends before it has lost entries: both are a *VerifyError. A
+// verification that begins behind the anchor, because the log was trimmed, is
+// CodeNotFound: it cannot tell.
+func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report, error) {
+	if anchor.Position == 0 {
+		return Report{Realm: realm}, errf(CodeInvalid, "anchor", "position 0; positions count from 1")
+	}
+	return verify(vfs.OS(), dir, realm, &anchor, seen)
+}
+
 // VerifyFS is Verify on any file system. For tests of this module: nobody else
 // can name one.
 func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
-	v := verifier{realm: realm, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
+	return verify(fsys, dir, realm, nil, seen)
+}
+
+func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+	v := verifier{realm: realm, anchor: anchor, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
 	err := withLog(fsys, dir, realm, func(log *walLog) error {
 		v.fsys, v.dir = fsys, dir+"/realms/"+realm+"/"+snapshotDir
@@ -155,6 +178,7 @@ func lockToRead(fsys vfs.FS, name string) (io.Closer, error) {
 
 type verifier struct {
 	realm  string
+	anchor *Anchor // may be nil
 	seen   func(Record)
 	state  *economy.State
 	seeds  map[uint64]seed
@@ -288,6 +312,9 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	if err := v.resume(); err != nil {
 		return wrong(v.report.Position, err)
 	}
+	if err := v.anchored(); err != nil {
+		return err
+	}
 	for e, err := range replay(entries, v.realm, from, func() { v.report.Void++ }) {
 		if err != nil {
 			return wrong(max(e.index, v.report.Position+1), err)
@@ -305,7 +332,13 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 		}
 		v.report.Position, v.report.ChainHash = e.index, e.chain.hash
 		v.report.LogBytes += uint64(envelopeSize(v.realm) + len(e.payload))
+		if err := v.anchored(); err != nil {
+			return err
+		}
 		v.compare(&e.chain, e.offset)
+	}
+	if v.anchor != nil && v.anchor.Position > v.report.Position {
+		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.anchor.Position, v.anchor.Hash))
 	}
 	if v.next < len(v.files) {
 		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].position))
@@ -318,6 +351,20 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	v.report.Catalog = v.state.Version()
 	if v.damaged != nil {
 		return v.damaged
+	}
+	return nil
+}
+
+// anchored compares the anchor with the chain, where that has come to its position.
+func (v *verifier) anchored() error {
+	at, r := v.anchor, &v.report
+	switch {
+	case at == nil:
+	case at.Position < r.From:
+		return errf(CodeNotFound, "anchor", "position %d; the log was trimmed, and verification begins behind position %d", at.Position, r.From)
+	case at.Position == r.Position && at.Hash != r.ChainHash:
+		return &VerifyError{Realm: v.realm, Position: at.Position, Err: fmt.Errorf(
+			"the chain hash is %x and was once %x: the log was written anew, here or further back", r.ChainHash, at.Hash)}
 	}
 	return nil
 }

@@ -225,7 +225,7 @@ func (d *demo) checkLog(ctx context.Context) error {
 	for realm, book := range d.books {
 		audits[realm] = newAudit(book)
 	}
-	verified, err := verifyData(ctx, d.data, nil, func(realm string, rec kuji.Record) {
+	verified, err := verifyData(ctx, d.data, nil, nil, func(realm string, rec kuji.Record) {
 		if a := audits[realm]; a != nil { // nobody drew in any other realm
 			a.see(rec)
 		}

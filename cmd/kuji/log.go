@@ -150,7 +150,7 @@ directory must not be open in a server.`,
 			encoder := json.NewEncoder(out)
 			encoder.SetEscapeHTML(false)
 			var lost error // the first write that failed
-			_, err = verifyData(cmd.Context(), data, []string{realm}, func(_ string, rec kuji.Record) {
+			_, err = verifyData(cmd.Context(), data, []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
 					lost = encoder.Encode(rec)
 				}

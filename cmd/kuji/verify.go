@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -53,7 +57,7 @@ type verifyEpochJSON struct {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var data, realm string
+	var data, realm, since string
 	cmd := &cobra.Command{
 		Use:     "verify --data DIR",
 		Short:   "Check a data directory offline: every event, every choice, every sum",
@@ -66,10 +70,15 @@ gives the same hash everywhere. Snapshots are compared with the state that the
 log gives at their position; where the log was trimmed, verification begins from
 the oldest one and says from which position.
 
+Somebody who can write the files can write the whole log anew, with a chain that
+is right in itself. With --since every realm's chain has to go through the place
+where it stood in an earlier report, which --json writes: keep one elsewhere.
+
 Exit code 6 when something is wrong; the first wrong position is named. Exit
 code 3 when a server has the directory open: stop it, or verify a copy.`,
 		Example: `  kuji verify --data ./kuji-data
-  kuji verify --data ./kuji-data --realm default --json`,
+  kuji verify --data ./kuji-data --realm default --json > report.json
+  kuji verify --data ./kuji-data --since report.json`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if data == "" {
@@ -79,16 +88,58 @@ code 3 when a server has the directory open: stop it, or verify a copy.`,
 			if realm != "" {
 				realms = []string{realm}
 			}
-			return a.verify(cmd.Context(), data, realms)
+			anchors, err := a.readAnchors(since)
+			if err != nil {
+				return err
+			}
+			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
+				return usageError{fmt.Errorf("--since %s: realm %q is not in it", since, realm)}
+			}
+			return a.verify(cmd.Context(), data, realms, anchors)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
+	cmd.Flags().StringVar(&since, "since", "", "`file` with what verify --json wrote earlier: the logs must go on from there")
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, data string, realms []string) error {
-	out, err := verifyData(ctx, data, realms, nil)
+// maxReport bounds an earlier report, in bytes: a few hundred for each realm
+// and each epoch.
+const maxReport = 64 << 20
+
+// readAnchors reads from an earlier report where the realms' chains stood.
+func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := a.readFile(file, maxReport)
+	if err != nil {
+		return nil, err
+	}
+	var report verifyJSON
+	if err := json.Unmarshal(data, &report); err != nil {
+		return nil, usageError{fmt.Errorf("--since %s: expected what kuji verify --json writes: %w", file, err)}
+	}
+	anchors := map[string]kuji.Anchor{}
+	for _, r := range report.Realms {
+		if r.OK && r.Position == 0 {
+			continue // nothing was in its log
+		}
+		hash, err := hex.DecodeString(r.ChainHash)
+		if err != nil || len(hash) != sha256.Size || !r.OK {
+			return nil, usageError{fmt.Errorf("--since %s: realm %q: expected a good report with a position and a chain hash", file, r.Realm)}
+		}
+		anchors[r.Realm] = kuji.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
+	}
+	if len(anchors) == 0 {
+		return nil, usageError{fmt.Errorf("--since %s: no realm in it", file)}
+	}
+	return anchors, nil
+}
+
+func (a *app) verify(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor) error {
+	out, err := verifyData(ctx, data, realms, anchors, nil)
 	if err != nil && len(out.Realms) == 0 {
 		return err
 	}
@@ -99,8 +150,9 @@ func (a *app) verify(ctx context.Context, data string, realms []string) error {
 }
 
 // verifyData checks the named realms of a data directory, or all. Damage is a
-// damageError, and the result then covers every realm all the same.
-func verifyData(ctx context.Context, data string, realms []string, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
+// damageError, and the result then covers every realm all the same. A realm that
+// has an anchor must go through it, and be there when all are checked.
+func verifyData(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := realmsIn(data)
 	if err != nil {
@@ -111,8 +163,13 @@ func verifyData(ctx context.Context, data string, realms []string, seen func(rea
 		realms, out.Strays = there, strays
 	}
 	var damage []error
+	for _, name := range slices.Sorted(maps.Keys(anchors)) {
+		if all && !slices.Contains(realms, name) {
+			damage = append(damage, fmt.Errorf("realm %s: it is not there, and was at position %d once", name, anchors[name].Position))
+		}
+	}
 	for _, name := range realms {
-		report, err := verifyRealm(ctx, data, name, seen)
+		report, err := verifyRealm(ctx, data, name, anchors, seen)
 		var wrong *kuji.VerifyError
 		switch {
 		case errors.As(err, &wrong):
@@ -134,7 +191,7 @@ func verifyData(ctx context.Context, data string, realms []string, seen func(rea
 
 // verifyRealm returns early when ctx ends: the check then goes on for nobody,
 // and writes nothing.
-func verifyRealm(ctx context.Context, data, name string, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
+func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
 	type verdict struct {
 		report kuji.Report
 		err    error
@@ -145,8 +202,13 @@ func verifyRealm(ctx context.Context, data, name string, seen func(realm string,
 		if seen != nil {
 			each = func(rec kuji.Record) { seen(name, rec) }
 		}
-		report, err := kuji.Verify(data, name, each)
-		done <- verdict{report, err}
+		var v verdict
+		if anchor, ok := anchors[name]; ok {
+			v.report, v.err = kuji.VerifyThrough(data, name, anchor, each)
+		} else {
+			v.report, v.err = kuji.Verify(data, name, each)
+		}
+		done <- v
 	}()
 	select {
 	case v := <-done:
