@@ -1,0 +1,153 @@
+package kuji_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// formatFound is what docs/format/reader.py found in a realm.
+type formatFound struct {
+	Position, Batches, Events, Draws, Void, Choices uint64
+
+	ChainHash      string `json:"chain_hash"`
+	CatalogVersion uint64 `json:"catalog_version"`
+	Epochs         int
+	Revealed       int
+	Players        map[string]map[string]uint64
+}
+
+// TestFormatPages: a reader that was written from docs/format alone, in another
+// language, finds in a log what Kuji finds, to the last choice and balance.
+func TestFormatPages(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3 here")
+	}
+	read := func(dir string) (formatFound, error) {
+		var found formatFound
+		out, err := exec.CommandContext(t.Context(), python, "docs/format/reader.py", filepath.Join(dir, "realms", "test")).Output()
+		if err != nil {
+			return found, err
+		}
+		return found, json.Unmarshal(out, &found)
+	}
+	compare := func(t *testing.T, dir string) {
+		found, err := read(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := kuji.Verify(dir, "test", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := formatFound{
+			Position: report.Position, Batches: report.Batches, Events: report.Events, Draws: report.Draws, Void: report.Void,
+			Choices: found.Choices, // one at least for each draw
+			Epochs:  len(report.Epochs), ChainHash: hex.EncodeToString(report.ChainHash[:]), CatalogVersion: report.Catalog,
+			Players: players(t, dir, found.Players),
+		}
+		for _, e := range report.Epochs {
+			if e.Revealed {
+				want.Revealed++
+			}
+		}
+		if uint64(len(found.Players)) != report.Players {
+			t.Errorf("%d players, want %d", len(found.Players), report.Players)
+		}
+		if !reflect.DeepEqual(found, want) {
+			t.Errorf("found %+v\nwant  %+v", found, want)
+		}
+		if all := want.Revealed == want.Epochs; all && found.Choices < report.Draws || !all && found.Choices >= report.Draws {
+			t.Errorf("%d choices computed again for %d draws, %d of %d epochs revealed", found.Choices, report.Draws, want.Revealed, want.Epochs)
+		}
+	}
+
+	t.Run("golden", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
+	t.Run("stopped in the middle", func(t *testing.T) {
+		dir := t.TempDir()
+		for life := range 2 {
+			e, r := open(t, dir, kuji.Options{SegmentSize: 4096})
+			for i := range 60 {
+				do(t, r, kuji.Draw{ID: fmt.Sprint(r.Stats().Position), Player: fmt.Sprint("p", i%7), Pool: []string{"free", "box", "paid"}[i%3], Count: 1 + i%2})
+			}
+			if life == 0 { // a copy in which the epoch is not revealed
+				copied := t.TempDir()
+				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+					t.Fatal(err)
+				}
+				compare(t, copied)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		compare(t, dir)
+	})
+	t.Run("damaged", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "realms", "test", "log", "*.wal"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[200] ^= 1 // in the first entries
+		if err := os.WriteFile(files[0], data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := read(dir); err == nil {
+			t.Errorf("a damaged log passes for good: %+v", found)
+		}
+	})
+}
+
+// players asks a copy of a realm what these players hold.
+func players[T any](t *testing.T, dir string, ids map[string]T) map[string]map[string]uint64 {
+	t.Helper()
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := kuji.Open(copied, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]map[string]uint64{}
+	for id := range ids {
+		view, err := r.Player(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[id] = map[string]uint64{}
+		for _, stack := range view.Items {
+			all[id][stack.Item] = stack.Quantity
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
