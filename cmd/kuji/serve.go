@@ -161,6 +161,10 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	// A signal while the data directory is being opened, which may take long, is
 	// heeded after that; a second one has to end the process then, too.
 	defer context.AfterFunc(ctx, uncatch)()
+	// Nor may SIGHUP end it meanwhile: it is heeded as soon as the server is ready.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -200,7 +204,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), reload); err != nil {
+	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), hangup, reload); err != nil {
 		return err
 	}
 	return stoppedRealms(engine)
@@ -271,7 +275,7 @@ type readyJSON struct {
 	Pprof   string `json:"pprof,omitempty"` // URL of the process's profiles
 }
 
-func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, pprof string, reload func() error) error {
+func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, pprof string, hangup <-chan os.Signal, reload func() error) error {
 	srv, err := server.New(engine, o)
 	if err != nil {
 		return err
@@ -301,9 +305,6 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 		return errors.Join(err, srv.Shutdown(ctx))
 	}
 
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
 	eof := a.watchInput(f.untilEOF)
 	for {
 		select {

@@ -3,17 +3,21 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestSecondSignalWhileOpening: a server that is still opening what it needs
-// can be ended by a second signal. Here it waits for a catalog that never comes.
-func TestSecondSignalWhileOpening(t *testing.T) {
+// opening starts a server that is still opening what it needs: it waits for a
+// catalog that comes when the test writes it.
+func opening(t *testing.T, prepare func(cmd *exec.Cmd)) (cmd *exec.Cmd, catalog *os.File) {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -26,17 +30,23 @@ func TestSecondSignalWhileOpening(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(kuji, "serve", "--data", filepath.Join(dir, "data"), "--catalog", fifo, "--listen", "127.0.0.1:0")
+	cmd = exec.Command(kuji, "serve", "--data", filepath.Join(dir, "data"), "--catalog", fifo, "--listen", "127.0.0.1:0")
+	prepare(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the server reads
-	if err != nil {
+	if catalog, err = os.OpenFile(fifo, os.O_WRONLY, 0); err != nil { // waits until the server reads
 		t.Fatal(err)
 	}
-	defer writer.Close()
+	t.Cleanup(func() { _ = catalog.Close() })
+	return cmd, catalog
+}
+
+// TestSecondSignalWhileOpening: a second signal ends a server that is not ready yet.
+func TestSecondSignalWhileOpening(t *testing.T) {
+	cmd, _ := opening(t, func(*exec.Cmd) {})
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	patience := time.After(30 * time.Second)
@@ -58,5 +68,39 @@ func TestSecondSignalWhileOpening(t *testing.T) {
 			<-ended
 			t.Fatalf("%d signals did not end it", sent)
 		}
+	}
+}
+
+// TestHangupWhileOpening: SIGHUP does not end a server that is not ready yet; it
+// reads keys and certificate again once it is.
+func TestHangupWhileOpening(t *testing.T) {
+	var said io.ReadCloser
+	cmd, catalog := opening(t, func(cmd *exec.Cmd) {
+		var err error
+		if said, err = cmd.StderrPipe(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	defer cmd.Process.Kill()
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := catalog.WriteString("kuji: 1\nitems: {hat: {}}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := catalog.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	for !strings.Contains(lines.Text(), "read again") {
+		if !lines.Scan() {
+			t.Fatalf("it ended without having read its keys again: %v", cmd.Wait())
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
