@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"text/tabwriter"
 
@@ -35,7 +36,9 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 	root.SetFlagErrorFunc(flagError)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !started {
-		err = usageError{err} // cobra refused the command line itself
+		err = usageError{err} // cobra refused the command line itself, and may not have come to --json
+		end := slices.Index(append(args, "--"), "--")
+		a.json = a.json || slices.Contains(args[:end], "--json")
 	}
 	if err == nil {
 		return exitOK
