@@ -144,29 +144,39 @@ func (r *Realm) reset(b *batch, position uint64) {
 // lockForRoom takes mu when the open batch has room, waiting for that if need
 // be. Without an error the caller holds mu.
 func (r *Realm) lockForRoom(ctx context.Context) error {
-	canceled := func() error {
-		return &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
-	}
-	if ctx.Err() != nil {
-		return canceled()
-	}
-	r.mu.Lock()
 	for {
-		if err := r.usable(); err != nil {
-			r.mu.Unlock()
+		room, err := r.lockIfRoom(ctx)
+		if room == nil {
 			return err
 		}
-		if len(r.open.buf) < r.o.MaxPending {
-			return nil
-		}
-		room := r.room
+		awaitRoom(ctx, room)
+	}
+}
+
+// lockIfRoom takes mu, unless it returns an error, or, when the open batch has no
+// room, a channel that is closed when it may have some.
+func (r *Realm) lockIfRoom(ctx context.Context) (room <-chan struct{}, err error) {
+	if ctx.Err() != nil {
+		return nil, &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
+	}
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
 		r.mu.Unlock()
-		select {
-		case <-room:
-		case <-ctx.Done():
-			return canceled()
-		}
-		r.mu.Lock()
+		return nil, err
+	}
+	if len(r.open.buf) < r.o.MaxPending {
+		return nil, nil
+	}
+	room = r.room
+	r.mu.Unlock()
+	return room, nil
+}
+
+// awaitRoom waits for what lockIfRoom returned, or for the end of the context.
+func awaitRoom(ctx context.Context, room <-chan struct{}) {
+	select {
+	case <-room:
+	case <-ctx.Done():
 	}
 }
 

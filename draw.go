@@ -88,9 +88,8 @@ func (q *Draw) single() bool {
 	return uint(q.Count) <= 1 && len(q.ID) <= MaxID && uint(len(q.Player)-1) < MaxID && uint(len(q.Pool)-1) < catalog.MaxID
 }
 
-// drawNow carries out a request that is a plain draw, and fills in its result, which is
-// zero; or it reports false and has done nothing. The caller holds mu.
-func (r *Realm) drawNow(req Request, res *Result) bool {
+// drawNow is inOneGo for a request that may be a plain draw. The caller holds mu.
+func (r *Realm) drawNow(req Request, at *economy.At) (given *[]Outcome, ok bool) {
 	var q Draw // its caller may change it meanwhile
 	switch d := req.(type) {
 	case *Draw:
@@ -101,21 +100,15 @@ func (r *Realm) drawNow(req Request, res *Result) bool {
 		q = d
 	}
 	if r.err != nil || !q.single() {
-		return false
+		return nil, false
 	}
-	var at economy.At
-	given, ok := r.inOneGo((*economy.Draw)(&q), nil, &at)
-	if ok {
-		res.Outcomes = *given
-		r.ownReceipt(&res.Receipt, &at)
-	}
-	return ok
+	return r.inOneGo((*economy.Draw)(&q), nil, at)
 }
 
-// ownReceipt is receipt for an event of this writer under the catalog in force.
-func (r *Realm) ownReceipt(rc *Receipt, at *economy.At) {
+// ownReceipt is receipt for an event of this writer. The caller need not hold mu.
+func (r *Realm) ownReceipt(rc *Receipt, at *economy.At, version uint64) {
 	rc.Realm, rc.Position, rc.Index, rc.Time = r.name, at.Position, int(at.Index), at.Time
-	rc.CatalogVersion, rc.Epoch, rc.Commitment = r.state.Version(), r.epoch, r.commitment
+	rc.CatalogVersion, rc.Epoch, rc.Commitment = version, r.epoch, r.commitment
 }
 
 // answer gives a callback what an event that has just been applied gave, or keeps it
@@ -124,7 +117,7 @@ func (r *Realm) answer(done func(Result, error), given *[]Outcome, at *economy.A
 	version := r.state.Version()
 	if r.o.Sync == SyncOff {
 		res := Result{Outcomes: *given}
-		r.ownReceipt(&res.Receipt, at)
+		r.ownReceipt(&res.Receipt, at, version)
 		r.mu.Unlock()
 		done(res, nil)
 		return

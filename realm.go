@@ -37,6 +37,10 @@ type Realm struct {
 	// which takes long and is done without mu where it can be. Before mu.
 	catalogs sync.Mutex
 
+	// turn is held by who carries out many requests, for as long as mu: between two
+	// of them the flusher gets mu, and whoever else waits. Before mu.
+	turn sync.Mutex
+
 	mu       sync.Mutex
 	state    *economy.State
 	source   countedSource

@@ -3,8 +3,11 @@ package kuji_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -93,6 +96,91 @@ func TestStartAllReusesResults(t *testing.T) {
 	if got := results[0]; got.Status != kuji.OK || got.Err != nil || got.Subject != "" || got.Members != nil || got.Outcomes != nil {
 		t.Errorf("a grant's result is %+v", got)
 	}
+}
+
+// TestDoAllGivesWhatDoGives: of plain draws among all other kinds of requests, each
+// has the result that its id is answered with ever after, by Do: in batches that
+// span several entries, with a clock that moves, and with many and few ids known.
+func TestDoAllGivesWhatDoGives(t *testing.T) {
+	const rounds, requests = 3, kuji.MaxBatch / 2
+	for name, o := range map[string]kuji.Options{
+		"durable": {FS: vfs.NewMem(), MaxPending: 1 << 20, SnapshotEvery: -1},
+		"off":     {Sync: kuji.SyncOff},
+	} {
+		now := time.UnixMilli(1)
+		o.Now = func() time.Time {
+			now = now.Add(100 * time.Microsecond)
+			return now
+		}
+		_, r := open(t, "data", o)
+		for range 10 {
+			do(t, r, kuji.Grant{Player: "p0", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+		}
+		entries := uint64(0)
+		for round := range rounds {
+			rnd := rand.New(rand.NewPCG(1, uint64(round)))
+			reqs := make([]kuji.Request, requests)
+			for i := range reqs {
+				reqs[i] = anyRequest(rnd, fmt.Sprintf("%s-%d-%060d", name[:1], round, i)[:kuji.MaxID])
+				if i < 130 { // most of what may wait for the log, so that draws are the rest
+					reqs[i] = largeGroup(fmt.Sprint(name, round, i))
+				}
+			}
+			before := r.Stats()
+			results, err := r.DoAll(t.Context(), reqs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = max(entries, r.Stats().Batches-before.Batches)
+			for i, got := range results {
+				want, err := r.Do(t.Context(), reqs[i])
+				if got.Err != nil || err != nil {
+					if got.Status != kuji.Refused || kuji.CodeOf(got.Err) != kuji.CodeOf(err) {
+						t.Fatalf("%s, round %d, request %d: %v (%v), alone %v", name, round, i, got, got.Err, err)
+					}
+					continue
+				}
+				got.Replayed = true
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s, round %d, request %d, %+v:\n%+v, its id again\n%+v", name, round, i, reqs[i], got, want)
+				}
+			}
+		}
+		if entries < 2 {
+			t.Errorf("%s: the batches took %d entries at most, want one that spans several", name, entries)
+		}
+	}
+}
+
+// largeGroup is a group whose event takes several kilobytes.
+func largeGroup(id string) kuji.Request {
+	g := kuji.Atomic{ID: id}
+	for i := range kuji.MaxAtomic {
+		g.Members = append(g.Members, kuji.Grant{Player: fmt.Sprintf("somebody new, for whom there is no number yet %s %d", id, i), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+	}
+	return g
+}
+
+// anyRequest is mostly a plain draw, and otherwise of any kind, with any status.
+func anyRequest(rnd *rand.Rand, id string) kuji.Request {
+	player := fmt.Sprint("p", rnd.IntN(50))
+	switch rnd.IntN(100) {
+	case 0:
+		return kuji.Draw{ID: id, Player: player, Pool: "paid"} // who is too poor, or too late
+	case 1:
+		return kuji.Draw{ID: id, Player: player, Pool: "box", Count: 2} // sold out soon
+	case 2:
+		return kuji.Draw{ID: id, Player: player, Pool: "nosuch"}
+	case 3:
+		return kuji.Draw{ID: id, Pool: "free"} // malformed
+	case 4:
+		return &kuji.Grant{ID: id, Player: player, Items: []kuji.Stack{{Item: "gem", Quantity: 3}}}
+	case 5:
+		return kuji.Draw{ID: id[:len(id)-2] + "00", Player: player, Pool: "free"} // another's id
+	case 6:
+		return kuji.Draw{ID: id, Player: fmt.Sprint("new ", id[4:60]), Pool: "free", Count: 3}
+	}
+	return &kuji.Draw{ID: id, Player: player, Pool: "free"}
 }
 
 // lateContext is a context whose channel takes a while to get.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -169,6 +170,12 @@ func TestWaitsForRoom(t *testing.T) {
 		t.Fatal("Submit takes without end")
 	}
 	late := kuji.Grant{ID: "late", Player: "late", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+	waits, patient := make(chan struct{}), make(chan error, 1) // one who waits for room keeps nobody from giving up
+	go func() {
+		_, err := r.DoAll(lateContext{t.Context(), sync.OnceFunc(func() { close(waits) })}, []kuji.Request{kuji.Draw{Player: "patient", Pool: "free"}})
+		patient <- err
+	}()
+	<-waits
 	for name, call := range map[string]func(context.Context) error{
 		"Do":    func(ctx context.Context) error { _, err := r.Do(ctx, late); return err },
 		"DoAll": func(ctx context.Context) error { _, err := r.DoAll(ctx, []kuji.Request{late, late}); return err },
@@ -187,8 +194,11 @@ func TestWaitsForRoom(t *testing.T) {
 	if res := do(t, r, late); res.Replayed {
 		t.Errorf("what was canceled had happened: %v", res)
 	}
-	if st := r.Stats(); st.Events != taken+2 { // a catalog, and the late one
-		t.Errorf("%d events, want %d", st.Events, taken+2)
+	if err := <-patient; err != nil {
+		t.Error(err)
+	}
+	if st := r.Stats(); st.Events != taken+3 { // a catalog, the late one and the patient one
+		t.Errorf("%d events, want %d", st.Events, taken+3)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
