@@ -36,7 +36,9 @@ import (
 // Whoever holds the sync token (syncing) writes likewise, then fsyncs without
 // io, so that writes go on meanwhile; sealing full segments is left to it too. A
 // group that is complete in its file is published by written, which readers go
-// by, without locks; one that is fsynced, with all before it, by durable.
+// by, without locks; one that is fsynced, with all before it, by durable. A full
+// segment gets its footer when its records are durable (sealFull), beside the
+// rounds of those who wait for the records of the next one.
 //
 // Whoever holds io writes to the page cache and waits for no disk, so that
 // appends do not wait for one either, as long as the disk keeps up.
@@ -92,11 +94,12 @@ type Log struct {
 	unsynced, perSync int64
 
 	syncing bool       // the sync token is taken
-	space   sync.Cond  // on mu: the backlog got shorter, a stale segment made durable, or the log failed
-	idle    sync.Cond  // on mu: the sync token was given back
+	space   sync.Cond  // on mu: the backlog got shorter, a stale segment was sealed, or the log failed
+	idle    sync.Cond  // on mu: the sync token was given back, or sealFull has ended
 	round   *round     // who waits for the next fsync; nil: nobody
-	stale   []*segment // full, not yet sealed and fsynced, in order
+	stale   []*segment // full, their footers not yet on disk, in order
 	tidy    bool       // stale segments wait for the sync token's holder
+	sealing bool       // sealFull is running
 
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 	trim  sync.Mutex    // one trimmer at a time
@@ -164,7 +167,8 @@ func (l *Log) Close() error {
 		l.err = ErrClosed
 	}
 	l.wake()
-	for l.syncing {
+	l.space.Broadcast()
+	for l.syncing || l.sealing {
 		l.wait(&l.idle)
 	}
 	l.syncing = true // for good
@@ -213,6 +217,9 @@ func (l *Log) end() error {
 	l.mu.Unlock()
 	if err == nil {
 		err = l.fsync(stale, l.tail, l.written.Load())
+	}
+	if err == nil {
+		err = l.finishAll(stale)
 	}
 	if err == nil && !l.tail.footed {
 		if err = l.seal(l.tail, l.durable.Load()); err == nil {

@@ -169,7 +169,7 @@ func (l *Log) repair(r *surveyed) error {
 	}
 	synced := false
 	for i, f := range r.found {
-		if f.trusted {
+		if f.trusted && !f.bare {
 			continue
 		}
 		if !synced {

@@ -22,7 +22,7 @@ func TestReopenAfterLostSync(t *testing.T) {
 			if op.Kind != vfs.OpSync || syncs.Add(1) != failing {
 				return vfs.Fault{}
 			}
-			return vfs.Fault{Err: syscall.EIO, Drop: true}
+			return vfs.Fault{Err: syscall.EIO, Drop: true, Reached: some(failing)}
 		})
 		for range 200 { // through more than one segment
 			if _, err := l.AppendSync(t.Context(), record(l.Next())); err != nil {

@@ -27,8 +27,9 @@ type segment struct {
 	base  uint32
 
 	// File and written are the writer's: guarded by Log.io until the segment
-	// is sealed, by Log.syncing afterwards.
+	// is full, by Log.syncing until it is flushed, and then finish's alone.
 	file      vfs.File
+	flushed   bool  // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
 	footed    bool  // the file ends in a footer for all that is in it
 	written   int64 // where the next group goes
 	grown     int64 // the file's size where it is beyond written

@@ -15,9 +15,9 @@ import (
 // surveyed is what stands in a log's directory. Surveying changes nothing.
 //
 // From the last segment back, every durable_upto counts: of headers, groups
-// and trailers, D is the highest. A segment that ends below D and has a sound
-// trailer is trusted, and so is one that ends at D if its index is sound; the
-// others are scanned. Then, from the first on,
+// and trailers, D is the highest. A segment that ends at or below D and has a sound
+// trailer is trusted if a later one has a sound trailer too, or else if its index
+// is sound; the others are scanned. Then, from the first on,
 // the log is what follows without a gap. Where it ends, at X: if X < D, that is
 // corruption; else all that is behind is torn, and may be cut.
 //
@@ -29,6 +29,7 @@ type surveyed struct {
 	dir     string
 	logID   uint64
 	durable uint64          // D
+	proven  bool            // the footers of the segments before the one that is looked at were durable
 	found   []*foundSegment // sound, in order
 	torn    []string        // names of segments behind the end of the log, in order
 }
@@ -45,6 +46,7 @@ type foundSegment struct {
 
 	unborn  bool     // there is no header
 	trusted bool     // by its footer
+	bare    bool     // trusted, but nothing says that its footer was durable
 	next    uint64   // offset after the last sound record
 	end     int64    // position after the last sound group
 	index   []uint32 // of a scanned one
@@ -144,16 +146,20 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	if t := s.trailer; t != nil {
 		r.durable = max(r.durable, t.durable)
 		s.sealed = t.sealed
-		s.trusted = !s.unborn && r.durable >= t.end && (t.end == limit || limit == math.MaxUint64)
+		last := limit == math.MaxUint64
+		proven := r.proven && !last
+		r.proven = true
+		s.trusted = !s.unborn && r.durable >= t.end && (t.end == limit || last)
 		if s.trusted {
 			s.next, s.end = t.end, int64(t.index)
-			if limit != math.MaxUint64 && r.durable > t.end {
+			if proven {
 				return nil
 			}
-			// Records can be durable before their segment's footer is, which is
-			// only known to be when something behind it is. And the index of a
-			// tail is going to be used in memory. So it is checked here.
+			// Records are durable before their segment's footer is, which is
+			// only known to be when the next one has been written. And the index
+			// of a tail is going to be used in memory. So it is checked here.
 			if s.index, err = s.loadIndex(r.fs); err == nil {
+				s.bare = !last
 				return nil
 			}
 			s.trusted = false

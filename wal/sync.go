@@ -2,7 +2,6 @@ package wal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 //	append under mu; join the round of those who wait; take the sync token if it is free
 //	with the token:  take io, close the round and take the pending groups, write them,
 //	                 release io, fsync, publish durable, answer the round
+//	                 (full segments get their footers later, by sealFull)
 //	                 while somebody has joined the next round: again
 //
 // Whoever takes the token when it is free does the first turn itself, so that
@@ -93,7 +93,7 @@ func (l *Log) keepToken() bool {
 
 // syncRound makes durable what the members of the round have appended, and
 // answers them. The caller has the sync token. When there is no round, only
-// sealed segments are fsynced.
+// full segments are fsynced.
 func (l *Log) syncRound() {
 	l.io.Lock()
 	l.mu.Lock()
@@ -110,10 +110,16 @@ func (l *Log) syncRound() {
 	l.mu.Lock()
 	stale := l.stale
 	l.tidy = false
+	_, waited := l.syncBytes()
 	l.mu.Unlock()
 	l.io.Unlock()
 	if err == nil {
-		if err = l.fsync(stale, tail, upto); err != nil {
+		if r != nil || waited {
+			err = l.fsync(stale, tail, upto)
+		} else { // for nobody, now or before: one fsync for records and footer
+			err = l.finishAll(stale)
+		}
+		if err != nil {
 			err = l.fail(err)
 		}
 	}
@@ -123,10 +129,11 @@ func (l *Log) syncRound() {
 			close(r.done)
 		}
 	}
+	l.sealSoon()
 }
 
-// fsync makes all records below upto durable: those of the sealed segments
-// and, if they reach into it, the tail. The caller has the sync token.
+// fsync makes all records below upto durable: those of the full segments and,
+// if they reach into it, the tail. The caller has the sync token.
 func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 	if l.durable.Load() >= upto && len(stale) == 0 {
 		return nil
@@ -137,11 +144,14 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 		}
 	}
 	for _, s := range stale {
-		if err := l.finish(s); err != nil {
+		if s.flushed {
+			continue
+		}
+		if err := s.sync(); err != nil {
 			return err
 		}
 		l.mu.Lock()
-		l.stale = l.stale[1:]
+		s.flushed = true
 		l.settle(s.next)
 		l.mu.Unlock()
 	}
@@ -166,24 +176,63 @@ func (l *Log) settle(upto uint64) {
 		}
 		l.wake()
 	}
-	l.space.Broadcast()
 }
 
-// finish seals a full segment and makes it durable. The caller has the sync
-// token.
-func (l *Log) finish(s *segment) error {
-	// Counted in as a reader: the segment may be dropped meanwhile. If it was
-	// dropped before, its file is finished all the same, as it may come back if
-	// removing it failed.
-	_, stripe, err := s.enter()
-	switch {
-	case err == nil:
-		defer s.leave(stripe)
-		err = l.seal(s, l.durable.Load())
-	case errors.Is(err, ErrTrimmed):
-		err = nil
+// sealSoon has full segments sealed whose records are durable, beside whatever
+// comes next.
+func (l *Log) sealSoon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.sealing && l.sealable() {
+		l.sealing = true
+		l.spawn(l.sealFull)
 	}
-	if err != nil {
+}
+
+// sealable reports whether a full segment waits for its footer and nothing
+// else. The caller holds mu.
+func (l *Log) sealable() bool {
+	return len(l.stale) > 0 && l.stale[0].flushed && l.broken == nil && !l.closed
+}
+
+// sealFull seals full segments whose records are durable, until there is none,
+// or the log is closed: Close does the rest.
+func (l *Log) sealFull() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.sealable() {
+		s := l.stale[0]
+		l.mu.Unlock()
+		if err := l.finish(s); err != nil {
+			_ = l.fail(err) // the next append returns it
+		}
+		l.mu.Lock()
+	}
+	l.sealing = false
+	l.idle.Broadcast()
+}
+
+// finishAll seals full segments and makes them durable. The caller has the sync
+// token, and sealFull is not running.
+func (l *Log) finishAll(stale []*segment) error {
+	if err := l.nameAll(stale...); err != nil {
+		return err
+	}
+	for _, s := range stale {
+		if err := l.finish(s); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		l.settle(s.next)
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// finish seals the first full segment and makes it durable: before the footer of
+// the next one is written, which is the proof of this one's.
+func (l *Log) finish(s *segment) error {
+	if err := l.seal(s, min(l.durable.Load(), s.next)); err != nil {
 		return err
 	}
 	if err := s.sync(); err != nil {
@@ -193,6 +242,10 @@ func (l *Log) finish(s *segment) error {
 		return fmt.Errorf("close %s: %w", s.path, err)
 	}
 	s.file = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = l.stale[1:]
+	l.space.Broadcast()
 	return nil
 }
 

@@ -13,7 +13,8 @@ import (
 // offset may remain. Appends go on meanwhile, and so do readers inside a
 // dropped segment. When it returns, the files are gone for good; a crash on the
 // way leaves some of them, from one of them on. It may have to fsync first, so
-// that there is something that the log can begin with. After a file that could
+// that there is something that the log can begin with, and to wait for the footer
+// of a segment that has just become full. After a file that could
 // not be removed, none is until the log is opened again. Errors: ErrNotFound
 // beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
@@ -52,35 +53,38 @@ func (l *Log) retain() {
 // segment, the offset after its last record, and the size of all files left.
 func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
-		born, err := l.trimOnce(drop)
-		if err != nil || born {
+		done, err := l.trimOnce(drop)
+		if err != nil || done {
 			return err
 		}
 		if err := l.Sync(); err != nil {
 			return err
 		}
+		l.awaitSeal()
 	}
 }
 
-// trimOnce drops segments, unless what would be left is not born.
-func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (born bool, err error) {
+// trimOnce drops segments, unless it is too early.
+func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
 	if l.stuck != nil {
 		return false, l.stuck
 	}
-	dropped, born, err := l.unlist(drop)
-	if err == nil && born {
+	dropped, ready, err := l.unlist(drop)
+	if err == nil && ready {
 		err = l.removeAll(dropped)
 		l.stuck = err
 	}
-	return born, err
+	return ready, err
 }
 
-// unlist takes segments out of the list of the readable ones, unless what would
-// be left begins with one that is not born: without it, nothing on disk would
-// say where the log begins. The caller holds trim.
-func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, born bool, err error) {
+// unlist takes segments out of the list of the readable ones, unless it is too
+// early. What is left must begin with one that is born: without it, nothing on disk
+// would say where the log begins. And what is dropped must be sealed: it comes back
+// if its file cannot be removed, and a footer behind it would say that it has one.
+// The caller holds trim.
+func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.readOnly {
@@ -96,12 +100,25 @@ func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropp
 		total -= list[n].size.Load()
 		n++
 	}
-	if n > 0 && !list[n].born.Load() {
+	bare := len(l.stale) > 0 && l.stale[0].first < list[n].first
+	if n > 0 && (bare || !list[n].born.Load()) {
 		return nil, false, nil
 	}
 	left := slices.Clone(list[n:])
 	l.list.Store(&left)
 	return list[:n], true, nil
+}
+
+// awaitSeal waits for the footer of the first full segment that has none.
+func (l *Log) awaitSeal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.stale) == 0 {
+		return
+	}
+	for s := l.stale[0]; len(l.stale) > 0 && l.stale[0] == s && l.broken == nil && !l.closed; {
+		l.wait(&l.space)
+	}
 }
 
 // removeAll removes the files of segments that are not listed any more: one by

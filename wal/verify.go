@@ -97,6 +97,12 @@ func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
 	}
+	proven := 0 // below it, the footers of segments were durable: a later one was begun
+	for i := range checked {
+		if !checked[i].Sealed.IsZero() {
+			proven = i
+		}
+	}
 	torn := false
 	for i, c := range checked {
 		if i == 0 {
@@ -118,17 +124,17 @@ func (r *Report) add(checked []checkedSegment) {
 		case gap && checked[i-1].stop == nil:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "segment does not follow the one before", Got: c.First, Want: r.Next})
 		}
-		footer := i < len(checked)-1 && checked[i+1].First == c.Next // at most that is missing
+		footer := i < len(checked)-1 && checked[i+1].First == c.Next && i >= proven // at most that is missing, which a crash may leave
 		torn = c.stop != nil && c.Next >= r.Durable && !footer
 		switch {
 		case torn:
 			r.Torn += c.torn
-		case c.stop != nil && c.Next >= r.Durable:
+		case c.stop != nil && footer:
 		case c.stop != nil:
 			c.damage = append(c.damage, c.stop.in(c.File, 0))
 		case i == len(checked)-1 && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
-		case c.footer != nil && (c.Next < r.Durable || i == len(checked)-1 && !c.Sealed.IsZero()):
+		case c.footer != nil && (i < proven || i == len(checked)-1 && !c.Sealed.IsZero()):
 			c.damage = append(c.damage, c.footer)
 		}
 		r.Next = c.Next

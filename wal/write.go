@@ -199,6 +199,10 @@ func (l *Log) rotate(to *segment) error {
 	}
 	full := l.tail
 	full.sealedAt = step.Now(l.opts.Steps).UnixNano()
+	// A footer that was there when the log was opened need not be on disk: it is
+	// written again. Until then it counts as written.
+	full.footed = false
+	full.size.Store(full.written + footerSize(int64(full.next-full.first)))
 	l.tail = to
 	l.mu.Lock()
 	segments := append(slices.Clone(*l.list.Load()), to)
@@ -222,8 +226,8 @@ const footerPiece = 64 << 10
 func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
 
 // seal writes the footer of a segment and lets readers use it in the place of
-// the index in memory. The caller is the only one who writes to the file, and
-// has counted itself in as a reader if the segment can be dropped.
+// the index in memory. The caller is the only one who writes to the file, which
+// is not dropped meanwhile (see unlist).
 func (l *Log) seal(s *segment, durable uint64) error {
 	if s.footed {
 		return nil

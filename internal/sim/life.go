@@ -438,7 +438,7 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 		if l.wound(op) {
 			l.failed[op.Path] = true
 		}
-		return vfs.Fault{Err: syscall.EIO, Drop: op.Kind == vfs.OpSync && l.rng.IntN(2) == 0}, true
+		return vfs.Fault{Err: syscall.EIO, Drop: op.Kind == vfs.OpSync && l.rng.IntN(2) == 0, Reached: someSectors(op.N)}, true
 	}
 	l.wound(op)
 	f := vfs.Fault{Err: syscall.EIO}
@@ -539,4 +539,13 @@ func (l *life) lose() {
 		s.acks = slices.DeleteFunc(s.acks, func(a ack) bool { return a.life == l.number && a.res.Receipt.Position > s.safe })
 		s.refusals, s.reads = nil, nil
 	}
+}
+
+// someSectors are those that reach the disk before an fsync fails: about half, or
+// none at all.
+func someSectors(op int64) func(sector int64) bool {
+	if op%2 == 0 {
+		return nil
+	}
+	return func(sector int64) bool { return rand.New(rand.NewPCG(uint64(op), uint64(sector))).IntN(2) == 0 }
 }

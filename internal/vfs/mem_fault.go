@@ -100,6 +100,9 @@ type Fault struct {
 	// it, a failing Sync leaves them as they were: not durable, and the next
 	// Sync has another go.
 	Drop bool
+	// Reached says which sectors of the file got to the disk, with the size,
+	// before a Sync that drops failed. Without it, none did.
+	Reached func(sector int64) bool
 	// PowerCut ends the run before the operation, see [Mem.PowerOff].
 	PowerCut bool
 }

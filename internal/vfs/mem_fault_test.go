@@ -171,6 +171,20 @@ func TestSyncDrops(t *testing.T) {
 	}
 }
 
+// A Sync that failed and dropped may have reached some sectors before.
+func TestSyncDropsSome(t *testing.T) {
+	m, f := durable(t, 1024)
+	write(t, f, strings.Repeat("1", 1536), 0)
+	m.SetHook(failing(vfs.OpSync, vfs.Fault{Err: syscall.EIO, Drop: true, Reached: func(sector int64) bool { return sector == 1 }}))
+	wantErr(t, "Sync", f.Sync(), syscall.EIO)
+	m.SetHook(nil)
+	must(t, f.Sync())
+	wantContents(t, f, strings.Repeat("1", 1536))
+	for disk := range m.CrashStates(100, 1, false) {
+		wantFile(t, disk, "f", strings.Repeat("o", 512)+strings.Repeat("1", 512)+strings.Repeat("\x00", 512))
+	}
+}
+
 // A Sync that fails without dropping leaves everything open.
 func TestSyncFails(t *testing.T) {
 	m, f := durable(t, 512)

@@ -209,28 +209,42 @@ func (f *memFile) Allocate(size int64) error {
 // Sync implements [File].
 func (f *memFile) Sync() error {
 	return f.run(Op{Kind: OpSync}, func(op Op, fault Fault) error {
-		f.node.flush(op.began, fault.Err != nil)
+		f.node.flush(op.began, fault)
 		return nil
 	})
 }
 
-// flush makes the changes up to a number durable, or forgets them.
-func (n *memNode) flush(upto uint64, drop bool) {
+// flush makes the changes up to a number durable, or what a fault leaves of
+// them, and forgets them.
+func (n *memNode) flush(upto uint64, fault Fault) {
 	done := 0
 	for _, w := range n.writes {
 		if w.seq > upto {
 			break
 		}
 		done++
-		if drop {
+		if fault.Err != nil && fault.Reached == nil {
 			continue
 		}
 		for _, r := range w.runs {
-			n.disk.put(r.data, r.first*sectorSize)
+			if fault.Err == nil {
+				n.disk.put(r.data, r.first*sectorSize)
+			} else {
+				n.disk.putSome(r, fault.Reached)
+			}
 		}
 		n.disk.resize(w.size)
 	}
 	n.writes = slices.Delete(n.writes, 0, done)
+}
+
+// putSome puts those sectors of a run that are reached.
+func (im *image) putSome(r memRun, reached func(sector int64) bool) {
+	for at := 0; at < len(r.data); at += sectorSize {
+		if sector := r.first + int64(at)/sectorSize; reached(sector) {
+			im.put(r.data[at:at+sectorSize], sector*sectorSize)
+		}
+	}
 }
 
 // Size implements [File].
