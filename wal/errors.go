@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The errors of this package, to be matched with errors.Is. Every error that is
@@ -41,14 +42,32 @@ type CorruptionError struct {
 	Offset uint64
 	// What names the structure and what is wrong with it.
 	What string
-	// Got and Want are the value found and the value that must stand there.
+	// Got and Want are the value found and the value that must stand there; equal
+	// where What says it all.
 	Got, Want uint64
 }
 
-// Error names the file, the byte, the record and both values.
+// Error names the file, the byte, the record and both values, if there are any:
+// checksums and other patterns of bits in hexadecimal, numbers in decimal.
 func (e *CorruptionError) Error() string {
-	return fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s: got %#x, want %#x",
-		e.File, e.Pos, e.Offset, e.What, e.Got, e.Want)
+	where := fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s", e.File, e.Pos, e.Offset, e.What)
+	switch {
+	case e.Got == e.Want:
+		return where
+	case e.bits():
+		return fmt.Sprintf("%s: got %#x, want %#x", where, e.Got, e.Want)
+	}
+	return fmt.Sprintf("%s: got %d, want %d", where, e.Got, e.Want)
+}
+
+// bits reports whether the values are patterns of bits rather than numbers.
+func (e *CorruptionError) bits() bool {
+	for _, pattern := range []string{"magic", "checksum", "log id", "header of", "padding"} {
+		if strings.Contains(e.What, pattern) {
+			return true
+		}
+	}
+	return e.What == "index"
 }
 
 // Is reports whether target is ErrCorrupt.

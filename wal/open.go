@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"syscall"
 
 	"github.com/kuji-dev/kuji/internal/step"
@@ -26,12 +25,12 @@ const lockName = "LOCK"
 // Errors: ErrLocked, ErrReadOnly when the directory cannot be written to,
 // ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
 func Open(dir string, o Options) (*Log, error) {
-	o, err := o.withDefaults()
+	o, dir, err := o.at(dir)
 	if err != nil {
 		return nil, err
 	}
 	l := &Log{
-		fs: o.FS, dir: path.Clean(filepath.ToSlash(dir)), opts: o, readOnly: o.ReadOnly,
+		fs: o.FS, dir: dir, opts: o, readOnly: o.ReadOnly,
 		stop: make(chan struct{}),
 	}
 	l.block = blockOf(o.SegmentSize)

@@ -2,6 +2,8 @@ package wal
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/step"
@@ -80,6 +82,16 @@ type Options struct {
 	// Steps runs what otherwise goes on in the background. Default: goroutines,
 	// the clock, and entropy of the operating system. For tests of this module.
 	Steps step.Runner
+}
+
+// at returns the options with their defaults, for a log in a directory, whose
+// name it returns as the file system wants it.
+func (o Options) at(dir string) (Options, string, error) {
+	if dir == "" {
+		return o, "", fmt.Errorf("%w: the directory is empty, want a path", ErrOptions)
+	}
+	o, err := o.withDefaults()
+	return o, path.Clean(filepath.ToSlash(dir)), err
 }
 
 func (o Options) withDefaults() (Options, error) {

@@ -92,7 +92,7 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 		}
 		first, ok := parseSegmentName(name)
 		if !ok || first > MaxOffset {
-			damage = append(damage, &CorruptionError{File: path.Join(dir, name), What: "name of a segment", Got: first, Want: MaxOffset})
+			damage = append(damage, &CorruptionError{File: path.Join(dir, name), What: fmt.Sprintf("not the name of a segment, which is an offset of %d digits, at most %d, and %s", segmentDigit, uint64(MaxOffset), segmentExt)})
 			continue
 		}
 		found = append(found, &foundSegment{name: name, path: path.Join(dir, name), first: first, next: first, end: headerSize})
@@ -243,6 +243,9 @@ func (r *surveyed) cut(i int) {
 // lost says what is wrong at the end of s, behind which durable records are
 // missing or a segment stands that does not follow.
 func (r *surveyed) lost(s, then *foundSegment) error {
+	if t := s.trailer; t != nil && t.end == s.next && then != nil && s.next < then.first {
+		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.next, What: "the segment that follows is missing: the next one is " + then.name + ": first offset", Got: then.first, Want: s.next}
+	}
 	if s.stop != nil && s.stop.pos < s.size && (then == nil || s.next < then.first) {
 		e := s.stop.in(s.path, 0)
 		e.Offset = s.next

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -51,11 +49,11 @@ type SegmentReport struct {
 // the report; the error says why the check itself could not be done: errors of
 // the file system, of ctx, and fs.ErrNotExist when there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
-	o, err := o.withDefaults()
+	o, dir, err := o.at(dir)
 	if err != nil {
 		return Report{}, err
 	}
-	found, damage, err := listSegments(o.FS, path.Clean(filepath.ToSlash(dir)))
+	found, damage, err := listSegments(o.FS, dir)
 	if err != nil {
 		return Report{}, err
 	}
@@ -260,12 +258,12 @@ type Group struct {
 // It changes nothing. Only Options.FS counts.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
-		o, err := o.withDefaults()
+		o, dir, err := o.at(dir)
 		if err != nil {
 			yield(Group{}, err)
 			return
 		}
-		found, damage, err := listSegments(o.FS, path.Clean(filepath.ToSlash(dir)))
+		found, damage, err := listSegments(o.FS, dir)
 		if err != nil {
 			yield(Group{}, err)
 			return
