@@ -220,6 +220,8 @@ func (r *Realm) describe(ev *economy.Event, res *Result) {
 	res.Status = ev.Status
 	if ev.Status != OK {
 		res.Subject = strings.Clone(r.state.Subject(ev))
+	} else if ev.Kind == economy.KindDraw && ev.Count > 1 {
+		res.Outcomes = r.state.AppendOutcomes(r.outcomes.take(int(ev.Count)), ev, version)
 	} else if ev.Kind == economy.KindDraw {
 		res.Outcomes = r.state.Outcomes(ev, version)
 	}
@@ -227,7 +229,7 @@ func (r *Realm) describe(ev *economy.Event, res *Result) {
 		return
 	}
 	res.Members = make([]Result, len(ev.Members))
-	all := make([]Outcome, 0, ev.Draws()) // of all members, one behind the other
+	all := r.outcomes.take(int(ev.Draws())) // of all members, one behind the other
 	for i := range ev.Members {
 		m := &res.Members[i]
 		m.Receipt = res.Receipt

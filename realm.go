@@ -52,6 +52,7 @@ type Realm struct {
 	closing  bool
 	err      *Error // why the realm stopped; nil while healthy
 	stats    Stats
+	outcomes slab // for results
 	snap     snapshots
 
 	fresh   atomic.Bool           // with coarse time stamps: that of the open batch is not a millisecond old

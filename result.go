@@ -27,18 +27,19 @@ const (
 
 // Result is the answer to one request.
 type Result struct {
-	Status  Status
-	Err     error  // in DoAll only, with Refused: the *Error that Do returns for the request
-	Subject string // what a status other than OK is about: an id, as Status says
-	// Outcomes of a Draw, in order, as many as its Count; nil otherwise.
-	// Read-only: results may share their memory.
-	Outcomes []Outcome
-	// Members holds the results of an Atomic, one for each member, in order.
-	Members []Result
+	Status Status
 	// Replayed reports that the request id had been answered before and this
 	// is the first answer again.
 	Replayed bool
-	Receipt  Receipt
+	Err      error  // in DoAll only, with Refused: the *Error that Do returns for the request
+	Subject  string // what a status other than OK is about: an id, as Status says
+	// Outcomes of a Draw, in order, as many as its Count; nil otherwise.
+	// Read-only: results may share their memory. Who keeps them for long may keep
+	// 8 KiB of others with them.
+	Outcomes []Outcome
+	// Members holds the results of an Atomic, one for each member, in order.
+	Members []Result
+	Receipt Receipt
 }
 
 // Outcome is what one draw gave:
@@ -62,4 +63,24 @@ type Receipt struct {
 	CatalogVersion uint64   // in force when the outcome was chosen; 0: none yet
 	Epoch          uint64   // the writer epoch whose seed the outcome was drawn from
 	Commitment     [32]byte // SHA-256 commitment to that seed, logged before the epoch's first draw
+}
+
+// slab hands out memory for outcomes from larger pieces: a piece for each result would
+// take longer to make and to collect. Who keeps one part keeps the piece that it is of.
+type slab struct{ rest []Outcome }
+
+// slabOutcomes is how many a piece has: 8 KiB, a size of which nothing is wasted.
+const slabOutcomes = 128
+
+// take returns an empty slice with room for n outcomes. Many are a piece of their own.
+func (s *slab) take(n int) []Outcome {
+	if n > slabOutcomes/4 {
+		return make([]Outcome, 0, n)
+	}
+	if len(s.rest) < n {
+		s.rest = make([]Outcome, slabOutcomes)
+	}
+	some := s.rest[:0:n]
+	s.rest = s.rest[n:]
+	return some
 }

@@ -140,6 +140,9 @@ func TestDoAllGivesWhatDoGives(t *testing.T) {
 					}
 					continue
 				}
+				if cap(got.Outcomes) > len(got.Outcomes) || cap(got.Members) > len(got.Members) {
+					t.Fatalf("%s, round %d, request %d: who appends to what %+v holds writes where others read", name, round, i, got)
+				}
 				got.Replayed = true
 				if !reflect.DeepEqual(got, want) {
 					t.Fatalf("%s, round %d, request %d, %+v:\n%+v, its id again\n%+v", name, round, i, reqs[i], got, want)
@@ -178,6 +181,9 @@ func anyRequest(rnd *rand.Rand, id string) kuji.Request {
 	case 5:
 		return kuji.Draw{ID: id[:len(id)-2] + "00", Player: player, Pool: "free"} // another's id
 	case 6:
+		return kuji.Atomic{ID: id, Members: []kuji.Request{
+			kuji.Draw{Player: player, Pool: "free", Count: 2}, &kuji.Grant{Player: "p0", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}, kuji.Draw{Player: "p1", Pool: "free"}}}
+	case 7:
 		return kuji.Draw{ID: id, Player: fmt.Sprint("new ", id[4:60]), Pool: "free", Count: 3}
 	}
 	return &kuji.Draw{ID: id, Player: player, Pool: "free"}

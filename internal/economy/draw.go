@@ -214,7 +214,11 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 		}
 	}
 	at, quantities, b := pt, ev.Quantities, s.players.at(player)
+	p := s.pools[pt.num]
 	for _, c := range ev.Choices {
+		if at == pt && s.giveCommon(b, p, pt, c, pos) {
+			continue
+		}
 		e, err := s.drawEntry(at, c.Entry, pos)
 		if err != nil {
 			return err
@@ -245,6 +249,28 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 		s.countLimit(&pt.limits[i], player, uint64(ev.Count))
 	}
 	return nil
+}
+
+// giveCommon is what applyDraw does for a choice of an entry that is common and gives an
+// item of which the player has some. It reports false, and has done nothing, for any other.
+func (s *State) giveCommon(b *block, p *poolState, pt *poolTable, c Choice, pos uint64) bool {
+	if int(c.Entry) >= len(pt.entries) || c.Nested || c.Ranged != 0 {
+		return false
+	}
+	e := &pt.entries[c.Entry]
+	if !e.common {
+		return false
+	}
+	held := b.held(e.item)
+	if held == nil || e.quantity > MaxQuantity-held.value() {
+		return false
+	}
+	s.countDrawn(pt.num, p, c.Entry, pos)
+	held.set(held.value() + e.quantity)
+	item := &s.items[e.item]
+	item.addSupply(e.quantity)
+	s.raisePeak(item)
+	return true
 }
 
 func wrongShape(pt *poolTable, e *entryTable) error {

@@ -2,6 +2,7 @@ package economy_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -191,4 +192,38 @@ func drawPlain(s *economy.State, cmd *economy.Command, src economy.Source, at ec
 		return b, nil, false, nil
 	}
 	return s.DrawPlain(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, src, &at, b)
+}
+
+// TestChoicesThatNobodyMade: an event that names, among choices of entries that give an
+// item the player has, one that could not have been made, is refused.
+func TestChoicesThatNobodyMade(t *testing.T) {
+	const yaml = `
+kuji: 1
+items: {gem: {kind: currency}}
+pools:
+  pool: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}, {id: never, weight: 0, reward: {items: {gem: 1}}}]}
+start: {gem: 1}
+`
+	for _, choice := range []economy.Choice{{Entry: 0}, {Entry: 1}, {Entry: 2}, {Nested: true}, {Ranged: 1}} {
+		m := newMachine(t, 1)
+		m.apply(yaml)
+		src := rand.NewPCG(1, 2)
+		var err error
+		for range 2 { // the first one makes the player
+			cmd := economy.Command{Kind: economy.KindDraw, Player: "ann", Pool: "pool", Count: 3}
+			ev := m.s.Decide(&cmd, m.now, src)
+			raw := economy.AppendEvent(nil, ev)
+			if err != nil || ev.Status != economy.OK {
+				t.Fatal(err, ev.Status)
+			}
+			if m.s.Players() > 0 {
+				ev.Choices[1] = choice
+			}
+			err = m.s.Apply(ev, raw, economy.At{Position: m.s.Position() + 1, Time: m.now})
+		}
+		var inconsistent *economy.InconsistentError
+		if bad := choice != (economy.Choice{}); bad != errors.As(err, &inconsistent) {
+			t.Errorf("choice %+v: %v, want it refused: %v", choice, err, bad)
+		}
+	}
 }
