@@ -3,6 +3,7 @@ package kuji
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -278,13 +279,27 @@ func unfit(req Request) error {
 		}
 	}
 	if len(q.Members) <= MaxAtomic {
-		return errf(CodeInvalid, "", "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+		for i, member := range q.Members {
+			var cmd economy.Command
+			if !fill(member, &cmd) {
+				return noRequest(fmt.Sprintf("members[%d]", i), member)
+			}
+			release(&cmd)
+		}
+		return noRequest("", req)
 	}
 	cmd := economy.Command{Kind: economy.KindAtomic, ID: q.ID}
 	if err := cmd.CheckHead(); err != nil {
 		return invalid(err)
 	}
 	return invalid(economy.CheckMembers(len(q.Members)))
+}
+
+func noRequest(field string, req Request) error {
+	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
+		return errf(CodeInvalid, field, "a nil %T; want a request", req)
+	}
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
 }
 
 func invalid(err *economy.CommandError) error {

@@ -219,7 +219,8 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		{kuji.Atomic{Members: []kuji.Request{kuji.Draw{ID: "x", Player: "a", Pool: "free"}}}, "members[0].id"},
 		{kuji.Atomic{Members: []kuji.Request{kuji.Atomic{}}}, "members[0].kind"},
 		{kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "a", Items: []kuji.Stack{{}}}}}, "members[0].items[0].item"},
-		{kuji.Atomic{Members: []kuji.Request{nil}}, ""},
+		{kuji.Atomic{Members: []kuji.Request{nil}}, "members[0]"},
+		{kuji.Atomic{Members: []kuji.Request{kuji.Grant{Player: "a", Items: gem}, (*kuji.Consume)(nil)}}, "members[1]"},
 		{(*kuji.Draw)(nil), ""},
 		{nil, ""},
 	} {
