@@ -8,7 +8,8 @@ import (
 // Append adds a record of 0 to MaxRecord bytes and returns its offset. The
 // record is copied into a buffer: see [Options] for what a crash leaves of it.
 // Full blocks are written while appends go on; Append blocks only when it gets
-// more than 1 MiB ahead of the writing, and to fsync under Options.SyncEvery.
+// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and to
+// fsync under Options.SyncEvery.
 //
 // Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the
 // record may or may not be found by the next Open.
@@ -65,8 +66,7 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 	}
 	sum := crcOf(record)
 	l.mu.Lock()
-	if l.err != nil {
-		err = l.err
+	if err = l.admit(); err != nil {
 		l.mu.Unlock()
 		return 0, err
 	}
@@ -76,6 +76,16 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 		l.wake()
 	}
 	return offset, nil
+}
+
+// admit returns when there may be more records, or why there may not. Each full
+// segment that has no footer yet is an open file, and rounds do not wait for
+// footers: so who appends does. The caller holds mu.
+func (l *Log) admit() error {
+	for len(l.stale) >= maxStale && l.err == nil {
+		l.wait(&l.space)
+	}
+	return l.err
 }
 
 // appendBatch is AppendBatch with room for the checksums.
@@ -91,8 +101,7 @@ func (l *Log) appendBatch(records [][]byte, sums []uint32) (first uint64, err er
 		sums = append(sums, crcOf(r))
 	}
 	l.mu.Lock()
-	if l.err != nil {
-		err = l.err
+	if err = l.admit(); err != nil {
 		l.mu.Unlock()
 		return 0, err
 	}

@@ -20,8 +20,8 @@ import (
 
 const (
 	spareName = "spare"
-	// maxStale is how many full segments may wait to be fsynced, each with its
-	// file open, before appends wait for that.
+	// maxStale is how many full segments may wait for their footers to be on disk,
+	// each with its file open, before appends wait for that.
 	maxStale = 8
 	// spareBytes is how much disk space a spare gets at most.
 	spareBytes = 256 << 20

@@ -101,6 +101,9 @@ type Log struct {
 	tidy    bool       // stale segments wait for the sync token's holder
 	sealing bool       // sealFull is running
 
+	retaining  bool // retainAll is running
+	unretained bool // a segment has become full since it last looked
+
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 	trim  sync.Mutex    // one trimmer at a time
 	stuck error         // under trim: why a segment could not be removed

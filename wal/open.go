@@ -210,7 +210,7 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 		return nil
 	}
 	s := newSegment(l.fs, l.dir, l.logID, f.first)
-	s.file, s.next, s.written = file, f.next, f.end
+	s.file, s.next, s.written, s.indexFirst = file, f.next, f.end, f.proven
 	s.body.Store(&body{index: indexOf(f.index, f.end)})
 	if err := l.seal(s, f.next); err != nil {
 		return err
@@ -276,7 +276,9 @@ func (l *Log) adopt(r *surveyed) error {
 		s.named = true
 		s.born.Store(true) // repaired, or known to be durable
 		s.size.Store(f.size)
-		if f.trusted {
+		// A reader beside a writer keeps to the index that was checked: that writer
+		// may write the footer again, or records in its place.
+		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
 			return fmt.Errorf("wal: %w", err)

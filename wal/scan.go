@@ -39,7 +39,17 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer catchFault(data, &unreadable)
 	s = chain(data, at)
-	s.durable = max(s.durable, durableBeyond(data, s.end, at))
+	durable := durableBeyond(data, s.end, at)
+	for durable > s.next {
+		// Damage, or a writer has gone on meanwhile: then the chain has, too.
+		again := chain(data, at)
+		if again.next == s.next {
+			break
+		}
+		s = again
+		durable = durableBeyond(data, s.end, at)
+	}
+	s.durable = max(s.durable, durable)
 	return s, s.checkRecords(data, at)
 }
 

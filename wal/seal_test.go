@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -18,6 +19,10 @@ import (
 // TestFooterHoldsNothingUp: records of the next segment become durable while the
 // footer of a full one is being written.
 func TestFooterHoldsNothingUp(t *testing.T) {
+	synctest.Test(t, footerHoldsNothingUp)
+}
+
+func footerHoldsNothingUp(t *testing.T) {
 	m, l := openMem(t, small4K)
 	ctx := context.Background()
 	if _, err := l.AppendSync(ctx, record(0)); err != nil {
@@ -30,7 +35,7 @@ func TestFooterHoldsNothingUp(t *testing.T) {
 		if op.Kind == vfs.OpWrite && op.Path == full && len(segments(t, m)) > 1 {
 			select {
 			case <-release:
-			case <-time.After(10 * time.Second):
+			case <-time.After(10 * time.Second): // the bubble's clock: all is at a stand
 				t.Error("no append has become durable beside the footer")
 			}
 		}

@@ -28,18 +28,19 @@ type segment struct {
 
 	// File and written are the writer's: guarded by Log.io until the segment
 	// is full, by Log.syncing until it is flushed, and then finish's alone.
-	file      vfs.File
-	flushed   bool  // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
-	footed    bool  // the file ends in a footer for all that is in it
-	written   int64 // where the next group goes
-	grown     int64 // the file's size where it is beyond written
-	zeroed    int64 // zeros were written up to here, where it is beyond written
-	allocated int64 // disk space was asked for up to here
-	spared    bool  // a spare file was asked for
-	next      uint64
-	created   int64
-	sealedAt  int64        // Unix nanoseconds, when it was full; 0: it is not
-	size      atomic.Int64 // of what is in the file, in bytes
+	file       vfs.File
+	flushed    bool  // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
+	footed     bool  // the file ends in a footer for all that is in it
+	written    int64 // where the next group goes
+	grown      int64 // the file's size where it is beyond written
+	zeroed     int64 // zeros were written up to here, where it is beyond written
+	allocated  int64 // disk space was asked for up to here
+	spared     bool  // a spare file was asked for
+	indexFirst bool  // later footers stand: the index must be on disk before the trailer
+	next       uint64
+	created    int64
+	sealedAt   int64        // Unix nanoseconds, when it was full; 0: it is not
+	size       atomic.Int64 // of what is in the file, in bytes
 
 	// What recovery needs of a segment apart from records: that its name
 	// (guarded by Log.syncing) and its header are on disk.

@@ -47,6 +47,7 @@ type foundSegment struct {
 	unborn  bool     // there is no header
 	trusted bool     // by its footer
 	bare    bool     // trusted, but nothing says that its footer was durable
+	proven  bool     // a later segment has a sound trailer, which says that this one's footer was durable
 	next    uint64   // offset after the last sound record
 	end     int64    // position after the last sound group
 	index   []uint32 // of a scanned one
@@ -138,7 +139,7 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 			return f.in(s.path, 0)
 		}
 	}
-	s.created = h.created
+	s.created, s.proven = h.created, r.proven
 	r.durable = max(r.durable, h.durable)
 	if err := s.readTrailer(file, r.logID); err != nil {
 		return err

@@ -36,6 +36,30 @@ func (l *Log) TrimToSize(bytes int64) error {
 	return l.trimWhile(func(_ *segment, _ uint64, total int64) bool { return total > bytes })
 }
 
+// retainSoon has the options for retention applied, by one goroutine however
+// often it is asked.
+func (l *Log) retainSoon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unretained = true
+	if !l.retaining {
+		l.retaining = true
+		l.spawn(l.retainAll)
+	}
+}
+
+func (l *Log) retainAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.unretained {
+		l.unretained = false
+		l.mu.Unlock()
+		l.retain()
+		l.mu.Lock()
+	}
+	l.retaining = false
+}
+
 // retain applies the options for retention.
 func (l *Log) retain() {
 	if age := l.opts.RetainAge; age > 0 {
@@ -64,7 +88,8 @@ func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) err
 	}
 }
 
-// trimOnce drops segments, unless it is too early.
+// trimOnce drops segments, as far as it is not too early, and reports whether
+// that was all.
 func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
@@ -72,18 +97,18 @@ func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (don
 		return false, l.stuck
 	}
 	dropped, ready, err := l.unlist(drop)
-	if err == nil && ready {
+	if err == nil {
 		err = l.removeAll(dropped)
 		l.stuck = err
 	}
 	return ready, err
 }
 
-// unlist takes segments out of the list of the readable ones, unless it is too
-// early. What is left must begin with one that is born: without it, nothing on disk
-// would say where the log begins. And what is dropped must be sealed: it comes back
-// if its file cannot be removed, and a footer behind it would say that it has one.
-// The caller holds trim.
+// unlist takes segments out of the list of the readable ones, as far as it is not
+// too early: ready says that it is for none. What is left must begin with one that
+// is born: without it, nothing on disk would say where the log begins. And what is
+// dropped must be sealed: it comes back if its file cannot be removed, and a footer
+// behind it would say that it has one. The caller holds trim.
 func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,14 +125,18 @@ func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropp
 		total -= list[n].size.Load()
 		n++
 	}
-	bare := len(l.stale) > 0 && l.stale[0].first < list[n].first
-	if n > 0 && (bare || !list[n].born.Load()) {
-		return nil, false, nil
+	all := n
+	for n > 0 && (l.bareBefore(list[n]) || !list[n].born.Load()) {
+		n--
 	}
 	left := slices.Clone(list[n:])
 	l.list.Store(&left)
-	return list[:n], true, nil
+	return list[:n], n == all, nil
 }
+
+// bareBefore reports whether a segment before s has no footer yet. The caller
+// holds mu.
+func (l *Log) bareBefore(s *segment) bool { return len(l.stale) > 0 && l.stale[0].first < s.first }
 
 // awaitSeal waits for the footer of the first full segment that has none.
 func (l *Log) awaitSeal() {

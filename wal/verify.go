@@ -81,6 +81,7 @@ type checkedSegment struct {
 	SegmentReport
 	logID   uint64
 	durable uint64
+	end     uint64 // of its trailer
 	torn    int64
 	stop    *fault
 	unborn  bool             // its header never got to disk
@@ -122,17 +123,18 @@ func (r *Report) add(checked []checkedSegment) {
 		case gap && checked[i-1].stop == nil:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "segment does not follow the one before", Got: c.First, Want: r.Next})
 		}
-		footer := i < len(checked)-1 && checked[i+1].First == c.Next && i >= proven // at most that is missing, which a crash may leave
-		torn = c.stop != nil && c.Next >= r.Durable && !footer
+		last := i == len(checked)-1
+		whole := !last && checked[i+1].First == c.Next // but for its footer
+		torn = c.stop != nil && c.Next >= r.Durable && !whole
 		switch {
 		case torn:
 			r.Torn += c.torn
-		case c.stop != nil && footer:
+		case c.stop != nil && whole && i >= proven: // no footer, which a crash may leave
 		case c.stop != nil:
 			c.damage = append(c.damage, c.stop.in(c.File, 0))
-		case i == len(checked)-1 && c.Next < r.Durable:
+		case last && c.Next < r.Durable:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
-		case c.footer != nil && (i < proven || i == len(checked)-1 && !c.Sealed.IsZero()):
+		case c.footer != nil && (i < proven || last && !c.Sealed.IsZero() && c.end <= r.Durable):
 			c.damage = append(c.damage, c.footer)
 		}
 		r.Next = c.Next
@@ -175,7 +177,7 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
 	t, trailerFault := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size)
 	if trailerFault == nil && int64(t.index) >= headerSize && t.first == s.first {
 		groups = data[:t.index]
-		c.Sealed, c.durable = time.Unix(0, t.sealed), max(c.durable, t.durable)
+		c.Sealed, c.end, c.durable = time.Unix(0, t.sealed), t.end, max(c.durable, t.durable)
 	}
 	found, unreadable := scanSegment(groups, place{h.logID, s.first})
 	if unreadable != nil {

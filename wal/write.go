@@ -216,7 +216,7 @@ func (l *Log) rotate(to *segment) error {
 		l.spawn(l.lead)
 	}
 	if l.opts.RetainAge > 0 || l.opts.RetainBytes > 0 {
-		l.spawn(l.retain)
+		l.retainSoon()
 	}
 	return nil
 }
@@ -243,6 +243,14 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	for piece := range b.index.stored(count) {
 		sum = crc32.Update(sum, castagnoli, piece)
 		if _, err := w.Write(piece); err != nil {
+			return footerError(err)
+		}
+	}
+	if s.indexFirst {
+		if err := w.Flush(); err != nil {
+			return footerError(err)
+		}
+		if err := s.file.Sync(); err != nil {
 			return footerError(err)
 		}
 	}
