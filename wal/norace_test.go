@@ -3,3 +3,5 @@
 package wal_test
 
 const everyByte = 1
+
+const raced = false
