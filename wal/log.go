@@ -28,16 +28,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Log is an open log. All methods may be called from many goroutines at once;
-// Close must be called once, and releases the directory.
+// Log is an open log. Close releases its directory.
 type Log struct {
 	// The way of a record: Append copies it into the last pending group, under mu.
 	// When that is full, a goroutine (writeBehind) takes io, then takes the pending
 	// groups out from under mu and writes them, so that appends go on meanwhile.
 	// Whoever holds the sync token (syncing) writes likewise, then fsyncs without
-	// io, so that writes go on meanwhile. A group that is complete in its file is published by written, which readers go
-	// by, without locks; one that is fsynced, with all before it, by durable. A full
-	// segment gets its footer when its records are durable (sealFull), beside the
+	// io, so that writes go on meanwhile. A group that is complete in its file is
+	// published by written, which readers go by, without locks; one that is fsynced,
+	// with all before it, by durable. A full segment gets its footer when its records are durable (sealFull), beside the
 	// rounds of those who wait for the records of the next one.
 	//
 	// Whoever holds io writes to the page cache and waits for no disk, so that

@@ -111,6 +111,7 @@ func (l *Log) syncRound() {
 	stale := l.stale
 	l.tidy = false
 	_, waited := l.syncBytes()
+	waited = waited || l.sealing // two must not write footers
 	l.mu.Unlock()
 	l.io.Unlock()
 	if err == nil {
