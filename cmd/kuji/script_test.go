@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 //	terminate NAME [CODE]   end it with SIGTERM; it must exit with 0, or CODE
 //	hangup NAME TEXT        send it SIGHUP and wait until it has logged TEXT
 //	exits CODE PROG ARG...  run a program; it must exit with this code
-//	until CODE VAR PROG ARG...  run a program with ever new --id until it exits with CODE; VAR is the last id
+//	until-stopped VAR PROG ARG...  run a program with ever new --id until it exits with 5 and /readyz
+//	                        fails too (a slow disk alone also lets it exit with 5); VAR is the last id
 //	http METHOD PATH [BODY] send a request to KUJI_SERVER; the answer is stdout
 //	same FIRST AGAIN        two results of one request id, the second replayed
 //	flip FILE OFFSET        flip one bit of a file
@@ -68,7 +69,7 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": serveCmd, "crash": crashCmd, "terminate": terminateCmd, "hangup": hangupCmd,
-			"exits": exitsCmd, "until": untilCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
+			"exits": exitsCmd, "until-stopped": untilStoppedCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
 			"keyfile": keyfileCmd, "interrupt": interruptCmd, "empty": emptyCmd,
 		},
 	})
@@ -211,27 +212,36 @@ func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: until CODE VAR PROGRAM ARG...")
+func untilStoppedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until-stopped VAR PROGRAM ARG...")
 	}
-	for n := range 100 {
+	const tries = 100
+	for n := range tries {
 		id := fmt.Sprintf("until-%d", n)
-		cmd := command(ts, append(args[2:], "--id", id)...)
+		cmd := command(ts, append(args[1:], "--id", id)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		_ = cmd.Run() // the exit code says it
-		if strconv.Itoa(cmd.ProcessState.ExitCode()) != args[0] {
+		if exitCode(cmd.ProcessState.ExitCode()) != exitUnreachable || ready(ts) {
 			continue
 		}
 		_, err := stdout.WriteTo(ts.Stdout())
 		ts.Check(err)
 		_, err = stderr.WriteTo(ts.Stderr())
 		ts.Check(err)
-		ts.Setenv(args[1], id)
+		ts.Setenv(args[0], id)
 		return
 	}
-	ts.Fatalf("never exits with %s", args[0])
+	ts.Fatalf("has not stopped after %d requests", tries)
+}
+
+// ready tells whether every realm of the server takes requests.
+func ready(ts *testscript.TestScript) bool {
+	resp, err := http.Get(ts.Getenv("KUJI_SERVER") + "/readyz")
+	ts.Check(err)
+	ts.Check(resp.Body.Close())
+	return resp.StatusCode == http.StatusOK
 }
 
 func httpCmd(ts *testscript.TestScript, neg bool, args []string) {
