@@ -3,7 +3,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // The errors of this package, to be matched with errors.Is. Every error that is
@@ -45,29 +44,21 @@ type CorruptionError struct {
 	// Got and Want are the value found and the value that must stand there; equal
 	// where What says it all.
 	Got, Want uint64
+	// Bits: Got and Want are no numbers but patterns of bits, such as checksums.
+	Bits bool
 }
 
 // Error names the file, the byte, the record and both values, if there are any:
-// checksums and other patterns of bits in hexadecimal, numbers in decimal.
+// patterns of bits in hexadecimal, numbers in decimal.
 func (e *CorruptionError) Error() string {
 	where := fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s", e.File, e.Pos, e.Offset, e.What)
 	switch {
 	case e.Got == e.Want:
 		return where
-	case e.bits():
+	case e.Bits:
 		return fmt.Sprintf("%s: got %#x, want %#x", where, e.Got, e.Want)
 	}
 	return fmt.Sprintf("%s: got %d, want %d", where, e.Got, e.Want)
-}
-
-// bits reports whether the values are patterns of bits rather than numbers.
-func (e *CorruptionError) bits() bool {
-	for _, pattern := range []string{"magic", "checksum", "log id", "header of", "padding"} {
-		if strings.Contains(e.What, pattern) {
-			return true
-		}
-	}
-	return e.What == "index"
 }
 
 // Is reports whether target is ErrCorrupt.

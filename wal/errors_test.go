@@ -69,6 +69,9 @@ func TestDamageInWords(t *testing.T) {
 	if e := (&wal.CorruptionError{File: "f", What: "size of a segment", Got: 10, Want: 4096}); !strings.HasSuffix(e.Error(), "got 10, want 4096") {
 		t.Errorf("numbers: %v", e)
 	}
+	if e := (&wal.CorruptionError{File: "f", What: "sum", Got: 10, Want: 4096, Bits: true}); !strings.HasSuffix(e.Error(), "got 0xa, want 0x1000") {
+		t.Errorf("patterns of bits: %v", e)
+	}
 	if e := (&wal.CorruptionError{File: "f", What: "page cannot be read"}); strings.Contains(e.Error(), "got") {
 		t.Errorf("no values: %v", e)
 	}

@@ -107,10 +107,11 @@ type fault struct {
 	offset    uint64
 	what      string
 	got, want uint64
+	bits      bool // got and want are no numbers: see CorruptionError.Bits
 }
 
 func (f *fault) in(file string, base int64) *CorruptionError {
-	return &CorruptionError{File: file, Pos: base + f.pos, Offset: f.offset, What: f.what, Got: f.got, Want: f.want}
+	return &CorruptionError{File: file, Pos: base + f.pos, Offset: f.offset, What: f.what, Got: f.got, Want: f.want, Bits: f.bits}
 }
 
 // differs returns a fault when got is not want.
@@ -119,6 +120,15 @@ func differs(pos int64, what string, got, want uint64) *fault {
 		return nil
 	}
 	return &fault{pos: pos, what: what, got: got, want: want}
+}
+
+// bitsDiffer is differs for values that are no numbers.
+func bitsDiffer(pos int64, what string, got, want uint64) *fault {
+	f := differs(pos, what, got, want)
+	if f != nil {
+		f.bits = true
+	}
+	return f
 }
 
 // firstFault returns the first of its arguments that is a fault.
@@ -138,8 +148,8 @@ func decodeSegmentHeader(b []byte) (segmentHeader, *fault) {
 	le := binary.LittleEndian
 	h := segmentHeader{logID: le.Uint64(b[8:]), first: le.Uint64(b[16:]), durable: le.Uint64(b[24:]), created: int64(le.Uint64(b[32:]))}
 	return h, firstFault(
-		differs(0, "segment header's magic", le.Uint64(b), segmentMagic),
-		differs(60, "segment header's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
+		bitsDiffer(0, "segment header's magic", le.Uint64(b), segmentMagic),
+		bitsDiffer(60, "segment header's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
 	)
 }
 
@@ -158,7 +168,7 @@ func (h segmentHeader) misplaced(first uint64) *fault {
 // noLogID returns a fault when a log id is zero.
 func noLogID(pos int64, id uint64) *fault {
 	if id == 0 {
-		return &fault{pos: pos, what: "segment's log id is zero", want: 1}
+		return &fault{pos: pos, what: "segment's log id is zero", want: 1, bits: true}
 	}
 	return nil
 }
@@ -195,10 +205,10 @@ func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 		return groupHeader{}, &fault{what: "group header is cut short", got: uint64(len(b)), want: groupSize}
 	}
 	le := binary.LittleEndian
-	if f := differs(0, "group's magic", uint64(le.Uint32(b)), uint64(groupMagic)); f != nil {
+	if f := bitsDiffer(0, "group's magic", uint64(le.Uint32(b)), uint64(groupMagic)); f != nil {
 		return groupHeader{}, f
 	}
-	if f := differs(44, "group header's checksum", uint64(le.Uint32(b[44:])), uint64(crc32.Checksum(b[:44], castagnoli))); f != nil {
+	if f := bitsDiffer(44, "group header's checksum", uint64(le.Uint32(b[44:])), uint64(crc32.Checksum(b[:44], castagnoli))); f != nil {
 		return groupHeader{}, f
 	}
 	return groupHeader{
@@ -247,8 +257,8 @@ func decodeSegmentTrailer(b []byte, size int64) (segmentTrailer, *fault) {
 		sealed: int64(le.Uint64(b[40:])), index: le.Uint32(b[48:]), indexSum: le.Uint32(b[52:]),
 	}
 	if f := firstFault(
-		differs(0, "segment trailer's magic", le.Uint64(b), trailerMagic),
-		differs(60, "segment trailer's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
+		bitsDiffer(0, "segment trailer's magic", le.Uint64(b), trailerMagic),
+		bitsDiffer(60, "segment trailer's checksum", uint64(le.Uint32(b[60:])), uint64(crc32.Checksum(b[:60], castagnoli))),
 	); f != nil {
 		return segmentTrailer{}, f
 	}

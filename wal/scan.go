@@ -62,7 +62,7 @@ func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[
 func scanUnborn(data []byte, at place) (s scan, unreadable *fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer catchFault(data, &unreadable)
-	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic}
+	missing := &fault{what: "header of a segment is missing", offset: at.segment, want: segmentMagic, bits: true}
 	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
 }
 
@@ -125,7 +125,7 @@ func zeros(b []byte) bool {
 // misplaced says why a header cannot stand where it was found.
 func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 	if f := firstFault(
-		differs(8, "group's log id", h.logID, at.logID),
+		bitsDiffer(8, "group's log id", h.logID, at.logID),
 		differs(16, "group's segment", h.segment, at.segment),
 		differs(24, "group's first offset", h.first, next),
 	); f != nil {
@@ -236,7 +236,7 @@ func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
 		}
 		body := data[pos+recordSize : pos+recordSize+length]
 		if want := recordSum(base, offset, int(length), crcOf(body)); sum != want {
-			return &fault{pos: pos, offset: offset, what: "record's checksum", got: uint64(sum), want: uint64(want)}
+			return &fault{pos: pos, offset: offset, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
 		}
 		index[i] = uint32(pos)
 		pos += recordSize + length
@@ -246,7 +246,7 @@ func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
 	}
 	for ; pos < g.pos+g.size(); pos++ {
 		if data[pos] != 0 {
-			return &fault{pos: pos, offset: g.first + uint64(g.count), what: "padding after a group", got: uint64(data[pos])}
+			return &fault{pos: pos, offset: g.first + uint64(g.count), what: "padding after a group", got: uint64(data[pos]), bits: true}
 		}
 	}
 	return nil

@@ -200,7 +200,7 @@ func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault 
 		return nil
 	}
 	pos, _ := b.index.position(offset - s.first)
-	return &fault{pos: pos, what: "record's checksum", got: uint64(sum), want: uint64(want)}
+	return &fault{pos: pos, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
 }
 
 // locate returns the stored checksum and the data of a record, unchecked.

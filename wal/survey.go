@@ -119,7 +119,7 @@ func (r *surveyed) begin() error {
 	case len(r.found) == 1 && first.first == 0 && first.size <= headerSize:
 		r.cut(0)
 	default:
-		return &CorruptionError{File: first.path, Offset: first.first, What: "header of the first segment is missing", Want: segmentMagic}
+		return &CorruptionError{File: first.path, Offset: first.first, What: "header of the first segment is missing", Want: segmentMagic, Bits: true}
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	}
 	defer file.Close() // read-only: nothing can be lost by its failing
 	if !s.unborn {
-		if f := differs(8, "segment's log id", h.logID, r.logID); f != nil {
+		if f := bitsDiffer(8, "segment's log id", h.logID, r.logID); f != nil {
 			f.offset = s.first
 			return f.in(s.path, 0)
 		}
@@ -323,7 +323,7 @@ func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
 		return nil, err
 	}
 	if sum := crcOf(b); sum != t.indexSum {
-		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum)}
+		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum), Bits: true}
 	}
 	index := make([]uint32, count)
 	for i := range index {

@@ -115,11 +115,11 @@ func (r *Report) add(checked []checkedSegment) {
 			continue
 		}
 		if c.logID != r.LogID && !c.unborn {
-			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: 8, Offset: c.First, What: "segment's log id", Got: c.logID, Want: r.LogID})
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: 8, Offset: c.First, What: "segment's log id", Got: c.logID, Want: r.LogID, Bits: true})
 		}
 		switch {
 		case c.unborn:
-			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "header of a segment is missing", Want: segmentMagic})
+			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "header of a segment is missing", Want: segmentMagic, Bits: true})
 		case gap && checked[i-1].stop == nil:
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Offset: c.First, What: "segment does not follow the one before", Got: c.First, Want: r.Next})
 		}
@@ -217,7 +217,7 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i])}
+			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil
