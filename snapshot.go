@@ -11,6 +11,7 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Snapshots, in short:
@@ -54,6 +55,7 @@ type snapshotJob struct {
 	err  error
 
 	acked uint64 // position at the last pause
+	calm  int    // how many pauses ago that was another
 	w     *snapshotWriter
 	next  func() (economy.BlockKind, []byte, bool)
 	end   func()
@@ -66,6 +68,9 @@ const (
 	// snapshotPause is how long the writing of a snapshot stops, after each tenth of
 	// a millisecond or so, beside requests.
 	snapshotPause = 50 * time.Microsecond
+	// snapshotCalm is after how many tenths of a millisecond in which nothing was
+	// acknowledged it stops no more.
+	snapshotCalm = 16
 )
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
@@ -145,13 +150,16 @@ func (r *Realm) beginSnapshot(position uint64) {
 // pause lets others have the processor, when there are others. To yield is not
 // enough: a goroutine that yields is run again before those that wait behind a
 // thread in a system call, such as the flusher's. A sleep is, and with work to
-// do the scheduler ends it in time; without, it may take a millisecond.
+// do the scheduler ends it in time; without, it may take a millisecond. One sleep
+// for each batch is not enough either: those that its answers woke would wait
+// behind what of the snapshot comes next, and so would the next batch.
 func (j *snapshotJob) pause(r *Realm) {
-	acked := r.acked.Load()
-	if r.o.Steps == nil && acked != j.acked {
+	if acked := r.acked.Load(); acked != j.acked {
+		j.acked, j.calm = acked, 0
+	}
+	if j.calm++; r.o.Steps == nil && j.calm <= snapshotCalm {
 		time.Sleep(snapshotPause)
 	}
-	j.acked = acked
 }
 
 // background runs a task until it returns false.
@@ -367,7 +375,11 @@ func (r *Realm) prune() error {
 	errs := []error{err}
 	for i := range there {
 		if name := there[i].name(); !needed[name] {
-			errs = append(errs, r.o.FS.Remove(r.snap.dir+"/"+name))
+			free, err := vfs.Unlink(r.o.FS, r.snap.dir+"/"+name)
+			if free != nil {
+				free(r.snap.stop.Load) // nobody here has it open
+			}
+			errs = append(errs, err)
 		}
 	}
 	errs = append(errs, r.o.FS.SyncDir(r.snap.dir))

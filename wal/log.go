@@ -102,6 +102,8 @@ type Log struct {
 
 	retaining  bool // retainAll is running
 	unretained bool // a segment has become full since it last looked
+	freeing    bool // freeAll is running
+	unfreed    []func(stop func() bool)
 
 	moved chan struct{} // closed when written or next grows, or the log ends; nil: nobody waits
 	trim  sync.Mutex    // one trimmer at a time

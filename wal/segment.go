@@ -51,6 +51,7 @@ type segment struct {
 	body atomic.Pointer[body]
 
 	dropped atomic.Bool
+	free    func() // of a file that was removed: frees its space; set before dropped, taken under mu
 	readers [8]paddedCount
 }
 
@@ -104,24 +105,29 @@ func (s *segment) enter() (b *body, stripe int, err error) {
 func (s *segment) leave(stripe int) {
 	s.readers[stripe].n.Add(-1)
 	if s.dropped.Load() {
-		s.unmapIfUnused()
+		if free := s.unmapIfUnused(); free != nil {
+			free()
+		}
 	}
 }
 
 // drop lets the mapping go when the last reader has left.
 func (s *segment) drop() {
 	s.dropped.Store(true)
-	s.unmapIfUnused()
+	if free := s.unmapIfUnused(); free != nil {
+		free()
+	}
 }
 
 // unmapIfUnused is called after dropped was set. Whoever enters later turns
-// back without touching the mapping, so a count that is zero stays harmless.
-func (s *segment) unmapIfUnused() {
+// back without touching the mapping, so a count that is zero stays harmless. It
+// returns what frees the space of a removed file, to one caller.
+func (s *segment) unmapIfUnused() (free func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.readers {
 		if s.readers[i].n.Load() != 0 {
-			return
+			return nil
 		}
 	}
 	if b := s.body.Swap(nil); b != nil && b.mapping != nil {
@@ -129,6 +135,8 @@ func (s *segment) unmapIfUnused() {
 		// nothing is lost by it but address space.
 		_ = b.mapping.Unmap()
 	}
+	free, s.free = s.free, nil
+	return free
 }
 
 // open maps a sealed segment at its first use.

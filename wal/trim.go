@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // TrimBefore drops the oldest segments whose records are all below offset. It
 // drops whole segments, and never the one that is written to, so records below
 // offset may remain. Appends go on meanwhile, and so do readers inside a
 // dropped segment. When it returns, the files are gone for good; a crash on the
-// way leaves some of them, from one of them on. It may have to fsync first, so
-// that there is something that the log can begin with, and to wait for the footer
-// of a segment that has just become full. After a file that could
-// not be removed, none is until the log is opened again. Errors: ErrNotFound
-// beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
+// way leaves some of them, from one of them on. Their space is freed soon after, in
+// pieces, so that no fsync waits for all of it, or when the last reader leaves.
+// TrimBefore may have to fsync first, so that there is something that the log can
+// begin with, and to wait for the footer of a segment that has just become full. After
+// a file that could not be removed, none is until the log is opened again. Errors:
+// ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
@@ -158,16 +160,70 @@ func (l *Log) awaitSeal() {
 func (l *Log) removeAll(segments []*segment) (err error) {
 	for _, s := range segments {
 		if err == nil {
-			err = l.remove(s.path)
+			err = l.unlink(s)
 		}
 		s.drop()
 	}
 	return err
 }
 
+// unlink removes the file of a segment for good. Its space is freed when nobody reads
+// it any more: see drop.
+func (l *Log) unlink(s *segment) error {
+	free, err := vfs.Unlink(l.fs, s.path)
+	if free != nil {
+		s.free = func() { l.freeSoon(free) }
+	}
+	return l.removed(err)
+}
+
+// maxUnfreed is how many removed files wait to be freed in pieces; with more the space
+// is needed faster than that gives it back.
+const maxUnfreed = 8
+
+// freeSoon has the space of a removed file freed by a goroutine that does so for one
+// after the other, in pieces, as fsyncs would wait for all of it.
+func (l *Log) freeSoon(free func(stop func() bool)) {
+	l.mu.Lock()
+	if l.closed { // nobody fsyncs here any more
+		l.mu.Unlock()
+		free(func() bool { return true })
+		return
+	}
+	defer l.mu.Unlock()
+	l.unfreed = append(l.unfreed, free)
+	if !l.freeing {
+		l.freeing = true
+		l.spawn(l.freeAll)
+	}
+}
+
+func (l *Log) freeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.unfreed) > 0 {
+		free := l.unfreed[0]
+		l.unfreed = l.unfreed[1:]
+		l.mu.Unlock()
+		free(l.hurry)
+		l.mu.Lock()
+	}
+	l.freeing = false
+}
+
+// hurry reports whether space should be freed at once.
+func (l *Log) hurry() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed || len(l.unfreed) > maxUnfreed
+}
+
 // remove removes a file for good.
-func (l *Log) remove(name string) error {
-	if err := l.fs.Remove(name); err != nil {
+func (l *Log) remove(name string) error { return l.removed(l.fs.Remove(name)) }
+
+// removed makes it durable that a file was removed, or explains why it was not.
+func (l *Log) removed(err error) error {
+	if err != nil {
 		return fmt.Errorf("wal: remove segment: %w", err)
 	}
 	if err := l.fs.SyncDir(l.dir); err != nil {

@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"bytes"
 	"errors"
 	"syscall"
 	"testing"
@@ -77,4 +78,42 @@ func trimFails(t *testing.T, at int) bool {
 		t.Errorf("%s failed, and after opening the log begins at %d: %v", hit, l.First(), err)
 	}
 	return true
+}
+
+// TestTrimUnderReaders: views stay as they are, of the log that is trimmed and of
+// another opener's, whatever is done to free the space of the files they are in.
+func TestTrimUnderReaders(t *testing.T) {
+	dir := t.TempDir()
+	o := wal.Options{SegmentSize: 4 << 20, LogID: 42}
+	l := open(t, dir, o)
+	big := func(i uint64) []byte { return bytes.Repeat([]byte{byte(i + 1)}, 1<<20) }
+	for i := range uint64(16) {
+		if _, err := l.Append(big(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	o.ReadOnly = true
+	views := map[uint64]wal.View{}
+	for i, from := range []*wal.Log{l, open(t, dir, o)} {
+		v, err := from.View(uint64(4 * i)) // in two segments
+		if err != nil {
+			t.Fatal(err)
+		}
+		views[uint64(4*i)] = v
+	}
+	if err := l.TrimBefore(12); err != nil {
+		t.Fatal(err)
+	}
+	if first := l.First(); first < 8 {
+		t.Fatalf("First is %d: too little was trimmed for this test", first)
+	}
+	for offset, v := range views {
+		if !bytes.Equal(v.Data, big(offset)) {
+			t.Errorf("record %d is another one after the trim", offset)
+		}
+		v.Release()
+	}
 }

@@ -53,11 +53,24 @@ type blockWriter struct {
 	pause func()
 	b     []byte
 	ended bool // the consumer wants no more
+
+	worked int // since the last pause
 }
 
-// pauseEvery is the number of players, requests or chunks of counters between
-// two pauses: about a hundred microseconds of work.
-const pauseEvery = 256
+// Work is counted so that there is a pause after about a hundred microseconds of it.
+const (
+	workLook   = 1  // at players of whom none, or not this one, is wanted
+	workItem   = 16 // a player, a request or a chunk of counters
+	pauseAfter = 256 * workItem
+)
+
+// work counts work, and pauses when it is time.
+func (w *blockWriter) work(n int) {
+	if w.worked += n; w.worked >= pauseAfter {
+		w.worked = 0
+		w.pause()
+	}
+}
 
 func (w *blockWriter) num(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 
@@ -136,6 +149,7 @@ func (c *Capture) writePools(w *blockWriter) {
 			w.num(p.last)
 			w.num(uint64(first))
 			for ; first < entries && len(w.b) < c.blockSize; first++ {
+				w.work(workLook)
 				w.str(p.entries[first])
 			}
 			w.end(BlockEntries)
@@ -143,9 +157,7 @@ func (c *Capture) writePools(w *blockWriter) {
 	}
 	for num := range c.pools {
 		for i := range c.pools[num].live {
-			if i%pauseEvery == 0 {
-				w.pause()
-			}
+			w.work(workItem)
 			drawn := c.counters(uint32(num), uint32(i))
 			if drawn == nil {
 				continue
@@ -177,16 +189,16 @@ func (c *Capture) writePlayers(w *blockWriter) {
 	next := uint32(0)
 	for n := uint32(0); n < c.mark.Players && !w.ended; n++ {
 		if c.base != nil && n%64 == 0 && c.dirty.word(n) == 0 {
+			w.work(workLook)
 			n += 63 // none of these 64
 			continue
 		}
 		if !c.wants(n) {
+			w.work(workLook)
 			continue
 		}
+		w.work(workItem)
 		w.num(uint64(n - next))
-		if n%pauseEvery == 0 {
-			w.pause()
-		}
 		w.b = c.player(w.b, n)
 		next = n + 1
 		c.next.Store(next)
@@ -219,9 +231,7 @@ func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, hol
 
 func (c *Capture) writeRequests(w *blockWriter) {
 	for n, r := range c.ids.all.from(c.ids.from) {
-		if n%pauseEvery == 0 {
-			w.pause()
-		}
+		w.work(workItem)
 		if len(w.b) == 0 {
 			w.num(n)
 		}

@@ -190,3 +190,37 @@ func TestSnapshotOfFewChanges(t *testing.T) {
 		t.Errorf("%d ids are remembered: the test is too small", m.s.RequestIDs())
 	}
 }
+
+// TestSnapshotPauses: however few players have changed, and wherever they stand, the
+// writing of a snapshot pauses after every few of them.
+func TestSnapshotPauses(t *testing.T) {
+	m := newMachine(t, 1)
+	m.apply(testCatalog)
+	const players = 4000
+	give := func(n int) {
+		m.do(economy.Command{Kind: economy.KindGrant, Player: fmt.Sprint("p", n), Items: []catalog.Stack{{Item: "gem", Quantity: 1}}})
+	}
+	pauses := func(base *economy.Mark) (n int, mark economy.Mark) {
+		c := m.s.Capture(base)
+		for range c.Blocks(func() { n++ }) {
+		}
+		m.s.Release(c, true)
+		return n, c.Mark()
+	}
+	for n := range players {
+		give(n)
+	}
+	const most = 256 // players between two
+	n, mark := pauses(nil)
+	if n < players/most {
+		t.Errorf("%d pauses for all of %d players, want at least %d", n, players, players/most)
+	}
+	for n := range players {
+		if n%most != 0 { // a rule that goes by numbers has its multiples
+			give(n)
+		}
+	}
+	if n, _ = pauses(&mark); n < (players-players/most)/most {
+		t.Errorf("%d pauses for nearly all of %d players, want at least %d", n, players, (players-players/most)/most)
+	}
+}

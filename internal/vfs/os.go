@@ -49,6 +49,24 @@ type AccessChecker interface {
 	CheckWritable(dir string) error
 }
 
+// Unlinker is an optional ability of an [FS]: Remove in two parts, so that others'
+// fsyncs need not wait until the file system has given back a large file's space at
+// once, and told the disk of it. Unlink removes the name. What it returns, unless that
+// is nil, frees the space bit by bit, with pauses, all of the rest when stop reports
+// true; it must be called once, when this process has the file neither open nor mapped
+// any more. Who else has keeps it whole: then it is freed when the last of them lets it go.
+type Unlinker interface {
+	Unlink(name string) (free func(stop func() bool), err error)
+}
+
+// Unlink is Unlink of an [FS] that can, and else Remove.
+func Unlink(fsys FS, name string) (free func(stop func() bool), err error) {
+	if u, ok := fsys.(Unlinker); ok {
+		return u.Unlink(name)
+	}
+	return nil, fsys.Remove(name)
+}
+
 func (osFS) Create(name string) (File, error) {
 	return openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
