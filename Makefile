@@ -43,6 +43,19 @@ bench: ## every benchmark into bench/results/DATE-COMMIT.txt, beside the release
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
 	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
 
+# What the profile is made of: the engine in process, and below it a server under load.
+HOT := DrawHot/store=kuji DrawWide/store=kuji DoAll/.*/store=kuji Atomic/.*/.*/form=group Grant Recovery/.*/.*/store=kuji
+
+.PHONY: profile
+profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time goes (docs/profiling.md)
+	dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && \
+	go test -c -trimpath -pgo=off -o $$dir/bench.test ./bench && go build -trimpath -pgo=off -o $$dir/kuji ./cmd/kuji && \
+	for bench in $(HOT); do \
+	  (cd bench && $$dir/bench.test -test.run '^$$' -test.bench "$$bench" -test.benchtime 1s -test.cpuprofile "$$dir/$${bench%%/*}.pprof") || exit 1; \
+	done && \
+	$$dir/kuji bench --players 20000 --profile $$dir && rm $$dir/*-client.pprof && \
+	go tool pprof -proto $$dir/*.pprof > $$dir/merged && mv $$dir/merged cmd/kuji/default.pgo
+
 .PHONY: rivals
 rivals: ## Redis, PostgreSQL and Kuji doing the same job over loopback, those that are installed
 	cd bench/rivals && go test -v -run '^$$' -bench . -benchtime 2s -timeout 0
