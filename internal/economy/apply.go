@@ -235,7 +235,7 @@ func (s *State) join(id string, hash uint32, pos uint64) (uint32, error) {
 		return 0, inconsistent("more than %d players", s.most)
 	}
 	if deferred {
-		s.players.joined = append(room(s.players.joined), s.unsettled)
+		s.players.joined.push(s.unsettled)
 	}
 	n := s.players.addHashed(id, hash, uint32(len(s.current.start)+2))
 	for _, st := range s.current.start {

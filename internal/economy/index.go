@@ -30,8 +30,8 @@ type index struct {
 	// While it is deferred, what comes waits, and cannot be found: settle puts it
 	// in, sorted by shard, so that a shard is fetched once for all that goes into it.
 	deferred bool
-	waiting  []uint64 // contents of slots, in order of addition
-	looked   uint64   // of no meaning: see settle
+	waiting  pieces[uint64] // contents of slots, in order of addition
+	looked   uint64         // of no meaning: see settle
 }
 
 // directory names shards by the top depth bits of a hash.
@@ -98,7 +98,7 @@ func (x *index) add(hash, number uint32) { x.insert(hash, content(hash, number))
 
 // wait puts a number in later: see settle.
 func (x *index) wait(hash, number uint32) {
-	x.waiting = append(room(x.waiting), content(hash, number))
+	x.waiting.push(content(hash, number))
 }
 
 // replace puts a number in the place of one that is there. Readers see one or the other.
@@ -222,10 +222,10 @@ func (x *index) double() {
 // one that was there first and the one that came.
 func (x *index) settle(clash func(was, is uint32)) {
 	x.deferred = false
-	if len(x.waiting) == 0 {
+	if x.waiting.n == 0 {
 		return
 	}
-	x.reserve(len(x.waiting))
+	x.reserve(x.waiting.n)
 	sorted, shift := x.sorted(), 64-x.own.depth
 	for len(sorted) > 0 {
 		n := 1
@@ -235,7 +235,7 @@ func (x *index) settle(clash func(was, is uint32)) {
 		x.fill(sorted[:n], clash)
 		sorted = sorted[n:]
 	}
-	x.waiting = x.waiting[:0]
+	x.waiting = pieces[uint64]{} // and its memory is free
 }
 
 // fill is settle for numbers that have one shard until that is split.
@@ -271,17 +271,21 @@ func (x *index) fill(slots []uint64, clash func(was, is uint32)) {
 func (x *index) sorted() []uint64 {
 	shift := 64 - x.own.depth
 	ends := make([]int, len(x.own.shards)+1)
-	for _, slot := range x.waiting {
-		ends[slot>>shift+1]++
+	for i := range x.waiting.count() {
+		for _, slot := range x.waiting.piece(i) {
+			ends[slot>>shift+1]++
+		}
 	}
 	for i := 1; i < len(ends); i++ {
 		ends[i] += ends[i-1]
 	}
-	out := make([]uint64, len(x.waiting))
-	for _, slot := range x.waiting {
-		at := &ends[slot>>shift]
-		out[*at] = slot
-		*at++
+	out := make([]uint64, x.waiting.n)
+	for i := range x.waiting.count() {
+		for _, slot := range x.waiting.piece(i) {
+			at := &ends[slot>>shift]
+			out[*at] = slot
+			*at++
+		}
 	}
 	return out
 }

@@ -30,7 +30,7 @@ type players struct {
 	held   []uint16            // those it has opened
 	alone  bool                // nobody reads: the writer opens none
 
-	joined []uint32 // which events since Settle made those whose index entry is deferred
+	joined pieces[uint32] // which events since Settle made those whose index entry is deferred
 
 	// Where the last players looked at stand, by their numbers' lowest bits: the
 	// writer asks for the same one several times in a command.
@@ -337,13 +337,16 @@ func (p *players) place(id string, h, slots uint32) uint32 {
 // the same hash it calls clash with the number of the one that was there first and
 // of the one that came.
 func (p *players) settle(clash func(was, is uint32)) {
-	for i, slot := range p.index.waiting {
-		p.index.waiting[i] = slot&^math.MaxUint32 | uint64(p.addrs.get(uint32(slot)-1)+1)
+	for i := range p.index.waiting.count() {
+		piece := p.index.waiting.piece(i)
+		for j, slot := range piece {
+			piece[j] = slot&^math.MaxUint32 | uint64(p.addrs.get(uint32(slot)-1)+1)
+		}
 	}
 	p.index.settle(func(was, is uint32) {
 		clash((*block)(p.mem.pointer(was)).num, (*block)(p.mem.pointer(is)).num)
 	})
-	p.joined = p.joined[:0]
+	p.joined = pieces[uint32]{}
 }
 
 // move gives a player, whose guard is open, and whose block is at an address, one of
@@ -355,7 +358,7 @@ func (p *players) move(b *block, old, units uint32) *block {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
 	nb.units = units
 	p.addrs.set(b.num, addr)
-	if int(b.num) < p.count()-len(p.joined) { // otherwise settle finds it in addrs
+	if int(b.num) < p.count()-p.joined.n { // otherwise settle finds it in addrs
 		p.index.replace(p.key.hashBytes(b.id()), old, addr)
 	}
 	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {

@@ -2,7 +2,6 @@ package economy
 
 import (
 	"encoding/binary"
-	"slices"
 	"sort"
 	"unsafe"
 
@@ -240,24 +239,16 @@ func (s *State) setAlone(alone bool) {
 
 func (s *State) settlePlayers() {
 	p := &s.players
-	first := p.count() - len(p.joined)
+	first := p.count() - p.joined.n
 	p.settle(func(was, is uint32) {
 		if string(p.at(was).id()) == string(p.at(is).id()) {
-			event := p.joined[int(is)-first]
+			event := *p.joined.at(int(is) - first)
 			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
 			at := s.replayed[i].at
 			at.Index += event - s.replayed[i].from
 			s.clashed(at, playerAgain(p.id(is)))
 		}
 	})
-}
-
-// room returns a slice with room for one more, twice as large where there was none.
-func room[T any](b []T) []T {
-	if len(b) == cap(b) {
-		b = slices.Grow(b, max(len(b), 1024))
-	}
-	return b
 }
 
 func (s *State) settleIDs() {
