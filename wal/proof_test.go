@@ -52,6 +52,18 @@ func grown(t *testing.T, segments int, synced bool) (*vfs.Mem, *wal.Log) {
 	return m, l
 }
 
+// damageTrailer flips a bit in the trailer of a segment, whose path it returns.
+func damageTrailer(t *testing.T, m *vfs.Mem, n int) string {
+	t.Helper()
+	name := segments(t, m)[n]
+	info, err := m.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip(t, m, name, info.Size()-10, 1)
+	return name
+}
+
 // TestVerifyDamagedFooter: the trailer of a full segment is damaged, and nothing
 // behind says more than that its records were durable. Verify reports it, and goes
 // on behind it, as Open does.
@@ -62,12 +74,7 @@ func TestVerifyDamagedFooter(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	damaged := segments(t, disk)[1]
-	info, err := disk.Stat(damaged)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flip(t, disk, damaged, info.Size()-10, 1)
+	damaged := damageTrailer(t, disk, 1)
 	r, err := wal.Verify(context.Background(), memDir, small4KOn(disk))
 	if err != nil || len(r.Damage) != 1 || r.Damage[0].File != damaged || r.Torn > 0 {
 		t.Errorf("Verify of a damaged trailer: %d bytes torn, damage %v, %v", r.Torn, r.Damage, err)
@@ -220,12 +227,7 @@ func TestRepairOfAProvenFooter(t *testing.T) {
 	if err := errors.Join(growTiny(l, records), l.Close()); err != nil {
 		t.Fatal(err)
 	}
-	damaged := segments(t, m)[1]
-	info, err := m.Stat(damaged)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flip(t, m, damaged, info.Size()-10, 1)
+	damageTrailer(t, m, 1)
 	for cut := int64(0); ; cut++ {
 		disk := m.CrashClone(vfs.Crash{})
 		disk.CutPowerAfter(cut)

@@ -42,13 +42,6 @@ func cutServer(t *testing.T, disk *powercut.Disk, cuts int) {
 			return
 		}
 	}
-	if err := c.start(0); err != nil {
-		t.Fatal(err)
-	}
-	b.settle(t, c)
-	if !c.stop() {
-		t.Error("the server did not close well")
-	}
-	mustVerify(t, c.dir)
+	b.endWell(t, c)
 	t.Logf("%d power cuts, %d requests", cuts, len(b.asked))
 }

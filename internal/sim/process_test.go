@@ -53,6 +53,20 @@ func TestLinearizableServer(t *testing.T) {
 	t.Logf("%d histories of %d operations, %d kills", *served, historyClients*historyOps, lives-*served)
 }
 
+// endWell starts the server for the last time, finds out what became of all that it was
+// asked, and checks that it closes well and what it leaves.
+func (b *book) endWell(t *testing.T, c *child) {
+	t.Helper()
+	if err := c.start(0); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t, c)
+	if !c.stop() {
+		t.Error("the server did not close well")
+	}
+	mustVerify(t, c.dir)
+}
+
 // mustVerify checks the log of a server that is not running.
 func mustVerify(t *testing.T, dir string) {
 	t.Helper()
@@ -238,14 +252,7 @@ func TestKillUnderLoad(t *testing.T) {
 			return
 		}
 	}
-	if err := c.start(0); err != nil {
-		t.Fatal(err)
-	}
-	b.settle(t, c)
-	if !c.stop() {
-		t.Error("the server did not close well")
-	}
-	mustVerify(t, c.dir)
+	b.endWell(t, c)
 	t.Logf("%d kills, %d requests", *kills, len(b.asked))
 }
 
