@@ -55,6 +55,8 @@ type AccessChecker interface {
 // is nil, frees the space bit by bit, with pauses, all of the rest when stop reports
 // true; it must be called once, when this process has the file neither open nor mapped
 // any more. Who else has keeps it whole: then it is freed when the last of them lets it go.
+// When stop reports true from the start, nothing is cut: so it must, unless SyncDir has
+// made it durable that the name is gone.
 type Unlinker interface {
 	Unlink(name string) (free func(stop func() bool), err error)
 }

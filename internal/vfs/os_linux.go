@@ -55,57 +55,113 @@ func (f *osFile) StartWrite(pos, length int64) error {
 	return nil
 }
 
-// freeStep is how many bytes of a removed file are freed at a time: what a disk is told
-// to discard in about a third of a millisecond.
-const freeStep = 1 << 20
+const (
+	// freeStep is how many bytes of a removed file are freed at a time: what a disk is
+	// told to discard in less than a millisecond. Files are cut at multiples of it, where
+	// no large page of the cache is cut: what is cut off of a page reads as zeros, also to
+	// who has it on its way to a socket (sendfile) and has closed the file.
+	freeStep = 2 << 20
+	// freePause is the longest pause between two steps, however slow the disk is.
+	freePause = 20 * time.Millisecond
+	// freeRoom is how many times the size of a removed file must be available on the
+	// disk, or its space is freed at once: somebody may be about to need it.
+	freeRoom = 16
+)
 
 // Unlink holds the file until its space is freed. After a crash the file system
 // finds that nobody does, and frees it.
 func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 	name = filepath.FromSlash(name)
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	// Not waiting for anybody: who has a lease on the file, or would read a pipe.
+	opened, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil { // such as one that is read-only
+		return nil, os.Remove(name)
+	}
+	f := newOSFile(opened)
+	if size, ok := f.cuttable(); !ok || size <= freeStep {
+		_ = f.Close() // nothing was written
 		return nil, os.Remove(name)
 	}
 	if err := os.Remove(name); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func(stop func() bool) { freeInSteps(f, stop) }, nil
+	return f.freeInSteps, nil
 }
 
 // freeInSteps shortens a file that has no name any more step by step, and closes it.
 // Nothing here can go wrong that closing it would not make good.
-func freeInSteps(f *os.File, stop func() bool) {
+func (f *osFile) freeInSteps(stop func() bool) {
 	defer f.Close()
-	size, ok := alone(f)
-	if !ok {
+	if f.lease() != nil {
 		return
 	}
-	for size -= freeStep; size > 0 && !stop(); size -= freeStep {
-		start := time.Now()
-		if f.Truncate(size) != nil {
+	for f.leased() {
+		size, ok := f.cuttable()
+		if !ok || size <= freeStep || stop() {
 			return
 		}
-		time.Sleep(2 * time.Since(start))
+		start := time.Now()
+		if f.Truncate((size-1)/freeStep*freeStep) != nil {
+			return
+		}
+		time.Sleep(min(2*time.Since(start), freePause))
 	}
 }
 
-// alone returns a file's size and reports whether nobody can see its bytes but through
-// f: no other name leads to it, and nobody else has it open or mapped. For then, and
-// only then, the system grants a write lease; and who comes to open it later, by way of
-// /proc, waits for its end.
-func alone(f *os.File) (size int64, ok bool) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	err = conn.Control(func(fd uintptr) {
+// cuttable returns a file's size and reports whether it may be shortened when it is
+// leased: it is on a file system whose leases are known to see everybody who has it open
+// or mapped, and there is room on the disk. They do not see who has mapped it through a
+// stack of file systems (overlayfs), nor who has it open on another machine or the host
+// (FUSE, virtiofs).
+func (f *osFile) cuttable() (size int64, ok bool) {
+	err := f.control(func(fd int) error {
 		var stat unix.Stat_t
-		if unix.Fstat(int(fd), &stat) != nil || stat.Nlink != 0 {
-			return
+		if err := unix.Fstat(fd, &stat); err != nil {
+			return err
 		}
-		_, err := unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_WRLCK)
-		size, ok = stat.Size, err == nil
+		var on unix.Statfs_t
+		if err := unix.Fstatfs(fd, &on); err != nil {
+			return err
+		}
+		size = stat.Size
+		switch uint32(on.Type) {
+		case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC:
+			ok = stat.Mode&unix.S_IFMT == unix.S_IFREG && uint64(on.Bavail) >= freeRoom*uint64(size)/uint64(on.Bsize)
+		}
+		return nil
 	})
 	return size, ok && err == nil
+}
+
+// lease takes a write lease, which the system grants when nobody else has the file open
+// or mapped. Nor may another name lead to it. Who comes to open it later, by way of
+// /proc, waits until it is closed.
+func (f *osFile) lease() error {
+	return f.control(func(fd int) error {
+		var stat unix.Stat_t
+		if err := unix.Fstat(fd, &stat); err != nil {
+			return err
+		}
+		if stat.Nlink != 0 {
+			return unix.EMLINK
+		}
+		// Who waits is told of by SIGIO, unless another signal is chosen: it ends a program
+		// whose signals are not Go's, or is taken for one to end. SIGURG is ignored.
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETSIG, int(unix.SIGURG)); err != nil {
+			return err
+		}
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK)
+		return err
+	})
+}
+
+// leased reports whether the file is still leased, and nobody waits for it.
+func (f *osFile) leased() bool {
+	return nil == f.control(func(fd int) error {
+		lease, err := unix.FcntlInt(uintptr(fd), unix.F_GETLEASE, 0)
+		if err == nil && lease != unix.F_WRLCK {
+			return unix.EAGAIN
+		}
+		return err
+	})
 }
