@@ -171,23 +171,30 @@ func (l *Log) removeAll(segments []*segment) (err error) {
 // it any more: see drop.
 func (l *Log) unlink(s *segment) error {
 	free, err := vfs.Unlink(l.fs, s.path)
-	if free != nil {
+	err = l.removed(err)
+	switch {
+	case free == nil:
+	case err != nil:
+		free(atOnce) // and not cut: after a crash the file may be there again
+	default:
 		s.free = func() { l.freeSoon(free) }
 	}
-	return l.removed(err)
+	return err
 }
 
-// maxUnfreed is how many removed files wait to be freed in pieces; with more the space
-// is needed faster than that gives it back.
+// maxUnfreed is how many removed files wait to be freed in pieces. With more the space
+// is needed faster than that gives it back, and the process needs its descriptors.
 const maxUnfreed = 8
+
+func atOnce() bool { return true }
 
 // freeSoon has the space of a removed file freed by a goroutine that does so for one
 // after the other, in pieces, as fsyncs would wait for all of it.
 func (l *Log) freeSoon(free func(stop func() bool)) {
 	l.mu.Lock()
-	if l.closed { // nobody fsyncs here any more
+	if l.closed || len(l.unfreed) >= maxUnfreed { // nobody fsyncs here any more, or there are too many
 		l.mu.Unlock()
-		free(func() bool { return true })
+		free(atOnce)
 		return
 	}
 	defer l.mu.Unlock()
@@ -215,7 +222,7 @@ func (l *Log) freeAll() {
 func (l *Log) hurry() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed || len(l.unfreed) > maxUnfreed
+	return l.closed || len(l.unfreed) >= maxUnfreed
 }
 
 // remove removes a file for good.

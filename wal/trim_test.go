@@ -3,6 +3,7 @@ package wal_test
 import (
 	"bytes"
 	"errors"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -115,5 +116,103 @@ func TestTrimUnderReaders(t *testing.T) {
 			t.Errorf("record %d is another one after the trim", offset)
 		}
 		v.Release()
+	}
+}
+
+// unlinkFS is a file system that removes in two parts, and counts.
+type unlinkFS struct {
+	vfs.FS
+	syncDir error         // what SyncDir fails with
+	begun   chan string   // who frees in pieces tells so
+	freed   chan struct{} // and waits for it
+
+	mu            sync.Mutex
+	removed, held int
+}
+
+func (u *unlinkFS) SyncDir(dir string) error { return errors.Join(u.syncDir, u.FS.SyncDir(dir)) }
+
+func (u *unlinkFS) Unlink(name string) (func(stop func() bool), error) {
+	if err := u.Remove(name); err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.removed++
+	u.held++
+	return func(stop func() bool) {
+		if !stop() {
+			u.begun <- name
+			<-u.freed
+		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.held--
+	}, nil
+}
+
+func (u *unlinkFS) counts() (removed, held int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.removed, u.held
+}
+
+func openUnlink(t *testing.T) (*unlinkFS, *wal.Log) {
+	m, l := openMem(t, small4K)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	u := &unlinkFS{FS: m, begun: make(chan string, 1000), freed: make(chan struct{})}
+	o := small4K
+	o.FS = u
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 3000)
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	return u, l
+}
+
+// TestTrimHolds: however many segments are trimmed at once, and however slowly their space
+// is freed, few files wait for that, and none when the log is closed.
+func TestTrimHolds(t *testing.T) {
+	u, l := openUnlink(t)
+	if err := l.TrimBefore(100); err != nil {
+		t.Fatal(err)
+	}
+	<-u.begun
+	if err := l.TrimBefore(3000); err != nil {
+		t.Fatal(err)
+	}
+	const most = 10
+	removed, held := u.counts()
+	if removed < 3*most || held > most {
+		t.Errorf("%d of %d removed files are held, want at most %d of many", held, removed, most)
+	}
+	close(u.freed)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, held := u.counts(); held > 0 {
+		t.Errorf("%d removed files are held by a log that is closed", held)
+	}
+}
+
+// TestTrimNotForGood: a file whose removal may not be for good is not cut.
+func TestTrimNotForGood(t *testing.T) {
+	u, l := openUnlink(t)
+	close(u.freed)
+	u.syncDir = syscall.EIO
+	if err := l.TrimBefore(3000); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	if removed, held := u.counts(); removed != 1 || held > 0 || len(u.begun) > 0 {
+		t.Errorf("%d files removed, %d held, %d freed in pieces", removed, held, len(u.begun))
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
