@@ -372,20 +372,31 @@ func (r *Realm) prune() error {
 	r.snap.files = files
 	r.mu.Unlock()
 	there, _, err := listSnapshots(r.o.FS, r.snap.dir) // damaged ones too
-	errs := []error{err}
-	for i := range there {
-		if name := there[i].name(); !needed[name] {
-			free, err := vfs.Unlink(r.o.FS, r.snap.dir+"/"+name)
-			if free != nil {
-				free(r.snap.stop.Load) // nobody here has it open
-			}
-			errs = append(errs, err)
-		}
-	}
-	errs = append(errs, r.o.FS.SyncDir(r.snap.dir))
+	there = slices.DeleteFunc(there, func(f snapshotFile) bool { return needed[f.name()] })
+	errs := []error{err, r.removeSnapshots(there)}
 	if r.o.TrimLog {
 		// The entry at the position stays: it proves that the snapshot is of this log.
 		errs = append(errs, r.log.TrimBefore(previous.offset))
 	}
 	return errors.Join(errs...)
+}
+
+// removeSnapshots removes files for good, and then frees their space; nobody here has
+// them open.
+func (r *Realm) removeSnapshots(files []snapshotFile) error {
+	var errs []error
+	var frees []func(stop func() bool)
+	for i := range files {
+		free, err := vfs.Unlink(r.o.FS, r.snap.dir+"/"+files[i].name())
+		if free != nil {
+			frees = append(frees, free)
+		}
+		errs = append(errs, err)
+	}
+	synced := r.o.FS.SyncDir(r.snap.dir)
+	for _, free := range frees {
+		// What may be there again after a crash is not cut.
+		free(func() bool { return synced != nil || r.snap.stop.Load() })
+	}
+	return errors.Join(append(errs, synced)...)
 }

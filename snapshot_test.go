@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 func snapshotFiles(t testing.TB, dir string) []string {
@@ -122,6 +124,72 @@ func TestSnapshots(t *testing.T) {
 	rep, err := kuji.Verify(dir, "test", nil)
 	if err != nil || rep.Snapshots == 0 || rep.From != 0 {
 		t.Errorf("%d snapshots verified, from position %d: %v", rep.Snapshots, rep.From, err)
+	}
+}
+
+// unlinkFS is a file system that removes in two parts, and writes down what is done.
+type unlinkFS struct {
+	vfs.FS
+	fail    bool // the fsync of a directory in which something was removed
+	removed bool
+	done    []string // repetitions left out
+}
+
+func (u *unlinkFS) note(what string) {
+	if n := len(u.done); n == 0 || u.done[n-1] != what {
+		u.done = append(u.done, what)
+	}
+}
+
+func (u *unlinkFS) Unlink(name string) (func(stop func() bool), error) {
+	u.note("removed")
+	u.removed = true
+	return func(stop func() bool) {
+		if stop() {
+			u.note("closed")
+			return
+		}
+		u.note("freed")
+	}, u.Remove(name)
+}
+
+func (u *unlinkFS) SyncDir(dir string) error {
+	if !strings.HasSuffix(dir, "/snapshots") || !u.removed {
+		return u.FS.SyncDir(dir)
+	}
+	u.removed = false
+	if u.fail {
+		u.note("failed")
+		return syscall.EIO
+	}
+	u.note("fsynced")
+	return u.FS.SyncDir(dir)
+}
+
+// TestSnapshotsRemoved: what is in an old snapshot is cut only when its name is gone for good.
+func TestSnapshotsRemoved(t *testing.T) {
+	for _, c := range []struct {
+		fail bool
+		want string
+	}{
+		{false, "[removed fsynced freed"},
+		{true, "[removed failed closed"},
+	} {
+		u := &unlinkFS{FS: vfs.OS(), fail: c.fail}
+		e, r := open(t, t.TempDir(), kuji.Options{FS: u})
+		for round := range 40 {
+			drawSome(t, r, fmt.Sprint(round, "-"), 40)
+			snapshot(t, r)
+			if len(u.done) > 0 {
+				break
+			}
+		}
+		if got := fmt.Sprint(u.done); !strings.HasPrefix(got, c.want) {
+			t.Errorf("fsync fails: %v: %s, want %s ...", c.fail, got, c.want)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
