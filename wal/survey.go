@@ -128,6 +128,22 @@ func (r *surveyed) begin() error {
 // trusted. Records at or beyond limit belong to the next segment. The segments
 // behind must have been looked at.
 func (r *surveyed) look(s *foundSegment, limit uint64) error {
+	for {
+		proven := r.proven
+		err := r.lookOnce(s, limit)
+		if err != errCutToSize {
+			return err
+		}
+		r.proven = proven
+		*s = foundSegment{name: s.name, path: s.path, first: s.first, next: s.first, end: headerSize}
+	}
+}
+
+// errCutToSize says that a writer has cut a segment's file to size, whose end was not
+// written to, while it was read.
+var errCutToSize = errors.New("wal: segment was cut to size meanwhile")
+
+func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 	file, h, err := s.open(r.fs)
 	if err != nil {
 		return err
@@ -191,6 +207,9 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		return fmt.Errorf("wal: %w", err)
 	}
 	if unreadable != nil {
+		if size, err := file.Size(); err == nil && size < s.size {
+			return errCutToSize
+		}
 		return unreadable.in(s.path, 0)
 	}
 	r.durable = max(r.durable, found.durable)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -147,21 +148,26 @@ func (r *Report) add(checked []checkedSegment) {
 }
 
 // checkSegment checks all of a segment.
-func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
-	c := checkedSegment{SegmentReport: SegmentReport{File: s.path, First: s.first, Next: s.first}}
-	data, release, err := mapWhole(fsys, s)
-	if err != nil {
-		return c, err
+func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
+	nothing := checkedSegment{SegmentReport: SegmentReport{File: s.path, First: s.first, Next: s.first}}
+	c = nothing
+	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+		c = nothing
+		c.Bytes = s.size
+		return c.check(s, data)
+	})
+	if unreadable != nil {
+		c.damage = append(c.damage, unreadable.in(s.path, 0))
 	}
-	defer release()
-	c.Bytes = s.size
+	return c, err
+}
+
+// check checks a segment, given all of its bytes.
+func (c *checkedSegment) check(s *foundSegment, data []byte) (unreadable *fault) {
 	if c.unborn = headerless(data); c.unborn {
 		found, unreadable := scanUnborn(data, place{segment: s.first})
-		if unreadable != nil {
-			c.damage = append(c.damage, unreadable.in(s.path, 0))
-		}
 		c.durable = found.durable
-		return c, nil
+		return unreadable
 	}
 	h, f := decodeSegmentHeader(data)
 	if f == nil {
@@ -170,7 +176,7 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
 	if f != nil {
 		f.offset = s.first
 		c.damage = append(c.damage, f.in(s.path, 0))
-		return c, nil
+		return nil
 	}
 	c.logID, c.durable, c.Created = h.logID, h.durable, time.Unix(0, h.created)
 	groups := data
@@ -181,8 +187,7 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
 	}
 	found, unreadable := scanSegment(groups, place{h.logID, s.first})
 	if unreadable != nil {
-		c.damage = append(c.damage, unreadable.in(s.path, 0))
-		return c, nil
+		return unreadable
 	}
 	c.Next, c.Groups, c.durable = found.next, len(found.groups), max(c.durable, found.durable)
 	c.stop, c.torn = found.stop, s.size-found.end
@@ -192,12 +197,12 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (checkedSegment, error) {
 		}
 		trailerFault.offset = c.Next
 		c.footer = trailerFault.in(s.path, max(0, s.size-trailerSize))
-		return c, nil
+		return nil
 	}
 	if c.stop == nil {
 		c.footer = checkFooter(s, data, t, found)
 	}
-	return c, nil
+	return nil
 }
 
 // checkFooter compares a segment's footer with its groups.
@@ -243,6 +248,35 @@ func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err er
 	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
 }
 
+// readWhole has a segment's bytes read, which are a mapping, and returns what read returns,
+// or the page that could not be read: once more when a writer has cut the file to size
+// meanwhile.
+func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
+	guarded := func(data []byte) (unreadable *fault) {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+		defer catchFault(data, &unreadable)
+		return read(data)
+	}
+	for {
+		data, release, err := mapWhole(fsys, s)
+		if err != nil {
+			return nil, err
+		}
+		unreadable = guarded(data)
+		release()
+		if unreadable == nil {
+			return nil, nil
+		}
+		info, err := fsys.Stat(s.path)
+		if err != nil {
+			return nil, fmt.Errorf("wal: %w", err)
+		}
+		if info.Size() >= s.size {
+			return unreadable, nil
+		}
+	}
+}
+
 // Group is a group of records as it stands in a file.
 type Group struct {
 	File        string
@@ -285,20 +319,26 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 
 // groupsOf yields one segment's groups; false when there shall be no more.
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
-	data, release, err := mapWhole(fsys, s)
+	var found scan
+	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+		h, f := decodeSegmentHeader(data)
+		if f != nil {
+			f.offset = s.first
+			found = scan{stop: f}
+			return nil
+		}
+		if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil && int64(t.index) >= headerSize {
+			data = data[:t.index]
+		}
+		found = chain(data, place{h.logID, s.first})
+		return nil
+	})
 	if err != nil {
 		return yield(Group{}, err)
 	}
-	defer release()
-	h, f := decodeSegmentHeader(data)
-	if f != nil {
-		f.offset = s.first
-		return yield(Group{}, f.in(s.path, 0))
+	if unreadable != nil {
+		found.stop = unreadable
 	}
-	if t, f := decodeSegmentTrailer(data[max(0, len(data)-trailerSize):], s.size); f == nil && int64(t.index) >= headerSize {
-		data = data[:t.index]
-	}
-	found := chain(data, place{h.logID, s.first})
 	for _, g := range found.groups {
 		if !yield(Group{File: s.path, Pos: g.pos, Bytes: g.size(), First: g.first, Count: g.count, DurableUpto: g.durable}, nil) {
 			return false

@@ -1,0 +1,111 @@
+//go:build unix
+
+package wal_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// mapFS is a file system that tells of mappings.
+type mapFS struct {
+	vfs.FS
+	mapped func(name string)
+}
+
+type mapFile struct {
+	vfs.File
+	name string
+	fs   *mapFS
+}
+
+func (m *mapFS) Open(name string) (vfs.File, error) {
+	f, err := m.FS.Open(name)
+	return &mapFile{f, name, m}, err
+}
+
+func (f *mapFile) Map(length int64) (vfs.Mapping, error) {
+	m, err := f.File.Map(length)
+	f.fs.mapped(f.name)
+	return m, err
+}
+
+// TestCutToSizeMeanwhile: a writer finishes a segment, whose file was longer ahead of
+// writing, just when others have mapped it. They find no damage, and are not ended by it.
+func TestCutToSizeMeanwhile(t *testing.T) {
+	for _, ahead := range []int64{4 << 10, 256 << 10} { // in the page of the last group, and far from it
+		dir := t.TempDir()
+		l := open(t, dir, wal.Options{SegmentSize: 64 << 10, LogID: 42})
+		appendTo(t, l, 3000)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "00000000000000000000.wal")
+		finished, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := 0
+		for g, err := range wal.Groups(dir, wal.Options{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.File == name {
+				groups = int(g.Pos + g.Bytes)
+			}
+		}
+		begin := func() {
+			if err := os.WriteFile(name, append(finished[:groups:groups], make([]byte, ahead+int64(len(finished)-groups))...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		times := 0
+		finish := func(mapped string) {
+			if mapped != name {
+				return
+			}
+			times++
+			f, err := os.OpenFile(name, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteAt(finished, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Truncate(int64(len(finished))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := wal.Options{FS: &mapFS{vfs.OS(), finish}, ReadOnly: true}
+		begin()
+		reader, err := wal.Open(dir, o)
+		if err != nil {
+			t.Fatalf("%d bytes ahead: %v", ahead, err)
+		}
+		if err := holds(reader, 3000); err != nil {
+			t.Errorf("%d bytes ahead: %v", ahead, err)
+		}
+		if err := reader.Close(); err != nil {
+			t.Error(err)
+		}
+		begin()
+		report, err := wal.Verify(t.Context(), dir, o)
+		if err != nil || len(report.Damage) > 0 || report.Next != 3000 {
+			t.Errorf("%d bytes ahead: verified up to %d: %v, %v", ahead, report.Next, report.Damage, err)
+		}
+		begin()
+		for _, err := range wal.Groups(dir, o) {
+			if err != nil {
+				t.Errorf("%d bytes ahead: groups: %v", ahead, err)
+			}
+		}
+		if times < 3 {
+			t.Errorf("the segment was mapped %d times", times)
+		}
+	}
+}
