@@ -56,6 +56,7 @@ type snapshotJob struct {
 
 	acked uint64 // position at the last pause
 	calm  int    // how many pauses ago that was another
+	ahead int    // how many pauses to come the last one stands for
 	w     *snapshotWriter
 	next  func() (economy.BlockKind, []byte, bool)
 	end   func()
@@ -71,6 +72,8 @@ const (
 	// snapshotCalm is after how many tenths of a millisecond in which nothing was
 	// acknowledged it stops no more.
 	snapshotCalm = 16
+	// snapshotAhead is for how many pauses to come one stands that took as long.
+	snapshotAhead = 10
 )
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
@@ -152,13 +155,23 @@ func (r *Realm) beginSnapshot(position uint64) {
 // thread in a system call, such as the flusher's. A sleep is, and with work to
 // do the scheduler ends it in time; without, it may take a millisecond. One sleep
 // for each batch is not enough either: those that its answers woke would wait
-// behind what of the snapshot comes next, and so would the next batch.
+// behind what of the snapshot comes next, and so would the next batch. A sleep that
+// takes so long, though, was beside a processor with nothing to do, and stands for
+// some to come: or a snapshot beside few requests would be asleep nearly all the time.
 func (j *snapshotJob) pause(r *Realm) {
 	if acked := r.acked.Load(); acked != j.acked {
 		j.acked, j.calm = acked, 0
 	}
+	if j.ahead > 0 {
+		j.ahead--
+		return
+	}
 	if j.calm++; r.o.Steps == nil && j.calm <= snapshotCalm {
+		start := time.Now()
 		time.Sleep(snapshotPause)
+		if time.Since(start) > snapshotAhead*snapshotPause {
+			j.ahead = snapshotAhead
+		}
 	}
 }
 

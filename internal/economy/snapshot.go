@@ -61,6 +61,7 @@ type blockWriter struct {
 const (
 	workLook   = 1  // at players of whom none, or not this one, is wanted
 	workItem   = 16 // a player, a request or a chunk of counters
+	workBytes  = 16 // so many bytes of what a player holds are worth a look
 	pauseAfter = 256 * workItem
 )
 
@@ -199,9 +200,11 @@ func (c *Capture) writePlayers(w *blockWriter) {
 		}
 		w.work(workItem)
 		w.num(uint64(n - next))
+		start := len(w.b)
 		w.b = c.player(w.b, n)
 		next = n + 1
 		c.next.Store(next)
+		w.work((len(w.b) - start) / workBytes)
 		if len(w.b) >= c.blockSize {
 			w.end(BlockPlayers)
 			next = 0

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -222,5 +223,32 @@ func TestSnapshotPauses(t *testing.T) {
 	}
 	if n, _ = pauses(&mark); n < (players-players/most)/most {
 		t.Errorf("%d pauses for nearly all of %d players, want at least %d", n, players, (players-players/most)/most)
+	}
+}
+
+// TestSnapshotPausesAmidItems: the more players hold, the fewer stand between two pauses.
+func TestSnapshotPausesAmidItems(t *testing.T) {
+	const items, players = 500, 64
+	var text strings.Builder
+	text.WriteString("kuji: 1\nitems:\n")
+	var all []catalog.Stack
+	for i := range items {
+		id := fmt.Sprintf("item%d", i)
+		fmt.Fprintf(&text, "  %s: {}\n", id)
+		all = append(all, catalog.Stack{Item: id, Quantity: 1000})
+	}
+	m := newMachine(t, 1)
+	m.apply(text.String())
+	for n := range players {
+		for stacks := range slices.Chunk(all, 16) {
+			m.do(economy.Command{Kind: economy.KindGrant, Player: fmt.Sprint("p", n), Items: stacks})
+		}
+	}
+	c, pauses := m.s.Capture(nil), 0
+	for range c.Blocks(func() { pauses++ }) {
+	}
+	m.s.Release(c, true)
+	if pauses == 0 {
+		t.Errorf("no pause for %d players of %d items", players, items)
 	}
 }
