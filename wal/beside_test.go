@@ -3,8 +3,12 @@
 package wal_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -107,5 +111,54 @@ func TestCutToSizeMeanwhile(t *testing.T) {
 		if times < 3 {
 			t.Errorf("the segment was mapped %d times", times)
 		}
+	}
+}
+
+// openFS is a file system that tells of openings before they are.
+type openFS struct {
+	vfs.FS
+	opening func(name string)
+}
+
+func (o *openFS) Open(name string) (vfs.File, error) {
+	o.opening(name)
+	return o.FS.Open(name)
+}
+
+// TestReadWhileRemoved: a record is trimmed just when its segment is to be opened, and its
+// file is gone already.
+func TestReadWhileRemoved(t *testing.T) {
+	m, l := openMem(t, small4K)
+	appendTo(t, l, 300)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first := segments(t, m)[0]
+	trimmed := make(chan error, 1)
+	var armed atomic.Bool
+	o := small4K
+	o.FS = &openFS{m, func(name string) {
+		if name != first || !armed.CompareAndSwap(true, false) {
+			return
+		}
+		go func() { trimmed <- l.TrimBefore(200) }()
+		for {
+			if _, err := m.Stat(first); errors.Is(err, fs.ErrNotExist) {
+				return
+			}
+			runtime.Gosched()
+		}
+	}}
+	l, err := wal.Open(memDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	armed.Store(true)
+	if _, err := l.Read(0, nil); !errors.Is(err, wal.ErrTrimmed) {
+		t.Errorf("a record whose segment is being removed: got %v, want ErrTrimmed", err)
+	}
+	if err := <-trimmed; err != nil {
+		t.Error(err)
 	}
 }

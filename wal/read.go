@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"slices"
 	"sort"
@@ -72,9 +73,9 @@ func (l *Log) segmentOf(offset uint64) (*segment, error) {
 }
 
 // refused explains why a record's segment cannot be read. A closed log has
-// dropped them all.
+// dropped them all; the file of one that is being dropped may be gone already.
 func (l *Log) refused(err error, offset uint64) error {
-	if !errors.Is(err, ErrTrimmed) {
+	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
 	}
 	l.mu.Lock()
