@@ -161,9 +161,9 @@ func (m *Mem) truncate(n *memNode, size int64) {
 	// The pages that are cut off become zeros, as sectors that a crash may or
 	// may not have reached.
 	var runs []memRun
-	from := size
+	from, to := size, (n.live.size+sectorSize-1)/sectorSize*sectorSize // nothing behind it is cut off now
 	for i := size / pageSize; i < int64(len(n.live.pages)); i++ {
-		start, end := max(from, i*pageSize), (i+1)*pageSize
+		start, end := max(from, i*pageSize), min((i+1)*pageSize, to)
 		if !n.live.has(i) || start >= n.live.size {
 			continue
 		}
