@@ -156,8 +156,9 @@ func (r *Realm) beginSnapshot(position uint64) {
 // do the scheduler ends it in time; without, it may take a millisecond. One sleep
 // for each batch is not enough either: those that its answers woke would wait
 // behind what of the snapshot comes next, and so would the next batch. A sleep that
-// takes so long, though, was beside a processor with nothing to do, and stands for
-// some to come: or a snapshot beside few requests would be asleep nearly all the time.
+// takes so long, though, while hardly anything is acknowledged, was beside a processor
+// with nothing to do, and stands for some to come: or a snapshot beside few requests
+// would be asleep nearly all the time.
 func (j *snapshotJob) pause(r *Realm) {
 	if acked := r.acked.Load(); acked != j.acked {
 		j.acked, j.calm = acked, 0
@@ -169,7 +170,7 @@ func (j *snapshotJob) pause(r *Realm) {
 	if j.calm++; r.o.Steps == nil && j.calm <= snapshotCalm {
 		start := time.Now()
 		time.Sleep(snapshotPause)
-		if time.Since(start) > snapshotAhead*snapshotPause {
+		if time.Since(start) > snapshotAhead*snapshotPause && r.acked.Load()-j.acked <= 1 {
 			j.ahead = snapshotAhead
 		}
 	}
@@ -395,21 +396,18 @@ func (r *Realm) prune() error {
 }
 
 // removeSnapshots removes files for good, and then frees their space; nobody here has
-// them open.
+// them open. One by one, so that the file system's journal never has to take much at
+// a time, for which the log's fsyncs would wait.
 func (r *Realm) removeSnapshots(files []snapshotFile) error {
 	var errs []error
-	var frees []func(stop func() bool)
 	for i := range files {
 		free, err := vfs.Unlink(r.o.FS, r.snap.dir+"/"+files[i].name())
 		if free != nil {
-			frees = append(frees, free)
+			err = r.o.FS.SyncDir(r.snap.dir)
+			// What may be there again after a crash is not cut.
+			free(func() bool { return err != nil || r.snap.stop.Load() })
 		}
 		errs = append(errs, err)
 	}
-	synced := r.o.FS.SyncDir(r.snap.dir)
-	for _, free := range frees {
-		// What may be there again after a crash is not cut.
-		free(func() bool { return synced != nil || r.snap.stop.Load() })
-	}
-	return errors.Join(append(errs, synced)...)
+	return errors.Join(append(errs, r.o.FS.SyncDir(r.snap.dir))...)
 }
