@@ -156,8 +156,8 @@ func resident(b *testing.B) float64 {
 // both is in µs. Beside it what the disk does without Kuji: 4 KiB written over
 // others and fdatasynced, alone and while a file is written and fsynced in
 // pieces of 1 MiB. On a disk that others use only the two beside each other tell
-// anything, of 1,000,000 operations or more; with -dir on a tmpfs no disk has a
-// part in it.
+// anything, of 100,000 operations or more and in several runs; with -dir on a tmpfs
+// no disk has a part in it.
 func BenchmarkSnapshotLatency(top *testing.B) {
 	n := size(1_000_000)
 	var f *fixture
