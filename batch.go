@@ -8,6 +8,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 )
@@ -38,7 +39,7 @@ type batch struct {
 	events   int
 	buf      []byte // the whole entry; its head is filled in when it is sealed
 
-	done    chan struct{} // made by wait; closed when err is final
+	done    chan struct{} // made by waitFor; closed when err is final
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
 	wholes  results       // of those whose result is more than outcomes
@@ -120,15 +121,6 @@ func (r *results) reset() {
 
 const batchHeader = 12
 
-// wait returns a channel that is closed when the batch is durable or has
-// failed. The caller holds the realm's mu.
-func (b *batch) wait() <-chan struct{} {
-	if b.done == nil {
-		b.done = make(chan struct{})
-	}
-	return b.done
-}
-
 // reset empties b for the next position.
 func (r *Realm) reset(b *batch, position uint64) {
 	head := envelopeSize(r.name) + batchHeader
@@ -208,7 +200,9 @@ func (r *Realm) committed(b *batch, buf []byte, draws uint64) {
 		return
 	}
 	b.buf = buf
-	if b.events++; b.events == 1 {
+	b.events++
+	if len(buf) >= r.enough {
+		r.enough = math.MaxInt
 		r.rouse()
 	}
 }
@@ -241,7 +235,7 @@ func (r *Realm) await(ctx context.Context, b *batch) error {
 		r.mu.Unlock()
 		return nil
 	}
-	c := Commit{batch: b, done: b.wait(), steps: r.o.Steps}
+	c := Commit{batch: b, done: r.waitFor(b), steps: r.o.Steps}
 	r.mu.Unlock()
 	return c.Wait(ctx)
 }
@@ -291,6 +285,9 @@ func (r *Realm) flushBatch() (ended bool) {
 		runtime.Gosched()
 	}
 	r.mu.Lock()
+	if r.gathers {
+		r.gather()
+	}
 	for r.open.events == 0 && !r.closing && r.err == nil {
 		if r.o.Steps != nil {
 			r.mu.Unlock()
@@ -327,6 +324,7 @@ func (r *Realm) flushBatch() (ended bool) {
 		open.finish(unknown)
 		return true
 	}
+	r.gathers = r.mayGather(b)
 	r.stats.Batches++
 	r.stats.LogBytes += uint64(len(b.buf))
 	r.snap.bytes += int64(len(b.buf))
@@ -336,6 +334,60 @@ func (r *Realm) flushBatch() (ended bool) {
 	b.finish(nil)
 	r.recycle(b)
 	return false
+}
+
+const (
+	// gatherTime is how long callbacks wait for others at most, where they are answered
+	// without an fsync: each batch costs who submits a system call that wakes the
+	// flusher, and a processor that the two may share.
+	gatherTime = time.Millisecond
+	// gatherBytes are as many as do not wait any longer: a thousand small events.
+	gatherBytes = 8 << 10
+	// The flusher begins to gather after a batch of gatherFrom events, as many as come
+	// while one is written, and ends after one of fewer than gatherLeast.
+	gatherFrom, gatherLeast = 8, 64
+)
+
+// mayGather reports whether the flusher, which has written b, may let the next batch wait
+// for more: nobody waits for b but callbacks, and many of them. The caller holds mu.
+func (r *Realm) mayGather(b *batch) bool {
+	least := gatherFrom
+	if r.gathers {
+		least = gatherLeast
+	}
+	return b.done == nil && b.events >= least && r.o.Sync != SyncAlways && r.o.Steps == nil
+}
+
+// gather waits until the open batch is large, or somebody waits for it, or for
+// gatherTime. The caller, who is the flusher, holds mu.
+func (r *Realm) gather() {
+	r.late = false
+	if r.timer == nil {
+		r.timer = time.AfterFunc(gatherTime, func() {
+			r.mu.Lock()
+			r.late = true // or that of the next time, which is then short
+			r.wake.Signal()
+			r.mu.Unlock()
+		})
+	} else {
+		r.timer.Reset(gatherTime)
+	}
+	for r.enough = gatherBytes; !r.late && len(r.open.buf) < gatherBytes && r.open.done == nil && !r.closing && r.err == nil; {
+		r.wake.Wait()
+	}
+	r.timer.Stop()
+	r.enough = 0
+}
+
+// waitFor returns what is closed when b is durable or has failed. The caller holds mu.
+func (r *Realm) waitFor(b *batch) <-chan struct{} {
+	if b.done == nil {
+		b.done = make(chan struct{})
+		if b.events > 0 && r.o.Steps == nil {
+			r.wake.Signal() // the flusher may be gathering
+		}
+	}
+	return b.done
 }
 
 // takeOpen makes the open batch the one in flight and opens the next. The
@@ -348,7 +400,7 @@ func (r *Realm) takeOpen() *batch {
 		next = &batch{}
 	}
 	r.reset(next, b.position+1)
-	r.open, r.inflight = next, b
+	r.open, r.inflight, r.enough = next, b, 0
 	close(r.room)
 	r.room = make(chan struct{})
 	return b

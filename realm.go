@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
@@ -49,6 +50,10 @@ type Realm struct {
 	inflight *batch        // being appended; nil when the flusher is idle
 	room     chan struct{} // closed and replaced when open is handed to the flusher
 	wake     *sync.Cond    // on mu: the flusher waits for events or for closing
+	enough   int           // bytes in the open batch for which the flusher is roused
+	gathers  bool          // the flusher lets callbacks wait for others
+	late     bool          // it has let them wait for gatherTime
+	timer    *time.Timer   // sets late; the flusher's alone
 	closing  bool
 	err      *Error // why the realm stopped; nil while healthy
 	stats    Stats
@@ -434,7 +439,7 @@ func (r *Realm) settle(ctx context.Context, pos uint64) error {
 		return err
 	}
 	b := r.batchAt(pos)
-	done := b.wait()
+	done := r.waitFor(b)
 	r.mu.Unlock()
 	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
 		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}

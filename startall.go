@@ -82,7 +82,7 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 			b := w.one(from+i, req, &w.cmds[i], ahead)
 			accepted = accepted || b != nil
 			if b != nil && (c.batch == nil || b.position > c.batch.position) {
-				c.batch, c.done = b, b.wait() // now: once mu has been let go it may be durable, and wait too late
+				c.batch, c.done = b, r.waitFor(b) // now: once mu has been let go it may be durable, and wait too late
 			}
 		}
 	}

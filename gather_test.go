@@ -1,0 +1,165 @@
+package kuji_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// gathering is a realm whose flusher has just met many callbacks at once.
+type gathering struct {
+	*testing.T
+	e        *kuji.Engine
+	r        *kuji.Realm
+	mu       sync.Mutex
+	answered []kuji.Result
+}
+
+// busy opens a realm and submits many requests while the first is being written.
+func busy(t *testing.T, policy kuji.SyncPolicy) *gathering {
+	disk, release := vfs.NewMem(), make(chan struct{})
+	e, r := open(t, "data", kuji.Options{FS: disk, Sync: policy, SyncEvery: time.Hour, SnapshotEvery: -1})
+	g := &gathering{T: t, e: e, r: r}
+	do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpWrite {
+			<-release
+		}
+		return vfs.Fault{}
+	})
+	g.submit(1)
+	synctest.Wait() // it is being written
+	g.submit(100)
+	disk.SetHook(nil)
+	close(release)
+	g.are(101, "what came while another was written")
+	g.forget(0)
+	return g
+}
+
+func (g *gathering) submit(n int) {
+	for range n {
+		g.r.Submit(&kuji.Draw{Player: "ann", Pool: "free"}, func(res kuji.Result, err error) {
+			if err != nil {
+				g.Error(err)
+			}
+			g.mu.Lock()
+			g.answered = append(g.answered, res)
+			g.mu.Unlock()
+		})
+	}
+}
+
+// results returns what callbacks have got when everything is at a stand.
+func (g *gathering) results() []kuji.Result {
+	synctest.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.answered
+}
+
+// forget makes answers of before count no more, but for some.
+func (g *gathering) forget(but int) {
+	g.mu.Lock()
+	g.answered = g.answered[:but]
+	g.mu.Unlock()
+}
+
+// are checks how many callbacks have been called when everything is at a stand.
+func (g *gathering) are(want int, when string) {
+	g.Helper()
+	if got := len(g.results()); got != want {
+		g.Errorf("%s: %d are answered, want %d", when, got, want)
+	}
+}
+
+// TestCallbacksAreGathered: under policies that answer without an fsync, callbacks of a
+// busy time wait for others, until they are many, or a millisecond has passed, or
+// somebody waits for the same batch.
+func TestCallbacksAreGathered(t *testing.T) {
+	ends := map[string]func(g *gathering){
+		"a millisecond": func(*gathering) { time.Sleep(time.Millisecond) },
+		"many of them": func(g *gathering) {
+			g.submit(2000)
+			if n := len(g.results()); n < 1000 {
+				g.Fatalf("%d are answered", n)
+			}
+			g.forget(3)
+		},
+		"a request whose caller waits": func(g *gathering) { do(g.T, g.r, kuji.Draw{Player: "ann", Pool: "free"}) },
+		"a batch of them": func(g *gathering) {
+			if _, err := g.r.DoAll(g.Context(), []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}}); err != nil {
+				g.Fatal(err)
+			}
+		},
+		"a reader": func(g *gathering) {
+			if _, err := g.r.Player(g.Context(), "ann"); err != nil {
+				g.Fatal(err)
+			}
+		},
+		"the end of the realm": func(g *gathering) {
+			if err := g.e.Close(); err != nil {
+				g.Fatal(err)
+			}
+		},
+	}
+	for _, policy := range []kuji.SyncPolicy{kuji.SyncNone, kuji.SyncInterval} {
+		for name, end := range ends {
+			t.Run(policy.String()+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					g := busy(t, policy)
+					g.submit(2)
+					g.are(0, "at once")
+					g.submit(1)
+					g.are(0, "with one more")
+					start := time.Now()
+					end(g)
+					g.are(3, "in the end")
+					took, want := time.Since(start), time.Duration(0)
+					if name == "a millisecond" {
+						want = time.Millisecond
+					}
+					if took != want {
+						g.Errorf("after %v, want %v", took, want)
+					}
+					first := g.results()[0].Receipt.Position
+					for _, res := range g.results() {
+						if pos := res.Receipt.Position; pos != first {
+							g.Errorf("of three, one is at position %d, another at %d", first, pos)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestLoneCallbacksDoNotWait: the answer of one request goes out at once, also after a
+// busy time, and always where an fsync is what callbacks wait for.
+func TestLoneCallbacksDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := busy(t, kuji.SyncNone)
+		time.Sleep(2 * time.Millisecond) // in which nothing came
+		g.submit(1)
+		g.are(1, "the first after a pause")
+		g.submit(1)
+		g.are(2, "the next")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g := busy(t, kuji.SyncNone)
+		g.submit(3)
+		time.Sleep(time.Millisecond)
+		g.are(3, "those of a calmer time")
+		g.submit(1)
+		g.are(4, "one after few")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		g := busy(t, kuji.SyncAlways)
+		g.submit(1)
+		g.are(1, "with an fsync for each batch")
+	})
+}
