@@ -168,21 +168,30 @@ func (b *block) held(item uint32) *slot {
 // that gives an item of which the player has some, from a pool without limits. It
 // reports false, and has done nothing, for any other.
 func (s *State) takeCommon(player uint32, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
-	if !e.common || s.players.capture != nil {
+	ps := &s.players
+	if !e.common || ps.capture != nil || ps.alone {
 		return false
 	}
 	q, item, drawn, changed := e.quantity, &s.items[e.item], &p.drawn[entry], &p.changed[entry/drawnChunk]
-	held := s.players.at(player).held(e.item)
+	b := ps.at(player)
+	held := b.held(e.item)
 	if held == nil || q > MaxQuantity-held.value() {
 		return false
 	}
-	s.players.change(player, pos)
+	// As change and release do, of one player and with nothing between that could fail.
+	g := &ps.guards[b.guard%playerGuards]
+	g.open()
+	b.last = pos
+	ps.dirty.set(player)
 	held.set(held.value() + q)
-	p.mu.Lock() // with nothing behind it that could fail before it is given back
+	p.mu.Lock()
 	*changed, p.last = pos, pos
 	*drawn++
 	p.mu.Unlock()
-	s.players.release()
+	g.close()
+	if ps.mem.dirty() {
+		ps.release()
+	}
 	item.addSupply(q)
 	s.raisePeak(item)
 	return true
