@@ -56,15 +56,13 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 	if pt == nil || !pt.plain || s.peak+pt.maxGain > MaxQuantity || !pt.endless && s.odds[pt.num].live == 0 {
 		return b, nil, false, nil
 	}
-	player, known := s.players.find(q.Player)
-	if !known || s.players.mem.full(s.chunks) {
+	who := s.players.lookup(q.Player)
+	if who == nil || s.players.mem.full(s.chunks) {
 		return b, nil, false, nil
 	}
-	if !pt.open {
-		s.d.reset(at.Time, src) // or what the last command decided would count
-		if s.checkPool(pt, player, 1) != OK {
-			return b, nil, false, nil
-		}
+	player := who.num
+	if !pt.open && !s.lets(pt, player, at.Time, src) {
+		return b, nil, false, nil
 	}
 	var hash uint32
 	if q.ID != "" {
@@ -75,7 +73,7 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 	p := s.pools[pt.num]
 	n, ok := p.sampler.Draw(src)
 	if !ok {
-		return b, nil, true, inconsistent("pool %q ran out in a draw that was found possible", q.Pool)
+		return b, nil, true, ranOut(q.Pool)
 	}
 	entry, start := uint32(n), len(b)
 	e := &pt.entries[entry]
@@ -84,7 +82,7 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 		return b, nil, true, s.goesBack(at)
 	}
 	s.applied, s.now = at.Position, at.Time
-	if !s.takeCommon(player, p, e, entry, at.Position) {
+	if !s.takeCommon(who, p, e, entry, at.Position) {
 		if err = s.applyPlain(player, p, pt, entry, at.Position); err != nil {
 			return b, nil, true, err
 		}
@@ -93,6 +91,19 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 		s.rememberHashed(hash, b[start:], *at) // short enough to be its own answer: see answer.go
 	}
 	return b, &e.single, true, nil
+}
+
+// lets reports whether a pool lets a player draw once.
+//
+//go:noinline
+func (s *State) lets(pt *poolTable, player uint32, now int64, src Source) bool {
+	s.d.reset(now, src) // or what the last command decided would count
+	return s.checkPool(pt, player, 1) == OK
+}
+
+//go:noinline
+func ranOut(pool string) error {
+	return inconsistent("pool %q ran out in a draw that was found possible", pool)
 }
 
 // freshID returns the hash of a request id, and reports whether it is not remembered
@@ -167,13 +178,12 @@ func (b *block) held(item uint32) *slot {
 // takeCommon is applyPlain for the commonest draw of all: of an entry without a stock
 // that gives an item of which the player has some, from a pool without limits. It
 // reports false, and has done nothing, for any other.
-func (s *State) takeCommon(player uint32, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
+func (s *State) takeCommon(b *block, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
 	ps := &s.players
 	if !e.common || ps.capture != nil || ps.alone {
 		return false
 	}
 	q, item, drawn, changed := e.quantity, &s.items[e.item], &p.drawn[entry], &p.changed[entry/drawnChunk]
-	b := ps.at(player)
 	held := b.held(e.item)
 	if held == nil || q > MaxQuantity-held.value() {
 		return false
@@ -182,7 +192,7 @@ func (s *State) takeCommon(player uint32, p *poolState, e *entryTable, entry uin
 	g := &ps.guards[b.guard%playerGuards]
 	g.open()
 	b.last = pos
-	ps.dirty.set(player)
+	ps.dirty.set(b.num)
 	held.set(held.value() + q)
 	p.mu.Lock()
 	*changed, p.last = pos, pos

@@ -1,7 +1,6 @@
 package economy
 
 import (
-	"bytes"
 	"math"
 	"math/bits"
 	"unsafe"
@@ -115,24 +114,39 @@ func (p *players) count() int { return p.addrs.n }
 
 // find returns the number of the player with this id, for the writer.
 func (p *players) find(id string) (uint32, bool) {
-	return p.findHashed(unsafe.Slice(unsafe.StringData(id), len(id)), p.key.hash(id))
+	if b := p.lookup(id); b != nil {
+		return b.num, true
+	}
+	return 0, false
 }
 
 // findHashed is find of an id in bytes whose hash is known.
 func (p *players) findHashed(id []byte, h uint32) (uint32, bool) {
+	if b := p.lookupHashed(unsafe.String(unsafe.SliceData(id), len(id)), h); b != nil {
+		return b.num, true
+	}
+	return 0, false
+}
+
+// lookup returns the block of the player with this id for the writer, valid as that of
+// at is, or nil.
+func (p *players) lookup(id string) *block { return p.lookupHashed(id, p.key.hash(id)) }
+
+// lookupHashed is lookup of an id whose hash is known.
+func (p *players) lookupHashed(id string, h uint32) *block {
 	s := p.index.shard(h)
 	for i := first(h); ; i++ {
 		slot := *s.at(i)
 		if slot == 0 {
-			return 0, false
+			return nil
 		}
 		if uint32(slot>>32) != h {
 			continue
 		}
-		if b := p.block(slot); bytes.Equal(b.id(), id) {
+		if b := p.block(slot); string(b.id()) == id {
 			r := &p.recent[b.num%uint32(len(p.recent))]
 			r.num, r.addr, r.block = b.num, uint32(slot)-1, b
-			return b.num, true
+			return b
 		}
 	}
 }
