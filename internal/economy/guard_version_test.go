@@ -4,8 +4,11 @@ package economy
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
+
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // TestGuardIsLeft: however often a reader has copied in vain, once it has ended the
@@ -149,5 +152,84 @@ func TestReaderMissesWhatIsGivenBack(t *testing.T) {
 	}
 	if !p.enter("large", &v) || v.head.last != 2 || !v.leave() {
 		t.Error("the reader did not find where the player is now")
+	}
+}
+
+// aConstant is a source that always gives the same value.
+type aConstant struct{}
+
+func (aConstant) Uint64() uint64 { return 0 }
+
+// TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player
+// meanwhile, and changes its player and its pool as if in one moment: the player cannot be read before
+// the pool is changed, nor the pool changed while somebody reads it.
+func TestReadersNoticeACommonDraw(t *testing.T) {
+	const id, pool = "ann", "pool"
+	s := New()
+	c, err := catalog.Parse([]byte("{kuji: 1, items: {gem: {}}, pools: {pool: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}}, start: {gem: 1}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	prepared, err := s.Prepare(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := s.DecideCatalog(prepared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pos := uint64(0)
+	apply := func(ev *Event) {
+		pos++
+		if err := s.Apply(ev, AppendEvent(nil, ev), At{Position: pos}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(ev)
+	apply(s.Decide(&Command{Kind: KindDraw, Player: id, Pool: pool, Count: 1}, 0, aConstant{}))
+	p := s.pools[0]
+	draw := func() {
+		pos++
+		if _, _, ok, err := s.DrawPlain(&Draw{Player: id, Pool: pool}, aConstant{}, &At{Position: pos}, nil); !ok || err != nil {
+			t.Errorf("the draw is not plain: %v, %v", ok, err)
+		}
+	}
+	if e := s.current.pool[pool].entries[0]; !e.common {
+		t.Fatal("the entry is not of the commonest kind")
+	}
+
+	var v sight
+	if !s.players.enter(id, &v) {
+		t.Fatal("the player is not there")
+	}
+	draw()
+	if v.leave() {
+		t.Error("who read the player meanwhile has not noticed the draw")
+	}
+
+	g := v.guard
+	p.mu.Lock() // as who reads the pool does
+	drawn, ended := p.drawn[0], make(chan struct{})
+	go func() {
+		defer close(ended)
+		draw()
+	}()
+	for g.version.Load()&1 == 0 {
+		runtime.Gosched()
+	}
+	for range 1000 { // in which the draw could go on, were it to
+		runtime.Gosched()
+		if p.drawn[0] != drawn || g.version.Load()&1 == 0 {
+			t.Error("a pool was changed while somebody read it, or its draw's player could be read before")
+			break
+		}
+	}
+	p.mu.Unlock()
+	<-ended
+	if p.drawn[0] != drawn+1 || g.version.Load()&1 != 0 {
+		t.Errorf("in the end %d are drawn, want %d; the player's version is %d", p.drawn[0], drawn+1, g.version.Load())
 	}
 }
