@@ -207,7 +207,7 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 	}
 	draw()
 	if v.leave() {
-		t.Error("who read the player meanwhile has not noticed the draw")
+		t.Fatal("who read the player meanwhile has not noticed the draw")
 	}
 
 	g := v.guard
