@@ -470,7 +470,8 @@ func (p *players) set(n uint32, key uint32, v uint64) {
 func (p *players) insert(n uint32, i int, s slot) {
 	b := p.at(n)
 	if int(b.slots) == len(b.room()) {
-		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), b.slots+1+b.slots/4))
+		const more = 3 // and a quarter: a player who is new gets new items often
+		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), b.slots+more+b.slots/4))
 	}
 	b.slots++
 	h := b.holdings()
