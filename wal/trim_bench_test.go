@@ -61,6 +61,57 @@ func BenchmarkTrim(b *testing.B) {
 	}
 }
 
+// BenchmarkTrimBesideDurable drops segments of 64 MiB, one every 200 ms, beside a
+// goroutine whose appends wait until they are durable, and does nothing for as long
+// before that. It writes more than half a gigabyte each time: -benchtime 5x.
+func BenchmarkTrimBesideDurable(b *testing.B) {
+	const files, size, every = 8, 64 << 20, 200 * time.Millisecond
+	data := payload(256)
+	var without, with []time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		l := open(b, b.TempDir(), wal.Options{SegmentSize: size})
+		for l.Stat().Segments <= files {
+			if _, err := l.Append(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := l.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		each := l.Next() / files
+		appends := func() {
+			if _, err := l.AppendSync(b.Context(), data); err != nil {
+				panic(err)
+			}
+		}
+		b.StartTimer()
+		without = append(without, beside(b, appends, func() { <-time.After(files * every) })...)
+		with = append(with, beside(b, appends, func() {
+			for i := range uint64(files) {
+				if err := l.TrimBefore((i + 1) * each); err != nil {
+					b.Fatal(err)
+				}
+				<-time.After(every)
+			}
+		})...)
+		b.StopTimer()
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	for _, of := range []struct {
+		name string
+		took []time.Duration
+	}{{"without", without}, {"with", with}} {
+		slices.Sort(of.took)
+		n := len(of.took)
+		b.ReportMetric(float64(of.took[n*999/1000].Microseconds()), "p99.9-"+of.name+"-µs")
+		b.ReportMetric(float64(of.took[n-1].Microseconds()), "max-"+of.name+"-µs")
+	}
+}
+
 // BenchmarkTrimFloor removes as many files of the same size by themselves, each
 // for good, beside a goroutine that does next to nothing and is timed.
 func BenchmarkTrimFloor(b *testing.B) {

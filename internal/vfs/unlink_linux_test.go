@@ -46,14 +46,7 @@ func TestUnlink(t *testing.T) {
 			}
 		}, 100, 0},
 		{"mapped elsewhere", func(t *testing.T, name string) func() []byte {
-			f, err := vfs.OS().Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := f.Map(int64(len(content)))
-			if err = errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			m := mapFile(t, name, len(content))
 			t.Cleanup(func() { m.Unmap() })
 			return m.Bytes
 		}, 100, 0},
@@ -258,11 +251,75 @@ func TestUnlinkBelowOverlay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const script = `mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged || exit 77
-exec "$0" -test.run '^TestUnlinkBelowOverlay$'`
-	cmd := exec.Command("/bin/sh", "-c", script, os.Args[0])
+	mounted(t, dir, "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged", key+"="+filepath.Join(dir, "merged"))
+}
+
+// TestUnlinkOnAFullDisk: where there is little room the space is free at once.
+func TestUnlinkOnAFullDisk(t *testing.T) {
+	const key = "KUJI_TEST_FULL"
+	dir := os.Getenv(key)
+	if dir == "" {
+		mounted(t, t.TempDir(), "mount -t tmpfs -o size=64m tmpfs .", key+"=.")
+		return
+	}
+	name, content := filepath.Join(dir, "file"), make([]byte, 3<<20)
+	for _, full := range []bool{false, true} {
+		if full {
+			if err := os.WriteFile(filepath.Join(dir, "other"), make([]byte, 20<<20), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		free, err := vfs.Unlink(vfs.OS(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inSteps := free != nil; inSteps == full {
+			t.Errorf("with a third of the disk taken %v: freed in steps %v", full, inSteps)
+		}
+		if free != nil {
+			free(func() bool { return false })
+		}
+	}
+}
+
+// TestUnlinkWaitsForNobody: a file on which somebody else has a lease is removed as
+// others are, and whoever has the lease is not waited for.
+func TestUnlinkWaitsForNobody(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, make([]byte, 3<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETSIG, int(unix.SIGURG)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	free, err := vfs.Unlink(vfs.OS(), name)
+	if err != nil || free != nil {
+		t.Errorf("%v, and something to free: %v; want neither, as the file cannot be opened without waiting", err, free != nil)
+	}
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the name is still there: %v", err)
+	}
+}
+
+// mounted runs the test once more where a command has mounted a file system, which
+// only the process sees that runs it.
+func mounted(t *testing.T, dir, mount, env string) {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", mount+` || exit 77
+cd . && exec "$0" -test.run "^$1\$"`, os.Args[0], t.Name())
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), key+"="+filepath.Join(dir, "merged"))
+	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
@@ -270,11 +327,24 @@ exec "$0" -test.run '^TestUnlinkBelowOverlay$'`
 	}
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 77 {
-		t.Skipf("no overlay can be mounted here: %v\n%s", err, out)
+		t.Skipf("nothing can be mounted here: %v\n%s", err, out)
 	}
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// mapFile maps a file that nobody has open then.
+func mapFile(t *testing.T, name string, size int) vfs.Mapping {
+	f, err := vfs.OS().Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := f.Map(int64(size))
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // unlinkMapped maps a file in one directory and removes it from another, which shows the same.
@@ -284,14 +354,7 @@ func unlinkMapped(t *testing.T, mapped, removed string) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := vfs.OS().Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := f.Map(int64(len(content)))
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	m := mapFile(t, name, len(content))
 	free, err := vfs.Unlink(vfs.OS(), filepath.Join(removed, "file"))
 	if err != nil {
 		t.Fatal(err)
