@@ -17,7 +17,8 @@ import (
 //
 //	a request, under mu:  decide; append the event to r.open; apply it
 //	                      wake the flusher if it sleeps; unlock; wait for the batch
-//	the flusher, forever: lock; sleep while r.open is empty
+//	the flusher, forever: lock; sleep while r.open is empty, or, where nobody waits but
+//	                      callbacks, and for no fsync, until it is large or a millisecond has passed
 //	                      take r.open as r.inflight, put an empty batch in its place; unlock
 //	                      seal it, append it to the log, which makes it durable
 //	                      lock; publish its position, take its callbacks; unlock
@@ -190,7 +191,7 @@ func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
 }
 
 // committed counts an applied event, which buf has behind what b had, and rouses
-// the flusher for a batch's first. The caller holds mu.
+// the flusher when that makes the batch as large as it waits for. The caller holds mu.
 func (r *Realm) committed(b *batch, buf []byte, draws uint64) {
 	r.stats.Events++
 	r.stats.Draws += draws
@@ -285,7 +286,7 @@ func (r *Realm) flushBatch() (ended bool) {
 		runtime.Gosched()
 	}
 	r.mu.Lock()
-	if r.gathers {
+	if r.gathering.on {
 		r.gather()
 	}
 	for r.open.events == 0 && !r.closing && r.err == nil {
@@ -324,7 +325,8 @@ func (r *Realm) flushBatch() (ended bool) {
 		open.finish(unknown)
 		return true
 	}
-	r.gathers = r.mayGather(b)
+	r.gathering.on = r.mayGather(b)
+	r.answered.Add(uint64(b.events))
 	r.stats.Batches++
 	r.stats.LogBytes += uint64(len(b.buf))
 	r.snap.bytes += int64(len(b.buf))
@@ -341,43 +343,75 @@ const (
 	// without an fsync: each batch costs who submits a system call that wakes the
 	// flusher, and a processor that the two may share.
 	gatherTime = time.Millisecond
-	// gatherBytes are as many as do not wait any longer: a thousand small events.
-	gatherBytes = 8 << 10
-	// The flusher begins to gather after a batch of gatherFrom events, as many as come
-	// while one is written, and ends after one of fewer than gatherLeast.
-	gatherFrom, gatherLeast = 8, 64
+	// gatherBytes and gatherCallbacks are as many as do not wait any longer: a thousand
+	// small events, or answers that are none.
+	gatherBytes, gatherCallbacks = 8 << 10, 1 << 10
+	// The flusher gathers behind a batch of gatherFrom events, as many as come while one
+	// is written.
+	gatherFrom = 8
+	// gatherRest bounds how many batches are not waited for after one that was waited for
+	// in vain: half a second's or so.
+	gatherRest = 1 << 16
 )
+
+// gathering is how the flusher lets callbacks wait for others. Who submits without end has
+// an open batch filled long before gatherTime has passed. Who submits more when some of what was
+// submitted is answered has not, however much that is: such a wait is in vain, and each
+// that is behind another makes the flusher wait for none for twice as long.
+type gathering struct {
+	on   bool        // the next batch is waited for
+	late bool        // gatherTime has passed
+	vain int         // how many batches were not waited for the last time
+	rest int         // how many are not waited for from now on
+	time *time.Timer // sets late; the flusher's alone
+}
 
 // mayGather reports whether the flusher, which has written b, may let the next batch wait
 // for more: nobody waits for b but callbacks, and many of them. The caller holds mu.
 func (r *Realm) mayGather(b *batch) bool {
-	least := gatherFrom
-	if r.gathers {
-		least = gatherLeast
+	if r.gathering.rest > 0 {
+		r.gathering.rest--
+		return false
 	}
-	return b.done == nil && b.events >= least && r.o.Sync != SyncAlways && r.o.Steps == nil
+	return b.done == nil && b.events >= gatherFrom && r.o.Sync != SyncAlways && r.o.Steps == nil
 }
 
 // gather waits until the open batch is large, or somebody waits for it, or for
 // gatherTime. The caller, who is the flusher, holds mu.
 func (r *Realm) gather() {
-	r.late = false
-	if r.timer == nil {
-		r.timer = time.AfterFunc(gatherTime, func() {
+	g := &r.gathering
+	g.late = false
+	if g.time == nil {
+		g.time = time.AfterFunc(gatherTime, func() {
 			r.mu.Lock()
-			r.late = true // or that of the next time, which is then short
+			g.late = true // or that of the next time, which is then short
 			r.wake.Signal()
 			r.mu.Unlock()
 		})
 	} else {
-		r.timer.Reset(gatherTime)
+		g.time.Reset(gatherTime)
 	}
-	for r.enough = gatherBytes; !r.late && len(r.open.buf) < gatherBytes && r.open.done == nil && !r.closing && r.err == nil; {
+	for r.enough = gatherBytes; r.mayGrow(); {
 		r.wake.Wait()
 	}
-	r.timer.Stop()
+	g.time.Stop()
 	r.enough = 0
+	switch {
+	case r.open.large():
+		g.vain = 0
+	case g.late:
+		g.vain = min(2*g.vain+1, gatherRest)
+		g.rest = g.vain
+	}
 }
+
+// mayGrow reports whether the open batch is to be waited for any longer. The caller holds mu.
+func (r *Realm) mayGrow() bool {
+	return !r.open.large() && r.open.done == nil && !r.gathering.late && r.snap.pending == nil && !r.closing && r.err == nil
+}
+
+// large reports whether a batch is not to be waited for any longer.
+func (b *batch) large() bool { return len(b.buf) >= gatherBytes || len(b.pending) >= gatherCallbacks }
 
 // waitFor returns what is closed when b is durable or has failed. The caller holds mu.
 func (r *Realm) waitFor(b *batch) <-chan struct{} {

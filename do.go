@@ -108,6 +108,9 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 		}
 		b.keep(pending{done: done, given: given, index: uint32(res.Receipt.Index)}, res.Receipt.CatalogVersion)
 	}
+	if len(b.pending) >= gatherCallbacks && r.o.Steps == nil {
+		r.wake.Signal() // the flusher may be gathering
+	}
 	r.mu.Unlock()
 }
 

@@ -13,9 +13,10 @@ import (
 // once, with what Do would have returned: before Submit returns when the
 // request is refused or its answer is durable already, and otherwise from the
 // realm's flusher, which does nothing else meanwhile: done must not block, and
-// must not call the realm. Under SyncInterval and SyncNone, while many callbacks come
-// and nobody waits for what they are of, they are called many at a time, up to a
-// millisecond or so later than they could be. When the log has fallen behind by
+// must not call the realm. Under SyncInterval and SyncNone, when many callbacks came
+// at a time and nobody else waits for the same batch, the next ones may be called up to a
+// millisecond or so later than they could be, many at a time; that is tried ever more
+// seldom where it brings nothing. When the log has fallen behind by
 // Options.MaxPending, or as many answers given again wait as that has room for at
 // 256 bytes each, done gets CodeOverloaded.
 func (r *Realm) Submit(req Request, done func(Result, error)) {

@@ -2,6 +2,7 @@ package kuji_test
 
 import (
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ type gathering struct {
 	*testing.T
 	e        *kuji.Engine
 	r        *kuji.Realm
+	disk     *vfs.Mem
 	mu       sync.Mutex
 	answered []kuji.Result
 }
@@ -23,7 +25,7 @@ type gathering struct {
 func busy(t *testing.T, policy kuji.SyncPolicy) *gathering {
 	disk, release := vfs.NewMem(), make(chan struct{})
 	e, r := open(t, "data", kuji.Options{FS: disk, Sync: policy, SyncEvery: time.Hour, SnapshotEvery: -1})
-	g := &gathering{T: t, e: e, r: r}
+	g := &gathering{T: t, e: e, r: r, disk: disk}
 	do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
 		if op.Kind == vfs.OpWrite {
@@ -101,6 +103,20 @@ func TestCallbacksAreGathered(t *testing.T) {
 				g.Fatal(err)
 			}
 		},
+		"a snapshot": func(g *gathering) {
+			if _, err := g.r.Snapshot(g.Context()); err != nil {
+				g.Fatal(err)
+			}
+		},
+		"many answers given again": func(g *gathering) {
+			for range 1 << 10 {
+				g.r.Submit(&kuji.Draw{ID: "again", Player: "ann", Pool: "free"}, func(res kuji.Result, err error) {
+					if err != nil {
+						g.Error(err)
+					}
+				})
+			}
+		},
 		"the end of the realm": func(g *gathering) {
 			if err := g.e.Close(); err != nil {
 				g.Fatal(err)
@@ -138,8 +154,63 @@ func TestCallbacksAreGathered(t *testing.T) {
 	}
 }
 
-// TestLoneCallbacksDoNotWait: the answer of one request goes out at once, also after a
-// busy time, and always where an fsync is what callbacks wait for.
+// TestWindowOfRequestsIsNotHeldUp: who submits another request for each that is answered
+// waits for a millisecond now and then, not each time.
+func TestWindowOfRequestsIsNotHeldUp(t *testing.T) {
+	for _, ahead := range []int{8, 16, 64, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			const rounds = 1000
+			_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), Sync: kuji.SyncNone, SnapshotEvery: -1})
+			do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+			free, start := make(chan struct{}, ahead), time.Now()
+			for range ahead * rounds {
+				free <- struct{}{}
+				r.Submit(&kuji.Draw{Player: "ann", Pool: "free"}, func(_ kuji.Result, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+					<-free
+				})
+			}
+			if took := time.Since(start); took > 20*time.Millisecond {
+				t.Errorf("%d ahead: %d times as many took %v", ahead, rounds, took)
+			}
+		})
+	}
+}
+
+// TestGatheredWhenTheDiskFails: callbacks that wait for others learn that their batch could not be
+// written.
+func TestGatheredWhenTheDiskFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := busy(t, kuji.SyncNone)
+		g.disk.SetHook(func(op vfs.Op) vfs.Fault {
+			if op.Kind == vfs.OpWrite {
+				return vfs.Fault{Err: syscall.EIO}
+			}
+			return vfs.Fault{}
+		})
+		var codes []kuji.Code
+		g.r.Submit(&kuji.Draw{Player: "ann", Pool: "free"}, func(_ kuji.Result, err error) {
+			g.mu.Lock()
+			codes = append(codes, kuji.CodeOf(err))
+			g.mu.Unlock()
+		})
+		g.are(0, "at once")
+		time.Sleep(time.Millisecond)
+		g.are(0, "after a millisecond")
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(codes) != 1 || codes[0] != kuji.CodeUnknownOutcome {
+			t.Errorf("%v, want one unknown outcome", codes)
+		}
+		g.disk.SetHook(nil)
+		_ = g.e.Close() // the realm has failed
+	})
+}
+
+// TestLoneCallbacksDoNotWait: the answer of one request goes out at once, a moment after a
+// busy time at the latest, and always where an fsync is what callbacks wait for.
 func TestLoneCallbacksDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := busy(t, kuji.SyncNone)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
@@ -42,29 +41,28 @@ type Realm struct {
 	// of them the flusher gets mu, and whoever else waits. Before mu.
 	turn sync.Mutex
 
-	mu       sync.Mutex
-	state    *economy.State
-	source   countedSource
-	epochs   []epochInfo   // ascending by first position, the current one last
-	open     *batch        // takes events
-	inflight *batch        // being appended; nil when the flusher is idle
-	room     chan struct{} // closed and replaced when open is handed to the flusher
-	wake     *sync.Cond    // on mu: the flusher waits for events or for closing
-	enough   int           // bytes in the open batch for which the flusher is roused
-	gathers  bool          // the flusher lets callbacks wait for others
-	late     bool          // it has let them wait for gatherTime
-	timer    *time.Timer   // sets late; the flusher's alone
-	closing  bool
-	err      *Error // why the realm stopped; nil while healthy
-	stats    Stats
-	outcomes slab // for results
-	snap     snapshots
+	mu        sync.Mutex
+	state     *economy.State
+	source    countedSource
+	epochs    []epochInfo   // ascending by first position, the current one last
+	open      *batch        // takes events
+	inflight  *batch        // being appended; nil when the flusher is idle
+	room      chan struct{} // closed and replaced when open is handed to the flusher
+	wake      *sync.Cond    // on mu: the flusher waits for events or for closing
+	enough    int           // bytes in the open batch for which the flusher is roused
+	gathering gathering
+	closing   bool
+	err       *Error // why the realm stopped; nil while healthy
+	stats     Stats
+	outcomes  slab // for results
+	snap      snapshots
 
-	fresh   atomic.Bool           // with coarse time stamps: that of the open batch is not a millisecond old
-	acked   atomic.Uint64         // position of the newest acknowledged batch
-	stopped atomic.Pointer[Error] // why nothing can be asked any more, for readers without mu
-	flushed chan struct{}         // closed when the flusher has ended
-	ended   bool                  // under mu: flushed is closed; used when the flusher runs as tasks
+	fresh    atomic.Bool           // with coarse time stamps: that of the open batch is not a millisecond old
+	acked    atomic.Uint64         // position of the newest acknowledged batch
+	answered atomic.Uint64         // events acknowledged since opening
+	stopped  atomic.Pointer[Error] // why nothing can be asked any more, for readers without mu
+	flushed  chan struct{}         // closed when the flusher has ended
+	ended    bool                  // under mu: flushed is closed; used when the flusher runs as tasks
 }
 
 // epochInfo is what receipts need of an epoch.

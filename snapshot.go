@@ -54,12 +54,12 @@ type snapshotJob struct {
 	info Snapshot
 	err  error
 
-	acked uint64 // position at the last pause
-	calm  int    // how many pauses ago that was another
-	ahead int    // how many pauses to come the last one stands for
-	w     *snapshotWriter
-	next  func() (economy.BlockKind, []byte, bool)
-	end   func()
+	answered uint64 // events, at the last pause
+	calm     int    // how many pauses ago that was another
+	ahead    int    // how many pauses to come the last one stands for
+	w        *snapshotWriter
+	next     func() (economy.BlockKind, []byte, bool)
+	end      func()
 }
 
 const (
@@ -72,8 +72,9 @@ const (
 	// snapshotCalm is after how many tenths of a millisecond in which nothing was
 	// acknowledged it stops no more.
 	snapshotCalm = 16
-	// snapshotAhead is for how many pauses to come one stands that took as long.
-	snapshotAhead = 10
+	// snapshotAhead is for how many pauses to come one stands that took as long, when at
+	// most snapshotFew events were acknowledged meanwhile.
+	snapshotAhead, snapshotFew = 10, 4
 )
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
@@ -100,6 +101,8 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 		r.snap.pending = job
 		if r.open.events == 0 {
 			r.beginSnapshot(r.open.position - 1)
+		} else if r.o.Steps == nil {
+			r.wake.Signal() // the flusher may be gathering
 		}
 	}
 	r.mu.Unlock()
@@ -160,8 +163,8 @@ func (r *Realm) beginSnapshot(position uint64) {
 // with nothing to do, and stands for some to come: or a snapshot beside few requests
 // would be asleep nearly all the time.
 func (j *snapshotJob) pause(r *Realm) {
-	if acked := r.acked.Load(); acked != j.acked {
-		j.acked, j.calm = acked, 0
+	if answered := r.answered.Load(); answered != j.answered {
+		j.answered, j.calm = answered, 0
 	}
 	if j.ahead > 0 {
 		j.ahead--
@@ -170,7 +173,7 @@ func (j *snapshotJob) pause(r *Realm) {
 	if j.calm++; r.o.Steps == nil && j.calm <= snapshotCalm {
 		start := time.Now()
 		time.Sleep(snapshotPause)
-		if time.Since(start) > snapshotAhead*snapshotPause && r.acked.Load()-j.acked <= 1 {
+		if time.Since(start) > snapshotAhead*snapshotPause && r.answered.Load()-j.answered <= snapshotFew {
 			j.ahead = snapshotAhead
 		}
 	}

@@ -20,7 +20,7 @@ func TestBenchmarks(t *testing.T) {
 		}
 	}()
 	for name, body := range map[string]func(*testing.B){
-		"DrawHot": BenchmarkDrawHot, "DrawWide": BenchmarkDrawWide, "DrawParallel": BenchmarkDrawParallel, "Draw": BenchmarkDraw,
+		"DrawHot": BenchmarkDrawHot, "DrawWide": BenchmarkDrawWide, "DrawWindow": BenchmarkDrawWindow, "DrawParallel": BenchmarkDrawParallel, "Draw": BenchmarkDraw,
 		"DoAll": BenchmarkDoAll, "DoDurable": BenchmarkDoDurable, "Grant": BenchmarkGrant, "Atomic": BenchmarkAtomic,
 		"Recovery": BenchmarkRecovery, "Collect": BenchmarkCollect,
 	} {

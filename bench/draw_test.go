@@ -142,6 +142,37 @@ func oneByOne(top *testing.B, players int, wide bool) {
 	}
 }
 
+// BenchmarkDrawWindow: hot draws by callback, log buffered, by a goroutine that lets so many be
+// unanswered and then waits for one of them.
+func BenchmarkDrawWindow(top *testing.B) {
+	var f *fixture
+	for _, ahead := range []int{4, 16, 64, 256, 1024} {
+		top.Run(fmt.Sprintf("store=kuji/ahead=%d", ahead), func(b *testing.B) {
+			if f == nil {
+				f = open(top, kuji.Options{Sync: kuji.SyncNone}, catalogOf(top, "weighted", 100), 1000)
+			}
+			next, free := f.hot(), make(chan struct{}, ahead)
+			var failed error
+			done := func(_ kuji.Result, err error) {
+				if err != nil {
+					failed = err
+				}
+				<-free
+			}
+			m := start(b, f.realm)
+			for i := range b.N {
+				free <- struct{}{}
+				f.realm.Submit(next(i), done)
+			}
+			for range ahead { // all are answered
+				free <- struct{}{}
+			}
+			m.stop(b.N, 0)
+			must(b, failed)
+		})
+	}
+}
+
 // BenchmarkDrawParallel: the same hot draws from one goroutine and from as
 // many as there are processors, by callback, log buffered.
 func BenchmarkDrawParallel(top *testing.B) {
