@@ -93,7 +93,8 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 	return b, &e.single, true, nil
 }
 
-// lets reports whether a pool lets a player draw once.
+// lets reports whether a pool lets a player draw once. It stands apart from DrawPlain,
+// which seldom needs it, to leave that more of the processor's registers; so does ranOut.
 //
 //go:noinline
 func (s *State) lets(pt *poolTable, player uint32, now int64, src Source) bool {
@@ -101,6 +102,8 @@ func (s *State) lets(pt *poolTable, player uint32, now int64, src Source) bool {
 	return s.checkPool(pt, player, 1) == OK
 }
 
+// ranOut is the error of a draw that found nothing left.
+//
 //go:noinline
 func ranOut(pool string) error {
 	return inconsistent("pool %q ran out in a draw that was found possible", pool)
@@ -176,8 +179,8 @@ func (b *block) held(item uint32) *slot {
 }
 
 // takeCommon is applyPlain for the commonest draw of all: of an entry without a stock
-// that gives an item of which the player has some, from a pool without limits. It
-// reports false, and has done nothing, for any other.
+// that gives an item of which the player has some, from a pool without limits, while no
+// snapshot is taken. It reports false, and has done nothing, for any other.
 func (s *State) takeCommon(b *block, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
 	ps := &s.players
 	if !e.common || ps.capture != nil || ps.alone {
