@@ -1,6 +1,7 @@
 package kuji_test
 
 import (
+	"fmt"
 	"sync"
 	"syscall"
 	"testing"
@@ -98,6 +99,16 @@ func TestCallbacksAreGathered(t *testing.T) {
 				g.Fatalf("%d are answered", n)
 			}
 			g.forget(3)
+		},
+		"fewer that are large": func(g *gathering) {
+			for i := range 200 {
+				id := fmt.Sprintf("%060d", i)
+				g.r.Submit(&kuji.Draw{ID: id, Player: "ann", Pool: "free"}, func(_ kuji.Result, err error) {
+					if err != nil {
+						g.Error(err)
+					}
+				})
+			}
 		},
 		"a request whose caller waits": func(g *gathering) { do(g.T, g.r, kuji.Draw{Player: "ann", Pool: "free"}) },
 		"a batch of them": func(g *gathering) {
