@@ -397,12 +397,13 @@ func openSizes() []int {
 	return []int{1e6}
 }
 
-// crashed makes the file of a log of n records that was not closed and of which
-// nothing is known to be durable, so that opening checks every record.
-func crashed(b *testing.B, n, syncEvery int) (dir, file string, size int64) {
+// crashed makes a log of n records that was not closed, in segments of a size,
+// and returns its last segment's file. Of what is in that, nothing is known to be
+// durable but by what syncEvery asks for.
+func crashed(b *testing.B, n, syncEvery int, segmentSize int64) (dir, last string, size int64) {
 	b.Helper()
-	dir = b.TempDir()
-	l := open(b, filepath.Join(dir, "made"), wal.Options{SegmentSize: wal.MaxSegmentSize})
+	made := filepath.Join(b.TempDir(), "made")
+	l := open(b, made, wal.Options{SegmentSize: segmentSize})
 	data := payload(256)
 	for i := range n {
 		if _, err := l.Append(data); err != nil {
@@ -418,40 +419,50 @@ func crashed(b *testing.B, n, syncEvery int) (dir, file string, size int64) {
 		b.Fatal(err)
 	}
 	size = l.Stat().Bytes
-	dir = filepath.Join(dir, "crashed")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := l.Close(); err != nil { // adds a footer to the last segment
 		b.Fatal(err)
 	}
-	const name = "00000000000000000000.wal"
-	file = filepath.Join(dir, name)
-	if err := os.Link(filepath.Join(filepath.Dir(dir), "made", name), file); err != nil {
+	segments, err := filepath.Glob(filepath.Join(made, "*.wal"))
+	if err != nil {
 		b.Fatal(err)
 	}
-	l.Close()
-	return dir, file, size
+	last = segments[len(segments)-1]
+	for _, full := range segments[:len(segments)-1] {
+		info, err := os.Stat(full)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size -= info.Size()
+	}
+	return made, last, size
 }
 
-// BenchmarkOpenAfterCrash opens a log whose only segment was not closed, so that
-// every record is checked. A crash leaves what was fsynced and a little more;
-// synced=never is a log of which the process died and nothing was ever fsynced:
-// there, all of it is written once more.
+// BenchmarkOpenAfterCrash opens a log that was not closed. With segments=one, every
+// record is in the last segment and so checked; those of full segments are not, as
+// their footers are on disk: segments=66MiB is about the default, with a last one
+// that is nine tenths full. A crash leaves
+// what was fsynced and a little more; synced=never is a log of which the process
+// died and nobody ever asked for an fsync: there, all of the last segment is
+// written once more and fsynced.
 func BenchmarkOpenAfterCrash(b *testing.B) {
 	for _, n := range openSizes() {
-		benchmarkOpenAfterCrash(b, n, 5000)
-		benchmarkOpenAfterCrash(b, n, 0)
+		benchmarkOpenAfterCrash(b, n, "one", wal.MaxSegmentSize, 5000)
+		benchmarkOpenAfterCrash(b, n, "one", wal.MaxSegmentSize, 0)
+		benchmarkOpenAfterCrash(b, n, "66MiB", 66<<20, 5000)
+		benchmarkOpenAfterCrash(b, n, "66MiB", 66<<20, 0)
 	}
 }
 
-func benchmarkOpenAfterCrash(b *testing.B, n, syncEvery int) {
+func benchmarkOpenAfterCrash(b *testing.B, n int, segments string, segmentSize int64, syncEvery int) {
 	name := "never"
 	if syncEvery > 0 {
 		name = fmt.Sprint("every-", syncEvery)
 	}
-	b.Run(fmt.Sprintf("records=%d/synced=%s", n, name), func(b *testing.B) {
-		dir, file, size := crashed(b, n, syncEvery)
+	b.Run(fmt.Sprintf("records=%d/segments=%s/synced=%s", n, segments, name), func(b *testing.B) {
+		dir, last, size := crashed(b, n, syncEvery, segmentSize)
 		for b.Loop() {
 			b.StopTimer()
-			if err := os.Truncate(file, size); err != nil { // the footer that Close writes
+			if err := os.Truncate(last, size); err != nil { // the footer that Close writes
 				b.Fatal(err)
 			}
 			b.StartTimer()
@@ -474,7 +485,7 @@ func benchmarkOpenAfterCrash(b *testing.B, n, syncEvery int) {
 func BenchmarkOpenAfterCrashFloor(b *testing.B) {
 	for _, n := range openSizes() {
 		b.Run(fmt.Sprintf("records=%d", n), func(b *testing.B) {
-			_, file, size := crashed(b, n, 0)
+			_, file, size := crashed(b, n, 0, wal.MaxSegmentSize)
 			sum := uint32(0)
 			for b.Loop() {
 				f, err := vfs.OS().Open(file)
