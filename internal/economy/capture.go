@@ -171,6 +171,7 @@ func (c *Capture) counters(num, chunk uint32) []uint64 {
 	cp := &c.pools[num]
 	p := cp.state
 	n := min(drawnChunk, len(cp.entries)-int(chunk*drawnChunk)) // more entries may have come
+	// While there is a capture, no draw takes the guard instead.
 	p.mu.Lock()
 	switch at := p.changed[chunk]; {
 	case at <= c.position && (c.base == nil && at == 0 || c.base != nil && at <= c.base.Position):

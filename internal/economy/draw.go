@@ -251,14 +251,14 @@ func (s *State) applyDraw(ev *Event, pos uint64) error {
 	return nil
 }
 
-// giveCommon is what applyDraw does for a choice of an entry that is common and gives an
+// giveCommon is what applyDraw does for a choice of an entry without a stock that is common and gives an
 // item of which the player has some. It reports false, and has done nothing, for any other.
 func (s *State) giveCommon(b *block, p *poolState, pt *poolTable, c Choice, pos uint64) bool {
 	if int(c.Entry) >= len(pt.entries) || c.Nested || c.Ranged != 0 {
 		return false
 	}
 	e := &pt.entries[c.Entry]
-	if !e.common {
+	if !e.common || e.limited {
 		return false
 	}
 	held := b.held(e.item)

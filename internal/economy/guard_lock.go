@@ -19,3 +19,5 @@ func (g *guard) done(r *reading) bool {
 }
 
 type reading struct{}
+
+func hasty() reading { return reading{} }

@@ -36,17 +36,24 @@ func (g *guard) open() {
 		g.openLater()
 		return
 	}
-	g.version.Add(1)
+	publish(&g.version, g.version.Load()+1)
 }
+
+// publish stores a word behind all that was stored before it, and before all that
+// is stored after it: what an atomic store does, too, but as that is also in order
+// with loads, the processor waits for it.
+//
+//go:noescape
+func publish(word *atomic.Uint64, value uint64)
 
 func (g *guard) openLater() {
 	g.patient.Lock()
 	defer g.patient.Unlock()
-	g.version.Add(1)
+	publish(&g.version, g.version.Load()+1)
 }
 
 // close ends a change.
-func (g *guard) close() { g.version.Add(1) }
+func (g *guard) close() { publish(&g.version, g.version.Load()+1) }
 
 // look begins a reader's copying.
 func (g *guard) look(r *reading) {
@@ -104,3 +111,7 @@ type reading struct {
 	version uint64
 	vain    uint32 // copies
 }
+
+// hasty is a reading of something that changes so often, and takes so long to copy,
+// that most copies would be in vain: after the second, the writer is asked to wait.
+func hasty() reading { return reading{vain: patience - 2} }

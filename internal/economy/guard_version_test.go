@@ -211,7 +211,8 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 	}
 
 	g := v.guard
-	p.mu.Lock() // as who reads the pool does
+	p.guard.waiting.Add(1) // as who has read the pool in vain does
+	p.guard.patient.Lock()
 	drawn, ended := p.drawn[0], make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -227,7 +228,8 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 			break
 		}
 	}
-	p.mu.Unlock()
+	p.guard.patient.Unlock()
+	p.guard.waiting.Add(-1)
 	<-ended
 	if p.drawn[0] != drawn+1 || g.version.Load()&1 != 0 {
 		t.Errorf("in the end %d are drawn, want %d; the player's version is %d", p.drawn[0], drawn+1, g.version.Load())

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"unsafe"
+
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // A plain draw is the commonest command by far: one draw, for a player who is
@@ -22,11 +24,11 @@ func (pt *poolTable) isFixed() bool {
 	return true
 }
 
-// findCommon tells entries of plain pools that are common.
+// findCommon tells entries of plain pools that are common, apart from their stock.
 func (pt *poolTable) findCommon() {
 	for i := range pt.entries {
 		e := &pt.entries[i]
-		if e.common = pt.plain && pt.open && e.present && !e.limited && len(e.items) == 1; e.common {
+		if e.common = pt.plain && pt.open && e.present && len(e.items) == 1; e.common {
 			e.item, e.quantity = e.items[0].item, e.items[0].min
 		}
 	}
@@ -82,7 +84,7 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 		return b, nil, true, s.goesBack(at)
 	}
 	s.applied, s.now = at.Position, at.Time
-	if !s.takeCommon(who, p, e, entry, at.Position) {
+	if !s.takeCommon(who, p, pt, entry, at.Position) {
 		if err = s.applyPlain(player, p, pt, entry, at.Position); err != nil {
 			return b, nil, true, err
 		}
@@ -178,11 +180,11 @@ func (b *block) held(item uint32) *slot {
 	return nil
 }
 
-// takeCommon is applyPlain for the commonest draw of all: of an entry without a stock
-// that gives an item of which the player has some, from a pool without limits, while no
-// snapshot is taken. It reports false, and has done nothing, for any other.
-func (s *State) takeCommon(b *block, p *poolState, e *entryTable, entry uint32, pos uint64) bool {
-	ps := &s.players
+// takeCommon is applyPlain for the commonest draw of all: of an entry that gives an item of
+// which the player has some, and that does not run out by it, from a pool without limits,
+// while no snapshot is taken. It reports false, and has done nothing, for any other.
+func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, pos uint64) bool {
+	ps, e := &s.players, &pt.entries[entry]
 	if !e.common || ps.capture != nil || ps.alone {
 		return false
 	}
@@ -191,16 +193,26 @@ func (s *State) takeCommon(b *block, p *poolState, e *entryTable, entry uint32, 
 	if held == nil || q > MaxQuantity-held.value() {
 		return false
 	}
+	left, total := &p.left[entry], p.total
+	rest := *left
+	if e.limited {
+		if rest < 2 {
+			return false
+		}
+		rest--
+		total = s.takeOne(p, pt, entry, rest)
+	}
 	// As change and release do, of one player and with nothing between that could fail.
 	g := &ps.guards[b.guard%playerGuards]
 	g.open()
 	b.last = pos
 	ps.dirty.set(b.num)
 	held.set(held.value() + q)
-	p.mu.Lock()
+	p.guard.open()
 	*changed, p.last = pos, pos
 	*drawn++
-	p.mu.Unlock()
+	*left, p.total = rest, total
+	p.guard.close()
 	g.close()
 	if ps.mem.dirty() {
 		ps.release()
@@ -208,6 +220,19 @@ func (s *State) takeCommon(b *block, p *poolState, e *entryTable, entry uint32, 
 	item.addSupply(q)
 	s.raisePeak(item)
 	return true
+}
+
+// takeOne changes the odds as one draw of a limited entry does of which there is some left,
+// and returns the sum of the pool's weights.
+func (s *State) takeOne(p *poolState, pt *poolTable, entry uint32, left uint64) (total uint64) {
+	if left < maxCounted {
+		s.odds[pt.num].left[pt.entries[entry].group]--
+	}
+	if pt.config.Mode == catalog.ModeRaffle {
+		mustSet(p, entry, left)
+		return p.sampler.Total()
+	}
+	return p.total
 }
 
 // applyPlain changes the state by a plain draw.

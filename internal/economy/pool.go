@@ -11,7 +11,9 @@ import (
 
 // poolState is what a realm knows of a pool over all catalog versions. One
 // goroutine writes, and others read what mu guards: the writer holds it from an
-// event's first change of the pool until the event is applied as a whole.
+// event's first change of the pool until the event is applied as a whole. What the
+// commonest draws change is guarded by guard as well: they open that instead of
+// taking mu, and who reads holds both.
 type poolState struct {
 	id       string
 	entryNum map[string]uint32 // the writer's alone
@@ -24,12 +26,14 @@ type poolState struct {
 	mu       sync.Mutex
 	mine     bool     // the writer holds mu
 	entryIDs []string // by entry number
-	drawn    []uint64 // by entry number: over all versions
-	left     []uint64 // by entry number: still in stock; 0 when unlimited or not in the catalog
-	last     uint64   // position of the last change
-	total    uint64   // the sum of the entries' current weights, when there is a sampler
-	summed   bool     // there is one
-	changed  []uint64 // by entry number / drawnChunk: position of the last change of drawn
+	summed   bool     // there is a sampler
+
+	guard   guard
+	drawn   []uint64 // by entry number: over all versions
+	left    []uint64 // by entry number: still in stock; 0 when unlimited or not in the catalog
+	changed []uint64 // by entry number / drawnChunk: position of the last change of drawn
+	last    uint64   // position of the last change
+	total   uint64   // the sum of the entries' current weights, when there is a sampler
 }
 
 // drawnChunk is how many counters a snapshot copies at a time.

@@ -128,21 +128,31 @@ func (s *State) viewPool(sh *shown, pt *poolTable, from, n int) (PoolStock, bool
 			p.mu.Unlock()
 			return v, false
 		}
-		v.Last = p.last
-		for _, num := range part {
-			e := &pt.entries[num]
-			at := EntryStock{ID: e.id, Unlimited: !e.limited, Left: p.left[num], Drawn: p.drawn[num], Weight: pt.weight(num, p.left[num])}
-			if e.kind == catalog.RewardPool && sh.pools[e.pool].spent.Load() { // which changes under this lock, too
-				at.Weight = 0
+		start, total, r := len(v.Entries), uint64(0), hasty()
+		p.guard.look(&r)
+		for {
+			v.Last, total = p.last, p.total
+			for _, num := range part {
+				e := &pt.entries[num]
+				at := EntryStock{ID: e.id, Unlimited: !e.limited, Left: p.left[num], Drawn: p.drawn[num], Weight: pt.weight(num, p.left[num])}
+				if e.kind == catalog.RewardPool && sh.pools[e.pool].spent.Load() { // which changes under this lock, too
+					at.Weight = 0
+				}
+				v.Entries = append(v.Entries, at)
 			}
-			v.Entries = append(v.Entries, at)
+			if p.guard.done(&r) {
+				break
+			}
+			v.Entries = v.Entries[:start]
+		}
+		for _, at := range v.Entries[start:] {
 			if whole { // so that it is the sum of what is returned
 				v.Total += at.Weight
 			}
 		}
 		summed := p.summed
 		if !whole {
-			v.Total = p.total
+			v.Total = total
 		}
 		p.mu.Unlock()
 		if !whole && !summed {

@@ -149,6 +149,71 @@ func TestCatalogBesideReaders(t *testing.T) {
 	stop()
 }
 
+// TestPoolBesideCommonDraws reads a pool while draws of the commonest kind go on, each
+// at a position of its own: a part of a view is of one moment if what it says was
+// drawn is as much as there were positions. The pool is as large as one part.
+func TestPoolBesideCommonDraws(t *testing.T) {
+	const entries, stock, views = 4096, 1 << 40, 100
+	for _, tc := range []struct {
+		mode  string
+		stock string
+	}{
+		{"weighted", ""},
+		{"weighted", fmt.Sprint(", stock: ", stock)},
+		{"raffle", fmt.Sprint(", stock: ", stock)},
+	} {
+		t.Run(tc.mode+tc.stock, func(t *testing.T) {
+			m := newMachine(t, 1)
+			var y strings.Builder
+			fmt.Fprintf(&y, "kuji: 1\nitems: {a: {}}\nstart: {a: 1}\npools:\n  p:\n    mode: %s\n    entries:\n", tc.mode)
+			weight := ", weight: 1"
+			if tc.mode == "raffle" {
+				weight = ""
+			}
+			for i := range entries {
+				fmt.Fprintf(&y, "      - {id: e%d%s%s, reward: {items: {a: 1}}}\n", i, weight, tc.stock)
+			}
+			m.apply(y.String())
+			m.do(economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1}) // who is known from now on
+			first, now := m.s.Position(), m.s.Now()
+			var over atomic.Bool
+			var writer sync.WaitGroup
+			writer.Go(func() {
+				src := rand.New(rand.NewPCG(1, 2))
+				for pos := first + 1; !over.Load(); pos++ {
+					if _, _, ok, err := m.s.DrawPlain(&economy.Draw{Player: "somebody", Pool: "p"}, src, &economy.At{Position: pos, Time: now}, nil); !ok || err != nil {
+						t.Errorf("the draw at %d is not plain: %v", pos, err)
+						return
+					}
+				}
+			})
+			defer writer.Wait()
+			defer over.Store(true)
+			for i := range views {
+				v, _ := m.s.PoolPage("p", 0, entries-i%2) // a page's total is the pool's, not a sum
+				drawn := uint64(0)
+				for _, e := range v.Entries {
+					drawn += e.Drawn
+					if !e.Unlimited && e.Left != stock-e.Drawn {
+						t.Fatalf("%s: %d drawn and %d left of %d", e.ID, e.Drawn, e.Left, uint64(stock))
+					}
+				}
+				want := v.Last - first + 1
+				if i%2 == 0 && drawn != want {
+					t.Fatalf("%d drawn as of position %d, want %d", drawn, v.Last, want)
+				}
+				total := uint64(entries)
+				if tc.mode == "raffle" {
+					total = entries*stock - want
+				}
+				if v.Total != total {
+					t.Fatalf("a total weight of %d as of position %d, want %d", v.Total, v.Last, total)
+				}
+			}
+		})
+	}
+}
+
 // TestCatalogWaitsForReaders: as long as anybody looks at a pool, wherever it stands
 // among the others, a catalog is shown to nobody, and pools are held that it has changed.
 func TestCatalogWaitsForReaders(t *testing.T) {
