@@ -29,13 +29,12 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	if err := command(req, &cmd); err != nil {
 		return Result{}, err
 	}
-	r.state.Fetch(cmd.Player)
+	r.state.Fetch(cmd.ID, cmd.Player)
 	if err := r.lockForRoom(ctx); err != nil {
 		err = malformedOr(&cmd, err)
 		release(&cmd)
 		return Result{}, err
 	}
-	r.state.WarmID(cmd.ID)
 	var res Result
 	b, refused := r.execute(&cmd, &res)
 	release(&cmd)

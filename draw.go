@@ -38,7 +38,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
-	r.state.Fetch(cmd.Player)
+	r.state.Fetch(cmd.ID, cmd.Player)
 	r.mu.Lock()
 	err := r.usable()
 	if err == nil && len(r.open.buf) >= r.o.MaxPending {
@@ -51,7 +51,6 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
-	r.state.WarmID(cmd.ID)
 	if cmd.Kind == economy.KindGrant {
 		var at economy.At
 		if given, ok := r.inOneGo(nil, &cmd, &at); ok {
@@ -69,13 +68,12 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 	if !q.single() {
 		return false
 	}
-	r.state.Fetch(q.Player)
+	r.state.Fetch(q.ID, q.Player)
 	r.mu.Lock()
 	if r.stopped.Load() != nil || len(r.open.buf) >= r.o.MaxPending {
 		r.mu.Unlock()
 		return false
 	}
-	r.state.WarmID(q.ID)
 	var at economy.At
 	given, ok := r.inOneGo((*economy.Draw)(&q), nil, &at)
 	if !ok {

@@ -204,7 +204,7 @@ func TestMovingPlayersBesideReaders(t *testing.T) {
 	read(1, func(r *rand.Rand) error { return m.readPlayer(some(r)) })
 	read(2, func(r *rand.Rand) error { return m.readBalance(some(r), r.IntN(20)) })
 	read(3, func(r *rand.Rand) error { return m.readBalance(some(r), r.IntN(moverItems)) })
-	read(4, func(r *rand.Rand) error { m.s.Fetch(m.ids[some(r)]); return nil })
+	read(4, func(r *rand.Rand) error { m.s.Fetch("", m.ids[some(r)]); return nil })
 	p := &m.s.players
 	cleaned, givenBack := false, false
 	for round := range 10 {

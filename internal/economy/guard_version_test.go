@@ -72,7 +72,7 @@ func TestFetchIsLeft(t *testing.T) {
 		}
 	}()
 	for i := 0; i < 5_000_000 && asked.Load() < 4000; i++ {
-		s.Fetch(id)
+		s.Fetch("", id)
 		if n := g.waiting.Load(); n != 0 {
 			t.Errorf("fetch %d: the writer waits for %d", i, n)
 			break

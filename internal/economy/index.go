@@ -24,7 +24,7 @@ import (
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]
-	alone bool    // nobody reads: shards may be used again
+	alone bool    // nobody reads but by glance: shards may be used again
 	spare []shard // of several made at a time, when alone
 
 	// While it is deferred, what comes waits, and cannot be found: settle puts it
@@ -124,6 +124,11 @@ func (x *index) insert(hash uint32, slot uint64) {
 // look looks at where a number with a hash is likely to stand, which fetches it.
 func (x *index) look(hash uint32) uint64 { return *x.shard(hash).at(first(hash)) }
 
+// glance is look beside the writer, of any index, as what it returns is of no meaning.
+//
+//go:noinline
+func (x *index) glance(hash uint32) uint64 { return x.peek(hash).load(first(hash)) }
+
 // first returns the home of a hash: the slot where its number would best stand.
 func first(hash uint32) uint32 { return hash % shardSlots }
 
@@ -146,10 +151,10 @@ func (s *shard) put(slot, most uint64, alone bool) bool {
 
 // store sets the slot i of a shard beside readers.
 func (s *shard) store(i uint32, slot uint64, alone bool) {
-	if alone { // the other way waits for every store before it
+	if alone {
 		*s.at(i) = slot
 	} else {
-		atomic.StoreUint64(s.at(i), slot)
+		publish((*atomic.Uint64)(unsafe.Pointer(s.at(i))), slot)
 	}
 }
 

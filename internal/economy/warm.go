@@ -27,16 +27,16 @@ func (s *State) Warm(cmds []Command) {
 	}
 }
 
-// WarmID is Warm for the request id of one command.
-func (s *State) WarmID(id string) {
-	if id != "" && s.Large() {
-		s.warmed += s.ids.index.look(s.ids.key.hash(id))
-	}
-}
-
-// Fetch is Warm for the player of one command. It may be called beside the writer: who
+// Fetch is Warm for the request id and the player of one command. It may be called beside the writer: who
 // has looked at a player before waiting for the realm's lock keeps it for less long.
-func (s *State) Fetch(player string) {
+//
+// The place of a request id, if there is one, is looked at first, as the processor does
+// not wait for it: it looks for the player meanwhile, which it would not if a lock
+// stood between the two.
+func (s *State) Fetch(id, player string) {
+	if glances && id != "" && s.ids.index.dir.Load().depth >= largeDepth {
+		s.ids.index.glance(s.ids.key.hash(id))
+	}
 	if s.players.index.dir.Load().depth >= largeDepth {
 		s.fetch(player)
 	}
