@@ -83,7 +83,7 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 // again.
 const lockTries = 8
 
-// lockBriefly takes mu. An append holds it for some 30 ns, but who sleeps in
+// lockBriefly takes mu. Most appends hold it for some 30 ns, but who sleeps in
 // Mutex.Lock has to be woken by who unlocks it, which takes far longer: so where
 // many append at once, they give way to each other first.
 func (l *Log) lockBriefly() {

@@ -160,9 +160,9 @@ type aConstant struct{}
 
 func (aConstant) Uint64() uint64 { return 0 }
 
-// TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player
-// meanwhile, and changes its player and its pool as if in one moment: the player cannot be read before
-// the pool is changed, nor the pool changed while somebody reads it.
+// TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player or its
+// pool meanwhile, and changes the two as if in one moment: the player cannot be read before the pool is
+// changed, nor the pool changed while somebody reads it who has done so in vain.
 func TestReadersNoticeACommonDraw(t *testing.T) {
 	const id, pool = "ann", "pool"
 	s := New()
@@ -208,6 +208,13 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 	draw()
 	if v.leave() {
 		t.Fatal("who read the player meanwhile has not noticed the draw")
+	}
+
+	var seen reading
+	p.guard.look(&seen)
+	draw()
+	if p.guard.done(&seen) {
+		t.Fatal("who read the pool meanwhile has not noticed the draw")
 	}
 
 	g := v.guard

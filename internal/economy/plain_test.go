@@ -227,3 +227,21 @@ start: {gem: 1}
 		}
 	}
 }
+
+// TestStockThatIsHardlyCounted: an entry counts among what its group has with 2^40 at most.
+// What is counted stays right as its stock falls to that and below, whichever way
+// a draw is carried out.
+func TestStockThatIsHardlyCounted(t *testing.T) {
+	for _, odds := range []string{"weighted, entries: [{weight: 1, ", "raffle, entries: [{"} {
+		for _, stock := range []uint64{1<<40 + 5, 1<<40 + 6} { // draws are plain or not in turn
+			m := newMachine(t, 1)
+			m.apply(fmt.Sprintf("{kuji: 1, items: {a: {}}, start: {a: 1}, pools: {p: {mode: %sid: x, stock: %d, reward: {items: {a: 1}}}]}}}", odds, stock))
+			for i := range 12 {
+				m.do(economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1})
+				if err := m.s.Check(); err != nil {
+					t.Fatalf("%s stock: %d, %d drawn: %v", odds, stock, i+1, err)
+				}
+			}
+		}
+	}
+}

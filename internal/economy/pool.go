@@ -11,9 +11,9 @@ import (
 
 // poolState is what a realm knows of a pool over all catalog versions. One
 // goroutine writes, and others read what mu guards: the writer holds it from an
-// event's first change of the pool until the event is applied as a whole. What the
-// commonest draws change is guarded by guard as well: they open that instead of
-// taking mu, and who reads holds both.
+// event's first change of the pool until the event is applied as a whole. The commonest
+// draws open guard instead of taking mu (see takeCommon): who reads what they change,
+// beside them, takes mu and goes by guard.
 type poolState struct {
 	id       string
 	entryNum map[string]uint32 // the writer's alone
@@ -102,8 +102,8 @@ func (s *State) buildSampler(p *poolState) error {
 }
 
 // setWeight sets the current weight of an entry of a pool whose lock the writer
-// holds, and of which there is a sampler. Until it is called, Decide alone has
-// changed weights, and put them back.
+// holds, and of which there is a sampler. Decide changes weights, too, but puts them
+// back.
 func (p *poolState) setWeight(entry uint32, weight uint64) {
 	mustSet(p, entry, weight)
 	p.total = p.sampler.Total()

@@ -150,28 +150,34 @@ func TestCatalogBesideReaders(t *testing.T) {
 }
 
 // TestPoolBesideCommonDraws reads a pool while draws of the commonest kind go on, each
-// at a position of its own: a part of a view is of one moment if what it says was
-// drawn is as much as there were positions. The pool is as large as one part.
+// at a position of its own. A pool that is one part is seen as of one moment: what was
+// drawn is as much as there were positions. How many draws come while a view is copied
+// is chance; on one processor there may be none.
 func TestPoolBesideCommonDraws(t *testing.T) {
-	const entries, stock, views = 4096, 1 << 40, 100
+	const stock, part, enough = uint64(1 << 40), 4096, 30
 	for _, tc := range []struct {
-		mode  string
-		stock string
+		mode    string
+		limited bool
+		entries int
 	}{
-		{"weighted", ""},
-		{"weighted", fmt.Sprint(", stock: ", stock)},
-		{"raffle", fmt.Sprint(", stock: ", stock)},
+		{"weighted", false, part},
+		{"weighted", true, part},
+		{"raffle", true, part},
+		{"raffle", true, 2*part + 1},
 	} {
-		t.Run(tc.mode+tc.stock, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/limited=%v/entries=%d", tc.mode, tc.limited, tc.entries), func(t *testing.T) {
 			m := newMachine(t, 1)
+			odds := "weight: 1"
+			switch {
+			case tc.mode == "raffle":
+				odds = fmt.Sprint("stock: ", stock)
+			case tc.limited:
+				odds += fmt.Sprint(", stock: ", stock)
+			}
 			var y strings.Builder
 			fmt.Fprintf(&y, "kuji: 1\nitems: {a: {}}\nstart: {a: 1}\npools:\n  p:\n    mode: %s\n    entries:\n", tc.mode)
-			weight := ", weight: 1"
-			if tc.mode == "raffle" {
-				weight = ""
-			}
-			for i := range entries {
-				fmt.Fprintf(&y, "      - {id: e%d%s%s, reward: {items: {a: 1}}}\n", i, weight, tc.stock)
+			for i := range tc.entries {
+				fmt.Fprintf(&y, "      - {id: e%d, %s, reward: {items: {a: 1}}}\n", i, odds)
 			}
 			m.apply(y.String())
 			m.do(economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1}) // who is known from now on
@@ -189,25 +195,39 @@ func TestPoolBesideCommonDraws(t *testing.T) {
 			})
 			defer writer.Wait()
 			defer over.Store(true)
-			for i := range views {
-				v, _ := m.s.PoolPage("p", 0, entries-i%2) // a page's total is the pool's, not a sum
+			last := first
+			for i, later := 0, 0; later < enough; i++ {
+				if i == 100*enough {
+					t.Fatalf("of %d views %d are later than the one before", i, later)
+				}
+				runtime.Gosched()
+				n := tc.entries - i%2 // of a page the total is the pool's, not a sum
+				v, _ := m.s.PoolPage("p", 0, n)
+				if v.Last > last {
+					later++
+				}
+				last = v.Last
 				drawn := uint64(0)
 				for _, e := range v.Entries {
 					drawn += e.Drawn
-					if !e.Unlimited && e.Left != stock-e.Drawn {
-						t.Fatalf("%s: %d drawn and %d left of %d", e.ID, e.Drawn, e.Left, uint64(stock))
+					if tc.limited && e.Left != stock-e.Drawn {
+						t.Fatalf("%s: %d drawn and %d left of %d", e.ID, e.Drawn, e.Left, stock)
 					}
 				}
-				want := v.Last - first + 1
-				if i%2 == 0 && drawn != want {
-					t.Fatalf("%d drawn as of position %d, want %d", drawn, v.Last, want)
-				}
-				total := uint64(entries)
+				positions, whole, total := v.Last-first+1, n == tc.entries, uint64(tc.entries)
 				if tc.mode == "raffle" {
-					total = entries*stock - want
+					total *= stock
+					if whole {
+						total -= drawn
+					} else {
+						total -= positions
+					}
 				}
-				if v.Total != total {
-					t.Fatalf("a total weight of %d as of position %d, want %d", v.Total, v.Last, total)
+				if len(v.Entries) != n || v.Total != total {
+					t.Fatalf("%d entries, want %d; a total weight of %d as of position %d, want %d", len(v.Entries), n, v.Total, v.Last, total)
+				}
+				if whole && n <= part && drawn != positions {
+					t.Fatalf("%d drawn as of position %d, want %d", drawn, v.Last, positions)
 				}
 			}
 		})
