@@ -440,10 +440,10 @@ func crashed(b *testing.B, n, syncEvery int, segmentSize int64) (dir, last strin
 // BenchmarkOpenAfterCrash opens a log that was not closed. With segments=one, every
 // record is in the last segment and so checked; those of full segments are not, as
 // their footers are on disk: segments=66MiB is about the default, with a last one
-// that is nine tenths full. A crash leaves
-// what was fsynced and a little more; synced=never is a log of which the process
-// died and nobody ever asked for an fsync: there, all of the last segment is
-// written once more and fsynced.
+// that is nine tenths full, of a million records. A crash leaves what was fsynced
+// and a little more; synced=never is a log of which the process died and nobody
+// ever asked for an fsync: there, all of the last segment is written once more and
+// fsynced.
 func BenchmarkOpenAfterCrash(b *testing.B) {
 	for _, n := range openSizes() {
 		benchmarkOpenAfterCrash(b, n, "one", wal.MaxSegmentSize, 5000)

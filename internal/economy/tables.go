@@ -67,7 +67,7 @@ type entryTable struct {
 	config  *catalog.Entry
 	present bool
 	limited bool
-	common  bool // every draw of it gives quantity of item, whatever else is the case, and counts nothing but that it happened, and its stock
+	common  bool // every draw of it gives quantity of item, whatever else is the case, and counts nothing but that it happened and what is left
 	kind    catalog.RewardKind
 	weight  uint64
 	stock   uint64 // when limited: in all

@@ -27,8 +27,9 @@ func (s *State) Warm(cmds []Command) {
 	}
 }
 
-// Fetch is Warm for the request id and the player of one command. It may be called beside the writer: who
-// has looked at a player before waiting for the realm's lock keeps it for less long.
+// Fetch is Warm for the request id and the player of one command. It may be called
+// beside the writer: who has looked at them before waiting for the realm's lock keeps
+// that for less long. Where glances is false, only the player is looked at.
 //
 // The place of a request id, if there is one, is looked at first, as the processor does
 // not wait for it: it looks for the player meanwhile, which it would not if a lock
