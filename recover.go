@@ -112,7 +112,7 @@ func (r *Realm) restore() (*resume, error) {
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	loaded, err := newestSnapshot(r.o.FS, r.snap.dir, r.name, files)
+	loaded, err := newestSnapshot(r.o.FS, r.snap.dir, r.name, files, r.o.Steps != nil)
 	r.snap.err = err // of those that are damaged
 	if loaded == nil {
 		if first := r.log.First(); first > 0 {
@@ -133,10 +133,10 @@ func (r *Realm) restore() (*resume, error) {
 
 // newestSnapshot loads the newest snapshot that is whole, nil when none is, and
 // says what is wrong with those that are newer.
-func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
+func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, single bool) (*restored, error) {
 	var errs []error
 	for _, f := range slices.Backward(files) {
-		loaded, err := loadSnapshot(fsys, dir, realm, files, f)
+		loaded, err := loadSnapshot(fsys, dir, realm, files, f, newBlockIntake(single))
 		if err == nil {
 			return loaded, errors.Join(errs...)
 		}

@@ -282,8 +282,8 @@ type restored struct {
 
 // loadSnapshot loads the state that one of a directory's snapshots holds, with
 // those that it builds on.
-func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile) (*restored, error) {
-	l := economy.NewLoader()
+func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile, in *blockIntake) (*restored, error) {
+	defer in.end()
 	chain, ok := snapshotChain(files, file)
 	if !ok {
 		return nil, fmt.Errorf("snapshot %s/%s: it builds on one that is missing", dir, file.name())
@@ -296,20 +296,20 @@ func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file sna
 			base = r.chain[i-1].digest
 		}
 		var err error
-		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, l); err != nil {
+		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, in); err != nil {
 			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
 		}
-		if err := l.Loaded(); err != nil {
+		if err := in.loader.Loaded(); err != nil {
 			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
 		}
 	}
 	var err error
-	r.state, r.mark, err = l.State()
+	r.state, r.mark, err = in.loader.State()
 	return r, err
 }
 
-// readSnapshot hands a file's blocks to a loader, and completes f.
-func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, l *economy.Loader) (s seal, err error) {
+// readSnapshot takes a file's blocks in, and completes f.
+func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, in *blockIntake) (s seal, err error) {
 	file, err := fsys.Open(dir + "/" + f.name())
 	if err != nil {
 		return s, err
@@ -318,6 +318,14 @@ func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile
 	if f.bytes, err = file.Size(); err != nil {
 		return s, err
 	}
+	s, err = readBlocks(file, realm, base, f, in)
+	if first := in.join(0); first != nil {
+		err = first // in the order of the file
+	}
+	return s, err
+}
+
+func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, in *blockIntake) (s seal, err error) {
 	sealed := false
 	for fr, err := range readFrames(file, f.bytes) {
 		if err != nil {
@@ -338,10 +346,12 @@ func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile
 			}
 			f.digest, f.offset, sealed = digest, s.offset, true
 		default:
-			err = l.Block(economy.BlockKind(fr.kind), fr.data)
+			if err := in.block(&fr, f.bytes); err != nil {
+				return s, err
+			}
 		}
 		if err != nil {
-			return s, fmt.Errorf("byte %d: %w", fr.at, err)
+			return s, atByte(fr.at, err)
 		}
 	}
 	if !sealed {

@@ -205,7 +205,7 @@ func (v *verifier) start(log *walLog) (*resume, error) {
 	var errs []error
 	for ; v.next < len(v.files); v.next++ {
 		f := v.files[v.next]
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f, newBlockIntake(false))
 		if err != nil {
 			errs = append(errs, err)
 			if _, ok := snapshotChain(v.files, f); ok { // not what a crash left of a removal
@@ -272,7 +272,7 @@ func (v *verifier) compare(c *chain, offset uint64) {
 		if _, ok := snapshotChain(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // what a crash left of a removal
 		}
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f, newBlockIntake(false))
 		if err == nil {
 			err = v.agrees(&f, &loaded.seal, c, offset)
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -80,7 +82,8 @@ func touch(b *testing.B, f *fixture, k int) {
 }
 
 // BenchmarkRestore opens a realm from its snapshot. An operation is one
-// opening; beside it the time that reading the file takes.
+// opening; beside it the time that reading the file takes. Cold is when the file is
+// read from the disk, otherwise the operating system has it in memory.
 func BenchmarkRestore(top *testing.B) {
 	n := size(1_000_000)
 	if *largeFlag {
@@ -109,37 +112,62 @@ func BenchmarkRestore(top *testing.B) {
 		must(b, err)
 		return names[0]
 	}
-	top.Run(fmt.Sprintf("players=%d/store=kuji", n), func(b *testing.B) {
-		info, err := os.Stat(file(b))
-		must(b, err)
-		b.ResetTimer()
-		for range b.N {
-			e, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncNone})
+	for _, cold := range []bool{false, true} {
+		kind := ""
+		if cold {
+			kind = "-cold"
+		}
+		top.Run(fmt.Sprintf("players=%d/store=kuji%s", n, kind), func(b *testing.B) {
+			name := file(b)
+			info, err := os.Stat(name)
 			must(b, err)
-			r, err := e.Realm("bench")
-			must(b, err)
-			b.StopTimer()
-			if got := r.Stats().RecoveredEvents; got != 0 {
-				b.Fatalf("%d events were replayed", got)
+			for range b.N {
+				b.StopTimer()
+				if cold {
+					forgetPages(b, name)
+				}
+				b.StartTimer()
+				e, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncNone})
+				must(b, err)
+				r, err := e.Realm("bench")
+				must(b, err)
+				b.StopTimer()
+				if got := r.Stats().RecoveredEvents; got != 0 {
+					b.Fatalf("%d events were replayed", got)
+				}
+				b.ReportMetric(resident(b)/1e6, "resident-MB")
+				must(b, e.Close())
+				runtime.GC()
+				b.StartTimer()
 			}
-			b.ReportMetric(resident(b)/1e6, "resident-MB")
-			must(b, e.Close())
-			runtime.GC()
-			b.StartTimer()
-		}
-		b.ReportMetric(float64(info.Size())*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
-	})
-	top.Run(fmt.Sprintf("players=%d/store=file", n), func(b *testing.B) {
-		name := file(b)
-		var bytes int
-		b.ResetTimer()
-		for range b.N {
-			data, err := os.ReadFile(name)
-			must(b, err)
-			bytes += len(data)
-		}
-		b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
-	})
+			b.ReportMetric(float64(info.Size())*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
+		})
+		top.Run(fmt.Sprintf("players=%d/store=file%s", n, kind), func(b *testing.B) {
+			name := file(b)
+			var bytes int
+			for range b.N {
+				b.StopTimer()
+				if cold {
+					forgetPages(b, name)
+				}
+				b.StartTimer()
+				data, err := os.ReadFile(name)
+				must(b, err)
+				bytes += len(data)
+			}
+			b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
+		})
+	}
+}
+
+// forgetPages makes the next reader of a file wait for the disk.
+func forgetPages(b *testing.B, name string) {
+	b.Helper()
+	f, err := os.Open(name)
+	must(b, err)
+	must(b, f.Sync())
+	must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+	must(b, f.Close())
 }
 
 // resident is the heap in use, in bytes.

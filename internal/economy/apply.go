@@ -164,7 +164,7 @@ func (s *State) giveHeld(h []slot, items []ItemRef) int {
 		h[at].set(have + q)
 		at++
 		item := &known[num]
-		item.addSupply(q)
+		item.supply.add(q)
 		s.raisePeak(item)
 	}
 	return len(items)
@@ -197,7 +197,7 @@ func (s *State) takeItems(player uint32, items []ItemRef) error {
 			s.players.remove(player, at)
 			h = s.players.at(player).holdings()
 		}
-		item.subSupply(q)
+		item.supply.sub(q)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (s *State) addTo(b *block, item uint32, q uint64) (*block, error) {
 		s.players.insert(num, at, newSlot(item, q))
 		b = s.players.at(num)
 	}
-	it.addSupply(q)
+	it.supply.add(q)
 	s.raisePeak(it)
 	return b, nil
 }
@@ -305,10 +305,10 @@ func seek(h []slot, key uint32) int {
 
 // raisePeak keeps peak above an item's supply.
 func (s *State) raisePeak(it *itemState) {
-	if it.supplyLo > s.peak || it.supplyHi != 0 {
+	if it.supply.lo > s.peak || it.supply.hi != 0 {
 		s.peak = maxPeak
-		if it.supplyHi == 0 {
-			s.peak = min(it.supplyLo, maxPeak)
+		if it.supply.hi == 0 {
+			s.peak = min(it.supply.lo, maxPeak)
 		}
 	}
 }
@@ -327,6 +327,6 @@ func (s *State) sub(player, item uint32, q uint64) error {
 	} else {
 		s.players.set(player, item, 0)
 	}
-	s.items[item].subSupply(q)
+	s.items[item].supply.sub(q)
 	return nil
 }

@@ -19,12 +19,13 @@ import (
 type arena struct {
 	chunks shared[*byte] // the first byte of each
 	about  []chunk       // what the writer knows of each
-	open   uint32        // index of the chunk that takes blocks
-	empty  []uint32      // chunks of standard size that were cleaned
-	unused []uint32      // numbers of chunks that were given back
-	size   uint64        // units in all
-	total  uint64        // units of the full-grown chunks in use: only these are cleaned
-	dead   uint64        // of them: freed
+	open   uint32        // index of the chunk that takes blocks, if opened
+	opened bool
+	empty  []uint32 // chunks of standard size that were cleaned
+	unused []uint32 // numbers of chunks that were given back
+	size   uint64   // units in all
+	total  uint64   // units of the full-grown chunks in use: only these are cleaned
+	dead   uint64   // of them: freed
 
 	cleaning bool
 	victim   uint32 // the chunk being cleaned
@@ -96,7 +97,7 @@ func (a *arena) alloc(units uint32) uint32 {
 }
 
 func (a *arena) current() *chunk {
-	if len(a.about) == 0 || a.about[a.open].large {
+	if !a.opened {
 		return nil
 	}
 	return &a.about[a.open]
@@ -108,7 +109,7 @@ func (a *arena) next(units uint32) {
 		a.bury(c, c.units-c.used)
 	}
 	if n := len(a.empty); n > 0 {
-		a.open = a.empty[n-1]
+		a.open, a.opened = a.empty[n-1], true
 		a.empty = a.empty[:n-1]
 		a.total += chunkUnits
 		return
@@ -117,10 +118,7 @@ func (a *arena) next(units uint32) {
 	for size < chunkUnits && (uint64(size) < a.size || size < 2*units) {
 		size *= 2
 	}
-	a.open = a.grow(size, false)
-	if size == chunkUnits {
-		a.total += chunkUnits
-	}
+	a.open, a.opened = a.grow(size, false), true
 }
 
 // bury counts units of a chunk as dead.
@@ -133,10 +131,21 @@ func (a *arena) bury(c *chunk, units uint32) {
 
 // grow adds a chunk and returns its number.
 func (a *arena) grow(units uint32, large bool) uint32 {
+	return a.adopt(newChunk(units), chunk{units: units, large: large})
+}
+
+// newChunk returns memory for a chunk, zeroed.
+func newChunk(units uint32) *byte {
 	mem := make([]uint64, int(units)*(unitBytes/8)) // for alignment
-	base := (*byte)(unsafe.Pointer(unsafe.SliceData(mem)))
-	about := chunk{units: units, large: large}
-	a.size += uint64(units)
+	return (*byte)(unsafe.Pointer(unsafe.SliceData(mem)))
+}
+
+// adopt adds a chunk with memory that newChunk returned, and returns its number.
+func (a *arena) adopt(base *byte, about chunk) uint32 {
+	a.size += uint64(about.units)
+	if about.units == chunkUnits && !about.large {
+		a.total += chunkUnits
+	}
 	if n := len(a.unused); n > 0 {
 		i := a.unused[n-1]
 		a.unused = a.unused[:n-1]
@@ -150,6 +159,19 @@ func (a *arena) grow(units uint32, large bool) uint32 {
 	a.chunks.push(base)
 	a.about = append(a.about, about)
 	return uint32(len(a.about) - 1)
+}
+
+// offer lets a chunk that was adopted take blocks, unless the one that does has more
+// room. What is left of the other is dead.
+func (a *arena) offer(i uint32) {
+	o, c := &a.about[i], a.current()
+	if c == nil || o.units-o.used > c.units-c.used {
+		a.open, a.opened = i, true
+		o, c = c, o
+	}
+	if o != nil {
+		a.bury(o, o.units-o.used)
+	}
 }
 
 // full reports whether there might be no place for what a command needs, when

@@ -2,7 +2,6 @@ package economy
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -79,7 +78,6 @@ func (s *State) checkPools() error {
 }
 
 func (s *State) checkPlayers() error {
-	type sum struct{ hi, lo uint64 }
 	sums := make([]sum, len(s.items))
 	for n := range uint32(s.players.count()) {
 		id := s.players.id(n)
@@ -96,16 +94,15 @@ func (s *State) checkPlayers() error {
 				return inconsistent("player %q: slot with key %d, value %d after key %d", id, sl.key, v, prev)
 			}
 			prev = int64(sl.key)
-			lo, carry := bits.Add64(sums[sl.key].lo, v, 0)
-			sums[sl.key] = sum{sums[sl.key].hi + carry, lo}
+			sums[sl.key].add(v)
 		}
 	}
 	for i, it := range s.items {
-		if s.peak < maxPeak && (it.supplyHi != 0 || it.supplyLo > s.peak) {
-			return inconsistent("item %q: the supply is %d, above the bound of all supplies, %d", it.id, it.supplyLo, s.peak)
+		if s.peak < maxPeak && (it.supply.hi != 0 || it.supply.lo > s.peak) {
+			return inconsistent("item %q: the supply is %v, above the bound of all supplies, %d", it.id, it.supply, s.peak)
 		}
-		if sums[i] != (sum{it.supplyHi, it.supplyLo}) {
-			return inconsistent("item %q: balances sum up to %d, the supply is %d", it.id, sums[i].lo, it.supplyLo)
+		if sums[i] != it.supply {
+			return inconsistent("item %q: balances sum up to %v, the supply is %v", it.id, sums[i], it.supply)
 		}
 	}
 	return nil

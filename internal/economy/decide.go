@@ -161,7 +161,7 @@ func (s *State) fits(player, item uint32, q uint64) bool {
 	if s.peak+s.d.extra+q <= MaxQuantity {
 		return true
 	}
-	if it := &s.items[item]; it.supplyHi == 0 && it.supplyLo <= MaxQuantity && it.supplyLo+s.d.extra+q <= MaxQuantity {
+	if it := &s.items[item]; it.supply.hi == 0 && it.supply.lo <= MaxQuantity && it.supply.lo+s.d.extra+q <= MaxQuantity {
 		return true
 	}
 	have := s.balance(player, item)

@@ -268,7 +268,7 @@ func (s *State) giveCommon(b *block, p *poolState, pt *poolTable, c Choice, pos 
 	s.countDrawn(pt.num, p, c.Entry, pos)
 	held.set(held.value() + e.quantity)
 	item := &s.items[e.item]
-	item.addSupply(e.quantity)
+	item.supply.add(e.quantity)
 	s.raisePeak(item)
 	return true
 }

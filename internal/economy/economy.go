@@ -76,8 +76,8 @@ type State struct {
 type itemState struct {
 	id   string
 	kind catalog.ItemKind
-	// supply is the sum of all balances, 128 bits: players × MaxQuantity does not fit 64.
-	supplyHi, supplyLo uint64
+	// supply is the sum of all balances.
+	supply sum
 }
 
 // limitKey identifies a player limit across catalog versions.

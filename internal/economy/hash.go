@@ -18,7 +18,7 @@ func (s *State) Hash() [32]byte {
 	for i := range s.items {
 		it := &s.items[i]
 		w.text(it.id)
-		w.nums(uint64(it.kind), it.supplyHi, it.supplyLo)
+		w.nums(uint64(it.kind), it.supply.hi, it.supply.lo)
 	}
 	w.nums(uint64(len(s.limits)))
 	for _, l := range s.limits {

@@ -300,7 +300,7 @@ func (x *index) reserve(n int) {
 	if len(x.own.shards) > 1 || *x.own.shards[0].Load() != (shard{}) {
 		return
 	}
-	const most = shardSlots * 11 / 20 // in a shard, on average
+	const most = shardSlots * 5 / 8 // in a shard, on average
 	depth := uint8(bits.Len(uint(n) / most))
 	d := &directory{depth: depth, shards: make([]atomic.Pointer[shard], 1<<depth)}
 	for i := range d.shards {

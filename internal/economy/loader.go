@@ -17,14 +17,9 @@ type Loader struct {
 	kind BlockKind
 	last idRecord // the last one loaded, without its answer
 
-	placed []placed // players that are not in the index yet
+	own    *PlayerBlock   // of Block
+	blocks []*PlayerBlock // all that there are
 }
-
-// placed is a player's number and the hash of the id.
-type placed struct{ num, hash uint32 }
-
-// placedAtOnce is how many players go into the index together.
-const placedAtOnce = 64
 
 // NewLoader returns a loader of an empty state.
 func NewLoader() *Loader { return &Loader{s: New()} }
@@ -36,11 +31,16 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		d.fail("unknown kind of block %d; a newer Kuji wrote this snapshot", kind)
 		return d.err
 	}
-	if kind < l.kind || (kind == BlockState) != (l.kind == 0) {
-		d.fail("a block of kind %d after one of kind %d", kind, l.kind)
+	if kind == BlockPlayers {
+		if l.own == nil {
+			l.own = l.NewPlayerBlock()
+		}
+		l.own.Decode(data)
+		return l.Join(l.own)
+	}
+	if l.begin(&d, kind); d.err != nil {
 		return d.err
 	}
-	l.kind = kind
 	switch kind {
 	case BlockState:
 		l.state(&d)
@@ -56,8 +56,6 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 		l.drawn(&d)
 	case BlockCatalog:
 		l.catalog(&d)
-	case BlockPlayers:
-		l.players(&d)
 	case BlockRequests:
 		l.requests(&d)
 	case BlockPast:
@@ -65,11 +63,18 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 	}
 	l.s.unlockPools()
 	if d.err != nil {
-		l.s.players.letGo()
 		return d.err
 	}
-	l.s.players.release()
 	return nil
+}
+
+// begin fails unless a block of this kind may be the next.
+func (l *Loader) begin(d *decoder, kind BlockKind) {
+	if kind < l.kind || (kind == BlockState) != (l.kind == 0) {
+		d.fail("a block of kind %d after one of kind %d", kind, l.kind)
+		return
+	}
+	l.kind = kind
 }
 
 // more reports whether something is left to decode.
@@ -111,6 +116,7 @@ func (l *Loader) state(d *decoder) {
 	l.base, l.next = uint32(s.players.count()), 0
 	s.applied, s.now = l.want.Position, int64(now)
 	s.ids.forgetBefore(l.head)
+	s.setAlone(true)
 }
 
 func (l *Loader) items(d *decoder) {
@@ -226,105 +232,6 @@ func (l *Loader) catalog(d *decoder) {
 	s.setCurrent(t)
 }
 
-func (l *Loader) players(d *decoder) {
-	from := uint64(0) // in each block the first distance is the number itself
-	for d.more() {
-		n := from + d.uvarint("a player's distance", MaxPlayers)
-		if known := uint64(l.s.players.count()); d.err == nil && (n < l.next || n > known) {
-			d.fail("player %d, want %d to %d", n, l.next, known)
-		}
-		if d.err != nil {
-			return
-		}
-		l.player(d, uint32(n))
-		from, l.next = n+1, n+1
-	}
-	l.index(d)
-}
-
-// index puts the players that were placed into the index. The places in it are
-// looked at first, all of them at a time: each would cost a cache miss of its own.
-func (l *Loader) index(d *decoder) {
-	p := &l.s.players
-	sum := uint64(0)
-	for _, pl := range l.placed {
-		sum += p.index.look(pl.hash)
-	}
-	l.s.warmed += sum
-	for _, pl := range l.placed {
-		n, h := pl.num, pl.hash
-		if _, ok := p.findHashed(p.at(n).id(), h); ok && d.err == nil {
-			d.fail("player %q twice", p.id(n))
-		}
-		p.index.add(h, p.addrs.get(n))
-	}
-	l.placed = l.placed[:0]
-}
-
-func (l *Loader) player(d *decoder, n uint32) {
-	s := l.s
-	id := ""
-	if n >= l.base {
-		id = d.str("a player", uint64(d.byte("a player")), MaxID)
-	}
-	last := d.uvarint("a player's last change", l.want.Position)
-	slots := d.uvarint("a player's holdings", 1<<28) // whose bytes are still a uint32
-	if d.err == nil && slots > uint64(len(d.b)-d.off)/2 {
-		d.fail("%d holdings in %d bytes", slots, len(d.b)-d.off)
-	}
-	if d.err != nil {
-		return
-	}
-	p := &s.players
-	if int(n) == p.count() {
-		if len(l.placed) == placedAtOnce {
-			l.index(d)
-		}
-		h := p.key.hash(id)
-		l.placed = append(l.placed, placed{p.place(id, h, uint32(slots)), h})
-	}
-	p.open(p.at(n).guard)
-	for _, sl := range p.holdings(n) {
-		if sl.key&limitSlot == 0 {
-			s.items[sl.key].subSupply(sl.value())
-		}
-	}
-	b := p.resize(n, uint32(slots))
-	b.last = last
-	prev, h := uint32(0), b.holdings()
-	for i := range h {
-		step, small := d.small()
-		if !small {
-			step = d.uvarint("a key", 1<<32-1)
-		}
-		v, small := d.small()
-		if !small {
-			v = d.uvarint("a value", 1<<64-1)
-		}
-		key := uint64(prev) + step
-		if d.err == nil && !l.validSlot(uint32(min(key, 1<<32-1)), prev, v, i == 0) {
-			d.fail("player %d: a slot with key %d, value %d, after key %d", n, key, v, prev)
-		}
-		if d.err != nil {
-			b.slots = 0 // what is left in it is of no meaning
-			return
-		}
-		prev = uint32(key)
-		h[i] = newSlot(prev, v)
-		if prev&limitSlot == 0 {
-			s.items[prev].addSupply(v)
-		}
-	}
-}
-
-// validSlot reports whether a slot may follow the key before it.
-func (l *Loader) validSlot(key, prev uint32, v uint64, first bool) bool {
-	if key&limitSlot != 0 {
-		return key&^limitSlot < uint32(len(l.s.limits)) && (first || key >= prev)
-	}
-	return key < uint32(len(l.s.items)) && (first || key > prev) && v > 0 && v <= MaxQuantity
-}
-
 func (l *Loader) requests(d *decoder) {
 	ids := &l.s.ids
 	n := d.uvarint("the first request", 1<<63)
@@ -353,8 +260,14 @@ func (l *Loader) requests(d *decoder) {
 			return
 		}
 		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
-		if _, ok := ids.find(ev.ID); ok || ids.full() {
-			d.fail("request %q twice, or too many", ev.ID)
+		if !ids.index.deferred {
+			if _, ok := ids.find(ev.ID); ok {
+				d.fail("request %q twice", ev.ID)
+				return
+			}
+		}
+		if ids.full() {
+			d.fail("too many requests")
 			return
 		}
 		ids.add(ev.ID, rec)
@@ -365,6 +278,13 @@ func (l *Loader) requests(d *decoder) {
 // all is there that the snapshot announced.
 func (l *Loader) Loaded() error {
 	s := l.s
+	for _, b := range l.blocks {
+		b.leave(&s.players.mem, false)
+		b.tally.count(s.items)
+	}
+	if err := l.settle(); err != nil {
+		return err
+	}
 	got := Mark{Position: s.applied, Version: s.current.version, Items: uint32(len(s.items)), Limits: uint32(len(s.limits)),
 		Pools: uint32(len(s.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail}
 	if s.ids.count() == 0 && got.IDs != l.want.IDs && l.head == l.want.IDs {
@@ -385,6 +305,28 @@ func (l *Loader) Loaded() error {
 	}
 	l.kind = 0
 	return nil
+}
+
+// settle makes players and requests known by their ids.
+func (l *Loader) settle() (err *FormatError) {
+	s := l.s
+	fail := func(format string, args ...any) {
+		if err == nil {
+			err = &FormatError{Message: fmt.Sprintf(format, args...)}
+		}
+	}
+	p := &s.players
+	p.settle(func(was, is uint32) {
+		if id := p.id(is); p.id(was) == id {
+			fail("player %q twice", id)
+		}
+	})
+	s.ids.index.settle(func(was, is uint32) {
+		if id := answerID(s.ids.place(is).answer); string(id) == string(answerID(s.ids.place(was).answer)) {
+			fail("request %q twice", id)
+		}
+	})
+	return err
 }
 
 // State ends loading and returns the state, as Apply left the one that was
@@ -408,5 +350,6 @@ func (l *Loader) State() (*State, Mark, error) {
 	s.forgetPast()
 	s.setCurrent(s.current)
 	s.players.dirty.take()
+	s.setAlone(false)
 	return s, mark, nil
 }

@@ -2,7 +2,9 @@ package economy_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -48,13 +50,72 @@ func TestLoaderFindsEveryPlayer(t *testing.T) {
 
 // loadError loads one snapshot and returns the first error.
 func loadError(snap heldSnapshot) error {
-	l := economy.NewLoader()
-	for _, b := range snap {
-		if err := l.Block(b.kind, b.data); err != nil {
-			return err
+	_, _, err := loadBlocks([]heldSnapshot{snap}, 0)
+	return err
+}
+
+// TestLoaderOfAllSizes: players of none to very many items, of quantities of every
+// length, are loaded as they were, also on top of others, and can go on.
+func TestLoaderOfAllSizes(t *testing.T) {
+	const items = 12_000
+	var text strings.Builder
+	text.WriteString("kuji: 1\nitems:\n")
+	id := func(i int) string { return fmt.Sprintf("item%d", i) }
+	for i := range items {
+		fmt.Fprintf(&text, "  %s: {}\n", id(i))
+	}
+	text.WriteString("  coin: {kind: currency}\npools:\n  p: {limits: [{per: day, draws: 9}, {per: forever, draws: 90}], entries: [{id: a, weight: 1, reward: {items: {coin: 1}}}]}\n")
+	m := newMachine(t, 1)
+	m.apply(text.String())
+	r := rand.New(rand.NewPCG(1, 1))
+	give := func(player string, from, n, step int, most uint64) {
+		for i := from; n > 0; {
+			var stacks []catalog.Stack
+			for ; len(stacks) < 64 && n > 0; n, i = n-1, i+step {
+				stacks = append(stacks, catalog.Stack{Item: id(i % items), Quantity: 1 + r.Uint64N(most)})
+			}
+			m.do(economy.Command{Kind: economy.KindGrant, Player: player, Items: stacks})
 		}
 	}
-	return l.Loaded()
+	some := func(players int) {
+		for range players {
+			player := fmt.Sprintf("%0*d", 1+r.IntN(12), r.IntN(400))
+			most := []uint64{1, 127, 128, 1 << 14, 1 << 40}[r.IntN(5)]
+			switch r.IntN(8) {
+			case 0:
+				m.do(economy.Command{Kind: economy.KindDraw, Player: player, Pool: "p", Count: 1})
+			case 1:
+				give(player, r.IntN(items), 1+r.IntN(300), 1+r.IntN(200), most)
+			default:
+				give(player, r.IntN(20), 1+r.IntN(12), 1, most)
+			}
+		}
+	}
+	give("all", 0, items, 1, 100) // who is first, and has memory of his own
+	give("nothing", 0, 1, 1, 1)
+	m.do(economy.Command{Kind: economy.KindConsume, Player: "nothing", Items: []catalog.Stack{{Item: id(0), Quantity: 1}}})
+	some(200)
+	var chain []heldSnapshot
+	var base *economy.Mark
+	for range 4 {
+		c := m.s.Capture(base)
+		c.SetBlockSize(500 + r.IntN(5000))
+		chain = append(chain, taken(c))
+		m.s.Release(c, true)
+		mark := c.Mark()
+		base = &mark
+		s, _ := load(t, chain)
+		if s.Hash() != m.s.Hash() {
+			t.Fatalf("after %d snapshots another state", len(chain))
+		}
+		some(60)
+		give(fmt.Sprint("all", len(chain)), 5, items-5, 1, 100)
+		give("all", 0, 1+r.IntN(items), 1, 1000)
+		follow(t, m, s) // in memory that the loader has left
+		if err := errors.Join(s.Check(), m.s.Check()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestLoaderRefusesPlayersTwice: an id that two players have is found, whether they
@@ -74,8 +135,11 @@ func TestLoaderRefusesPlayersTwice(t *testing.T) {
 					snap[i].data = bytes.Replace(snap[i].data, was, is, 1)
 				}
 			}
-			if err := loadError(snap); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("player %q twice", is)) {
-				t.Errorf("players %d and %d have the same id, in blocks of %d bytes: %v", pair[0], pair[1], size, err)
+			for _, most := range []int{0, 3} {
+				_, _, err := loadBlocks([]heldSnapshot{snap}, most)
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("player %q twice", is)) {
+					t.Errorf("players %d and %d have the same id, in blocks of %d bytes: %v", pair[0], pair[1], size, err)
+				}
 			}
 		}
 	}
@@ -91,4 +155,59 @@ func TestLoaderRefusesPlayersTwice(t *testing.T) {
 		}
 	}
 	t.Fatal("all players stand in one block")
+}
+
+// TestLoaderRefusesRequestsTwice: an id that two remembered requests have is found, in
+// one snapshot and in two that build on each other, whether or not something was
+// forgotten between them.
+func TestLoaderRefusesRequestsTwice(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		was    string // what becomes the id of another
+		is     string
+		forget bool
+	}{
+		{"in one snapshot", "id11", "id10", false},
+		{"in two", "id21", "id12", false},
+		{"in two, and some are forgotten", "id21", "id12", true},
+		{"in the second", "id21", "id20", true},
+		{"no", "none", "id10", true},
+	} {
+		m := newMachine(t, 1)
+		m.apply(`{kuji: 1, items: {gem: {}}, idempotency: {count: 4, age: 1m}}`)
+		give := func(ids ...string) {
+			for _, id := range ids {
+				m.do(economy.Command{Kind: economy.KindGrant, ID: id, Player: "p", Items: []catalog.Stack{{Item: "gem", Quantity: 1}}})
+			}
+		}
+		give("id10", "id11")
+		if c.forget {
+			m.now += 100_000
+		}
+		give("id12")
+		first := m.s.Capture(nil)
+		chain := []heldSnapshot{taken(first)}
+		m.s.Release(first, true)
+		give("id20", "id21")
+		if n := m.s.RequestIDs(); (n < 5) != c.forget {
+			t.Fatalf("%s: %d ids are remembered", c.name, n)
+		}
+		base := first.Mark()
+		chain = append(chain, taken(m.s.Capture(&base)))
+		for _, snap := range chain {
+			for i := range snap {
+				if snap[i].kind == economy.BlockRequests {
+					snap[i].data = bytes.Replace(snap[i].data, []byte(c.was), []byte(c.is), 1)
+				}
+			}
+		}
+		_, _, err := loadBlocks(chain, 0)
+		if c.was == "none" {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("request %q twice", c.is)) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
 }

@@ -217,7 +217,7 @@ func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, 
 	if ps.mem.dirty() {
 		ps.release()
 	}
-	item.addSupply(q)
+	item.supply.add(q)
 	s.raisePeak(item)
 	return true
 }

@@ -2,7 +2,6 @@ package economy
 
 import (
 	"fmt"
-	"math/big"
 	"math/bits"
 	"slices"
 	"strings"
@@ -214,8 +213,8 @@ func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 			continue
 		}
 		text := "item " + it.ID + ": added"
-		if known && (s.items[num].supplyHi|s.items[num].supplyLo) != 0 {
-			text += fmt.Sprintf("; it was here before, and players still hold %s", s.items[num].supply())
+		if known && (s.items[num].supply.hi|s.items[num].supply.lo) != 0 {
+			text += fmt.Sprintf("; it was here before, and players still hold %v", s.items[num].supply)
 		}
 		p.add(Change{Kind: ChangeItemAdded, ID: it.ID, Text: text})
 	}
@@ -228,21 +227,12 @@ func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 			continue
 		}
 		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
-		if it := &s.items[s.itemNum[id]]; it.supplyHi|it.supplyLo != 0 {
-			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, it.supply())
+		if it := &s.items[s.itemNum[id]]; it.supply.hi|it.supply.lo != 0 {
+			ch.Text = fmt.Sprintf("item %s: removed; the %v that players hold stay theirs, but can be neither granted nor consumed until it returns", id, it.supply)
 			ch.Warning = "players hold an item that this catalog removes"
 		}
 		p.add(ch)
 	}
-}
-
-// supply returns the item's supply in decimal.
-func (s *itemState) supply() string {
-	if s.supplyHi == 0 {
-		return fmt.Sprint(s.supplyLo)
-	}
-	v := new(big.Int).SetUint64(s.supplyHi)
-	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(s.supplyLo)).String()
 }
 
 func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {

@@ -2,7 +2,6 @@ package economy
 
 import (
 	"math"
-	"math/bits"
 	"unsafe"
 )
 
@@ -372,7 +371,7 @@ func (p *players) move(b *block, old, units uint32) *block {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(nb)), size), unsafe.Slice((*byte)(unsafe.Pointer(b)), size))
 	nb.units = units
 	p.addrs.set(b.num, addr)
-	if int(b.num) < p.count()-p.joined.n { // otherwise settle finds it in addrs
+	if int(b.num) < p.count()-p.index.waiting.n { // otherwise settle finds it in addrs
 		p.index.replace(p.key.hashBytes(b.id()), old, addr)
 	}
 	if r := &p.recent[b.num%uint32(len(p.recent))]; r.num == b.num {
@@ -522,14 +521,4 @@ func (p *paged) push(v uint32, guard uint16) {
 	at := p.pages.own[p.n/pageLen]
 	at.addrs[p.n%pageLen], at.guards[p.n%pageLen] = v, guard
 	p.n++
-}
-
-func (s *itemState) addSupply(q uint64) {
-	lo, carry := bits.Add64(s.supplyLo, q, 0)
-	s.supplyLo, s.supplyHi = lo, s.supplyHi+carry
-}
-
-func (s *itemState) subSupply(q uint64) {
-	lo, borrow := bits.Sub64(s.supplyLo, q, 0)
-	s.supplyLo, s.supplyHi = lo, s.supplyHi-borrow
 }

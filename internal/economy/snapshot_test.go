@@ -1,6 +1,7 @@
 package economy_test
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -20,24 +21,73 @@ type heldBlock struct {
 	data []byte
 }
 
+// load loads snapshots that build on each other, block by block and with blocks of players
+// decoded beside one another, which must give the same.
 func load(t *testing.T, snapshots []heldSnapshot) (*economy.State, economy.Mark) {
 	t.Helper()
-	l := economy.NewLoader()
-	for _, snap := range snapshots {
-		for i, b := range snap {
-			if err := l.Block(b.kind, b.data); err != nil {
-				t.Fatalf("block %d of kind %d: %v", i, b.kind, err)
-			}
-		}
-		if err := l.Loaded(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s, mark, err := l.State()
+	one, _, err := loadBlocks(snapshots, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, mark, err := loadBlocks(snapshots, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Hash() != one.Hash() {
+		t.Fatal("blocks that were decoded beside one another give another state")
+	}
 	return s, mark
+}
+
+// loadBlocks loads snapshots, with so many blocks of players under way at a time; 0: as
+// all other blocks.
+func loadBlocks(snapshots []heldSnapshot, most int) (*economy.State, economy.Mark, error) {
+	type underWay struct {
+		block   *economy.PlayerBlock
+		decoded chan struct{}
+	}
+	l := economy.NewLoader()
+	var free, queue []underWay
+	for range most {
+		free = append(free, underWay{l.NewPlayerBlock(), make(chan struct{})})
+	}
+	join := func() error {
+		for ; len(queue) > 0; queue = queue[1:] {
+			<-queue[0].decoded
+			if err := l.Join(queue[0].block); err != nil {
+				return err
+			}
+			free = append(free, queue[0])
+		}
+		return nil
+	}
+	for _, snap := range snapshots {
+		for i, b := range snap {
+			var err error
+			if b.kind != economy.BlockPlayers || len(free) == 0 {
+				err = join()
+			}
+			switch {
+			case err != nil:
+			case b.kind == economy.BlockPlayers && most > 0:
+				u := free[0]
+				free, queue = free[1:], append(queue, u)
+				go func() {
+					u.block.Decode(b.data)
+					u.decoded <- struct{}{}
+				}()
+			default:
+				err = l.Block(b.kind, b.data)
+			}
+			if err != nil {
+				return nil, economy.Mark{}, fmt.Errorf("block %d of kind %d: %w", i, b.kind, err)
+			}
+		}
+		if err := errors.Join(join(), l.Loaded()); err != nil {
+			return nil, economy.Mark{}, err
+		}
+	}
+	return l.State()
 }
 
 // snapshotCatalogs take turns: pools, entries, items and limits come and go.
