@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 )
@@ -17,7 +18,7 @@ import (
 // Blocks other than of players are loaded by the opener, when no other is on its way:
 // so is everything of a small file. An error of a block comes before those of the
 // opener, which has read on: what is reported is the first error in the order of the
-// file.
+// file, but for an id that is there twice, which is found at its end.
 
 const (
 	// blocksPerDecoder is how many blocks go round for each decoder: one is decoded,
@@ -25,12 +26,15 @@ const (
 	blocksPerDecoder = 4
 	// maxDecoders is how many keep the opener busy.
 	maxDecoders = 8
+	// largeBlock is how many bytes a block may have that is decoded beside others: each is
+	// copied.
+	largeBlock = 4 << 20
 	// smallSnapshot is how many bytes a file may have that the opener loads alone.
 	smallSnapshot = 1 << 20
 )
 
-// playerBlock is a block of players on its way from a file into the state.
-type playerBlock struct {
+// pendingBlock is a block of players on its way from a file into the state.
+type pendingBlock struct {
 	players  *economy.PlayerBlock
 	data     []byte
 	at       int64         // of its frame in the file
@@ -44,10 +48,11 @@ type blockIntake struct {
 	decoders int   // 0: no goroutine is started
 	small    int64 // up to how many bytes a file is loaded by the opener
 
-	work chan *playerBlock // to the decoders; nil while there are none
-	free []*playerBlock
-	next []*playerBlock // those on their way, in the order of the file
-	err  error          // of the first that could not be joined
+	work    chan *pendingBlock // to the decoders; nil while there are none
+	running sync.WaitGroup     // the decoders
+	free    []*pendingBlock
+	next    []*pendingBlock // those on their way, in the order of the file
+	err     error           // of the first that could not be joined
 }
 
 // newBlockIntake returns an intake that starts no goroutine if it is single.
@@ -61,7 +66,7 @@ func newBlockIntake(single bool) *blockIntake {
 
 // block takes a block of a file of so many bytes in.
 func (in *blockIntake) block(fr *frame, bytes int64) error {
-	if economy.BlockKind(fr.kind) != economy.BlockPlayers || in.decoders == 0 || bytes <= in.small {
+	if economy.BlockKind(fr.kind) != economy.BlockPlayers || in.decoders == 0 || bytes <= in.small || len(fr.data) > largeBlock {
 		if err := in.join(0); err != nil {
 			return err
 		}
@@ -72,9 +77,9 @@ func (in *blockIntake) block(fr *frame, bytes int64) error {
 		return err
 	}
 	if in.work == nil {
-		in.work = make(chan *playerBlock, most)
+		in.work = make(chan *pendingBlock, most)
 		for range in.decoders {
-			go decode(in.work)
+			in.running.Go(func() { decode(in.work) })
 		}
 	}
 	b := in.take()
@@ -93,22 +98,22 @@ func atByte(at int64, err error) error {
 }
 
 // take returns a block that is not on its way.
-func (in *blockIntake) take() *playerBlock {
+func (in *blockIntake) take() *pendingBlock {
 	if n := len(in.free); n > 0 {
 		b := in.free[n-1]
 		in.free = in.free[:n-1]
 		return b
 	}
-	return &playerBlock{players: in.loader.NewPlayerBlock(), decoded: make(chan struct{}, 1)}
+	return &pendingBlock{players: in.loader.NewPlayerBlock(), decoded: make(chan struct{}, 1)}
 }
 
-func decode(work <-chan *playerBlock) {
+func decode(work <-chan *pendingBlock) {
 	for b := range work {
 		b.decode()
 	}
 }
 
-func (b *playerBlock) decode() {
+func (b *pendingBlock) decode() {
 	defer func() {
 		b.panicked = recover() // for the opener to go on with
 		b.decoded <- struct{}{}
@@ -136,10 +141,7 @@ func (in *blockIntake) join(left int) error {
 func (in *blockIntake) end() {
 	if in.work != nil {
 		close(in.work)
+		in.running.Wait() // decoded has room for what nobody receives
 		in.work = nil
 	}
-	for _, b := range in.next {
-		<-b.decoded
-	}
-	in.next = nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -191,7 +192,7 @@ func TestBlockIntakePanic(t *testing.T) {
 	in := &blockIntake{loader: economy.NewLoader(), decoders: 1}
 	defer in.end()
 	b := in.take()
-	b.players = nil
+	b.players = new(economy.PlayerBlock) // of no loader
 	in.free = append(in.free, b)
 	defer func() {
 		if recover() == nil {
@@ -201,4 +202,28 @@ func TestBlockIntakePanic(t *testing.T) {
 	fr := frame{kind: byte(economy.BlockPlayers), data: []byte{1}}
 	err := in.block(&fr, 1)
 	t.Errorf("no panic: %v, %v", err, in.join(0))
+}
+
+// TestBlockIntakeStarts: goroutines are started where they may be, and end.
+func TestBlockIntakeStarts(t *testing.T) {
+	if in := newBlockIntake(true); in.decoders != 0 || in.small != smallSnapshot {
+		t.Errorf("a single intake has %d decoders from %d bytes on", in.decoders, in.small)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	in := newBlockIntake(false)
+	if in.decoders != 3 || in.small != smallSnapshot {
+		t.Errorf("%d decoders from %d bytes on, want 3 from %d on", in.decoders, in.small, smallSnapshot)
+	}
+	fr := frame{kind: byte(economy.BlockPlayers), data: []byte{1}}
+	for _, size := range []int64{1, smallSnapshot, smallSnapshot + 1} {
+		_ = in.block(&fr, size) // it follows on nothing
+		if started := in.work != nil; started != (size > smallSnapshot) {
+			t.Errorf("decoders started for a file of %d bytes: %v", size, started)
+		}
+		in.err = nil
+	}
+	in.end() // waits for them
+	if in.work != nil {
+		t.Error("ended, and more can be given to the decoders")
+	}
 }

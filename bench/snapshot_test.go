@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -121,6 +119,7 @@ func BenchmarkRestore(top *testing.B) {
 			name := file(b)
 			info, err := os.Stat(name)
 			must(b, err)
+			b.ResetTimer()
 			for range b.N {
 				b.StopTimer()
 				if cold {
@@ -145,6 +144,7 @@ func BenchmarkRestore(top *testing.B) {
 		top.Run(fmt.Sprintf("players=%d/store=file%s", n, kind), func(b *testing.B) {
 			name := file(b)
 			var bytes int
+			b.ResetTimer()
 			for range b.N {
 				b.StopTimer()
 				if cold {
@@ -158,16 +158,6 @@ func BenchmarkRestore(top *testing.B) {
 			b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
 		})
 	}
-}
-
-// forgetPages makes the next reader of a file wait for the disk.
-func forgetPages(b *testing.B, name string) {
-	b.Helper()
-	f, err := os.Open(name)
-	must(b, err)
-	must(b, f.Sync())
-	must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
-	must(b, f.Close())
 }
 
 // resident is the heap in use, in bytes.

@@ -46,7 +46,7 @@ const (
 	unitBytes  = 16
 	lineUnits  = 64 / unitBytes // in a line of the processor's cache
 	chunkUnits = 1 << 16        // of a full-grown chunk: 1 MiB
-	firstUnits = 1 << 9         // of the first: small realms are many
+	firstUnits = 1 << 9         // of the smallest: small realms are many
 	largeUnits = chunkUnits / 8 // from here on a block has its own chunk
 	maxChunks  = 1 << 16
 	// spareChunks is more than what one command can take: a large block for each
@@ -154,7 +154,7 @@ func (a *arena) adopt(base *byte, about chunk) uint32 {
 		return i
 	}
 	if len(a.about) >= maxChunks {
-		panic("economy: more than 64 GiB of players") // Admit refuses long before
+		panic("economy: more than 64 GiB of players") // Admit refuses long before, and a snapshot takes no more
 	}
 	a.chunks.push(base)
 	a.about = append(a.about, about)

@@ -84,6 +84,10 @@ func (s *State) checkPlayers() error {
 		if got, ok := s.players.find(id); !ok || got != n || s.players.at(n) != s.players.block(content(0, s.players.addrs.get(n))) {
 			return inconsistent("player %q is not found by the index", id)
 		}
+		want := uint16(s.players.key.hash(id) % playerGuards)
+		if head, page := s.players.at(n), s.players.addrs.pages.own[n/pageLen]; head.guard != want || page.guards[n%pageLen] != want {
+			return inconsistent("player %q: guards %d and %d, want %d", id, head.guard, page.guards[n%pageLen], want)
+		}
 		prev := int64(-1)
 		for _, sl := range s.players.holdings(n) {
 			if sl.key&limitSlot != 0 {

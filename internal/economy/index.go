@@ -224,8 +224,9 @@ func (x *index) double() {
 }
 
 // settle puts in what waits. Of numbers with the same hash it calls clash with the
-// one that was there first and the one that came.
-func (x *index) settle(clash func(was, is uint32)) {
+// one that was there first and the one that came, which is left out if clash says that they
+// are the same: of what is the same any number may come, and no index has room for that.
+func (x *index) settle(clash func(was, is uint32) (same bool)) {
 	x.deferred = false
 	if x.waiting.n == 0 {
 		return
@@ -244,7 +245,7 @@ func (x *index) settle(clash func(was, is uint32)) {
 }
 
 // fill is settle for numbers that have one shard until that is split.
-func (x *index) fill(slots []uint64, clash func(was, is uint32)) {
+func (x *index) fill(slots []uint64, clash func(was, is uint32) (same bool)) {
 	s := x.shard(uint32(slots[0] >> 32))
 	if len(slots) > shardSlots/lineSlots {
 		for i := 0; i < shardSlots; i += lineSlots { // which fetches all of it
@@ -256,12 +257,15 @@ func (x *index) fill(slots []uint64, clash func(was, is uint32)) {
 		if split {
 			s = x.shard(uint32(slot >> 32))
 		}
-		i, n := home(slot), uint64(0)
+		i, n, same := home(slot), uint64(0), false
 		for ; *s.at(i) != 0; n++ {
-			if was := *s.at(i); was>>32 == slot>>32 {
-				clash(uint32(was)-1, uint32(slot)-1)
+			if was := *s.at(i); was>>32 == slot>>32 && clash(uint32(was)-1, uint32(slot)-1) {
+				same = true
 			}
 			i++
+		}
+		if same {
+			continue
 		}
 		if n < maxProbe && x.alone {
 			*s.at(i) = slot

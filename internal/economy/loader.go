@@ -13,7 +13,7 @@ type Loader struct {
 	want Mark   // of the snapshot being loaded
 	head uint64 // of its request ids
 	base uint32 // players of the base
-	next uint64 // the first player that may come next: they ascend
+	next uint64 // the first player that may come next: they ascend, from block to block, too
 	kind BlockKind
 	last idRecord // the last one loaded, without its answer
 
@@ -307,26 +307,31 @@ func (l *Loader) Loaded() error {
 	return nil
 }
 
-// settle makes players and requests known by their ids.
-func (l *Loader) settle() (err *FormatError) {
+// settle makes players and requests known by their ids, and returns the first that has
+// that of another.
+func (l *Loader) settle() *FormatError {
 	s := l.s
-	fail := func(format string, args ...any) {
-		if err == nil {
-			err = &FormatError{Message: fmt.Sprintf(format, args...)}
-		}
-	}
 	p := &s.players
-	p.settle(func(was, is uint32) {
-		if id := p.id(is); p.id(was) == id {
-			fail("player %q twice", id)
+	again, player := uint32(MaxPlayers), ""
+	p.settle(func(was, is uint32) bool {
+		id := p.id(is)
+		if id != p.id(was) {
+			return false
 		}
-	})
-	s.ids.index.settle(func(was, is uint32) {
-		if id := answerID(s.ids.place(is).answer); string(id) == string(answerID(s.ids.place(was).answer)) {
-			fail("request %q twice", id)
+		if is < again {
+			again, player = is, id
 		}
+		return true
 	})
-	return err
+	if player != "" {
+		return &FormatError{Message: fmt.Sprintf("player %q twice, the second time as number %d", player, again)}
+	}
+	s.settleIDs()
+	if s.again != nil {
+		at := s.again.at
+		return &FormatError{Message: fmt.Sprintf("position %d, event %d: %v", at.Position, at.Index, s.again.err)}
+	}
+	return nil
 }
 
 // State ends loading and returns the state, as Apply left the one that was

@@ -2,6 +2,7 @@ package economy_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -206,8 +207,148 @@ func TestLoaderRefusesRequestsTwice(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
-		} else if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("request %q twice", c.is)) {
+		} else if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", c.is)) {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestLoaderRefusesManyOfOneID: of an id that very many have the first is named, and no
+// memory is filled with them.
+func TestLoaderRefusesManyOfOneID(t *testing.T) {
+	m := manyPlayers(t, 300)
+	c := m.s.Capture(nil)
+	c.SetBlockSize(300)
+	snap := taken(c)
+	for i := range snap {
+		if snap[i].kind == economy.BlockPlayers {
+			for n := 100; n < 300; n++ {
+				snap[i].data = bytes.Replace(snap[i].data, fmt.Appendf(nil, "p%03d", n), []byte("p007"), 1)
+			}
+		}
+	}
+	for _, most := range []int{0, 3} {
+		if _, _, err := loadBlocks([]heldSnapshot{snap}, most); err == nil || !strings.Contains(err.Error(), `player "p007" twice, the second time as number 100`) {
+			t.Errorf("%d at a time: %v", most, err)
+		}
+	}
+}
+
+// TestLoaderRefusesPlayers: what players' blocks may hold is held to, wherever in a block it
+// stands and however many bytes follow.
+func TestLoaderRefusesPlayers(t *testing.T) {
+	const items = 1100
+	var text strings.Builder
+	text.WriteString("kuji: 1\nitems:\n")
+	for i := range items {
+		fmt.Fprintf(&text, "  i%d: {}\n", i)
+	}
+	text.WriteString("pools:\n  p: {limits: [{per: day, draws: 9}, {per: window, window: 1h, draws: 9}], entries: [{id: a, weight: 1, reward: {items: {i0: 1}}}]}\n")
+	m := newMachine(t, 1)
+	m.apply(text.String())
+	for i := range 3 {
+		m.do(economy.Command{Kind: economy.KindGrant, Player: fmt.Sprint("base", i), Items: []catalog.Stack{{Item: "i0", Quantity: 1}}})
+	}
+	first := m.s.Capture(nil)
+	base := taken(first)
+	m.s.Release(first, true)
+	mark := first.Mark()
+	for i := range 3 {
+		m.do(economy.Command{Kind: economy.KindGrant, Player: fmt.Sprint("new", i), Items: []catalog.Stack{{Item: "i0", Quantity: 1}}})
+	}
+	position := m.s.Position()
+	second := taken(m.s.Capture(&mark))
+	at := slices.IndexFunc(second, func(b heldBlock) bool { return b.kind == economy.BlockPlayers })
+
+	num := func(b []byte, vs ...uint64) []byte {
+		for _, v := range vs {
+			b = binary.AppendUvarint(b, v)
+		}
+		return b
+	}
+	// newcomer encodes a new player, changed one of the base.
+	newcomer := func(b []byte, distance, last uint64, id string, slots ...uint64) []byte {
+		b = append(append(num(b, distance), byte(len(id))), id...)
+		return num(num(b, last, uint64(len(slots)/2)), slots...)
+	}
+	changed := func(b []byte, distance, last uint64, slots ...uint64) []byte {
+		return num(num(b, distance, last, uint64(len(slots)/2)), slots...)
+	}
+	const limit = 1 << 31
+	cases := []struct {
+		name   string
+		ok     bool
+		blocks [][]byte // of players 3, 4 and 5, unless not ok
+	}{
+		{"all new in one", true, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"changed ones before", true, [][]byte{newcomer(newcomer(newcomer(changed(changed(nil, 0, 1, 0, 5), 1, 1, 2, 5), 0, 1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"blocks of both kinds", true, [][]byte{changed(nil, 1, 1, 0, 5), newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), newcomer(nil, 5, 1, "z")}},
+		{"a number left out", false, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, "x"), 1, 1, "y"), 0, 1, "z")}},
+		{"a first number too large", false, [][]byte{newcomer(newcomer(newcomer(nil, 4, 1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"a changed one behind a new one", false, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), 0, 1, "z"), changed(nil, 1, 1, 0, 5)}},
+		{"a changed one twice", false, [][]byte{changed(nil, 1, 1, 0, 5), changed(nil, 1, 1, 0, 5), newcomer(newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"changed ones out of order", false, [][]byte{changed(nil, 1, 1, 0, 5), changed(nil, 0, 1, 0, 5), newcomer(newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"one too few", false, [][]byte{newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y")}},
+		{"changed later than the snapshot", false, [][]byte{newcomer(newcomer(newcomer(nil, 3, position+1, "x"), 0, 1, "y"), 0, 1, "z")}},
+		{"more holdings than bytes", false, [][]byte{num(append(num(nil, 3, 1), "x"...), 1, 1<<20, 0, 1)}},
+		{"no id", false, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, ""), 0, 1, "y"), 0, 1, "z")}},
+	}
+	for _, s := range []struct {
+		name  string
+		ok    bool
+		slots []uint64
+	}{
+		{"none", true, nil},
+		{"the first item", true, []uint64{0, 1}},
+		{"four", true, []uint64{0, 1, 1, 127, 1, 1, 1, 1}},
+		{"five, and large ones", true, []uint64{0, 1, 1, 128, 1, 1, 1, economy.MaxQuantity, 1000, 1}},
+		{"the last item", true, []uint64{items - 1, 3}},
+		{"up to the last item", true, []uint64{items - 3, 3, 1, 3, 1, 3}},
+		{"limits", true, []uint64{3, 1, limit - 3, 0, 0, 7, 1, 7}},
+		{"one beyond the last item", false, []uint64{items, 3}},
+		{"beyond the last item", false, []uint64{items - 3, 3, 1, 3, 1, 3, 1, 3}},
+		{"one item twice", false, []uint64{0, 1, 0, 1}},
+		{"one item twice later", false, []uint64{4, 1, 1, 1, 1, 1, 0, 1, 1, 1}},
+		{"nothing of an item", false, []uint64{0, 0}},
+		{"nothing of an item later", false, []uint64{0, 1, 1, 1, 1, 0, 1, 1}},
+		{"too much", false, []uint64{0, economy.MaxQuantity + 1}},
+		{"one limit too many", false, []uint64{limit + 2, 1}},
+		{"an item behind a limit", false, []uint64{limit, 1, limit + 1, 1}},
+	} {
+		// First among others, and last in the block, where few bytes follow.
+		cases = append(cases, struct {
+			name   string
+			ok     bool
+			blocks [][]byte
+		}{"holdings: " + s.name, s.ok, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, "x", s.slots...), 0, 1, "yyyyyyyyy"), 0, 1, "z")}}, struct {
+			name   string
+			ok     bool
+			blocks [][]byte
+		}{"last holdings: " + s.name, s.ok, [][]byte{newcomer(newcomer(newcomer(nil, 3, 1, "x"), 0, 1, "y"), 0, 1, "z", s.slots...)}})
+	}
+	for _, c := range cases {
+		snap := slices.Delete(slices.Clone(second), at, at+1)
+		for i, b := range c.blocks {
+			snap = slices.Insert(snap, at+i, heldBlock{economy.BlockPlayers, b})
+		}
+		for _, most := range []int{0, 3} {
+			s, _, err := loadBlocks([]heldSnapshot{base, snap}, most)
+			if (err == nil) != c.ok {
+				t.Errorf("%s, %d at a time: %v", c.name, most, err)
+			}
+			if err == nil {
+				if err := s.Check(); err != nil {
+					t.Errorf("%s, %d at a time: %v", c.name, most, err)
+				}
+			}
+		}
+	}
+	early := slices.Insert(slices.Clone(base), 0, second[at])
+	late := append(slices.Clone(base), base[slices.IndexFunc(base, func(b heldBlock) bool { return b.kind == economy.BlockPlayers })])
+	late = slices.Insert(late, len(late)-1, heldBlock{economy.BlockPast, num(nil, 1)})
+	for name, snap := range map[string]heldSnapshot{"before the state": early, "behind what comes later": late} {
+		if err := loadError(snap); err == nil || !strings.Contains(err.Error(), "a block of kind 8 after") {
+			t.Errorf("players %s: %v", name, err)
 		}
 	}
 }

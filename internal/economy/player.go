@@ -348,16 +348,16 @@ func (p *players) place(id string, h, slots uint32) uint32 {
 
 // settle puts the players into the index whose entries were deferred. Of those with
 // the same hash it calls clash with the number of the one that was there first and
-// of the one that came.
-func (p *players) settle(clash func(was, is uint32)) {
+// of the one that came; clash reports whether they have the same id.
+func (p *players) settle(clash func(was, is uint32) (same bool)) {
 	for i := range p.index.waiting.count() {
 		piece := p.index.waiting.piece(i)
 		for j, slot := range piece {
 			piece[j] = slot&^math.MaxUint32 | uint64(p.addrs.get(uint32(slot)-1)+1)
 		}
 	}
-	p.index.settle(func(was, is uint32) {
-		clash((*block)(p.mem.pointer(was)).num, (*block)(p.mem.pointer(is)).num)
+	p.index.settle(func(was, is uint32) bool {
+		return clash((*block)(p.mem.pointer(was)).num, (*block)(p.mem.pointer(is)).num)
 	})
 	p.joined = pieces[uint32]{}
 }

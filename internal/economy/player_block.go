@@ -20,7 +20,8 @@ type PlayerBlock struct {
 	places []placed // of those
 	strips []strip  // that they stand in
 	open   int      // 1 + the index of the one that has room left; 0: none has
-	tally  tally    // of what they hold, and of what others hold by now
+	laid   uint32   // units of the strips of this snapshot, up to chunkUnits
+	tally  tally    // of what the players of this block and of those before it hold
 }
 
 // placed is where a player was laid out.
@@ -48,8 +49,8 @@ func (l *Loader) NewPlayerBlock() *PlayerBlock {
 
 // Decode decodes a block's bytes, which must stay as they are until it is joined. It must
 // not be called before the blocks have been loaded that stand before all players; from
-// then on it may be called beside the loader and other blocks, until all are joined. Its
-// error is what Join returns.
+// then on it may be called beside the loader and other blocks, until all are joined,
+// which they must be before Loaded is called. Its error is what Join returns.
 func (b *PlayerBlock) Decode(data []byte) {
 	b.d, b.places = decoder{b: data}, b.places[:0]
 	first := b.d // to look at
@@ -62,10 +63,12 @@ func (b *PlayerBlock) Decode(data []byte) {
 // Join takes a block that was decoded into the state, in its place among those given to
 // Block. Errors are as those of Block.
 func (l *Loader) Join(b *PlayerBlock) error {
-	d := &b.d
-	if l.begin(d, BlockPlayers); d.err == nil {
-		l.join(b)
+	var order decoder
+	if l.begin(&order, BlockPlayers); order.err != nil {
+		return order.err
 	}
+	d := &b.d
+	l.join(b)
 	l.s.players.release()
 	if d.err != nil {
 		return d.err
@@ -90,8 +93,9 @@ func (l *Loader) join(b *PlayerBlock) {
 		p.addrs.push(b.strips[at.strip].num<<16|at.unit, uint16(at.hash%playerGuards))
 		p.index.wait(at.hash, uint32(known)+uint32(i))
 	}
-	if n := uint32(p.count()); n > 0 {
-		p.dirty.grow(n - 1)
+	if len(b.places) > 0 {
+		l.next = uint64(p.count())
+		p.dirty.grow(uint32(l.next) - 1)
 	}
 	b.leave(&p.mem, true)
 	b.tally.countRest(l.s.items)
@@ -122,7 +126,7 @@ func (l *Loader) changed(b *PlayerBlock) {
 				l.s.items[sl.key].supply.sub(sl.value())
 			}
 		}
-		head := p.resize(uint32(n), slots)
+		head := p.resize(uint32(n), slots) // nobody reads, and so no guard is open
 		head.last = last
 		b.slots(head)
 		from, l.next = n+1, n+1
@@ -171,7 +175,7 @@ func (b *PlayerBlock) slots(p *block) {
 	d := &b.d
 	prev, h := uint32(0), p.holdings()
 	for i := 0; i < len(h); i++ {
-		if n := b.few(h[i:], prev, i == 0); n > 0 {
+		if n := b.fewSlots(h[i:], prev, i == 0); n > 0 {
 			i += n - 1
 			prev = h[i].key
 			continue
@@ -200,9 +204,9 @@ func (b *PlayerBlock) slots(p *block) {
 	}
 }
 
-// few decodes up to four slots of the first items, if the distances and values of all of
+// fewSlots decodes up to four slots of the first items, if the distances and values of all of
 // them take a byte each, and returns how many that were: 0 if they are not such.
-func (b *PlayerBlock) few(h []slot, prev uint32, first bool) int {
+func (b *PlayerBlock) fewSlots(h []slot, prev uint32, first bool) int {
 	const (
 		ones = 0x0101010101010101
 		tops = ones << 7
@@ -268,11 +272,13 @@ func (b *PlayerBlock) room(units uint32) int {
 	}
 	about := chunk{units: units, large: units >= largeUnits}
 	if !about.large {
-		// What is left to decode takes several times its size.
-		need := max(uint64(units), uint64(len(b.d.b)-b.d.off)*4/unitBytes)
+		// What is left to decode takes several times its size. When there was as much
+		// before, only full-grown chunks will do: there can be so many, and they are cleaned.
+		need := max(uint64(units), uint64(b.laid), uint64(len(b.d.b)-b.d.off)*4/unitBytes)
 		for about.units = firstUnits; about.units < chunkUnits && uint64(about.units) < need; {
 			about.units *= 2
 		}
+		b.laid = min(b.laid+about.units, chunkUnits)
 		b.open = len(b.strips) + 1
 	}
 	b.strips = append(b.strips, strip{mem: newChunk(about.units), about: about})
@@ -290,14 +296,14 @@ func (b *PlayerBlock) give(a *arena) {
 	}
 }
 
-// leave leaves the strips, which were given, to the arena, but for the open one if it
-// is to go on.
+// leave leaves the strips to the arena, but for the open one if it is to go on.
 func (b *PlayerBlock) leave(a *arena, goOn bool) {
 	kept := b.strips[:0]
 	for i, st := range b.strips {
 		switch {
 		case i == b.open-1 && goOn:
 			kept = append(kept, st)
+		case !st.given: // the block was never joined
 		case i == b.open-1:
 			a.offer(st.num)
 		case !st.about.large:
@@ -305,4 +311,7 @@ func (b *PlayerBlock) leave(a *arena, goOn bool) {
 		}
 	}
 	b.strips, b.open = kept, len(kept)
+	if !goOn {
+		b.laid = 0
+	}
 }

@@ -240,23 +240,28 @@ func (s *State) setAlone(alone bool) {
 func (s *State) settlePlayers() {
 	p := &s.players
 	first := p.count() - p.joined.n
-	p.settle(func(was, is uint32) {
-		if string(p.at(was).id()) == string(p.at(is).id()) {
+	p.settle(func(was, is uint32) bool {
+		same := string(p.at(was).id()) == string(p.at(is).id())
+		if same {
 			event := *p.joined.at(int(is) - first)
 			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
 			at := s.replayed[i].at
 			at.Index += event - s.replayed[i].from
 			s.clashed(at, playerAgain(p.id(is)))
 		}
+		return same
 	})
 }
 
 func (s *State) settleIDs() {
-	s.ids.index.settle(func(was, is uint32) {
+	s.ids.index.settle(func(was, is uint32) bool {
 		rec := s.ids.place(is)
-		if id := answerID(rec.answer); string(id) == string(answerID(s.ids.place(was).answer)) {
+		id := answerID(rec.answer)
+		same := string(id) == string(answerID(s.ids.place(was).answer))
+		if same {
 			s.clashed(At{Position: rec.position, Index: rec.index}, requestAgain(string(id)))
 		}
+		return same
 	})
 }
 

@@ -40,7 +40,7 @@ func TestIndexSettles(t *testing.T) {
 				x.wait(h, num)
 			}
 			got := map[[2]uint32]int{}
-			x.settle(func(was, is uint32) { got[[2]uint32{was, is}]++ })
+			x.settle(func(was, is uint32) bool { got[[2]uint32{was, is}]++; return false })
 			if !maps.Equal(got, want) {
 				t.Fatalf("order %d, round %d: %d pairs of the same hash were named, want %d", order, round, len(got), len(want))
 			}

@@ -1,7 +1,6 @@
 package economy_test
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -49,7 +48,7 @@ func loadBlocks(snapshots []heldSnapshot, most int) (*economy.State, economy.Mar
 	l := economy.NewLoader()
 	var free, queue []underWay
 	for range most {
-		free = append(free, underWay{l.NewPlayerBlock(), make(chan struct{})})
+		free = append(free, underWay{l.NewPlayerBlock(), make(chan struct{}, 1)})
 	}
 	join := func() error {
 		for ; len(queue) > 0; queue = queue[1:] {
@@ -80,10 +79,14 @@ func loadBlocks(snapshots []heldSnapshot, most int) (*economy.State, economy.Mar
 				err = l.Block(b.kind, b.data)
 			}
 			if err != nil {
-				return nil, economy.Mark{}, fmt.Errorf("block %d of kind %d: %w", i, b.kind, err)
+				return nil, economy.Mark{}, fmt.Errorf("up to block %d of kind %d: %w", i, b.kind, err)
 			}
 		}
-		if err := errors.Join(join(), l.Loaded()); err != nil {
+		err := join()
+		if err == nil {
+			err = l.Loaded()
+		}
+		if err != nil {
 			return nil, economy.Mark{}, err
 		}
 	}

@@ -98,6 +98,9 @@ func (s *State) forgetIDs() {
 	}
 	if oldest, ok := s.ids.oldest(); ok && s.aged(&oldest, s.now) {
 		s.settleIDs() // what is forgotten must be in the index
+		if s.again != nil {
+			return // what was there already is not, and the state will be of no use
+		}
 		s.ids.forgetBelow(s.now-s.current.idempotency.Age.Milliseconds(), min(most, over))
 	}
 }

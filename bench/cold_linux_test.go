@@ -1,0 +1,18 @@
+package bench_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// forgetPages makes the next reader of a file wait for the disk.
+func forgetPages(b *testing.B, name string) {
+	b.Helper()
+	f, err := os.Open(name)
+	must(b, err)
+	must(b, f.Sync())
+	must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+	must(b, f.Close())
+}
