@@ -134,6 +134,16 @@ func (b *bug) catch(ctx context.Context, overlay string, args ...string) (caught
 	return "", fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
+// TestSabotageFits: what the bugs replace stands in the code, so that who changes it
+// hears at once which of them must be written anew.
+func TestSabotageFits(t *testing.T) {
+	for _, b := range readBugs(t) {
+		if _, err := b.plant(t.TempDir()); err != nil {
+			t.Errorf("%s: %v", b.name, err)
+		}
+	}
+}
+
 // TestSabotage plants bugs. One that survives means that a test is missing.
 func TestSabotage(t *testing.T) {
 	if *sabotage == "" {
