@@ -115,10 +115,7 @@ func BenchmarkRestore(top *testing.B) {
 		if cold {
 			kind = "-cold"
 		}
-		top.Run(fmt.Sprintf("players=%d/store=kuji%s", n, kind), func(b *testing.B) {
-			name := file(b)
-			info, err := os.Stat(name)
-			must(b, err)
+		each := func(b *testing.B, name string, operation func()) {
 			b.ResetTimer()
 			for range b.N {
 				b.StopTimer()
@@ -126,6 +123,14 @@ func BenchmarkRestore(top *testing.B) {
 					forgetPages(b, name)
 				}
 				b.StartTimer()
+				operation()
+			}
+		}
+		top.Run(fmt.Sprintf("players=%d/store=kuji%s", n, kind), func(b *testing.B) {
+			name := file(b)
+			info, err := os.Stat(name)
+			must(b, err)
+			each(b, name, func() {
 				e, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncNone})
 				must(b, err)
 				r, err := e.Realm("bench")
@@ -138,23 +143,17 @@ func BenchmarkRestore(top *testing.B) {
 				must(b, e.Close())
 				runtime.GC()
 				b.StartTimer()
-			}
+			})
 			b.ReportMetric(float64(info.Size())*float64(b.N)/1e6/b.Elapsed().Seconds(), "MB/s")
 		})
 		top.Run(fmt.Sprintf("players=%d/store=file%s", n, kind), func(b *testing.B) {
 			name := file(b)
 			var bytes int
-			b.ResetTimer()
-			for range b.N {
-				b.StopTimer()
-				if cold {
-					forgetPages(b, name)
-				}
-				b.StartTimer()
+			each(b, name, func() {
 				data, err := os.ReadFile(name)
 				must(b, err)
 				bytes += len(data)
-			}
+			})
 			b.ReportMetric(float64(bytes)/1e6/b.Elapsed().Seconds(), "MB/s")
 		})
 	}

@@ -154,7 +154,7 @@ func (a *arena) adopt(base *byte, about chunk) uint32 {
 		return i
 	}
 	if len(a.about) >= maxChunks {
-		panic("economy: more than 64 GiB of players") // Admit refuses long before, and a snapshot takes no more
+		panic("economy: more than 64 GiB of players") // Admit refuses before; loading takes some dozens more, for which spareChunks has room
 	}
 	a.chunks.push(base)
 	a.about = append(a.about, about)

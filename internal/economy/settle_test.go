@@ -56,3 +56,24 @@ func TestIndexSettles(t *testing.T) {
 		}
 	}
 }
+
+// TestSettleManyOfOneID: of what a forged log names as new over and over the index takes one,
+// and does not grow for the rest.
+func TestSettleManyOfOneID(t *testing.T) {
+	s := New()
+	s.setAlone(true)
+	s.replayed = []groupBatch{{at: At{Position: 1}}}
+	for i := range 300 {
+		s.players.joined.push(s.unsettled)
+		s.players.add("one", 1)
+		s.unsettled++
+		s.ids.add("id", idRecord{position: uint64(i + 1), answer: []byte{1, 0, 2, 'i', 'd'}})
+	}
+	at, err := s.Settle()
+	if err == nil || at.Position != 1 {
+		t.Errorf("settled with %v, at %+v", err, at)
+	}
+	if p, ids := len(s.players.index.own.shards), len(s.ids.index.own.shards); p > 2 || ids > 2 {
+		t.Errorf("%d shards for a player and %d for a request id", p, ids)
+	}
+}
