@@ -29,14 +29,14 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	if err := command(req, &cmd); err != nil {
 		return Result{}, err
 	}
-	r.state.Fetch(cmd.ID, cmd.Player)
+	h := r.state.Fetch(cmd.ID, cmd.Player)
 	if err := r.lockForRoom(ctx); err != nil {
 		err = malformedOr(&cmd, err)
 		release(&cmd)
 		return Result{}, err
 	}
 	var res Result
-	b, refused := r.execute(&cmd, &res)
+	b, refused := r.execute(&cmd, h, &res)
 	release(&cmd)
 	if err := r.await(ctx, b); err != nil {
 		return Result{}, err
@@ -126,14 +126,14 @@ func refusal(done func(Result, error), refused error) pending {
 	}}
 }
 
-// execute runs a checked command, or finds what its request id was answered
+// execute runs a checked command, with the hashes of its ids, or finds what its request id was answered
 // before, and fills in res, which is zero. The batch is the one that makes the
 // result durable, nil when it is already; with an error it is what the refusal
 // rests on. The caller holds mu.
-func (r *Realm) execute(cmd *economy.Command, res *Result) (b *batch, err error) {
+func (r *Realm) execute(cmd *economy.Command, h economy.IDHashes, res *Result) (b *batch, err error) {
 	b = r.open
 	var at economy.At
-	if given, ok := r.plain(cmd, &at); ok {
+	if given, ok := r.plain(cmd, h, &at); ok {
 		res.Outcomes = *given
 		r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, r.state.Version())
 	} else if b, err = r.decide(cmd, res); err != nil {

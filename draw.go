@@ -38,7 +38,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		done(Result{}, err)
 		return
 	}
-	r.state.Fetch(cmd.ID, cmd.Player)
+	h := r.state.Fetch(cmd.ID, cmd.Player)
 	r.mu.Lock()
 	err := r.usable()
 	if err == nil && len(r.open.buf) >= r.o.MaxPending {
@@ -53,7 +53,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	if cmd.Kind == economy.KindGrant {
 		var at economy.At
-		if given, ok := r.inOneGo(nil, &cmd, &at); ok {
+		if given, ok := r.inOneGo(nil, &cmd, h, &at); ok {
 			r.answer(done, given, &at)
 			return
 		}
@@ -68,14 +68,14 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 	if !q.single() {
 		return false
 	}
-	r.state.Fetch(q.ID, q.Player)
+	h := r.state.Fetch(q.ID, q.Player)
 	r.mu.Lock()
 	if r.stopped.Load() != nil || len(r.open.buf) >= r.o.MaxPending {
 		r.mu.Unlock()
 		return false
 	}
 	var at economy.At
-	given, ok := r.inOneGo((*economy.Draw)(&q), nil, &at)
+	given, ok := r.inOneGo((*economy.Draw)(&q), nil, h, &at)
 	if !ok {
 		r.mu.Unlock()
 		return false
@@ -103,7 +103,7 @@ func (r *Realm) drawNow(req Request, at *economy.At) (given *[]Outcome, ok bool)
 	if r.err != nil || !q.single() {
 		return nil, false
 	}
-	return r.inOneGo((*economy.Draw)(&q), nil, at)
+	return r.inOneGo((*economy.Draw)(&q), nil, r.state.HashIDs(q.ID, q.Player), at)
 }
 
 // ownReceipt is receipt for an event of this writer. The caller need not hold mu.
@@ -133,21 +133,21 @@ func (r *Realm) answer(done func(Result, error), given *[]Outcome, at *economy.A
 
 // plain carries out a command, unless it is of a kind that decide is for, and reports
 // whether it has. The caller holds mu.
-func (r *Realm) plain(cmd *economy.Command, at *economy.At) (given *[]Outcome, ok bool) {
+func (r *Realm) plain(cmd *economy.Command, h economy.IDHashes, at *economy.At) (given *[]Outcome, ok bool) {
 	switch {
 	case r.err != nil: // by a request before this one in the same call
 	case cmd.Kind == economy.KindDraw && cmd.Count == 1:
-		return r.inOneGo(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, nil, at)
+		return r.inOneGo(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, nil, h, at)
 	case cmd.Kind == economy.KindGrant:
-		return r.inOneGo(nil, cmd, at)
+		return r.inOneGo(nil, cmd, h, at)
 	}
 	return nil, false
 }
 
-// inOneGo carries out a plain draw, or a plain grant, and returns what it gave and
-// where its event stands; or it reports false and has done nothing. The caller holds
-// mu, and has seen that the realm has not stopped.
-func (r *Realm) inOneGo(draw *economy.Draw, grant *economy.Command, at *economy.At) (given *[]Outcome, ok bool) {
+// inOneGo carries out a plain draw, or a plain grant, with the hashes of its ids, and
+// returns what it gave and where its event stands; or it reports false and has done
+// nothing. The caller holds mu, and has seen that the realm has not stopped.
+func (r *Realm) inOneGo(draw *economy.Draw, grant *economy.Command, h economy.IDHashes, at *economy.At) (given *[]Outcome, ok bool) {
 	through := false
 	defer func() {
 		if !through { // a panic of the rules, or of the caller's clock
@@ -162,10 +162,10 @@ func (r *Realm) inOneGo(draw *economy.Draw, grant *economy.Command, at *economy.
 	draws := uint64(0)
 	if draw != nil {
 		draws = 1
-		buf, given, ok, err = r.state.DrawPlain(draw, &r.source, at, b.buf)
+		buf, given, ok, err = r.state.DrawPlain(draw, h, &r.source, at, b.buf)
 	} else {
 		given = &nothing
-		buf, ok, err = r.state.GrantPlain(grant, at, b.buf)
+		buf, ok, err = r.state.GrantPlain(grant, h, at, b.buf)
 	}
 	if err != nil {
 		r.defect(err)

@@ -66,7 +66,7 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 			for i, req := range some {
 				w.prepare(from+i, req, &w.cmds[i])
 			}
-			r.state.Warm(w.cmds[:len(some)])
+			r.state.Warm(w.cmds[:len(some)], w.hashes[:len(some)])
 		}
 		for i, req := range some {
 			if len(r.open.buf) >= r.o.MaxPending {
@@ -79,7 +79,11 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 					return nil, Commit{}, err
 				}
 			}
-			b := w.one(from+i, req, &w.cmds[i], ahead)
+			var hashes *economy.IDHashes
+			if ahead {
+				hashes = &w.hashes[i]
+			}
+			b := w.one(from+i, req, &w.cmds[i], hashes)
 			accepted = accepted || b != nil
 			if b != nil && (c.batch == nil || b.position > c.batch.position) {
 				c.batch, c.done = b, r.waitFor(b) // now: once mu has been let go it may be durable, and wait too late
@@ -96,12 +100,13 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 // work is what a startAll works with.
 type work struct {
 	realm   *Realm
-	locked  bool                // mu and turn are held
-	begins  bool                // and no event was in the open batch when it was taken
-	alone   bool                // without a log every event is a batch of its own, and durable
-	count   int                 // of the requests
-	results []Result            // nil until one is needed
-	cmds    [64]economy.Command // so few that they, and the memory that they need, stay in the nearest caches
+	locked  bool                 // mu and turn are held
+	begins  bool                 // and no event was in the open batch when it was taken
+	alone   bool                 // without a log every event is a batch of its own, and durable
+	count   int                  // of the requests
+	results []Result             // nil until one is needed
+	cmds    [64]economy.Command  // so few that they, and the memory that they need, stay in the nearest caches
+	hashes  [64]economy.IDHashes // of the commands' ids
 
 	// run is plain requests in a row whose results are to be filled in.
 	run struct {
@@ -181,18 +186,21 @@ func (w *work) prepare(i int, req Request, cmd *economy.Command) {
 	}
 }
 
-// one is execute for the request at i, which is prepared already or not.
-func (w *work) one(i int, req Request, cmd *economy.Command, prepared bool) *batch {
+// one is execute for the request at i: as a command, with the hashes of its ids, if it is
+// prepared already, and otherwise without hashes.
+func (w *work) one(i int, req Request, cmd *economy.Command, hashes *economy.IDHashes) *batch {
 	r := w.realm
 	var at economy.At
-	if !prepared {
+	if hashes == nil {
 		if given, ok := r.drawNow(req, &at); ok {
 			return w.gave(i, given, &at)
 		}
 		w.prepare(i, req, cmd)
+		h := r.state.HashIDs(cmd.ID, cmd.Player)
+		hashes = &h
 	}
 	if cmd.Kind != 0 {
-		if given, ok := r.plain(cmd, &at); ok {
+		if given, ok := r.plain(cmd, *hashes, &at); ok {
 			return w.gave(i, given, &at)
 		}
 	}

@@ -140,7 +140,7 @@ func (m *machine) do(cmd economy.Command) *economy.Event {
 		if cmd.Kind == economy.KindDraw {
 			raw, _, ok, err = drawPlain(m.s, &cmd, m.src, at, nil)
 		} else {
-			raw, ok, err = m.s.GrantPlain(&cmd, &at, nil)
+			raw, ok, err = m.s.GrantPlain(&cmd, m.s.HashIDs(cmd.ID, cmd.Player), &at, nil)
 		}
 		if err != nil {
 			m.t.Fatal(err)

@@ -15,26 +15,24 @@ import (
 // GrantPlain carries out a command that is a plain grant: it appends the event to
 // b and applies it. It reports false, and has done nothing, for any other command.
 // Neither is one whose request id is remembered, nor one that [State.Admit] refuses.
-// The command must have passed [Command.CheckHead]; [Command.Check] it need not have
+// The hashes are those of its ids. The command must have passed [Command.CheckHead]; [Command.Check] it need not have
 // passed: one that would not is no plain grant. After an error, which says that the
 // build has a defect, the state must not be used again.
-func (s *State) GrantPlain(cmd *Command, at *At, b []byte) (event []byte, ok bool, err error) {
+func (s *State) GrantPlain(cmd *Command, h IDHashes, at *At, b []byte) (event []byte, ok bool, err error) {
 	if cmd.Kind != KindGrant {
 		return b, false, nil
 	}
-	player, known := s.players.find(cmd.Player)
-	if !known || s.players.mem.full(s.chunks) {
+	who := s.players.lookupHashed(cmd.Player, h.player)
+	if who == nil || s.players.mem.full(s.chunks) {
 		return b, false, nil
 	}
+	player := who.num
 	items, ok := s.resolvePlain(cmd.Items)
 	if !ok {
 		return b, false, nil
 	}
-	var hash uint32
-	if cmd.ID != "" {
-		if hash, ok = s.freshID(cmd.ID, at.Time); !ok {
-			return b, false, nil
-		}
+	if cmd.ID != "" && !s.isFresh(cmd.ID, h.request, at.Time) {
+		return b, false, nil
 	}
 	event = appendHead(b, KindGrant, OK, cmd.ID)
 	event = binary.AppendUvarint(event, uint64(player)<<1)
@@ -49,7 +47,7 @@ func (s *State) GrantPlain(cmd *Command, at *At, b []byte) (event []byte, ok boo
 		ev := &s.ev
 		ev.reset()
 		ev.Kind, ev.ID, ev.Player, ev.Items = KindGrant, cmd.ID, Ref{Num: player, Known: true, ID: cmd.Player}, items
-		s.rememberHashed(hash, s.answer(ev, event[len(b):]), *at)
+		s.rememberHashed(h.request, s.answer(ev, event[len(b):]), *at)
 	}
 	return event, true, err
 }

@@ -130,7 +130,7 @@ func TestPlainGrants(t *testing.T) {
 			}
 
 			before, head := m.s.Hash(), []byte("head")
-			raw, ok, err := m.s.GrantPlain(&cmd, &at, head)
+			raw, ok, err := m.s.GrantPlain(&cmd, m.s.HashIDs(cmd.ID, cmd.Player), &at, head)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,3 +8,11 @@ TEXT ·publish(SB), NOSPLIT, $0-16
 	MOVQ value+8(FP), CX
 	MOVQ CX, (AX)
 	RET
+
+// func raise(a, b *atomic.Uint64)
+TEXT ·raise(SB), NOSPLIT, $0-16
+	MOVQ a+0(FP), AX
+	MOVQ b+8(FP), CX
+	INCQ (AX)
+	INCQ (CX)
+	RET

@@ -23,6 +23,16 @@ func (g *guard) done(r *reading) bool {
 	return true
 }
 
+func openBoth(a, b *guard) {
+	a.open()
+	b.open()
+}
+
+func closeBoth(a, b *guard) {
+	a.close()
+	b.close()
+}
+
 type reading struct{}
 
 func hasty() reading { return reading{} }

@@ -50,6 +50,24 @@ func (g *guard) open() {
 //go:noescape
 func publish(word *atomic.Uint64, value uint64)
 
+// openBoth is open of one guard and then of another.
+func openBoth(a, b *guard) {
+	if a.waiting.Load()|b.waiting.Load() != 0 {
+		a.open()
+		b.open()
+		return
+	}
+	raise(&a.version, &b.version)
+}
+
+// closeBoth is close of one guard and then of another.
+func closeBoth(a, b *guard) { raise(&a.version, &b.version) }
+
+// raise is publish of two words one behind the other, each by one more than it was.
+//
+//go:noescape
+func raise(a, b *atomic.Uint64)
+
 func (g *guard) openLater() {
 	g.patient.Lock()
 	defer g.patient.Unlock()

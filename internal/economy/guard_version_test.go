@@ -3,8 +3,11 @@
 package economy
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -160,13 +163,16 @@ type aConstant struct{}
 
 func (aConstant) Uint64() uint64 { return 0 }
 
-// TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player or its
-// pool meanwhile, and changes the two as if in one moment: the player cannot be read before the pool is
-// changed, nor the pool changed while somebody reads it who has done so in vain.
-func TestReadersNoticeACommonDraw(t *testing.T) {
-	const id, pool = "ann", "pool"
-	s := New()
-	c, err := catalog.Parse([]byte("{kuji: 1, items: {gem: {}}, pools: {pool: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}}, start: {gem: 1}}"))
+// commonDraws begins a state with one player, and returns it with what makes a common draw of an
+// item for that player.
+func commonDraws(t *testing.T, player string, items int) (s *State, draw func(item int)) {
+	s = New()
+	text := "kuji: 1\nitems: {gem: {}}\nstart: {gem: 1}\npools:\n  pool: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}\n"
+	for i := range items {
+		text = strings.Replace(text, "gem: {}", fmt.Sprintf("gem: {}, item%d: {}", i), 1)
+		text += fmt.Sprintf("  pool%d: {entries: [{id: a, weight: 1, reward: {items: {item%d: 1}}}]}\n", i, i)
+	}
+	c, err := catalog.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,56 +195,127 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 		}
 	}
 	apply(ev)
-	apply(s.Decide(&Command{Kind: KindDraw, Player: id, Pool: pool, Count: 1}, 0, aConstant{}))
-	p := s.pools[0]
-	draw := func() {
+	apply(s.Decide(&Command{Kind: KindDraw, Player: player, Pool: "pool", Count: 1}, 0, aConstant{}))
+	for name, pt := range s.current.pool {
+		if !pt.entries[0].common {
+			t.Fatalf("the entry of %s is not of the commonest kind", name)
+		}
+	}
+	return s, func(item int) {
+		pool := "pool"
+		if item >= 0 {
+			pool = fmt.Sprint("pool", item)
+		}
 		pos++
-		if _, _, ok, err := s.DrawPlain(&Draw{Player: id, Pool: pool}, aConstant{}, &At{Position: pos}, nil); !ok || err != nil {
+		if _, _, ok, err := s.DrawPlain(&Draw{Player: player, Pool: pool}, s.HashIDs("", player), aConstant{}, &At{Position: pos}, nil); !ok || err != nil {
 			t.Errorf("the draw is not plain: %v, %v", ok, err)
 		}
 	}
-	if e := s.current.pool[pool].entries[0]; !e.common {
-		t.Fatal("the entry is not of the commonest kind")
-	}
+}
 
+// TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player or its
+// pool meanwhile, and changes the two as if in one moment: neither is changed while somebody reads one
+// of them who has done so in vain.
+func TestReadersNoticeACommonDraw(t *testing.T) {
+	const id, gem = "ann", -1
+	s, draw := commonDraws(t, id, 0)
+	p := s.pools[0]
 	var v sight
 	if !s.players.enter(id, &v) {
 		t.Fatal("the player is not there")
 	}
-	draw()
+	draw(gem)
 	if v.leave() {
 		t.Fatal("who read the player meanwhile has not noticed the draw")
 	}
 
 	var seen reading
 	p.guard.look(&seen)
-	draw()
+	draw(gem)
 	if p.guard.done(&seen) {
 		t.Fatal("who read the pool meanwhile has not noticed the draw")
 	}
 
-	g := v.guard
-	p.guard.waiting.Add(1) // as who has read the pool in vain does
-	p.guard.patient.Lock()
-	drawn, ended := p.drawn[0], make(chan struct{})
-	go func() {
-		defer close(ended)
-		draw()
-	}()
-	for g.version.Load()&1 == 0 {
-		runtime.Gosched()
-	}
-	for range 1000 { // in which the draw could go on, were it to
-		runtime.Gosched()
-		if p.drawn[0] != drawn || g.version.Load()&1 == 0 {
-			t.Error("a pool was changed while somebody read it, or its draw's player could be read before")
-			break
+	player, b := v.guard, s.players.lookup(id)
+	for name, read := range map[string]*guard{"pool": &p.guard, "player": player} {
+		read.waiting.Add(1) // as who has read it in vain does
+		read.patient.Lock()
+		drawn, last, began, ended := p.drawn[0], b.last, make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			close(began)
+			draw(gem)
+		}()
+		<-began
+		for tries := 0; name == "pool" && player.version.Load()&1 == 0; tries++ {
+			if tries == 1e7 {
+				t.Fatal("the draw does not begin, or did not wait")
+			}
+			runtime.Gosched()
+		}
+		for range 1000 { // in which the draw could go on, were it to
+			runtime.Gosched()
+			if read.version.Load()&1 != 0 || p.drawn[0] != drawn || b.last != last && name == "player" {
+				t.Errorf("while somebody read the %s there was a draw", name)
+				break
+			}
+			if name == "pool" && player.version.Load()&1 == 0 {
+				t.Error("the draw's player could be read while its pool was waited for")
+				break
+			}
+		}
+		read.patient.Unlock()
+		read.waiting.Add(-1)
+		<-ended
+		if p.drawn[0] != drawn+1 || b.last == last || (player.version.Load()|p.guard.version.Load())&1 != 0 {
+			t.Errorf("%s read: in the end %d are drawn, want %d; the versions are %d and %d", name, p.drawn[0], drawn+1, player.version.Load(), p.guard.version.Load())
 		}
 	}
-	p.guard.patient.Unlock()
-	p.guard.waiting.Add(-1)
-	<-ended
-	if p.drawn[0] != drawn+1 || g.version.Load()&1 != 0 {
-		t.Errorf("in the end %d are drawn, want %d; the player's version is %d", p.drawn[0], drawn+1, g.version.Load())
+}
+
+// TestReadersNoticeANewItem: a draw of the commonest kind of an item that the player has none of, for
+// which there is room or for which the player moves, is seen by who reads the player meanwhile; and who
+// reads afterwards finds all items in order.
+func TestReadersNoticeANewItem(t *testing.T) {
+	const id, items = "ann", 40
+	s, draw := commonDraws(t, id, items)
+	moves := 0
+	for i := range items {
+		was := s.players.lookup(id)
+		for range 2 { // it is new, and then it is held
+			var v sight
+			if !s.players.enter(id, &v) {
+				t.Fatal("the player is not there")
+			}
+			draw(i * 7 % items)
+			if v.leave() {
+				t.Fatalf("item %d: who read the player meanwhile has not noticed the draw", i)
+			}
+		}
+		if s.players.lookup(id) != was {
+			moves++
+		}
+		var v sight
+		if !s.players.enter(id, &v) {
+			t.Fatal("the player is not there any more")
+		}
+		seen := slices.Clone(v.holdings())
+		if !v.leave() {
+			t.Fatal("the player is still being changed")
+		}
+		if len(seen) != i+2 || !slices.IsSortedFunc(seen, func(a, b slot) int { return cmp.Compare(a.key, b.key) }) {
+			t.Fatalf("after %d items the player holds %v", i+1, seen)
+		}
+		for _, sl := range seen {
+			if sl.value() != 2 {
+				t.Errorf("after %d items the player holds %v, want 2 of each", i+1, seen)
+			}
+		}
+	}
+	if moves < 3 || moves > items/2 {
+		t.Errorf("the player moved %d times, want some new items with a move and some without", moves)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
 	}
 }

@@ -51,14 +51,14 @@ type Draw struct {
 // b, applies it, and returns what was given, shared and read-only. It reports false,
 // and has done nothing, for any other draw, for one whose request id is remembered,
 // and for one that [State.Admit] refuses. The draw must be one that [Command.Check]
-// passes. After an error, which says that the build has a defect, the state must not
-// be used again.
-func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, given *[]Outcome, ok bool, err error) {
+// passes, and the hashes those of its ids. After an error, which says that the build has a
+// defect, the state must not be used again.
+func (s *State) DrawPlain(q *Draw, h IDHashes, src Source, at *At, b []byte) (event []byte, given *[]Outcome, ok bool, err error) {
 	pt := s.findPool(q.Pool)
 	if pt == nil || !pt.plain || s.peak+pt.maxGain > MaxQuantity || !pt.endless && s.odds[pt.num].live == 0 {
 		return b, nil, false, nil
 	}
-	who := s.players.lookup(q.Player)
+	who := s.players.lookupHashed(q.Player, h.player)
 	if who == nil || s.players.mem.full(s.chunks) {
 		return b, nil, false, nil
 	}
@@ -66,11 +66,8 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 	if !pt.open && !s.lets(pt, player, at.Time, src) {
 		return b, nil, false, nil
 	}
-	var hash uint32
-	if q.ID != "" {
-		if hash, ok = s.freshID(q.ID, at.Time); !ok {
-			return b, nil, false, nil
-		}
+	if q.ID != "" && !s.isFresh(q.ID, h.request, at.Time) {
+		return b, nil, false, nil
 	}
 	p := s.pools[pt.num]
 	n, ok := p.sampler.Draw(src)
@@ -90,7 +87,7 @@ func (s *State) DrawPlain(q *Draw, src Source, at *At, b []byte) (event []byte, 
 		}
 	}
 	if q.ID != "" {
-		s.rememberHashed(hash, b[start:], *at) // short enough to be its own answer: see answer.go
+		s.rememberHashed(h.request, b[start:], *at) // short enough to be its own answer: see answer.go
 	}
 	return b, &e.single, true, nil
 }
@@ -111,14 +108,11 @@ func ranOut(pool string) error {
 	return inconsistent("pool %q ran out in a draw that was found possible", pool)
 }
 
-// freshID returns the hash of a request id, and reports whether it is not remembered
-// and there is room for it.
-func (s *State) freshID(id string, now int64) (hash uint32, ok bool) {
-	hash = s.ids.key.hash(id)
-	if _, ok := s.ids.findHashed(id, hash); ok {
-		return 0, false
-	}
-	return hash, s.roomForID(now)
+// isFresh reports whether a request id that has this hash is not remembered and there is
+// room for it.
+func (s *State) isFresh(id string, hash uint32, now int64) bool {
+	_, known := s.ids.findHashed(id, hash)
+	return !known && s.roomForID(now)
 }
 
 // plainMost is more than the bytes that the event of a plain draw has besides the
@@ -180,17 +174,31 @@ func (b *block) held(item uint32) *slot {
 	return nil
 }
 
-// takeCommon is applyPlain for the commonest draw of all: of an entry that gives an item of
-// which the player has some, and that does not run out by it, from a pool without limits,
-// while no snapshot is taken. It reports false, and has done nothing, for any other.
+// find returns the slot of an item, or nil and where it would stand.
+//
+//go:noinline
+func (b *block) find(item uint32) (held *slot, at int) {
+	h := b.holdings()
+	if at = seek(h, item); at < len(h) && h[at].key == item {
+		return &h[at], at
+	}
+	return nil, at
+}
+
+// takeCommon is applyPlain for the commonest draw of all: of an entry that gives one item
+// and does not run out by it, from a pool without limits, while no snapshot is taken. It
+// reports false, and has done nothing, for any other.
 func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, pos uint64) bool {
 	ps, e := &s.players, &pt.entries[entry]
 	if !e.common || ps.capture != nil || ps.alone {
 		return false
 	}
 	q, item, drawn, changed := e.quantity, &s.items[e.item], &p.drawn[entry], &p.changed[entry/drawnChunk]
-	held := b.held(e.item)
-	if held == nil || q > MaxQuantity-held.value() {
+	held, at := b.held(e.item), 0
+	if held == nil {
+		held, at = b.find(e.item)
+	}
+	if held != nil && q > MaxQuantity-held.value() {
 		return false
 	}
 	left, total := &p.left[entry], p.total
@@ -204,16 +212,18 @@ func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, 
 	}
 	// As change and release do, of one player and with nothing between that could fail.
 	g := &ps.guards[b.guard%playerGuards]
-	g.open()
+	openBoth(g, &p.guard)
 	b.last = pos
 	ps.dirty.set(b.num)
-	held.set(held.value() + q)
-	p.guard.open()
+	if held != nil {
+		held.set(held.value() + q)
+	} else {
+		ps.insert(b.num, at, newSlot(e.item, q))
+	}
 	*changed, p.last = pos, pos
 	*drawn++
 	*left, p.total = rest, total
-	p.guard.close()
-	g.close()
+	closeBoth(&p.guard, g)
 	if ps.mem.dirty() {
 		ps.release()
 	}

@@ -191,7 +191,7 @@ func drawPlain(s *economy.State, cmd *economy.Command, src economy.Source, at ec
 	if cmd.Count != 1 {
 		return b, nil, false, nil
 	}
-	return s.DrawPlain(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, src, &at, b)
+	return s.DrawPlain(&economy.Draw{ID: cmd.ID, Player: cmd.Player, Pool: cmd.Pool}, s.HashIDs(cmd.ID, cmd.Player), src, &at, b)
 }
 
 // TestChoicesThatNobodyMade: an event that names, among choices of entries that give an

@@ -182,8 +182,10 @@ type sight struct {
 // whether there is one. The reader copies what it needs and then calls leave,
 // in any case; if that is false, what it has is of no meaning, and it begins anew with
 // enter, or calls quit: until one of the two the writer may be waiting for it.
-func (p *players) enter(id string, v *sight) bool {
-	h := p.key.hash(id)
+func (p *players) enter(id string, v *sight) bool { return p.enterHashed(id, p.key.hash(id), v) }
+
+// enterHashed is enter of an id whose hash is known.
+func (p *players) enterHashed(id string, h uint32, v *sight) bool {
 	v.begin(&p.guards[h%playerGuards])
 next:
 	s := p.index.peek(h)

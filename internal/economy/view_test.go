@@ -187,7 +187,7 @@ func TestPoolBesideCommonDraws(t *testing.T) {
 			writer.Go(func() {
 				src := rand.New(rand.NewPCG(1, 2))
 				for pos := first + 1; !over.Load(); pos++ {
-					if _, _, ok, err := m.s.DrawPlain(&economy.Draw{Player: "somebody", Pool: "p"}, src, &economy.At{Position: pos, Time: now}, nil); !ok || err != nil {
+					if _, _, ok, err := m.s.DrawPlain(&economy.Draw{Player: "somebody", Pool: "p"}, m.s.HashIDs("", "somebody"), src, &economy.At{Position: pos, Time: now}, nil); !ok || err != nil {
 						t.Errorf("the draw at %d is not plain: %v", pos, err)
 						return
 					}

@@ -15,37 +15,52 @@ func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.cou
 // Warm looks at the memory that commands will need, all of it at a time, so that
 // the processor fetches it for many commands at once instead of stopping at each
 // line of each command. It changes nothing and decides nothing. It pays where
-// players and request ids are too many for the caches: with few it returns at once.
-func (s *State) Warm(cmds []Command) {
-	if !s.Large() {
-		return
-	}
+// players and request ids are too many for the caches: see [State.Large]. It fills in the
+// hashes of the commands' ids, of which there are as many.
+func (s *State) Warm(cmds []Command, hashes []IDHashes) {
 	for len(cmds) > 0 {
 		n := min(len(cmds), warmAtOnce)
-		s.warm(cmds[:n])
-		cmds = cmds[n:]
+		s.warm(cmds[:n], hashes[:n])
+		cmds, hashes = cmds[n:], hashes[n:]
 	}
 }
 
 // Fetch is Warm for the request id and the player of one command. It may be called
 // beside the writer: who has looked at them before waiting for the realm's lock keeps
-// that for less long. Where glances is false, only the player is looked at.
+// that for less long. Where glances is false, only the player is looked at. With few players
+// and request ids it only returns the hashes.
 //
 // The place of a request id, if there is one, is looked at first, as the processor does
 // not wait for it: it looks for the player meanwhile, which it would not if a lock
 // stood between the two.
-func (s *State) Fetch(id, player string) {
+func (s *State) Fetch(id, player string) IDHashes {
+	h := s.HashIDs(id, player)
 	if glances && id != "" && s.ids.index.dir.Load().depth >= largeDepth {
-		s.ids.index.glance(s.ids.key.hash(id))
+		s.ids.index.glance(h.request)
 	}
 	if s.players.index.dir.Load().depth >= largeDepth {
-		s.fetch(player)
+		s.fetch(player, h.player)
 	}
+	return h
 }
 
-func (s *State) fetch(player string) {
+// IDHashes is the hashes of the request id and the player's id of one command. What is
+// looked for begins with them, so that they are had before the realm's lock is taken.
+type IDHashes struct{ request, player uint32 }
+
+// HashIDs returns the hashes of a request id, if there is one, and of a player's id. It
+// may be called beside the writer.
+func (s *State) HashIDs(request, player string) (h IDHashes) {
+	if request != "" {
+		h.request = s.ids.key.hash(request)
+	}
+	h.player = s.players.key.hash(player)
+	return h
+}
+
+func (s *State) fetch(player string, hash uint32) {
 	var v sight
-	if s.players.enter(player, &v) {
+	if s.players.enterHashed(player, hash, &v) {
 		v.touch()
 	}
 	v.quit()
@@ -78,32 +93,32 @@ func (x *index) likely(hash uint32) (number uint32, ok bool) {
 // warm goes step by step along the way to a player: index, block, what has a place by
 // the player's number. A step first finds out where to look, for all commands, and
 // then looks.
-func (s *State) warm(cmds []Command) {
+func (s *State) warm(cmds []Command, hashes []IDHashes) {
 	var (
-		hashes [warmAtOnce]uint32
-		addrs  [warmAtOnce]uint32
-		at     [3 * warmAtOnce]*uint64 // at most three for each command in a step
-		p      = &s.players
-		sum    uint64
-		n      int
+		addrs [warmAtOnce]uint32
+		at    [3 * warmAtOnce]*uint64 // at most three for each command in a step
+		p     = &s.players
+		sum   uint64
+		n     int
 	)
 	for i := range cmds {
-		if id := cmds[i].ID; id != "" {
-			h := s.ids.key.hash(id)
+		hashes[i] = s.HashIDs(cmds[i].ID, cmds[i].Player)
+		if cmds[i].ID != "" {
+			h := hashes[i].request
 			s := s.ids.index.shard(h)
 			// Half a line on, for the free slot of an id that is new, which it most often
 			// is, may be in the next one.
 			at[n], at[n+1] = s.at(first(h)), s.at(first(h)+lineSlots/2)
 			n += 2
 		}
-		hashes[i] = p.key.hash(cmds[i].Player)
-		at[n] = p.index.shard(hashes[i]).at(first(hashes[i]))
+		h := hashes[i].player
+		at[n] = p.index.shard(h).at(first(h))
 		n++
 	}
 	sum += look(at[:n])
 	n = 0
-	for _, h := range hashes[:len(cmds)] {
-		if addr, ok := p.index.likely(h); ok {
+	for i := range cmds {
+		if addr, ok := p.index.likely(hashes[i].player); ok {
 			addrs[n] = addr
 			n++
 		}
