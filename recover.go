@@ -107,7 +107,10 @@ func (r *Realm) read(from *resume, in *intake) error {
 // restore loads the newest snapshot that is whole and returns where the log
 // goes on from there: the start, when there is none.
 func (r *Realm) restore() (*resume, error) {
-	r.snap.dir = r.dir + "/" + snapshotDir
+	r.snap.dir, r.snap.fs = r.dir+"/"+snapshotDir, r.o.FS
+	if r.o.Steps == nil {
+		r.snap.fs = vfs.Aside(r.o.FS)
+	}
 	files, _, err := listSnapshots(r.o.FS, r.snap.dir)
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}

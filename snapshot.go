@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,9 @@ type Snapshot struct {
 
 // snapshots is a realm's part of it, under mu.
 type snapshots struct {
+	fs      vfs.FS // of the jobs
 	dir     string
+	made    bool           // the directory, durably; the jobs' alone
 	files   []snapshotFile // that are whole and needed, ascending
 	mark    *economy.Mark  // of the newest; nil: the next one holds all of the state
 	job     *snapshotJob   // being written
@@ -272,7 +275,12 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	}
 	if j.w == nil && err == nil {
 		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(r) }))
-		j.w, err = newSnapshotWriter(r.o.FS, r.snap.dir, r.name, j.base)
+		if !r.snap.made {
+			err = r.snap.fs.MkdirAll(r.snap.dir)
+		}
+		if err == nil {
+			j.w, err = newSnapshotWriter(r.snap.fs, r.snap.dir, r.name, j.base)
+		}
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {
@@ -304,6 +312,9 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 		return errRealmStopped
 	}
 	// Nothing in a snapshot may be younger than what a power cut leaves of the log.
+	if r.o.Steps == nil {
+		runtime.Gosched() // see vfs.Aside
+	}
 	if err := r.log.Sync(); err != nil {
 		j.w.abort()
 		return fmt.Errorf("making the log durable: %w", err)
@@ -329,6 +340,7 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 // endSnapshot makes what became of a snapshot known, and begins a pending one.
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	j.err = err
+	r.snap.made = err == nil // or somebody may have removed it
 	shown := err
 	if err == nil { // what follows does not take the snapshot back
 		if pruned := r.prune(); pruned != nil {
@@ -388,7 +400,7 @@ func (r *Realm) prune() error {
 	r.mu.Lock()
 	r.snap.files = files
 	r.mu.Unlock()
-	there, _, err := listSnapshots(r.o.FS, r.snap.dir) // damaged ones too
+	there, _, err := listSnapshots(r.snap.fs, r.snap.dir) // damaged ones too
 	there = slices.DeleteFunc(there, func(f snapshotFile) bool { return needed[f.name()] })
 	errs := []error{err, r.removeSnapshots(there)}
 	if r.o.TrimLog {
@@ -402,15 +414,18 @@ func (r *Realm) prune() error {
 // them open. One by one, so that the file system's journal never has to take much at
 // a time, for which the log's fsyncs would wait.
 func (r *Realm) removeSnapshots(files []snapshotFile) error {
+	if len(files) == 0 {
+		return nil // and nothing is fsynced, for which the log's fsyncs would wait
+	}
 	var errs []error
 	for i := range files {
-		free, err := vfs.Unlink(r.o.FS, r.snap.dir+"/"+files[i].name())
+		free, err := vfs.Unlink(r.snap.fs, r.snap.dir+"/"+files[i].name())
 		if free != nil {
-			err = r.o.FS.SyncDir(r.snap.dir)
+			err = r.snap.fs.SyncDir(r.snap.dir)
 			// What may be there again after a crash is not cut.
 			free(func() bool { return err != nil || r.snap.stop.Load() })
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, r.o.FS.SyncDir(r.snap.dir))...)
+	return errors.Join(append(errs, r.snap.fs.SyncDir(r.snap.dir))...)
 }

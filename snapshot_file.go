@@ -146,11 +146,8 @@ type snapshotWriter struct {
 
 const snapshotTmp = "new.tmp"
 
-// newSnapshotWriter begins a file that builds on base, nil for none.
+// newSnapshotWriter begins a file in a directory that builds on base, nil for none.
 func newSnapshotWriter(fsys vfs.FS, dir, realm string, base *snapshotFile) (*snapshotWriter, error) {
-	if err := fsys.MkdirAll(dir); err != nil {
-		return nil, err
-	}
 	if err := fsys.Remove(dir + "/" + snapshotTmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -1,9 +1,13 @@
 package kuji_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,6 +128,48 @@ func TestSnapshots(t *testing.T) {
 	rep, err := kuji.Verify(dir, "test", nil)
 	if err != nil || rep.Snapshots == 0 || rep.From != 0 {
 		t.Errorf("%d snapshots verified, from position %d: %v", rep.Snapshots, rep.From, err)
+	}
+}
+
+// TestSnapshotFsyncs: a snapshot that makes none before it superfluous asks the disk twice,
+// for its file and for its name, as each time the log's own fsyncs have to wait; and one
+// that failed, as somebody removed the directory, is followed by one that makes it anew.
+func TestSnapshotFsyncs(t *testing.T) {
+	disk := vfs.NewMem()
+	_, r := open(t, "data", kuji.Options{FS: disk})
+	drawSome(t, r, "a", 40)
+	snapshot(t, r)
+	drawSome(t, r, "b", 2)
+	var synced []string
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSync || op.Kind == vfs.OpSyncDir {
+			synced = append(synced, path.Base(op.Path))
+		}
+		return vfs.Fault{}
+	})
+	if s := snapshot(t, r); s.Base == 0 {
+		t.Error("it builds on none before it")
+	}
+	disk.SetHook(nil)
+	if want := []string{"new.tmp", "snapshots"}; !slices.Equal(synced, want) {
+		t.Errorf("fsynced were %q, want %q", synced, want)
+	}
+
+	const dir = "data/realms/test/snapshots"
+	names, err := disk.List(dir)
+	for _, name := range names {
+		err = errors.Join(err, disk.Remove(dir+"/"+name))
+	}
+	if err := errors.Join(err, disk.Remove(dir)); err != nil {
+		t.Fatal(err)
+	}
+	drawSome(t, r, "c", 2)
+	if _, err := r.Snapshot(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a snapshot where there is no directory: %v", err)
+	}
+	snapshot(t, r)
+	if names, err := disk.List(dir); err != nil || len(names) != 1 {
+		t.Errorf("in the directory are %q: %v", names, err)
 	}
 }
 

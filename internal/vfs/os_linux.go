@@ -91,7 +91,10 @@ func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 // freeInSteps shortens a file that has no name any more step by step, and closes it.
 // Nothing here can go wrong that closing it would not make good.
 func (f *osFile) freeInSteps(stop func() bool) {
-	defer f.Close()
+	defer func() {
+		giveWay()
+		_ = f.Close() // which frees the rest, whatever it says
+	}()
 	if f.lease() != nil {
 		return
 	}
@@ -100,6 +103,7 @@ func (f *osFile) freeInSteps(stop func() bool) {
 		if !ok || size <= freeStep || stop() {
 			return
 		}
+		giveWay()
 		start := time.Now()
 		if f.Truncate((size-1)/freeStep*freeStep) != nil {
 			return
