@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"runtime"
 	"slices"
@@ -33,7 +34,7 @@ type Snapshot struct {
 
 // snapshots is a realm's part of it, under mu.
 type snapshots struct {
-	fs      vfs.FS // of the jobs
+	fs      vfs.FS // of the jobs; set once, as dir is
 	dir     string
 	made    bool           // the directory, durably; the jobs' alone
 	files   []snapshotFile // that are whole and needed, ascending
@@ -340,7 +341,7 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 // endSnapshot makes what became of a snapshot known, and begins a pending one.
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	j.err = err
-	r.snap.made = err == nil // or somebody may have removed it
+	r.snap.made = err == nil // the next one makes it anew where somebody has removed it
 	shown := err
 	if err == nil { // what follows does not take the snapshot back
 		if pruned := r.prune(); pruned != nil {
@@ -350,6 +351,9 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Release(j.capture, err == nil)
+	if errors.Is(err, fs.ErrNotExist) { // and so may be those that the next one would build on
+		r.snap.mark = nil
+	}
 	r.snap.job, r.snap.err = nil, shown
 	close(j.done)
 	if p := r.snap.pending; p != nil {

@@ -133,10 +133,11 @@ func TestSnapshots(t *testing.T) {
 
 // TestSnapshotFsyncs: a snapshot that makes none before it superfluous asks the disk twice,
 // for its file and for its name, as each time the log's own fsyncs have to wait; and one
-// that failed, as somebody removed the directory, is followed by one that makes it anew.
+// that failed, as somebody removed the directory, is followed by one that makes it anew and
+// builds on none.
 func TestSnapshotFsyncs(t *testing.T) {
 	disk := vfs.NewMem()
-	_, r := open(t, "data", kuji.Options{FS: disk})
+	e, r := open(t, "data", kuji.Options{FS: disk})
 	drawSome(t, r, "a", 40)
 	snapshot(t, r)
 	drawSome(t, r, "b", 2)
@@ -167,9 +168,15 @@ func TestSnapshotFsyncs(t *testing.T) {
 	if _, err := r.Snapshot(t.Context()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a snapshot where there is no directory: %v", err)
 	}
-	snapshot(t, r)
-	if names, err := disk.List(dir); err != nil || len(names) != 1 {
-		t.Errorf("in the directory are %q: %v", names, err)
+	s := snapshot(t, r)
+	if names, err := disk.List(dir); err != nil || len(names) != 1 || s.Base != 0 {
+		t.Errorf("in the directory are %q, which build on %d: %v", names, s.Base, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, r = open(t, "data", kuji.Options{FS: disk}); r.Stats().Snapshot != s.Position {
+		t.Errorf("the realm was opened from the snapshot of %d, want %d", r.Stats().Snapshot, s.Position)
 	}
 }
 

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -170,6 +171,9 @@ func (l *Log) removeAll(segments []*segment) (err error) {
 // unlink removes the file of a segment for good. Its space is freed when nobody reads
 // it any more: see drop.
 func (l *Log) unlink(s *segment) error {
+	if l.opts.Steps == nil {
+		runtime.Gosched() // see vfs.Aside
+	}
 	free, err := vfs.Unlink(l.fs, s.path)
 	err = l.removed(err)
 	switch {

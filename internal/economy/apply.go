@@ -80,6 +80,9 @@ func (s *State) rememberHashed(hash uint32, answer []byte, at At) {
 // Abandon lets readers go that wait for an event which will never be applied to
 // its end. The state must not be used again; what they see of it is of no meaning.
 func (s *State) Abandon() {
+	if pool, player := s.common[0], s.common[1]; pool != nil {
+		closeBoth(pool, player)
+	}
 	s.unlockPools()
 	s.players.letGo()
 }

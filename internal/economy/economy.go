@@ -62,6 +62,7 @@ type State struct {
 	unsettled uint32                // events applied by ApplyGroup since Settle
 	replayed  []groupBatch          // where those stand
 	again     *clash                // what was there already that deferred index entries are of
+	common    [2]*guard             // of a pool and a player, while a draw gives the player an item that is new
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 

@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/kuji-dev/kuji/catalog"
 )
 
 // TestGuardIsLeft: however often a reader has copied in vain, once it has ended the
@@ -158,61 +155,6 @@ func TestReaderMissesWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// aConstant is a source that always gives the same value.
-type aConstant struct{}
-
-func (aConstant) Uint64() uint64 { return 0 }
-
-// commonDraws begins a state with one player, and returns it with what makes a common draw of an
-// item for that player.
-func commonDraws(t *testing.T, player string, items int) (s *State, draw func(item int)) {
-	s = New()
-	text := "kuji: 1\nitems: {gem: {}}\nstart: {gem: 1}\npools:\n  pool: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}\n"
-	for i := range items {
-		text = strings.Replace(text, "gem: {}", fmt.Sprintf("gem: {}, item%d: {}", i), 1)
-		text += fmt.Sprintf("  pool%d: {entries: [{id: a, weight: 1, reward: {items: {item%d: 1}}}]}\n", i, i)
-	}
-	c, err := catalog.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Ready(); err != nil {
-		t.Fatal(err)
-	}
-	prepared, err := s.Prepare(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ev, err := s.DecideCatalog(prepared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pos := uint64(0)
-	apply := func(ev *Event) {
-		pos++
-		if err := s.Apply(ev, AppendEvent(nil, ev), At{Position: pos}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	apply(ev)
-	apply(s.Decide(&Command{Kind: KindDraw, Player: player, Pool: "pool", Count: 1}, 0, aConstant{}))
-	for name, pt := range s.current.pool {
-		if !pt.entries[0].common {
-			t.Fatalf("the entry of %s is not of the commonest kind", name)
-		}
-	}
-	return s, func(item int) {
-		pool := "pool"
-		if item >= 0 {
-			pool = fmt.Sprint("pool", item)
-		}
-		pos++
-		if _, _, ok, err := s.DrawPlain(&Draw{Player: player, Pool: pool}, s.HashIDs("", player), aConstant{}, &At{Position: pos}, nil); !ok || err != nil {
-			t.Errorf("the draw is not plain: %v, %v", ok, err)
-		}
-	}
-}
-
 // TestReadersNoticeACommonDraw: a draw of the commonest kind is seen by who reads its player or its
 // pool meanwhile, and changes the two as if in one moment: neither is changed while somebody reads one
 // of them who has done so in vain.
@@ -224,14 +166,14 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 	if !s.players.enter(id, &v) {
 		t.Fatal("the player is not there")
 	}
-	draw(gem)
+	draw(gem, id)
 	if v.leave() {
 		t.Fatal("who read the player meanwhile has not noticed the draw")
 	}
 
 	var seen reading
 	p.guard.look(&seen)
-	draw(gem)
+	draw(gem, id)
 	if p.guard.done(&seen) {
 		t.Fatal("who read the pool meanwhile has not noticed the draw")
 	}
@@ -244,7 +186,7 @@ func TestReadersNoticeACommonDraw(t *testing.T) {
 		go func() {
 			defer close(ended)
 			close(began)
-			draw(gem)
+			draw(gem, id)
 		}()
 		<-began
 		for tries := 0; name == "pool" && player.version.Load()&1 == 0; tries++ {
@@ -287,7 +229,7 @@ func TestReadersNoticeANewItem(t *testing.T) {
 			if !s.players.enter(id, &v) {
 				t.Fatal("the player is not there")
 			}
-			draw(i * 7 % items)
+			draw(i*7%items, id)
 			if v.leave() {
 				t.Fatalf("item %d: who read the player meanwhile has not noticed the draw", i)
 			}

@@ -210,7 +210,7 @@ func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, 
 		rest--
 		total = s.takeOne(p, pt, entry, rest)
 	}
-	// As change and release do, of one player and with nothing between that could fail.
+	// As change and release do, of one player; only what gives it a new slot could fail.
 	g := &ps.guards[b.guard%playerGuards]
 	openBoth(g, &p.guard)
 	b.last = pos
@@ -218,7 +218,9 @@ func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, 
 	if held != nil {
 		held.set(held.value() + q)
 	} else {
+		s.common = [2]*guard{&p.guard, g} // see Abandon
 		ps.insert(b.num, at, newSlot(e.item, q))
+		s.common[0] = nil
 	}
 	*changed, p.last = pos, pos
 	*drawn++

@@ -45,7 +45,8 @@ func (s *State) Fetch(id, player string) IDHashes {
 }
 
 // IDHashes is the hashes of the request id and the player's id of one command. What is
-// looked for begins with them, so that they are had before the realm's lock is taken.
+// looked for begins with them, so that who brings a single command has them before the
+// realm's lock is taken.
 type IDHashes struct{ request, player uint32 }
 
 // HashIDs returns the hashes of a request id, if there is one, and of a player's id. It

@@ -3,10 +3,11 @@ package vfs
 import "runtime"
 
 // Aside returns fsys for work beside that of others, who must not wait for it: before
-// each call that may wait for the disk it lets those run who can. Go's scheduler leaves
-// goroutines that are queued behind one in a system call where they are until its monitor
-// looks, which may be ten milliseconds later when such calls are frequent and short. Of
-// the optional abilities it has that of [Unlinker]; its files have none.
+// each call that changes something, or opens a file, it lets those run who can. Go's
+// scheduler leaves goroutines that are queued behind one in a system call where they are
+// until its monitor looks, which may be ten milliseconds later when such calls are
+// frequent and short. Of the optional abilities it has that of [Unlinker]; its files have
+// none.
 func Aside(fsys FS) FS { return aside{fsys} }
 
 type aside struct{ FS }
@@ -34,7 +35,7 @@ func (a aside) Remove(name string) error {
 	return a.FS.Remove(name)
 }
 
-// Unlink gives way between the steps, too, as the steps of every [Unlinker] do.
+// Unlink gives way before the name is removed; what it returns, as it does by itself.
 func (a aside) Unlink(name string) (free func(stop func() bool), err error) {
 	giveWay()
 	return Unlink(a.FS, name)
