@@ -126,10 +126,10 @@ func refusal(done func(Result, error), refused error) pending {
 	}}
 }
 
-// execute runs a checked command, with the hashes of its ids, or finds what its request id was answered
-// before, and fills in res, which is zero. The batch is the one that makes the
-// result durable, nil when it is already; with an error it is what the refusal
-// rests on. The caller holds mu.
+// execute runs a checked command, with the hashes of its ids, or finds what its
+// request id was answered before, and fills in res, which is zero. The batch is the
+// one that makes the result durable, nil when it is already; with an error it is what
+// the refusal rests on. The caller holds mu.
 func (r *Realm) execute(cmd *economy.Command, h economy.IDHashes, res *Result) (b *batch, err error) {
 	b = r.open
 	var at economy.At

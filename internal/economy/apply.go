@@ -82,6 +82,7 @@ func (s *State) rememberHashed(hash uint32, answer []byte, at At) {
 func (s *State) Abandon() {
 	if pool, player := s.common[0], s.common[1]; pool != nil {
 		closeBoth(pool, player)
+		s.common[0] = nil
 	}
 	s.unlockPools()
 	s.players.letGo()

@@ -166,6 +166,7 @@ func TestAbandonInANewItem(t *testing.T) {
 		t.Fatal("nothing failed")
 	}
 	s.Abandon()
+	s.Abandon() // once more does no harm
 	if _, ok := s.Player(id); !ok {
 		t.Error("the player is not seen")
 	}

@@ -15,9 +15,9 @@ import (
 // GrantPlain carries out a command that is a plain grant: it appends the event to
 // b and applies it. It reports false, and has done nothing, for any other command.
 // Neither is one whose request id is remembered, nor one that [State.Admit] refuses.
-// The hashes are those of its ids. The command must have passed [Command.CheckHead]; [Command.Check] it need not have
-// passed: one that would not is no plain grant. After an error, which says that the
-// build has a defect, the state must not be used again.
+// The hashes are those of its ids. The command must have passed [Command.CheckHead];
+// [Command.Check] it need not have passed: one that would not is no plain grant. After
+// an error, which says that the build has a defect, the state must not be used again.
 func (s *State) GrantPlain(cmd *Command, h IDHashes, at *At, b []byte) (event []byte, ok bool, err error) {
 	if cmd.Kind != KindGrant {
 		return b, false, nil

@@ -52,9 +52,10 @@ type AccessChecker interface {
 // Unlinker is an optional ability of an [FS]: Remove in two parts, so that others'
 // fsyncs need not wait until the file system has given back a large file's space at
 // once, and told the disk of it. Unlink removes the name. What it returns, unless that
-// is nil, frees the space bit by bit, with pauses, and lets others run before each; all of the rest when stop reports
-// true; it must be called once, when this process has the file neither open nor mapped
-// any more. Who else has keeps it whole: then it is freed when the last of them lets it go.
+// is nil, frees the space bit by bit, with pauses, all of the rest when stop reports
+// true, and should let others run before each bit; it must be called once, when this
+// process has the file neither open nor mapped any more. Who else has keeps it whole:
+// then it is freed when the last of them lets it go.
 // When stop reports true from the start, nothing is cut: so it must, unless SyncDir has
 // made it durable that the name is gone.
 type Unlinker interface {
