@@ -40,6 +40,7 @@ type batch struct {
 	buf      []byte // the whole entry; its head is filled in when it is sealed
 
 	done    chan struct{} // made by waitFor; closed when err is final
+	hash    *[32]byte     // of the state behind it, for StateHash; nil: nobody asks for it
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
 	wholes  results       // of those whose result is more than outcomes
@@ -309,6 +310,9 @@ func (r *Realm) flushBatch() (ended bool) {
 		return true
 	}
 	b := r.takeOpen()
+	if b.hash != nil {
+		*b.hash = r.state.Hash()
+	}
 	r.beginSnapshot(b.position)
 	r.mu.Unlock()
 

@@ -409,9 +409,21 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 		r.mu.Unlock()
 		return hash, 0, err
 	}
-	position, hash = r.state.Position(), r.state.Hash()
+	b := r.open
+	if b.events == 0 { // the state is as of the batch before it
+		position, hash = r.state.Position(), r.state.Hash()
+		r.mu.Unlock()
+		return hash, position, r.settle(ctx, position)
+	}
+	if b.hash == nil {
+		b.hash = new([32]byte)
+	}
+	done := r.waitFor(b)
 	r.mu.Unlock()
-	return hash, position, r.settle(ctx, position)
+	if err := r.settled(ctx, b, done); err != nil {
+		return hash, 0, err
+	}
+	return *b.hash, b.position, nil
 }
 
 // halted reports why nothing can be asked of the realm now.
@@ -439,6 +451,11 @@ func (r *Realm) settle(ctx context.Context, pos uint64) error {
 	b := r.batchAt(pos)
 	done := r.waitFor(b)
 	r.mu.Unlock()
+	return r.settled(ctx, b, done)
+}
+
+// settled waits until a batch, for which done is what waitFor returned, is durable.
+func (r *Realm) settled(ctx context.Context, b *batch, done <-chan struct{}) error {
 	if err := step.Wait(ctx, r.o.Steps, done); err != nil {
 		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
 	}

@@ -1,0 +1,69 @@
+package kuji_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// TestStateHashIsOfAPosition: what comes into the batch that a hash waits for is in it, and
+// what comes into the next is not.
+func TestStateHashIsOfAPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := vfs.NewMem()
+		e, r := open(t, "data", kuji.Options{FS: disk})
+		release := make(chan struct{})
+		disk.SetHook(func(op vfs.Op) vfs.Fault {
+			if op.Kind == vfs.OpWrite {
+				<-release
+			}
+			return vfs.Fault{}
+		})
+		var last kuji.Result
+		submit := func() {
+			r.Submit(kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 1}}}, func(res kuji.Result, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				last = res
+			})
+			synctest.Wait()
+		}
+		submit() // is being written
+		submit()
+		type answer struct {
+			hash     [32]byte
+			position uint64
+			err      error
+		}
+		got := make(chan answer, 2)
+		for range 2 {
+			go func() {
+				var a answer
+				a.hash, a.position, a.err = r.StateHash(context.Background())
+				got <- a
+			}()
+		}
+		synctest.Wait()
+		submit() // into the same batch
+		disk.SetHook(nil)
+		close(release)
+		a, b := <-got, <-got
+		synctest.Wait()
+		hash, position, err := r.StateHash(t.Context())
+		want := answer{hash, position, err}
+		if a != want || b != want || err != nil || position != last.Receipt.Position {
+			t.Errorf("two at a time: %x at %d, %v, and %x at %d, %v; when all is quiet at position %d: %x at %d, %v", a.hash[:4], a.position, a.err, b.hash[:4], b.position, b.err, last.Receipt.Position, hash[:4], position, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		report, err := kuji.VerifyFS(disk, "data", "test", nil)
+		if err != nil || report.StateHash != hash {
+			t.Errorf("Verify: %v, state %x, want %x", err, report.StateHash[:4], hash[:4])
+		}
+	})
+}
