@@ -14,7 +14,7 @@ import (
 
 // Group commit, in short:
 //
-//	a request, under mu:  decide; append the event to r.open; apply it
+//	a request, under mu:  decide; append the event to r.open; apply it (some queue before that: see queue.go)
 //	                      wake the flusher if it sleeps; unlock; wait for the batch
 //	the flusher, forever: lock; sleep while r.open is empty, or, where nobody waits but
 //	                      callbacks, and for no fsync, until it is large or a millisecond has passed
@@ -153,6 +153,7 @@ func (r *Realm) lockIfRoom(ctx context.Context) (room <-chan struct{}, err error
 		return nil, &Error{Code: CodeCanceled, Message: "the context ended before the request was accepted; nothing was logged", Err: ctx.Err()}
 	}
 	r.mu.Lock()
+	r.carryOut()
 	if err := r.usable(); err != nil {
 		r.mu.Unlock()
 		return nil, err
@@ -299,7 +300,8 @@ func (r *Realm) flushBatch() (ended bool) {
 		runtime.Gosched() // likewise
 		r.mu.Lock()
 	}
-	if r.err != nil { // commit found a bug
+	r.carryOut()
+	if r.err != nil { // commit, or a draw that was carried out, found a bug
 		open, unknown := r.stop(r.open, r.err)
 		r.mu.Unlock()
 		open.finish(unknown)
@@ -428,6 +430,7 @@ func (r *Realm) stop(b *batch, cause error) (open *batch, unknown *Error) {
 	}
 	unknown = &Error{Code: CodeUnknownOutcome, Message: "the realm stopped before the request was durable; after reopening, send the same request id again to learn what became of it", Err: cause}
 	r.loseSnapshot()
+	r.dropQueue()
 	open = r.open
 	r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
 	close(r.room)

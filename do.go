@@ -87,15 +87,25 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 		done(res, err)
 		return
 	}
-	switch {
-	case (err != nil || res.Replayed) && len(b.pending) >= r.o.MaxPending/replayBytes: // which no bytes of events bound
+	if (err != nil || res.Replayed) && !r.roomForReplays() {
 		r.mu.Unlock()
 		done(Result{}, errf(CodeOverloaded, "", "%d callbacks wait for the log already", r.o.MaxPending/replayBytes))
 		return
+	}
+	b.keepAnswer(done, &res, err)
+	if len(b.pending) >= gatherCallbacks && r.o.Steps == nil {
+		r.wake.Signal() // the flusher may be gathering
+	}
+	r.mu.Unlock()
+}
+
+// keepAnswer adds a callback with what decide has returned.
+func (b *batch) keepAnswer(done func(Result, error), res *Result, err error) {
+	switch {
 	case err != nil:
 		b.pending = append(b.pending, refusal(done, err))
 	case res.Status != OK || res.Members != nil || res.Replayed:
-		b.keepWhole(done, &res)
+		b.keepWhole(done, res)
 	default:
 		if b.receipt.Position == 0 {
 			b.receipt = res.Receipt
@@ -107,14 +117,20 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 		}
 		b.keep(pending{done: done, given: given, index: uint32(res.Receipt.Index)}, res.Receipt.CatalogVersion)
 	}
-	if len(b.pending) >= gatherCallbacks && r.o.Steps == nil {
-		r.wake.Signal() // the flusher may be gathering
-	}
-	r.mu.Unlock()
 }
 
 // replayBytes is what an answer given again counts as among Options.MaxPending.
 const replayBytes = 256
+
+// roomForReplays reports whether another callback may wait that no bytes of events bound.
+// The caller holds mu.
+func (r *Realm) roomForReplays() bool {
+	n := len(r.open.pending) + r.queue.n
+	if r.inflight != nil {
+		n += len(r.inflight.pending)
+	}
+	return n < r.o.MaxPending/replayBytes
+}
 
 // refusal returns a callback that gets a refusal once what it rests on is durable.
 func refusal(done func(Result, error), refused error) pending {

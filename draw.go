@@ -10,8 +10,8 @@ import (
 // kind is left, untouched, to the way that all requests can take.
 
 // Submit carries out one request and returns at once; done is called exactly
-// once, with what Do would have returned: before Submit returns when the
-// request is refused or its answer is durable already, and otherwise from the
+// once, with what Do would have returned: before Submit returns when it is known
+// then that the request is refused or its answer durable already, and otherwise from the
 // realm's flusher, which does nothing else meanwhile: done must not block, and
 // must not call the realm. Under SyncInterval and SyncNone, when many callbacks came
 // at a time and nobody else waits for the same batch, the next ones may be called up to a
@@ -19,6 +19,11 @@ import (
 // seldom where it brings nothing. When the log has fallen behind by
 // Options.MaxPending, or as many answers given again wait as that has room for at
 // 256 bytes each, done gets CodeOverloaded.
+//
+// Requests are carried out in the order in which they were submitted, and before any other
+// that is brought later. In a realm of many players or request ids, single draws are carried out some
+// dozens at a time, so that a stale read right behind Submit may not see the draw yet;
+// when the batch that it joins goes to the log it has been carried out.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -40,6 +45,7 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	h := r.state.Fetch(cmd.ID, cmd.Player)
 	r.mu.Lock()
+	r.carryOut()
 	err := r.usable()
 	if err == nil && len(r.open.buf) >= r.o.MaxPending {
 		err = errf(CodeOverloaded, "", "%d bytes of events wait for the log already", r.o.MaxPending)
@@ -68,11 +74,20 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 	if !q.single() {
 		return false
 	}
-	h := r.state.Fetch(q.ID, q.Player)
+	var h economy.IDHashes
+	if r.queue.used.Load() { // and by this one most likely, too
+		h = r.state.HashIDs(q.ID, q.Player)
+	} else {
+		h = r.state.Fetch(q.ID, q.Player)
+	}
 	r.mu.Lock()
 	if r.stopped.Load() != nil || len(r.open.buf) >= r.o.MaxPending {
 		r.mu.Unlock()
 		return false
+	}
+	if r.enqueue((*economy.Draw)(&q), h, done) {
+		r.mu.Unlock()
+		return true
 	}
 	var at economy.At
 	given, ok := r.inOneGo((*economy.Draw)(&q), nil, h, &at)
@@ -115,20 +130,25 @@ func (r *Realm) ownReceipt(rc *Receipt, at *economy.At, version uint64) {
 // answer gives a callback what an event that has just been applied gave, or keeps it
 // until that is durable. The caller holds mu, which it unlocks.
 func (r *Realm) answer(done func(Result, error), given *[]Outcome, at *economy.At) {
-	version := r.state.Version()
 	if r.o.Sync == SyncOff {
 		res := Result{Outcomes: *given}
-		r.ownReceipt(&res.Receipt, at, version)
+		r.ownReceipt(&res.Receipt, at, r.state.Version())
 		r.mu.Unlock()
 		done(res, nil)
 		return
 	}
-	b := r.open
+	r.keep(done, given, at)
+	r.mu.Unlock()
+}
+
+// keep keeps a callback for what an event that has just been applied gave, until that is
+// durable. The caller holds mu.
+func (r *Realm) keep(done func(Result, error), given *[]Outcome, at *economy.At) {
+	b, version := r.open, r.state.Version()
 	if b.receipt.Position == 0 {
 		r.receipt(&b.receipt, at.Position, 0, at.Time, version)
 	}
 	b.keep(pending{done: done, given: given, index: at.Index}, version)
-	r.mu.Unlock()
 }
 
 // plain carries out a command, unless it is of a kind that decide is for, and reports

@@ -46,6 +46,7 @@ type Realm struct {
 	source    countedSource
 	epochs    []epochInfo   // ascending by first position, the current one last
 	open      *batch        // takes events
+	queue     queue         // draws of the open batch that are yet to be carried out
 	inflight  *batch        // being appended; nil when the flusher is idle
 	room      chan struct{} // closed and replaced when open is handed to the flusher
 	wake      *sync.Cond    // on mu: the flusher waits for events or for closing

@@ -65,8 +65,9 @@ func (r *Realm) startAll(ctx context.Context, reqs []Request, results []Result) 
 		if ahead {
 			for i, req := range some {
 				w.prepare(from+i, req, &w.cmds[i])
+				w.hashes[i] = r.state.HashIDs(w.cmds[i].ID, w.cmds[i].Player)
 			}
-			r.state.Warm(w.cmds[:len(some)], w.hashes[:len(some)])
+			r.state.Warm(w.hashes[:len(some)])
 		}
 		for i, req := range some {
 			if len(r.open.buf) >= r.o.MaxPending {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestStateHashIsOfAPosition: what comes into the batch that a hash waits for is in it, and
-// what comes into the next is not.
+// what comes into the next is not. It is told when that batch is durable.
 func TestStateHashIsOfAPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := vfs.NewMem()
@@ -32,31 +32,40 @@ func TestStateHashIsOfAPosition(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		submit() // is being written
-		submit()
 		type answer struct {
 			hash     [32]byte
 			position uint64
 			err      error
 		}
-		got := make(chan answer, 2)
-		for range 2 {
+		ask := func() <-chan answer {
+			got := make(chan answer, 1)
 			go func() {
 				var a answer
 				a.hash, a.position, a.err = r.StateHash(context.Background())
 				got <- a
 			}()
+			synctest.Wait()
+			if len(got) > 0 {
+				t.Error("told before it was durable")
+			}
+			return got
 		}
-		synctest.Wait()
+		submit() // is being written
+		first := ask()
+		submit()
+		one, two := ask(), ask()
 		submit() // into the same batch
 		disk.SetHook(nil)
 		close(release)
-		a, b := <-got, <-got
+		f, a, b := <-first, <-one, <-two
 		synctest.Wait()
 		hash, position, err := r.StateHash(t.Context())
 		want := answer{hash, position, err}
 		if a != want || b != want || err != nil || position != last.Receipt.Position {
 			t.Errorf("two at a time: %x at %d, %v, and %x at %d, %v; when all is quiet at position %d: %x at %d, %v", a.hash[:4], a.position, a.err, b.hash[:4], b.position, b.err, last.Receipt.Position, hash[:4], position, err)
+		}
+		if f.err != nil || f.position != position-1 || f.hash == hash {
+			t.Errorf("of the batch before: %x at %d, %v; behind it %x at %d", f.hash[:4], f.position, f.err, hash[:4], position)
 		}
 		if err := e.Close(); err != nil {
 			t.Error(err)

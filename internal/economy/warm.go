@@ -15,13 +15,13 @@ func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.cou
 // Warm looks at the memory that commands will need, all of it at a time, so that
 // the processor fetches it for many commands at once instead of stopping at each
 // line of each command. It changes nothing and decides nothing. It pays where
-// players and request ids are too many for the caches: see [State.Large]. It fills in the
-// hashes of the commands' ids, of which there are as many.
-func (s *State) Warm(cmds []Command, hashes []IDHashes) {
-	for len(cmds) > 0 {
-		n := min(len(cmds), warmAtOnce)
-		s.warm(cmds[:n], hashes[:n])
-		cmds, hashes = cmds[n:], hashes[n:]
+// players and request ids are too many for the caches: see [State.Large]. The commands
+// are named by the hashes of their ids.
+func (s *State) Warm(hashes []IDHashes) {
+	for len(hashes) > 0 {
+		n := min(len(hashes), warmAtOnce)
+		s.warm(hashes[:n])
+		hashes = hashes[n:]
 	}
 }
 
@@ -47,13 +47,16 @@ func (s *State) Fetch(id, player string) IDHashes {
 // IDHashes is the hashes of the request id and the player's id of one command. What is
 // looked for begins with them, so that who brings a single command has them before the
 // realm's lock is taken.
-type IDHashes struct{ request, player uint32 }
+type IDHashes struct {
+	request, player uint32
+	named           bool // there is a request id
+}
 
 // HashIDs returns the hashes of a request id, if there is one, and of a player's id. It
 // may be called beside the writer.
 func (s *State) HashIDs(request, player string) (h IDHashes) {
 	if request != "" {
-		h.request = s.ids.key.hash(request)
+		h.request, h.named = s.ids.key.hash(request), true
 	}
 	h.player = s.players.key.hash(player)
 	return h
@@ -94,7 +97,7 @@ func (x *index) likely(hash uint32) (number uint32, ok bool) {
 // warm goes step by step along the way to a player: index, block, what has a place by
 // the player's number. A step first finds out where to look, for all commands, and
 // then looks.
-func (s *State) warm(cmds []Command, hashes []IDHashes) {
+func (s *State) warm(hashes []IDHashes) {
 	var (
 		addrs [warmAtOnce]uint32
 		at    [3 * warmAtOnce]*uint64 // at most three for each command in a step
@@ -102,9 +105,8 @@ func (s *State) warm(cmds []Command, hashes []IDHashes) {
 		sum   uint64
 		n     int
 	)
-	for i := range cmds {
-		hashes[i] = s.HashIDs(cmds[i].ID, cmds[i].Player)
-		if cmds[i].ID != "" {
+	for i := range hashes {
+		if hashes[i].named {
 			h := hashes[i].request
 			s := s.ids.index.shard(h)
 			// Half a line on, for the free slot of an id that is new, which it most often
@@ -118,7 +120,7 @@ func (s *State) warm(cmds []Command, hashes []IDHashes) {
 	}
 	sum += look(at[:n])
 	n = 0
-	for i := range cmds {
+	for i := range hashes {
 		if addr, ok := p.index.likely(hashes[i].player); ok {
 			addrs[n] = addr
 			n++
