@@ -43,6 +43,7 @@ type batch struct {
 	hash    *[32]byte     // of the state behind it, for StateHash; nil: nobody asks for it
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
+	replays int           // of them: of requests that put nothing into the log
 	wholes  results       // of those whose result is more than outcomes
 	receipt Receipt       // of the first event that has a callback: but for the index, of all that are not whole
 	calm    int           // how many batches in a row needed little of the memory that pending has

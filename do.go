@@ -89,7 +89,7 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 	}
 	if (err != nil || res.Replayed) && !r.roomForReplays() {
 		r.mu.Unlock()
-		done(Result{}, errf(CodeOverloaded, "", "%d callbacks wait for the log already", r.o.MaxPending/replayBytes))
+		done(Result{}, errf(CodeOverloaded, "", "%d callbacks that put nothing into the log wait for it already", r.o.MaxPending/replayBytes))
 		return
 	}
 	b.keepAnswer(done, &res, err)
@@ -101,6 +101,9 @@ func (r *Realm) submit(cmd *economy.Command, done func(Result, error)) {
 
 // keepAnswer adds a callback with what decide has returned.
 func (b *batch) keepAnswer(done func(Result, error), res *Result, err error) {
+	if err != nil || res.Replayed {
+		b.replays++
+	}
 	switch {
 	case err != nil:
 		b.pending = append(b.pending, refusal(done, err))
@@ -119,15 +122,26 @@ func (b *batch) keepAnswer(done func(Result, error), res *Result, err error) {
 	}
 }
 
-// replayBytes is what an answer given again counts as among Options.MaxPending.
+// keepSettled adds a callback with what is known whatever becomes of the batch.
+func (b *batch) keepSettled(done func(Result, error), res *Result, err error) {
+	b.replays++
+	known := *res
+	if err != nil {
+		known = Result{}
+	}
+	b.pending = append(b.pending, pending{given: &nothing, done: func(Result, error) { done(known, err) }})
+}
+
+// replayBytes is what a callback of a request that puts nothing into the log, an answer
+// given again or a refusal, counts as among Options.MaxPending.
 const replayBytes = 256
 
-// roomForReplays reports whether another callback may wait that no bytes of events bound.
-// The caller holds mu.
+// roomForReplays reports whether another such callback may wait. What queues may turn out
+// to be one. The caller holds mu.
 func (r *Realm) roomForReplays() bool {
-	n := len(r.open.pending) + r.queue.n
+	n := r.open.replays + r.queue.n
 	if r.inflight != nil {
-		n += len(r.inflight.pending)
+		n += r.inflight.replays
 	}
 	return n < r.o.MaxPending/replayBytes
 }

@@ -17,13 +17,14 @@ import (
 // at a time and nobody else waits for the same batch, the next ones may be called up to a
 // millisecond or so later than they could be, many at a time; that is tried ever more
 // seldom where it brings nothing. When the log has fallen behind by
-// Options.MaxPending, or as many answers given again wait as that has room for at
-// 256 bytes each, done gets CodeOverloaded.
+// Options.MaxPending, or as many answers given again and refusals wait as that has room
+// for at 256 bytes each, done gets CodeOverloaded.
 //
 // Requests are carried out in the order in which they were submitted, and before any other
-// that is brought later. In a realm of many players or request ids, single draws are carried out some
-// dozens at a time, so that a stale read right behind Submit may not see the draw yet;
-// when the batch that it joins goes to the log it has been carried out.
+// that is brought later. Where a realm has many players or request ids, single draws are
+// carried out some dozens at a time, when the batch that they join is written at the
+// latest: Stats, and a read right behind Submit, may not see the draw yet, and it is only then
+// known that its id was used before or that there is no room for it.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -90,7 +91,7 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 		return true
 	}
 	var at economy.At
-	given, ok := r.inOneGo((*economy.Draw)(&q), nil, h, &at)
+	given, ok := r.drawInOrder((*economy.Draw)(&q), h, &at)
 	if !ok {
 		r.mu.Unlock()
 		return false

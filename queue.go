@@ -17,15 +17,21 @@ import (
 //	takes the open batch:         carries out what queues, in order
 //
 // For a batch that has an event the flusher comes by itself, so that what queues is in that
-// batch, and is answered when it would be otherwise.
+// batch. A draw is answered when it would be otherwise; of what turns out to be none, as its id is
+// known or there is no room for it, the callback is called with the batch's.
 
-// queueLen is how many draws queue until they are carried out: as many as memory is
-// fetched for at a time.
-const queueLen = 64
+const (
+	// queueLen is how many draws queue until they are carried out: as many as memory is
+	// fetched for at a time.
+	queueLen = 64
+	// drawLeast is the fewest bytes that the event of a draw has besides a request id.
+	drawLeast = 6
+)
 
 // queue is draws that were submitted and are yet to be carried out, in the open batch.
 type queue struct {
 	n      int
+	bytes  int // that their events will have, at least
 	draws  [queueLen]queuedDraw
 	hashes [queueLen]economy.IDHashes // of their ids
 	used   atomic.Bool                // the last one that could have queued did; may be looked at without mu
@@ -48,10 +54,24 @@ func (r *Realm) enqueue(draw *economy.Draw, h economy.IDHashes, done func(Result
 		return false
 	}
 	q.draws[q.n], q.hashes[q.n] = queuedDraw{draw: *draw, done: done}, h
-	if q.n++; q.n == queueLen {
+	q.n++
+	q.bytes += drawLeast + len(draw.ID)
+	// The flusher that gathers is roused when the batch is large.
+	if q.n == queueLen || len(r.open.buf)+q.bytes >= r.enough || len(r.open.pending)+q.n == gatherCallbacks {
 		r.carryOut()
 	}
 	return true
+}
+
+// drawInOrder is inOneGo for a draw behind those that queue, if there are any. The caller
+// holds mu, and has seen that the realm has not stopped.
+func (r *Realm) drawInOrder(draw *economy.Draw, h economy.IDHashes, at *economy.At) (given *[]Outcome, ok bool) {
+	if r.queue.n > 0 {
+		if r.carryOut(); r.err != nil {
+			return nil, false
+		}
+	}
+	return r.inOneGo(draw, nil, h, at)
 }
 
 // carryOut carries out what queues, and keeps the answers. The caller holds mu.
@@ -74,27 +94,36 @@ func (r *Realm) carryOut() {
 		r.keepDecided(d)
 	}
 	r.clearQueue()
+	if len(r.open.pending) >= gatherCallbacks && r.o.Steps == nil {
+		r.wake.Signal() // the flusher may be gathering
+	}
 }
 
-// keepDecided decides a queued draw that is not plain, and keeps its answer. What it rests
-// on is in the open batch or before it. The caller holds mu.
+// keepDecided decides a queued draw that is not plain, and keeps its answer until the batch
+// that it rests on is durable. Where it rests on none, it goes out with the open batch,
+// whatever becomes of that. The caller holds mu.
 func (r *Realm) keepDecided(d *queuedDraw) {
-	cmd := economy.Command{Kind: economy.KindDraw, ID: d.draw.ID, Player: d.draw.Player, Pool: d.draw.Pool, Count: 1}
+	var cmd economy.Command
 	var res Result
-	_, err := r.decide(&cmd, &res)
-	r.open.keepAnswer(d.done, &res, err)
+	fillDraw((*Draw)(&d.draw), &cmd)
+	b, err := r.decide(&cmd, &res)
+	if b == nil {
+		r.open.keepSettled(d.done, &res, err)
+		return
+	}
+	b.keepAnswer(d.done, &res, err)
 }
 
-// dropQueue has the callbacks of what queues, and is never carried out, called with the
-// open batch's. The caller holds mu.
+// dropQueue has those who queue told why the realm has stopped: nothing of theirs was carried
+// out. The caller holds mu.
 func (r *Realm) dropQueue() {
 	for i := range r.queue.draws[:r.queue.n] {
-		r.open.pending = append(r.open.pending, pending{done: r.queue.draws[i].done, given: &nothing})
+		r.open.keepSettled(r.queue.draws[i].done, &Result{}, r.err)
 	}
 	r.clearQueue()
 }
 
 func (r *Realm) clearQueue() {
 	clear(r.queue.draws[:r.queue.n]) // and keep none of the callers' memory
-	r.queue.n = 0
+	r.queue.n, r.queue.bytes = 0, 0
 }

@@ -1,6 +1,7 @@
 package kuji_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -53,20 +55,26 @@ func queue(t *testing.T, o kuji.Options, test func(*queued)) {
 		for _, player := range []string{"ann", "bob", "cid", "dan"} {
 			do(t, q.r, kuji.Grant{Player: player, Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
 		}
-		q.disk.SetHook(func(op vfs.Op) vfs.Fault {
-			if op.Kind == vfs.OpWrite {
-				return vfs.Fault{Err: <-q.hold}
-			}
-			return vfs.Fault{}
-		})
-		for _, player := range []string{"ann", "bob"} {
-			q.submit(kuji.Draw{Player: player, Pool: "free"})
-			if !q.carriedOut(player) {
-				t.Fatalf("the draw of %s queues", player)
-			}
-		}
+		q.stall()
 		test(q)
 	})
+}
+
+// stall makes the disk stand still, with a draw that is being written and one in the open
+// batch.
+func (q *queued) stall() {
+	q.disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpWrite {
+			return vfs.Fault{Err: <-q.hold}
+		}
+		return vfs.Fault{}
+	})
+	for _, player := range []string{"ann", "bob"} {
+		q.submit(kuji.Draw{Player: player, Pool: "free"})
+		if !q.carriedOut(player) {
+			q.Fatalf("the draw of %s queues", player)
+		}
+	}
 }
 
 // submit submits a draw, of which a player has one at most.
@@ -222,16 +230,16 @@ func TestQueuedDrawsOfAllSorts(t *testing.T) {
 	})
 }
 
-// TestQueueWhenTheDiskFails: who queues when the log cannot be written learns that the
-// outcome is unknown, once.
+// TestQueueWhenTheDiskFails: who queues when the log cannot be written learns, once, that
+// the realm has stopped.
 func TestQueueWhenTheDiskFails(t *testing.T) {
 	queue(t, kuji.Options{}, func(q *queued) {
 		q.submit(kuji.Draw{Player: "cid", Pool: "free"})
 		q.submit(kuji.Draw{Player: "dan", Pool: "free"})
 		q.goOn(syscall.EIO)
-		for _, player := range []string{"ann", "bob", "cid", "dan"} {
-			if got := q.wrong[player]; got != kuji.CodeUnknownOutcome {
-				q.Errorf("%s was told %v, want an unknown outcome", player, got)
+		for player, want := range map[string]kuji.Code{"ann": kuji.CodeUnknownOutcome, "bob": kuji.CodeUnknownOutcome, "cid": kuji.CodeFailed, "dan": kuji.CodeFailed} {
+			if got := q.wrong[player]; got != want {
+				q.Errorf("%s was told %v, want %v", player, got, want)
 			}
 		}
 		if len(q.told) != 0 {
@@ -239,6 +247,171 @@ func TestQueueWhenTheDiskFails(t *testing.T) {
 		}
 		_ = q.e.Close() // the realm has failed
 	})
+}
+
+// TestQueueKeepsOrder: draws are carried out as they were submitted, also beside more answers
+// given again than there is room for, where no more queue.
+func TestQueueKeepsOrder(t *testing.T) {
+	const most = 1 << 20 / 256
+	queue(t, kuji.Options{MaxPending: 1 << 20}, func(q *queued) {
+		q.submit(kuji.Draw{ID: "again", Player: "cid", Pool: "free"})
+		order := make([]kuji.Receipt, 0, 2*most) // as they were submitted
+		replays, refused := 0, 0
+		for n := range 2 * most {
+			q.r.Submit(kuji.Draw{ID: "again", Player: "cid", Pool: "free"}, func(res kuji.Result, err error) {
+				switch {
+				case err == nil && res.Replayed:
+					replays++
+				case kuji.CodeOf(err) == kuji.CodeOverloaded:
+					refused++
+				default:
+					q.Errorf("%+v, %v", res, err)
+				}
+			})
+			for range n % 3 {
+				order = append(order, kuji.Receipt{})
+				mine := &order[len(order)-1]
+				q.r.Submit(kuji.Draw{Player: "dan", Pool: "free"}, func(res kuji.Result, err error) {
+					if err != nil {
+						q.Error(err)
+					}
+					*mine = res.Receipt
+				})
+			}
+		}
+		q.goOn(nil)
+		if len(order) != 2*most-1 || !slices.IsSortedFunc(order, func(a, b kuji.Receipt) int {
+			return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Index, b.Index))
+		}) {
+			q.Errorf("%d draws in another order than they were submitted", len(order))
+		}
+		if replays+refused != 2*most || replays > most || replays < most-100 {
+			q.Errorf("%d were answered again and %d refused, want %d answered or a few less", replays, refused, most)
+		}
+	})
+}
+
+// TestQueuedDrawsAreBounded: while the disk stalls, draws take no more memory than
+// MaxPending allows.
+func TestQueuedDrawsAreBounded(t *testing.T) {
+	const most = 1 << 20
+	queue(t, kuji.Options{MaxPending: most}, func(q *queued) {
+		const bytes, n = 64 + 6, 2 * most / 64 // of an event, about
+		answered, refused := 0, 0
+		for i := range n {
+			q.r.Submit(kuji.Draw{ID: fmt.Sprintf("%064d", i), Player: "cid", Pool: "free"}, func(_ kuji.Result, err error) {
+				switch kuji.CodeOf(err) {
+				case kuji.CodeOverloaded:
+					refused++
+				default:
+					answered++
+				}
+			})
+		}
+		if want := most / bytes; refused < n-want-500 || refused > n-want+1000 {
+			q.Errorf("%d of %d draws were refused, want about %d", refused, n, n-want)
+		}
+		q.goOn(nil)
+		if answered+refused != n {
+			q.Errorf("%d answered and %d refused, want %d in all", answered, refused, n)
+		}
+	})
+}
+
+// TestQueuedAnswersThatAreKnown: what is durable already is told, whatever becomes of the batch that it
+// queued for.
+func TestQueuedAnswersThatAreKnown(t *testing.T) {
+	for name, fails := range map[string]error{"written": nil, "not written": syscall.EIO} {
+		t.Run(name, func(t *testing.T) {
+			queue(t, kuji.Options{}, func(q *queued) {
+				q.goOn(nil)
+				first := do(q, q.r, kuji.Draw{ID: "old", Player: "cid", Pool: "free"})
+				clear(q.told)
+				q.stall()
+				q.submit(kuji.Draw{ID: "old", Player: "cid", Pool: "free"})
+				q.submit(kuji.Draw{ID: "old", Player: "dan", Pool: "free"})
+				q.hold <- nil // for the first of the two batches
+				synctest.Wait()
+				q.goOn(fails)
+				if got := q.told["cid"]; !got.Replayed || got.Receipt != first.Receipt {
+					q.Errorf("told %+v, want what was told first: %+v", got, first)
+				}
+				if q.wrong["dan"] != kuji.CodeIDReused {
+					q.Errorf("told %v, want that the id was used before", q.wrong["dan"])
+				}
+				if fails != nil {
+					_ = q.e.Close() // the realm has failed
+				}
+			})
+		})
+	}
+}
+
+// TestQueueEndsGathering: many answers given again, and few long ids, are not waited for any longer, as
+// where nothing queues; and who asks for a hash is not, either.
+func TestQueueEndsGathering(t *testing.T) {
+	for name, end := range map[string]func(q *queued){
+		"answers given again": func(q *queued) {
+			for range 1500 {
+				q.r.Submit(kuji.Draw{ID: "again", Player: "cid", Pool: "free"}, func(kuji.Result, error) {})
+			}
+		},
+		"long ids": func(q *queued) {
+			for i := range 120 {
+				q.r.Submit(kuji.Draw{ID: fmt.Sprintf("%064d", i), Player: "cid", Pool: "free"}, func(kuji.Result, error) {})
+			}
+		},
+		"a hash": func(q *queued) {
+			if _, _, err := q.r.StateHash(context.Background()); err != nil {
+				q.Error(err)
+			}
+		},
+		"a plan": func(q *queued) {
+			if _, err := q.r.Plan(context.Background(), parse(q, testCatalog+"name: next\n")); err != nil {
+				q.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			queue(t, kuji.Options{Sync: kuji.SyncNone, SnapshotEvery: -1}, func(q *queued) {
+				for range 20 {
+					q.r.Submit(kuji.Draw{Player: "ann", Pool: "free"}, func(kuji.Result, error) {})
+				}
+				q.goOn(nil)
+				start := time.Now()
+				q.submit(kuji.Draw{Player: "dan", Pool: "free"})
+				q.submit(kuji.Draw{ID: "again", Player: "cid", Pool: "free"})
+				if len(q.told) != 0 && q.told["cid"].Receipt.Position != 0 {
+					q.Fatal("the flusher does not gather")
+				}
+				end(q)
+				synctest.Wait()
+				if took := time.Since(start); q.told["cid"].Receipt.Position == 0 || took != 0 {
+					q.Errorf("told %+v after %v", q.told["cid"], took)
+				}
+			})
+		})
+	}
+}
+
+// TestQueueOfTasks: under a runner of steps draws queue in a realm of any size, so that the
+// simulator meets the queue.
+func TestQueueOfTasks(t *testing.T) {
+	s := newSteps()
+	_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), Steps: s, Now: s.Now, SnapshotEvery: -1})
+	told := 0
+	for range 2 {
+		r.Submit(kuji.Draw{Player: "ann", Pool: "free"}, func(kuji.Result, error) { told++ })
+	}
+	if n := r.Stats().Events; n != 2 { // a catalog and a draw
+		t.Errorf("%d events were carried out, want one less than were asked for", n)
+	}
+	for len(s.tasks) > 0 {
+		s.Step()
+	}
+	if n := r.Stats().Events; n != 3 || told != 2 {
+		t.Errorf("%d events, %d told", n, told)
+	}
 }
 
 // TestQueueAtTheEnd: a realm that is closed carries out what queues first.
@@ -250,11 +423,11 @@ func TestQueueAtTheEnd(t *testing.T) {
 				closed := make(chan error)
 				go func() { closed <- q.e.Close() }()
 				synctest.Wait()
-				q.submit(kuji.Draw{Player: "dan", Pool: "free"}) // too late
 				q.goOn(nil)
 				if err := <-closed; err != nil {
 					q.Error(err)
 				}
+				q.submit(kuji.Draw{Player: "dan", Pool: "free"}) // too late
 				if q.told["cid"].Status != kuji.OK || q.told["cid"].Receipt.Position == 0 || q.wrong["dan"] != kuji.CodeClosed || len(q.wrong) != 1 {
 					q.Errorf("told %v, errors %v", q.told, q.wrong)
 				}

@@ -244,6 +244,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
+	r.carryOut()
 	if err := r.usable(); err != nil {
 		r.mu.Unlock()
 		return Plan{}, err
@@ -494,7 +495,9 @@ func (r *Realm) close() error {
 	r.mu.Unlock()
 	err := step.Wait(context.Background(), r.o.Steps, r.flushed)
 	err = errors.Join(err, r.endSnapshots())
-	if err == nil && r.Err() == nil {
+	if stopped := r.Err(); stopped != nil {
+		err = errors.Join(err, stopped)
+	} else if err == nil {
 		err = r.endEpoch()
 	}
 	return errors.Join(err, r.log.Close())

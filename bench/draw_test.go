@@ -18,7 +18,7 @@ func submit[R kuji.Request](b *testing.B, r *kuji.Realm, n int, next func(i int)
 	var behind bool
 	var failed error
 	done := func(res kuji.Result, err error) {
-		if kuji.CodeOf(err) == kuji.CodeOverloaded { // before Submit returns
+		if kuji.CodeOf(err) == kuji.CodeOverloaded { // before Submit returns, as there is room for all ids
 			behind = true
 		} else if err != nil {
 			failed = err
