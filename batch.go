@@ -366,6 +366,7 @@ func (r *Realm) takeOpen() *batch {
 	}
 	r.reset(next, b.position+1)
 	r.open, r.inflight, r.enough = next, b, 0
+	r.useQueue()
 	close(r.room)
 	r.room = make(chan struct{})
 	return b

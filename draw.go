@@ -86,12 +86,15 @@ func (r *Realm) submitDraw(req *Draw, done func(Result, error)) bool {
 		r.mu.Unlock()
 		return false
 	}
-	if r.enqueue((*economy.Draw)(&q), h, done) {
-		r.mu.Unlock()
-		return true
+	if r.queue.on && r.open.events > 0 { // otherwise nothing queues
+		queued := r.enqueue((*economy.Draw)(&q), h, done)
+		if queued || r.err != nil {
+			r.mu.Unlock()
+			return queued
+		}
 	}
 	var at economy.At
-	given, ok := r.drawInOrder((*economy.Draw)(&q), h, &at)
+	given, ok := r.inOneGo((*economy.Draw)(&q), nil, h, &at)
 	if !ok {
 		r.mu.Unlock()
 		return false

@@ -30,11 +30,12 @@ const (
 
 // queue is draws that were submitted and are yet to be carried out, in the open batch.
 type queue struct {
+	on     bool // for the open batch
 	n      int
 	bytes  int // that their events will have, at least
 	draws  [queueLen]queuedDraw
 	hashes [queueLen]economy.IDHashes // of their ids
-	used   atomic.Bool                // the last one that could have queued did; may be looked at without mu
+	used   atomic.Bool                // the last that could have queued did; may be looked at without mu
 }
 
 type queuedDraw struct {
@@ -42,15 +43,21 @@ type queuedDraw struct {
 	done func(Result, error)
 }
 
-// enqueue puts a draw of a single outcome into the queue and reports whether it has. The
-// caller holds mu, and has seen that the realm has not stopped.
+// useQueue says whether draws queue in a batch that has just been opened: where memory is
+// what they wait for, and in the simulator. The caller holds mu.
+func (r *Realm) useQueue() { r.queue.on = r.state.Large() || r.o.Steps != nil }
+
+// enqueue puts a draw of a single outcome into the queue and reports whether it has. When
+// it has not, nothing queues any more. The caller holds mu, and has seen that the realm has
+// not stopped, that the queue is on, and that there is an event in the open batch.
 func (r *Realm) enqueue(draw *economy.Draw, h economy.IDHashes, done func(Result, error)) bool {
 	q := &r.queue
-	use := r.open.events > 0 && r.o.Sync != SyncOff && (r.state.Large() || r.o.Steps != nil) && r.roomForReplays()
+	use := r.roomForReplays()
 	if q.used.Load() != use {
 		q.used.Store(use)
 	}
 	if !use {
+		r.carryOut()
 		return false
 	}
 	q.draws[q.n], q.hashes[q.n] = queuedDraw{draw: *draw, done: done}, h
@@ -61,17 +68,6 @@ func (r *Realm) enqueue(draw *economy.Draw, h economy.IDHashes, done func(Result
 		r.carryOut()
 	}
 	return true
-}
-
-// drawInOrder is inOneGo for a draw behind those that queue, if there are any. The caller
-// holds mu, and has seen that the realm has not stopped.
-func (r *Realm) drawInOrder(draw *economy.Draw, h economy.IDHashes, at *economy.At) (given *[]Outcome, ok bool) {
-	if r.queue.n > 0 {
-		if r.carryOut(); r.err != nil {
-			return nil, false
-		}
-	}
-	return r.inOneGo(draw, nil, h, at)
 }
 
 // carryOut carries out what queues, and keeps the answers. The caller holds mu.
