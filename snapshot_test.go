@@ -180,6 +180,37 @@ func TestSnapshotFsyncs(t *testing.T) {
 	}
 }
 
+// TestSnapshotBehindAFailedOne: what changed before a snapshot that could not be written is in
+// the next one, which builds on the one before it.
+func TestSnapshotBehindAFailedOne(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", kuji.Options{FS: disk})
+	drawSome(t, r, "a", 40)
+	first := snapshot(t, r)
+	sword := []kuji.Stack{{Item: "sword", Quantity: 1}}
+	do(t, r, kuji.Grant{Player: "before", Items: sword})
+	disk.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSync && path.Base(op.Path) == "new.tmp" {
+			return vfs.Fault{Err: syscall.EIO}
+		}
+		return vfs.Fault{}
+	})
+	if _, err := r.Snapshot(t.Context()); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a snapshot that could not be made durable: %v", err)
+	}
+	disk.SetHook(nil)
+	do(t, r, kuji.Grant{Player: "behind", Items: sword})
+	if s := snapshot(t, r); s.Base != first.Position {
+		t.Errorf("it builds on %d, want %d", s.Base, first.Position)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := kuji.VerifyFS(disk, "data", "test", nil); err != nil || rep.Snapshots != 2 {
+		t.Errorf("%d snapshots hold what the log gives, want 2: %v", rep.Snapshots, err)
+	}
+}
+
 // unlinkFS is a file system that removes in two parts, and writes down what is done.
 type unlinkFS struct {
 	vfs.FS
