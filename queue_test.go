@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -163,6 +164,29 @@ func TestDrawsQueue(t *testing.T) {
 			})
 		})
 	}
+	t.Run("Plan", func(t *testing.T) {
+		queue(t, kuji.Options{}, func(q *queued) {
+			next := parse(q, strings.NewReplacer("id: sword, weight: 1, reward", "id: sword, weight: 2, reward", "id: none, weight: 3", "id: none, weight: 4").Replace(testCatalog))
+			q.submit(kuji.Draw{Player: "cid", Pool: "free"})
+			drawn := make(chan uint64, 1)
+			go func() {
+				plan, err := q.r.Plan(context.Background(), next)
+				if err != nil {
+					q.Error(err)
+				}
+				sum := uint64(0)
+				for _, c := range plan.Changes {
+					sum += c.Drawn
+				}
+				drawn <- sum
+			}()
+			synctest.Wait()
+			q.goOn(nil)
+			if got := <-drawn; got != 3 {
+				q.Errorf("the plan knows of %d draws, want 3, of which one queued", got)
+			}
+		})
+	})
 	t.Run("by the flusher", func(t *testing.T) {
 		queue(t, kuji.Options{}, func(q *queued) {
 			q.submit(kuji.Draw{Player: "cid", Pool: "free"})
@@ -303,8 +327,10 @@ func TestQueuedDrawsAreBounded(t *testing.T) {
 				switch kuji.CodeOf(err) {
 				case kuji.CodeOverloaded:
 					refused++
-				default:
+				case 0:
 					answered++
+				default:
+					q.Error(err)
 				}
 			})
 		}
@@ -381,7 +407,7 @@ func TestQueueEndsGathering(t *testing.T) {
 				start := time.Now()
 				q.submit(kuji.Draw{Player: "dan", Pool: "free"})
 				q.submit(kuji.Draw{ID: "again", Player: "cid", Pool: "free"})
-				if len(q.told) != 0 && q.told["cid"].Receipt.Position != 0 {
+				if q.told["cid"].Receipt.Position != 0 {
 					q.Fatal("the flusher does not gather")
 				}
 				end(q)

@@ -102,7 +102,7 @@ func BenchmarkRecovery(top *testing.B) {
 }
 
 // likeNew gives the memory that is free back to the operating system, as a process that
-// begins has none.
+// begins has none, and starts the timer.
 func likeNew(b *testing.B) {
 	b.StopTimer()
 	debug.FreeOSMemory()

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -121,11 +120,10 @@ func BenchmarkRestore(top *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				b.StopTimer()
-				debug.FreeOSMemory() // a process that begins has none
 				if cold {
 					forgetPages(b, name)
 				}
-				b.StartTimer()
+				likeNew(b)
 				operation()
 			}
 		}
