@@ -35,6 +35,9 @@ func openRealm(dir, name string, o Options) (*Realm, error) {
 		chain: chain{realm: name}, state: economy.New(),
 		room: make(chan struct{}), flushed: make(chan struct{}),
 	}
+	if o.Sync == SyncOff {
+		r.state.Unread()
+	}
 	r.wake = sync.NewCond(&r.mu)
 	if err := r.recover(); err != nil {
 		return nil, errors.Join(err, log.Close())

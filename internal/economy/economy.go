@@ -53,6 +53,7 @@ type State struct {
 	applied uint64       // position of the last applied event
 	now     int64        // time stamp of the last applied event, Unix ms
 	live    bool         // samplers are kept; off while events are only applied
+	unread  bool         // nobody reads events: see Unread
 	peak    uint64       // at least every item's supply, or maxPeak; follows from items
 	most    int          // players: MaxPlayers, less in tests
 	chunks  int          // of players' memory: maxChunks, fewer in tests
@@ -153,6 +154,11 @@ func (s *State) Catalog() InForce {
 	t := s.shown.Load().tables
 	return InForce{Version: t.version, Hash: t.hash, Catalog: t.catalog, Position: t.position, Index: t.index, Time: t.time}
 }
+
+// Unread says that nobody reads the events that commands carried out in one go append:
+// they are not encoded, unless a request id has them remembered. It is called before
+// anything else.
+func (s *State) Unread() { s.unread = true }
 
 // Ready builds a sampler for every pool, and from then on Apply keeps them; a
 // state that only replays goes without. Decide needs it to have been called.

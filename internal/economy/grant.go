@@ -34,9 +34,12 @@ func (s *State) GrantPlain(cmd *Command, h IDHashes, at *At, b []byte) (event []
 	if cmd.ID != "" && !s.isFresh(cmd.ID, h.request, at.Time) {
 		return b, false, nil
 	}
-	event = appendHead(b, KindGrant, OK, cmd.ID)
-	event = binary.AppendUvarint(event, uint64(player)<<1)
-	event = appendItems(event, items)
+	event = b
+	if cmd.ID != "" || !s.unread {
+		event = appendHead(b, KindGrant, OK, cmd.ID)
+		event = binary.AppendUvarint(event, uint64(player)<<1)
+		event = appendItems(event, items)
+	}
 	if err := s.advance(*at); err != nil {
 		return event, true, err
 	}

@@ -76,7 +76,7 @@ func (x *index) show(d *directory) {
 // until a slot is free. There is always a free one.
 func (x *index) shard(hash uint32) *shard { return x.own.shard(hash) }
 
-func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<d.depth>>32].Load() }
+func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<(d.depth&63)>>32].Load() }
 
 // peek is shard for readers.
 func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }

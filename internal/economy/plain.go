@@ -76,7 +76,9 @@ func (s *State) DrawPlain(q *Draw, h IDHashes, src Source, at *At, b []byte) (ev
 	}
 	entry, start := uint32(n), len(b)
 	e := &pt.entries[entry]
-	b = appendPlain(b, q.ID, player, pt.num, entry)
+	if q.ID != "" || !s.unread {
+		b = appendPlain(b, q.ID, player, pt.num, entry)
+	}
 	if at.Position < s.applied || at.Time < s.now {
 		return b, nil, true, s.goesBack(at)
 	}

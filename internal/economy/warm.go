@@ -34,9 +34,12 @@ func (s *State) Warm(hashes []IDHashes) {
 // not wait for it: it looks for the player meanwhile, which it would not if a lock
 // stood between the two.
 func (s *State) Fetch(id, player string) IDHashes {
-	h := s.HashIDs(id, player)
-	if glances && id != "" && s.ids.index.dir.Load().depth >= largeDepth {
-		s.ids.index.glance(h.request)
+	h := IDHashes{player: s.players.key.hash(player)}
+	if id != "" {
+		h.request, h.named = s.ids.key.hash(id), true
+		if glances && s.ids.index.dir.Load().depth >= largeDepth {
+			s.ids.index.glance(h.request)
+		}
 	}
 	if s.players.index.dir.Load().depth >= largeDepth {
 		s.fetch(player, h.player)
