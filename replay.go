@@ -5,32 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/kuji-dev/kuji/internal/economy"
 )
 
 // Recovery, in short:
 //
-//	the opener:   read an entry of the log; check it; fold the chain
-//	              copy its events' bytes into a stretch; decode them
-//	              when the stretch is full: hand it on, take an empty one
-//	the applier:  apply a stretch's events in order; give it back
+//	the opener:      read an entry of the log; check it; fold the chain
+//	                 copy its events' bytes into a stretch; decode them
+//	                 when the stretch is full: hand it on, take an empty one
+//	the applier:     apply a stretch's events in order, but for their request ids; hand it on
+//	the rememberer:  remember its request ids; give it back
 //
-// The applier is a goroutine that begins with the first full stretch: a short log
-// is applied by the opener. Few stretches go round, so that memory is bounded
-// whatever the log's size. An error of the applier comes before every error of the
-// opener, which has read on: what is reported is the first error in the order of the log,
-// and everything before it was applied.
+// The applier and the rememberer are goroutines that begin with the first full stretch: a
+// short log is applied by the opener. Few stretches go round, so that memory is bounded
+// whatever the log's size. Each may have gone on behind an error that another is yet to meet:
+// what is reported is the first error in the order of the log, and everything before it
+// was applied.
 
 const (
 	// stretchBytes is how many bytes of events a stretch has room for. Of a larger
 	// batch, which has memory of its own, about as many go into each.
 	stretchBytes = 64 << 10
-	// stretches is how many go round: one is filled and one is applied, and some wait.
-	stretches = 4
+	// stretches is how many go round: each of three has one, and some wait.
+	stretches = 6
 	// settleEvery is how many events are applied before it is looked at whether what
 	// they said was new was new. The more, the less it costs for each, but for
-	// memory: up to 40 bytes for each of so many.
+	// memory: up to 56 bytes for each of so many.
 	settleEvery = 1 << 19
 )
 
@@ -50,54 +52,64 @@ type intake struct {
 	realm  string
 	state  *economy.State
 	single bool // no goroutine is started
+	every  int  // settleEvery, if 0
 
 	open *stretch
 	made int
 	full chan *stretch // to the applier; nil while there is none
-	free chan *stretch // and back
+	free chan *stretch // back from the rememberer
+	stop chan struct{} // closed by the first of the two who has met an error
+	once sync.Once     // for stop
+	work sync.WaitGroup
 
-	// Whoever applies:
-	applied   uint64  // events
-	unsettled int     // of them
-	places    []place // of their batches
+	// Whoever applies, the applier's until it has ended:
+	applied uint64  // events
+	since   int     // of them: since players were settled
+	places  []place // of the batches of those, and of as many before them
+	fresh   int     // of the places: of batches before those
+	misfit  error   // the first event that does not fit
+	at      economy.At
 
-	// The applier's, until done is closed:
-	done     chan struct{}
-	err      error
-	panicked any
+	// Likewise, the rememberer's:
+	remembered int // events since request ids were settled
+
+	panicked [2]any
 }
 
-// errStopped says that the applier has met an error.
+// errStopped says that the applier or the rememberer has met an error.
 var errStopped = errors.New("stopped")
 
 // run calls read, which gives batches to batch until an error, and returns the first
 // error in the order of the log.
 func (in *intake) run(read func() error) error {
+	if in.every == 0 {
+		in.every = settleEvery
+	}
 	defer in.end()
 	err := read()
 	in.end()
-	if in.panicked != nil {
-		panic(in.panicked)
-	}
-	if in.err != nil {
-		return in.err
-	}
-	if in.open != nil {
-		if err := in.apply(in.open); err != nil {
-			return err
+	for _, p := range in.panicked {
+		if p != nil {
+			panic(p)
 		}
 	}
-	if err := in.settle(); err != nil {
-		return err
+	if in.open != nil && in.misfit == nil {
+		in.takeIn(in.open)
+	}
+	if at, again := in.state.Settle(); again != nil {
+		return in.wrong(at, again)
+	}
+	if in.misfit != nil {
+		return in.wrong(in.at, in.misfit)
 	}
 	return err
 }
 
-// end waits for the applier, and is the last that it hears of.
+// end waits for the applier and the rememberer, and is the last that they hear of.
 func (in *intake) end() {
 	if in.full != nil {
 		close(in.full)
-		<-in.done
+		in.work.Wait()
 		in.full = nil
 	}
 }
@@ -169,18 +181,16 @@ func (in *intake) make() *stretch {
 // next hands the open stretch on and returns an empty one.
 func (in *intake) next() (*stretch, error) {
 	if in.single {
-		if err := in.apply(in.open); err != nil {
+		if !in.takeIn(in.open) {
 			in.open = nil
-			in.err = err
 			return nil, errStopped
 		}
 		return in.open, nil
 	}
 	if in.full == nil {
-		in.full, in.free, in.done = make(chan *stretch, stretches), make(chan *stretch, stretches), make(chan struct{})
-		go in.applier()
+		in.start()
 	}
-	in.full <- in.open // never waits: there is room for all that there are
+	in.full <- in.open // never waits, as nobody does who hands one on: there is room for all that there are
 	in.open = nil
 	if in.made < stretches {
 		in.open = in.make()
@@ -189,49 +199,85 @@ func (in *intake) next() (*stretch, error) {
 	select {
 	case in.open = <-in.free:
 		return in.open, nil
-	case <-in.done:
+	case <-in.stop:
 		return nil, errStopped
 	}
 }
 
-// applier applies stretches until there are no more, or to the first error.
-func (in *intake) applier() {
-	defer close(in.done)
-	defer func() { in.panicked = recover() }() // for the opener to go on with
-	for s := range in.full {
-		if in.err = in.apply(s); in.err != nil {
-			return
+// start starts the applier and the rememberer.
+func (in *intake) start() {
+	in.full, in.free, in.stop = make(chan *stretch, stretches), make(chan *stretch, stretches), make(chan struct{})
+	applied := make(chan *stretch, stretches)
+	in.work.Go(func() {
+		defer close(applied)
+		defer in.met(&in.panicked[0])
+		for s := range in.full {
+			ok := in.apply(s)
+			applied <- s
+			if !ok {
+				return
+			}
 		}
-		in.free <- s
-	}
+	})
+	in.work.Go(func() {
+		defer in.met(&in.panicked[1])
+		for s := range applied {
+			if !in.remember(s) {
+				return
+			}
+			in.free <- s
+		}
+	})
 }
 
-// apply applies a stretch's events and empties it.
-func (in *intake) apply(s *stretch) error {
+// met ends the applier or the rememberer, because of an error or as there is nothing left
+// to do, and keeps a panic for the opener to go on with.
+func (in *intake) met(panicked *any) {
+	*panicked = recover()
+	in.once.Do(func() { close(in.stop) })
+}
+
+// takeIn is apply and remember. It reports false when an event does not fit.
+func (in *intake) takeIn(s *stretch) bool {
+	ok := in.apply(s)
+	return in.remember(s) && ok
+}
+
+// apply applies a stretch's events but for their request ids.
+func (in *intake) apply(s *stretch) bool {
 	in.places = append(in.places, s.places...)
-	if at, err := in.state.ApplyGroup(s.group); err != nil {
-		return in.misfit(at, err)
+	if in.at, in.misfit = in.state.ApplyGroup(s.group); in.misfit != nil {
+		return false
 	}
 	in.applied += uint64(s.group.Len())
-	in.unsettled += s.group.Len()
+	in.since += s.group.Len()
+	if in.since < in.every {
+		return true
+	}
+	// The rememberer, who is some stretches behind, may yet find that one of those does not
+	// fit which have just been settled.
+	in.places = slices.Delete(in.places, 0, in.fresh)
+	in.since, in.fresh = 0, len(in.places)
+	return in.state.SettlePlayers()
+}
+
+// remember remembers a stretch's request ids, and empties it.
+func (in *intake) remember(s *stretch) bool {
+	if !in.state.RememberGroup(s.group) {
+		return false
+	}
+	in.remembered += s.group.Len()
 	s.group.Reset()
 	s.buf, s.bytes, s.places = s.buf[:0], 0, s.places[:0]
-	if in.unsettled < settleEvery {
-		return nil
+	if in.remembered < in.every {
+		return true
 	}
-	return in.settle()
+	in.remembered = 0
+	return in.state.SettleIDs()
 }
 
-func (in *intake) settle() error {
-	if at, err := in.state.Settle(); err != nil {
-		return in.misfit(at, err)
-	}
-	in.unsettled, in.places = 0, in.places[:0]
-	return nil
-}
-
-// misfit says which entry has an event that does not fit.
-func (in *intake) misfit(at economy.At, err error) error {
+// wrong says which entry has an event that does not fit.
+func (in *intake) wrong(at economy.At, err error) error {
 	i, _ := slices.BinarySearchFunc(in.places, at.Position, func(p place, position uint64) int { return cmp.Compare(p.position, position) })
 	e := replayed{envelope: envelope{realm: in.realm, index: at.Position}, offset: in.places[i].offset}
 	return e.corrupt(err)

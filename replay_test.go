@@ -16,6 +16,20 @@ import (
 // ones, some that fill a part of a stretch, and one of several stretches.
 func batchesOf(t *testing.T) []replayed {
 	t.Helper()
+	batches := batchesOfSizes(t, 1, 1, 1, 300, 1, 1000, 1, 1, 5000, 1, 2, 900, 900, 900, 1)
+	largest := 0
+	for i := range batches {
+		largest = max(largest, len(batches[i].payload))
+	}
+	if largest < 2*stretchBytes {
+		t.Fatalf("the largest batch has %d bytes, want more than two stretches of %d", largest, stretchBytes)
+	}
+	return batches
+}
+
+// batchesOfSizes writes a log of batches of so many events and returns them.
+func batchesOfSizes(t *testing.T, sizes ...int) []replayed {
+	t.Helper()
 	disk := vfs.NewMem()
 	e, err := Open("data", Options{FS: disk, SnapshotEvery: -1})
 	if err != nil {
@@ -33,7 +47,7 @@ func batchesOf(t *testing.T) []replayed {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, size := range []int{1, 1, 1, 300, 1, 1000, 1, 1, 5000, 1, 2, 900, 900, 900, 1} {
+	for _, size := range sizes {
 		reqs := make([]Request, size)
 		for i := range reqs {
 			n++
@@ -54,18 +68,14 @@ func batchesOf(t *testing.T) []replayed {
 		t.Fatal(err)
 	}
 	var batches []replayed
-	largest := 0
 	for e, err := range replay(log.Entries, "test", nil, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e.kind == entryBatch {
 			e.payload = slices.Clone(e.payload)
-			batches, largest = append(batches, e), max(largest, len(e.payload))
+			batches = append(batches, e)
 		}
-	}
-	if largest < 2*stretchBytes {
-		t.Fatalf("the largest batch has %d bytes, want more than two stretches of %d", largest, stretchBytes)
 	}
 	return batches
 }
@@ -167,4 +177,78 @@ func TestIntakePanic(t *testing.T) {
 		return err
 	})
 	t.Fatalf("went on after a panic: %v", err)
+}
+
+// TestIntakeSettles: in a log so long that what it says is new is looked at several times,
+// the first event that does not fit is named, where it stands.
+func TestIntakeSettles(t *testing.T) {
+	batches := batchesOfSizes(t, slices.Repeat([]int{1400}, 30)...)
+	r := rand.New(rand.NewPCG(1, 2))
+	intake := func(batches []replayed, single bool) (*economy.State, error) {
+		in := intake{realm: "test", state: economy.New(), every: 9000, single: single}
+		return in.state, in.run(func() error {
+			for i := range batches {
+				if err := in.batch(&batches[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	kinds := map[string]int{}
+	for trial := range 24 {
+		bad := slices.Clone(batches)
+		for range min(trial, 1+r.IntN(2)) { // the first is as it was
+			// An event of one batch, in the place of the last of another.
+			from, to := &bad[1+r.IntN(len(bad)-1)], &bad[2+r.IntN(len(bad)-2)]
+			n := r.IntN(1400)
+			if trial%2 == 0 { // a grant, to somebody who is new
+				from, n = &bad[1+r.IntN(2)], n/5*5+4
+			}
+			instead, at := eventAt(t, from, n), 1399
+			if trial%3 == 0 { // and behind it one of a player who does not exist, which is noticed at once
+				instead, at = economy.AppendEvent(instead, &economy.Event{Kind: economy.KindGrant, Player: economy.Ref{Known: true, Num: 1 << 20}, Items: []economy.ItemRef{{Ref: economy.Ref{Known: true}, Quantity: 1}}}), 1398
+			}
+			size := 0
+			for ; at < 1400; at++ {
+				size += len(eventAt(t, to, at))
+			}
+			to.payload = append(slices.Clone(to.payload[:len(to.payload)-size]), instead...)
+		}
+		want, wantErr := reference(bad)
+		for _, single := range []bool{false, true} {
+			got, err := intake(bad, single)
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Fatalf("trial %d:\n%v, event by event\n%v", trial, err, wantErr)
+			}
+			if err == nil && got.Hash() != want.Hash() {
+				t.Fatalf("trial %d: another state than event by event", trial)
+			}
+		}
+		for _, kind := range []string{"a second time", "is not new", "<nil>"} {
+			if strings.Contains(fmt.Sprint(wantErr), kind) {
+				kinds[kind]++
+			}
+		}
+	}
+	if len(kinds) < 3 {
+		t.Errorf("all trials gave only %v", kinds)
+	}
+}
+
+// eventAt returns the bytes of one event of a batch.
+func eventAt(t *testing.T, e *replayed, n int) []byte {
+	t.Helper()
+	i := 0
+	for le, err := range e.events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == n {
+			return slices.Clone(le.raw)
+		}
+		i++
+	}
+	t.Fatalf("a batch of %d events has no number %d", i, n)
+	return nil
 }

@@ -26,29 +26,34 @@ type At struct {
 // which nothing is kept but a copy of what its request id needs. After an error, which is an
 // *InconsistentError, the state must not be used again.
 func (s *State) Apply(ev *Event, raw []byte, at At) error {
-	if err := s.advance(at); err != nil {
+	if err := s.change(ev, at); err != nil {
 		return err
 	}
-	if ev.Status == OK {
-		err := s.applyOK(ev, at)
-		s.unlockPools()
-		s.players.release()
-		if err != nil {
-			return err
-		}
-	}
 	if ev.ID != "" {
-		if !s.ids.index.deferred {
-			if _, ok := s.ids.find(ev.ID); ok {
-				return requestAgain(ev.ID)
-			}
+		hash := s.ids.key.hash(ev.ID)
+		if _, ok := s.ids.findHashed(ev.ID, hash); ok {
+			return requestAgain(ev.ID)
 		}
-		s.remember(ev.ID, s.answer(ev, raw), at)
+		s.rememberHashed(hash, s.answer(ev, raw), at)
 	} else if ev.Kind == KindCatalog {
-		s.forgetIDs()
+		s.ids.forgetAged(&s.current.idempotency, s.now)
 		s.forgetPast()
 	}
 	return nil
+}
+
+// change is Apply but for the idempotency window.
+func (s *State) change(ev *Event, at At) error {
+	if err := s.advance(at); err != nil {
+		return err
+	}
+	if ev.Status != OK {
+		return nil
+	}
+	err := s.applyOK(ev, at)
+	s.unlockPools()
+	s.players.release()
+	return err
 }
 
 // advance moves the state to the place of the next event.
@@ -64,16 +69,11 @@ func (s *State) goesBack(at *At) error {
 	return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 }
 
-// remember keeps the answer to a request id, and forgets what the window does not
-// cover any more.
-func (s *State) remember(id string, answer []byte, at At) {
-	s.rememberHashed(s.ids.key.hash(id), answer, at)
-}
-
-// rememberHashed is remember of an id whose hash is known.
+// rememberHashed keeps the answer to a request id that has this hash, and forgets what the
+// window does not cover any more.
 func (s *State) rememberHashed(hash uint32, answer []byte, at At) {
 	s.ids.addHashed(hash, idRecord{position: at.Position, time: at.Time, version: s.current.version, index: at.Index, answer: answer})
-	s.forgetIDs()
+	s.ids.forgetAged(&s.current.idempotency, at.Time)
 	s.forgetPast()
 }
 

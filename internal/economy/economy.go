@@ -45,7 +45,6 @@ type State struct {
 	limits  []limitKey        // by limit number
 	limNum  map[limitKey]uint32
 	players players      // by player number, in order of first sight
-	ids     requestIDs   // the idempotency window
 	current *tables      // the catalog in force; version 0: none
 	odds    []poolOdds   // by pool number: what is left of the pools in force; follows from current and pools
 	recent  *poolTable   // of current, the last one found: most draws in a row are from one pool
@@ -57,12 +56,10 @@ type State struct {
 	peak    uint64       // at least every item's supply, or maxPeak; follows from items
 	most    int          // players: MaxPlayers, less in tests
 	chunks  int          // of players' memory: maxChunks, fewer in tests
-	keep    int          // request ids: keptAnyway, fewer in tests
 
 	alone     bool                  // nobody reads: locks are not taken
 	unsettled uint32                // events applied by ApplyGroup since Settle
 	replayed  []groupBatch          // where those stand
-	again     *clash                // what was there already that deferred index entries are of
 	common    [2]*guard             // of a pool and a player, while a draw gives the player an item that is new
 	heldPools []*poolState          // those whose lock the event being applied has taken
 	shown     atomic.Pointer[shown] // what readers beside the writer need besides players and pools
@@ -72,6 +69,13 @@ type State struct {
 	hashed  []byte   // a command in the form that is hashed
 	d       decision // scratch of Decide
 	ev      Event    // scratch result of Decide
+
+	// RememberGroup changes what follows beside ApplyGroup, which changes the rest: no
+	// line of the processor's cache has some of both.
+	_      [64]byte
+	ids    requestIDs    // the idempotency window
+	needed atomic.Uint64 // the oldest catalog version that what is remembered may need; behind, at times
+	_      [64]byte
 }
 
 // itemState is what the realm knows of an item over all versions.
@@ -97,7 +101,6 @@ func New() *State {
 		limNum:  map[limitKey]uint32{},
 		most:    MaxPlayers,
 		chunks:  maxChunks,
-		keep:    keptAnyway,
 		current: &tables{
 			idempotency: catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge},
 		},

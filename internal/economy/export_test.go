@@ -8,7 +8,7 @@ func (c *Capture) SetBlockSize(n int) { c.blockSize = n }
 func (s *State) SetMaxMemory(chunks int) { s.chunks = chunks + spareChunks }
 
 // SetKeep sets how many request ids are remembered whatever their age.
-func (s *State) SetKeep(n int) { s.keep = n }
+func (s *State) SetKeep(n int) { s.ids.keep = n }
 
 // HoldPool takes a pool's lock, as a reader does, until release is called.
 func (s *State) HoldPool(id string) (release func()) {
@@ -34,3 +34,6 @@ func (s *State) Begin(player, pool string) {
 	s.players.change(n, s.applied+1)
 	s.lockPool(s.pools[s.poolNum[pool]])
 }
+
+// Superseded returns of how many catalog versions something is kept that they alone have.
+func (s *State) Superseded() int { return len(s.past) }

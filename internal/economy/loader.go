@@ -117,6 +117,7 @@ func (l *Loader) state(d *decoder) {
 	s.applied, s.now = l.want.Position, int64(now)
 	s.ids.forgetBefore(l.head)
 	s.setAlone(true)
+	s.ids.index.deferred = true
 }
 
 func (l *Loader) items(d *decoder) {
@@ -326,10 +327,10 @@ func (l *Loader) settle() *FormatError {
 	if player != "" {
 		return &FormatError{Message: fmt.Sprintf("player %q twice, the second time as number %d", player, again)}
 	}
-	s.settleIDs()
-	if s.again != nil {
-		at := s.again.at
-		return &FormatError{Message: fmt.Sprintf("position %d, event %d: %v", at.Position, at.Index, s.again.err)}
+	s.ids.settle()
+	if again := s.ids.again; again != nil {
+		at := again.at
+		return &FormatError{Message: fmt.Sprintf("position %d, event %d: %v", at.Position, at.Index, again.err)}
 	}
 	return nil
 }

@@ -62,10 +62,20 @@ func (s *State) forgetPast() {
 	if len(s.past) == 0 {
 		return
 	}
-	needed := s.current.version
-	if old, ok := s.ids.oldest(); ok {
-		needed = old.version
+	s.forgetPastBelow(s.ids.needs(s.current.version))
+}
+
+// needs returns the oldest catalog version that a remembered id refers to, or that given
+// when there is none.
+func (r *requestIDs) needs(current uint64) uint64 {
+	if old, ok := r.oldest(); ok {
+		return old.version
 	}
+	return current
+}
+
+// forgetPastBelow drops what is of catalog versions below one.
+func (s *State) forgetPastBelow(needed uint64) {
 	for len(s.past) > 0 && s.past[0].version < needed {
 		s.past[0] = superseded{}
 		s.past = s.past[1:]

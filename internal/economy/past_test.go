@@ -53,7 +53,18 @@ func TestOldAnswersUnderManyCatalogs(t *testing.T) {
 			}
 			wantAnswers(t, m.s, first)
 		}
-		wantAnswers(t, m.replay(), first)
+		again := m.replay()
+		wantAnswers(t, again, first)
+		for _, most := range []int{1, 20, 500} {
+			s, at, err := some(t, m.log, 1<<20, r, most)
+			if err != nil {
+				t.Fatalf("%+v: %v", at, err)
+			}
+			wantAnswers(t, s, first)
+			if got, want := s.Superseded(), again.Superseded(); got != want {
+				t.Errorf("something is kept of %d catalog versions, want %d", got, want)
+			}
+		}
 	}
 }
 

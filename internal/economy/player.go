@@ -29,6 +29,7 @@ type players struct {
 	alone  bool                // nobody reads: the writer opens none
 
 	joined pieces[uint32] // which events since Settle made those whose index entry is deferred
+	again  *clash         // the first of them who was there already
 
 	// Where the last players looked at stand, by their numbers' lowest bits: the
 	// writer asks for the same one several times in a command.

@@ -94,7 +94,7 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	s.adopt(p.catalog, &p.names)
 	old, t := s.current, p.tables
 	t.version, t.position, t.index, t.time = old.version+1, at.Position, at.Index, at.Time
-	if s.ids.count() > 0 && len(p.past.keys) > 0 {
+	if len(p.past.keys) > 0 && (s.alone || s.ids.count() > 0) { // alone, what is remembered may lag
 		s.past = append(s.past, p.past)
 	}
 	s.setCurrent(t)

@@ -3,6 +3,7 @@ package economy
 import (
 	"encoding/binary"
 	"sort"
+	"strings"
 	"unsafe"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -21,6 +22,12 @@ type Group struct {
 	logged           []logged
 	batches          []groupBatch
 	events           []Event // those that are more than numbers; reused beyond their length
+
+	// What ApplyGroup leaves for RememberGroup:
+	applied int           // how many events have been
+	tables  []groupTables // the catalogs that were in force
+	long    []byte        // answers that are not their events' bytes, one behind the other
+	answers []groupAnswer // where they end
 }
 
 // logged is one event of a Group.
@@ -43,13 +50,23 @@ type groupBatch struct {
 	at   At // of the first
 }
 
+// groupTables is a catalog, and from which event of a Group on it was in force.
+type groupTables struct {
+	from   uint32
+	tables *tables
+}
+
+// groupAnswer is where the answer to an event of a Group ends in its long ones.
+type groupAnswer struct{ event, end uint32 }
+
 const (
 	// warmEvents is for how many events memory is fetched at a time.
 	warmEvents = 128
 	// keptItems and keptMembers are how large an event may have been whose memory
-	// is used again.
+	// is used again, keptAnswers how many bytes of answers.
 	keptItems   = 256
 	keptMembers = 32
+	keptAnswers = 1 << 16
 )
 
 // NewGroup returns an empty Group of events for this state. Filling it does not
@@ -69,7 +86,12 @@ func (g *Group) Reset() {
 		}
 	}
 	clear(g.logged) // their bytes may go
+	clear(g.tables)
 	g.logged, g.batches, g.events = g.logged[:0], g.batches[:0], g.events[:0]
+	g.applied, g.tables, g.answers, g.long = 0, g.tables[:0], g.answers[:0], g.long[:0]
+	if cap(g.long) > keptAnswers {
+		g.long = nil
+	}
 }
 
 // Begin says where in the log the next event stands, the first of a batch or of
@@ -178,63 +200,138 @@ type clash struct {
 	err error
 }
 
-// ApplyGroup applies the events of a Group in order, as [State.Apply] does one. Nobody
-// may read the state meanwhile, as nobody can while a log is read into it, and
-// [State.Settle] must be called before anything but another Group: only then is it
-// known that what the events say is new was new. With an error it returns where the first event stands that does
-// not fit; that may be one of an earlier Group.
+// ApplyGroup applies the events of a Group in order, as [State.Apply] does one, but for the
+// idempotency window: see [State.RememberGroup]. Nobody may read the state meanwhile, as
+// nobody can while a log is read into it, and [State.Settle] must be called before anything
+// but another Group: only then is it known that what the events say is new was new. With
+// an error it returns where the event stands that does not fit. What does not fit in those
+// before it is an error of Settle, once the ids of this Group are remembered, too.
 func (s *State) ApplyGroup(g *Group) (At, error) {
 	s.setAlone(true)
+	g.tables = append(g.tables, groupTables{tables: s.current})
 	var at At
 	next := 0 // batch
-	for done := 0; done < len(g.logged); {
-		some := g.logged[done:min(done+warmEvents, len(g.logged))]
+	for g.applied < len(g.logged) {
+		some := g.logged[g.applied:min(g.applied+warmEvents, len(g.logged))]
 		s.warmLogged(g, some)
 		for i := range some {
-			if next < len(g.batches) && g.batches[next].from == uint32(done+i) {
+			if next < len(g.batches) && g.batches[next].from == uint32(g.applied) {
 				at = g.batches[next].at
 				next++
 				s.replayed = append(s.replayed, groupBatch{from: s.unsettled, at: at})
 			}
-			l := &some[i]
-			var err error
-			if l.event > 0 {
-				err = s.Apply(&g.events[l.event-1], l.raw, at)
-			} else {
-				err = s.applyLogged(l, at)
-			}
-			if err != nil {
-				if at, err := s.Settle(); err != nil {
-					return at, err // of an earlier event, or what came first in this one
-				}
+			if err := s.applyLogged(g, &some[i], at); err != nil {
 				return at, err
 			}
 			at.Index++
 			s.unsettled++
+			g.applied++
 		}
-		done += len(some)
 	}
 	return At{}, nil
 }
 
-// Settle makes what was applied by ApplyGroup known to all else. With an error it
-// returns where the event stands that does not fit.
-func (s *State) Settle() (At, error) {
+// RememberGroup remembers the answers of the events of a Group that were applied. That can
+// be done beside ApplyGroup of the next ones, for nothing there looks at what is remembered. It
+// reports false when a request id is known to have been there already: Settle says which.
+func (s *State) RememberGroup(g *Group) (ok bool) {
+	r := &s.ids
+	r.index.deferred = !r.forgot // which needs what is to be forgotten
+	r.lookFor(g)
+	var (
+		at             At
+		tables         *tables
+		batch, set     int // the next ones
+		long           = g.long
+		isLong, longAt = 0, uint32(0)
+	)
+	for i := range g.logged[:g.applied] {
+		if batch < len(g.batches) && g.batches[batch].from == uint32(i) {
+			at = g.batches[batch].at
+			batch++
+		}
+		changed := false
+		for ; set < len(g.tables) && g.tables[set].from <= uint32(i); set++ {
+			changed, tables = tables != nil, g.tables[set].tables
+		}
+		l := &g.logged[i]
+		if l.idLen > 0 {
+			answer := l.raw
+			if isLong < len(g.answers) && g.answers[isLong].event == uint32(i) {
+				end := g.answers[isLong].end
+				answer, longAt = long[longAt:end], end
+				isLong++
+			}
+			if !r.index.deferred {
+				if _, known := r.findHashed(l.id(), l.idHash); known {
+					r.clashed(at, requestAgain(strings.Clone(l.id())))
+					return false
+				}
+			}
+			r.addHashed(l.idHash, idRecord{position: at.Position, time: at.Time, version: tables.version, index: at.Index, answer: answer})
+		}
+		if l.idLen > 0 || changed {
+			r.forgetAged(&tables.idempotency, at.Time)
+		}
+		at.Index++
+	}
+	if tables != nil {
+		s.needed.Store(r.needs(tables.version))
+	}
+	return r.again == nil
+}
+
+// lookFor looks at the places in the index of the request ids of a Group. That loop does
+// nothing else, so that many loads are under way.
+func (r *requestIDs) lookFor(g *Group) {
+	if r.index.deferred || r.count() < warmFrom {
+		return
+	}
+	sum := uint64(0)
+	for i := range g.logged[:g.applied] {
+		if l := &g.logged[i]; l.idLen > 0 {
+			sum += r.index.look(l.idHash)
+		}
+	}
+	r.looked += sum
+}
+
+// SettlePlayers makes the players known whom events of ApplyGroup named as new, and reports
+// whether all were new: if not, Settle says which was not.
+func (s *State) SettlePlayers() (ok bool) {
 	s.settlePlayers()
-	s.settleIDs()
-	s.setAlone(false)
 	s.unsettled, s.replayed = 0, s.replayed[:0]
-	if s.again != nil {
-		return s.again.at, s.again.err
+	return s.players.again == nil
+}
+
+// SettleIDs is SettlePlayers for the request ids of RememberGroup.
+func (s *State) SettleIDs() (ok bool) {
+	s.ids.settle()
+	return s.ids.again == nil
+}
+
+// Settle makes what was applied by ApplyGroup and remembered by RememberGroup known to all
+// else. With an error it returns where the first event stands that does not fit.
+func (s *State) Settle() (At, error) {
+	s.SettlePlayers()
+	s.SettleIDs()
+	s.forgetPast()
+	s.setAlone(false)
+	first := s.players.again
+	if c := s.ids.again; first == nil || c != nil && c.before(first.at) {
+		first = c
+	}
+	if first != nil {
+		return first.at, first.err
 	}
 	return At{}, nil
 }
 
-// setAlone says whether nobody reads the state. Then entries of the indexes can be deferred.
+// setAlone says whether nobody reads the state. Then entries of the players' index can be
+// deferred.
 func (s *State) setAlone(alone bool) {
 	s.alone, s.players.alone, s.players.index.alone = alone, alone, alone
 	s.players.index.deferred = alone
-	s.ids.index.deferred = alone && !s.ids.forgot // which needs what is to be forgotten
 }
 
 func (s *State) settlePlayers() {
@@ -247,57 +344,80 @@ func (s *State) settlePlayers() {
 			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
 			at := s.replayed[i].at
 			at.Index += event - s.replayed[i].from
-			s.clashed(at, playerAgain(p.id(is)))
+			p.again = firstOf(p.again, at, playerAgain(p.id(is)))
 		}
 		return same
 	})
 }
 
-func (s *State) settleIDs() {
-	s.ids.index.settle(func(was, is uint32) bool {
-		rec := s.ids.place(is)
+// settle puts into the index what was deferred.
+func (r *requestIDs) settle() {
+	r.index.settle(func(was, is uint32) bool {
+		rec := r.place(is)
 		id := answerID(rec.answer)
-		same := string(id) == string(answerID(s.ids.place(was).answer))
+		same := string(id) == string(answerID(r.place(was).answer))
 		if same {
-			s.clashed(At{Position: rec.position, Index: rec.index}, requestAgain(string(id)))
+			r.clashed(At{Position: rec.position, Index: rec.index}, requestAgain(string(id)))
 		}
 		return same
 	})
 }
 
-// clashed notes the first event that clashes; of one event's, the one named first.
-func (s *State) clashed(at At, err error) {
-	if c := s.again; c == nil || at.Position < c.at.Position || at.Position == c.at.Position && at.Index < c.at.Index {
-		s.again = &clash{at: at, err: err}
+func (r *requestIDs) clashed(at At, err error) { r.again = firstOf(r.again, at, err) }
+
+// firstOf returns the first event that clashes; of one event's, the one named first.
+func firstOf(c *clash, at At, err error) *clash {
+	if c == nil || !c.before(at) && (c.at.Position != at.Position || c.at.Index != at.Index) {
+		return &clash{at: at, err: err}
 	}
+	return c
 }
 
-// applyLogged is Apply of a draw that is numbers alone.
-func (s *State) applyLogged(l *logged, at At) error {
-	if err := s.advance(at); err != nil {
-		return err
+// before reports whether an event that clashes stands before another place.
+func (c *clash) before(at At) bool {
+	return c.at.Position < at.Position || c.at.Position == at.Position && c.at.Index < at.Index
+}
+
+// applyLogged applies an event of a Group, and notes there what is remembered of it that
+// its bytes do not say.
+func (s *State) applyLogged(g *Group, l *logged, at At) error {
+	var answer []byte
+	if l.event > 0 {
+		ev := &g.events[l.event-1]
+		if err := s.change(ev, at); err != nil {
+			return err
+		}
+		if ev.Kind == KindCatalog {
+			g.tables = append(g.tables, groupTables{from: uint32(g.applied), tables: s.current})
+			s.forgetPastBelow(s.needed.Load())
+		}
+		if len(l.raw) < digestFrom || l.idLen == 0 {
+			return nil
+		}
+		answer = s.answer(ev, l.raw)
+	} else {
+		if err := s.advance(at); err != nil {
+			return err
+		}
+		if err := s.applyChoice(l, at.Position); err != nil {
+			return err
+		}
+		s.players.release()
+		if len(l.raw) < digestFrom || l.idLen == 0 {
+			return nil
+		}
+		answer = s.answerOf(l)
 	}
-	if err := s.applyChoice(l, at.Position); err != nil {
-		return err
-	}
-	s.players.release()
-	if l.idLen == 0 {
+	if len(answer) == len(l.raw) {
 		return nil
 	}
-	if !s.ids.index.deferred {
-		if _, ok := s.ids.findHashed(l.id(), l.idHash); ok {
-			return requestAgain(l.id())
-		}
-	}
-	s.rememberHashed(l.idHash, s.answerOf(l), at)
+	g.long = append(g.long, answer...)
+	g.answers = append(g.answers, groupAnswer{event: uint32(g.applied), end: uint32(len(g.long))})
 	return nil
 }
 
 // answerOf is [State.answer] for a draw that is numbers alone.
 func (s *State) answerOf(l *logged) []byte {
-	if len(l.raw) < digestFrom {
-		return l.raw
-	}
 	if _, err := Decode(l.raw, &s.ev); err != nil {
 		panic("economy: an event that was decoded cannot be: " + err.Error())
 	}
@@ -345,11 +465,11 @@ func (s *State) applyChoice(l *logged, pos uint64) error {
 // warmLogged is [State.Warm] for events that are about to be applied, at most
 // warmEvents. The loops that load do nothing else, so that many loads are under way.
 func (s *State) warmLogged(g *Group, ls []logged) {
-	if !s.Large() {
-		return
-	}
 	p := &s.players
 	count := uint32(p.count())
+	if count < warmFrom {
+		return
+	}
 	var at [2 * warmEvents]*uint64
 	var known [warmEvents]uint32
 	n, m := 0, 0
@@ -366,10 +486,6 @@ func (s *State) warmLogged(g *Group, ls []logged) {
 	}
 	for i := range ls {
 		l := &ls[i]
-		if l.idLen > 0 && !s.ids.index.deferred {
-			at[n] = s.ids.index.shard(l.idHash).at(first(l.idHash))
-			n++
-		}
 		if l.event == 0 {
 			player(l.player, l.nameLen > 0)
 		} else if ev := &g.events[l.event-1]; ev.Player.Known {

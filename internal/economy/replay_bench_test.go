@@ -60,6 +60,7 @@ func BenchmarkReplay(b *testing.B) {
 		if _, err := s.ApplyGroup(g); err != nil {
 			b.Fatal(err)
 		}
+		s.RememberGroup(g)
 		g.Reset()
 		if left == n || left == events/2 {
 			if _, err := s.Settle(); err != nil {

@@ -53,12 +53,26 @@ func one(t testing.TB, log []logged, keep int) (*economy.State, economy.At, erro
 	return s, economy.At{}, nil
 }
 
-// some applies a log by groups of any size, settling now and then.
+// some applies a log by groups of any size, whose ids are remembered at once or some groups
+// later, settling now and then.
 func some(t testing.TB, log []logged, keep int, r *rand.Rand, most int) (*economy.State, economy.At, error) {
 	s := economy.New()
 	s.SetKeep(keep)
-	g := s.NewGroup()
+	var applied, free []*economy.Group
+	fresh := true
+	remember := func(behind int) {
+		for ; len(applied) > behind; applied = applied[1:] {
+			fresh = fresh && s.RememberGroup(applied[0])
+			applied[0].Reset()
+			free = append(free, applied[0])
+		}
+	}
 	for rest := log; len(rest) > 0; {
+		if len(free) == 0 {
+			free = append(free, s.NewGroup())
+		}
+		g := free[0]
+		free = free[1:]
 		n := min(len(rest), 1+r.IntN(most))
 		for i, l := range rest[:n] {
 			if i == 0 || l.at.Index == 0 || l.at.Position != rest[i-1].at.Position || l.at.Time != rest[i-1].at.Time {
@@ -69,17 +83,29 @@ func some(t testing.TB, log []logged, keep int, r *rand.Rand, most int) (*econom
 			}
 		}
 		rest = rest[n:]
-		if at, err := s.ApplyGroup(g); err != nil {
-			return s, at, err
-		}
+		at, err := s.ApplyGroup(g)
 		if g.Len() != n {
 			t.Fatalf("a group of %d events, %d were added", g.Len(), n)
 		}
-		g.Reset()
-		if len(rest) == 0 || r.IntN(4) == 0 {
-			if at, err := s.Settle(); err != nil {
-				return s, at, err
+		applied = append(applied, g)
+		remember(r.IntN(5))
+		if r.IntN(4) == 0 {
+			fresh = s.SettlePlayers() && fresh
+		}
+		if r.IntN(4) == 0 {
+			fresh = s.SettleIDs() && fresh
+		}
+		if err != nil || !fresh || len(rest) == 0 || r.IntN(4) == 0 {
+			remember(0)
+			if first, clash := s.Settle(); clash != nil {
+				return s, first, clash
 			}
+			if !fresh {
+				t.Fatal("something was there already, and Settle does not say what")
+			}
+		}
+		if err != nil {
+			return s, at, err
 		}
 	}
 	return s, economy.At{}, nil
@@ -233,6 +259,53 @@ func TestReplayMany(t *testing.T) {
 			name(&ev)
 			bad[at].raw = economy.AppendEvent(nil, &ev)
 			agree(t, bad, 1<<20, r, 3000)
+		}
+	}
+}
+
+// TestReplayForgets: ids that a catalog, or time, has forgotten are forgotten when a log is
+// applied by groups, and catalogs that nothing needs any more with them.
+func TestReplayForgets(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	for seed := range uint64(8) {
+		m := newMachine(t, seed)
+		m.s.SetKeep(4)
+		yaml := func(n, count int) string {
+			return fmt.Sprintf("{kuji: 1, items: {gem: {}}, idempotency: {count: %d, age: 1m}, pools: {p: {entries: [{id: a, weight: 1, reward: {items: {gem: %d}}}]}}}", count, n)
+		}
+		for n := range 12 {
+			m.apply(yaml(n+1, 100-n))
+			for i := range r.IntN(20) {
+				m.do(economy.Command{Kind: economy.KindDraw, ID: fmt.Sprint(n, "-", i), Player: "ann", Pool: "p", Count: 1})
+			}
+			m.now += r.Int64N(90_000)
+		}
+		m.now += 60_001
+		m.apply(yaml(100, 3)) // which forgets some, as the last event of all
+		s := economy.New()
+		s.SetKeep(4)
+		g := s.NewGroup()
+		for _, l := range m.log {
+			g.Begin(l.at)
+			if _, err := g.Add(l.raw); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.ApplyGroup(g); err != nil || !s.RememberGroup(g) {
+				t.Fatal(err)
+			}
+			g.Reset()
+		}
+		if got, want := s.Superseded(), m.s.Superseded()+1; got > want {
+			t.Errorf("before it is settled, something is kept of %d catalog versions, want %d at most", got, want)
+		}
+		for range 20 {
+			if err := agree(t, m.log, 4, r, 40); err != nil {
+				t.Fatal(err)
+			}
+			s, _, _ := some(t, m.log, 4, r, 40)
+			if got, want := s.Superseded(), m.s.Superseded(); got != want {
+				t.Fatalf("something is kept of %d catalog versions, want %d", got, want)
+			}
 		}
 	}
 }

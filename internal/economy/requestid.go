@@ -32,8 +32,10 @@ type requestIDs struct {
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
 	stored uint64 // bytes of the remembered answers
-	looked uint64 // of no meaning: see forgetBelow
+	keep   int    // keptAnyway, fewer in tests
+	looked uint64 // of no meaning: see look
 	forgot bool   // something was forgotten
+	again  *clash // the first that was deferred and that was there already
 }
 
 // idChunk is a stretch of records.
@@ -65,7 +67,7 @@ type idRecord struct {
 }
 
 func (r *requestIDs) init() {
-	r.key = newHashKey()
+	r.key, r.keep = newHashKey(), keptAnyway
 	r.index.alone = true
 	r.index.init()
 }

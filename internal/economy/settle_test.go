@@ -62,6 +62,7 @@ func TestIndexSettles(t *testing.T) {
 func TestSettleManyOfOneID(t *testing.T) {
 	s := New()
 	s.setAlone(true)
+	s.ids.index.deferred = true
 	s.replayed = []groupBatch{{at: At{Position: 1}}}
 	for i := range 300 {
 		s.players.joined.push(s.unsettled)

@@ -1,6 +1,10 @@
 package economy
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
 
 // The idempotency window. An id is remembered for at least the age that the
 // catalog declares, by the time stamps of the log, and in any case while it is
@@ -51,7 +55,7 @@ func (s *State) roomForID(now int64) bool {
 		return true
 	}
 	oldest, ok := s.ids.oldest()
-	return !ok || s.aged(&oldest, max(now, s.now))
+	return !ok || oldest.aged(&s.current.idempotency, max(now, s.now))
 }
 
 // unknown returns how many players a command would make, some perhaps counted twice.
@@ -74,34 +78,34 @@ func (s *State) unknown(cmd *Command) (n int) {
 }
 
 // aged reports whether an id's time is over.
-func (s *State) aged(r *idRecord, now int64) bool {
-	return now-r.time > s.current.idempotency.Age.Milliseconds()
+func (r *idRecord) aged(w *catalog.Idempotency, now int64) bool {
+	return now-r.time > w.Age.Milliseconds()
 }
 
-// forgetIDs drops what the window does not cover any more, after an id was added
+// forgetAged drops what the window does not cover any more, after an id was added
 // or a catalog was put in force.
-func (s *State) forgetIDs() {
-	keep := min(int(s.current.idempotency.Count), s.keep)
+func (r *requestIDs) forgetAged(w *catalog.Idempotency, now int64) {
+	keep := min(int(w.Count), r.keep)
 	most := 4
 	if keep >= manyIDs {
-		if s.ids.tail%forgetEvery != 0 {
+		if r.tail%forgetEvery != 0 {
 			return
 		}
 		most = 2 * forgetEvery
 	}
-	over := s.ids.count() - keep
-	if s.ids.full() {
+	over := r.count() - keep
+	if r.full() {
 		over = most
 	}
 	if over <= 0 {
 		return
 	}
-	if oldest, ok := s.ids.oldest(); ok && s.aged(&oldest, s.now) {
-		s.settleIDs() // what is forgotten must be in the index
-		if s.again != nil {
+	if oldest, ok := r.oldest(); ok && oldest.aged(w, now) {
+		r.settle() // what is forgotten must be in the index
+		if r.again != nil {
 			return // what was there already is not, and the state will be of no use
 		}
-		s.ids.forgetBelow(s.now-s.current.idempotency.Age.Milliseconds(), min(most, over))
+		r.forgetBelow(now-w.Age.Milliseconds(), min(most, over))
 	}
 }
 

@@ -129,7 +129,7 @@ func TestNoIDIsForgottenEarly(t *testing.T) {
 // TestQuietRealmRemembersLonger: beyond the age ids go only when there are many.
 func TestQuietRealmRemembersLonger(t *testing.T) {
 	w := newWindow(t, `{kuji: 1, items: {gem: {}}, idempotency: {count: 1000, age: 1m}}`)
-	w.keep = 4
+	w.ids.keep = 4
 	for _, id := range "abcdefg" {
 		w.do(gems(string(id), "ann", 1))
 	}
