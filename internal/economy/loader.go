@@ -261,12 +261,6 @@ func (l *Loader) requests(d *decoder) {
 			return
 		}
 		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
-		if !ids.index.deferred {
-			if _, ok := ids.find(ev.ID); ok {
-				d.fail("request %q twice", ev.ID)
-				return
-			}
-		}
 		if ids.full() {
 			d.fail("too many requests")
 			return
