@@ -104,11 +104,19 @@ func (x *index) wait(hash, number uint32) {
 // replace puts a number in the place of one that is there. Readers see one or the other.
 func (x *index) replace(hash, was, is uint32) {
 	s := x.shard(hash)
+	s.store(s.place(hash, content(hash, was)), content(hash, is), x.alone)
+}
+
+// place returns in which slot something stands that is there.
+func (s *shard) place(hash uint32, slot uint64) uint32 {
 	i := first(hash)
-	for *s.at(i) != content(hash, was) {
+	for *s.at(i) != slot {
+		if *s.at(i) == 0 {
+			panic("economy: an index has lost a number")
+		}
 		i++
 	}
-	s.store(i, content(hash, is), x.alone)
+	return i
 }
 
 func (x *index) insert(hash uint32, slot uint64) {
@@ -161,11 +169,7 @@ func (s *shard) store(i uint32, slot uint64, alone bool) {
 // remove takes out a number that is there. There must be no readers.
 func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
-	slot := content(hash, number)
-	i := home(slot)
-	for *s.at(i) != slot {
-		i++
-	}
+	i := s.place(hash, content(hash, number))
 	// Close the gap: move back every later slot of the run that may stand in it.
 	for j := i + 1; *s.at(j) != 0; j++ {
 		if (j-home(*s.at(j)))%shardSlots >= (j-i)%shardSlots {

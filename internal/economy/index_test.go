@@ -123,3 +123,25 @@ func TestRequestIDWindowWraps(t *testing.T) {
 		t.Errorf("%d chunks of records for 1000 records", most)
 	}
 }
+
+// TestIndexMisses: to remove or replace what is not there is a defect, which ends.
+func TestIndexMisses(t *testing.T) {
+	for name, change := range map[string]func(x *index, hash, number uint32){
+		"remove":  func(x *index, hash, number uint32) { x.remove(hash, number) },
+		"replace": func(x *index, hash, number uint32) { x.replace(hash, number, 99) },
+	} {
+		for what, wrong := range map[string][2]uint32{"number": {7, 2}, "hash": {8, 1}} {
+			t.Run(name+" of another "+what, func(t *testing.T) {
+				defer func() {
+					if recover() == nil {
+						t.Error("went on")
+					}
+				}()
+				var x index
+				x.init()
+				x.add(7, 1)
+				change(&x, wrong[0], wrong[1])
+			})
+		}
+	}
+}
