@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -77,6 +79,89 @@ func TestRecoverManyPlayers(t *testing.T) {
 		got[i].Replayed = true
 		if !reflect.DeepEqual(again[i], got[i]) {
 			t.Fatalf("%+v\nwas answered\n%+v\nand is now\n%+v", asked[i], got[i], again[i])
+		}
+	}
+}
+
+// TestRecoverUnderManyCatalogs opens a realm whose log has requests of all sorts under
+// catalogs that give other rewards and remember fewer ids, so much of it that ids are
+// remembered long behind what they were for: every answer that was remembered is, and reads as
+// it did, and none besides.
+func TestRecoverUnderManyCatalogs(t *testing.T) {
+	dir := t.TempDir()
+	now := time.UnixMilli(1_700_000_000_000)
+	o := kuji.Options{Sync: kuji.SyncNone, SnapshotEvery: -1, Now: func() time.Time { return now }}
+	e, r := open(t, dir, o)
+	long := strings.Repeat("-", 50)
+	var asked []kuji.Request
+	var got []kuji.Result
+	for version := range 24 {
+		yaml := strings.Replace(testCatalog, "reward: {items: {sword: 1}}", fmt.Sprintf("reward: {items: {sword: %d}}", version+1), 1)
+		yaml += fmt.Sprintf("idempotency: {count: %d, age: 30m}\n", 7000-50*version)
+		if _, err := r.Apply(t.Context(), parse(t, yaml)); err != nil {
+			t.Fatal(err)
+		}
+		reqs := make([]kuji.Request, 700)
+		for i := range reqs {
+			id, player := fmt.Sprint("id", version, "-", i), fmt.Sprint("p", (i*7919+version)%3000)
+			switch i % 7 {
+			case 0:
+				reqs[i] = kuji.Grant{ID: id, Player: player, Items: []kuji.Stack{{Item: "sword", Quantity: 3}}}
+			case 1: // too long to be its own answer
+				reqs[i] = kuji.Draw{ID: id + long, Player: player + long, Pool: "free"}
+			case 2:
+				reqs[i] = kuji.Atomic{ID: id, Members: []kuji.Request{kuji.Draw{Player: player, Pool: "free", Count: 2}, kuji.Draw{Player: player + long, Pool: "free"}}}
+			case 3: // which fails, mostly
+				reqs[i] = kuji.Draw{ID: id, Player: player, Pool: "paid", Count: 2}
+			case 4:
+				reqs[i] = kuji.Draw{ID: id + long, Player: player, Pool: "nosuch" + long}
+			default:
+				reqs[i] = kuji.Draw{ID: id, Player: player, Pool: "free"}
+			}
+		}
+		now = now.Add(4 * time.Minute)
+		res, err := r.DoAll(t.Context(), reqs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range res {
+			if res[i].Status == kuji.Refused {
+				t.Fatalf("%+v: %v", reqs[i], res[i].Err)
+			}
+		}
+		asked, got = append(asked, reqs...), append(got, res...)
+	}
+	before := r.Stats()
+	want, at, err := r.StateHash(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = kuji.Open(dir, o); err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if r, err = e.Realm("test"); err != nil {
+		t.Fatal(err)
+	}
+	if hash, pos, err := r.StateHash(t.Context()); err != nil || hash != want || pos != at {
+		t.Fatalf("recovered %x at %d, %v; it was %x at %d", hash[:4], pos, err, want[:4], at)
+	}
+	after := r.Stats()
+	if after.RequestIDs != before.RequestIDs || before.RequestIDs >= uint64(len(asked)) {
+		t.Errorf("%d request ids are remembered of %d, it were %d", after.RequestIDs, len(asked), before.RequestIDs)
+	}
+	first := len(asked) - int(before.RequestIDs)
+	again, err := r.DoAll(t.Context(), asked[first:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range again {
+		got[first+i].Replayed = true
+		if !reflect.DeepEqual(again[i], got[first+i]) {
+			t.Fatalf("%+v\nwas answered\n%+v\nand is now\n%+v", asked[first+i], got[first+i], again[i])
 		}
 	}
 }
