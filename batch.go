@@ -367,6 +367,9 @@ func (r *Realm) takeOpen() *batch {
 	r.reset(next, b.position+1)
 	r.open, r.inflight, r.enough = next, b, 0
 	r.useQueue()
+	if b.events == 1 && r.queue.used.Load() { // draws come one at a time
+		r.queue.used.Store(false)
+	}
 	close(r.room)
 	r.room = make(chan struct{})
 	return b

@@ -16,7 +16,7 @@ const (
 	CodeConflict                       // what the state refuses: a catalog, or one realm or player too many
 	CodeOverloaded                     // a queue, or the idempotency window, is full: try again later; nothing was logged
 	CodeUnknownOutcome                 // may or may not have happened: send the same request id again
-	CodeFailed                         // the realm stopped after a failed write: reopen the engine
+	CodeFailed                         // the realm stopped after a failed write, or by a defect: reopen the engine
 	CodeClosed                         // the engine or realm is closed
 	CodeCorrupt                        // the log is damaged: the message names the place
 	CodeLocked                         // another engine has the data directory open

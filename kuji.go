@@ -16,7 +16,7 @@
 //
 // An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
 // one state, one writer. A request runs on the caller's goroutine under the
-// realm's lock; the event that it produces joins the open batch, and the call
+// realm's lock, or, if it was submitted, on that of whoever takes it next; the event that it produces joins the open batch, and the call
 // returns when that batch is durable (see [SyncPolicy]). While one batch is
 // being written the next one fills.
 //

@@ -57,8 +57,9 @@ type Options struct {
 	// wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64 MiB.
 	SegmentSize int64
 	// MaxPending bounds the bytes of events that wait for the log in one
-	// realm, from 1 MiB to 16 MiB; beyond it Do and DoAll wait and Submit
-	// answers CodeOverloaded. Default: 8 MiB.
+	// realm, from 1 MiB to 16 MiB, besides those that are being written, which may
+	// be as many; beyond it Do and DoAll wait and Submit answers CodeOverloaded.
+	// Default: 8 MiB.
 	MaxPending int
 	// SnapshotEvery is how many bytes of log a realm gathers before it takes a
 	// snapshot by itself, so that opening it again need not replay the whole

@@ -2,7 +2,9 @@ package kuji
 
 import (
 	"sync/atomic"
+	"unsafe"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/economy"
 )
 
@@ -26,6 +28,8 @@ const (
 	queueLen = 64
 	// drawLeast is the fewest bytes that the event of a draw has besides a request id.
 	drawLeast = 6
+	// drawText is the most bytes that the ids in a draw have together.
+	drawText = 2*MaxID + catalog.MaxID
 )
 
 // queue is draws that were submitted and are yet to be carried out, in the open batch.
@@ -35,6 +39,7 @@ type queue struct {
 	bytes  int // that their events will have, at least
 	draws  [queueLen]queuedDraw
 	hashes [queueLen]economy.IDHashes // of their ids
+	text   []byte                     // their ids, of fixed capacity: callers may use theirs again
 	used   atomic.Bool                // the last that could have queued did; may be looked at without mu
 }
 
@@ -60,7 +65,7 @@ func (r *Realm) enqueue(draw *economy.Draw, h economy.IDHashes, done func(Result
 		r.carryOut()
 		return false
 	}
-	q.draws[q.n], q.hashes[q.n] = queuedDraw{draw: *draw, done: done}, h
+	q.draws[q.n], q.hashes[q.n] = queuedDraw{draw: q.own(draw), done: done}, h
 	q.n++
 	q.bytes += drawLeast + len(draw.ID)
 	// The flusher that gathers is roused when the batch is large.
@@ -68,6 +73,18 @@ func (r *Realm) enqueue(draw *economy.Draw, h economy.IDHashes, done func(Result
 		r.carryOut()
 	}
 	return true
+}
+
+// own returns a draw whose ids are the queue's own, until it is cleared.
+func (q *queue) own(draw *economy.Draw) economy.Draw {
+	if q.text == nil {
+		q.text = make([]byte, 0, queueLen*drawText)
+	}
+	at := len(q.text)
+	q.text = append(append(append(q.text, draw.ID...), draw.Player...), draw.Pool...)
+	text := unsafe.String(&q.text[at], len(q.text)-at)
+	id, player := len(draw.ID), len(draw.ID)+len(draw.Player)
+	return economy.Draw{ID: text[:id], Player: text[id:player], Pool: text[player:], Count: draw.Count}
 }
 
 // carryOut carries out what queues, and keeps the answers. The caller holds mu.
@@ -121,5 +138,5 @@ func (r *Realm) dropQueue() {
 
 func (r *Realm) clearQueue() {
 	clear(r.queue.draws[:r.queue.n]) // and keep none of the callers' memory
-	r.queue.n, r.queue.bytes = 0, 0
+	r.queue.n, r.queue.bytes, r.queue.text = 0, 0, r.queue.text[:0]
 }

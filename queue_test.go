@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -464,4 +466,46 @@ func TestQueueAtTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestQueuedDrawsAreRead: what a draw that queues says is read before Submit returns; whoever
+// submitted it may use that memory again at once.
+func TestQueuedDrawsAreRead(t *testing.T) {
+	queue(t, kuji.Options{}, func(q *queued) {
+		const n = 150 // more than queue at a time
+		var buf []byte
+		text := func(s string) string { // in the memory of the draw before it
+			buf = append(buf, s...)
+			return unsafe.String(&buf[len(buf)-len(s)], len(s))
+		}
+		long := strings.Repeat("-", kuji.MaxID-3)
+		ids, players := make([]string, n), make([]string, n)
+		results := make([]kuji.Result, n)
+		buf = make([]byte, 0, 4*kuji.MaxID)
+		for i := range n {
+			ids[i], players[i] = fmt.Sprintf("%03d", i)+long, fmt.Sprintf("%03d", i%50)+long
+			if i%3 == 0 {
+				ids[i] = fmt.Sprint("id", i)
+			}
+			buf = buf[:0]
+			d := kuji.Draw{ID: text(ids[i]), Player: text(players[i]), Pool: text("free")}
+			q.r.Submit(d, func(res kuji.Result, err error) {
+				if err != nil || len(res.Outcomes) != 1 {
+					q.Errorf("%d: %v, %v", i, res, err)
+				}
+				results[i] = res
+			})
+			copy(buf, strings.Repeat("!", cap(buf)))
+		}
+		q.goOn(nil)
+		for i := range n {
+			res := do(q, q.r, kuji.Draw{ID: ids[i], Player: players[i], Pool: "free"})
+			if want := results[i]; !res.Replayed || !reflect.DeepEqual(res.Outcomes, want.Outcomes) || res.Receipt != want.Receipt {
+				q.Fatalf("%d gave\n%+v\nand, asked again,\n%+v", i, want, res)
+			}
+		}
+		if _, err := q.r.StalePlayer(strings.Repeat("!", kuji.MaxID)); kuji.CodeOf(err) != kuji.CodeNotFound {
+			q.Errorf("a player whom nobody named: %v", err)
+		}
+	})
 }
