@@ -261,7 +261,7 @@ func (l *Loader) requests(d *decoder) {
 			return
 		}
 		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
-		if ids.full() {
+		if ids.atMost(0) {
 			d.fail("too many requests")
 			return
 		}

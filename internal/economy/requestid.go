@@ -32,6 +32,7 @@ type requestIDs struct {
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
 	stored uint64 // bytes of the remembered answers
+	held   uint64 // bytes of the chunks
 	keep   int    // keptAnyway, fewer in tests
 	looked uint64 // of no meaning: see look
 	forgot bool   // something was forgotten
@@ -52,9 +53,13 @@ const (
 	// chunks of idChunkSize. A record that is larger has a chunk of its own.
 	idPlaces    = 1 << 31
 	placesChunk = idChunkSize / 8
-	// maxIDChunks bounds the chunks there are at a time: 15 GiB of records. One is
-	// added for each record at most.
-	maxIDChunks = 15 << 30 / idChunkSize
+	// maxIDChunks is how many chunks there are when new ids begin to have the oldest
+	// forgotten whatever their number: 15 GiB of records, unless some are larger than a
+	// chunk. mostIDChunks bounds them; a loader may need some more for the same, for which
+	// there are spareIDChunks.
+	maxIDChunks   = 15 << 30 / idChunkSize
+	mostIDChunks  = idPlaces/placesChunk - 1
+	spareIDChunks = 1 << 9
 )
 
 // idRecord is one remembered request.
@@ -74,13 +79,17 @@ func (r *requestIDs) init() {
 
 func (r *requestIDs) count() int { return int(r.tail - r.head) }
 
-// full reports whether there is no place for another record.
+// full reports whether there is no place for another record unless an old one is forgotten.
 func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
+
+// atMost reports whether there is no place for another record, whatever is forgotten for it,
+// with some chunks left: a large one may begin a chunk where the oldest are small.
+func (r *requestIDs) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
 // memory returns about how many bytes the window takes.
 func (r *requestIDs) memory() uint64 {
 	const indexed = 18 // a slot of 8 bytes, of which little less than half are in use
-	return uint64(len(r.chunks))*idChunkSize + indexed*uint64(r.count())
+	return r.held + indexed*uint64(r.count())
 }
 
 // read decodes the record at an offset of a chunk and returns where the next begins.
@@ -146,6 +155,7 @@ func (r *requestIDs) addHashed(hash uint32, rec idRecord) {
 			r.chunks[last].ends = r.used
 		}
 		r.chunks = append(r.chunks, idChunk{data: make([]byte, max(idChunkSize, need)), first: r.tail, base: rec})
+		r.held += uint64(max(idChunkSize, need))
 		r.used = 0
 		last++
 		r.chunks[last].base.answer = nil
@@ -222,6 +232,7 @@ func (r *requestIDs) drop(hash uint32) {
 	r.head++
 	r.headAt = next
 	if len(r.chunks) > 1 && next == r.chunks[0].ends {
+		r.held -= uint64(len(r.chunks[0].data))
 		r.chunks[0] = idChunk{}
 		r.chunks = r.chunks[1:]
 		r.first++
@@ -234,11 +245,14 @@ func (r *requestIDs) forgetBefore(n uint64) {
 	for r.head < n && r.head < r.tail {
 		r.forget()
 	}
+	if r.head == r.tail { // or the next might begin a chunk, and the oldest would stand behind the end of another
+		r.restart(r.tail)
+	}
 }
 
 // restart makes n the number of the next record of a window that holds none.
 func (r *requestIDs) restart(n uint64) {
-	r.chunks, r.first, r.used = nil, 0, 0
+	r.chunks, r.first, r.used, r.held = nil, 0, 0, 0
 	r.head, r.headAt, r.tail = n, 0, n
 }
 

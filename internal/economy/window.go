@@ -54,6 +54,9 @@ func (s *State) roomForID(now int64) bool {
 	if s.ids.count() < int(s.current.idempotency.Count) && !s.ids.full() {
 		return true
 	}
+	if s.ids.atMost(spareIDChunks) {
+		return false
+	}
 	oldest, ok := s.ids.oldest()
 	return !ok || oldest.aged(&s.current.idempotency, max(now, s.now))
 }
