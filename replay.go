@@ -69,6 +69,7 @@ type intake struct {
 	fresh   int     // of the places: of batches before those
 	misfit  error   // the first event that does not fit
 	at      economy.At
+	clash   bool // somebody who was said to be new was not, and must not be moved
 
 	// Likewise, the rememberer's:
 	remembered int // events since request ids were settled
@@ -93,7 +94,7 @@ func (in *intake) run(read func() error) error {
 			panic(p)
 		}
 	}
-	if in.open != nil && in.misfit == nil {
+	if in.open != nil && in.misfit == nil && !in.clash {
 		in.takeIn(in.open)
 	}
 	if at, again := in.state.Settle(); again != nil {
@@ -258,7 +259,8 @@ func (in *intake) apply(s *stretch) bool {
 	// fit which have just been settled.
 	in.places = slices.Delete(in.places, 0, in.fresh)
 	in.since, in.fresh = 0, len(in.places)
-	return in.state.SettlePlayers()
+	in.clash = !in.state.SettlePlayers()
+	return !in.clash
 }
 
 // remember remembers a stretch's request ids, and empties it.

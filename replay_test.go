@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -251,4 +252,49 @@ func eventAt(t *testing.T, e *replayed, n int) []byte {
 	}
 	t.Fatalf("a batch of %d events has no number %d", i, n)
 	return nil
+}
+
+// TestIntakeStopsAtAClash: behind a player who was said to be new and was not, whose number
+// leads to nobody, nothing is applied.
+func TestIntakeStopsAtAClash(t *testing.T) {
+	var yaml strings.Builder
+	yaml.WriteString("kuji: 1\nitems:\n")
+	var items []economy.ItemRef
+	for i := range 60 {
+		fmt.Fprintf(&yaml, "  item%d: {}\n", i)
+		items = append(items, economy.ItemRef{Ref: economy.Ref{Known: true, Num: uint32(i)}, Quantity: 1})
+	}
+	c, err := catalog.Parse([]byte(yaml.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := func(position uint64, ev economy.Event) *replayed {
+		payload := binary.LittleEndian.AppendUint64(nil, 1)
+		payload = binary.LittleEndian.AppendUint32(payload, 1)
+		e := &replayed{envelope: envelope{realm: "test", index: position}}
+		e.payload = economy.AppendEvent(payload, &ev)
+		return e
+	}
+	grant := func(to economy.Ref, n int) economy.Event {
+		return economy.Event{Kind: economy.KindGrant, Player: to, Items: items[:n]}
+	}
+	in := intake{realm: "test", state: economy.New(), every: 1}
+	err = in.run(func() error {
+		for i, ev := range []economy.Event{
+			{Kind: economy.KindCatalog, Catalog: c.AppendCanonical(nil)},
+			grant(economy.Ref{ID: "ann"}, 1),
+			grant(economy.Ref{ID: "ann"}, 1),
+		} {
+			if err := in.batch(batch(uint64(i+1), ev)); err != nil {
+				return err
+			}
+		}
+		if _, err := in.next(); err != nil {
+			return err
+		}
+		return in.batch(batch(4, grant(economy.Ref{Known: true, Num: 1}, len(items)))) // which moves a player
+	})
+	if err == nil || !strings.Contains(err.Error(), "is not new") {
+		t.Errorf("%v, want that ann is not new", err)
+	}
 }
