@@ -15,10 +15,11 @@
 // happen twice.
 //
 // An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
-// one state, one writer. A request runs on the caller's goroutine under the
-// realm's lock, or, if it was submitted, on that of whoever takes it next; the event that it produces joins the open batch, and the call
-// returns when that batch is durable (see [SyncPolicy]). While one batch is
-// being written the next one fills.
+// one state, one writer. A request runs under the realm's lock on the caller's
+// goroutine, or, if it was submitted, perhaps on another that comes later; the
+// event that it produces joins the open batch, and the call returns when that
+// batch is durable (see [SyncPolicy]). While one batch is being written the
+// next one fills.
 //
 // The log is the truth: opening a realm replays it. The room knows batches,
 // positions, epochs, request ids and durability; what a reward is it leaves to

@@ -32,7 +32,9 @@ const (
 	stretches = 6
 	// settleEvery is how many events are applied before it is looked at whether what
 	// they said was new was new. The more, the less it costs for each, but for
-	// memory: up to 56 bytes for each of so many.
+	// memory: up to 56 bytes for each of so many. The stretches together must have fewer
+	// events, or places would not reach back to what is yet to be remembered; an event has
+	// 4 bytes or more, so that they have a quarter of it at most.
 	settleEvery = 1 << 19
 )
 

@@ -24,10 +24,10 @@ type Group struct {
 	events           []Event // those that are more than numbers; reused beyond their length
 
 	// What ApplyGroup leaves for RememberGroup:
-	applied int           // how many events have been
-	tables  []groupTables // the catalogs that were in force
-	long    []byte        // answers that are not their events' bytes, one behind the other
-	answers []groupAnswer // where they end
+	applied  int            // how many events have been
+	catalogs []groupCatalog // those that were in force
+	long     []byte         // answers that are not their events' bytes, one behind the other
+	answers  []groupAnswer  // where they end
 }
 
 // logged is one event of a Group.
@@ -50,10 +50,12 @@ type groupBatch struct {
 	at   At // of the first
 }
 
-// groupTables is a catalog, and from which event of a Group on it was in force.
-type groupTables struct {
-	from   uint32
-	tables *tables
+// groupCatalog is what is remembered by of a catalog, and from which event of a Group on it
+// was in force.
+type groupCatalog struct {
+	from    uint32
+	version uint64
+	window  catalog.Idempotency
 }
 
 // groupAnswer is where the answer to an event of a Group ends in its long ones.
@@ -86,9 +88,8 @@ func (g *Group) Reset() {
 		}
 	}
 	clear(g.logged) // their bytes may go
-	clear(g.tables)
 	g.logged, g.batches, g.events = g.logged[:0], g.batches[:0], g.events[:0]
-	g.applied, g.tables, g.answers, g.long = 0, g.tables[:0], g.answers[:0], g.long[:0]
+	g.applied, g.catalogs, g.answers, g.long = 0, g.catalogs[:0], g.answers[:0], g.long[:0]
 	if cap(g.long) > keptAnswers {
 		g.long = nil
 	}
@@ -208,7 +209,7 @@ type clash struct {
 // before it is an error of Settle, once the ids of this Group are remembered, too.
 func (s *State) ApplyGroup(g *Group) (At, error) {
 	s.setAlone(true)
-	g.tables = append(g.tables, groupTables{tables: s.current})
+	g.inForce(s.current)
 	var at At
 	next := 0 // batch
 	for g.applied < len(g.logged) {
@@ -231,6 +232,11 @@ func (s *State) ApplyGroup(g *Group) (At, error) {
 	return At{}, nil
 }
 
+// inForce notes that a catalog is, from the event that is being applied on.
+func (g *Group) inForce(t *tables) {
+	g.catalogs = append(g.catalogs, groupCatalog{from: uint32(g.applied), version: t.version, window: t.idempotency})
+}
+
 // RememberGroup remembers the answers of the events of a Group that were applied. That can
 // be done beside ApplyGroup of the next ones, for nothing there looks at what is remembered. It
 // reports false when a request id is known to have been there already: Settle says which.
@@ -240,7 +246,7 @@ func (s *State) RememberGroup(g *Group) (ok bool) {
 	r.lookFor(g)
 	var (
 		at             At
-		tables         *tables
+		inForce        *groupCatalog
 		batch, set     int // the next ones
 		long           = g.long
 		isLong, longAt = 0, uint32(0)
@@ -251,8 +257,8 @@ func (s *State) RememberGroup(g *Group) (ok bool) {
 			batch++
 		}
 		changed := false
-		for ; set < len(g.tables) && g.tables[set].from <= uint32(i); set++ {
-			changed, tables = tables != nil, g.tables[set].tables
+		for ; set < len(g.catalogs) && g.catalogs[set].from <= uint32(i); set++ {
+			changed, inForce = inForce != nil, &g.catalogs[set]
 		}
 		l := &g.logged[i]
 		if l.idLen > 0 {
@@ -268,15 +274,15 @@ func (s *State) RememberGroup(g *Group) (ok bool) {
 					return false
 				}
 			}
-			r.addHashed(l.idHash, idRecord{position: at.Position, time: at.Time, version: tables.version, index: at.Index, answer: answer})
+			r.addHashed(l.idHash, idRecord{position: at.Position, time: at.Time, version: inForce.version, index: at.Index, answer: answer})
 		}
 		if l.idLen > 0 || changed {
-			r.forgetAged(&tables.idempotency, at.Time)
+			r.forgetAged(&inForce.window, at.Time)
 		}
 		at.Index++
 	}
-	if tables != nil {
-		s.needed.Store(r.needs(tables.version))
+	if inForce != nil {
+		s.needed.Store(r.needs(inForce.version))
 	}
 	return r.again == nil
 }
@@ -388,7 +394,7 @@ func (s *State) applyLogged(g *Group, l *logged, at At) error {
 			return err
 		}
 		if ev.Kind == KindCatalog {
-			g.tables = append(g.tables, groupTables{from: uint32(g.applied), tables: s.current})
+			g.inForce(s.current)
 			s.forgetPastBelow(s.needed.Load())
 		}
 		if len(l.raw) < digestFrom || l.idLen == 0 {
