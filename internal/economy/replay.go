@@ -342,18 +342,23 @@ func (s *State) setAlone(alone bool) {
 
 func (s *State) settlePlayers() {
 	p := &s.players
-	first := p.count() - p.joined.n
+	joined, again := p.joined, uint32(deadBlock)
+	first := p.count() - joined.n
 	p.settle(func(was, is uint32) bool {
 		same := string(p.at(was).id()) == string(p.at(is).id())
 		if same {
-			event := *p.joined.at(int(is) - first)
-			i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
-			at := s.replayed[i].at
-			at.Index += event - s.replayed[i].from
-			p.again = firstOf(p.again, at, playerAgain(p.id(is)))
+			again = min(again, is) // numbers are in the order of the log
 		}
 		return same
 	})
+	if again == deadBlock {
+		return
+	}
+	event := *joined.at(int(again) - first)
+	i := sort.Search(len(s.replayed), func(i int) bool { return s.replayed[i].from > event }) - 1
+	at := s.replayed[i].at
+	at.Index += event - s.replayed[i].from
+	p.again = firstOf(p.again, at, playerAgain(p.id(again)))
 }
 
 // settle puts into the index what was deferred.

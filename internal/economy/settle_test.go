@@ -1,8 +1,10 @@
 package economy
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -76,5 +78,25 @@ func TestSettleManyOfOneID(t *testing.T) {
 	}
 	if p, ids := len(s.players.index.own.shards), len(s.ids.index.own.shards); p > 2 || ids > 2 {
 		t.Errorf("%d shards for a player and %d for a request id", p, ids)
+	}
+}
+
+// TestSettleNamesTheFirst: of one event that names several as new who are not, the first is named.
+func TestSettleNamesTheFirst(t *testing.T) {
+	for range 20 { // the order in the index is another each time
+		s := New()
+		s.setAlone(true)
+		s.replayed = []groupBatch{{at: At{Position: 1}}}
+		for _, id := range []string{"a", "b", "c", "d", "c", "b", "a"} {
+			s.players.joined.push(s.unsettled)
+			s.players.add(id, 1)
+			for n := range 200 {
+				s.players.joined.push(s.unsettled)
+				s.players.add(fmt.Sprint(id, s.players.count(), n), 1)
+			}
+		}
+		if _, err := s.Settle(); err == nil || !strings.Contains(err.Error(), `"c"`) {
+			t.Fatalf("%v, want c", err)
+		}
 	}
 }
