@@ -105,13 +105,16 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	o = &opening{done: make(chan struct{})}
 	e.realms[name] = o
 	e.mu.Unlock()
+	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked"} // unless it returns
+	defer func() {
+		if o.err != nil { // to be tried again
+			e.mu.Lock()
+			delete(e.realms, name)
+			e.mu.Unlock()
+		}
+		close(o.done)
+	}()
 	o.realm, o.err = openRealm(e.dir+"/realms/"+name, name, e.o)
-	if o.err != nil { // to be tried again
-		e.mu.Lock()
-		delete(e.realms, name)
-		e.mu.Unlock()
-	}
-	close(o.done)
 	return o.realm, o.err
 }
 

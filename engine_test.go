@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -124,4 +126,64 @@ func TestStrayRealms(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// panicFS panics when a directory of snapshots is listed, unless it is mended:
+// it says that somebody is there, and waits for now.
+type panicFS struct {
+	vfs.FS
+	reached, now chan struct{}
+	mended       bool
+}
+
+func (f *panicFS) List(dir string) ([]string, error) {
+	if !f.mended && strings.HasSuffix(dir, "/snapshots") {
+		close(f.reached)
+		<-f.now
+		panic("disk on fire")
+	}
+	return f.FS.List(dir)
+}
+
+// TestPanicWhileOpening: a panic within opening a realm is its caller's; who
+// waits for the same realm gets an error, nothing stays locked, the realm can be opened
+// later, and Close does not wait for what never comes.
+func TestPanicWhileOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &panicFS{FS: vfs.NewMem(), reached: make(chan struct{}), now: make(chan struct{})}
+		e, err := kuji.Open("data", kuji.Options{FS: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		panicked := make(chan any)
+		go func() {
+			defer func() { panicked <- recover() }()
+			e.Realm("one")
+		}()
+		<-disk.reached
+		waited := make(chan error)
+		go func() {
+			_, err := e.Realm("one")
+			waited <- err
+		}()
+		synctest.Wait()
+		close(disk.now)
+		if p := <-panicked; p != "disk on fire" {
+			t.Errorf("the caller's panic: %v", p)
+		}
+		if err := <-waited; kuji.CodeOf(err) != kuji.CodeFailed || !strings.Contains(err.Error(), "one") {
+			t.Errorf("who waited for the realm: %v", err)
+		}
+		disk.mended = true
+		r, err := e.Realm("one")
+		if err != nil {
+			t.Fatalf("after the panic: %v", err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if r.Err() != nil {
+			t.Error(r.Err())
+		}
+	})
 }

@@ -271,7 +271,7 @@ func (in *intake) remember(s *stretch) bool {
 		return false
 	}
 	in.remembered += s.group.Len()
-	s.group.Reset()
+	s.group.Reset(s.bytes == 0)
 	s.buf, s.bytes, s.places = s.buf[:0], 0, s.places[:0]
 	if in.remembered < in.every {
 		return true

@@ -1,9 +1,11 @@
 package kuji
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -160,24 +162,32 @@ func TestIntake(t *testing.T) {
 	}
 }
 
-// TestIntakePanic: a panic of the applier is one of the opener.
+// TestIntakePanic: a panic of the applier or of the rememberer is one of the opener.
 func TestIntakePanic(t *testing.T) {
-	in := intake{realm: "test", state: economy.New()}
-	defer func() {
-		if recover() == nil {
-			t.Error("a panic beside the opener was lost")
-		}
-	}()
-	err := in.run(func() error {
-		s, err := in.room(1)
-		if err != nil {
-			return err
-		}
-		s.group = nil
-		_, err = in.next()
-		return err
-	})
-	t.Fatalf("went on after a panic: %v", err)
+	for name, spoil := range map[string]func(in *intake, s *stretch){
+		"applier":    func(in *intake, s *stretch) { s.group = nil },
+		"rememberer": func(in *intake, s *stretch) { close(in.free) }, // to which it gives the stretch
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := intake{realm: "test", state: economy.New()}
+			in.start()
+			defer func() {
+				if recover() == nil {
+					t.Error("a panic beside the opener was lost")
+				}
+			}()
+			err := in.run(func() error {
+				s, err := in.room(1)
+				if err != nil {
+					return err
+				}
+				spoil(&in, s)
+				_, err = in.next()
+				return err
+			})
+			t.Fatalf("went on after a panic: %v", err)
+		})
+	}
 }
 
 // TestIntakeSettles: in a log so long that what it says is new is looked at several times,
@@ -268,13 +278,6 @@ func TestIntakeStopsAtAClash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := func(position uint64, ev economy.Event) *replayed {
-		payload := binary.LittleEndian.AppendUint64(nil, 1)
-		payload = binary.LittleEndian.AppendUint32(payload, 1)
-		e := &replayed{envelope: envelope{realm: "test", index: position}}
-		e.payload = economy.AppendEvent(payload, &ev)
-		return e
-	}
 	grant := func(to economy.Ref, n int) economy.Event {
 		return economy.Event{Kind: economy.KindGrant, Player: to, Items: items[:n]}
 	}
@@ -285,16 +288,122 @@ func TestIntakeStopsAtAClash(t *testing.T) {
 			grant(economy.Ref{ID: "ann"}, 1),
 			grant(economy.Ref{ID: "ann"}, 1),
 		} {
-			if err := in.batch(batch(uint64(i+1), ev)); err != nil {
+			if err := in.batch(batchOf(uint64(i+1), 1, ev)); err != nil {
 				return err
 			}
 		}
 		if _, err := in.next(); err != nil {
 			return err
 		}
-		return in.batch(batch(4, grant(economy.Ref{Known: true, Num: 1}, len(items)))) // which moves a player
+		return in.batch(batchOf(4, 1, grant(economy.Ref{Known: true, Num: 1}, len(items)))) // which moves a player
 	})
 	if err == nil || !strings.Contains(err.Error(), "is not new") {
 		t.Errorf("%v, want that ann is not new", err)
 	}
+}
+
+// batchOf returns a batch at a position, of some time.
+func batchOf(position uint64, time int64, events ...economy.Event) *replayed {
+	payload := binary.LittleEndian.AppendUint64(nil, uint64(time))
+	payload = binary.LittleEndian.AppendUint32(payload, uint32(len(events)))
+	for i := range events {
+		payload = economy.AppendEvent(payload, &events[i])
+	}
+	e := &replayed{envelope: envelope{kind: entryBatch, realm: "test", index: position}, offset: 1000 * position}
+	e.payload = payload
+	return e
+}
+
+// grantWith returns a grant of a gem to a player who exists.
+func grantWith(id string) economy.Event {
+	return economy.Event{Kind: economy.KindGrant, ID: id, Player: economy.Ref{Known: true}, Items: []economy.ItemRef{{Ref: economy.Ref{Known: true}, Quantity: 1}}}
+}
+
+// TestIntakeIDAgain: a request id that is there twice is named where it stands, however
+// much of the log comes behind, and also when ids are forgotten there.
+func TestIntakeIDAgain(t *testing.T) {
+	c, err := catalog.Parse([]byte("{kuji: 1, items: {gem: {}}, pools: {p: {entries: [{id: a, weight: 1, reward: nothing}]}}, idempotency: {count: 1, age: 1m}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// So many events that the stretches together have fewer: see settleEvery.
+	const every, size = 7000, stretches * stretchBytes / 7000
+	for name, later := range map[string]int64{"all are kept": 0, "others are forgotten": c.Idempotency.Age.Milliseconds() + 1} {
+		t.Run(name, func(t *testing.T) {
+			first := grantWith("")
+			first.Player = economy.Ref{ID: "ann"}
+			log := []replayed{*batchOf(1, 1, economy.Event{Kind: economy.KindCatalog, Catalog: c.AppendCanonical(nil)}, first)}
+			for i := uint64(2); i < 4*every; i++ {
+				id, time := fmt.Sprintf("%0*d", size, i), int64(1)
+				switch {
+				case i == 12:
+					id = fmt.Sprintf("%0*d", size, 3)
+				case i > 12:
+					time += later
+				}
+				log = append(log, *batchOf(i, time, grantWith(id)))
+			}
+			_, want := reference(log)
+			if want == nil || !strings.Contains(want.Error(), "a second time") {
+				t.Fatal(want)
+			}
+			for _, single := range []bool{false, true} {
+				in := intake{realm: "test", state: economy.New(), every: every, single: single}
+				err := in.run(func() error {
+					for i := range log {
+						if err := in.batch(&log[i]); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				if fmt.Sprint(err) != want.Error() {
+					t.Errorf("single %v: %v, want\n%v", single, err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestIntakeLetsGo: of a batch that is larger than a stretch nothing is kept once it was
+// applied.
+func TestIntakeLetsGo(t *testing.T) {
+	c, err := catalog.Parse([]byte("{kuji: 1, items: {gem: {}}, pools: {p: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann := economy.Event{Kind: economy.KindGrant, Player: economy.Ref{ID: "ann"}, Items: grantWith("").Items}
+	draw := economy.AppendEvent(nil, &economy.Event{Kind: economy.KindDraw, Player: economy.Ref{Known: true}, Pool: economy.Ref{Known: true}, Count: 1, Choices: []economy.Choice{{}}})
+	large := batchOf(2, 1, grantWith("these bytes")) // and behind it many draws
+	const draws = 1 << 20
+	large.payload = append(large.payload, bytes.Repeat(draw, draws)...)
+	binary.LittleEndian.PutUint32(large.payload[8:], 1+draws)
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	in := intake{realm: "test", state: economy.New(), single: true}
+	err = in.run(func() error {
+		if err := in.batch(batchOf(1, 1, economy.Event{Kind: economy.KindCatalog, Catalog: c.AppendCanonical(nil)}, ann)); err != nil {
+			return err
+		}
+		if err := in.batch(large); err != nil {
+			return err
+		}
+		if _, err := in.next(); err != nil {
+			return err
+		}
+		before := heap()
+		if in.open.group = nil; heap() < before-len(large.payload)/2 {
+			t.Errorf("%d bytes are kept behind a batch of %d", before-heap(), len(large.payload))
+		}
+		in.open = nil
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.KeepAlive(large)
 }

@@ -80,10 +80,16 @@ func (s *State) NewGroup() *Group {
 // Len returns how many events the Group holds.
 func (g *Group) Len() int { return len(g.logged) }
 
-// Reset empties the Group for another use.
-func (g *Group) Reset() {
+// Reset empties the Group for another use. With kept, the bytes that its events were
+// decoded from are kept by the caller as long as the Group is, and events may go on
+// aliasing them until their memory is used again.
+func (g *Group) Reset(kept bool) {
+	if !kept {
+		clear(g.events)
+	}
 	for i := range g.events {
-		if ev := &g.events[i]; cap(ev.Items)+cap(ev.Choices)+cap(ev.Quantities) > keptItems || cap(ev.Members) > keptMembers {
+		ev := &g.events[i]
+		if cap(ev.Items)+cap(ev.Choices)+cap(ev.Quantities) > keptItems || cap(ev.Members) > keptMembers {
 			*ev = Event{}
 		}
 	}

@@ -61,7 +61,7 @@ func BenchmarkReplay(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.RememberGroup(g)
-		g.Reset()
+		g.Reset(true)
 		if left == n || left == events/2 {
 			if _, err := s.Settle(); err != nil {
 				b.Fatal(err)

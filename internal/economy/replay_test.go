@@ -3,6 +3,7 @@ package economy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,7 @@ func some(t testing.TB, log []logged, keep int, r *rand.Rand, most int) (*econom
 	remember := func(behind int) {
 		for ; len(applied) > behind; applied = applied[1:] {
 			fresh = fresh && s.RememberGroup(applied[0])
-			applied[0].Reset()
+			applied[0].Reset(true)
 			free = append(free, applied[0])
 		}
 	}
@@ -293,7 +294,7 @@ func TestReplayForgets(t *testing.T) {
 			if _, err := s.ApplyGroup(g); err != nil || !s.RememberGroup(g) {
 				t.Fatal(err)
 			}
-			g.Reset()
+			g.Reset(true)
 		}
 		if got, want := s.Superseded(), m.s.Superseded()+1; got > want {
 			t.Errorf("before it is settled, something is kept of %d catalog versions, want %d at most", got, want)
@@ -308,4 +309,43 @@ func TestReplayForgets(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGroupOfManyCatalogs: a Group keeps of the catalogs that it puts in force no more than
+// answers are remembered by.
+func TestGroupOfManyCatalogs(t *testing.T) {
+	m := newMachine(t, 1)
+	var b strings.Builder
+	b.WriteString("kuji: 1\nitems: {gem: {}}\npools:\n  p:\n    entries:\n")
+	for i := range 5000 {
+		fmt.Fprintf(&b, "      - {id: entry%d, weight: %d, reward: {items: {gem: 1}}}\n", i, 1+i%7)
+	}
+	m.apply(b.String())
+	for n := range 40 {
+		m.apply(fmt.Sprintf("{kuji: 1, items: {gem: {}}, pools: {p: {entries: [{id: entry4999, weight: %d, reward: nothing}]}}}", n+1))
+	}
+	heap := func() int64 {
+		runtime.GC()
+		var st runtime.MemStats
+		runtime.ReadMemStats(&st)
+		return int64(st.HeapAlloc)
+	}
+	s := economy.New()
+	g := s.NewGroup()
+	for _, l := range m.log {
+		g.Begin(l.at)
+		if _, err := g.Add(l.raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.ApplyGroup(g); err != nil {
+		t.Fatal(err)
+	}
+	held := heap()
+	runtime.KeepAlive(g) // until here
+	if held -= heap(); held > 1<<20 {
+		t.Errorf("a group of %d catalogs holds %d bytes", len(m.log), held)
+	}
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(m)
 }
