@@ -18,9 +18,30 @@ import (
 // remembered: a slot of a hash table that leads to the player's block of 128
 // bytes, which is changed; a slot of another table, which is taken; the 16 bytes of
 // the id, kept. Nothing is compared, counted, found to be full or forgotten.
+//
+// Miss is one load of memory that no cache has, which the next one waits for. Machines
+// differ in it by three times and more where they differ in hot by little; what is wide costs
+// some of them, however few lines of code it has.
 func BenchmarkFloor(top *testing.B) {
 	top.Run("hot", func(b *testing.B) { floor(b, 0) })
 	top.Run("wide", func(b *testing.B) { floor(b, size(1_000_000)) })
+	top.Run("miss", miss)
+}
+
+// miss follows a random cycle through 256 MB of lines of 64 bytes.
+func miss(b *testing.B) {
+	lines := make([][8]uint64, size(256<<20/64))
+	order := rand.New(rand.NewPCG(1, 2)).Perm(len(lines))
+	for i, at := range order {
+		lines[at][0] = uint64(order[(i+1)%len(order)])
+	}
+	at := uint64(0)
+	for b.Loop() {
+		at = lines[at][0]
+	}
+	if at == uint64(len(lines)) {
+		b.Log("the loads are used")
+	}
 }
 
 func floor(b *testing.B, players int) {
