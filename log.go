@@ -45,7 +45,7 @@ type walLog struct {
 }
 
 func openWAL(dir string, o *Options) (*walLog, error) {
-	wo := wal.Options{SegmentSize: o.SegmentSize, FS: o.FS, Steps: o.Steps}
+	wo := wal.Options{SegmentSize: o.SegmentSize, FS: o.FS, Steps: o.Steps, CheckTail: true}
 	if o.Sync == SyncInterval {
 		wo.SyncInterval = o.SyncEvery
 	}
@@ -79,13 +79,7 @@ func (l *walLog) Append(at uint64, entry []byte) error {
 }
 
 func (l *walLog) Entries(from uint64) iter.Seq2[logEntry, error] {
-	return func(yield func(logEntry, error) bool) {
-		for r, err := range l.w.Records(from) {
-			if !yield(logEntry{offset: r.Offset, data: r.Data}, err) || err != nil {
-				return
-			}
-		}
-	}
+	return entriesFrom(l.w.Records(from), from)
 }
 
 func (l *walLog) Next() uint64    { return l.w.Next() }

@@ -287,7 +287,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 	return func(yield func(replayed, error) bool) {
 		c := chain{realm: realm}
 		commitments := map[uint64][32]byte{} // of epochs not yet revealed
-		first, resumed := uint64(0), true
+		first, end, resumed := uint64(0), uint64(0), true
 		if from != nil {
 			c, commitments, first, resumed = from.chain, maps.Clone(from.commitments), from.offset, false
 		}
@@ -296,6 +296,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 				yield(replayed{}, logError(realm, err))
 				return
 			}
+			end = le.offset + 1
 			if !resumed {
 				if err := from.matches(le); err != nil {
 					e := replayed{envelope: envelope{realm: realm, index: c.index}, offset: le.offset}
@@ -315,13 +316,12 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 				continue
 			}
 			e.realm = realm
-			if err == nil {
+			if err != nil {
+				e.index = c.index + 1 // whatever the entry says of itself
+			} else {
 				err = e.decode(commitments)
 			}
 			if err != nil {
-				if e.index == 0 {
-					e.index = c.index + 1
-				}
 				yield(e, e.corrupt(err))
 				return
 			}
@@ -335,7 +335,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 			err = fmt.Errorf("the log ends before offset %d, where a snapshot of position %d says that it was", first, c.index)
 		}
 		if err != nil {
-			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, chain: c}
+			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, offset: end, chain: c}
 			yield(e, e.corrupt(err))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -79,38 +80,48 @@ func TestTamperedHistory(t *testing.T) {
 			return e
 		}, false, 0, 13},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			dir := t.TempDir()
-			e, r := open(t, dir, kuji.Options{})
-			for range 10 {
-				do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
-			}
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
-			rewrite(t, dir, tc.change)
-			rep, verr := kuji.Verify(dir, "test", nil)
-			if tc.sound && rep.Void != tc.void {
-				t.Errorf("%d void entries, want %d", rep.Void, tc.void)
-			}
-			e, err := kuji.Open(dir, kuji.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = e.Realm("test")
-			if tc.sound && (verr != nil || err != nil) {
-				t.Errorf("Verify: %v; opening: %v", verr, err)
-			}
-			if !tc.sound {
-				if got := wrongPosition(verr); got != tc.wrong {
-					t.Errorf("Verify names position %d, want %d: %v", got, tc.wrong, verr)
+		for _, epochs := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s in the first of %d", tc.name, epochs), func(t *testing.T) {
+				dir := t.TempDir()
+				first := 0 // entries of the first epoch
+				for range epochs {
+					e, r := open(t, dir, kuji.Options{})
+					for range 10 {
+						do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+					}
+					if err := e.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if first == 0 {
+						first = len(logEntries(t, dir))
+					}
 				}
-				wantCode(t, err, kuji.CodeCorrupt)
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+				rewrite(t, dir, func(e [][]byte) [][]byte {
+					return slices.Concat(tc.change(slices.Clone(e[:first])), e[first:])
+				})
+				rep, verr := kuji.Verify(dir, "test", nil)
+				if tc.sound && rep.Void != tc.void {
+					t.Errorf("%d void entries, want %d", rep.Void, tc.void)
+				}
+				e, err := kuji.Open(dir, kuji.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = e.Realm("test")
+				if tc.sound && (verr != nil || err != nil) {
+					t.Errorf("Verify: %v; opening: %v", verr, err)
+				}
+				if !tc.sound {
+					if got := wrongPosition(verr); got != tc.wrong {
+						t.Errorf("Verify names position %d, want %d: %v", got, tc.wrong, verr)
+					}
+					wantCode(t, err, kuji.CodeCorrupt)
+				}
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
@@ -120,6 +131,117 @@ func wrongPosition(err error) uint64 {
 		return wrong.Position
 	}
 	return 0
+}
+
+// TestEveryByteOfALog: whichever byte of a log is damaged, its records or what stands
+// between them, Verify names the position that it belongs to; and a realm that opens all
+// the same acknowledges nothing that the next start could not find.
+func TestEveryByteOfALog(t *testing.T) {
+	for name, closed := range map[string]bool{"closed": true, "killed": false} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewMem()
+			o := kuji.Options{FS: disk}
+			e, r := open(t, "data", o)
+			for range 3 {
+				do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+			}
+			if _, err := r.Snapshot(t.Context()); err != nil { // behind which recovery begins
+				t.Fatal(err)
+			}
+			do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
+			was := disk
+			if !closed {
+				was = disk.KillClone()
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			dir := "data/realms/test/log"
+			names, err := was.List(dir)
+			if err != nil || len(names) != 2 { // and its lock
+				t.Fatal(names, err)
+			}
+			file := dir + "/" + names[0]
+			info, err := was.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			position := make([]uint64, info.Size()) // that a byte belongs to; 0: to none
+			for i := range 64 {
+				position[i] = 1 // the header: of the segment, without which there is nothing
+			}
+			tail, end := int64(0), int64(0) // of the last group
+			for g, err := range wal.Groups(dir, wal.Options{FS: was}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if g.Count != 1 {
+					t.Fatalf("a group of %d entries", g.Count)
+				}
+				tail, end = g.Pos, g.Pos+g.Bytes
+				for at := g.Pos; at < end; at++ {
+					position[at] = g.First + 1
+				}
+				length := binary.LittleEndian.Uint32(bytesAt(t, was, file, g.Pos+48+4, 4))
+				for at := g.Pos + 48 + 8 + int64(length); at < end; at++ {
+					position[at] = g.First + 2 // zeros, behind the entry
+				}
+			}
+			for at := int64(0); at < min(info.Size(), end+64); at += 5 {
+				c := was.KillClone()
+				if err := c.Flip(file, at, 1, 0x10); err != nil {
+					t.Fatal(err)
+				}
+				want := position[at]
+				if at >= tail && !closed {
+					want = 0 // as if torn
+				}
+				_, err := kuji.VerifyFS(c, "data", "test", nil)
+				if got := wrongPosition(err); got != want || want == 0 && err != nil {
+					t.Fatalf("byte %d: Verify names position %d, want %d: %v", at, got, want, err)
+				}
+				o.FS = c
+				e, err := kuji.Open("data", o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := e.Realm("test")
+				if err != nil {
+					if want == 0 || kuji.CodeOf(err) != kuji.CodeCorrupt {
+						t.Fatalf("byte %d: opening: %v", at, err)
+					}
+				} else {
+					if want != 0 {
+						t.Fatalf("byte %d, of position %d: the realm opens", at, want)
+					}
+					rc := do(t, r, kuji.Draw{Player: "ann", Pool: "free"}).Receipt
+					rep, err := kuji.VerifyFS(c.KillClone(), "data", "test", nil)
+					if err != nil || rep.Position < rc.Position {
+						t.Fatalf("byte %d: %d was acknowledged, then killed: good up to %d, %v", at, rc.Position, rep.Position, err)
+					}
+				}
+				if err := e.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func bytesAt(t *testing.T, fsys vfs.FS, name string, pos, n int64) []byte {
+	t.Helper()
+	f, err := fsys.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, pos); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // TestDeposedWriter: an entry of a writer that was deposed, or of another one

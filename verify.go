@@ -49,7 +49,7 @@ type EpochReport struct {
 // first that is wrong.
 type VerifyError struct {
 	Realm    string
-	Position uint64 // 0 when the log itself cannot be read so far
+	Position uint64 // 0 when it stands before the first that was read
 	Err      error
 }
 
@@ -63,8 +63,9 @@ func (e *VerifyError) Error() string {
 func (e *VerifyError) Unwrap() error { return e.Err }
 
 // Verify checks a realm's log in a data directory that no engine has open. It
-// takes the directory's lock meanwhile, and writes nothing else. It folds the
-// chain of hashes, replays every event, computes every choice of every revealed
+// takes the directory's lock meanwhile, and writes nothing else. It checks every
+// byte of the log, but for the footer at its very end, which opening makes anew; of a log
+// that cannot be opened, it reads what stands before the damage. It folds the chain of hashes, replays every event, computes every choice of every revealed
 // epoch again from its seed, checks the invariants after every epoch and at the
 // end, compares every snapshot with the state at its position, and reports the
 // state's hash. Where the log was trimmed, it begins from the oldest snapshot.
@@ -103,14 +104,17 @@ func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error)
 func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
 	v := verifier{realm: realm, anchor: anchor, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
-	err := withLog(fsys, dir, realm, func(log *walLog) error {
+	err := withLog(fsys, dir, realm, func(log *checkedLog) error {
 		v.fsys, v.dir = fsys, dir+"/realms/"+realm+"/"+snapshotDir
 		from, err := v.start(log)
 		if err != nil {
 			return &VerifyError{Realm: realm, Err: err}
 		}
+		if from != nil && log.damage != nil && log.damage.Offset < from.offset {
+			return &VerifyError{Realm: realm, Err: log.damage}
+		}
 		// Seeds are revealed after the draws that used them: collect them first.
-		for e, err := range replay(log.Entries, realm, from, nil) {
+		for e, err := range replay(log.all, realm, from, nil) {
 			if err != nil {
 				break // the second pass reports it, after what comes before it
 			}
@@ -118,13 +122,13 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 				v.seeds[e.reveal.epoch] = e.reveal.seed
 			}
 		}
-		return v.run(log.Entries, from)
+		return v.run(log.sound, from)
 	})
 	return v.report, err
 }
 
-// withLog opens a realm's log for reading only.
-func withLog(fsys vfs.FS, dir, realm string, f func(*walLog) error) error {
+// withLog checks a realm's log for reading only.
+func withLog(fsys vfs.FS, dir, realm string, f func(*checkedLog) error) error {
 	if err := checkRealmName(realm); err != nil {
 		return err
 	}
@@ -136,11 +140,11 @@ func withLog(fsys vfs.FS, dir, realm string, f func(*walLog) error) error {
 	if _, err := fsys.Stat(dir + "/realms/" + realm); err != nil {
 		return &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: err}
 	}
-	log, err := openWALReadOnly(fsys, dir+"/realms/"+realm+"/log")
+	log, err := checkLog(fsys, dir+"/realms/"+realm+"/log")
 	if err != nil {
 		return &VerifyError{Realm: realm, Err: err}
 	}
-	defer log.Close() // read-only: nothing to lose
+	defer log.close() // read-only: nothing to lose
 	return f(log)
 }
 
@@ -197,9 +201,9 @@ type verifier struct {
 
 // start returns where verification begins: at the start of the log or, when
 // that was trimmed, behind the oldest snapshot from which the log is there.
-func (v *verifier) start(log *walLog) (*resume, error) {
+func (v *verifier) start(log *checkedLog) (*resume, error) {
 	var err error
-	if v.files, v.report.Strays, err = listSnapshots(v.fsys, v.dir); err != nil || log.First() == 0 {
+	if v.files, v.report.Strays, err = listSnapshots(v.fsys, v.dir); err != nil || log.first == 0 {
 		return nil, err
 	}
 	var errs []error
@@ -213,13 +217,13 @@ func (v *verifier) start(log *walLog) (*resume, error) {
 			}
 			continue
 		}
-		if loaded.seal.offset < log.First() {
+		if loaded.seal.offset < log.first {
 			continue
 		}
 		v.next++
 		return v.begin(loaded)
 	}
-	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no snapshot is whole from which it goes on", log.First()))...)
+	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no snapshot is whole from which it goes on", log.first))...)
 }
 
 // begin takes a snapshot for the start.

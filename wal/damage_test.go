@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -157,6 +159,129 @@ func TestDamagedOpenedForWriting(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTailChecked: with CheckTail, what Open would refuse after a crash it refuses after
+// a clean close, too, and what it accepts it accepts after the next crash: nothing is
+// appended behind damage.
+func TestTailChecked(t *testing.T) {
+	m := vfs.NewMem()
+	_, next := small(t, m, true)
+	files := segments(t, m)
+	last := files[len(files)-1]
+	o := wal.Options{FS: m, SegmentSize: wal.MinSegmentSize}
+	end := int64(0) // of the groups
+	for g, err := range wal.Groups(memDir, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.File == last {
+			end = g.Pos + g.Bytes
+		}
+	}
+	for at := int64(0); at < sizeOf(t, m, last); at++ {
+		c := m.CrashClone(vfs.Crash{})
+		flip(t, c, last, at, 0x10)
+		o.FS, o.CheckTail = c, true
+		l, err := wal.Open(memDir, o)
+		if err != nil {
+			if err := named(err, last); err != nil || at >= end {
+				t.Fatalf("byte %d flipped: %v", at, err)
+			}
+			continue
+		}
+		if at >= 64 && at < end {
+			t.Fatalf("byte %d flipped, of groups that end at %d, and the log was opened", at, end)
+		}
+		appendTo(t, l, next+3)
+		if err := l.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		o.FS = c.KillClone()
+		again, err := wal.Open(memDir, o)
+		if err != nil {
+			t.Fatalf("byte %d flipped, opened, appended to, killed: %v", at, err)
+		}
+		if err := holds(again, next+3); err != nil {
+			t.Fatalf("byte %d flipped: %v", at, err)
+		}
+		if err := errors.Join(again.Close(), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSalvage: of a log that is damaged, all is read that stands before the damage, and
+// nothing that differs.
+func TestSalvage(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		m := vfs.NewMem()
+		_, next := small(t, m, closed)
+		m = m.CrashClone(vfs.Crash{Choose: vfs.Newest})
+		salvaged := func(when string) (n uint64) {
+			first, records, err := wal.Salvage(memDir, wal.Options{FS: m})
+			if err != nil || first != 0 {
+				t.Fatalf("%s: %d, %v", when, first, err)
+			}
+			for rec, err := range records {
+				if err != nil || rec.Offset != n || !bytes.Equal(rec.Data, record(n)) {
+					t.Fatalf("%s: record %d: offset %d, %d bytes, %v", when, n, rec.Offset, len(rec.Data), err)
+				}
+				n++
+			}
+			return n
+		}
+		if n := salvaged("undamaged"); n != next {
+			t.Errorf("%d records of %d", n, next)
+		}
+		var groups []wal.Group
+		for g, err := range wal.Groups(memDir, wal.Options{FS: m}) {
+			if err == nil {
+				groups = append(groups, g)
+			}
+		}
+		for _, g := range groups {
+			for at := g.Pos; at < g.Pos+g.Bytes; at++ {
+				flip(t, m, g.File, at, 0x10)
+				want := g.First
+				for end := g.Pos + 48; at >= g.Pos+48 && want < g.First+uint64(g.Count); want++ {
+					if end += 8 + int64(len(record(want))); at < end {
+						break // in this one
+					}
+				}
+				if n := salvaged(fmt.Sprintf("byte %d of %s", at, g.File)); n != want {
+					t.Fatalf("byte %d of %s flipped: %d records are read, want %d", at, g.File, n, want)
+				}
+				flip(t, m, g.File, at, 0x10)
+			}
+		}
+		for _, file := range segments(t, m) {
+			flip(t, m, file, 20, 0x10) // in its header
+			n := salvaged("header of " + file)
+			if i := slices.IndexFunc(groups, func(g wal.Group) bool { return g.File == file }); i < 0 || n != groups[i].First {
+				t.Errorf("%s has no header, and %d records are read", file, n)
+			}
+			flip(t, m, file, 20, 0x10)
+		}
+	}
+	m := vfs.NewMem()
+	small(t, m, true)
+	files := segments(t, m)
+	if err := m.Remove(files[1]); err != nil {
+		t.Fatal(err)
+	}
+	_, records, err := wal.Salvage(memDir, wal.Options{FS: m})
+	n := uint64(0)
+	for range records {
+		n++
+	}
+	var missing uint64
+	if _, serr := fmt.Sscanf(path.Base(files[1]), "%d.wal", &missing); err != nil || serr != nil || n != missing {
+		t.Errorf("without the segment of record %d, %d records are read: %v, %v", missing, n, err, serr)
+	}
+	if _, _, err := wal.Salvage("/nothing", wal.Options{FS: vfs.NewMem()}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
 	}
 }
 

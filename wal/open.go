@@ -20,7 +20,8 @@ const lockName = "LOCK"
 //
 // Open cuts only what was never known to be durable. Anything damaged below
 // that is a *CorruptionError, and nothing is changed. Segments that were known
-// to be durable are trusted by their footers: see [Verify] to check them.
+// to be durable are trusted by their footers: see [Verify] to check them, and
+// Options.CheckTail.
 //
 // Errors: ErrLocked, ErrReadOnly when the directory cannot be written to,
 // ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
@@ -88,7 +89,7 @@ func writable(err error) error {
 
 // recover finds out what the log holds, repairs its end, and gets it ready.
 func (l *Log) recover() error {
-	r, err := survey(l.fs, l.dir)
+	r, err := survey(l.fs, l.dir, l.opts.CheckTail)
 	if err != nil {
 		return err
 	}

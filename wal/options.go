@@ -72,6 +72,11 @@ type Options struct {
 	// not even a torn tail, which is left out. It takes no lock: beside a
 	// writer it sees the records that were in the files when it was opened.
 	ReadOnly bool
+	// CheckTail has Open check every byte of the last segment, as it does after a
+	// crash, also when the log was closed and it could be trusted by its footer:
+	// damage there is met before anything is appended behind it, and not after the
+	// next crash. Open then reads up to a segment more. Default: false.
+	CheckTail bool
 
 	// LogID names a new log; two logs must not have the same. Ignored when the
 	// log exists. Default: 0, drawn at random. For reproducible tests.

@@ -27,6 +27,7 @@ import (
 type surveyed struct {
 	fs      vfs.FS
 	dir     string
+	tail    bool // the last segment is scanned, whatever its footer says
 	logID   uint64
 	durable uint64          // D
 	proven  bool            // the footers of the segments before the one that is looked at were durable
@@ -55,8 +56,8 @@ type foundSegment struct {
 }
 
 // survey finds out what a directory holds.
-func survey(fsys vfs.FS, dir string) (*surveyed, error) {
-	r := &surveyed{fs: fsys, dir: dir}
+func survey(fsys vfs.FS, dir string, tail bool) (*surveyed, error) {
+	r := &surveyed{fs: fsys, dir: dir, tail: tail}
 	found, damage, err := listSegments(fsys, dir)
 	if err != nil {
 		return nil, err
@@ -177,6 +178,13 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 			// of a tail is going to be used in memory. So it is checked here.
 			if s.index, err = s.loadIndex(r.fs); err == nil {
 				s.bare = !last
+				if !last || !r.tail {
+					return nil
+				}
+				if err := r.scan(s, file); err != nil {
+					return err
+				}
+				s.trusted = s.next == t.end && s.end == int64(t.index) // what stands behind is the footer
 				return nil
 			}
 			s.trusted = false

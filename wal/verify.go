@@ -29,8 +29,9 @@ type Report struct {
 	// Damage is everything that is not as it must be, by place. What a crash
 	// leaves is no damage: a torn tail, and footers that were not durable. Of
 	// a footer at the very end, only a crash within Close and damage look the
-	// same: that is reported.
+	// same: that is reported, and is what Footer says, too.
 	Damage []*CorruptionError
+	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
 }
 
 // SegmentReport is one segment of a Report.
@@ -137,6 +138,9 @@ func (r *Report) add(checked []checkedSegment) {
 			c.damage = append(c.damage, &CorruptionError{File: c.File, Pos: c.Bytes, Offset: c.Next, What: "the log ends before what was durable", Got: c.Next, Want: r.Durable})
 		case c.footer != nil && (i < proven || last && !c.Sealed.IsZero() && c.end <= r.Durable):
 			c.damage = append(c.damage, c.footer)
+			if last {
+				r.Footer = c.footer
+			}
 		}
 		r.Next = c.Next
 		r.Segments = append(r.Segments, c.SegmentReport)

@@ -1,0 +1,116 @@
+package wal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Salvage reads the log in a directory whether or not it can be opened. It returns the
+// offset that the log begins at, by the name of its first segment, and the records from
+// there on for as long as each is sound and follows the one before. Why there are no more
+// it does not say: Open does, or [Verify]. It changes nothing and takes no lock. Only
+// Options.FS counts. The data is the caller's.
+//
+// Errors are those of the file system, and fs.ErrNotExist when there is no directory.
+func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, error], err error) {
+	o, dir, err = o.at(dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	found, _, err := listSegments(o.FS, dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(found) > 0 {
+		first = found[0].first
+	}
+	return first, func(yield func(Record, error) bool) {
+		at := place{segment: first}
+		for i, s := range found {
+			sound, logID, err := soundGroups(o.FS, s)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			if i == 0 {
+				at.logID = logID
+			}
+			if s.first != at.segment || logID != at.logID || !salvage(o.FS, s, sound, at, yield) {
+				return
+			}
+			at.segment = sound.next
+		}
+	}, nil
+}
+
+// soundGroups finds the groups of a segment up to the first that is not sound.
+func soundGroups(fsys vfs.FS, s *foundSegment) (found scan, logID uint64, err error) {
+	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+		found, logID = scan{next: s.first}, 0
+		if headerless(data) {
+			return nil
+		}
+		h, f := decodeSegmentHeader(data)
+		if f == nil {
+			f = h.misplaced(s.first)
+		}
+		if f != nil {
+			return nil
+		}
+		var unreadable *fault
+		logID = h.logID
+		found, unreadable = scanSegment(data, place{h.logID, s.first})
+		return unreadable
+	})
+	if unreadable != nil {
+		found = scan{next: s.first}
+	}
+	return found, logID, err
+}
+
+// salvage yields the records of a segment's sound groups, and those of the next group that
+// stand before what is wrong in it. It reports false when there shall be no more.
+func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
+	file, err := fsys.Open(s.path)
+	if err != nil {
+		yield(Record{}, fmt.Errorf("wal: %w", err))
+		return false
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
+	groups := sound.groups
+	if f := sound.stop; f != nil && f.offset > sound.next {
+		b := make([]byte, groupSize)
+		if _, err := file.ReadAt(b, sound.end); err == nil {
+			if h, f := decodeGroupHeader(b); f == nil {
+				groups = append(groups, groupSpan{sound.end, h})
+			}
+		}
+	}
+	var index []uint32
+	for _, g := range groups {
+		buf := make([]byte, g.size()) // the caller's from now on
+		index = slices.Grow(index[:0], int(g.count))[:g.count]
+		if n, err := file.ReadAt(buf, g.pos); n < len(buf) {
+			yield(Record{}, fmt.Errorf("wal: read %s, %d bytes at byte %d: got %d: %w", s.path, len(buf), g.pos, n, err))
+			return false
+		}
+		stop := checkGroup(buf, groupSpan{0, g.groupHeader}, logSum(at.logID), index)
+		if stop != nil {
+			index = index[:stop.offset-g.first]
+		}
+		for i, pos := range index {
+			data := buf[pos+recordSize:][:binary.LittleEndian.Uint32(buf[pos+4:])]
+			if !yield(Record{Offset: g.first + uint64(i), Data: data}, nil) {
+				return false
+			}
+		}
+		if stop != nil {
+			return false
+		}
+	}
+	return true
+}
