@@ -1,9 +1,10 @@
 package lint_test
 
 import (
-	"go/ast"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -40,6 +41,10 @@ func TestHouse(t *testing.T) {
 	}
 }
 
+// builds are settings of the go command. Together they build every file of the
+// deterministic rooms: what one leaves out must hold to the rules as well.
+var builds = []string{"GOARCH=amd64", "GOARCH=arm64"}
+
 // TestDeterministicRooms type-checks the rooms in which replay must give the
 // same state everywhere.
 func TestDeterministicRooms(t *testing.T) {
@@ -47,32 +52,45 @@ func TestDeterministicRooms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var patterns []string
-	for _, dir := range lint.Deterministic {
-		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
-			t.Fatal(err)
-		}
-		patterns = append(patterns, "./"+dir+"/...")
-	}
-	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
-			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
-		Dir: root,
-	}, patterns...)
+	tree, err := lint.Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(pkgs) < len(lint.Deterministic) {
-		t.Fatalf("%d packages loaded, want at least %d", len(pkgs), len(lint.Deterministic))
+	var patterns, unseen []string
+	for _, dir := range lint.Deterministic {
+		patterns = append(patterns, "./"+dir+"/...")
+		for _, s := range tree.Sources {
+			if strings.HasPrefix(s.Path, dir+"/") && !s.Test {
+				unseen = append(unseen, filepath.Join(root, filepath.FromSlash(s.Path)))
+			}
+		}
 	}
-	for _, pkg := range pkgs {
-		for _, err := range pkg.Errors {
-			t.Errorf("%s: %v", pkg.PkgPath, err)
+	if len(unseen) < 2*len(lint.Deterministic) {
+		t.Fatalf("%d files in the rooms %v: the rules would hold of nothing", len(unseen), lint.Deterministic)
+	}
+	for _, build := range builds {
+		pkgs, err := packages.Load(&packages.Config{
+			Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+				packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
+			Dir: root,
+			Env: append(os.Environ(), build),
+		}, patterns...)
+		if err != nil {
+			t.Fatal(err)
 		}
-		var files []*ast.File
-		files = append(files, pkg.Syntax...)
-		for _, f := range lint.Determinism(&lint.Typed{Fset: pkg.Fset, Files: files, Pkg: pkg.Types, Info: pkg.TypesInfo}, root) {
-			t.Error(f)
+		for _, pkg := range pkgs {
+			for _, err := range pkg.Errors {
+				t.Errorf("%s: %s: %v", build, pkg.PkgPath, err)
+			}
+			for _, f := range lint.Determinism(&lint.Typed{Fset: pkg.Fset, Files: pkg.Syntax, Pkg: pkg.Types, Info: pkg.TypesInfo}, root) {
+				t.Error(f)
+			}
+			unseen = slices.DeleteFunc(unseen, func(file string) bool {
+				return slices.Contains(pkg.CompiledGoFiles, file)
+			})
 		}
+	}
+	for _, file := range unseen {
+		t.Errorf("%s is in none of the builds %v, and so was not checked", file, builds)
 	}
 }
