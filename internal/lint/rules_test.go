@@ -2,10 +2,7 @@ package lint
 
 import (
 	"fmt"
-	"go/ast"
-	"go/importer"
 	"go/token"
-	"go/types"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,64 +142,6 @@ func TestCalls(t *testing.T) {
 	} {
 		check(t, Calls(source(t, tt.path, "package p\n"+tt.text)), tt.want)
 	}
-}
-
-func TestDeterminism(t *testing.T) {
-	for _, tt := range []struct{ name, text, want string }{
-		{"integers", "func f(a []int) (n int) { for _, x := range a { n += x }; return n }", ""},
-		{"float variable", "var x = 1\nfunc f() { var y float32; _ = y }", "floating point"},
-		{"float literal", "func f(n int) bool { return n > int(0.5*2) }", "floating point"},
-		{"float hidden in a type", "type rate float64", "floating point"},
-		{"float result", `import "math"; func f(n uint64) bool { return math.Sqrt(4) > 1 }`, "floating point"},
-		{"map range", "func f(m map[string]int) { for range m {} }", "range over a map"},
-		{"map range behind a type", "type set map[string]bool\nfunc f(m set) { for range m {} }", "range over a map"},
-		{"map look-up", "func f(m map[string]int) int { return m[``] }", ""},
-		{"map keys", `import "maps"; func f(m map[string]int) any { return maps.Keys(m) }`, "maps.Keys"},
-		{"clock", `import "time"; func f() int64 { return time.Now().Unix() }`, "time.Now"},
-		{"clock under another name", `import tt "time"; var now = 1; func f() any { return tt.Now }`, "time.Now"},
-		{"duration", `import "time"; func f() int64 { return int64(time.Second) }`, ""},
-		{"shared random source", `import "math/rand/v2"; func f() int { return rand.IntN(3) }`, "math/rand/v2.IntN"},
-		{"own random source", `import "math/rand/v2"; func f(s [32]byte) uint64 { return rand.NewChaCha8(s).Uint64() }`, ""},
-		{"entropy", `import _ "crypto/rand"`, "import of crypto/rand"},
-		{"lock", `import _ "sync"`, ""},
-		{"goroutine", "func f() { go f() }", "go statement"},
-		{"channel", "type t struct { c chan int }", "channel"},
-		{"select", "func f() { select {} }", "select"},
-		{"table", "var names = [...]string{`a`}\nfunc f(i int) string { return names[i] + names[0][:1] }", ""},
-		{"slice only looked into", "var names = []string{`a`}\nfunc f() int { for _, n := range names { _ = n }; return len(names) + len(names[0]) }", ""},
-		{"map only looked into", "var ids = map[string]int{}\nfunc f(s string) int { return ids[s] }", ""},
-		{"sentinel", `import "errors"; var errX = errors.New("x"); func f() error { return errX }`, ""},
-		{"counter", "var n int\nfunc f() { n++ }", "package-level variable n"},
-		{"assigned", "var n int\nfunc f() { n = 2 }", "package-level variable n"},
-		{"assigned with others", "var n int\nfunc f() { var m int; m, n = 1, 2; _ = m }", "package-level variable n"},
-		{"assigned inside", "var n [3]struct{ a int }\nfunc f() { n[1].a = 2 }", "package-level variable n"},
-		{"map written", "var m = map[int]int{}\nfunc f() { m[1] = 2 }", "package-level variable m"},
-		{"map deleted from", "var m = map[int]int{}\nfunc f() { delete(m, 1) }", "package-level variable m"},
-		{"address taken", "var n int\nfunc f() *int { return &n }", "package-level variable n"},
-		{"array sliced", "var a [3]int\nfunc f() []int { return a[:] }", "package-level variable a"},
-		{"slice handed out", "var a = []int{}\nfunc f() []int { return a }", "package-level variable a"},
-		{"pointer method", "type t struct{ n int }\nfunc (x *t) inc() { x.n++ }\nvar v t\nfunc f() { v.inc() }", "package-level variable v"},
-		{"range target", "var n int\nfunc f() { for n = range 3 {} }", "package-level variable n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			found := Determinism(typed(t, "package p\n"+tt.text), "")
-			if len(found) > 1 { // several on a line or in a row may say the same
-				found = found[:1]
-			}
-			check(t, found, tt.want)
-		})
-	}
-}
-
-func typed(t *testing.T, text string) *Typed {
-	t.Helper()
-	s := source(t, "p/p.go", text)
-	info := NewInfo()
-	pkg, err := (&types.Config{Importer: importer.Default()}).Check("p", s.Fset, []*ast.File{s.AST}, info)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &Typed{Fset: s.Fset, Files: []*ast.File{s.AST}, Pkg: pkg, Info: info}
 }
 
 func TestPhrases(t *testing.T) {
