@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
@@ -96,6 +97,16 @@ func TestFormatPages(t *testing.T) {
 			}
 		}
 		compare(t, dir)
+	})
+	t.Run("an entry dropped", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, dir, func(e [][]byte) [][]byte { return slices.Delete(e, len(e)-2, len(e)-1) }) // no epoch-begin follows
+		if found, err := read(dir); err == nil {
+			t.Errorf("a log without one of its entries passes for good: %+v", found)
+		}
 	})
 	t.Run("damaged", func(t *testing.T) {
 		dir := t.TempDir()

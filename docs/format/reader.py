@@ -191,6 +191,7 @@ class Realm:
     def __init__(self, name):
         self.name = name
         self.epoch, self.writer, self.ended, self.index, self.prev = 0, b"", True, 0, bytes(32)
+        self.ahead = 0  # the highest index of a void entry of the current epoch and writer
         self.time = 0
         self.commitments, self.seeds, self.source = {}, {}, None
         self.catalog_version, self.start = 0, []
@@ -211,13 +212,19 @@ class Realm:
             counts = (epoch, writer, index) == (self.epoch, self.writer, self.index + 1) and not self.ended
         if not counts:
             self.found["void"] += 1
+            if (epoch, writer) == (self.epoch, self.writer):
+                self.ahead = max(self.ahead, index)
             return 0, b""
         assert index == self.index + 1 and data[56:88] == self.prev, f"position {index}: chain"
         if kind == 1:
-            self.epoch, self.writer, self.ended = epoch, writer, False
+            self.complete()
+            self.epoch, self.writer, self.ended, self.ahead = epoch, writer, False, 0
         self.ended = kind == 3
         self.index, self.prev = index, hashlib.sha256(data).digest()
         return kind, data[88 + size:]
+
+    def complete(self):
+        assert self.ahead <= self.index, f"position {self.index + 1}: missing or out of place"
 
     def seal(self, purpose, epoch, seed):
         text = b"kuji/v1/" + purpose + b"\0" + self.name + b"\0" + struct.pack("<Q", epoch) + seed
@@ -376,6 +383,7 @@ def main(directory):
     first, realm = Realm(name), Realm(name)
     for entry in entries:
         first.collect(entry)
+    first.complete()
     realm.seeds = first.seeds
     for entry in entries:
         realm.replay(entry)
