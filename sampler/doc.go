@@ -30,22 +30,26 @@
 //     a change adds to those sums that lie behind the entry. It is the tree of P. Fenwick, "A New Data Structure for
 //     Cumulative Frequency Tables", Software: Practice and Experience 24(3), 1994, widened from two to eight, so that a
 //     million entries are five levels and a draw misses the cache about once.
-//   - A guide over the blocks for weights at rest: [0, total) is cut into two to four equal cells for each block, and a
-//     cell knows which block or which two neighbouring blocks it meets, so that most draws need no tree; the others
-//     take it. This is the indexed search of H.-C. Chen and Y. Asau, "On Generating Random Variates from an Empirical
-//     Distribution", AIIE Transactions 6(2), 1974. A change makes the guide useless. Once as many draws as it has
-//     cells have gone by without another change, it is made anew beside the live tree, a few steps for each draw.
+//   - A guide over the blocks for weights at rest: [0, total) is cut into equal cells, up to four for each block and more
+//     cells than blocks unless the total is smaller, and a cell knows which block or which two neighbouring blocks it
+//     meets, so that most draws need no tree; the others take it. This is the indexed search of H.-C. Chen and Y. Asau,
+//     "On Generating Random Variates from an Empirical Distribution", AIIE Transactions 6(2), 1974. A change makes the
+//     guide useless. Once as many draws have gone by without another change as there is room for cells, it is made anew
+//     beside the live tree, a few steps for each draw.
 //
 // The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on
 // Modeling and Computer Simulation 29(1), 2019.
 //
 // # Costs
 //
-// With n entries: New is O(n). A draw at rest is O(1) expected. A draw after a change, a Set, a Take and a Weight
-// each do a fixed number of steps for each of at most nine levels (five for a million entries), and no operation
-// ever does work that grows with n beyond that: there is no rebuild to wait for. Set and undo cost the same, whatever
-// the pattern. Nothing is allocated after New, except that one Set in 64 of those that move a block to 64-bit sums
-// allocates 8 KiB.
+// With n entries: New is O(n). The tree has O(log n) levels, base 8, at most nine, five for a million entries. Once it
+// has its point, a Draw is a descent with a fixed number of steps for each level, as At, Take and a Set are; Weight
+// takes a fixed number of steps. While the guide serves, a Draw or an At whose cell knows its block does without the
+// descent and takes a fixed number of steps, too: more than half of all points whatever the weights, nearly all where
+// blocks are alike. From a change until the guide serves again, about five draws for each block of 16 entries later at
+// most, every draw is a descent, and some do a few steps of making the guide besides. No operation does work that grows
+// with n beyond that: there is no rebuild to wait for. Set and undo cost the same, whatever the pattern. Nothing is
+// allocated after New, except that one Set in 64 of those that move a block to 64-bit sums allocates 8 KiB.
 //
 // State is 5.4 bytes for an entry of 16 bits, 7.4 for one of 32 and 11.1 for one of 64 at most, in large tables, and
 // free of pointers but for one in 1024 entries, nil until blocks are moved; a moved block of 16 takes 128 bytes more.

@@ -20,8 +20,10 @@ const minGuided = 3
 //	                      └───────────────┴───────┴────────────────┘
 //
 // The points of a cell up to and with its last-th lie in the first block and those behind it in the next one, unless
-// tree is set: then it meets more than two blocks, and the tree must be asked. It never takes more than 64 bits: there
-// are at least twice as many cells as blocks, and the cells' number and shift multiply to less than twice the total.
+// tree is set: then it meets more than two blocks, and the tree must be asked. Such a cell holds the ends of two blocks,
+// and there are more cells than blocks, so that fewer than half of the points are in one. A cell never takes more than
+// 64 bits: there is room for at least twice as many cells as blocks, and that room times 2^shift is less than twice
+// the total, or shift is 0.
 type guide struct {
 	live  bool
 	shift uint8

@@ -31,7 +31,8 @@ func tables() (all [][]uint64) {
 	return all
 }
 
-// TestGuideAgreesWithTree compares the two at both ends of every cell and of what it gives to its first block.
+// TestGuideAgreesWithTree compares the two at both ends of every cell and of what it gives to its first block, and
+// makes sure that fewer than half of all points need the tree.
 func TestGuideAgreesWithTree(t *testing.T) {
 	for _, weights := range tables() {
 		s, err := New(weights)
@@ -42,7 +43,14 @@ func TestGuideAgreesWithTree(t *testing.T) {
 		if !g.live {
 			t.Fatalf("%d entries: no guide after New", len(weights))
 		}
+		if g.shift > 0 && g.limit <= s.blocks.count {
+			t.Fatalf("%d entries: %d cells for %d blocks, want more", len(weights), g.limit, s.blocks.count)
+		}
+		asks := 0
 		for cell, c := range g.cells[:g.limit] {
+			if asks += int(c >> g.shift & 1); 2*asks > s.blocks.count {
+				t.Fatalf("%d entries: %d cells or more ask the tree, want at most one for two of %d blocks", len(weights), asks, s.blocks.count)
+			}
 			low := uint64(cell) << g.shift
 			last := low + c&(1<<g.shift-1)
 			for _, point := range []uint64{low, last - 1, last, last + 1, low + 1<<g.shift - 1} {
