@@ -18,7 +18,7 @@ import (
 
 // Snapshots, in short:
 //
-//	under mu, between two batches:  capture the state, in time that does not depend on its size
+//	under mu, between two batches:  capture the state, in time that grows with pools and chunks of memory, not with what is in them
 //	beside the writer:              write what the capture holds; events that change it put the old aside first
 //	when the batch is durable:      seal the file with the chain's hash and the log's offset; fsync, rename, fsync the directory
 //	after that:                     remove what neither this snapshot nor the one before it needs; trim the log if asked to
