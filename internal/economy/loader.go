@@ -342,7 +342,7 @@ func (l *Loader) State() (*State, Mark, error) {
 		s.restock(p)
 		mark.Entries = append(mark.Entries, uint32(len(p.entryIDs)))
 	}
-	s.countOdds()
+	s.countOdds(nil)
 	s.unlockPools()
 	for i := range s.items {
 		s.raisePeak(&s.items[i])

@@ -231,11 +231,16 @@ func (pt *poolTable) gainOf(item uint32) uint64 {
 	return pt.gains[i].quantity
 }
 
-// countOdds computes odds anew from the tables and what is left of each entry.
-// It comes before samplers are built.
-func (s *State) countOdds() {
+// countOdds computes odds anew from the tables and what is left of each entry, but for
+// pools that are the same. It comes before samplers are built.
+func (s *State) countOdds(same []bool) {
+	was := s.odds
 	s.odds = make([]poolOdds, len(s.pools))
 	for _, pt := range s.current.bottomUp {
+		if same != nil && same[pt.num] {
+			s.odds[pt.num] = was[pt.num]
+			continue
+		}
 		s.odds[pt.num] = s.oddsOf(pt)
 		s.pools[pt.num].spent.Store(s.odds[pt.num].live == 0)
 	}

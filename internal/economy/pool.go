@@ -56,6 +56,16 @@ func (s *State) unlockPools() {
 	s.heldPools = s.heldPools[:0]
 }
 
+// touchPool says that a pool has changed, of which nothing else has that readers see of
+// it beside the tables.
+func (s *State) touchPool(p *poolState, pos uint64) {
+	if !p.mine && !s.alone {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+	}
+	p.last = pos
+}
+
 // countDrawn counts one draw of an entry by an event at a position.
 func (s *State) countDrawn(num uint32, p *poolState, entry uint32, pos uint64) {
 	s.lockPool(p)

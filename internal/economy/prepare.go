@@ -21,6 +21,7 @@ type Prepared struct {
 	names     names
 	tables    *tables
 	past      superseded
+	same      []bool // by pool number: nothing that odds and stock depend on has changed
 }
 
 // Prepare makes a catalog ready to be put in force, or refuses it: with a
@@ -51,6 +52,7 @@ func (s *State) build(p *Prepared) error {
 	p.names = s.number(p.catalog)
 	p.tables = compile(p.catalog, p.hash, &p.names)
 	p.past = p.tables.supersede(s.current)
+	p.same = p.tables.sameAs(s.current)
 	return nil
 }
 
@@ -97,24 +99,58 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	if len(p.past.keys) > 0 && (s.alone || s.ids.count() > 0) { // alone, what is remembered may lag
 		s.past = append(s.past, p.past)
 	}
+	same := p.same
+	for num, pt := range t.pools {
+		if pt != nil && same[num] {
+			s.touchPool(s.pools[num], at.Position) // before anybody can see the catalog
+		}
+	}
 	s.setCurrent(t)
-	for _, p := range s.pools {
-		s.lockPool(p)
-		s.restock(p)
-		if t.pool[p.id] != nil || old.pool[p.id] != nil {
+	for num, p := range s.pools {
+		if !same[num] {
+			s.lockPool(p)
+			s.restock(p)
 			p.last = at.Position
 		}
 	}
-	s.countOdds()
+	s.countOdds(same)
 	if !s.live {
 		return nil
 	}
-	for _, p := range s.pools {
+	for num, p := range s.pools {
+		if same[num] {
+			continue
+		}
 		if err := s.buildSampler(p); err != nil {
 			return inconsistent("%v", err)
 		}
 	}
 	return nil
+}
+
+// sameAs returns of which pools, by number, the odds and the stock are what they are by the
+// tables before, whatever was drawn: those pools and all that they lead to have the same
+// entries, by everything but what these give. A pool that is in neither is the same.
+func (t *tables) sameAs(old *tables) []bool {
+	same := make([]bool, len(t.pools))
+	for num, pt := range t.pools {
+		same[num] = pt == nil && (num >= len(old.pools) || old.pools[num] == nil)
+	}
+	for _, pt := range t.bottomUp {
+		if int(pt.num) >= len(old.pools) || old.pools[pt.num] == nil || !pt.sameOdds(old.pools[pt.num]) {
+			continue
+		}
+		same[pt.num] = !slices.ContainsFunc(pt.groups, func(g group) bool { return g.target != nil && !same[g.target.num] })
+	}
+	return same
+}
+
+// sameOdds reports whether two tables of a pool give each entry the same odds, if
+// the pools that they lead to are the same.
+func (pt *poolTable) sameOdds(old *poolTable) bool {
+	return pt.config.Mode == old.config.Mode && slices.Equal(pt.order, old.order) && slices.EqualFunc(pt.entries, old.entries, func(e, was entryTable) bool {
+		return e.present == was.present && e.limited == was.limited && e.weight == was.weight && e.stock == was.stock && e.kind == was.kind && e.pool == was.pool && e.group == was.group
+	})
 }
 
 // names is the numbers of everything that a catalog names, and what of it is new.
