@@ -318,6 +318,63 @@ func TestKillAtEveryOperation(t *testing.T) {
 	}
 }
 
+// TestCrashInRecoveryAfterKill kills a process that goes on with a log that was closed, and
+// cuts the power while the next one recovers: what the first one wrote, and cut off, may be
+// on the disk or not.
+func TestCrashInRecoveryAfterKill(t *testing.T) {
+	closed := vfs.NewMem()
+	l, err := wal.Open(memDir, small4KOn(closed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendTo(t, l, 40)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(segments(t, closed)); n < 2 {
+		t.Fatalf("%d segments", n)
+	}
+	p := promise{durable: 40, next: 60}
+	goOn := func(m *vfs.Mem) { // errors mean that the power is off
+		if l, err := wal.Open(memDir, small4KOn(m)); err == nil {
+			for n := uint64(40); n < 60; n++ {
+				if _, err := l.Append(record(n)); err != nil {
+					return
+				}
+				if n%7 == 0 && l.Flush() != nil {
+					return
+				}
+			}
+			l.Close()
+		}
+	}
+	for kill := int64(0); ; kill++ {
+		m := closed.CrashClone(vfs.Crash{})
+		m.CutPowerAfter(kill)
+		goOn(m)
+		_, all := m.Ops()
+		for cut := int64(0); ; cut++ {
+			again := m.KillClone()
+			again.CutPowerAfter(cut)
+			if l, err := wal.Open(memDir, small4KOn(again)); err == nil {
+				l.Close()
+			}
+			_, changes := again.Ops()
+			for after := range again.CrashSamples(4, uint64(kill*100+cut), true) {
+				if err := checkRecovered(after, p); err != nil {
+					t.Fatalf("killed after %d changes, power cut in recovery after %d: %v", kill, cut, err)
+				}
+			}
+			if changes <= cut {
+				break
+			}
+		}
+		if all <= kill {
+			break
+		}
+	}
+}
+
 // TestCrashInRecovery cuts the power again while the log recovers.
 func TestCrashInRecovery(t *testing.T) {
 	for seed := range uint64(*crashSeeds) {

@@ -194,6 +194,14 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 		return err
 	}
 	defer file.Close() // what matters was fsynced
+	if f.bare {
+		// As it is: cut off, it would be missing after a power cut now, while the disk may
+		// still have a later segment's, which says that this one was there.
+		if err := errors.Join(f.rewrite(file, durable), rewriteBytes(file, f.end, f.size)); err != nil {
+			return err
+		}
+		return file.Sync()
+	}
 	if f.size > f.end {
 		if err := file.Truncate(f.end); err != nil {
 			return err
@@ -232,11 +240,16 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	case durable > f.first:
 		pos = int64(f.index[durable-f.first]) - groupSize // what is durable ends with a group
 	}
+	return rewriteBytes(file, pos, f.end)
+}
+
+// rewriteBytes writes a part of a file once more, as it is.
+func rewriteBytes(file vfs.File, pos, end int64) error {
 	const startBytes = 8 << 20
-	buf := make([]byte, min(f.end-pos, 1<<20))
+	buf := make([]byte, min(end-pos, 1<<20))
 	started := pos
-	for pos < f.end {
-		p := buf[:min(f.end-pos, int64(len(buf)))]
+	for pos < end {
+		p := buf[:min(end-pos, int64(len(buf)))]
 		if n, err := file.ReadAt(p, pos); n < len(p) {
 			return fmt.Errorf("read %d bytes at byte %d: got %d: %w", len(p), pos, n, err)
 		}

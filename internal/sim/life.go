@@ -349,7 +349,7 @@ func (s *session) told(err error, c *call) {
 	case code == kuji.CodeInvalid && c != nil && c.malformed:
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
-	case code == kuji.CodeIDReused && c != nil && !s.poisoned:
+	case code == kuji.CodeIDReused && c != nil: // also behind a batch that failed: the answer that it rests on was durable, and must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})
 	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && s.excused():
