@@ -15,6 +15,7 @@ type checkedLog struct {
 	first  uint64                                  // the offset that it begins at
 	all    func(uint64) iter.Seq2[logEntry, error] // entries that can be read, from an offset on
 	damage *wal.CorruptionError                    // the first place that is wrong, if any is
+	stray  *wal.CorruptionError                    // a file that is no segment and looks like one
 	close  func() error
 }
 
@@ -27,9 +28,12 @@ func checkLog(fsys vfs.FS, dir string) (*checkedLog, error) {
 	}
 	l := &checkedLog{close: func() error { return nil }}
 	for _, d := range found.Damage {
-		if d != found.Footer {
+		switch {
+		case d == found.Footer:
+		case d.Offset > wal.MaxOffset:
+			l.stray = d
+		case l.damage == nil:
 			l.damage = d
-			break
 		}
 	}
 	log, err := openWALReadOnly(fsys, dir)
@@ -37,10 +41,10 @@ func checkLog(fsys vfs.FS, dir string) (*checkedLog, error) {
 		l.first, l.all, l.close = log.First(), log.Entries, log.Close
 		return l, nil
 	}
-	if damage, ok := errors.AsType[*wal.CorruptionError](err); ok && l.damage == nil {
+	if damage, ok := errors.AsType[*wal.CorruptionError](err); ok && l.damage == nil && l.stray == nil {
 		l.damage = damage
 	}
-	if l.damage == nil {
+	if l.damage == nil && l.stray == nil {
 		return nil, err
 	}
 	first, records, err := wal.Salvage(dir, wal.Options{FS: fsys})

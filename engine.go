@@ -87,35 +87,43 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	if err := checkRealmName(name); err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil, errf(CodeClosed, "", "the engine is closed")
+	o, first, err := e.begin(name, create)
+	if err != nil {
+		return nil, err
 	}
-	o := e.realms[name]
-	if o != nil {
-		e.mu.Unlock()
+	if !first {
 		<-o.done
 		return o.realm, o.err
 	}
-	if err := e.mayOpen(name, create); err != nil {
+	// Unless it returns. A panic is a defect, which leaves the realm's log as it is, perhaps in
+	// the middle of a write: this process does not try again.
+	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; start the process anew"}
+	defer close(o.done)
+	o.realm, o.err = openRealm(e.dir+"/realms/"+name, name, e.o)
+	if o.err != nil { // to be tried again
+		e.mu.Lock()
+		delete(e.realms, name)
 		e.mu.Unlock()
-		return nil, err
+	}
+	return o.realm, o.err
+}
+
+// begin returns the opening of a realm, and whether the caller is the first, who does it.
+func (e *Engine) begin(name string, create bool) (o *opening, first bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, false, errf(CodeClosed, "", "the engine is closed")
+	}
+	if o := e.realms[name]; o != nil {
+		return o, false, nil
+	}
+	if err := e.mayOpen(name, create); err != nil {
+		return nil, false, err
 	}
 	o = &opening{done: make(chan struct{})}
 	e.realms[name] = o
-	e.mu.Unlock()
-	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked"} // unless it returns
-	defer func() {
-		if o.err != nil { // to be tried again
-			e.mu.Lock()
-			delete(e.realms, name)
-			e.mu.Unlock()
-		}
-		close(o.done)
-	}()
-	o.realm, o.err = openRealm(e.dir+"/realms/"+name, name, e.o)
-	return o.realm, o.err
+	return o, true, nil
 }
 
 // mayOpen reports why a realm that was not opened yet cannot be. The caller

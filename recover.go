@@ -18,7 +18,7 @@ import (
 
 // openRealm opens or creates a realm's directory, replays its log and begins
 // an epoch.
-func openRealm(dir, name string, o Options) (_ *Realm, err error) {
+func openRealm(dir, name string, o Options) (*Realm, error) {
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
 	}
@@ -39,16 +39,9 @@ func openRealm(dir, name string, o Options) (_ *Realm, err error) {
 		r.state.Unread()
 	}
 	r.wake = sync.NewCond(&r.mu)
-	recovered := false
-	defer func() {
-		if !recovered { // by a panic, too: the log is locked
-			err = errors.Join(err, log.Close())
-		}
-	}()
 	if err := r.recover(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, log.Close())
 	}
-	recovered = true
 	r.open = &batch{}
 	r.reset(r.open, r.chain.index+1)
 	switch {

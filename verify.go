@@ -49,7 +49,7 @@ type EpochReport struct {
 // first that is wrong.
 type VerifyError struct {
 	Realm    string
-	Position uint64 // 0 when it stands before the first that was read
+	Position uint64 // 0 when that is none, or stands before the first that was read
 	Err      error
 }
 
@@ -64,8 +64,8 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 
 // Verify checks a realm's log in a data directory that no engine has open. It
 // takes the directory's lock meanwhile, and writes nothing else. It checks every
-// byte of the log, but for the footer at its very end, which opening makes anew; of a log
-// that cannot be opened, it reads what stands before the damage. It folds the chain of hashes, replays every event, computes every choice of every revealed
+// byte of the log, but for footers that nothing says were durable, the last one above all, which
+// opening makes anew; of a log that cannot be opened, it reads what stands before the damage. It folds the chain of hashes, replays every event, computes every choice of every revealed
 // epoch again from its seed, checks the invariants after every epoch and at the
 // end, compares every snapshot with the state at its position, and reports the
 // state's hash. Where the log was trimmed, it begins from the oldest snapshot.
@@ -110,8 +110,12 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 		if err != nil {
 			return &VerifyError{Realm: realm, Err: err}
 		}
-		if from != nil && log.damage != nil && log.damage.Offset < from.offset {
-			return &VerifyError{Realm: realm, Err: log.damage}
+		if d := log.damage; from != nil && d != nil && d.Offset <= from.offset {
+			wrong := &VerifyError{Realm: realm, Err: d}
+			if d.Offset == from.offset {
+				wrong.Position = from.chain.index
+			}
+			return wrong
 		}
 		// Seeds are revealed after the draws that used them: collect them first.
 		for e, err := range replay(log.all, realm, from, nil) {
@@ -122,7 +126,10 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 				v.seeds[e.reveal.epoch] = e.reveal.seed
 			}
 		}
-		return v.run(log.sound, from)
+		if err := v.run(log.sound, from); err != nil || log.stray == nil {
+			return err
+		}
+		return &VerifyError{Realm: realm, Err: log.stray}
 	})
 	return v.report, err
 }
@@ -321,7 +328,10 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	}
 	for e, err := range replay(entries, v.realm, from, func() { v.report.Void++ }) {
 		if err != nil {
-			return wrong(max(e.index, v.report.Position+1), err)
+			if e.index == 0 {
+				e.index = v.report.Position + 1
+			}
+			return wrong(e.index, err)
 		}
 		switch e.kind {
 		case entryEpochBegin:

@@ -37,7 +37,8 @@ type CorruptionError struct {
 	File string
 	// Pos is the position in the file, in bytes, of the damaged structure.
 	Pos int64
-	// Offset is the offset of the first record that the damage touches.
+	// Offset is the offset of the first record that the damage touches; above MaxOffset
+	// where it is of none.
 	Offset uint64
 	// What names the structure and what is wrong with it.
 	What string
@@ -53,6 +54,8 @@ type CorruptionError struct {
 func (e *CorruptionError) Error() string {
 	where := fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s", e.File, e.Pos, e.Offset, e.What)
 	switch {
+	case e.Offset > MaxOffset:
+		return fmt.Sprintf("wal: corrupt: %s: %s", e.File, e.What)
 	case e.Got == e.Want:
 		return where
 	case e.Bits:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -31,7 +32,7 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	return first, func(yield func(Record, error) bool) {
 		at := place{segment: first}
 		for i, s := range found {
-			sound, logID, err := soundGroups(o.FS, s)
+			sound, logID, err := soundGroups(o.FS, s, math.MaxInt64)
 			if err != nil {
 				yield(Record{}, err)
 				return
@@ -47,9 +48,20 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	}, nil
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound.
-func soundGroups(fsys vfs.FS, s *foundSegment) (found scan, logID uint64, err error) {
+// soundBefore returns the offset after the last record of a segment that is sound and
+// stands before a position, at which a page cannot be read.
+func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
+	found, _, err := soundGroups(fsys, s, pos)
+	if err != nil {
+		return s.first
+	}
+	return found.next
+}
+
+// soundGroups finds the groups of a segment up to the first that is not sound, or to a position.
+func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
+		data = data[:min(end, int64(len(data)))]
 		found, logID = scan{next: s.first}, 0
 		if headerless(data) {
 			return nil
@@ -66,8 +78,8 @@ func soundGroups(fsys vfs.FS, s *foundSegment) (found scan, logID uint64, err er
 		found, unreadable = scanSegment(data, place{h.logID, s.first})
 		return unreadable
 	})
-	if unreadable != nil {
-		found = scan{next: s.first}
+	if unreadable != nil && unreadable.pos < end {
+		return soundGroups(fsys, s, unreadable.pos)
 	}
 	return found, logID, err
 }

@@ -94,7 +94,7 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 		}
 		first, ok := parseSegmentName(name)
 		if !ok || first > MaxOffset {
-			damage = append(damage, &CorruptionError{File: path.Join(dir, name), What: fmt.Sprintf("not the name of a segment, which is an offset of %d digits, at most %d, and %s", segmentDigit, uint64(MaxOffset), segmentExt)})
+			damage = append(damage, &CorruptionError{File: path.Join(dir, name), Offset: MaxOffset + 1, What: fmt.Sprintf("not the name of a segment, which is an offset of %d digits, at most %d, and %s", segmentDigit, uint64(MaxOffset), segmentExt)})
 			continue
 		}
 		found = append(found, &foundSegment{name: name, path: path.Join(dir, name), first: first, next: first, end: headerSize})
@@ -218,6 +218,7 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		if size, err := file.Size(); err == nil && size < s.size {
 			return errCutToSize
 		}
+		unreadable.offset = soundBefore(r.fs, s, unreadable.pos)
 		return unreadable.in(s.path, 0)
 	}
 	r.durable = max(r.durable, found.durable)

@@ -28,8 +28,8 @@ type Report struct {
 	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
 	// Damage is everything that is not as it must be, by place. What a crash
 	// leaves is no damage: a torn tail, and footers that were not durable. Of
-	// a footer at the very end, only a crash within Close and damage look the
-	// same: that is reported, and is what Footer says, too.
+	// a footer at the very end, damage looks like a crash within Close, or at the first
+	// writes to a log that was closed: that is reported, and is what Footer says, too.
 	Damage []*CorruptionError
 	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
 }
@@ -161,6 +161,7 @@ func checkSegment(fsys vfs.FS, s *foundSegment) (c checkedSegment, err error) {
 		return c.check(s, data)
 	})
 	if unreadable != nil {
+		unreadable.offset = soundBefore(fsys, s, unreadable.pos)
 		c.damage = append(c.damage, unreadable.in(s.path, 0))
 	}
 	return c, err
@@ -226,7 +227,7 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first, What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
+			return &CorruptionError{File: s.path, Pos: int64(t.index) + int64(i), Offset: s.first + min(uint64(i/4), count-1), What: "index", Got: uint64(got[i]), Want: uint64(want[i]), Bits: true}
 		}
 	}
 	return nil

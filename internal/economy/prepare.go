@@ -100,15 +100,17 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 		s.past = append(s.past, p.past)
 	}
 	same := p.same
-	for num, pt := range t.pools {
-		if pt != nil && same[num] {
-			s.touchPool(s.pools[num], at.Position) // before anybody can see the catalog
+	for num, pt := range t.pools { // before anybody can see the catalog
+		switch {
+		case !same[num]:
+			s.lockPool(s.pools[num])
+		case pt != nil:
+			s.touchPool(s.pools[num], at.Position)
 		}
 	}
 	s.setCurrent(t)
 	for num, p := range s.pools {
 		if !same[num] {
-			s.lockPool(p)
 			s.restock(p)
 			p.last = at.Position
 		}
@@ -242,6 +244,9 @@ func (s *State) adopt(c *catalog.Catalog, n *names) {
 		s.pools = append(s.pools, p)
 	}
 	for i, ids := range n.added {
+		if len(ids) == 0 {
+			continue
+		}
 		p := s.pools[n.pools[i]]
 		s.lockPool(p)
 		for _, id := range ids {

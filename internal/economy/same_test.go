@@ -55,8 +55,14 @@ func TestSameKeepsSampler(t *testing.T) {
 			if after == before {
 				t.Fatal("nothing is changed")
 			}
+			held := w.heldPools[:cap(w.heldPools)]
+			clear(held)
 			w.put(after)
+			held = w.heldPools[:cap(w.heldPools)]
 			for _, id := range all {
+				if got, want := slices.Contains(held, w.pools[w.poolNum[id]]), slices.Contains(c.changed, id); got != want {
+					t.Errorf("pool %s: readers wait for the whole change: %v, want %v", id, got, want)
+				}
 				if kept, want := w.pools[w.poolNum[id]].sampler == samplers[id], !slices.Contains(c.changed, id); kept != want {
 					t.Errorf("pool %s: the sampler is kept: %v, want %v", id, kept, want)
 				}
