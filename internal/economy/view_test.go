@@ -266,6 +266,31 @@ func TestCatalogWaitsForReaders(t *testing.T) {
 	}
 }
 
+// TestCatalogWaitsForReadersOfTheSame: a pool that a catalog leaves as it is says that it
+// changed before the catalog is shown, or who read it then would not wait for the catalog.
+func TestCatalogWaitsForReadersOfTheSame(t *testing.T) {
+	m := newMachine(t, 1)
+	const yaml = "{kuji: 1, items: {a: {}}, pools: {p0: {entries: [{id: e, weight: 1, stock: %d}]}, p1: {entries: [{id: e, weight: 1}]}}}"
+	m.apply(fmt.Sprintf(yaml, 1))
+	release := m.s.HoldPool("p1")
+	var writer sync.WaitGroup
+	writer.Go(func() { m.apply(fmt.Sprintf(yaml, 2)) })
+	for i := 0; !m.s.PoolHeld(0) && i < 1e7; i++ {
+		runtime.Gosched()
+	}
+	for i := 0; m.s.Catalog().Version == 1 && i < 1e5; i++ { // it can go as far as it may
+		runtime.Gosched()
+	}
+	if v := m.s.Catalog().Version; v != 1 {
+		t.Errorf("p1 is being read: version %d is shown", v)
+	}
+	release()
+	writer.Wait()
+	if v, ok := m.s.Pool("p1"); !ok || v.Version != 2 || v.Last != 2 {
+		t.Errorf("afterwards: %+v", v)
+	}
+}
+
 // BenchmarkPoolPage reads a page of 1,000 entries of a pool, by the pool's size.
 func BenchmarkPoolPage(b *testing.B) {
 	for _, n := range []int{1_000, 30_000} {
