@@ -197,7 +197,10 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	if f.bare {
 		// As it is: cut off, it would be missing after a power cut now, while the disk may
 		// still have a later segment's, which says that this one was there.
-		if err := errors.Join(f.rewrite(file, durable), rewriteBytes(file, f.end, f.size)); err != nil {
+		if err := f.rewrite(file, durable); err != nil {
+			return err
+		}
+		if err := rewriteBytes(file, f.end, f.size); err != nil {
 			return err
 		}
 		return file.Sync()
