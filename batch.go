@@ -178,7 +178,11 @@ func awaitRoom(ctx context.Context, room <-chan struct{}) {
 // commit puts a decided event into the open batch, applies it, and fills in
 // res. The caller holds mu.
 func (r *Realm) commit(b *batch, ev *economy.Event, res *Result) error {
-	buf := economy.AppendEvent(b.buf, ev)
+	return r.commitEncoded(b, ev, economy.AppendEvent(b.buf, ev), res)
+}
+
+// commitEncoded is commit of an event that buf has, encoded, behind what b has.
+func (r *Realm) commitEncoded(b *batch, ev *economy.Event, buf []byte, res *Result) error {
 	at := economy.At{Position: b.position, Index: uint32(b.events), Time: b.time}
 	r.receipt(&res.Receipt, b.position, b.events, b.time, r.state.Version())
 	if err := r.state.Apply(ev, buf[len(b.buf):], at); err != nil {

@@ -2,6 +2,7 @@ package kuji_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -183,4 +184,86 @@ func TestApplyOver(t *testing.T) {
 	}
 	_, err = r.ApplyOver(t.Context(), nil, 3)
 	wantCode(t, err, kuji.CodeInvalid)
+}
+
+// largeCatalog is a catalog with a pool of so many entries.
+func largeCatalog(t testing.TB, entries, version int) *catalog.Catalog {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "kuji: 1\nitems: {gem: {kind: currency}, sword: {}}\npools:\n  small: {entries: [{id: a, weight: 1, reward: {items: {gem: 1}}}]}\n  large:\n    entries:\n")
+	for i := range entries {
+		fmt.Fprintf(&b, "    - {id: e%d, weight: %d}\n", i, 1+(i+version)%9)
+	}
+	return parse(t, b.String())
+}
+
+// TestCatalogMadeReadyBesideRequests: what a catalog makes of a large pool that it changes is computed, and encoded,
+// before the realm's lock is taken. What takes long there takes memory, too.
+func TestCatalogMadeReadyBesideRequests(t *testing.T) {
+	const entries, most = 100_000, 100_000 // most bytes; what is left of each entry alone takes 8
+	var stats runtime.MemStats
+	allocated := func() uint64 {
+		runtime.ReadMemStats(&stats)
+		return stats.TotalAlloc
+	}
+	locked := uint64(0) // what had been allocated when the clock was asked, which is under the lock
+	e, err := kuji.Open("", kuji.Options{Sync: kuji.SyncOff, Now: func() time.Time {
+		locked = allocated()
+		return time.UnixMilli(1_800_000_000_000)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := range 3 {
+		c := largeCatalog(t, entries+version, version)
+		locked = 0
+		if _, err := r.Apply(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if n := allocated() - locked; locked == 0 || n > most {
+			t.Errorf("version %d: from when the clock was asked on, %d bytes are allocated, want at most %d", version+1, n, most)
+		}
+	}
+}
+
+// TestLargeCatalogInItsBatch: what a batch has before and behind a catalog is there whether the catalog
+// is large or small, and whether or not there is much before it.
+func TestLargeCatalogInItsBatch(t *testing.T) {
+	for _, entries := range []int{1, 100, 5000} {
+		for _, before := range []int{0, 1, 3, 60_000} {
+			dir, s := t.TempDir(), newSteps()
+			e, r := open(t, dir, kuji.Options{Steps: s, Now: s.Now})
+			submit := func(n int) {
+				for i := range n {
+					r.Submit(kuji.Grant{ID: fmt.Sprint(n, "/", i), Player: fmt.Sprint("player", i%10), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}, func(_ kuji.Result, err error) {
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+			submit(before)
+			res, err := r.Apply(t.Context(), largeCatalog(t, entries, 1))
+			if err != nil || res.Receipt.Index != before {
+				t.Fatalf("%d entries behind %d grants: %+v, %v", entries, before, res.Receipt, err)
+			}
+			submit(7)
+			do(t, r, kuji.Draw{Player: "ann", Pool: "large"})
+			want, _, err := r.StateHash(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
+				t.Errorf("%d entries behind %d grants: verified as %x, %v, want %x", entries, before, rep.StateHash[:4], err, want[:4])
+			}
+		}
+	}
 }

@@ -174,10 +174,15 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	prepared, refused := r.state.Prepare(c)
-	if err := r.lockForRoom(ctx); err != nil {
+	var laid []byte
+	if refused == nil {
+		r.stage(prepared)
+		laid = layOut(prepared)
+	}
+	if err := r.lockCaughtUp(ctx, prepared); err != nil {
 		return nil, err
 	}
-	b, conflict, err := r.decideCatalog(prepared, refused, over, res)
+	b, conflict, err := r.decideCatalog(prepared, laid, refused, over, res)
 	switch {
 	case conflict != nil:
 		return nil, r.conflict(ctx, conflict)
@@ -190,13 +195,69 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64
 	return b, nil
 }
 
+// stage computes beside requests what a prepared catalog makes of the pools that it changes.
+func (r *Realm) stage(p *economy.Prepared) {
+	r.mu.Lock()
+	changes := r.state.Watch(p)
+	r.mu.Unlock()
+	if changes {
+		r.state.Stage(p)
+	}
+}
+
+// mostCatchUps is how often a catalog catches up with what was drawn meanwhile before it is
+// put in force all the same. Each time there is less, as catching up with a draw takes less time than a draw.
+const mostCatchUps = 16
+
+// lockCaughtUp is lockForRoom for a catalog that is to be put in force, which does not take long then.
+func (r *Realm) lockCaughtUp(ctx context.Context, p *economy.Prepared) error {
+	for n := 0; ; n++ {
+		if err := r.lockForRoom(ctx); err != nil {
+			r.mu.Lock()
+			r.state.Unwatch()
+			r.mu.Unlock()
+			return err
+		}
+		if n == mostCatchUps || !r.state.Lags(p) {
+			return nil
+		}
+		r.mu.Unlock()
+		p.CatchUp()
+	}
+}
+
+// layRoom is how much of an open batch there is room for before a catalog that is laid out.
+const layRoom = 1 << 20
+
+// layOut encodes a prepared catalog behind room for the open batch, so that it is not copied under mu.
+// To get memory for a large one can take milliseconds, and many while garbage is collected. It returns nil for a small one.
+func layOut(p *economy.Prepared) []byte {
+	const small = 16 << 10
+	n := p.Size()
+	if n < small || n > maxCatalogEvent {
+		return nil
+	}
+	return p.AppendEvent(make([]byte, layRoom, layRoom+n))
+}
+
+// behind returns what the open batch has and a catalog's event, which may have been laid out.
+func behind(open, laid []byte, ev *economy.Event) []byte {
+	if laid == nil || len(open) > layRoom {
+		return economy.AppendEvent(open, ev)
+	}
+	laid = laid[layRoom-len(open):]
+	copy(laid, open)
+	return laid
+}
+
 // decideCatalog is decide for a prepared catalog. A conflict rests on the state.
 // The caller holds mu.
-func (r *Realm) decideCatalog(p *economy.Prepared, refused error, over *uint64, res *Result) (b *batch, conflict *Error, err error) {
+func (r *Realm) decideCatalog(p *economy.Prepared, laid []byte, refused error, over *uint64, res *Result) (b *batch, conflict *Error, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			b, conflict, err = nil, nil, r.broken(p)
 		}
+		r.state.Unwatch()
 	}()
 	var ev *economy.Event
 	if refused == nil {
@@ -218,8 +279,12 @@ func (r *Realm) decideCatalog(p *economy.Prepared, refused error, over *uint64, 
 	}
 	b = r.open
 	r.stamp(b)
-	if err := r.commit(b, ev, res); err != nil {
+	before := b.buf
+	if err := r.commitEncoded(b, ev, behind(before, laid, ev), res); err != nil {
 		return nil, nil, err
+	}
+	if r.o.Sync == SyncOff {
+		b.buf = before
 	}
 	res.Receipt.CatalogVersion = r.state.Version()
 	return b, nil, nil

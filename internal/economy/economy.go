@@ -69,6 +69,7 @@ type State struct {
 	hashed  []byte   // a command in the form that is hashed
 	d       decision // scratch of Decide
 	ev      Event    // scratch result of Decide
+	watch   *watch   // what is put down for a catalog that is made ready; nil: there is none
 
 	// RememberGroup changes what follows beside ApplyGroup, which changes the rest: no
 	// line of the processor's cache has some of both.

@@ -110,19 +110,29 @@ func (m *machine) decode(raw []byte) *economy.Event {
 	return &back
 }
 
+// apply puts a catalog in force, every second one without the steps before Apply that may be left out.
 func (m *machine) apply(yaml string) {
+	m.t.Helper()
+	if ev := m.catalog(yaml, len(m.log)%2 == 0); ev != nil {
+		m.commit(ev)
+	}
+}
+
+// catalog returns the event that puts a catalog in force, nil if it is.
+func (m *machine) catalog(yaml string, staged bool) *economy.Event {
 	m.t.Helper()
 	prepared, err := m.s.Prepare(parse(m.t, yaml))
 	if err != nil {
 		m.t.Fatal(err)
 	}
+	if staged && m.s.Watch(prepared) {
+		m.s.Stage(prepared)
+	}
 	ev, err := m.s.DecideCatalog(prepared)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if ev != nil {
-		m.commit(ev)
-	}
+	return ev
 }
 
 // do carries out a command, every second one as a plain draw or grant if it is one.

@@ -291,6 +291,12 @@ func (s *State) takeOdds(pt *poolTable, g int32, left, pos uint64) {
 	if left < maxCounted {
 		o.left[g]--
 	}
+	s.mayDie(pt, g, pos)
+}
+
+// mayDie counts a group's death if it has just lost the last of its stock.
+func (s *State) mayDie(pt *poolTable, g int32, pos uint64) {
+	o := &s.odds[pt.num]
 	if o.left[g] > 0 || pt.groups[g].endless {
 		return
 	}
@@ -310,7 +316,18 @@ func (s *State) groupDied(pt *poolTable, pos uint64) {
 		s.lockPool(s.pools[up.pool.num])
 	}
 	s.pools[pt.num].spent.Store(true)
+	if s.watch != nil {
+		s.watch.died = append(s.watch.died, pt.num)
+	}
+	s.diedAbove(pt, pos)
+}
+
+// diedAbove takes the odds from the entries that lead to a pool which has nothing left.
+func (s *State) diedAbove(pt *poolTable, pos uint64) {
 	for _, up := range pt.parents {
+		if s.pools[up.pool.num] == nil {
+			continue // of a catalog that is made ready, and not changed by it: see staged
+		}
 		if !up.pool.hasStock(&s.odds[up.pool.num], up.group) {
 			continue
 		}

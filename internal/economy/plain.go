@@ -188,11 +188,11 @@ func (b *block) find(item uint32) (held *slot, at int) {
 }
 
 // takeCommon is applyPlain for the commonest draw of all: of an entry that gives one item
-// and does not run out by it, from a pool without limits, while no snapshot is taken. It
+// and does not run out by it, from a pool without limits, while no snapshot is taken and no catalog made ready. It
 // reports false, and has done nothing, for any other.
 func (s *State) takeCommon(b *block, p *poolState, pt *poolTable, entry uint32, pos uint64) bool {
 	ps, e := &s.players, &pt.entries[entry]
-	if !e.common || ps.capture != nil || ps.alone {
+	if !e.common || ps.capture != nil || s.watch != nil || ps.alone {
 		return false
 	}
 	q, item, drawn, changed := e.quantity, &s.items[e.item], &p.drawn[entry], &p.changed[entry/drawnChunk]

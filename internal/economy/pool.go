@@ -16,7 +16,7 @@ import (
 // beside them, takes mu and goes by guard.
 type poolState struct {
 	id       string
-	entryNum map[string]uint32 // the writer's alone
+	entryNum map[string]uint32 // theirs who prepare and apply catalogs
 	// sampler has the current weight of every entry by number; nil while the
 	// pool is not in the catalog. The writer's alone.
 	sampler *sampler.Sampler
@@ -77,6 +77,9 @@ func (s *State) countDrawn(num uint32, p *poolState, entry uint32, pos uint64) {
 	}
 	p.last = pos
 	p.drawn[entry]++
+	if s.watch != nil {
+		s.watch.draw(num, entry, p.drawn[entry])
+	}
 }
 
 // weight returns the weight that an entry with this much left has by itself; see

@@ -21,7 +21,9 @@ type Prepared struct {
 	names     names
 	tables    *tables
 	past      superseded
-	same      []bool // by pool number: nothing that odds and stock depend on has changed
+	same      []bool  // by pool number: nothing that odds and stock depend on has changed
+	watch     *watch  // what becomes of the pools that are not, from Watch on
+	staged    *staged // those pools; nil: left to Apply
 }
 
 // Prepare makes a catalog ready to be put in force, or refuses it: with a
@@ -52,8 +54,17 @@ func (s *State) build(p *Prepared) error {
 	p.names = s.number(p.catalog)
 	p.tables = compile(p.catalog, p.hash, &p.names)
 	p.past = p.tables.supersede(s.current)
-	p.same = p.tables.sameAs(s.current)
+	p.same, p.watch, p.staged = p.tables.sameAs(s.current), nil, nil
 	return nil
+}
+
+// Size is no less than what AppendEvent appends, in bytes.
+func (p *Prepared) Size() int { return len(p.canonical) + 16 }
+
+// AppendEvent appends to b, encoded, the event that puts the catalog in force. It may be
+// called beside commands.
+func (p *Prepared) AppendEvent(b []byte) []byte {
+	return AppendEvent(b, &Event{Kind: KindCatalog, Catalog: p.canonical})
 }
 
 // DecideCatalog returns the event that puts a catalog in force; nil when it is
@@ -93,40 +104,33 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	if ev.prepared != nil { // which would be kept, and the catalog before it, until the event is used again
 		ev.prepared, ev.Catalog = nil, nil
 	}
+	if p.staged == nil || p.watch != s.watch { // or it may lack what was drawn since
+		s.watch, p.staged = nil, s.stage(p)
+	}
+	if s.watch != nil {
+		p.staged.catchUp(&p.staged.taken)
+		p.staged.catchUp(s.watch)
+		s.watch = nil
+	}
+	if err := p.staged.err; err != nil {
+		return inconsistent("%v", err)
+	}
 	s.adopt(p.catalog, &p.names)
 	old, t := s.current, p.tables
 	t.version, t.position, t.index, t.time = old.version+1, at.Position, at.Index, at.Time
 	if len(p.past.keys) > 0 && (s.alone || s.ids.count() > 0) { // alone, what is remembered may lag
 		s.past = append(s.past, p.past)
 	}
-	same := p.same
 	for num, pt := range t.pools { // before anybody can see the catalog
 		switch {
-		case !same[num]:
+		case !p.same[num]:
 			s.lockPool(s.pools[num])
 		case pt != nil:
 			s.touchPool(s.pools[num], at.Position)
 		}
 	}
 	s.setCurrent(t)
-	for num, p := range s.pools {
-		if !same[num] {
-			s.restock(p)
-			p.last = at.Position
-		}
-	}
-	s.countOdds(same)
-	if !s.live {
-		return nil
-	}
-	for num, p := range s.pools {
-		if same[num] {
-			continue
-		}
-		if err := s.buildSampler(p); err != nil {
-			return inconsistent("%v", err)
-		}
-	}
+	s.put(p.staged, at.Position)
 	return nil
 }
 
@@ -234,7 +238,7 @@ func (s *State) numberPoolOf(n *names, c *catalog.Pool) {
 	n.pools, n.entry, n.limits, n.added = append(n.pools, num), append(n.entry, nums), append(n.limits, limits), append(n.added, added)
 }
 
-// adopt makes new names known.
+// adopt makes new names known, but for those of entries of known pools: see staged.
 func (s *State) adopt(c *catalog.Catalog, n *names) {
 	for _, i := range n.newItems {
 		s.numberItem(&c.Items[i])
@@ -242,16 +246,6 @@ func (s *State) adopt(c *catalog.Catalog, n *names) {
 	for _, p := range n.newPools {
 		s.poolNum[p.id] = uint32(len(s.pools))
 		s.pools = append(s.pools, p)
-	}
-	for i, ids := range n.added {
-		if len(ids) == 0 {
-			continue
-		}
-		p := s.pools[n.pools[i]]
-		s.lockPool(p)
-		for _, id := range ids {
-			p.addEntry(id)
-		}
 	}
 	for _, k := range n.newLimits {
 		s.numberLimit(k)

@@ -77,11 +77,11 @@ func TestSameKeepsSampler(t *testing.T) {
 	}
 }
 
-// TestSameOrAnew: after any catalogs and draws between them the state is the one that
-// everything computed anew gives.
+// TestSameOrAnew: after any catalogs, and draws between them and while they are made ready,
+// the state is the one that everything computed anew gives, and that its log gives.
 func TestSameOrAnew(t *testing.T) {
 	kept, built := 0, 0
-	for seed := range uint64(40) {
+	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		type entry struct{ weight, stock int }
 		type pool struct {
@@ -136,7 +136,15 @@ func TestSameOrAnew(t *testing.T) {
 			b.WriteString("}}")
 			return b.String()
 		}
-		w := newWindow(t, yaml())
+		first := yaml()
+		w := newWindow(t, first)
+		w.twin = newWindow(t, first).State
+		draws := func(n int) {
+			for i := range n {
+				id := fmt.Sprint("p", 1+r.IntN(len(pools)))
+				w.do(Command{Kind: KindDraw, Player: fmt.Sprint("player", i%3), Pool: id, Count: 1})
+			}
+		}
 		for range 40 {
 			p := &pools[r.IntN(len(pools))]
 			e := &p.entries[r.IntN(len(p.entries))]
@@ -158,7 +166,21 @@ func TestSameOrAnew(t *testing.T) {
 			for _, ps := range w.pools {
 				was[ps] = ps.sampler
 			}
-			w.put(yaml())
+			staged := r.IntN(4) > 0
+			w.putWith(yaml(), false, func(p *Prepared) {
+				if staged && w.Watch(p) {
+					draws(r.IntN(6))
+					w.Stage(p)
+				}
+				for range r.IntN(3) {
+					if draws(r.IntN(6)); p.staged != nil {
+						p.take()
+						draws(r.IntN(6))
+						p.CatchUp()
+					}
+				}
+				draws(r.IntN(6))
+			})
 			for ps, smp := range was {
 				if smp != nil && smp == ps.sampler {
 					kept++
@@ -176,11 +198,14 @@ func TestSameOrAnew(t *testing.T) {
 				if !slices.Equal(left[ps], ps.left) {
 					t.Fatalf("seed %d, catalog %d, pool %s: %d are left, %d anew", seed, name, ps.id, left[ps], ps.left)
 				}
+				if pt := w.current.pool[ps.id]; pt != nil && ps.spent.Load() != (w.odds[pt.num].live == 0) {
+					t.Fatalf("seed %d, catalog %d, pool %s: that it is spent is said to be %v", seed, name, ps.id, ps.spent.Load())
+				}
 			}
-			for i := range r.IntN(12) {
-				id := fmt.Sprint("p", 1+r.IntN(len(pools)))
-				w.do(Command{Kind: KindDraw, Player: fmt.Sprint("player", i%3), Pool: id, Count: 1})
+			if w.Hash() != w.twin.Hash() {
+				t.Fatalf("seed %d, catalog %d: the state is not the one that its log gives", seed, name)
 			}
+			draws(r.IntN(12))
 			if err := w.Check(); err != nil {
 				t.Fatalf("seed %d, after catalog %d: %v", seed, name, err)
 			}

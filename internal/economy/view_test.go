@@ -241,11 +241,12 @@ func TestCatalogWaitsForReaders(t *testing.T) {
 	for _, looked := range []int{pools - 1, 1} {
 		m := newMachine(t, 1)
 		m.apply(stockOf(pools, 1))
+		next := m.catalog(stockOf(pools, 2), true)
 		release := m.s.HoldPool(fmt.Sprint("p", looked))
 		var over atomic.Bool
 		var writer sync.WaitGroup
 		writer.Go(func() {
-			m.apply(stockOf(pools, 2))
+			m.commit(next)
 			over.Store(true)
 		})
 		for i := 0; !m.s.PoolHeld(0) && !over.Load() && i < 1e7; i++ {

@@ -14,10 +14,11 @@ import (
 // windowState is a state with a catalog, and what drives it.
 type windowState struct {
 	*State
-	t   testing.TB
-	pos uint64
-	at  int64
-	src Source
+	t    testing.TB
+	pos  uint64
+	at   int64
+	src  Source
+	twin *State // if there is one, it applies what is committed
 }
 
 func newWindow(t testing.TB, yaml string) *windowState {
@@ -29,7 +30,11 @@ func newWindow(t testing.TB, yaml string) *windowState {
 	return w
 }
 
-func (w *windowState) put(yaml string) Plan {
+// put puts a catalog in force, every second one without the steps before Apply that may be left out.
+func (w *windowState) put(yaml string) Plan { return w.putWith(yaml, w.pos%2 == 0, func(*Prepared) {}) }
+
+// putWith puts a catalog in force, with something that happens while it is made ready.
+func (w *windowState) putWith(yaml string, staged bool, meanwhile func(*Prepared)) Plan {
 	w.t.Helper()
 	c, err := catalog.Parse([]byte(yaml))
 	if err != nil {
@@ -43,6 +48,10 @@ func (w *windowState) put(yaml string) Plan {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if staged && w.Watch(prepared) {
+		w.Stage(prepared)
+	}
+	meanwhile(prepared)
 	ev, err := w.DecideCatalog(prepared)
 	if err != nil {
 		w.t.Fatal(err)
@@ -62,6 +71,11 @@ func (w *windowState) commit(ev *Event) *Event {
 	var back Event
 	if _, err := Decode(raw, &back); err != nil {
 		w.t.Fatal(err)
+	}
+	if w.twin != nil {
+		if err := w.twin.Apply(&back, raw, At{Position: w.pos, Time: w.at}); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	return &back
 }

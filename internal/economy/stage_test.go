@@ -1,0 +1,240 @@
+package economy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// TestStagedIsPutInForce: what was computed beside commands is what is put in force, and
+// nothing in place of it, unless something can have been drawn of which it does not know.
+func TestStagedIsPutInForce(t *testing.T) {
+	const yaml = `{kuji: 1, name: v%d, items: {gem: {}}, pools: {one: {entries: [{id: a, weight: %d, stock: 50}, {id: b, weight: 1}]}, two: {entries: [{id: a, weight: 1}]}}}`
+	w := newWindow(t, fmt.Sprintf(yaml, 1, 1))
+	one := w.pools[w.poolNum["one"]]
+	draw := Command{Kind: KindDraw, Player: "ann", Pool: "one", Count: 1}
+	stage := func(p *Prepared) {
+		if !w.Watch(p) {
+			t.Fatal("the catalog is said to change no pool")
+		}
+		w.Stage(p)
+	}
+	for i, c := range []struct {
+		name      string
+		meanwhile func(p *Prepared)
+		kept      bool
+	}{
+		{"staged", stage, true},
+		{"drawn from since", func(p *Prepared) { stage(p); w.do(draw) }, true},
+		{"given up and begun again", func(p *Prepared) { stage(p); w.Unwatch(); w.do(draw); stage(p) }, true},
+		{"given up", func(p *Prepared) { stage(p); w.Unwatch(); w.do(draw) }, false},
+		{"overtaken by another's", func(p *Prepared) {
+			stage(p)
+			c, err := catalog.Parse([]byte(fmt.Sprintf(yaml, 99, 99)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := w.Prepare(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.do(draw)
+			stage(other)
+		}, false},
+		{"not watched", func(p *Prepared) { w.Stage(p); w.do(draw) }, false},
+		{"nothing", func(p *Prepared) { w.do(draw) }, false},
+	} {
+		var p *Prepared
+		var made *staged
+		w.putWith(fmt.Sprintf(yaml, i+2, i+2), false, func(prepared *Prepared) {
+			p = prepared
+			c.meanwhile(p)
+			made = p.staged
+		})
+		if kept := made != nil && made.next.pools[0].sampler == one.sampler; kept != c.kept {
+			t.Errorf("%s: what was computed is put in force: %v, want %v", c.name, kept, c.kept)
+		}
+		if w.watch != nil {
+			t.Errorf("%s: draws are still put down", c.name)
+		}
+		if err := w.Check(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	w.putWith(fmt.Sprintf(yaml, 100, 8), false, func(p *Prepared) {
+		if w.Watch(p) || w.watch != nil {
+			t.Error("a catalog is said to change pools of which it changes the name alone")
+		}
+	})
+}
+
+// TestLagsBounded: what is left to catch up with under the realm's lock does not depend on how much is drawn
+// while a catalog is made ready.
+func TestLagsBounded(t *testing.T) {
+	const yaml = `{kuji: 1, items: {gem: {}}, pools: {one: {entries: [{id: a, weight: %d}]}, two: {entries: [{id: a, weight: 1}]}}}`
+	w := newWindow(t, fmt.Sprintf(yaml, 1))
+	draws := func(pool string, n int) {
+		for range n {
+			w.do(Command{Kind: KindDraw, Player: "ann", Pool: pool, Count: 1})
+		}
+	}
+	w.putWith(fmt.Sprintf(yaml, 2), true, func(p *Prepared) {
+		draws("two", 2*fewSince)
+		draws("one", fewSince)
+		if w.Lags(p) {
+			t.Error("few draws are too many, or those from pools that stay as they are count")
+		}
+		draws("one", 1)
+		if !w.Lags(p) {
+			t.Error("many draws are few")
+		}
+		p.CatchUp()
+		draws("one", 5*watchChunk)
+		w.Lags(p)
+		p.CatchUp()
+		draws("one", 10)
+		if w.Lags(p) || len(w.watch.drawn) != 10 {
+			t.Errorf("%d draws are left to catch up with, want 10", len(w.watch.drawn))
+		}
+	})
+	if err := w.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := w.pools[0].drawn[0]; got != fewSince+11+5*watchChunk {
+		t.Errorf("%d are drawn, want %d", got, fewSince+11+5*watchChunk)
+	}
+}
+
+// TestStageBesideCommands makes catalogs ready while others draw and read.
+func TestStageBesideCommands(t *testing.T) {
+	const entries, versions = 3 * partEntries, 6
+	yaml := func(version int) *catalog.Catalog {
+		var b strings.Builder
+		fmt.Fprintf(&b, "kuji: 1\nitems: {gem: {}}\npools:\n  small: {entries: [{id: a, weight: 1}]}\n  nested: {entries: [{id: a, weight: 1, stock: 40, reward: {items: {gem: 1}}}]}\n  large:\n    entries:\n    - {id: in, weight: 900, reward: {pool: nested}}\n")
+		for _, pool := range []string{"", "  plain:\n    entries:\n"} {
+			b.WriteString(pool)
+			for i := range entries + version {
+				fmt.Fprintf(&b, "    - {id: e%d, weight: %d, stock: %d, reward: {items: {gem: 1}}}\n", i, 1+(i+version)%5, 1+i%3)
+			}
+		}
+		c, err := catalog.Parse([]byte(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	next := make([]*catalog.Catalog, versions)
+	for i := range next {
+		next[i] = yaml(i)
+	}
+	s, src, pos := New(), rand.NewPCG(1, 2), uint64(0)
+	twin := New()
+	for _, s := range []*State{s, twin} {
+		if err := s.Ready(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var mu sync.Mutex // the realm's
+	twice := func(raw []byte, at At) {
+		var back Event
+		if _, err := Decode(raw, &back); err != nil {
+			t.Error(err)
+		} else if err := twin.Apply(&back, raw, at); err != nil {
+			t.Error(err)
+		}
+	}
+	commit := func(ev *Event) {
+		raw := AppendEvent(nil, ev)
+		pos++
+		at := At{Position: pos, Time: int64(pos)}
+		if err := s.Apply(ev, raw, at); err != nil {
+			t.Error(err)
+		}
+		twice(raw, at)
+	}
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	begun := sync.OnceFunc(func() {
+		others.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				player, pool := fmt.Sprint("p", i%7), []string{"large", "plain", "plain", "nested", "small"}[i%5]
+				mu.Lock()
+				q := Draw{Player: player, Pool: pool, Count: 1}
+				at := At{Position: pos + 1, Time: int64(pos + 1)}
+				raw, _, ok, err := s.DrawPlain(&q, s.HashIDs("", player), src, &at, nil)
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					pos++
+					twice(raw, at)
+				} else {
+					commit(s.Decide(&Command{Kind: KindDraw, Player: player, Pool: pool, Count: 1}, int64(pos), src))
+				}
+				mu.Unlock()
+			}
+		})
+		others.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				v, ok := s.Pool([]string{"large", "plain"}[i%2])
+				for _, e := range v.Entries {
+					if ok && !e.Unlimited && e.Left+e.Drawn > 3 {
+						t.Errorf("%s: %d left and %d drawn", e.ID, e.Left, e.Drawn)
+						return
+					}
+				}
+			}
+		})
+	})
+	caughtUp := 0
+	for i := range next {
+		p, err := s.Prepare(next[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		changes := s.Watch(p)
+		mu.Unlock()
+		if !changes {
+			t.Fatal("a catalog is said to change no pool")
+		}
+		s.Stage(p)
+		mu.Lock()
+		for n := 0; n < 16 && s.Lags(p); n++ {
+			mu.Unlock()
+			p.CatchUp()
+			caughtUp++
+			mu.Lock()
+		}
+		ev, err := s.DecideCatalog(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit(ev)
+		if err := s.Check(); err != nil {
+			t.Errorf("catalog %d: %v", i, err)
+		}
+		if s.Hash() != twin.Hash() {
+			t.Errorf("catalog %d: the state is not the one that its log gives", i)
+		}
+		mu.Unlock()
+		begun()
+	}
+	close(done)
+	others.Wait()
+	t.Logf("caught up %d times, as of position %d", caughtUp, pos)
+}
