@@ -314,13 +314,15 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 		r.mu.Unlock()
 		return Plan{}, err
 	}
-	planner, pos := r.state.Planner(), r.state.Position()
+	planner := r.state.Planner()
 	r.mu.Unlock()
 	p, err := planner.Plan(c)
+	r.mu.Lock()
 	if err != nil {
-		r.mu.Lock()
 		return Plan{}, r.conflict(ctx, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err})
 	}
+	pos := r.state.Position() // no less than that of anything that the plan has seen
+	r.mu.Unlock()
 	if err := r.settle(ctx, pos); err != nil {
 		return Plan{}, err
 	}

@@ -2,22 +2,37 @@ package economy
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// BenchmarkCatalog is what a catalog of 100 000 entries costs a realm that has
-// one of the same size: what is done under the realm's lock, and what is not.
+// BenchmarkCatalog is what a catalog costs a realm that has one of the same size in force:
+// beside commands (plan, prepare, stage), and while none is carried out (locked). "At once" is
+// all that recovery does behind prepare.
 func BenchmarkCatalog(b *testing.B) {
+	for _, size := range []struct{ pools, entries int }{{100, 1000}, {1000, 100}, {1, 800_000}} {
+		for _, changed := range []string{"all", "one"} { // of the pools
+			b.Run(fmt.Sprintf("pools=%d/entries=%d/changed=%s", size.pools, size.entries, changed), func(b *testing.B) {
+				benchmarkCatalog(b, size.pools, size.entries, changed)
+			})
+		}
+	}
+}
+
+func benchmarkCatalog(b *testing.B, pools, entries int, changed string) {
 	parse := func(version int) *catalog.Catalog {
 		var y strings.Builder
-		fmt.Fprintf(&y, "kuji: 1\nname: v%d\nitems: {gem: {}, sword: {}}\npools:\n", version)
-		for p := range 100 {
+		fmt.Fprintf(&y, "kuji: 1\nname: v%d\nitems: {gem: {}, sword: {}}\npools:\n  small: {entries: [{id: a, weight: %d}]}\n", version, 1+version)
+		if changed == "one" {
+			version = 0
+		}
+		for p := range pools {
 			fmt.Fprintf(&y, "  p%d:\n    entries:\n", p)
-			for i := range 1000 {
-				fmt.Fprintf(&y, "      - {id: entry%d, weight: %d, stock: %d, reward: {items: {gem: 1, sword: {min: 1, max: 3}}}}\n", i, 1+i%7, 1000+version)
+			for i := range entries {
+				fmt.Fprintf(&y, "    - {id: e%s,weight: %d,stock: %d}\n", strconv.FormatInt(int64(i), 36), 1+i%7, 8+version)
 			}
 		}
 		c, err := catalog.Parse([]byte(y.String()))
@@ -47,7 +62,25 @@ func BenchmarkCatalog(b *testing.B) {
 	})
 	run("plan/locked", func(_ *testing.B, w *windowState, _ *catalog.Catalog) { w.Planner() })
 	run("prepare", func(b *testing.B, w *windowState, _ *catalog.Catalog) { prepare(b, w, catalogs[0]) })
+	run("stage", func(b *testing.B, w *windowState, c *catalog.Catalog) {
+		b.StopTimer()
+		p := prepare(b, w, c)
+		b.StartTimer()
+		w.Watch(p)
+		w.Stage(p)
+		b.StopTimer()
+		put(b, w, p)
+		b.StartTimer()
+	})
 	run("apply/locked", func(b *testing.B, w *windowState, c *catalog.Catalog) {
+		b.StopTimer()
+		p := prepare(b, w, c)
+		w.Watch(p)
+		w.Stage(p)
+		b.StartTimer()
+		put(b, w, p)
+	})
+	run("apply/at-once", func(b *testing.B, w *windowState, c *catalog.Catalog) {
 		b.StopTimer()
 		p := prepare(b, w, c)
 		b.StartTimer()
@@ -63,12 +96,15 @@ func prepare(b *testing.B, w *windowState, c *catalog.Catalog) *Prepared {
 	return p
 }
 
+// put puts a catalog in force. The event is encoded with the timer stopped.
 func put(b *testing.B, w *windowState, p *Prepared) {
+	b.StopTimer()
+	raw := p.AppendEvent(nil)
+	b.StartTimer()
 	ev, err := w.DecideCatalog(p)
 	if err != nil {
 		b.Fatal(err)
 	}
-	raw := AppendEvent(nil, ev)
 	w.pos++
 	if err := w.Apply(ev, raw, At{Position: w.pos, Time: w.at}); err != nil {
 		b.Fatal(err)

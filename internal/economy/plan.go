@@ -61,9 +61,9 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
 
-// Planner is what a plan needs of a state: a copy of what commands change, so
-// that the plan itself can be made without the realm's lock, though not beside
-// Apply of another catalog.
+// Planner is what a plan needs of a state, so that the plan itself can be made beside
+// commands, though not beside Apply of another catalog: a copy of what commands change,
+// but for the counters of pools, which Plan copies.
 type Planner struct {
 	items   []itemState
 	itemNum map[string]uint32
@@ -81,26 +81,35 @@ func (s *State) names() *Planner {
 	return &Planner{items: s.items, itemNum: s.itemNum, pools: s.pools, poolNum: s.poolNum, limits: s.limits, current: s.current}
 }
 
-// Planner copies what a plan needs.
+// Planner begins a plan. The caller holds the realm's lock, for a time that does not depend on
+// how many entries there are.
 func (s *State) Planner() *Planner {
 	p := s.names()
-	p.items, p.pools = slices.Clone(s.items), make([]*poolState, len(s.pools))
-	for i, st := range s.pools {
-		p.pools[i] = &poolState{id: st.id, entryNum: st.entryNum, entryIDs: st.entryIDs, drawn: slices.Clone(st.drawn), left: slices.Clone(st.left)}
-	}
+	p.items = slices.Clone(s.items)
 	p.now, p.players, p.ids = s.now, s.players.count(), s.ids.frozen()
 	return p
+}
+
+// look has the planner go by a copy of the pools: each part as it is at some moment from now on.
+func (p *Planner) look() {
+	pools := make([]*poolState, len(p.pools))
+	for i, st := range p.pools {
+		pools[i] = &poolState{id: st.id, entryNum: st.entryNum, entryIDs: st.entryIDs, drawn: make([]uint64, len(st.drawn)), left: make([]uint64, len(st.left))}
+		st.copyCounters(pools[i].drawn, pools[i].left)
+	}
+	p.pools = pools
 }
 
 // Plan is Planner and its Plan at once.
 func (s *State) Plan(c *catalog.Catalog) (Plan, error) { return s.Planner().Plan(c) }
 
 // Plan says what applying c would do, item by item, or refuses it with a
-// *ConflictError.
+// *ConflictError. What it says of draws is as of some moment since Planner.
 func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
 	if s.current.version > 0 && c.Hash() == s.current.hash {
 		return Plan{Unchanged: true, Version: s.current.version}, nil
 	}
+	s.look()
 	if err := s.checkNumbers(c); err != nil {
 		return Plan{}, err
 	}

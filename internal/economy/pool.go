@@ -78,7 +78,7 @@ func (s *State) countDrawn(num uint32, p *poolState, entry uint32, pos uint64) {
 	p.last = pos
 	p.drawn[entry]++
 	if s.watch != nil {
-		s.watch.draw(num, entry, p.drawn[entry])
+		s.putDown(num, entry, p.drawn[entry])
 	}
 }
 

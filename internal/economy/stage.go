@@ -42,16 +42,26 @@ type drawnSince struct {
 // watchChunk is for how many draws there is memory at a time: it never moves, which could take long.
 const watchChunk = 1024
 
+// mostChunks is how many chunks are filled, 64 MiB, before the watch is given up, so that Apply computes
+// everything: who was to catch up may never come.
+const mostChunks = 4096
+
 // fewSince is how much there may be left to catch up with under the realm's lock: some 20 µs.
 const fewSince = 256
 
-func (w *watch) draw(pool, entry uint32, drawn uint64) {
+// putDown puts a draw down that was just counted, while there is a watch.
+func (s *State) putDown(pool, entry uint32, drawn uint64) {
+	w := s.watch
 	if w.same[pool] {
 		return
 	}
 	if len(w.drawn) == cap(w.drawn) {
 		if len(w.drawn) > 0 {
 			w.full = append(w.full, w.drawn)
+		}
+		if len(w.full) == mostChunks {
+			s.watch = nil
+			return
 		}
 		w.drawn = make([]drawnSince, 0, watchChunk)
 	}
@@ -146,11 +156,7 @@ func (s *State) stagePool(p *Prepared, num uint32) *poolState {
 		n = len(pt.entries)
 	}
 	next := &poolState{id: ps.id, drawn: make([]uint64, n), left: make([]uint64, n)}
-	for from := 0; from < len(ps.drawn); from += partEntries {
-		ps.mu.Lock() // as long as there is a watch, no draw takes the guard instead
-		copy(next.drawn[from:], ps.drawn[from:min(len(ps.drawn), from+partEntries)])
-		ps.mu.Unlock()
-	}
+	ps.copyCounters(next.drawn, nil)
 	return next
 }
 

@@ -3,6 +3,7 @@ package economy
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -109,7 +110,58 @@ func TestLagsBounded(t *testing.T) {
 	}
 }
 
-// TestStageBesideCommands makes catalogs ready while others draw and read.
+// TestPlannerBounded: what a plan takes under the realm's lock does not depend on how many entries there are.
+func TestPlannerBounded(t *testing.T) {
+	var b strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "{id: e%d, weight: 1, stock: 5}, ", i)
+	}
+	w := newWindow(t, fmt.Sprintf("{kuji: 1, items: {gem: {}}, pools: {one: {entries: [%s]}}}", b.String()))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p := w.Planner()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 20_000 {
+		t.Errorf("%d bytes are allocated, want at most two for an entry", n)
+	}
+	if plan, err := p.Plan(w.current.catalog); err != nil || !plan.Unchanged {
+		t.Errorf("the catalog in force: %+v, %v", plan, err)
+	}
+}
+
+// TestWatchBounded: draws are not put down for ever for a catalog that is never put in force, and
+// of one that comes late nothing is amiss.
+func TestWatchBounded(t *testing.T) {
+	const yaml = `{kuji: 1, items: {gem: {}}, pools: {one: {entries: [{id: a, weight: %d, stock: 9}]}}}`
+	w := newWindow(t, fmt.Sprintf(yaml, 1))
+	w.putWith(fmt.Sprintf(yaml, 2), true, func(p *Prepared) {
+		watch := w.watch
+		w.do(Command{Kind: KindDraw, Player: "ann", Pool: "one", Count: 4})
+		for n := 0; w.watch != nil; n++ {
+			if n > mostChunks*watchChunk {
+				t.Fatalf("%d draws are put down", n)
+			}
+			w.putDown(0, 0, 4)
+		}
+		w.do(Command{Kind: KindDraw, Player: "ann", Pool: "one", Count: 3})
+		if len(watch.full) != mostChunks {
+			t.Errorf("%d chunks are full, want %d", len(watch.full), mostChunks)
+		}
+		for range 3 {
+			if w.Lags(p) {
+				p.CatchUp()
+			}
+		}
+	})
+	if got := w.pools[0].left[0]; got != 2 {
+		t.Errorf("%d are left, want 2", got)
+	}
+	if err := w.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStageBesideCommands makes catalogs ready and plans them while others draw and read.
 func TestStageBesideCommands(t *testing.T) {
 	const entries, versions = 3 * partEntries, 6
 	yaml := func(version int) *catalog.Catalog {
@@ -233,6 +285,26 @@ func TestStageBesideCommands(t *testing.T) {
 		}
 		mu.Unlock()
 		begun()
+		mu.Lock()
+		planner := s.Planner()
+		mu.Unlock()
+		plan, err := planner.Plan(next[(i+1)%versions])
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned := 0
+		for _, ch := range plan.Changes {
+			if ch.Entry == "" || ch.UnlimitedBefore || ch.Kind == ChangeEntryAdded {
+				continue
+			}
+			if planned++; ch.LeftBefore+ch.Drawn != ch.StockBefore {
+				t.Errorf("catalog %d is planned with %s/%s, of which there were %d, with %d left and %d drawn", i+1, ch.ID, ch.Entry, ch.StockBefore, ch.LeftBefore, ch.Drawn)
+				break
+			}
+		}
+		if planned < 2*entries {
+			t.Errorf("catalog %d is planned with %d entries", i+1, planned)
+		}
 	}
 	close(done)
 	others.Wait()

@@ -162,6 +162,26 @@ func (s *State) viewPool(sh *shown, pt *poolTable, from, n int) (PoolStock, bool
 	return v, true
 }
 
+// copyCounters copies a pool's counters, a part at a time, beside commands.
+func (p *poolState) copyCounters(drawn, left []uint64) {
+	for from := 0; from < len(p.drawn); from += partEntries {
+		to := min(len(p.drawn), from+partEntries)
+		p.mu.Lock()
+		r := hasty()
+		p.guard.look(&r)
+		for {
+			copy(drawn[from:], p.drawn[from:to])
+			if left != nil {
+				copy(left[from:], p.left[from:to])
+			}
+			if p.guard.done(&r) {
+				break
+			}
+		}
+		p.mu.Unlock()
+	}
+}
+
 // slowPage is a page of a pool whose total nobody keeps.
 func (s *State) slowPage(sh *shown, pt *poolTable, from, n int) (PoolStock, bool) {
 	v, ok := s.viewPool(sh, pt, 0, len(pt.order))
