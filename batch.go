@@ -47,6 +47,7 @@ type batch struct {
 	wholes  results       // of those whose result is more than outcomes
 	receipt Receipt       // of the first event that has a callback: but for the index, of all that are not whole
 	calm    int           // how many batches in a row needed little of the memory that pending has
+	laid    bool          // buf is a catalog's, see layOut: memory in front of it is kept with it
 }
 
 // pending is a callback with what its result does not share with the batch.
@@ -383,6 +384,9 @@ func (r *Realm) takeOpen() *batch {
 // only what they do not read is taken over.
 func (r *Realm) recycle(b *batch) {
 	r.spare = &batch{buf: b.buf, pending: b.pending, wholes: b.wholes}
+	if b.laid {
+		r.spare.buf = nil
+	}
 	const most = 256 // batches of a calmer time in a row; a few come between large ones at any load
 	if n := cap(b.pending); n > 1<<12 && len(b.pending) < n/64 {
 		r.spare.calm = b.calm + 1

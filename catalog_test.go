@@ -1,6 +1,7 @@
 package kuji_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -234,7 +235,7 @@ func TestCatalogMadeReadyBesideRequests(t *testing.T) {
 // TestLargeCatalogInItsBatch: what a batch has before and behind a catalog is there whether the catalog
 // is large or small, and whether or not there is much before it.
 func TestLargeCatalogInItsBatch(t *testing.T) {
-	for _, entries := range []int{1, 100, 5000} {
+	for _, entries := range []int{1, 100, 20_000} {
 		for _, before := range []int{0, 1, 3, 60_000} {
 			dir, s := t.TempDir(), newSteps()
 			e, r := open(t, dir, kuji.Options{Steps: s, Now: s.Now})
@@ -265,5 +266,108 @@ func TestLargeCatalogInItsBatch(t *testing.T) {
 				t.Errorf("%d entries behind %d grants: verified as %x, %v, want %x", entries, before, rep.StateHash[:4], err, want[:4])
 			}
 		}
+	}
+}
+
+// TestLargeCatalogLeavesNoMemory: the room for an open batch in front of a large catalog is let go behind it.
+func TestLargeCatalogLeavesNoMemory(t *testing.T) {
+	t.Run("log", func(t *testing.T) { largeCatalogLeavesNoMemory(t, kuji.SyncNone) })
+	t.Run("off", func(t *testing.T) { largeCatalogLeavesNoMemory(t, kuji.SyncOff) })
+}
+
+func largeCatalogLeavesNoMemory(t *testing.T, policy kuji.SyncPolicy) {
+	const realms, most = 24, 3 << 19 // most bytes for each
+	yaml := func(version int) *catalog.Catalog {
+		var b strings.Builder
+		b.WriteString("kuji: 1\nitems: {gem: {}}\npools:\n  one:\n    entries:\n")
+		for i := range 1000 {
+			fmt.Fprintf(&b, "    - {id: %064d, weight: %d, reward: {items: {gem: 1}}}\n", i, 1+(i+version)%5)
+		}
+		return parse(t, strings.ReplaceAll(b.String(), "id: 0", "id: e"))
+	}
+	e, err := kuji.Open(t.TempDir(), kuji.Options{Sync: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	rs := make([]*kuji.Realm, realms)
+	for i := range rs {
+		if rs[i], err = e.Realm(fmt.Sprint("r", i)); err != nil {
+			t.Fatal(err)
+		}
+		for version := range 2 {
+			if _, err := rs[i].Apply(t.Context(), yaml(version)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(t, rs[i], kuji.Draw{Player: "ann", Pool: "one"})
+		do(t, rs[i], kuji.Draw{Player: "ann", Pool: "one"})
+	}
+	if n := (heap() - before) / realms; n > most {
+		t.Errorf("%d bytes are kept for each realm, want at most %d", n, most)
+	} else {
+		t.Logf("%d bytes are kept for each realm", n)
+	}
+}
+
+// TestCatalogBesideDraws: of draws beside large catalogs none is forgotten.
+func TestCatalogBesideDraws(t *testing.T) {
+	const entries = 20_000
+	dir := t.TempDir()
+	e, r := open(t, dir, kuji.Options{Sync: kuji.SyncNone})
+	if _, err := r.Apply(t.Context(), largeCatalog(t, entries, 0)); err != nil {
+		t.Fatal(err)
+	}
+	var done atomic.Bool
+	var n atomic.Uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		reqs := make([]kuji.Request, 100)
+		for i := range reqs {
+			reqs[i] = kuji.Draw{Player: fmt.Sprint("p", i%7), Pool: "large"}
+		}
+		for !done.Load() {
+			if _, err := r.DoAll(context.Background(), reqs); err != nil {
+				t.Error(err)
+				return
+			}
+			n.Add(100)
+		}
+	})
+	for v := range 4 {
+		if _, err := r.Apply(t.Context(), largeCatalog(t, entries, v+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done.Store(true)
+	wg.Wait()
+	v, err := r.Pool(t.Context(), "large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := uint64(0)
+	for _, en := range v.Entries {
+		drawn += en.Drawn
+	}
+	if drawn != n.Load() {
+		t.Errorf("%d are drawn, of %d", drawn, n.Load())
+	}
+	want, _, err := r.StateHash(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
+		t.Errorf("verified as %x, %v, want %x", rep.StateHash[:4], err, want[:4])
 	}
 }

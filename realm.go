@@ -174,12 +174,8 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	prepared, refused := r.state.Prepare(c)
-	var laid []byte
-	if refused == nil {
-		r.stage(prepared)
-		laid = layOut(prepared)
-	}
-	if err := r.lockCaughtUp(ctx, prepared); err != nil {
+	laid, err := r.makeReady(ctx, prepared)
+	if err != nil {
 		return nil, err
 	}
 	b, conflict, err := r.decideCatalog(prepared, laid, refused, over, res)
@@ -193,6 +189,26 @@ func (r *Realm) putInForce(ctx context.Context, c *catalog.Catalog, over *uint64
 		return nil, nil
 	}
 	return b, nil
+}
+
+// makeReady takes mu for a prepared catalog to be put in force, when that does not take long any more, and
+// returns what layOut does. It does the same without one. Without an error the caller holds mu.
+func (r *Realm) makeReady(ctx context.Context, p *economy.Prepared) (laid []byte, err error) {
+	ready := false
+	defer func() {
+		if !ready { // or draws would be put down for nobody
+			r.mu.Lock()
+			r.state.Unwatch()
+			r.mu.Unlock()
+		}
+	}()
+	if p != nil {
+		r.stage(p)
+		laid = layOut(p)
+	}
+	err = r.lockCaughtUp(ctx, p)
+	ready = err == nil
+	return laid, err
 }
 
 // stage computes beside requests what a prepared catalog makes of the pools that it changes.
@@ -213,9 +229,6 @@ const mostCatchUps = 16
 func (r *Realm) lockCaughtUp(ctx context.Context, p *economy.Prepared) error {
 	for n := 0; ; n++ {
 		if err := r.lockForRoom(ctx); err != nil {
-			r.mu.Lock()
-			r.state.Unwatch()
-			r.mu.Unlock()
 			return err
 		}
 		if n == mostCatchUps || !r.state.Lags(p) {
@@ -229,12 +242,13 @@ func (r *Realm) lockCaughtUp(ctx context.Context, p *economy.Prepared) error {
 // layRoom is how much of an open batch there is room for before a catalog that is laid out.
 const layRoom = 1 << 20
 
-// layOut encodes a prepared catalog behind room for the open batch, so that it is not copied under mu.
-// To get memory for a large one can take milliseconds, and many while garbage is collected. It returns nil for a small one.
+// layOut encodes a prepared catalog behind room for the open batch, so that it is not copied under mu, unless there is
+// more in the batch. To get memory for a large one can take milliseconds, and many while garbage is collected. It
+// returns nil for a small one, and for the one that is in force.
 func layOut(p *economy.Prepared) []byte {
-	const small = 16 << 10
+	const small = 64 << 10
 	n := p.Size()
-	if n < small || n > maxCatalogEvent {
+	if n < small || p.Unchanged() {
 		return nil
 	}
 	return p.AppendEvent(make([]byte, layRoom, layRoom+n))
@@ -285,6 +299,8 @@ func (r *Realm) decideCatalog(p *economy.Prepared, laid []byte, refused error, o
 	}
 	if r.o.Sync == SyncOff {
 		b.buf = before
+	} else {
+		b.laid = laid != nil
 	}
 	res.Receipt.CatalogVersion = r.state.Version()
 	return b, nil, nil

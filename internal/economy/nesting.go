@@ -316,7 +316,7 @@ func (s *State) groupDied(pt *poolTable, pos uint64) {
 		s.lockPool(s.pools[up.pool.num])
 	}
 	s.pools[pt.num].spent.Store(true)
-	if s.watch != nil {
+	if s.watch != nil && s.watch.same[pt.num] {
 		s.watch.died = append(s.watch.died, pt.num)
 	}
 	s.diedAbove(pt, pos)

@@ -16,7 +16,7 @@ import (
 // beside them, takes mu and goes by guard.
 type poolState struct {
 	id       string
-	entryNum map[string]uint32 // theirs who prepare and apply catalogs
+	entryNum map[string]uint32 // theirs who plan, prepare and apply catalogs
 	// sampler has the current weight of every entry by number; nil while the
 	// pool is not in the catalog. The writer's alone.
 	sampler *sampler.Sampler

@@ -1,6 +1,7 @@
 package economy
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -10,8 +11,8 @@ import (
 // in proportion to the catalog, does without the realm's lock. It reads names
 // and their numbers, and these change only when a catalog is put in force.
 
-// Prepared is a catalog made ready to be put in force. It is immutable but for
-// the tables' version and where the log has it, which Apply fills in.
+// Prepared is a catalog made ready to be put in force. Until it is, it belongs to the goroutine that
+// prepares it; then nothing changes any more of what readers see of it.
 type Prepared struct {
 	canonical []byte
 	catalog   *catalog.Catalog // decoded from canonical: as a replay of the log gets it
@@ -54,9 +55,12 @@ func (s *State) build(p *Prepared) error {
 	p.names = s.number(p.catalog)
 	p.tables = compile(p.catalog, p.hash, &p.names)
 	p.past = p.tables.supersede(s.current)
-	p.same, p.watch, p.staged = p.tables.sameAs(s.current), nil, nil
+	p.same = p.tables.sameAs(s.current)
 	return nil
 }
+
+// Unchanged reports whether the catalog is the one that was in force.
+func (p *Prepared) Unchanged() bool { return p.unchanged }
 
 // Size is no less than what AppendEvent appends, in bytes.
 func (p *Prepared) Size() int { return len(p.canonical) + 16 }
@@ -115,7 +119,7 @@ func (s *State) applyCatalog(ev *Event, at At) error {
 	if err := p.staged.err; err != nil {
 		return inconsistent("%v", err)
 	}
-	s.adopt(p.catalog, &p.names)
+	s.adopt(&p.names)
 	old, t := s.current, p.tables
 	t.version, t.position, t.index, t.time = old.version+1, at.Position, at.Index, at.Time
 	if len(p.past.keys) > 0 && (s.alone || s.ids.count() > 0) { // alone, what is remembered may lag
@@ -173,6 +177,12 @@ type names struct {
 	newPools  []*poolState // with their entries
 	added     [][]string   // by index in Catalog.Pools: new entries of a known pool
 	newLimits []limitKey
+
+	// What adopt puts in place, if anything is new in it.
+	itemStates []itemState // of new items; of the others room
+	itemNum    map[string]uint32
+	poolNum    map[string]uint32
+	limNum     map[limitKey]uint32
 }
 
 // any reports whether something is new.
@@ -196,7 +206,31 @@ func (s *State) number(c *catalog.Catalog) names {
 		s.numberPoolOf(&n, &c.Pools[i])
 	}
 	n.poolsEver = len(s.pools) + len(n.newPools)
+	s.makeNames(&n, c)
 	return n
+}
+
+// makeNames makes what adopt puts in place.
+func (s *State) makeNames(n *names, c *catalog.Catalog) {
+	if len(n.newItems) > 0 {
+		n.itemNum, n.itemStates = maps.Clone(s.itemNum), make([]itemState, len(s.items)+len(n.newItems))
+		for i, at := range n.newItems {
+			it, num := &c.Items[at], len(s.items)+i
+			n.itemNum[it.ID], n.itemStates[num] = uint32(num), itemState{id: it.ID, kind: it.Kind}
+		}
+	}
+	if len(n.newPools) > 0 {
+		n.poolNum = maps.Clone(s.poolNum)
+		for i, p := range n.newPools {
+			n.poolNum[p.id] = uint32(len(s.pools) + i)
+		}
+	}
+	if len(n.newLimits) > 0 {
+		n.limNum = maps.Clone(s.limNum)
+		for i, k := range n.newLimits {
+			n.limNum[k] = uint32(len(s.limits) + i)
+		}
+	}
 }
 
 func (s *State) numberPoolOf(n *names, c *catalog.Pool) {
@@ -239,15 +273,15 @@ func (s *State) numberPoolOf(n *names, c *catalog.Pool) {
 }
 
 // adopt makes new names known, but for those of entries of known pools: see staged.
-func (s *State) adopt(c *catalog.Catalog, n *names) {
-	for _, i := range n.newItems {
-		s.numberItem(&c.Items[i])
+func (s *State) adopt(n *names) {
+	if n.itemNum != nil {
+		copy(n.itemStates, s.items) // their supplies are as of now
+		s.items, s.itemNum = n.itemStates, n.itemNum
 	}
-	for _, p := range n.newPools {
-		s.poolNum[p.id] = uint32(len(s.pools))
-		s.pools = append(s.pools, p)
+	if n.poolNum != nil {
+		s.pools, s.poolNum = append(s.pools, n.newPools...), n.poolNum
 	}
-	for _, k := range n.newLimits {
-		s.numberLimit(k)
+	if n.limNum != nil {
+		s.limits, s.limNum = append(s.limits, n.newLimits...), n.limNum
 	}
 }

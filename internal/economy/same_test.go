@@ -83,7 +83,10 @@ func TestSameOrAnew(t *testing.T) {
 	kept, built := 0, 0
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		type entry struct{ weight, stock int }
+		type entry struct {
+			weight, stock int
+			large         bool // there are maxCounted more
+		}
 		type pool struct {
 			raffle, gone bool
 			entries      []entry // weight -1: not there; stock -1: unlimited
@@ -93,7 +96,7 @@ func TestSameOrAnew(t *testing.T) {
 		for i := range pools {
 			pools[i].to = r.IntN(i + 1)
 			for range 2 + r.IntN(3) {
-				pools[i].entries = append(pools[i].entries, entry{1 + r.IntN(3), r.IntN(6)})
+				pools[i].entries = append(pools[i].entries, entry{weight: 1 + r.IntN(3), stock: r.IntN(6)})
 			}
 		}
 		name := 0
@@ -123,8 +126,12 @@ func TestSameOrAnew(t *testing.T) {
 					if !p.raffle {
 						fmt.Fprintf(&b, ", weight: %d", max(e.weight, 0))
 					}
-					if p.raffle || e.stock >= 0 {
-						fmt.Fprintf(&b, ", stock: %d", max(e.stock, 0))
+					stock := uint64(max(e.stock, 0))
+					if e.large {
+						stock += maxCounted
+					}
+					if p.raffle || e.large || e.stock >= 0 {
+						fmt.Fprintf(&b, ", stock: %d", stock)
 					}
 					if j == 0 && p.to > 0 && !pools[p.to-1].gone {
 						fmt.Fprintf(&b, ", reward: {pool: p%d}", p.to)
@@ -146,21 +153,28 @@ func TestSameOrAnew(t *testing.T) {
 			}
 		}
 		for range 40 {
-			p := &pools[r.IntN(len(pools))]
-			e := &p.entries[r.IntN(len(p.entries))]
-			switch r.IntN(8) {
-			case 0:
-				e.weight = r.IntN(4)
-			case 1:
-				e.weight = -1
-			case 2:
-				e.stock = r.IntN(9) - 1
-			case 3:
-				p.gone = !p.gone
-			case 4:
-				p.raffle = !p.raffle
-			case 5:
-				p.entries = append(p.entries, entry{1, r.IntN(3)})
+			for range 1 + r.IntN(3) {
+				num := r.IntN(len(pools))
+				p := &pools[num]
+				e := &p.entries[r.IntN(len(p.entries))]
+				switch r.IntN(9) {
+				case 0:
+					e.weight = r.IntN(4)
+				case 1:
+					e.weight = -1
+				case 2:
+					e.stock = r.IntN(9) - 1
+				case 3:
+					p.gone = !p.gone
+				case 4:
+					p.raffle = !p.raffle
+				case 5:
+					p.entries = append(p.entries, entry{weight: 1, stock: r.IntN(3)})
+				case 6:
+					p.to = r.IntN(num + 1)
+				case 7:
+					e.large = !e.large
+				}
 			}
 			was := map[*poolState]*sampler.Sampler{}
 			for _, ps := range w.pools {
@@ -169,17 +183,20 @@ func TestSameOrAnew(t *testing.T) {
 			staged := r.IntN(4) > 0
 			w.putWith(yaml(), false, func(p *Prepared) {
 				if staged && w.Watch(p) {
-					draws(r.IntN(6))
+					draws(r.IntN(12))
 					w.Stage(p)
 				}
 				for range r.IntN(3) {
-					if draws(r.IntN(6)); p.staged != nil {
+					if draws(r.IntN(12)); p.staged != nil {
 						p.take()
 						draws(r.IntN(6))
 						p.CatchUp()
 					}
 				}
-				draws(r.IntN(6))
+				if draws(r.IntN(12)); p.staged != nil && r.IntN(4) == 0 {
+					p.take() // and nobody catches up
+					draws(r.IntN(6))
+				}
 			})
 			for ps, smp := range was {
 				if smp != nil && smp == ps.sampler {
@@ -200,6 +217,10 @@ func TestSameOrAnew(t *testing.T) {
 				}
 				if pt := w.current.pool[ps.id]; pt != nil && ps.spent.Load() != (w.odds[pt.num].live == 0) {
 					t.Fatalf("seed %d, catalog %d, pool %s: that it is spent is said to be %v", seed, name, ps.id, ps.spent.Load())
+				}
+				whole, _ := w.Pool(ps.id)
+				if page, _ := w.PoolPage(ps.id, 0, 1); page.Total != whole.Total {
+					t.Fatalf("seed %d, catalog %d, pool %s: the total weight is said to be %d, the sum is %d", seed, name, ps.id, page.Total, whole.Total)
 				}
 			}
 			if w.Hash() != w.twin.Hash() {

@@ -30,7 +30,7 @@ type watch struct {
 	same  []bool       // by number: what is drawn is of no interest
 	drawn []drawnSince // the newest of them
 	full  [][]drawnSince
-	died  []uint32 // numbers of pools that have nothing left any more
+	died  []uint32 // numbers of pools, of those that stay the same, that have nothing left any more
 }
 
 // drawnSince is how often an entry was drawn in all, with a draw just made.
@@ -68,7 +68,9 @@ func (s *State) putDown(pool, entry uint32, drawn uint64) {
 	w.drawn = append(w.drawn, drawnSince{pool, entry, drawn})
 }
 
-func (w *watch) few() bool { return len(w.full) == 0 && len(w.drawn)+len(w.died) <= fewSince }
+// few reports whether it takes little time to catch up with. A pool's end may, as that depends on how many
+// entries lead to it.
+func (w *watch) few() bool { return len(w.full) == 0 && len(w.drawn) <= fewSince && len(w.died) == 0 }
 
 // Watch begins to make ready, beside commands, the pools that a prepared catalog changes. It
 // reports whether there are any: then Stage follows, and Lags, until Apply or Unwatch. The
@@ -82,8 +84,12 @@ func (s *State) Watch(p *Prepared) bool {
 	return true
 }
 
-// Unwatch ends what Watch began, if Apply has not. The caller holds the realm's lock.
-func (s *State) Unwatch() { s.watch = nil }
+// Unwatch ends what Watch began, if Apply has not, and lets go of what DecideCatalog decided. The caller holds
+// the realm's lock.
+func (s *State) Unwatch() {
+	s.watch = nil
+	s.ev.prepared, s.ev.Catalog = nil, nil
+}
 
 // Stage computes what Apply of a prepared catalog will put in force. It runs beside commands,
 // after Watch, but not beside Apply of another catalog.
@@ -96,7 +102,7 @@ func (s *State) Stage(p *Prepared) {
 // Lags reports whether CatchUp is needed before Apply, which would else take long. The
 // caller holds the realm's lock.
 func (s *State) Lags(p *Prepared) bool {
-	if p == nil || p.staged == nil || p.watch.few() {
+	if p == nil || p.staged == nil || p.watch != s.watch || p.watch.few() {
 		return false
 	}
 	p.take()
@@ -178,7 +184,7 @@ func (f *staged) catchUp(w *watch) {
 		}
 	}
 	for _, num := range w.died {
-		if s := f.next; s.pools[num] == nil && s.odds[num].live > 0 && s.current.pools[num] != nil {
+		if s := f.next; s.odds[num].live > 0 && s.current.pools[num] != nil {
 			s.odds[num].live = 0
 			s.diedAbove(s.current.pools[num], 0)
 		}
@@ -230,9 +236,7 @@ func (s *State) put(f *staged, pos uint64) {
 			p.changed = append(p.changed, 0)
 		}
 		odds[num] = f.next.odds[num]
-		if s.current.pools[num] != nil {
-			p.spent.Store(odds[num].live == 0)
-		}
+		p.spent.Store(odds[num].live == 0)
 	}
 	s.odds = odds
 }

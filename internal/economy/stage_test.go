@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -35,11 +36,7 @@ func TestStagedIsPutInForce(t *testing.T) {
 		{"given up", func(p *Prepared) { stage(p); w.Unwatch(); w.do(draw) }, false},
 		{"overtaken by another's", func(p *Prepared) {
 			stage(p)
-			c, err := catalog.Parse([]byte(fmt.Sprintf(yaml, 99, 99)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			other, err := w.Prepare(c)
+			other, err := w.Prepare(parseCatalog(t, fmt.Sprintf(yaml, 99, 99)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,6 +63,19 @@ func TestStagedIsPutInForce(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	// Of a catalog that another overtakes, which changes other pools, nothing counts.
+	overtaken, err := w.Prepare(parseCatalog(t, fmt.Sprintf(yaml, 98, 98)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.putWith(strings.Replace(fmt.Sprintf(yaml, 97, 8), "two: {", "three: {entries: [{id: a, weight: 1}]}, two: {", 1), false, func(*Prepared) {
+		stage(overtaken)
+		w.do(draw)
+	})
+	if w.Watch(overtaken) || w.watch != nil {
+		t.Error("a catalog is watched for that is based on another than the one in force")
+	}
+	w.put(fmt.Sprintf(yaml, 99, 8))
 	w.putWith(fmt.Sprintf(yaml, 100, 8), false, func(p *Prepared) {
 		if w.Watch(p) || w.watch != nil {
 			t.Error("a catalog is said to change pools of which it changes the name alone")
@@ -73,10 +83,19 @@ func TestStagedIsPutInForce(t *testing.T) {
 	})
 }
 
+func parseCatalog(t *testing.T, yaml string) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Parse([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // TestLagsBounded: what is left to catch up with under the realm's lock does not depend on how much is drawn
 // while a catalog is made ready.
 func TestLagsBounded(t *testing.T) {
-	const yaml = `{kuji: 1, items: {gem: {}}, pools: {one: {entries: [{id: a, weight: %d}]}, two: {entries: [{id: a, weight: 1}]}}}`
+	const yaml = `{kuji: 1, items: {gem: {}}, pools: {one: {entries: [{id: a, weight: %d}, {id: z, weight: 0, reward: {pool: last}}]}, two: {entries: [{id: a, weight: 1}]}, last: {entries: [{id: a, weight: 1, stock: 1}]}}}`
 	w := newWindow(t, fmt.Sprintf(yaml, 1))
 	draws := func(pool string, n int) {
 		for range n {
@@ -94,9 +113,22 @@ func TestLagsBounded(t *testing.T) {
 			t.Error("many draws are few")
 		}
 		p.CatchUp()
+		draws("one", watchChunk+1)
+		if !w.Lags(p) {
+			t.Error("what is in full chunks does not count")
+		}
 		draws("one", 5*watchChunk)
+		p.CatchUp()
 		w.Lags(p)
 		p.CatchUp()
+		draws("last", 1)
+		if !w.Lags(p) {
+			t.Error("the end of a pool, to which many entries may lead, is taken for little")
+		}
+		p.CatchUp()
+		if taken := &p.staged.taken; len(taken.full)+len(taken.drawn)+len(taken.died) > 0 {
+			t.Error("what was caught up with is caught up with again")
+		}
 		draws("one", 10)
 		if w.Lags(p) || len(w.watch.drawn) != 10 {
 			t.Errorf("%d draws are left to catch up with, want 10", len(w.watch.drawn))
@@ -105,8 +137,8 @@ func TestLagsBounded(t *testing.T) {
 	if err := w.Check(); err != nil {
 		t.Error(err)
 	}
-	if got := w.pools[0].drawn[0]; got != fewSince+11+5*watchChunk {
-		t.Errorf("%d are drawn, want %d", got, fewSince+11+5*watchChunk)
+	if got := w.pools[0].drawn[0]; got != fewSince+12+6*watchChunk {
+		t.Errorf("%d are drawn, want %d", got, fewSince+12+6*watchChunk)
 	}
 }
 
@@ -158,6 +190,46 @@ func TestWatchBounded(t *testing.T) {
 	}
 	if err := w.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestCountersBesideCommonDraws copies a pool's counters while draws of the commonest kind go on: of an
+// entry, what is left and what was drawn are as of one moment. How many draws come while they are copied is
+// chance; on one processor there may be none.
+func TestCountersBesideCommonDraws(t *testing.T) {
+	const stock, entries, copies = uint64(1 << 40), partEntries, 500
+	var b strings.Builder
+	for i := range entries {
+		fmt.Fprintf(&b, "{id: e%d, stock: %d, reward: {items: {gem: 1}}}, ", i, stock)
+	}
+	w := newWindow(t, fmt.Sprintf("{kuji: 1, items: {gem: {}}, start: {gem: 1}, pools: {one: {mode: raffle, entries: [%s]}}}", b.String()))
+	w.do(Command{Kind: KindDraw, Player: "ann", Pool: "one", Count: 1}) // who is known from now on
+	first := w.pos
+	var over atomic.Bool
+	var draws atomic.Uint64
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for pos := first + 1; !over.Load(); pos++ {
+			draws.Add(1)
+			if _, _, ok, err := w.DrawPlain(&Draw{Player: "ann", Pool: "one"}, w.HashIDs("", "ann"), w.src, &At{Position: pos, Time: w.at}, nil); !ok || err != nil {
+				t.Errorf("the draw at %d is not plain: %v", pos, err)
+				return
+			}
+		}
+	})
+	defer writer.Wait()
+	defer over.Store(true)
+	drawn, left := make([]uint64, entries), make([]uint64, entries)
+	for range copies {
+		for before := draws.Load(); draws.Load() == before && !t.Failed(); {
+			runtime.Gosched()
+		}
+		w.pools[0].copyCounters(drawn, left)
+		for num, n := range drawn {
+			if left[num] != stock-n {
+				t.Fatalf("entry %d: %d drawn and %d left of %d", num, n, left[num], stock)
+			}
+		}
 	}
 }
 

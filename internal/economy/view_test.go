@@ -149,57 +149,6 @@ func TestCatalogBesideReaders(t *testing.T) {
 	stop()
 }
 
-// TestPlanBesideCommonDraws plans catalogs while draws of the commonest kind go on: of an entry,
-// what is left and what was drawn are as of one moment.
-func TestPlanBesideCommonDraws(t *testing.T) {
-	const stock, entries, plans = uint64(1 << 40), 4096, 40
-	var y strings.Builder
-	fmt.Fprintf(&y, "kuji: 1\nitems: {a: {}}\nstart: {a: 1}\npools:\n  p:\n    mode: raffle\n    entries:\n")
-	for i := range entries {
-		fmt.Fprintf(&y, "      - {id: e%d, stock: %d, reward: {items: {a: 1}}}\n", i, stock)
-	}
-	m := newMachine(t, 1)
-	m.apply(y.String())
-	m.do(economy.Command{Kind: economy.KindDraw, Player: "somebody", Pool: "p", Count: 1}) // who is known from now on
-	next := parse(t, y.String()+"name: another\n")
-	var planners []*economy.Planner
-	for range plans {
-		planners = append(planners, m.s.Planner())
-	}
-	first, now := m.s.Position(), m.s.Now()
-	var over atomic.Bool
-	var writer sync.WaitGroup
-	writer.Go(func() {
-		src := rand.New(rand.NewPCG(1, 2))
-		for pos := first + 1; !over.Load(); pos++ {
-			if _, _, ok, err := m.s.DrawPlain(&economy.Draw{Player: "somebody", Pool: "p"}, m.s.HashIDs("", "somebody"), src, &economy.At{Position: pos, Time: now}, nil); !ok || err != nil {
-				t.Errorf("the draw at %d is not plain: %v", pos, err)
-				return
-			}
-		}
-	})
-	defer writer.Wait()
-	defer over.Store(true)
-	for _, p := range planners {
-		plan, err := p.Plan(next)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := 0
-		for _, ch := range plan.Changes {
-			if ch.Entry == "" {
-				continue
-			}
-			if seen++; ch.LeftBefore != stock-ch.Drawn {
-				t.Fatalf("%s: %d drawn and %d left of %d", ch.Entry, ch.Drawn, ch.LeftBefore, stock)
-			}
-		}
-		if seen != entries {
-			t.Fatalf("%d entries are planned with, want %d", seen, entries)
-		}
-	}
-}
-
 // TestPoolBesideCommonDraws reads a pool while draws of the commonest kind go on, each
 // at a position of its own. A pool that is one part is seen as of one moment: what was
 // drawn is as much as there were positions. How many draws come while a view is copied

@@ -21,8 +21,9 @@ func TestDeterminism(t *testing.T) {
 		{"map range behind a type parameter", "func f[M ~map[int]int](m M) int { for k := range m { return k }; return 0 }", "range over a map"},
 		{"map range behind a constraint", "type set interface { ~map[int]int; Len() int }\nfunc f[M set](m M) { for range m {} }", "range over a map"},
 		{"slice range behind a type parameter", "func f[S ~[]int](s S) { for range s {} }", ""},
-		{"map keys", `import "maps"; func f(m map[string]int) any { return maps.Keys(m) }`, "import of maps"},
-		{"map deleted from in order", `import "maps"; func f(m map[int]int) (l int) { maps.DeleteFunc(m, func(k, v int) bool { l = k; return false }); return l }`, "import of maps"},
+		{"map keys", `import "maps"; func f(m map[string]int) any { return maps.Keys(m) }`, "maps.Keys"},
+		{"map cloned", `import "maps"; func f(m map[string]int) map[string]int { return maps.Clone(m) }`, ""},
+		{"map deleted from in order", `import "maps"; func f(m map[int]int) (l int) { maps.DeleteFunc(m, func(k, v int) bool { l = k; return false }); return l }`, "maps.DeleteFunc"},
 		{"map of the sync package", `import "sync"; func f(m *sync.Map) (l any) { m.Range(func(k, v any) bool { l = k; return false }); return l }`, "sync.Map"},
 		{"map by reflection", `import "reflect"; func f(m map[int]int) any { return reflect.ValueOf(m).MapKeys()[0].Interface() }`, "import of reflect"},
 

@@ -35,6 +35,7 @@ var uses = []use{
 	{pkg: "unsafe"},
 	{pkg: "fmt", names: "Errorf Sprint Sprintf", why: "rules neither read nor write"},
 	{pkg: "iter", names: "Seq Seq2", why: "Pull starts a goroutine"},
+	{pkg: "maps", names: "Clone", why: "the rest has a random order"},
 	{pkg: "math/big", names: "Int", why: "everything here is counted in integers"},
 	{pkg: "runtime", names: "Gosched", why: "differs by machine and by run"},
 	{pkg: "sync", names: "Mutex", why: "WaitGroup starts goroutines, Map has a random order, Pool depends on the garbage collector"},
