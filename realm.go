@@ -317,7 +317,8 @@ func checkCatalog(c *catalog.Catalog) error {
 	return nil
 }
 
-// Plan says what Apply would do, without doing it. CodeConflict as for Apply.
+// Plan says what Apply would do, without doing it. What it says of draws is as of some moment meanwhile,
+// and durable when it returns. CodeConflict as for Apply.
 func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
