@@ -232,6 +232,22 @@ func TestCatalogMadeReadyBesideRequests(t *testing.T) {
 	}
 }
 
+// verifiesAs closes an engine and says whether the log of its realm "test" gives the state that the realm had.
+func verifiesAs(t *testing.T, e *kuji.Engine, r *kuji.Realm, dir string) error {
+	t.Helper()
+	want, _, err := r.StateHash(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
+		return fmt.Errorf("verified as %x, %v, want %x", rep.StateHash[:4], err, want[:4])
+	}
+	return nil
+}
+
 // TestLargeCatalogInItsBatch: what a batch has before and behind a catalog is there whether the catalog
 // is large or small, and whether or not there is much before it.
 func TestLargeCatalogInItsBatch(t *testing.T) {
@@ -255,15 +271,8 @@ func TestLargeCatalogInItsBatch(t *testing.T) {
 			}
 			submit(7)
 			do(t, r, kuji.Draw{Player: "ann", Pool: "large"})
-			want, _, err := r.StateHash(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
-				t.Errorf("%d entries behind %d grants: verified as %x, %v, want %x", entries, before, rep.StateHash[:4], err, want[:4])
+			if err := verifiesAs(t, e, r, dir); err != nil {
+				t.Errorf("%d entries behind %d grants: %v", entries, before, err)
 			}
 		}
 	}
@@ -360,14 +369,7 @@ func TestCatalogBesideDraws(t *testing.T) {
 	if drawn != n.Load() {
 		t.Errorf("%d are drawn, of %d", drawn, n.Load())
 	}
-	want, _, err := r.StateHash(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.StateHash != want {
-		t.Errorf("verified as %x, %v, want %x", rep.StateHash[:4], err, want[:4])
+	if err := verifiesAs(t, e, r, dir); err != nil {
+		t.Error(err)
 	}
 }

@@ -300,7 +300,7 @@ func (r *Realm) decideCatalog(p *economy.Prepared, laid []byte, refused error, o
 	if r.o.Sync == SyncOff {
 		b.buf = before
 	} else {
-		b.laid = laid != nil
+		b.laid = b.laid || laid != nil
 	}
 	res.Receipt.CatalogVersion = r.state.Version()
 	return b, nil, nil
