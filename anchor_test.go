@@ -14,7 +14,7 @@ import (
 func TestVerifyThrough(t *testing.T) {
 	live := func(dir string) kuji.Report {
 		t.Helper()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		for i := range 5 {
 			do(t, r, kuji.Draw{ID: fmt.Sprint(r.Stats().Position, "-", i), Player: "ann", Pool: "free"})
 		}

@@ -26,7 +26,7 @@ pools:
 	disk, now, last := vfs.NewMem(), int64(0), int64(0)
 	for _, at := range []int64{-5, 1_700_000_000_000, 1_600_000_000_000, math.MinInt64, 1 << 45, 1<<46 - 1, 1 << 46, 1<<46 + 1, 1_700_000_000_000, 1 << 55, math.MaxInt64 / 1000} {
 		now = at
-		e, err := kuji.Open("data", kuji.Options{FS: disk, Now: func() time.Time { return time.UnixMilli(now) }})
+		e, err := openWorld("data", worldOptions{FS: disk, Now: func() time.Time { return time.UnixMilli(now) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ pools:
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kuji.VerifyFS(disk, "data", "a", nil); err != nil {
+		if _, err := verifyIn(disk, "data", "a", nil); err != nil {
 			t.Fatalf("clock at %d: %v", at, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func TestCloseUnderLoad(t *testing.T) {
 	for range 10 {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		c, err := catalog.Parse([]byte(testCatalog + "name: other\n"))
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestCloseUnderLoad(t *testing.T) {
 // goroutines: each is opened once, and a slow one holds up nobody else.
 func TestRealmsOpenBesideOneAnother(t *testing.T) {
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := openWorld("data", worldOptions{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestPanicStopsTheRealm(t *testing.T) {
 		},
 	} {
 		broken := false
-		_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time {
+		_, r := open(t, t.TempDir(), worldOptions{Now: func() time.Time {
 			if broken {
 				panic("no clock")
 			}

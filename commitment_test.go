@@ -14,7 +14,7 @@ import (
 // TestCommitmentForetellsNothing: what everybody sees of a seed is not the key
 // of the draws: who takes it for one guesses no better than anybody.
 func TestCommitmentForetellsNothing(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	right := 0
 	const draws = 200
 	var src *rand.ChaCha8
@@ -39,7 +39,7 @@ func TestSeedsAreNew(t *testing.T) {
 	dir := t.TempDir()
 	seeds, commitments := map[string]bool{}, map[[32]byte]bool{}
 	for i := range 4 {
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		res := do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
 		data, err := os.ReadFile(dir + "/realms/test/seeds")
 		if err != nil {

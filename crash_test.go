@@ -23,8 +23,8 @@ type client struct {
 	snapshots bool
 }
 
-func (c *client) options(disk *vfs.Mem) kuji.Options {
-	return kuji.Options{FS: disk, SegmentSize: 8 << 10, TrimLog: c.snapshots}
+func (c *client) options(disk *vfs.Mem) worldOptions {
+	return worldOptions{FS: disk, SegmentSize: 8 << 10, TrimLog: c.snapshots}
 }
 
 func newClient() *client {
@@ -53,7 +53,7 @@ func (c *client) do(r *kuji.Realm, req kuji.Draw) error {
 // was acknowledged is there, once, unchanged; what was not can be asked again;
 // stock and balances add up; the log verifies.
 func (c *client) check(disk *vfs.Mem) error {
-	e, err := kuji.Open("data", c.options(disk))
+	e, err := openWorld("data", c.options(disk))
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *client) check(disk *vfs.Mem) error {
 	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
-	rep, err := kuji.VerifyFS(disk, "data", "test", nil)
+	rep, err := verifyIn(disk, "data", "test", nil)
 	for _, e := range rep.Epochs {
 		if err == nil && !e.Revealed {
 			err = fmt.Errorf("epoch %d cannot be proven: its seed is lost", e.Epoch)
@@ -129,7 +129,7 @@ func indexOf(p kuji.PoolView, id string) int {
 // session opens an engine on disk, applies the catalog and draws until done or
 // until the disk fails; it reports how far it came.
 func (c *client) session(t *testing.T, disk *vfs.Mem, tag string, draws, workers int) {
-	e, err := kuji.Open("data", c.options(disk))
+	e, err := openWorld("data", c.options(disk))
 	if err != nil {
 		return
 	}
@@ -242,7 +242,7 @@ func TestFailedSync(t *testing.T) {
 			}
 			return vfs.Fault{Err: syscall.EIO, Drop: drop}
 		})
-		e, err := kuji.Open("data", kuji.Options{FS: disk})
+		e, err := openWorld("data", worldOptions{FS: disk})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +305,7 @@ func TestDiskFull(t *testing.T) {
 // TestReadsWaitForDurability: what a player or pool shows cannot be lost.
 func TestReadsWaitForDurability(t *testing.T) {
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := openWorld("data", worldOptions{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestReadsWaitForDurability(t *testing.T) {
 	case err := <-acked:
 		t.Fatalf("acknowledged without an fsync: %v", err)
 	}
-	if v, err := r.StalePlayer("ann"); err != nil || v.Position == 0 {
+	if v, err := r.Player(kuji.Stale(t.Context()), "ann"); err != nil || v.Position == 0 {
 		t.Errorf("a stale read: %+v, %v", v, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -16,9 +18,10 @@ const MaxRealms = 1024
 // Engine holds the realms of one data directory. All methods may be called
 // concurrently.
 type Engine struct {
-	dir  string
-	o    Options
-	lock io.Closer // one engine a directory
+	dir   string
+	o     Options
+	world world
+	lock  io.Closer // one engine a directory
 
 	mu     sync.Mutex
 	realms map[string]*opening // opened so far, or being opened
@@ -33,30 +36,64 @@ type opening struct {
 	err   error
 }
 
-// Open opens the data directory dir, creating it if need be. One engine at a
-// time, in one process, can have it open: another gets CodeLocked. Realms are
-// opened when they are first asked for. Other errors: CodeInvalid for no
-// directory (SyncOff needs none) and options out of their limits, CodeFailed
-// for a directory that cannot be made or read.
+// Open opens the data directory dir, creating it if need be. One engine at a time, in one
+// process, can have it open: another gets CodeLocked. Realms are opened when they are first
+// asked for. Other errors: CodeInvalid for no directory and options out of their limits,
+// CodeFailed for a directory that cannot be made or read.
 func Open(dir string, o Options) (*Engine, error) {
+	return openIn(vfs.OS(), nil, dir, o)
+}
+
+func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" && o.Sync != SyncOff { // its realms would be made in the root directory
+	if dir == "" { // its realms would be made in the root directory
 		return nil, errf(CodeInvalid, "dir", "empty; the path of a data directory is wanted")
 	}
-	if err := o.FS.MkdirAll(dir + "/realms"); err != nil {
+	return open(realWorld(fs, steps, &o), dir, o)
+}
+
+// OpenMemory returns an engine that writes nothing: what it holds is gone when it is closed,
+// and nothing can be verified afterwards. It is for tests of what is built on Kuji, and for
+// simulations. All randomness follows from the seed: with the same seed, the same
+// Options.Now and the same requests in the same order, every draw comes out the same.
+// Of the options, Now, MaxPending and SnapshotEvery count.
+func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	o.SnapshotEvery = -1
+	return open(world{
+		fs:      vfs.NewMem(),
+		log:     func(string) (entryLog, error) { return &memoryLog{}, nil },
+		entropy: func(realm string, p []byte) { memoryEntropy(seed, realm, p) },
+	}, "memory", o)
+}
+
+func open(w world, dir string, o Options) (*Engine, error) {
+	if err := w.fs.MkdirAll(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	lock, err := o.FS.Lock(dir + "/lock")
+	lock, err := w.fs.Lock(dir + "/lock")
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by another engine", Err: err}
 	}
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	return &Engine{dir: dir, o: o, lock: lock, realms: map[string]*opening{}}, nil
+	return &Engine{dir: dir, o: o, world: w, lock: lock, realms: map[string]*opening{}}, nil
+}
+
+func init() {
+	hook.Open = func(fs vfs.FS, steps step.Runner, dir string, options any) (any, error) {
+		return openIn(fs, steps, dir, options.(Options))
+	}
+	hook.Verify = func(fs vfs.FS, dir, realm string, seen any) (any, error) {
+		return verify(fs, dir, realm, nil, seen.(func(Record)))
+	}
 }
 
 // Sync returns the policy that the engine was opened with.
@@ -99,7 +136,7 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	// the middle of a write: this process does not try again.
 	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; start the process anew"}
 	defer close(o.done)
-	o.realm, o.err = openRealm(e.dir+"/realms/"+name, name, e.o)
+	o.realm, o.err = openRealm(e.world, e.dir+"/realms/"+name, name, e.o)
 	if o.err != nil { // to be tried again
 		e.mu.Lock()
 		delete(e.realms, name)
@@ -159,7 +196,7 @@ func (e *Engine) Realms() ([]string, error) {
 	}
 	realms := names[:0]
 	for _, name := range names {
-		info, err := e.o.FS.Stat(e.dir + "/realms/" + name)
+		info, err := e.world.fs.Stat(e.dir + "/realms/" + name)
 		if err != nil {
 			return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 		}
@@ -172,7 +209,7 @@ func (e *Engine) Realms() ([]string, error) {
 
 // list returns the names in the data directory that a realm can have.
 func (e *Engine) list() ([]string, error) {
-	names, err := e.o.FS.List(e.dir + "/realms")
+	names, err := e.world.fs.List(e.dir + "/realms")
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}

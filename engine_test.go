@@ -17,7 +17,7 @@ import (
 // when there is room for no other; one that does not exist is not made.
 func TestLookup(t *testing.T) {
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := openWorld("data", worldOptions{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestLookup(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if e, err = kuji.Open("data", kuji.Options{FS: disk}); err != nil {
+	if e, err = openWorld("data", worldOptions{FS: disk}); err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
@@ -68,18 +68,18 @@ func TestLookup(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir   string
-		o     kuji.Options
+		o     worldOptions
 		field string
 	}{
-		"no directory":            {"", kuji.Options{}, "dir"},
-		"no directory, no fsyncs": {"", kuji.Options{Sync: kuji.SyncNone}, "dir"},
-		"small segments":          {"data", kuji.Options{SegmentSize: wal.MinSegmentSize - 1}, "SegmentSize"},
-		"large segments":          {"data", kuji.Options{SegmentSize: wal.MaxSegmentSize + 1}, "SegmentSize"},
-		"negative segments":       {"data", kuji.Options{SegmentSize: -1}, "SegmentSize"},
+		"no directory":            {"", worldOptions{}, "dir"},
+		"no directory, no fsyncs": {"", worldOptions{Sync: kuji.SyncNone}, "dir"},
+		"small segments":          {"data", worldOptions{SegmentSize: wal.MinSegmentSize - 1}, "SegmentSize"},
+		"large segments":          {"data", worldOptions{SegmentSize: wal.MaxSegmentSize + 1}, "SegmentSize"},
+		"negative segments":       {"data", worldOptions{SegmentSize: -1}, "SegmentSize"},
 	} {
 		disk := vfs.NewMem()
 		c.o.FS = disk
-		_, err := kuji.Open(c.dir, c.o)
+		_, err := openWorld(c.dir, c.o)
 		if e, ok := errors.AsType[*kuji.Error](err); !ok || e.Code != kuji.CodeInvalid || e.Field != c.field {
 			t.Errorf("%s: %v, want %v of %s", name, err, kuji.CodeInvalid, c.field)
 		}
@@ -87,20 +87,13 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %q was made, %v", name, names, err)
 		}
 	}
-	e, err := kuji.Open("", kuji.Options{Sync: kuji.SyncOff})
-	if err != nil {
-		t.Fatalf("an engine that writes nothing wants a directory: %v", err)
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestStrayRealms: files, and directories whose names no realm can have, are not
 // taken for realms.
 func TestStrayRealms(t *testing.T) {
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := openWorld("data", worldOptions{FS: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +144,7 @@ func (f *panicFS) List(dir string) ([]string, error) {
 func TestPanicWhileOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &panicFS{FS: vfs.NewMem(), reached: make(chan struct{}), now: make(chan struct{})}
-		e, err := kuji.Open("data", kuji.Options{FS: disk})
+		e, err := openWorld("data", worldOptions{FS: disk})
 		if err != nil {
 			t.Fatal(err)
 		}

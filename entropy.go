@@ -11,7 +11,6 @@ import (
 	mathrand "math/rand/v2"
 	"strings"
 
-	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -25,7 +24,7 @@ import (
 // rulesVersion names the way in which decisions use the epoch's values. A
 // change of it makes old epochs unverifiable by new builds, so that a verifier
 // must keep the old way or say so.
-const rulesVersion = 1
+const rulesVersion = 2
 
 type seed [32]byte
 
@@ -65,9 +64,11 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-func newSeed(steps step.Runner) (s seed) {
-	step.Entropy(steps, s[:])
-	return s
+// memoryEntropy fills p with what follows from a seed and a realm's name. An engine in memory
+// asks for as many bytes of each realm in the same order every time.
+func memoryEntropy(s seed, realm string, p []byte) {
+	derived := s.derive("kuji/v2/memory", realm, uint64(len(p)))
+	copy(p, derived[:])
 }
 
 // epochBegin is the payload of an epoch-begin entry: rules version (1 byte),

@@ -16,7 +16,7 @@ import (
 func soundEntries(f *testing.F) [][]byte {
 	f.Helper()
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk})
+	e, err := openWorld("data", worldOptions{FS: disk})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func FuzzEntry(f *testing.F) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rep, verifyErr := kuji.VerifyFS(disk, "data", "test", func(kuji.Record) {})
-		e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 64 << 10})
+		rep, verifyErr := verifyIn(disk, "data", "test", func(kuji.Record) {})
+		e, err := openWorld("data", worldOptions{FS: disk, SegmentSize: 64 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // Every entry of a realm's log is an envelope and a payload. The layout, all
-// integers little-endian (docs/format/event.md):
+// integers little-endian (docs/internals/formats/event.md):
 //
-//	 0  magic    "KJE1"
+//	 0  magic    "KJE2"
 //	 4  crc      CRC32C of everything after this field, to the end of the entry
 //	 8  kind     1 epoch begin, 2 batch, 3 epoch end, 4 reveal
 //	 9  realm    length of the realm's name, 1 to 64
@@ -28,7 +28,7 @@ const (
 	maxRealmName = 64
 )
 
-var envelopeMagic = [4]byte{'K', 'J', 'E', '1'}
+var envelopeMagic = [4]byte{'K', 'J', 'E', '2'}
 
 // entryKind says what an entry is. The numbers are part of the format.
 type entryKind uint8

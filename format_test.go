@@ -81,7 +81,7 @@ func TestFormatPages(t *testing.T) {
 	t.Run("stopped in the middle", func(t *testing.T) {
 		dir := t.TempDir()
 		for life := range 2 {
-			e, r := open(t, dir, kuji.Options{SegmentSize: 4096})
+			e, r := open(t, dir, worldOptions{SegmentSize: 4096})
 			for i := range 60 {
 				do(t, r, kuji.Draw{ID: fmt.Sprint(r.Stats().Position), Player: fmt.Sprint("p", i%7), Pool: []string{"free", "box", "paid"}[i%3], Count: 1 + i%2})
 			}
@@ -138,7 +138,7 @@ func players[T any](t *testing.T, dir string, ids map[string]T) map[string]map[s
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	e, err := kuji.Open(copied, kuji.Options{})
+	e, err := openWorld(copied, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func makeGolden(t *testing.T) string {
 	t.Helper()
 	dir, s, round := t.TempDir(), newSteps(), 0
 	for life := range 3 {
-		e, err := kuji.Open(dir, kuji.Options{Steps: s, Now: s.Now, SegmentSize: 4096, SnapshotEvery: -1})
+		e, err := openWorld(dir, worldOptions{Steps: s, Now: s.Now, SegmentSize: 4096, SnapshotEvery: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func readGolden(t *testing.T, dir string) (lines []string) {
 		lines = append(lines, fmt.Sprintf("epoch %d from %d, %d events, commitment %x, revealed %v", e.Epoch, e.First, e.Events, e.Commitment, e.Revealed))
 	}
 	s := newSteps()
-	e, err := kuji.Open(dir, kuji.Options{Steps: s, Now: s.Now})
+	e, err := openWorld(dir, worldOptions{Steps: s, Now: s.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

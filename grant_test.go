@@ -11,7 +11,7 @@ import (
 // TestMalformedGrants: what is wrong with a grant's items is said before anything
 // else, whatever else would keep it from being carried out, and nothing is logged.
 func TestMalformedGrants(t *testing.T) {
-	e, r := open(t, t.TempDir(), kuji.Options{})
+	e, r := open(t, t.TempDir(), worldOptions{})
 	gem := kuji.Stack{Item: "gem", Quantity: 1}
 	do(t, r, kuji.Grant{ID: "used", Player: "ann", Items: []kuji.Stack{gem}})
 	before := r.Stats()

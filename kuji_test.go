@@ -48,9 +48,9 @@ func parse(t testing.TB, yaml string) *catalog.Catalog {
 
 // open opens an engine that the test closes, and its realm "test" with the
 // test catalog in force.
-func open(t testing.TB, dir string, o kuji.Options) (*kuji.Engine, *kuji.Realm) {
+func open(t testing.TB, dir string, o worldOptions) (*kuji.Engine, *kuji.Realm) {
 	t.Helper()
-	e, err := kuji.Open(dir, o)
+	e, err := openWorld(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func items(t testing.TB, r *kuji.Realm, player string) map[string]uint64 {
 }
 
 func TestDraw(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	res := do(t, r, kuji.Draw{ID: "1", Player: "ann", Pool: "paid", Count: 2})
 	if res.Status != kuji.OK || len(res.Outcomes) != 2 || res.Outcomes[0].Entry != "sword" {
 		t.Fatalf("got %+v", res)
@@ -120,7 +120,7 @@ func TestDraw(t *testing.T) {
 // after a restart; with other arguments it is refused.
 func TestRetry(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	reqs := []kuji.Request{
 		kuji.Draw{ID: "draw", Player: "ann", Pool: "box", Count: 10},
 		kuji.Draw{ID: "poor", Player: "pat", Pool: "paid", Count: 5},
@@ -173,7 +173,7 @@ func TestRetry(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, r = open(t, dir, kuji.Options{})
+	_, r = open(t, dir, worldOptions{})
 	again()
 	if got := items(t, r, "ann"); !reflect.DeepEqual(got, before) {
 		t.Errorf("after a restart ann holds %v, before %v", got, before)
@@ -192,7 +192,7 @@ func TestRetry(t *testing.T) {
 }
 
 func TestMalformedRequestsAreRefused(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	before := r.Stats().Events
 	long := string(make([]byte, 65))
 	gem := []kuji.Stack{{Item: "gem", Quantity: 1}}
@@ -236,7 +236,7 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 }
 
 func TestDoAll(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	res, err := r.DoAll(t.Context(), []kuji.Request{
 		kuji.Draw{ID: "a", Player: "ann", Pool: "free"},
 		kuji.Draw{ID: "", Player: "", Pool: "free"},
@@ -266,7 +266,7 @@ func TestDoAll(t *testing.T) {
 // TestStockUnderLoad: many goroutines draw a box to empty by every form of
 // call; each ticket is given once.
 func TestStockUnderLoad(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	var mu sync.Mutex
 	given := map[string]int{}
 	note := func(res kuji.Result, err error) {
@@ -312,15 +312,15 @@ func TestStockUnderLoad(t *testing.T) {
 
 func TestSecondEngineIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	e, _ := open(t, dir, kuji.Options{})
-	_, err := kuji.Open(dir, kuji.Options{})
+	e, _ := open(t, dir, worldOptions{})
+	_, err := openWorld(dir, worldOptions{})
 	wantCode(t, err, kuji.CodeLocked)
 	_, err = kuji.Verify(dir, "test", nil)
 	wantCode(t, err, kuji.CodeLocked)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if e, err = kuji.Open(dir, kuji.Options{}); err != nil {
+	if e, err = openWorld(dir, worldOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Close(); err != nil {
@@ -329,7 +329,7 @@ func TestSecondEngineIsRefused(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	e, r := open(t, t.TempDir(), kuji.Options{})
+	e, r := open(t, t.TempDir(), worldOptions{})
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestClosed(t *testing.T) {
 
 func TestRealms(t *testing.T) {
 	dir := t.TempDir()
-	e, _ := open(t, dir, kuji.Options{})
+	e, _ := open(t, dir, worldOptions{})
 	for _, name := range []string{"", "A", "-a", "a/b", "..", "a b", string(make([]byte, 65))} {
 		_, err := e.Realm(name)
 		wantCode(t, err, kuji.CodeInvalid)
@@ -372,7 +372,7 @@ func TestRealms(t *testing.T) {
 // TestTimeNeverDecreases: a clock that steps back does not move batches back.
 func TestTimeNeverDecreases(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
-	_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time { return now }})
+	_, r := open(t, t.TempDir(), worldOptions{Now: func() time.Time { return now }})
 	a := do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
 	now = now.Add(-time.Hour)
 	b := do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
@@ -382,7 +382,7 @@ func TestTimeNeverDecreases(t *testing.T) {
 }
 
 func TestCanceledBeforeAcceptance(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := r.Stats().Events
@@ -396,7 +396,7 @@ func TestCanceledBeforeAcceptance(t *testing.T) {
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		for i := range 50 {
 			do(t, r, kuji.Draw{Player: fmt.Sprint("p", i%7), Pool: []string{"free", "box", "paid"}[i%3], Count: 1 + i%2})
 		}
@@ -430,7 +430,7 @@ func TestDataIsPrivate(t *testing.T) {
 		t.Skip("no such modes on Windows")
 	}
 	dir := t.TempDir() + "/data"
-	open(t, dir, kuji.Options{})
+	open(t, dir, worldOptions{})
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -448,7 +448,7 @@ func TestDataIsPrivate(t *testing.T) {
 
 // TestBalance asks for one item of a player.
 func TestBalance(t *testing.T) {
-	e, r := open(t, t.TempDir(), kuji.Options{})
+	e, r := open(t, t.TempDir(), worldOptions{})
 	do(t, r, kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 3}}})
 	for _, tt := range []struct {
 		player, item string
@@ -459,7 +459,7 @@ func TestBalance(t *testing.T) {
 		{"bob", "sword", 0, kuji.CodeNotFound}, {"ann", "nosuch", 0, kuji.CodeNotFound},
 	} {
 		got, err := r.Balance(t.Context(), tt.player, tt.item)
-		stale, staleErr := r.StaleBalance(tt.player, tt.item)
+		stale, staleErr := r.Balance(kuji.Stale(t.Context()), tt.player, tt.item)
 		if got != tt.want || stale != tt.want || kuji.CodeOf(err) != tt.code || kuji.CodeOf(staleErr) != tt.code {
 			t.Errorf("%s of %s: %d, %v and %d, %v; want %d, %v", tt.item, tt.player, got, err, stale, staleErr, tt.want, tt.code)
 		}

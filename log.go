@@ -3,8 +3,8 @@ package kuji
 import (
 	"fmt"
 	"iter"
-	"time"
 
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -44,8 +44,8 @@ type walLog struct {
 	policy SyncPolicy
 }
 
-func openWAL(dir string, o *Options) (*walLog, error) {
-	wo := wal.Options{SegmentSize: o.SegmentSize, FS: o.FS, Steps: o.Steps, CheckTail: true}
+func openWAL(fs vfs.FS, steps step.Runner, dir string, o *Options) (entryLog, error) {
+	wo := wal.Options{SegmentSize: o.SegmentSize, FS: fs, Steps: steps, CheckTail: true}
 	if o.Sync == SyncInterval {
 		wo.SyncInterval = o.SyncEvery
 	}
@@ -90,10 +90,11 @@ func (l *walLog) Close() error    { return l.w.Close() }
 
 func (l *walLog) TrimBefore(offset uint64) error { return l.w.TrimBefore(offset) }
 
-// noLog is the driver of SyncOff: it counts what it is given.
-type noLog struct{ next uint64 }
+// memoryLog is the driver of an engine in memory: it counts what it is given, and keeps
+// nothing.
+type memoryLog struct{ next uint64 }
 
-func (l *noLog) Append(at uint64, _ []byte) error {
+func (l *memoryLog) Append(at uint64, _ []byte) error {
 	if at != l.next {
 		return fmt.Errorf("append at offset %d refused: the log stands at %d", at, l.next)
 	}
@@ -101,54 +102,13 @@ func (l *noLog) Append(at uint64, _ []byte) error {
 	return nil
 }
 
-func (l *noLog) Entries(uint64) iter.Seq2[logEntry, error] {
+func (l *memoryLog) Entries(uint64) iter.Seq2[logEntry, error] {
 	return func(func(logEntry, error) bool) {}
 }
 
-func (l *noLog) Next() uint64            { return l.next }
-func (l *noLog) Durable() uint64         { return l.next }
-func (l *noLog) Sync() error             { return nil }
-func (l *noLog) First() uint64           { return 0 }
-func (l *noLog) TrimBefore(uint64) error { return nil }
-func (l *noLog) Close() error            { return nil }
-
-// checked returns o with defaults filled in, or what is wrong with it.
-func (o Options) checked() (Options, error) {
-	if o.Sync > SyncOff {
-		return o, errf(CodeInvalid, "Sync", "unknown policy %d; SyncAlways, SyncInterval, SyncNone or SyncOff", o.Sync)
-	}
-	if o.Sync == SyncOff {
-		if o.FS != nil {
-			return o, errf(CodeInvalid, "FS", "a file system, with SyncOff, which writes nothing")
-		}
-		o.FS, o.SnapshotEvery = vfs.NewMem(), -1
-	}
-	if o.SyncEvery == 0 {
-		o.SyncEvery = 100 * time.Millisecond
-	}
-	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
-		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
-	}
-	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
-		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
-	}
-	if o.MaxPending == 0 {
-		o.MaxPending = 8 << 20
-	}
-	if o.MaxPending < 1<<20 || o.MaxPending > 16<<20 {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, 16<<20)
-	}
-	if o.SnapshotEvery == 0 {
-		o.SnapshotEvery = 64 << 20
-	}
-	if o.TrimLog && o.SnapshotEvery < 0 {
-		return o, errf(CodeInvalid, "TrimLog", "set, with snapshots off; only what a snapshot covers can be trimmed")
-	}
-	if o.Now == nil {
-		o.Now, o.coarse = time.Now, o.Sync == SyncOff
-	}
-	if o.FS == nil {
-		o.FS = vfs.OS()
-	}
-	return o, nil
-}
+func (l *memoryLog) Next() uint64            { return l.next }
+func (l *memoryLog) Durable() uint64         { return l.next }
+func (l *memoryLog) Sync() error             { return nil }
+func (l *memoryLog) First() uint64           { return 0 }
+func (l *memoryLog) TrimBefore(uint64) error { return nil }
+func (l *memoryLog) Close() error            { return nil }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
 )
 
 // SyncPolicy says what "acknowledged" means.
@@ -24,14 +25,9 @@ const (
 	// nothing acknowledged; a crash of the machine may lose anything since
 	// the last Close.
 	SyncNone
-	// SyncOff has no log: nothing is written anywhere, requests are answered at
-	// once, and what an engine held is gone when it is closed. For simulations,
-	// tests and measuring. Nothing can be verified afterwards; time stamps may
-	// be a millisecond old.
-	SyncOff
 )
 
-// String returns "always", "interval", "none" or "off".
+// String returns "always", "interval" or "none".
 func (p SyncPolicy) String() string {
 	switch p {
 	case SyncAlways:
@@ -40,8 +36,6 @@ func (p SyncPolicy) String() string {
 		return "interval"
 	case SyncNone:
 		return "none"
-	case SyncOff:
-		return "off"
 	}
 	return "invalid"
 }
@@ -73,12 +67,54 @@ type Options struct {
 	// back never makes a stamp decrease, and one beyond the year 4199 is taken to
 	// stand still there. Default: time.Now.
 	Now func() time.Time
+}
 
-	// FS is the file system; nil: the real one. For tests of this module.
-	FS vfs.FS
-	// Steps runs what otherwise goes on in the background; nil: goroutines,
-	// and entropy of the operating system. For tests of this module.
-	Steps step.Runner
+// world is what an engine stands on.
+type world struct {
+	fs      vfs.FS
+	steps   step.Runner                        // what goes on in the background; nil: goroutines
+	log     func(dir string) (entryLog, error) // opens a realm's log
+	entropy func(realm string, p []byte)       // for seeds and writer ids
+}
 
-	coarse bool // time stamps may be reused for a millisecond
+// realWorld is the disk, goroutines and the entropy of the operating system, unless a test
+// brings its own.
+func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
+	return world{
+		fs: fs, steps: steps,
+		log:     func(dir string) (entryLog, error) { return openWAL(fs, steps, dir, o) },
+		entropy: func(_ string, p []byte) { step.Entropy(steps, p) },
+	}
+}
+
+// checked returns o with defaults filled in, or what is wrong with it.
+func (o Options) checked() (Options, error) {
+	if o.Sync > SyncNone {
+		return o, errf(CodeInvalid, "Sync", "unknown policy %d; SyncAlways, SyncInterval or SyncNone", o.Sync)
+	}
+	if o.SyncEvery == 0 {
+		o.SyncEvery = 100 * time.Millisecond
+	}
+	if o.SyncEvery < time.Millisecond || o.SyncEvery > time.Hour {
+		return o, errf(CodeInvalid, "SyncEvery", "%v; 1ms to 1h are allowed", o.SyncEvery)
+	}
+	if o.SegmentSize != 0 && (o.SegmentSize < wal.MinSegmentSize || o.SegmentSize > wal.MaxSegmentSize) {
+		return o, errf(CodeInvalid, "SegmentSize", "%d bytes; %d to %d are allowed", o.SegmentSize, wal.MinSegmentSize, int64(wal.MaxSegmentSize))
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = 8 << 20
+	}
+	if o.MaxPending < 1<<20 || o.MaxPending > 16<<20 {
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, 16<<20)
+	}
+	if o.SnapshotEvery == 0 {
+		o.SnapshotEvery = 64 << 20
+	}
+	if o.TrimLog && o.SnapshotEvery < 0 {
+		return o, errf(CodeInvalid, "TrimLog", "set, with snapshots off; only what a snapshot covers can be trimmed")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o, nil
 }

@@ -30,7 +30,7 @@ func TestVerifyReadOnly(t *testing.T) {
 		t.Skip("locks need a file to be made here")
 	}
 	dir := t.TempDir()
-	e, err := kuji.Open(dir, kuji.Options{})
+	e, err := openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestVerifyReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify := func() error {
-		_, err := kuji.VerifyFS(readOnlyFS{vfs.OS()}, dir, "a", nil)
+		_, err := verifyIn(readOnlyFS{vfs.OS()}, dir, "a", nil)
 		return err
 	}
 	if err := verify(); kuji.CodeOf(err) != kuji.CodeLocked {

@@ -8,50 +8,32 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 
-	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// openRealm opens or creates a realm's directory, replays its log and begins
-// an epoch.
-func openRealm(dir, name string, o Options) (*Realm, error) {
-	if err := o.FS.MkdirAll(dir); err != nil {
+// openRealm opens or creates a realm's directory, replays its log and begins an epoch.
+func openRealm(w world, dir, name string, o Options) (*Realm, error) {
+	if err := w.fs.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
 	}
-	var log entryLog = &noLog{}
-	if o.Sync != SyncOff {
-		w, err := openWAL(dir+"/log", &o)
-		if err != nil {
-			return nil, logError(name, err)
-		}
-		log = w
+	log, err := w.log(dir + "/log")
+	if err != nil {
+		return nil, logError(name, err)
 	}
 	r := &Realm{
-		name: name, dir: dir, o: o, log: log,
-		chain: chain{realm: name}, state: economy.New(),
-		room: make(chan struct{}), flushed: make(chan struct{}),
+		name: name, dir: dir, o: o, world: w, log: log,
+		writing: writing{chain: chain{realm: name}}, state: store.New(), taken: make(chan struct{}),
 	}
-	if o.Sync == SyncOff {
-		r.state.Unread()
-	}
-	r.wake = sync.NewCond(&r.mu)
 	if err := r.recover(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	r.open = &batch{}
 	r.reset(r.open, r.chain.index+1)
-	switch {
-	case o.Sync == SyncOff:
-		r.acked.Store(math.MaxUint64) // nothing is ever waited for
-		r.ended = true
-		close(r.flushed)
-	case o.Steps == nil:
-		go r.flush()
-	}
 	return r, nil
 }
 
@@ -74,51 +56,60 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
-	in := intake{realm: r.name, state: r.state, single: r.o.Steps != nil}
-	err = in.run(func() error { return r.read(from, &in) })
-	r.stats.RecoveredEvents = in.applied
-	if err != nil {
-		return err
-	}
-	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
-	return r.beginEpoch()
-}
-
-// read reads the log from where a snapshot ends, and gives its batches to in, which
-// alone touches the state meanwhile.
-func (r *Realm) read(from *resume, in *intake) error {
-	for e, err := range replay(r.log.Entries, r.name, from, nil) {
+	// One goroutine reads the log, checks it and folds the chain; this one applies.
+	for e, err := range step.Ahead(r.world.steps, recoverAhead, replay(r.log.Entries, r.name, from, nil)) {
 		if err != nil {
 			return err
 		}
-		switch e.kind {
-		case entryEpochBegin:
-			r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
-		case entryEpochEnd, entryReveal:
-			reveal(r.epochs, e.reveal.epoch)
-		case entryBatch:
-			if err := in.batch(&e); err != nil {
+		if err := r.recoverEntry(&e); err != nil {
+			return err
+		}
+	}
+	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
+	tables, err := rules.Load(r.state, r.state.Catalog())
+	if err != nil {
+		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
+	}
+	r.rules = rules.New(r.state, tables)
+	r.tables.Store(tables)
+	return r.beginEpoch()
+}
+
+// recoverAhead is how many entries recovery reads ahead of applying them.
+const recoverAhead = 8
+
+// recoverEntry applies an entry of the log that counts.
+func (r *Realm) recoverEntry(e *replayed) error {
+	switch e.kind {
+	case entryEpochBegin:
+		r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
+	case entryEpochEnd, entryReveal:
+		reveal(r.epochs, e.reveal.epoch)
+	case entryBatch:
+		for le, err := range e.events(r.state) {
+			if err == nil {
+				err = e.corrupted(r.state.Apply(le.event, le.at))
+			}
+			if err != nil {
 				return err
 			}
+			r.stats.RecoveredEvents++
 		}
-		r.chain, r.offset = e.chain, e.offset
-		r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
 	}
+	r.chain, r.offset = e.chain, e.offset
+	r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
 	return nil
 }
 
 // restore loads the newest snapshot that is whole and returns where the log
 // goes on from there: the start, when there is none.
 func (r *Realm) restore() (*resume, error) {
-	r.snap.dir, r.snap.fs = r.dir+"/"+snapshotDir, r.o.FS
-	if r.o.Steps == nil {
-		r.snap.fs = vfs.Aside(r.o.FS)
-	}
-	files, _, err := listSnapshots(r.o.FS, r.snap.dir)
+	r.snap.dir, r.snap.fs = r.dir+"/"+snapshotDir, r.world.fs
+	files, _, err := listSnapshots(r.world.fs, r.snap.dir)
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	loaded, err := newestSnapshot(r.o.FS, r.snap.dir, r.name, files, r.o.Steps != nil)
+	loaded, err := newestSnapshot(r.world.fs, r.snap.dir, r.name, files)
 	r.snap.err = err // of those that are damaged
 	if loaded == nil {
 		if first := r.log.First(); first > 0 {
@@ -139,10 +130,10 @@ func (r *Realm) restore() (*resume, error) {
 
 // newestSnapshot loads the newest snapshot that is whole, nil when none is, and
 // says what is wrong with those that are newer.
-func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, single bool) (*restored, error) {
+func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
 	var errs []error
 	for _, f := range slices.Backward(files) {
-		loaded, err := loadSnapshot(fsys, dir, realm, files, f, newBlockIntake(single))
+		loaded, err := loadSnapshot(fsys, dir, realm, files, f)
 		if err == nil {
 			return loaded, errors.Join(errs...)
 		}
@@ -166,19 +157,20 @@ func (r *Realm) beginEpoch() error {
 	if r.chain.epoch == math.MaxUint64 { // no writer counts so far; somebody wrote that
 		return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s: epoch %d cannot be followed by another", r.name, r.chain.epoch)}
 	}
-	secrets, err := readSecrets(r.o.FS, r.dir)
+	secrets, err := readSecrets(r.world.fs, r.dir)
 	if err != nil {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
-	r.epoch, r.seed = r.chain.epoch+1, newSeed(r.o.Steps)
-	step.Entropy(r.o.Steps, r.writer[:])
+	r.epoch, r.seed = r.chain.epoch+1, seed{}
+	r.world.entropy(r.name, r.seed[:])
+	r.world.entropy(r.name, r.writer[:])
 	r.commitment = r.seed.commitment(r.name, r.epoch)
 	r.source = countedSource{src: r.seed.source(r.name, r.epoch)}
 	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return !r.began(&s) })
 	failed := func(err error) error {
 		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": beginning an epoch", Err: err}
 	}
-	if err := writeSecrets(r.o.FS, r.dir, append(slices.Clone(secrets), revelation{r.epoch, r.seed})); err != nil {
+	if err := writeSecrets(r.world.fs, r.dir, append(slices.Clone(secrets), revelation{r.epoch, r.seed})); err != nil {
 		return failed(err)
 	}
 	begin := epochBegin{rules: rulesVersion, time: max(r.o.Now().UnixMilli(), r.state.Now()), commitment: r.commitment}
@@ -191,9 +183,6 @@ func (r *Realm) beginEpoch() error {
 			return failed(err)
 		}
 		reveal(r.epochs, s.epoch)
-	}
-	if err := r.state.Ready(); err != nil {
-		return failed(err)
 	}
 	if err := r.log.Sync(); err != nil {
 		return failed(err)
@@ -367,35 +356,56 @@ func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 	return nil
 }
 
-// loggedEvent is one event of a batch.
-type loggedEvent struct {
-	event *economy.Event // valid until the next iteration
-	raw   []byte
-	at    economy.At
+// corrupted is corrupt for an error that may be nil.
+func (e *replayed) corrupted(err error) error {
+	if err == nil {
+		return nil
+	}
+	return e.corrupt(err)
 }
 
-// events iterates the events of a batch.
-func (e *replayed) events() iter.Seq2[loggedEvent, error] {
+// loggedEvent is one event of a batch.
+type loggedEvent struct {
+	event *store.Event // valid until the next iteration
+	at    store.At
+}
+
+// eventsAtOnce is for how many events memory is fetched at a time.
+const eventsAtOnce = 64
+
+// events iterates the events of a batch that are to be applied to a state.
+func (e *replayed) events(state *store.State) iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
 		time, n, rest, err := decodeBatch(e.payload)
 		if err != nil {
 			yield(loggedEvent{}, e.corrupt(err))
 			return
 		}
-		var ev economy.Event
-		for i := range n {
-			size, err := economy.Decode(rest, &ev)
-			if err != nil {
-				yield(loggedEvent{}, e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i, n, len(rest), err)))
-				return
+		var some [eventsAtOnce]store.Event
+		for i := uint32(0); i < n && err == nil; {
+			m := uint32(0)
+			for m < uint32(len(some)) && i+m < n {
+				size := 0
+				if size, err = store.Decode(rest, &some[m]); err != nil {
+					err = e.corrupt(fmt.Errorf("event %d of %d, with %d bytes left: %w", i+m, n, len(rest), err))
+					break
+				}
+				rest = rest[size:]
+				m++
 			}
-			if !yield(loggedEvent{event: &ev, raw: rest[:size], at: economy.At{Position: e.index, Index: i, Time: time}}, nil) {
-				return
+			state.WarmEvents(some[:m])
+			for j := range some[:m] {
+				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.index, Index: i + uint32(j), Time: time}}, nil) {
+					return
+				}
 			}
-			rest = rest[size:]
+			i += m
 		}
-		if len(rest) != 0 {
-			yield(loggedEvent{}, e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n)))
+		if err == nil && len(rest) != 0 {
+			err = e.corrupt(fmt.Errorf("%d bytes after the last of %d events", len(rest), n))
+		}
+		if err != nil {
+			yield(loggedEvent{}, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // an event makes is there for the one behind it.
 func TestRecoverManyPlayers(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{Sync: kuji.SyncNone})
+	e, r := open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	all := func(reqs []kuji.Request) []kuji.Result {
 		t.Helper()
 		res, err := r.DoAll(t.Context(), reqs)
@@ -64,7 +64,7 @@ func TestRecoverManyPlayers(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, r = open(t, dir, kuji.Options{Sync: kuji.SyncNone})
+	_, r = open(t, dir, worldOptions{Sync: kuji.SyncNone})
 	if hash, pos, err := r.StateHash(t.Context()); err != nil || hash != want || pos != at {
 		t.Fatalf("recovered %x at %d, %v; it was %x at %d", hash[:4], pos, err, want[:4], at)
 	}
@@ -90,7 +90,7 @@ func TestRecoverManyPlayers(t *testing.T) {
 func TestRecoverUnderManyCatalogs(t *testing.T) {
 	dir := t.TempDir()
 	now := time.UnixMilli(1_700_000_000_000)
-	o := kuji.Options{Sync: kuji.SyncNone, SnapshotEvery: -1, Now: func() time.Time { return now }}
+	o := worldOptions{Sync: kuji.SyncNone, SnapshotEvery: -1, Now: func() time.Time { return now }}
 	e, r := open(t, dir, o)
 	long := strings.Repeat("-", 50)
 	var asked []kuji.Request
@@ -139,7 +139,7 @@ func TestRecoverUnderManyCatalogs(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if e, err = kuji.Open(dir, o); err != nil {
+	if e, err = openWorld(dir, o); err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()

@@ -1,7 +1,12 @@
 package kuji
 
 import (
+	"cmp"
+	"fmt"
+	"reflect"
+
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Limits of a request. A request beyond one of them is malformed: it is
@@ -87,3 +92,107 @@ func (Grant) isRequest()    {}
 func (Consume) isRequest()  {}
 func (Transfer) isRequest() {}
 func (Atomic) isRequest()   {}
+
+// fill copies a request into cmd, which is zero.
+func (w *work) fill(req Request, cmd *rules.Command) error {
+	switch q := req.(type) {
+	case Draw:
+		q.fill(cmd)
+	case Grant:
+		q.fill(cmd)
+	case Consume:
+		q.fill(cmd)
+	case Transfer:
+		q.fill(cmd)
+	case Atomic:
+		return w.fillAtomic(&q, cmd)
+	default:
+		return w.fillPointer(req, cmd)
+	}
+	return nil
+}
+
+// fillPointer is fill for pointers.
+func (w *work) fillPointer(req Request, cmd *rules.Command) error {
+	switch q := req.(type) {
+	case *Draw:
+		if q != nil {
+			q.fill(cmd)
+			return nil
+		}
+	case *Grant:
+		if q != nil {
+			q.fill(cmd)
+			return nil
+		}
+	case *Consume:
+		if q != nil {
+			q.fill(cmd)
+			return nil
+		}
+	case *Transfer:
+		if q != nil {
+			q.fill(cmd)
+			return nil
+		}
+	case *Atomic:
+		if q != nil {
+			return w.fillAtomic(q, cmd)
+		}
+	}
+	return noRequest("", req)
+}
+
+func (q *Draw) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count = rules.KindDraw, q.ID, q.Player, q.Pool, q.Count
+	if q.Count == 0 {
+		cmd.Count = 1
+	}
+}
+
+func (q *Grant) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindGrant, q.ID, q.Player, q.Items
+}
+
+func (q *Consume) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindConsume, q.ID, q.Player, q.Items
+}
+
+func (q *Transfer) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items = rules.KindTransfer, q.ID, q.From, q.To, q.Items
+}
+
+func noRequest(field string, req Request) error {
+	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
+		return errf(CodeInvalid, field, "a nil %T; want a request", req)
+	}
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+}
+
+func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
+	cmd.Kind, cmd.ID = rules.KindAtomic, q.ID
+	if len(q.Members) > MaxAtomic {
+		return invalid(cmp.Or(cmd.CheckHead(), rules.CheckMembers(len(q.Members))))
+	}
+	from := len(w.members)
+	w.members = append(w.members, make([]rules.Command, len(q.Members))...)
+	cmd.Members = w.members[from:len(w.members):len(w.members)]
+	for i, m := range q.Members {
+		switch m.(type) {
+		case Atomic, *Atomic: // refused by Check; not followed, for it may hold itself
+			cmd.Members[i].Kind = rules.KindAtomic
+			continue
+		}
+		if err := w.fill(m, &cmd.Members[i]); err != nil {
+			return noRequest(fmt.Sprintf("members[%d]", i), m)
+		}
+	}
+	return nil
+}
+
+func invalid(err *rules.CommandError) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: CodeInvalid, Field: err.Field, Message: err.Message}
+}

@@ -10,7 +10,7 @@ import (
 // TestMembersHaveTheReceipt: each member of a group has the group's receipt,
 // whether the group happened or not, at first and again.
 func TestMembersHaveTheReceipt(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	done := kuji.Atomic{ID: "done", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "box", Count: 3}}}
 	undone := kuji.Atomic{ID: "undone", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "nosuch"}}}
 	for _, group := range []kuji.Atomic{done, undone, done, undone} {
@@ -26,7 +26,7 @@ func TestMembersHaveTheReceipt(t *testing.T) {
 func TestLongestNames(t *testing.T) {
 	dir, long := t.TempDir(), strings.Repeat("x", kuji.MaxID)
 	for again := range 2 {
-		e, err := kuji.Open(dir, kuji.Options{})
+		e, err := openWorld(dir, worldOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

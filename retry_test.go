@@ -13,7 +13,7 @@ import (
 // TestSameIDAtOnce: however many send one request id at the same time, by
 // whatever form of call, it takes effect once and everybody gets one answer.
 func TestSameIDAtOnce(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	for round := range 30 {
 		req := kuji.Draw{ID: fmt.Sprint("id", round), Player: "ann", Pool: "box", Count: 2}
 		var mu sync.Mutex
@@ -72,7 +72,7 @@ func TestSameIDAtOnce(t *testing.T) {
 // TestOverload: a log that falls behind makes Submit refuse and Do wait, and
 // nothing is lost or answered twice.
 func TestOverload(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{MaxPending: 1 << 20})
+	_, r := open(t, t.TempDir(), worldOptions{MaxPending: 1 << 20})
 	both := []kuji.Stack{{Item: "gem", Quantity: 1}, {Item: "sword", Quantity: 1}}
 	var mu sync.Mutex
 	granted, refused := uint64(0), 0
@@ -116,7 +116,7 @@ func TestOverload(t *testing.T) {
 // logged, and old ones are still answered.
 func TestNoRoomForIDs(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
-	_, r := open(t, t.TempDir(), kuji.Options{Now: func() time.Time { return now }})
+	_, r := open(t, t.TempDir(), worldOptions{Now: func() time.Time { return now }})
 	if _, err := r.Apply(t.Context(), parse(t, testCatalog+"idempotency: {count: 2, age: 1h}\n")); err != nil {
 		t.Fatal(err)
 	}

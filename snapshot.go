@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/kuji-dev/kuji/internal/economy"
 	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -38,7 +37,7 @@ type snapshots struct {
 	dir     string
 	made    bool           // the directory, durably; the jobs' alone
 	files   []snapshotFile // that are whole and needed, ascending
-	mark    *economy.Mark  // of the newest; nil: the next one holds all of the state
+	mark    *store.Mark    // of the newest; nil: the next one holds all of the state
 	job     *snapshotJob   // being written
 	pending *snapshotJob   // to be begun between two batches
 	bytes   int64          // of the log since the newest
@@ -48,7 +47,7 @@ type snapshots struct {
 
 // snapshotJob is one snapshot being taken.
 type snapshotJob struct {
-	capture *economy.Capture
+	capture *store.Capture
 	base    *snapshotFile
 	seal    seal
 	ready   chan struct{} // closed when seal is final, or lost
@@ -59,10 +58,8 @@ type snapshotJob struct {
 	err  error
 
 	answered uint64 // events, at the last pause
-	calm     int    // how many pauses ago that was another
-	ahead    int    // how many pauses to come the last one stands for
 	w        *snapshotWriter
-	next     func() (economy.BlockKind, []byte, bool)
+	next     func() (store.BlockKind, []byte, bool)
 	end      func()
 }
 
@@ -73,22 +70,13 @@ const (
 	// snapshotPause is how long the writing of a snapshot stops, after each tenth of
 	// a millisecond or so, beside requests.
 	snapshotPause = 50 * time.Microsecond
-	// snapshotCalm is after how many tenths of a millisecond in which nothing was
-	// acknowledged it stops no more.
-	snapshotCalm = 16
-	// snapshotAhead is for how many pauses to come one stands that took as long, when at
-	// most snapshotFew events were acknowledged meanwhile.
-	snapshotAhead, snapshotFew = 10, 4
 )
 
 // Snapshot takes a snapshot now, beside the requests that go on, and returns
 // when it is durable. Nothing new since the newest one: that one is returned.
-// Errors: CodeInvalid with SyncOff, which writes nothing; CodeCanceled when ctx ends, though the snapshot goes on;
+// Errors: CodeCanceled when ctx ends, though the snapshot goes on;
 // CodeFailed when it could not be written, which harms nothing else.
 func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
-	if r.o.Sync == SyncOff {
-		return Snapshot{}, errf(CodeInvalid, "Sync", "SyncOff writes nothing; a snapshot needs a log that it is of")
-	}
 	r.mu.Lock()
 	job := r.snap.pending
 	if job == nil {
@@ -105,12 +93,10 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 		r.snap.pending = job
 		if r.open.events == 0 {
 			r.beginSnapshot(r.open.position - 1)
-		} else if r.o.Steps == nil {
-			r.wake.Signal() // the flusher may be gathering
 		}
 	}
 	r.mu.Unlock()
-	if err := step.Wait(ctx, r.o.Steps, job.done); err != nil {
+	if err := step.Wait(ctx, r.world.steps, job.done); err != nil {
 		return Snapshot{}, &Error{Code: CodeCanceled, Message: "while waiting for a snapshot", Err: err}
 	}
 	if job.err != nil {
@@ -157,42 +143,19 @@ func (r *Realm) beginSnapshot(position uint64) {
 	r.background(func() bool { return r.snapshotStep(job) })
 }
 
-// pause lets others have the processor, when there are others. To yield is not
-// enough: a goroutine that yields is run again before those that wait behind a
-// thread in a system call, such as the flusher's. A sleep is, and with work to
-// do the scheduler ends it in time; without, it may take a millisecond. One sleep
-// for each batch is not enough either: those that its answers woke would wait
-// behind what of the snapshot comes next, and so would the next batch. A sleep that
-// takes so long, though, while hardly anything is acknowledged, was beside a processor
-// with nothing to do, and stands for some to come: or a snapshot beside few requests
-// would be asleep nearly all the time.
+// pause lets others have the processor, when there are others. To yield is not enough: a
+// goroutine that yields is run again before those that wait behind a thread in a system
+// call, such as the flusher's. Beside a realm at rest it does not pause.
 func (j *snapshotJob) pause(r *Realm) {
 	if answered := r.answered.Load(); answered != j.answered {
-		j.answered, j.calm = answered, 0
-	}
-	if j.ahead > 0 {
-		j.ahead--
-		return
-	}
-	if j.calm++; r.o.Steps == nil && j.calm <= snapshotCalm {
-		start := time.Now()
-		time.Sleep(snapshotPause)
-		if time.Since(start) > snapshotAhead*snapshotPause && r.answered.Load()-j.answered <= snapshotFew {
-			j.ahead = snapshotAhead
-		}
+		j.answered = answered
+		step.Sleep(r.world.steps, snapshotPause)
 	}
 }
 
-// background runs a task until it returns false.
+// background runs a task, a step at a time, until it returns false.
 func (r *Realm) background(task func() bool) {
-	if r.o.Steps == nil {
-		go func() {
-			for task() {
-			}
-		}()
-		return
-	}
-	r.o.Steps.Go(func() {
+	step.Go(r.world.steps, func() {
 		if task() {
 			r.background(task)
 		}
@@ -305,7 +268,7 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 
 // finishSnapshot seals a snapshot whose blocks are written.
 func (r *Realm) finishSnapshot(j *snapshotJob) error {
-	if err := step.Wait(context.Background(), r.o.Steps, j.ready); err != nil {
+	if err := step.Wait(context.Background(), r.world.steps, j.ready); err != nil {
 		return err
 	}
 	if j.lost {
@@ -313,9 +276,6 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 		return errRealmStopped
 	}
 	// Nothing in a snapshot may be younger than what a power cut leaves of the log.
-	if r.o.Steps == nil {
-		runtime.Gosched() // see vfs.Aside
-	}
 	if err := r.log.Sync(); err != nil {
 		j.w.abort()
 		return fmt.Errorf("making the log durable: %w", err)
@@ -379,7 +339,7 @@ func (r *Realm) endSnapshots() error {
 	if job == nil {
 		return nil
 	}
-	return step.Wait(context.Background(), r.o.Steps, job.done)
+	return step.Wait(context.Background(), r.world.steps, job.done)
 }
 
 // prune removes the snapshots that neither the newest nor the one before it

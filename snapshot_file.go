@@ -13,13 +13,13 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // A snapshot is a file of frames in the realm's directory snapshots, named by
 // its position and that of the snapshot that it builds on, 0 for none
-// (docs/format/snapshot.md):
+// (docs/internals/formats/snapshot.md):
 //
 //	00000000000000012345-00000000000000000000.snapshot
 //
@@ -30,10 +30,10 @@ import (
 const (
 	snapshotDir     = "snapshots"
 	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 2
+	snapshotVersion = 3
 	frameHead       = 9
 	frameHeader     = 0   // first frame
-	frameSeal       = 255 // last frame; between them, the blocks of package economy
+	frameSeal       = 255 // last frame; between them, the blocks of package store
 	maxFrame        = 1 << 30
 )
 
@@ -271,16 +271,16 @@ func snapshotChain(files []snapshotFile, f snapshotFile) ([]snapshotFile, bool) 
 
 // restored is a state loaded from snapshots.
 type restored struct {
-	state *economy.State
-	mark  economy.Mark
+	state *store.State
+	mark  store.Mark
 	seal  seal
 	chain []snapshotFile // that it was loaded from, in order
 }
 
 // loadSnapshot loads the state that one of a directory's snapshots holds, with
 // those that it builds on.
-func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile, in *blockIntake) (*restored, error) {
-	defer in.end()
+func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile) (*restored, error) {
+	loader := store.NewLoader()
 	chain, ok := snapshotChain(files, file)
 	if !ok {
 		return nil, fmt.Errorf("snapshot %s/%s: it builds on one that is missing", dir, file.name())
@@ -293,20 +293,20 @@ func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file sna
 			base = r.chain[i-1].digest
 		}
 		var err error
-		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, in); err != nil {
+		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, loader); err != nil {
 			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
 		}
-		if err := in.loader.Loaded(); err != nil {
+		if err := loader.Loaded(); err != nil {
 			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
 		}
 	}
 	var err error
-	r.state, r.mark, err = in.loader.State()
+	r.state, r.mark, err = loader.State()
 	return r, err
 }
 
 // readSnapshot takes a file's blocks in, and completes f.
-func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, in *blockIntake) (s seal, err error) {
+func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, loader *store.Loader) (s seal, err error) {
 	file, err := fsys.Open(dir + "/" + f.name())
 	if err != nil {
 		return s, err
@@ -315,14 +315,10 @@ func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile
 	if f.bytes, err = file.Size(); err != nil {
 		return s, err
 	}
-	s, err = readBlocks(file, realm, base, f, in)
-	if first := in.join(0); first != nil {
-		err = first // in the order of the file
-	}
-	return s, err
+	return readBlocks(file, realm, base, f, loader)
 }
 
-func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, in *blockIntake) (s seal, err error) {
+func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, loader *store.Loader) (s seal, err error) {
 	sealed := false
 	for fr, err := range readFrames(file, f.bytes) {
 		if err != nil {
@@ -343,12 +339,10 @@ func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, in 
 			}
 			f.digest, f.offset, sealed = digest, s.offset, true
 		default:
-			if err := in.block(&fr, f.bytes); err != nil {
-				return s, err
-			}
+			err = loader.Block(store.BlockKind(fr.kind), fr.data)
 		}
 		if err != nil {
-			return s, atByte(fr.at, err)
+			return s, fmt.Errorf("byte %d: %w", fr.at, err)
 		}
 	}
 	if !sealed {

@@ -47,7 +47,7 @@ func checksummed(b []byte, digested bool) []byte {
 // panics.
 func FuzzSnapshot(f *testing.F) {
 	disk := vfs.NewMem()
-	e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 64 << 10, SnapshotEvery: -1})
+	e, err := openWorld("data", worldOptions{FS: disk, SegmentSize: 64 << 10, SnapshotEvery: -1})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func FuzzSnapshot(f *testing.F) {
 		f.Fatalf("snapshots %v, %v", names, err)
 	}
 	sound := contents(f, disk, dir+"/"+names[0])
-	want, err := kuji.VerifyFS(disk, "data", "test", nil)
+	want, err := verifyIn(disk, "data", "test", nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func FuzzSnapshot(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rep, verifyErr := kuji.VerifyFS(disk, "data", "test", func(kuji.Record) {})
+		rep, verifyErr := verifyIn(disk, "data", "test", func(kuji.Record) {})
 		if verifyErr == nil && rep.StateHash != want.StateHash {
 			t.Errorf("Verify gives state %x, want %x", rep.StateHash, want.StateHash)
 		}
-		e, err := kuji.Open("data", kuji.Options{FS: disk, SegmentSize: 64 << 10})
+		e, err := openWorld("data", worldOptions{FS: disk, SegmentSize: 64 << 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestSnapshotWithoutABlock(t *testing.T) {
 		if err := os.WriteFile(name, reframe(withoutBlocks(t, b, kind)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, r := open(t, dir, kuji.Options{})
+		_, r := open(t, dir, worldOptions{})
 		if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil {
 			t.Errorf("without the blocks of kind %d: %d events replayed, want 21; %v", kind, s.RecoveredEvents, s.SnapshotErr)
 		}
@@ -186,7 +186,7 @@ func TestSnapshotWithoutItsCounters(t *testing.T) {
 	if err := os.WriteFile(name, checksummed(withoutBlocks(t, b, 6), false), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, r := open(t, dir, kuji.Options{})
+	_, r := open(t, dir, worldOptions{})
 	if s := r.Stats(); s.RecoveredEvents != 21 || s.SnapshotErr == nil || !strings.Contains(s.SnapshotErr.Error(), "seal") {
 		t.Errorf("%d events replayed, want 21; %v", s.RecoveredEvents, s.SnapshotErr)
 	}
@@ -214,7 +214,7 @@ func withoutBlocks(t *testing.T, b []byte, kind byte) []byte {
 func TestSnapshotOnAnotherBase(t *testing.T) {
 	make := func() string {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		drawSome(t, r, "a", 30)
 		snapshot(t, r)
 		drawSome(t, r, "b", 2)
@@ -233,7 +233,7 @@ func TestSnapshotOnAnotherBase(t *testing.T) {
 	if _, err := kuji.Verify(dir, "test", nil); err == nil {
 		t.Error("verification finds nothing wrong")
 	}
-	e, err := kuji.Open(dir, kuji.Options{})
+	e, err := openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

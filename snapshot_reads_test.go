@@ -14,18 +14,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// TestSnapshotWithoutLog: with SyncOff nothing is written, and a snapshot is refused.
-func TestSnapshotWithoutLog(t *testing.T) {
-	_, r := open(t, "", kuji.Options{Sync: kuji.SyncOff})
-	drawSome(t, r, "a", 3)
-	_, err := r.Snapshot(t.Context())
-	wantCode(t, err, kuji.CodeInvalid)
-}
-
 // TestCatalogReceiptAfterSnapshots: the catalog in force answers with the epoch that applied it.
 func TestCatalogReceiptAfterSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	first, err := r.Apply(t.Context(), parse(t, testCatalog))
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +28,7 @@ func TestCatalogReceiptAfterSnapshots(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		e, r = open(t, dir, kuji.Options{})
+		e, r = open(t, dir, worldOptions{})
 		again, err := r.Apply(t.Context(), parse(t, testCatalog))
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +43,7 @@ func TestCatalogReceiptAfterSnapshots(t *testing.T) {
 // entry that the only snapshot is of, is refused.
 func TestTrimmedLogThatIsTooShort(t *testing.T) {
 	dir, copies := t.TempDir(), t.TempDir()
-	o := kuji.Options{TrimLog: true, SegmentSize: 4096}
+	o := worldOptions{TrimLog: true, SegmentSize: 4096}
 	e, r := open(t, dir, o)
 	for round := range 4 {
 		drawSome(t, r, fmt.Sprint(round, "-"), 40)
@@ -81,7 +73,7 @@ func TestTrimmedLogThatIsTooShort(t *testing.T) {
 	if rep, err := kuji.Verify(short, "test", nil); err == nil {
 		t.Errorf("verification finds nothing wrong: %+v", rep)
 	}
-	e, err := kuji.Open(short, o)
+	e, err := openWorld(short, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +107,7 @@ func TestVerifyDamagedOldest(t *testing.T) {
 // waits for it.
 func TestBalanceOfANewItem(t *testing.T) {
 	disk := vfs.NewMem()
-	_, r := open(t, "data", kuji.Options{FS: disk, SnapshotEvery: -1})
+	_, r := open(t, "data", worldOptions{FS: disk, SnapshotEvery: -1})
 	do(t, r, kuji.Draw{Player: "p", Pool: "free"})
 	gate, entered := make(chan struct{}), make(chan struct{}, 1000)
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
@@ -131,7 +123,7 @@ func TestBalanceOfANewItem(t *testing.T) {
 		applied <- err
 	}()
 	<-entered
-	if _, err := r.StaleBalance("p", "crown"); err != nil {
+	if _, err := r.Balance(kuji.Stale(t.Context()), "p", "crown"); err != nil {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -152,7 +144,7 @@ func TestBalanceOfANewItem(t *testing.T) {
 func TestSnapshotSurvivesPowerCut(t *testing.T) {
 	for _, policy := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
 		disk := vfs.NewMem()
-		o := kuji.Options{FS: disk, Sync: policy, SyncEvery: time.Hour, TrimLog: true, SegmentSize: 64 << 10}
+		o := worldOptions{FS: disk, Sync: policy, SyncEvery: time.Hour, TrimLog: true, SegmentSize: 64 << 10}
 		_, r := open(t, "data", o)
 		for round := range 3 {
 			drawSome(t, r, fmt.Sprint(round, "-"), 400)
@@ -162,7 +154,7 @@ func TestSnapshotSurvivesPowerCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			o.FS = disk.CrashClone(vfs.Crash{})
-			e, err := kuji.Open("data", o)
+			e, err := openWorld("data", o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +178,7 @@ func TestSnapshotSurvivesPowerCut(t *testing.T) {
 // TestSnapshotChainIsShort: however little changes, some snapshot holds all of
 // the state, so that few files must be whole.
 func TestSnapshotChainIsShort(t *testing.T) {
-	_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), SnapshotEvery: -1})
+	_, r := open(t, "data", worldOptions{FS: vfs.NewMem(), SnapshotEvery: -1})
 	drawSome(t, r, "large", 300)
 	chain := 0
 	for i := range 40 {
@@ -204,7 +196,7 @@ func TestSnapshotChainIsShort(t *testing.T) {
 // and begins when the first ends, though nothing happens any more.
 func TestSnapshotAskedForMeanwhile(t *testing.T) {
 	disk := vfs.NewMem()
-	_, r := open(t, "data", kuji.Options{FS: disk, SnapshotEvery: -1})
+	_, r := open(t, "data", worldOptions{FS: disk, SnapshotEvery: -1})
 	gate, entered := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
@@ -236,7 +228,7 @@ func TestSnapshotAskedForMeanwhile(t *testing.T) {
 // snapshot gives what it gave, when the catalog changed before the next one.
 func TestAnswerOfAnOlderCatalogAfterSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	draw := kuji.Draw{ID: "first", Player: "p", Pool: "box", Count: 100}
 	first := do(t, r, draw)
 	snapshot(t, r)
@@ -250,7 +242,7 @@ func TestAnswerOfAnOlderCatalogAfterSnapshots(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e, err := kuji.Open(dir, kuji.Options{})
+	e, err := openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func snapshot(t testing.TB, r *kuji.Realm) kuji.Snapshot {
 func oneSnapshot(t testing.TB, draws int) (dir, name string, content []byte) {
 	t.Helper()
 	dir = t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	drawSome(t, r, "a", draws)
 	snapshot(t, r)
 	if err := e.Close(); err != nil {
@@ -66,7 +66,7 @@ func oneSnapshot(t testing.TB, draws int) (dir, name string, content []byte) {
 func trimmedRealm(t testing.TB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	e, r := open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+	e, r := open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
 	for round := range 3 {
 		drawSome(t, r, fmt.Sprint(round, "-"), 40*(round+1))
 		snapshot(t, r)
@@ -81,7 +81,7 @@ func trimmedRealm(t testing.TB) (dir string) {
 // from each, with the same answers and the same state as from the whole log.
 func TestSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	if got := snapshot(t, r); got.Base != 0 {
 		t.Errorf("the first snapshot builds on %d", got.Base)
 	}
@@ -110,7 +110,7 @@ func TestSnapshots(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		e, r = open(t, dir, kuji.Options{})
+		e, r = open(t, dir, worldOptions{})
 		if got := r.Stats(); got.RecoveredEvents != 3 || got.Snapshot != s.Position {
 			t.Errorf("%d events were replayed from the snapshot of %d; want 3 from %d", got.RecoveredEvents, got.Snapshot, s.Position)
 		}
@@ -137,7 +137,7 @@ func TestSnapshots(t *testing.T) {
 // builds on none.
 func TestSnapshotFsyncs(t *testing.T) {
 	disk := vfs.NewMem()
-	e, r := open(t, "data", kuji.Options{FS: disk})
+	e, r := open(t, "data", worldOptions{FS: disk})
 	drawSome(t, r, "a", 40)
 	snapshot(t, r)
 	drawSome(t, r, "b", 2)
@@ -175,7 +175,7 @@ func TestSnapshotFsyncs(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, r = open(t, "data", kuji.Options{FS: disk}); r.Stats().Snapshot != s.Position {
+	if _, r = open(t, "data", worldOptions{FS: disk}); r.Stats().Snapshot != s.Position {
 		t.Errorf("the realm was opened from the snapshot of %d, want %d", r.Stats().Snapshot, s.Position)
 	}
 }
@@ -184,7 +184,7 @@ func TestSnapshotFsyncs(t *testing.T) {
 // the next one, which builds on the one before it.
 func TestSnapshotBehindAFailedOne(t *testing.T) {
 	disk := vfs.NewMem()
-	e, r := open(t, "data", kuji.Options{FS: disk})
+	e, r := open(t, "data", worldOptions{FS: disk})
 	drawSome(t, r, "a", 40)
 	first := snapshot(t, r)
 	sword := []kuji.Stack{{Item: "sword", Quantity: 1}}
@@ -206,7 +206,7 @@ func TestSnapshotBehindAFailedOne(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rep, err := kuji.VerifyFS(disk, "data", "test", nil); err != nil || rep.Snapshots != 2 {
+	if rep, err := verifyIn(disk, "data", "test", nil); err != nil || rep.Snapshots != 2 {
 		t.Errorf("%d snapshots hold what the log gives, want 2: %v", rep.Snapshots, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestSnapshotsRemoved(t *testing.T) {
 		{true, "[removed failed closed"},
 	} {
 		u := &unlinkFS{FS: vfs.OS(), fail: c.fail}
-		e, r := open(t, t.TempDir(), kuji.Options{FS: u})
+		e, r := open(t, t.TempDir(), worldOptions{FS: u})
 		for round := range 40 {
 			drawSome(t, r, fmt.Sprint(round, "-"), 40)
 			snapshot(t, r)
@@ -280,7 +280,7 @@ func TestSnapshotsRemoved(t *testing.T) {
 // TestSnapshotsByThemselves lets the realm take them, beside many writers.
 func TestSnapshotsByThemselves(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{SnapshotEvery: 20_000, TrimLog: true, SegmentSize: 8 << 10})
+	e, r := open(t, dir, worldOptions{SnapshotEvery: 20_000, TrimLog: true, SegmentSize: 8 << 10})
 	var wg sync.WaitGroup
 	for w := range 8 {
 		wg.Go(func() { drawSome(t, r, fmt.Sprint("w", w, "-"), 600) })
@@ -299,7 +299,7 @@ func TestSnapshotsByThemselves(t *testing.T) {
 	if err != nil || rep.From == 0 || rep.Snapshots == 0 || !rep.Epochs[0].Revealed {
 		t.Fatalf("verified from position %d, with %d snapshots: %v", rep.From, rep.Snapshots, err)
 	}
-	_, r = open(t, dir, kuji.Options{})
+	_, r = open(t, dir, worldOptions{})
 	if got := r.Stats().RecoveredEvents; got != 5 {
 		t.Errorf("%d events replayed after the snapshot of %d, want 5", got, s.Position)
 	}
@@ -318,7 +318,7 @@ func TestSnapshotsByThemselves(t *testing.T) {
 // is wrong; when the log was trimmed and none is whole, it refuses.
 func TestDamagedSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	for round := range 4 {
 		drawSome(t, r, fmt.Sprint(round, "-"), 4)
 		snapshot(t, r)
@@ -364,7 +364,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, r = open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+	e, r = open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
 	if s := r.Stats(); s.RecoveredEvents != 17 || s.SnapshotErr == nil {
 		t.Errorf("%d events replayed, %v", s.RecoveredEvents, s.SnapshotErr)
 	}
@@ -388,7 +388,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	if err := os.Truncate(files[len(files)-1], 100); err != nil {
 		t.Fatal(err)
 	}
-	e, r = open(t, dir, kuji.Options{})
+	e, r = open(t, dir, worldOptions{})
 	if s := r.Stats(); s.RecoveredEvents != 40 || s.SnapshotErr == nil {
 		t.Errorf("%d events replayed, want 40; %v", s.RecoveredEvents, s.SnapshotErr)
 	}
@@ -400,7 +400,7 @@ func TestDamagedSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e, err = kuji.Open(dir, kuji.Options{})
+	e, err = openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestDamagedSnapshots(t *testing.T) {
 func TestSnapshotOfAnotherLog(t *testing.T) {
 	make := func(draws int) string {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		drawSome(t, r, "a", draws)
 		snapshot(t, r)
 		if err := e.Close(); err != nil {
@@ -430,7 +430,7 @@ func TestSnapshotOfAnotherLog(t *testing.T) {
 		if err := os.Rename(snapshots+"/realms/test/snapshots", log+"/realms/test/snapshots"); err != nil {
 			t.Fatal(err)
 		}
-		e, err := kuji.Open(log, kuji.Options{})
+		e, err := openWorld(log, worldOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

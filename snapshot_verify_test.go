@@ -17,7 +17,7 @@ import (
 // stay where they are, and are named by Verify.
 func TestStrays(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	drawSome(t, r, "a", 5)
 	snapshot(t, r)
 	at := dir + "/realms/test/snapshots/"
@@ -37,7 +37,7 @@ func TestStrays(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		e, r = open(t, dir, kuji.Options{TrimLog: true, SegmentSize: 4096})
+		e, r = open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
 		if got := r.Stats(); got.RecoveredEvents != 0 || got.SnapshotErr != nil {
 			t.Errorf("opening %d: %d events replayed, %v", round, got.RecoveredEvents, got.SnapshotErr)
 		}
@@ -61,7 +61,7 @@ func TestStrays(t *testing.T) {
 // remove the other.
 func TestTwoOfOnePosition(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	drawSome(t, r, "players", 7)
 	snapshot(t, r)
 	drawSome(t, r, "a", 5)
@@ -80,7 +80,7 @@ func TestTwoOfOnePosition(t *testing.T) {
 		if _, err := kuji.Verify(dir, "test", nil); base == 0 && err == nil {
 			t.Error("verification finds nothing wrong")
 		}
-		e, r = open(t, dir, kuji.Options{})
+		e, r = open(t, dir, worldOptions{})
 		if got := r.Stats(); got.RecoveredEvents != 0 || got.Snapshot != s.Position {
 			t.Errorf("base %d: %d events replayed from the snapshot of %d; want none from %d", base, got.RecoveredEvents, got.Snapshot, s.Position)
 		}
@@ -145,7 +145,7 @@ func TestForgedSeal(t *testing.T) {
 	}
 	for _, trimmed := range []bool{false, true} {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{TrimLog: trimmed, SegmentSize: 4096})
+		e, r := open(t, dir, worldOptions{TrimLog: trimmed, SegmentSize: 4096})
 		for round := range 2 {
 			drawSome(t, r, fmt.Sprint(round, "-"), 60)
 			snapshot(t, r)
@@ -180,7 +180,7 @@ func TestForgedSeal(t *testing.T) {
 // TestSealOfAFreshEpoch: an epoch in which nothing was drawn has used no value.
 func TestSealOfAFreshEpoch(t *testing.T) {
 	dir := t.TempDir()
-	o := kuji.Options{TrimLog: true, SegmentSize: 4096}
+	o := worldOptions{TrimLog: true, SegmentSize: 4096}
 	e, r := open(t, dir, o)
 	drawSome(t, r, "a", 100)
 	if err := e.Close(); err != nil {
@@ -233,7 +233,7 @@ func TestDamagedLength(t *testing.T) {
 // and lets Verify find it: by what the file says, or by the state that the log gives.
 func TestForgedSnapshot(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	for i := range 3 {
 		do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "paid"})
 	}
@@ -273,7 +273,7 @@ func TestForgedSnapshot(t *testing.T) {
 // newest, and no harm when a crash may have left it of a removal.
 func TestBaseMissing(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	drawSome(t, r, "players", 7)
 	for round := range 3 {
 		drawSome(t, r, fmt.Sprint(round, "-"), 1)
@@ -318,7 +318,7 @@ func TestShortSeal(t *testing.T) {
 			t.Errorf("a seal of %d bytes: %v", n, err)
 		}
 	}
-	e, err := kuji.Open(dir, kuji.Options{})
+	e, err := openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 // memory is the caller's again, and Wait returns when it is durable, not before.
 func TestStartAll(t *testing.T) {
 	disk := vfs.NewMem()
-	_, r := open(t, "data", kuji.Options{FS: disk})
+	_, r := open(t, "data", worldOptions{FS: disk})
 	syncs, held := make(chan struct{}, 64), make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })
 	t.Cleanup(release) // before the engine is closed, which syncs
@@ -77,7 +77,7 @@ func TestStartAll(t *testing.T) {
 
 // TestStartAllReusesResults: what stood in results before plays no part.
 func TestStartAllReusesResults(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	results := make([]kuji.Result, 1)
 	for _, req := range []kuji.Request{
 		kuji.Atomic{Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free", Count: 3}}},
@@ -103,9 +103,8 @@ func TestStartAllReusesResults(t *testing.T) {
 // span several entries, with a clock that moves, and with many and few ids known.
 func TestDoAllGivesWhatDoGives(t *testing.T) {
 	const rounds, requests = 3, kuji.MaxBatch / 2
-	for name, o := range map[string]kuji.Options{
+	for name, o := range map[string]worldOptions{
 		"durable": {FS: vfs.NewMem(), MaxPending: 1 << 20, SnapshotEvery: -1},
-		"off":     {Sync: kuji.SyncOff},
 	} {
 		now := time.UnixMilli(1)
 		o.Now = func() time.Time {
@@ -204,7 +203,7 @@ func (c lateContext) Done() <-chan struct{} {
 // durable, and is published, while the rest, which adds nothing, waits for room.
 func TestDoAllWhoseBatchIsDurable(t *testing.T) {
 	disk := vfs.NewMem()
-	_, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+	_, r := open(t, "data", worldOptions{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
 	old := kuji.Draw{ID: "old", Player: "p", Pool: "free"}
 	do(t, r, old)
 	gate, entered := make(chan struct{}), make(chan struct{}, 1000)
@@ -216,7 +215,11 @@ func TestDoAllWhoseBatchIsDurable(t *testing.T) {
 		return vfs.Fault{}
 	})
 	fill := func(id string, done func()) {
-		r.Submit(kuji.Grant{ID: id, Player: "p", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}, func(_ kuji.Result, err error) {
+		var members []kuji.Request
+		for i := range 50 {
+			members = append(members, kuji.Grant{Player: fmt.Sprint("p", i), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
+		}
+		r.Submit(kuji.Atomic{ID: id, Members: members}, func(_ kuji.Result, err error) {
 			if err != nil {
 				t.Error(err)
 			}

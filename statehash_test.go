@@ -14,7 +14,7 @@ import (
 func TestStateHashIsOfAPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := vfs.NewMem()
-		e, r := open(t, "data", kuji.Options{FS: disk})
+		e, r := open(t, "data", worldOptions{FS: disk})
 		release := make(chan struct{})
 		disk.SetHook(func(op vfs.Op) vfs.Fault {
 			if op.Kind == vfs.OpWrite {
@@ -70,7 +70,7 @@ func TestStateHashIsOfAPosition(t *testing.T) {
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
-		report, err := kuji.VerifyFS(disk, "data", "test", nil)
+		report, err := verifyIn(disk, "data", "test", nil)
 		if err != nil || report.StateHash != hash {
 			t.Errorf("Verify: %v, state %x, want %x", err, report.StateHash[:4], hash[:4])
 		}

@@ -2,7 +2,6 @@ package kuji_test
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -18,13 +17,7 @@ import (
 // faster than they become durable, and compares every result with what its id
 // answers later.
 func TestSubmitGivesWhatDoGives(t *testing.T) {
-	t.Run("few players", func(t *testing.T) { submitGivesWhatDoGives(t, 0) })
-	t.Run("many", func(t *testing.T) { submitGivesWhatDoGives(t, crowd) })
-}
-
-func submitGivesWhatDoGives(t *testing.T, players int) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
-	fillWith(t, r, players)
+	_, r := open(t, t.TempDir(), worldOptions{})
 	request := func(i int) kuji.Request {
 		id, player := fmt.Sprint("id", i), fmt.Sprint("p", i%5)
 		switch i % 5 {
@@ -98,55 +91,9 @@ func submitGivesWhatDoGives(t *testing.T, players int) {
 	t.Logf("%d of 15 catalogs came into force within a batch", mixed)
 }
 
-// TestSyncOff runs an engine that writes nothing.
-func TestSyncOff(t *testing.T) {
-	dir := t.TempDir() + "/none"
-	e, r := open(t, dir, kuji.Options{Sync: kuji.SyncOff})
-	want := uint64(0)
-	for i := range 200 {
-		called := false
-		r.Submit(kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"}, func(res kuji.Result, err error) {
-			called = true
-			for _, o := range res.Outcomes {
-				for _, it := range o.Items {
-					want += it.Quantity
-				}
-			}
-			if err != nil || res.Receipt.Position == 0 || len(res.Outcomes) != 1 {
-				t.Errorf("%+v, %v", res, err)
-			}
-		})
-		if !called {
-			t.Fatal("Submit returned without an answer")
-		}
-	}
-	if res := do(t, r, kuji.Draw{ID: "7", Player: "ann", Pool: "free"}); !res.Replayed {
-		t.Error("a request id is not remembered")
-	}
-	if _, err := r.DoAll(t.Context(), []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}}); err != nil {
-		t.Error(err)
-	}
-	if got := items(t, r, "ann")["sword"]; got < want {
-		t.Errorf("ann holds %d swords, was given %d", got, want)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Errorf("%s was created", dir)
-	}
-	_, err := kuji.Open(dir, kuji.Options{Sync: kuji.SyncOff + 1})
-	wantCode(t, err, kuji.CodeInvalid)
-}
-
 // TestReplaysDoNotQueueForEver: while the disk stalls, one id sent again and again
 // takes no more memory than MaxPending allows, and what was accepted is answered.
 func TestReplaysDoNotQueueForEver(t *testing.T) {
-	t.Run("few players", func(t *testing.T) { replaysDoNotQueueForEver(t, 0) })
-	t.Run("many", func(t *testing.T) { replaysDoNotQueueForEver(t, crowd) })
-}
-
-func replaysDoNotQueueForEver(t *testing.T, players int) {
 	disk := vfs.NewMem()
 	stalled, goOn := make(chan struct{}, 1), make(chan struct{})
 	var stall atomic.Bool
@@ -160,8 +107,7 @@ func replaysDoNotQueueForEver(t *testing.T, players int) {
 		}
 		return vfs.Fault{}
 	})
-	_, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20})
-	fillWith(t, r, players)
+	_, r := open(t, "data", worldOptions{FS: disk, MaxPending: 1 << 20})
 	stall.Store(true)
 	var answered, overloaded atomic.Int64
 	done := func(res kuji.Result, err error) {

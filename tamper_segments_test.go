@@ -54,7 +54,7 @@ func (f *badPageFile) Map(n int64) (vfs.Mapping, error) {
 }
 
 // segmented is a closed log of some segments, one entry to a group, in a data directory.
-func segmented(t *testing.T, o kuji.Options, snapshots bool) (rep kuji.Report, groups []wal.Group, log string) {
+func segmented(t *testing.T, o worldOptions, snapshots bool) (rep kuji.Report, groups []wal.Group, log string) {
 	t.Helper()
 	o.SegmentSize, o.SnapshotEvery = 8192, -1
 	if snapshots {
@@ -77,7 +77,7 @@ func segmented(t *testing.T, o kuji.Options, snapshots bool) (rep kuji.Report, g
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := kuji.VerifyFS(o.FS, dir, "test", nil)
+	rep, err := verifyIn(o.FS, dir, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestUnreadablePage(t *testing.T) {
 	if n := syscall.Getpagesize(); n != pageSize {
 		t.Skipf("pages have %d bytes here", n)
 	}
-	_, groups, log := segmented(t, kuji.Options{FS: vfs.OS()}, false)
+	_, groups, log := segmented(t, worldOptions{FS: vfs.OS()}, false)
 	tried := 0
 	for i, g := range groups {
 		at := g.Pos / pageSize * pageSize
@@ -108,7 +108,7 @@ func TestUnreadablePage(t *testing.T) {
 		}
 		tried++
 		fsys := &badPage{vfs.OS(), path.Base(g.File), at}
-		rep, err := kuji.VerifyFS(fsys, strings.TrimSuffix(log, "/realms/test/log"), "test", nil)
+		rep, err := verifyIn(fsys, strings.TrimSuffix(log, "/realms/test/log"), "test", nil)
 		want := g.First + 1
 		if got := wrongPosition(err); got > want || got+1 < want || rep.Position != got-1 { // or the one before, which reaches into the page
 			t.Errorf("page at byte %d of %s: position %d is named, %d reached, want %d: %v", at, g.File, got, rep.Position, want, err)
@@ -123,7 +123,7 @@ func TestUnreadablePage(t *testing.T) {
 // it stands, and what belongs to no entry as such.
 func TestDamageAmongSegments(t *testing.T) {
 	disk := vfs.NewMem()
-	rep, groups, log := segmented(t, kuji.Options{FS: disk}, false)
+	rep, groups, log := segmented(t, worldOptions{FS: disk}, false)
 	end := rep.Position
 	t.Run("index", func(t *testing.T) {
 		second := groups[0]
@@ -147,7 +147,7 @@ func TestDamageAmongSegments(t *testing.T) {
 			if err := c.Flip(groups[0].File, at, 1, 1); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := kuji.VerifyFS(c, "data", "test", nil); wrongPosition(err) != record+1 {
+			if _, err := verifyIn(c, "data", "test", nil); wrongPosition(err) != record+1 {
 				t.Fatalf("the index of record %d is damaged: %v", record, err)
 			}
 		}
@@ -159,14 +159,14 @@ func TestDamageAmongSegments(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		rep, err := kuji.VerifyFS(c, "data", "test", nil)
+		rep, err := verifyIn(c, "data", "test", nil)
 		if wrongPosition(err) != 0 || err == nil || !strings.Contains(err.Error(), "copy.wal") || rep.Position != end {
 			t.Errorf("position %d of %d reached: %v", rep.Position, end, err)
 		}
 	})
 	t.Run("where the snapshot ends", func(t *testing.T) {
 		disk := vfs.NewMem()
-		rep, groups, _ := segmented(t, kuji.Options{FS: disk}, true)
+		rep, groups, _ := segmented(t, worldOptions{FS: disk}, true)
 		for i, g := range groups {
 			c := disk.CrashClone(vfs.Crash{})
 			if err := c.Flip(g.File, g.Pos+50, 1, 1); err != nil {
@@ -176,7 +176,7 @@ func TestDamageAmongSegments(t *testing.T) {
 			if want < rep.From {
 				want = 0
 			}
-			if _, err := kuji.VerifyFS(c, "data", "test", nil); err == nil || wrongPosition(err) != want {
+			if _, err := verifyIn(c, "data", "test", nil); err == nil || wrongPosition(err) != want {
 				t.Errorf("entry %d of %d, verified from position %d: position %d is named, want %d: %v", i, len(groups), rep.From, wrongPosition(err), want, err)
 			}
 		}

@@ -85,7 +85,7 @@ func TestTamperedHistory(t *testing.T) {
 				dir := t.TempDir()
 				first := 0 // entries of the first epoch
 				for range epochs {
-					e, r := open(t, dir, kuji.Options{})
+					e, r := open(t, dir, worldOptions{})
 					for range 10 {
 						do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
 					}
@@ -103,7 +103,7 @@ func TestTamperedHistory(t *testing.T) {
 				if tc.sound && rep.Void != tc.void {
 					t.Errorf("%d void entries, want %d", rep.Void, tc.void)
 				}
-				e, err := kuji.Open(dir, kuji.Options{})
+				e, err := openWorld(dir, worldOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +140,7 @@ func TestEveryByteOfALog(t *testing.T) {
 	for name, closed := range map[string]bool{"closed": true, "killed": false} {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewMem()
-			o := kuji.Options{FS: disk}
+			o := worldOptions{FS: disk}
 			e, r := open(t, "data", o)
 			for range 3 {
 				do(t, r, kuji.Draw{Player: "ann", Pool: "free"})
@@ -196,12 +196,12 @@ func TestEveryByteOfALog(t *testing.T) {
 				if at >= tail && !closed {
 					want = 0 // as if torn
 				}
-				_, err := kuji.VerifyFS(c, "data", "test", nil)
+				_, err := verifyIn(c, "data", "test", nil)
 				if got := wrongPosition(err); got != want || want == 0 && err != nil {
 					t.Fatalf("byte %d: Verify names position %d, want %d: %v", at, got, want, err)
 				}
 				o.FS = c
-				e, err := kuji.Open("data", o)
+				e, err := openWorld("data", o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -215,7 +215,7 @@ func TestEveryByteOfALog(t *testing.T) {
 						t.Fatalf("byte %d, of position %d: the realm opens", at, want)
 					}
 					rc := do(t, r, kuji.Draw{Player: "ann", Pool: "free"}).Receipt
-					rep, err := kuji.VerifyFS(c.KillClone(), "data", "test", nil)
+					rep, err := verifyIn(c.KillClone(), "data", "test", nil)
 					if err != nil || rep.Position < rc.Position {
 						t.Fatalf("byte %d: %d was acknowledged, then killed: good up to %d, %v", at, rc.Position, rep.Position, err)
 					}
@@ -256,7 +256,7 @@ func TestDeposedWriter(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for i := range 2 {
-			e, r := open(t, dir, kuji.Options{})
+			e, r := open(t, dir, worldOptions{})
 			do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
 			if i == 0 {
 				if err := e.Close(); err != nil {
@@ -293,7 +293,7 @@ func TestDeposedWriter(t *testing.T) {
 // own checksum.
 func TestEntryChecksum(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
-	_, r := open(t, dir, kuji.Options{})
+	_, r := open(t, dir, worldOptions{})
 	do(t, r, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
 	if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func TestForgedHistory(t *testing.T) {
 		{"an event that does not end", true, 4, func(b []byte) { b[88+len("test")+8]++ }, 6},
 	} {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		for i := range 6 {
 			do(t, r, kuji.Draw{Player: fmt.Sprint("p", i), Pool: "free"})
 		}
@@ -354,7 +354,7 @@ func TestForgedHistory(t *testing.T) {
 		if rep, err := kuji.Verify(dir, "test", nil); err == nil || wrongPosition(err) != tc.wrong || rep.Position != tc.wrong-1 {
 			t.Errorf("%s: right up to position %d, and then: %v; want position %d named", tc.name, rep.Position, err, tc.wrong)
 		}
-		if e, err := kuji.Open(dir, kuji.Options{}); err != nil {
+		if e, err := openWorld(dir, worldOptions{}); err != nil {
 			t.Fatal(err)
 		} else {
 			_, err = e.Realm("test")
@@ -373,7 +373,7 @@ func TestForgedHistory(t *testing.T) {
 func TestAlteredEntry(t *testing.T) {
 	for at := range 12 {
 		dir := t.TempDir()
-		e, r := open(t, dir, kuji.Options{})
+		e, r := open(t, dir, worldOptions{})
 		for i := range 10 {
 			do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
 		}
@@ -392,7 +392,7 @@ func TestAlteredEntry(t *testing.T) {
 		if rep, err := kuji.Verify(dir, "test", nil); err == nil {
 			t.Errorf("entry %d altered: Verify finds nothing wrong: %+v", at, rep)
 		}
-		e, err := kuji.Open(dir, kuji.Options{})
+		e, err := openWorld(dir, worldOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestAlteredEntry(t *testing.T) {
 
 // TestHostileGoValues: values that no parser makes are refused and stop nothing.
 func TestHostileGoValues(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	_, err := r.Apply(t.Context(), nil)
 	wantCode(t, err, kuji.CodeInvalid)
 	_, err = r.Plan(t.Context(), nil)
@@ -426,7 +426,7 @@ func TestHostileGoValues(t *testing.T) {
 // again as they were, and their draws are counted.
 func TestGroupsVerify(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	draw := kuji.Draw{Player: "ann", Pool: "many", Count: 1000}
 	if _, err := r.Apply(t.Context(), parse(t, `{kuji: 1, items: {gem: {kind: currency}}, pools: {many: {max_count: 1000, entries: [{id: e, weight: 1, reward: nothing}]}}}`)); kuji.CodeOf(err) != 0 {
 		t.Fatal(err)
@@ -461,7 +461,7 @@ func TestGroupsVerify(t *testing.T) {
 // entries say whose they are.
 func TestLogOfAnotherRealm(t *testing.T) {
 	dir := t.TempDir()
-	e, r := open(t, dir, kuji.Options{})
+	e, r := open(t, dir, worldOptions{})
 	do(t, r, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -472,7 +472,7 @@ func TestLogOfAnotherRealm(t *testing.T) {
 	if rep, err := kuji.Verify(dir, "other", nil); wrongPosition(err) != 1 {
 		t.Errorf("%+v, %v", rep, err)
 	}
-	if e, err := kuji.Open(dir, kuji.Options{}); err != nil {
+	if e, err := openWorld(dir, worldOptions{}); err != nil {
 		t.Fatal(err)
 	} else {
 		_, err = e.Realm("other")

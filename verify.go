@@ -7,10 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"slices"
 	"syscall"
 
-	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -73,7 +76,7 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 // report then covers what came before it. seen, when not nil, is called with
 // every event that counts, in order.
 func Verify(dir, realm string, seen func(Record)) (Report, error) {
-	return VerifyFS(vfs.OS(), dir, realm, seen)
+	return verify(vfs.OS(), dir, realm, nil, seen)
 }
 
 // Anchor is a place in a realm's chain of hashes that somebody has kept
@@ -95,14 +98,8 @@ func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report,
 	return verify(vfs.OS(), dir, realm, &anchor, seen)
 }
 
-// VerifyFS is Verify on any file system. For tests of this module: nobody else
-// can name one.
-func VerifyFS(fsys vfs.FS, dir, realm string, seen func(Record)) (Report, error) {
-	return verify(fsys, dir, realm, nil, seen)
-}
-
 func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
-	v := verifier{realm: realm, anchor: anchor, seen: seen, state: economy.New(), seeds: map[uint64]seed{}}
+	v := verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
 	err := withLog(fsys, dir, realm, func(log *checkedLog) error {
 		v.fsys, v.dir = fsys, dir+"/realms/"+realm+"/"+snapshotDir
@@ -191,7 +188,7 @@ type verifier struct {
 	realm  string
 	anchor *Anchor // may be nil
 	seen   func(Record)
-	state  *economy.State
+	state  *store.State
 	seeds  map[uint64]seed
 	report Report
 
@@ -203,6 +200,8 @@ type verifier struct {
 	epochs  []epochInfo    // so far, from those on that the start still names
 
 	source *countedSource // of the current epoch, when its seed is known
+	rules  *rules.Rules   // of the current epoch, likewise
+	gave   outcomes
 	buf    []byte
 }
 
@@ -216,7 +215,7 @@ func (v *verifier) start(log *checkedLog) (*resume, error) {
 	var errs []error
 	for ; v.next < len(v.files); v.next++ {
 		f := v.files[v.next]
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f, newBlockIntake(false))
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
 		if err != nil {
 			errs = append(errs, err)
 			if _, ok := snapshotChain(v.files, f); ok { // not what a crash left of a removal
@@ -243,10 +242,18 @@ func (v *verifier) begin(loaded *restored) (*resume, error) {
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
 	v.source = &countedSource{n: s.values} // of which only n is known yet
 	// A number that somebody made up must not keep the verifier busy for ever.
-	if most := v.state.MostValues(); s.values > most || s.values > 0 && s.chain.index == e.first {
+	if most := mostValues(v.state); s.values > most || s.values > 0 && s.chain.index == e.first {
 		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws took %d at most", s.chain.index, e.epoch, e.first, s.values, most)
 	}
 	return loaded.resume(), nil
+}
+
+// mostValues returns how many values the draws that a state counts can have taken from
+// their sources. More are possible with a probability below 2^-64: a choice among n takes
+// more than one with a probability of at most a half, each time.
+func mostValues(s *store.State) uint64 {
+	const each = 4 * (1 + catalog.MaxBundle) // an entry, and the quantities of its reward
+	return 256 + s.Drawn(math.MaxUint64/each-256)*each
 }
 
 // damage notes the first snapshot that is not what it should be.
@@ -272,7 +279,16 @@ func (v *verifier) resume() error {
 	for v.source.n < used {
 		v.source.Uint64()
 	}
-	return v.state.Ready()
+	return v.load()
+}
+
+// load makes the rules ready to decide what follows again.
+func (v *verifier) load() error {
+	t, err := rules.Load(v.state, v.state.Catalog())
+	if err == nil {
+		v.rules = rules.New(v.state, t)
+	}
+	return err
 }
 
 // compare checks that the snapshots of a position, of which there is one at most
@@ -283,7 +299,7 @@ func (v *verifier) compare(c *chain, offset uint64) {
 		if _, ok := snapshotChain(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // what a crash left of a removal
 		}
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f, newBlockIntake(false))
+		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
 		if err == nil {
 			err = v.agrees(&f, &loaded.seal, c, offset)
 		}
@@ -357,12 +373,12 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	if v.next < len(v.files) {
 		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].position))
 	}
-	if err := v.state.Check(); err != nil {
+	if err := v.check(); err != nil {
 		return wrong(v.report.Position, err)
 	}
 	v.report.StateHash = v.state.Hash()
 	v.report.Players = uint64(v.state.Players())
-	v.report.Catalog = v.state.Version()
+	v.report.Catalog = v.state.Catalog().Version
 	if v.damaged != nil {
 		return v.damaged
 	}
@@ -384,7 +400,7 @@ func (v *verifier) anchored() error {
 }
 
 func (v *verifier) beginEpoch(e *replayed) error {
-	if err := v.state.Check(); err != nil {
+	if err := v.check(); err != nil {
 		return err
 	}
 	seed, ok := v.seeds[e.epoch]
@@ -395,46 +411,103 @@ func (v *verifier) beginEpoch(e *replayed) error {
 		return nil
 	}
 	v.source = &countedSource{src: seed.source(v.realm, e.epoch)}
-	return v.state.Ready()
+	return v.load()
+}
+
+// check checks what must hold at every position.
+func (v *verifier) check() error {
+	if err := v.state.Check(); err != nil {
+		return err
+	}
+	if v.source == nil || v.rules == nil {
+		return nil
+	}
+	return v.rules.CheckOdds()
 }
 
 func (v *verifier) batch(e *replayed) error {
 	v.report.Batches++
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	for le, err := range e.events() {
+	for le, err := range e.events(v.state) {
 		if err != nil {
 			return err
 		}
-		if err := v.decideAgain(&le); err != nil {
+		ev, version := le.event, v.state.Catalog().Version
+		tables, err := v.decideAgain(&le)
+		if err == nil {
+			err = v.state.Apply(ev, le.at)
+		}
+		if err != nil {
 			return fmt.Errorf("event %d: %w", le.at.Index, err)
 		}
-		version := v.state.Version()
-		if err := v.state.Apply(le.event, le.raw, le.at); err != nil {
-			return fmt.Errorf("event %d: %w", le.at.Index, err)
+		if tables != nil {
+			v.rules.Reset(tables)
 		}
 		epoch.Events++
 		v.report.Events++
-		v.report.Draws += le.event.Draws()
+		if v.seen == nil && (ev.Status != 0 || rules.Kind(ev.Kind) == rules.KindCatalog) {
+			continue
+		}
+		rec, draws, err := v.record(&le, version)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", le.at.Index, err)
+		}
+		v.report.Draws += draws
 		if v.seen != nil {
-			v.seen(record(v.state, &le, version))
+			v.seen(rec)
 		}
 	}
 	return nil
 }
 
-// decideAgain checks that the command of an event, decided with the epoch's
-// randomness, gives the same event to the byte.
-func (v *verifier) decideAgain(le *loggedEvent) error {
-	if v.source == nil || le.event.Kind == economy.KindCatalog {
-		return nil
+// decideAgain checks that the command of an event, decided with the epoch's randomness,
+// gives the same event to the byte. Of a catalog it returns the tables.
+func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
+	if v.source == nil {
+		return nil, nil
 	}
-	cmd := v.state.CommandOf(le.event)
+	ev := le.event
+	if rules.Kind(ev.Kind) == rules.KindCatalog {
+		return v.prepareAgain(ev)
+	}
+	cmd, _, err := rules.CommandOf(v.state, ev)
+	if err != nil {
+		return nil, err
+	}
 	if err := cmd.Check(); err != nil {
-		return fmt.Errorf("the logged command is malformed: %w", err)
+		return nil, fmt.Errorf("the logged command is malformed: %w", err)
 	}
-	v.buf = economy.AppendEvent(v.buf[:0], v.state.Decide(&cmd, le.at.Time, v.source))
-	if !bytes.Equal(v.buf, le.raw) {
-		return fmt.Errorf("the revealed seed gives another outcome: % x instead of % x", v.buf, le.raw)
+	w := store.Writer{Buf: v.buf[:0]}
+	v.rules.Decide(&cmd, le.at.Time, v.source, &w)
+	v.buf = w.Buf
+	return nil, agree(ev, w.Buf)
+}
+
+// prepareAgain is decideAgain for a catalog.
+func (v *verifier) prepareAgain(ev *store.Event) (*rules.Tables, error) {
+	var e store.Effect
+	for effects := ev.Changes(); effects.Next(&e); {
+		if e.Verb != store.Catalog {
+			continue
+		}
+		c, err := catalog.Decode(e.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		p, err := rules.Prepare(v.state, v.rules.Tables(), c)
+		if err != nil {
+			return nil, err
+		}
+		return p.Tables, agree(ev, p.Event)
+	}
+	return nil, errors.New("an event of a catalog without one")
+}
+
+// agree compares an event with the one that was decided again.
+func agree(ev *store.Event, again []byte) error {
+	const most = 256
+	if !bytes.Equal(again, ev.Raw) {
+		return fmt.Errorf("the revealed seed gives another outcome: % x instead of % x", again[:min(most, len(again))], ev.Raw[:min(most, len(ev.Raw))])
 	}
 	return nil
 }
@@ -460,33 +533,40 @@ type Record struct {
 	Bytes          int       `json:"bytes,omitempty"`   // of the event in the log
 }
 
-// record describes an event that was just applied.
-func record(s *economy.State, le *loggedEvent, version uint64) Record {
+// record describes an event that was just applied, and counts its draws.
+func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
 	ev := le.event
-	rec := recordBody(s, ev, ev.Status, version)
+	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
 	rec.Position, rec.Index, rec.Time = le.at.Position, int(le.at.Index), le.at.Time
-	rec.ID, rec.Subject, rec.CatalogVersion, rec.Bytes = string([]byte(ev.ID)), s.Subject(ev), version, len(le.raw)
-	for i := range ev.Members {
-		status := ev.Status
-		if status != OK && i != int(ev.Failed) {
-			status = Aborted
+	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
+	if rules.Kind(ev.Kind) == rules.KindCatalog {
+		return rec, 0, nil
+	}
+	cmd, _, err := rules.CommandOf(v.state, ev)
+	if err != nil {
+		return rec, 0, err
+	}
+	if ev.Status == 0 {
+		draws = cmd.Draws()
+	}
+	if v.seen == nil {
+		return rec, draws, nil
+	}
+	res, err := describe(v.state, &v.gave, ev)
+	rec.Subject = res.Subject
+	fillRecord(&rec, &cmd, &res)
+	for i := range res.Members {
+		if i >= len(cmd.Members) {
+			return rec, 0, fmt.Errorf("%d results of %d members", len(res.Members), len(cmd.Members))
 		}
-		m := recordBody(s, &ev.Members[i], status, version)
+		m := Record{Kind: cmd.Members[i].Kind.String(), Status: res.Members[i].Status.String()}
 		m.Position, m.Index, m.Time, m.CatalogVersion = rec.Position, rec.Index, rec.Time, version // the group's
+		fillRecord(&m, &cmd.Members[i], &res.Members[i])
 		rec.Members = append(rec.Members, m)
 	}
-	return rec
+	return rec, draws, err
 }
 
-func recordBody(s *economy.State, ev *economy.Event, status Status, version uint64) Record {
-	rec := Record{Kind: ev.Kind.String(), Status: status.String()}
-	if ev.Kind == economy.KindCatalog || ev.Kind == economy.KindAtomic {
-		return rec
-	}
-	cmd := s.CommandOf(ev)
-	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items
-	if status == OK {
-		rec.Outcomes = s.Outcomes(ev, version)
-	}
-	return rec
+func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
+	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
 }

@@ -2,7 +2,7 @@ package kuji
 
 import (
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/economy"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // PlayerView is what a player holds.
@@ -41,27 +41,56 @@ type CatalogView struct {
 	Time     int64            // of that event, Unix milliseconds
 }
 
-// Plan says what applying a catalog would do, before it is done:
-//
-//	Unchanged bool     // the catalog is the one in force: applying it does nothing
-//	Version   uint64   // the version that it would get, or has when Unchanged
-//	Changes   []Change // of items, pools and entries
-type Plan = economy.Plan
+// Plan says what applying a catalog would do, before it is done.
+type Plan struct {
+	Unchanged bool     // the catalog is the one in force: applying it does nothing
+	Version   uint64   // the version that it would get, or has when Unchanged
+	Changes   []Change // of items, pools and entries
+}
+
+// ChangeKind says what a Change is about.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	ChangeItemAdded    ChangeKind = rules.ChangeItemAdded
+	ChangeItemChanged  ChangeKind = rules.ChangeItemChanged
+	ChangeItemRemoved  ChangeKind = rules.ChangeItemRemoved
+	ChangePoolAdded    ChangeKind = rules.ChangePoolAdded
+	ChangePoolChanged  ChangeKind = rules.ChangePoolChanged
+	ChangePoolRemoved  ChangeKind = rules.ChangePoolRemoved
+	ChangeEntryAdded   ChangeKind = rules.ChangeEntryAdded
+	ChangeEntryChanged ChangeKind = rules.ChangeEntryChanged
+	ChangeEntryKept    ChangeKind = rules.ChangeEntryKept
+	ChangeEntryRemoved ChangeKind = rules.ChangeEntryRemoved
+	ChangeRealm        ChangeKind = rules.ChangeRealm // starting grants, idempotency window, name
+)
 
 // Change is one line of a Plan: what happens to one item, pool or entry.
-//
-//	Kind    ChangeKind // a string: "item_added", "entry_changed", "pool_removed", …
-//	ID      string     // the item, or the pool
-//	Entry   string     // the entry in the pool; empty for items and pools
-//	Warning string     // not empty: the change deserves a second look
-//	Text    string     // the whole change in words
-//
-// Of an entry it says how many were drawn so far, and the stock in all and
-// left before and after; Before means nothing for an entry that was never
-// there, After for one that is removed:
-//
-//	Drawn                           uint64
-//	UnlimitedBefore, UnlimitedAfter bool
-//	StockBefore, StockAfter         uint64
-//	LeftBefore, LeftAfter           uint64
-type Change = economy.Change
+type Change struct {
+	Kind    ChangeKind
+	ID      string // the item, or the pool
+	Entry   string // the entry in the pool; empty for items and pools
+	Warning string // not empty: the change deserves a second look
+	Text    string // the whole change in words
+
+	// Of an entry: how many were drawn so far, and the stock in all and left before and
+	// after. Before means nothing for an entry that was never there, After for one that is
+	// removed.
+	Drawn                           uint64
+	UnlimitedBefore, UnlimitedAfter bool
+	StockBefore, StockAfter         uint64
+	LeftBefore, LeftAfter           uint64
+}
+
+func planOf(p *rules.Plan) Plan {
+	out := Plan{Unchanged: p.Unchanged, Version: p.Version}
+	for _, c := range p.Changes {
+		out.Changes = append(out.Changes, Change{
+			Kind: ChangeKind(c.Kind), ID: c.ID, Entry: c.Entry, Warning: c.Warning, Text: c.Text, Drawn: c.Drawn,
+			UnlimitedBefore: c.UnlimitedBefore, UnlimitedAfter: c.UnlimitedAfter,
+			StockBefore: c.StockBefore, StockAfter: c.StockAfter, LeftBefore: c.LeftBefore, LeftAfter: c.LeftAfter,
+		})
+	}
+	return out
+}

@@ -9,7 +9,7 @@ import (
 
 // TestPoolPage: a page has some of the entries, and all else of the pool.
 func TestPoolPage(t *testing.T) {
-	_, r := open(t, t.TempDir(), kuji.Options{})
+	_, r := open(t, t.TempDir(), worldOptions{})
 	for range 3 {
 		do(t, r, kuji.Draw{Player: "ann", Pool: "box"})
 	}
@@ -25,7 +25,7 @@ func TestPoolPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stale, err := r.StalePoolPage("box", tc.from, tc.count)
+		stale, err := r.PoolPage(kuji.Stale(t.Context()), "box", tc.from, tc.count)
 		if err != nil {
 			t.Fatal(err)
 		}

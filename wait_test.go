@@ -16,7 +16,7 @@ import (
 // yet waits for it, be it a view, a refusal or an answer given again.
 func TestNothingBeforeItIsDurable(t *testing.T) {
 	s := newSteps()
-	_, r := open(t, "data", kuji.Options{FS: vfs.NewMem(), Steps: s, Now: s.Now, SnapshotEvery: -1})
+	_, r := open(t, "data", worldOptions{FS: vfs.NewMem(), Steps: s, Now: s.Now, SnapshotEvery: -1})
 	do(t, r, kuji.Draw{ID: "before", Player: "old", Pool: "free"})
 	second := parse(t, testCatalog+"name: second\n")
 	conflicting := parse(t, strings.Replace(testCatalog, "sword: {}", "sword: {kind: currency}", 1))
@@ -100,7 +100,7 @@ func TestBatchOfManyEntries(t *testing.T) {
 	}
 	for fail := range 3 {
 		disk := vfs.NewMem()
-		e, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+		e, r := open(t, "data", worldOptions{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
 		if _, err := r.Apply(t.Context(), parse(t, yaml.String())); kuji.CodeOf(err) == kuji.CodeConflict {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func (c impatient) Done() <-chan struct{} {
 // and DoAll wait without having done anything.
 func TestWaitsForRoom(t *testing.T) {
 	disk := vfs.NewMem()
-	e, r := open(t, "data", kuji.Options{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
+	e, r := open(t, "data", worldOptions{FS: disk, MaxPending: 1 << 20, SnapshotEvery: -1})
 	gate := make(chan struct{})
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
 		if op.Kind == vfs.OpSync {

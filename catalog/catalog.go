@@ -35,6 +35,8 @@ const (
 	MaxWeightSum = 1<<63 - 1
 	// MaxDrawCount is the largest value of a pool's max_count.
 	MaxDrawCount = 1000
+	// MaxWindowDraws is the most draws that a limit over a rolling window can allow.
+	MaxWindowDraws = 1<<18 - 1
 	// MaxPlayerLimits is the most player limits on one pool.
 	MaxPlayerLimits = 8
 )
@@ -54,7 +56,7 @@ type ItemKind uint8
 
 const (
 	KindItem     ItemKind = 1 // anything that is held and counted
-	KindCurrency ItemKind = 2 // an item that prices are paid in
+	KindCurrency ItemKind = 2 // an item that is money
 )
 
 // Item is anything that can be held and counted.

@@ -55,7 +55,7 @@ func (k *check) run() {
 	k.name(k.c.Name)
 	k.at("items", k.checkItems)
 	k.at("pools", k.checkPools)
-	k.at("start", func() { k.stacks(k.c.Start, false) })
+	k.at("start", func() { k.stacks(k.c.Start) })
 	k.at("idempotency", k.checkIdempotency)
 	if n := len(k.c.AppendCanonical(nil)); n > MaxCanonical {
 		k.fault("expected at most %d bytes in canonical form, found %d", MaxCanonical, n)
@@ -108,14 +108,12 @@ func (k *check) newID(id, what string, taken bool) bool {
 }
 
 // item checks a reference to an item, which is the last key of the path.
-func (k *check) item(id string, currency bool) {
+func (k *check) item(id string) {
 	item := k.items[id]
 	switch {
 	case item == nil && !k.itemsKnown:
 	case item == nil:
 		k.faultOnKey("there is no item %s%s", quote(id), k.suggest(id, keys(k.items)))
-	case currency && item.Kind == KindItem:
-		k.faultOnKey("expected a currency, found an item of kind item: prices are paid in currencies")
 	}
 }
 
@@ -138,14 +136,14 @@ func keys[V any](m map[string]V) iter.Seq[string] {
 }
 
 // stacks checks a price or the start.
-func (k *check) stacks(all []Stack, currency bool) {
+func (k *check) stacks(all []Stack) {
 	if len(all) > MaxBundle {
 		k.fault("expected at most %d items, found %d", MaxBundle, len(all))
 		return
 	}
 	for i, s := range all {
 		k.enter(s.Item)
-		k.item(s.Item, currency)
+		k.item(s.Item)
 		if slices.ContainsFunc(all[:i], func(o Stack) bool { return o.Item == s.Item }) {
 			k.faultOnKey("duplicate id")
 		}
@@ -199,7 +197,7 @@ func (k *check) pool(p *Pool) {
 		k.at("mode", func() { k.fault("expected weighted or raffle, found mode %d", p.Mode) })
 		return
 	}
-	k.at("price", func() { k.stacks(p.Price, true) })
+	k.at("price", func() { k.stacks(p.Price) })
 	k.times(p)
 	k.between("max_count", uint64(p.MaxCount), 1, MaxDrawCount)
 	k.at("limits", func() { k.limits(p.Limits) })
@@ -249,7 +247,11 @@ func (k *check) limits(all []PlayerLimit) {
 		} else if l.Window != 0 {
 			k.at("window", func() { k.fault("expected none, found %d milliseconds: it belongs to per: window", l.Window) })
 		}
-		k.between("draws", l.Draws, 1, MaxQuantity)
+		if l.Per == PerWindow {
+			k.between("draws", l.Draws, 1, MaxWindowDraws)
+		} else {
+			k.between("draws", l.Draws, 1, MaxQuantity)
+		}
 		same := func(o PlayerLimit) bool { return o.Per == l.Per && o.Window == l.Window }
 		if j := slices.IndexFunc(all[:i], same); j >= 0 {
 			k.fault("duplicate limit: limits[%d] counts over the same time", j)
@@ -322,7 +324,7 @@ func (k *check) quantities(all []Quantity) {
 	for i := range all {
 		q := &all[i]
 		k.enter(q.Item)
-		k.item(q.Item, false)
+		k.item(q.Item)
 		for j := range i {
 			if all[j].Item == q.Item {
 				k.faultOnKey("duplicate id")

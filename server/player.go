@@ -12,12 +12,10 @@ func (h rewardService) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerReque
 	if err != nil {
 		return nil, err
 	}
-	var v kuji.PlayerView
 	if req.GetStale() {
-		v, err = r.StalePlayer(req.GetPlayer())
-	} else {
-		v, err = r.Player(ctx, req.GetPlayer())
+		ctx = kuji.Stale(ctx)
 	}
+	v, err := r.Player(ctx, req.GetPlayer())
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,10 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 		return nil, err
 	}
 	from, to, invalid := page("entry_limit", req.GetEntryOffset(), req.GetEntryLimit(), math.MaxInt)
-	var v kuji.PoolView
 	if req.GetStale() {
-		v, err = r.StalePoolPage(req.GetPool(), from, to-from)
-	} else {
-		v, err = r.PoolPage(ctx, req.GetPool(), from, to-from)
+		ctx = kuji.Stale(ctx)
 	}
+	v, err := r.PoolPage(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}

@@ -132,8 +132,6 @@ func syncPolicy(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 		return kujiv1.SyncPolicy_SYNC_POLICY_INTERVAL
 	case kuji.SyncNone:
 		return kujiv1.SyncPolicy_SYNC_POLICY_NONE
-	case kuji.SyncOff:
-		return kujiv1.SyncPolicy_SYNC_POLICY_OFF
 	}
 	return kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED
 }

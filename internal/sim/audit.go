@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -115,8 +116,8 @@ func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bo
 
 // verified returns what the log on a disk holds.
 func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
-	rep, err = kuji.VerifyFS(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
-	return records, rep, err
+	report, err := hook.Verify(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
+	return records, report.(kuji.Report), err
 }
 
 // replay lets the model judge the log, and compares what was shown on the way.

@@ -20,6 +20,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
@@ -58,10 +59,11 @@ func serve(dir, kill string) error {
 	if err != nil {
 		return err
 	}
-	engine, err := kuji.Open(dir, kuji.Options{FS: &killFS{FS: vfs.OS(), at: at}, SegmentSize: 16 << 10, SnapshotEvery: snapshots, TrimLog: true})
+	opened, err := hook.Open(&killFS{FS: vfs.OS(), at: at}, nil, dir, kuji.Options{SegmentSize: 16 << 10, SnapshotEvery: snapshots, TrimLog: true})
 	if err != nil {
 		return err
 	}
+	engine := opened.(*kuji.Engine)
 	srv, err := server.New(engine, server.Options{})
 	if err != nil {
 		return err

@@ -95,7 +95,7 @@ func openSmall(disk *vfs.Mem, entropy uint64) (*smallLife, error) {
 	w := &world{schedule: rand.New(rand.NewPCG(1, 1)), entropy: rand.NewChaCha8(key), clock: epoch}
 	l := &smallLife{runner: &runner{w: w}}
 	var err error
-	l.engine, err = kuji.Open(dataDir, kuji.Options{FS: disk, Steps: l.runner, Now: l.runner.Now, SegmentSize: 4096, SyncEvery: time.Second})
+	l.engine, err = openIn(disk, l.runner, kuji.Options{Now: l.runner.Now, SegmentSize: 4096, SyncEvery: time.Second})
 	if err == nil {
 		l.realm, err = l.engine.Realm(realmName)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -83,7 +85,7 @@ func (w *world) live(number int, last bool) {
 func (l *life) open() bool {
 	w := l.w
 	var err error
-	if l.engine, err = kuji.Open(dataDir, l.options(w.disk)); err != nil {
+	if l.engine, err = openIn(w.disk, l.runner, l.options()); err != nil {
 		w.note("open: %v", err)
 		if !l.excused() {
 			w.fail("opening failed without a cause: %w", err)
@@ -124,9 +126,18 @@ func (s *session) open() {
 	s.settled, s.safe = st.Position, st.Position
 }
 
-func (l *life) options(disk *vfs.Mem) kuji.Options {
+// openIn opens an engine on a disk, whose background is run as steps.
+func openIn(disk *vfs.Mem, steps step.Runner, o kuji.Options) (*kuji.Engine, error) {
+	engine, err := hook.Open(disk, steps, dataDir, o)
+	if err != nil {
+		return nil, err
+	}
+	return engine.(*kuji.Engine), nil
+}
+
+func (l *life) options() kuji.Options {
 	o := kuji.Options{
-		FS: disk, Steps: l.runner, Now: l.runner.Now, SegmentSize: 4096 << (l.w.cfg.Seed % 3),
+		Now: l.runner.Now, SegmentSize: 4096 << (l.w.cfg.Seed % 3),
 		Sync: l.policy, SyncEvery: 5 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
 	}
 	if l.w.cfg.Faults&Snapshots != 0 {
@@ -274,7 +285,7 @@ func (s *session) administer() {
 	if w.schedule.IntN(20) > 0 {
 		return
 	}
-	if _, err := kuji.Open(dataDir, s.l.options(w.disk)); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
+	if _, err := openIn(w.disk, s.l.runner, s.l.options()); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
 		w.fail("a second engine on the same directory: %v, want it refused", err)
 	}
 	if _, _, err := s.verified(w.disk); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -49,9 +50,9 @@ func (s *embedded) open() error {
 			s.cuts--
 			s.disk.CutPowerAfter(10 + s.rng.Int64N(200))
 		}
-		var err error
-		s.engine, err = kuji.Open("data", kuji.Options{FS: s.disk, SegmentSize: 16 << 10})
+		engine, err := hook.Open(s.disk, nil, "data", kuji.Options{SegmentSize: 16 << 10})
 		if err == nil {
+			s.engine = engine.(*kuji.Engine)
 			s.realm, err = s.engine.Realm("r")
 		}
 		if err == nil {

@@ -18,7 +18,6 @@ type Report struct {
 	Unknown  int      // requests whose outcome was not told
 	Reads    int      // of players and pools, checked
 	Shared   int      // runs with several realms in the engine
-	Unlogged int      // runs that went on with an engine without a log
 	Fired    [faultKinds]int
 }
 
@@ -33,7 +32,6 @@ func (r *Report) Add(o Report) {
 	r.Unknown += o.Unknown
 	r.Reads += o.Reads
 	r.Shared += o.Shared
-	r.Unlogged += o.Unlogged
 	for i := range r.Fired {
 		r.Fired[i] += o.Fired[i]
 	}
@@ -55,8 +53,8 @@ func (r Report) Missing() Faults {
 
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms, %d without a log;",
-		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared, r.Unlogged)
+	fmt.Fprintf(&b, "%d events, %d results (%d of them again), %d unknown, %d reads, %d lives, %d audits, %d with several realms;",
+		r.Events, r.Acked, r.Replayed, r.Unknown, r.Reads, r.Lives, r.Audits, r.Shared)
 	for i, n := range r.Fired {
 		fmt.Fprintf(&b, " %s %d", faultNames[i], n)
 	}

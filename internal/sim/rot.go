@@ -4,7 +4,6 @@ import (
 	"path"
 	"reflect"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -44,7 +43,7 @@ func (w *world) rot() {
 	w.note("rot: %s, byte %d", name, at)
 	g.unharmed(disk, "verify")
 	l := &life{w: w, runner: &runner{w: w}}
-	engine, err := kuji.Open(dataDir, l.options(disk))
+	engine, err := openIn(disk, l.runner, l.options())
 	if err != nil {
 		w.fail("open the damaged directory: %w", err)
 	}

@@ -40,8 +40,8 @@ func TestSeeds(t *testing.T) {
 	if missing := total.Missing(); *seeds >= 1000 && missing != 0 {
 		t.Errorf("these faults never happened: %v", missing)
 	}
-	if *seeds >= 100 && (total.Shared == 0 || total.Unlogged == 0) {
-		t.Errorf("%d runs with several realms and %d without a log", total.Shared, total.Unlogged)
+	if *seeds >= 100 && total.Shared == 0 {
+		t.Errorf("%d runs with several realms", total.Shared)
 	}
 }
 

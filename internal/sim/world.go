@@ -115,9 +115,6 @@ func (w *world) run() {
 	if w.cfg.Realms > 1 {
 		w.report.Shared++
 	}
-	if w.cfg.Faults&Relaxed != 0 && w.cfg.Seed%4 == 1 {
-		w.unlogged()
-	}
 }
 
 // audit checks every realm that a life left, before anything opens it again.

@@ -10,6 +10,8 @@ package step
 import (
 	"context"
 	"crypto/rand"
+	"iter"
+	"runtime"
 	"time"
 )
 
@@ -82,4 +84,58 @@ func Entropy(r Runner, p []byte) {
 		return
 	}
 	r.Entropy(p)
+}
+
+// Yield lets other goroutines run that can. Tasks of r run to their end.
+func Yield(r Runner) {
+	if r == nil {
+		runtime.Gosched()
+	}
+}
+
+// Ahead is seq, read on a goroutine of its own up to n values ahead of whoever uses them. With
+// a runner it is seq.
+func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
+	if r != nil {
+		return seq
+	}
+	return func(yield func(K, V) bool) {
+		type pair struct {
+			k K
+			v V
+		}
+		pairs, stop := make(chan pair, n), make(chan struct{})
+		var panicked any
+		go func() {
+			defer close(pairs)
+			defer func() { panicked = recover() }()
+			for k, v := range seq {
+				select {
+				case pairs <- pair{k, v}:
+				case <-stop:
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			for range pairs { // until the goroutine has ended
+			}
+			if panicked != nil {
+				panic(panicked)
+			}
+		}()
+		for p := range pairs {
+			if !yield(p.k, p.v) {
+				return
+			}
+		}
+	}
+}
+
+// Sleep waits for a while. Tasks of r do not.
+func Sleep(r Runner, d time.Duration) {
+	if r == nil {
+		time.Sleep(d)
+	}
 }

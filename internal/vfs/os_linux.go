@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -92,8 +93,8 @@ func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 // Nothing here can go wrong that closing it would not make good.
 func (f *osFile) freeInSteps(stop func() bool) {
 	defer func() {
-		giveWay()
-		_ = f.Close() // which frees the rest, whatever it says
+		runtime.Gosched()
+		_ = f.Close()     // which frees the rest, whatever it says
 	}()
 	if f.lease() != nil {
 		return
@@ -103,7 +104,7 @@ func (f *osFile) freeInSteps(stop func() bool) {
 		if !ok || size <= freeStep || stop() {
 			return
 		}
-		giveWay()
+		runtime.Gosched()
 		start := time.Now()
 		if f.Truncate((size-1)/freeStep*freeStep) != nil {
 			return

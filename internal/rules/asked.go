@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// What is asked stands in an event as the command's arguments, but for its player:
+//
+//	draw             pool ref, count varint
+//	grant, consume   number of items, and of each: item ref, quantity varint
+//	transfer         receiver ref, then as a grant
+//	atomic           if it failed, the index of the member that did; number of members, and
+//	                 of each: kind (1 byte), player ref, arguments
+//
+// The verifier decides the command again from it, and a request id that is used again is
+// told from one that is used for something else.
+
+// ask writes a command's arguments.
+func (r *Rules) ask(cmd *Command, status Status) {
+	w := r.d.w
+	switch cmd.Kind {
+	case KindDraw:
+		pool := store.Ref{}
+		if pt := r.t.pool[cmd.Pool]; pt != nil {
+			pool.Num = pt.num
+		} else {
+			pool = r.poolRef(cmd.Pool)
+		}
+		w.Ref(pool)
+		w.Uint(uint64(cmd.Count))
+		return
+	case KindTransfer:
+		w.Ref(r.playerRef(cmd.To, status))
+	}
+	w.Uint(uint64(len(cmd.Items)))
+	for i := range cmd.Items {
+		w.Ref(r.itemRef(cmd.Items[i].Item))
+		w.Uint(cmd.Items[i].Quantity)
+	}
+}
+
+// asked reads what ask wrote.
+type asked struct {
+	store.Reader
+	state State
+	joins []string // the players that join by the event
+}
+
+// CommandOf returns the command that an event answered, which must be an event of a request.
+// The event may have been applied or not. Its strings are its own. failed is the index of
+// the member of a group that failed.
+func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error) {
+	a := asked{Reader: store.NewReader(ev.Asked), state: state}
+	var e store.Effect
+	for effects := ev.Changes(); effects.Next(&e); {
+		if e.Verb == store.Join {
+			a.joins = append(a.joins, string(e.Bytes))
+		}
+	}
+	cmd = Command{Kind: Kind(ev.Kind), ID: string(ev.ID)}
+	if cmd.Kind != KindAtomic {
+		cmd.Player = a.player(ev.Player)
+		a.arguments(&cmd)
+	} else {
+		if ev.Status != 0 {
+			failed = int(a.Uint("the failed member", MaxAtomic-1))
+		}
+		for range a.Uint("the number of members", MaxAtomic) {
+			m := Command{Kind: Kind(a.Byte("a member's kind"))}
+			m.Player = a.player(a.Ref("a member's player"))
+			a.arguments(&m)
+			cmd.Members = append(cmd.Members, m)
+		}
+		if ev.Status != 0 && failed >= len(cmd.Members) {
+			a.Fail("member %d of %d failed", failed, len(cmd.Members))
+		}
+	}
+	if a.More() {
+		a.Fail("more than the arguments")
+	}
+	return cmd, failed, a.Err()
+}
+
+func (a *asked) arguments(cmd *Command) {
+	switch cmd.Kind {
+	case KindDraw:
+		if pool := a.Ref("the pool"); pool.ID != "" {
+			cmd.Pool = pool.ID
+		} else {
+			cmd.Pool = a.state.PoolID(pool.Num)
+		}
+		cmd.Count = int(a.Uint("the count", MaxDrawCount))
+		return
+	case KindTransfer:
+		cmd.To = a.player(a.Ref("the receiver"))
+	case KindGrant, KindConsume:
+	default:
+		a.Fail("kind %d is no request", cmd.Kind)
+		return
+	}
+	for range a.Uint("the number of items", MaxStacks) {
+		it := catalog.Stack{}
+		if item := a.Ref("an item"); item.ID != "" {
+			it.Item = item.ID
+		} else {
+			it.Item = a.state.ItemID(item.Num)
+		}
+		it.Quantity = a.Uint("a quantity", MaxQuantity)
+		cmd.Items = append(cmd.Items, it)
+	}
+}
+
+// player returns the id of a player, who may join by the event.
+func (a *asked) player(r store.Ref) string {
+	n := a.state.Players()
+	switch {
+	case r.ID != "":
+		return r.ID
+	case r.Num < n:
+		return a.state.PlayerID(r.Num)
+	case int(r.Num-n) < len(a.joins):
+		return a.joins[r.Num-n]
+	}
+	a.Fail("player number %d of %d", r.Num, n)
+	return ""
+}
+
+// Same reports whether an event that was applied answered exactly this command.
+func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
+	was, _, err := CommandOf(state, ev)
+	return err == nil && cmd.equal(&was), err
+}
+
+func (c *Command) equal(o *Command) bool {
+	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count &&
+		slices.Equal(c.Items, o.Items) &&
+		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
+}

@@ -1,0 +1,47 @@
+package rules
+
+import "github.com/kuji-dev/kuji/internal/store"
+
+// decideAtomic checks the members in order. When none fails, it writes their effects and
+// chooses what the draws among them give.
+func (r *Rules) decideAtomic(cmd *Command) Status {
+	w := r.d.w
+	var f failure
+	failed := 0
+	for i := range cmd.Members {
+		if f = r.check(&cmd.Members[i]); f.status != OK {
+			failed = i
+			break
+		}
+	}
+	r.fail(f)
+	w.BeginAsked()
+	if f.status != OK {
+		w.Uint(uint64(failed))
+	}
+	w.Uint(uint64(len(cmd.Members)))
+	for i := range cmd.Members {
+		m := &cmd.Members[i]
+		w.Buf = append(w.Buf, byte(m.Kind))
+		w.Ref(r.playerRef(m.Player, f.status))
+		r.ask(m, f.status)
+	}
+	w.EndAsked()
+	if f.status == OK {
+		r.d.player = noPlayer
+		draws := 0
+		for i := range cmd.Members {
+			w.More(store.Member)
+			r.d.pool = noPool
+			r.write(&cmd.Members[i], draws)
+			if cmd.Members[i].Kind == KindDraw {
+				draws++
+			}
+		}
+	}
+	w.End()
+	return f.status
+}
+
+// noPlayer is the number of no player.
+const noPlayer = 1<<32 - 1

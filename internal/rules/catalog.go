@@ -1,0 +1,229 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A catalog is put in force in two steps. Prepare takes time in proportion to the catalog
+// and runs beside requests: names and their numbers change only when a catalog is put in
+// force. It gives new items, pools, entries and limits their numbers, compiles the tables,
+// and encodes the event: the new names, the stocks that change, and the catalog itself. The
+// second step, under the realm's lock, applies the event and calls [Rules.Reset].
+
+// Bounds on what a realm can ever have named, over all its catalogs.
+const (
+	maxItemsEver    = 1 << 20
+	maxPoolsEver    = 1 << 16
+	maxEntriesEver  = 1 << 22 // in one pool
+	maxCountersEver = 1 << 30
+)
+
+// ConflictError says why the realm's state refuses a catalog that is well formed by itself.
+type ConflictError struct {
+	Subject string // the item or pool
+	Message string
+}
+
+func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
+
+// Prepared is a catalog that is ready to be put in force.
+type Prepared struct {
+	Tables    *Tables
+	Event     []byte // nil: it is the catalog in force
+	unchanged bool
+}
+
+// numbers is the numbers of everything that a catalog names.
+type numbers struct {
+	item  []uint32 // by index in Catalog.Items
+	pool  []poolNumbers
+	pools int // how many there will be
+}
+
+// poolNumbers is the numbers of a pool.
+type poolNumbers struct {
+	num     uint32
+	entry   []uint32 // by index in Entries
+	limit   []uint32 // by index in Limits: the first counter
+	entries int      // how many there will be
+}
+
+// Prepare makes a catalog ready to be put in force over t, or refuses it with a
+// *ConflictError. It may run beside commands, but not beside another catalog.
+func Prepare(state Names, t *Tables, c *catalog.Catalog) (*Prepared, error) {
+	canonical := c.AppendCanonical(nil)
+	hash := c.Hash()
+	if t.Version > 0 && hash == t.Hash {
+		return &Prepared{Tables: t, unchanged: true}, nil
+	}
+	c, err := catalog.Decode(canonical) // as a reader of the log gets it
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKinds(state, c); err != nil {
+		return nil, err
+	}
+	var w store.Writer
+	w.Begin(uint8(KindCatalog), "")
+	w.BeginAsked()
+	w.EndAsked()
+	n, err := define(&w, state, c)
+	if err != nil {
+		return nil, err
+	}
+	w.More(store.Window)
+	w.Uint(uint64(c.Idempotency.Count))
+	w.Uint(uint64(c.Idempotency.Age.Milliseconds()))
+	w.More(store.Catalog)
+	w.Uint(uint64(len(canonical)))
+	w.Buf = append(w.Buf, canonical...)
+	return &Prepared{Tables: compile(c, hash, t.Version+1, n), Event: w.End()}, nil
+}
+
+// Load returns the tables of the catalog that is in force in a state.
+func Load(state Names, c store.InForce) (*Tables, error) {
+	if c.Version == 0 {
+		return NoTables(), nil
+	}
+	decoded, err := catalog.Decode(c.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
+	}
+	var w store.Writer
+	w.Begin(uint8(KindCatalog), "")
+	before := len(w.Buf)
+	n, err := define(&w, state, decoded)
+	if err == nil && len(w.Buf) > before {
+		err = fmt.Errorf("it names or stocks what the state does not")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
+	}
+	return compile(decoded, decoded.Hash(), c.Version, n), nil
+}
+
+// define gives everything that a catalog names a number, and writes what is new and which
+// stocks change.
+func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) {
+	n := &numbers{item: make([]uint32, len(c.Items)), pool: make([]poolNumbers, len(c.Pools))}
+	next := uint32(state.Items())
+	for i := range c.Items {
+		num, ok := state.ItemNum(c.Items[i].ID)
+		if !ok {
+			num = next
+			next++
+			w.More(store.Item)
+			w.Buf = append(w.Buf, byte(c.Items[i].Kind))
+			w.Text(c.Items[i].ID)
+		}
+		n.item[i] = num
+	}
+	if next > maxItemsEver {
+		return nil, tooMany("items", int(next), maxItemsEver)
+	}
+	d := definer{w: w, state: state, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter()}
+	for i := range c.Pools {
+		if err := d.pool(&c.Pools[i], &n.pool[i]); err != nil {
+			return nil, err
+		}
+	}
+	if n.pools = int(d.nextPool); n.pools > maxPoolsEver {
+		return nil, tooMany("pools", n.pools, maxPoolsEver)
+	}
+	if d.nextCounter > maxCountersEver {
+		return nil, tooMany("player limits", int(d.nextCounter), maxCountersEver)
+	}
+	return n, nil
+}
+
+func tooMany(what string, n, limit int) error {
+	return &ConflictError{Subject: what, Message: fmt.Sprintf("%d over all catalogs, this one included; a realm can name %d in its life", n, limit)}
+}
+
+type definer struct {
+	w           *store.Writer
+	state       Names
+	nextPool    uint32
+	nextCounter uint32
+}
+
+func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
+	num, known := d.state.PoolNum(p.ID)
+	entries, begun := 0, false
+	if known {
+		entries = d.state.Entries(num)
+	} else {
+		num, begun = d.nextPool, true
+		d.nextPool++
+		d.w.Name(store.NewPool, p.ID)
+	}
+	n.num, n.entries = num, entries
+	n.entry, n.limit = make([]uint32, len(p.Entries)), make([]uint32, len(p.Limits))
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		was, stock := uint64(1), uint64(0) // as in the effect: a new entry has no stock
+		if !e.Stock.Unlimited {
+			stock = e.Stock.Count + 1
+		}
+		entry, old := uint32(0), false
+		if known {
+			entry, old = d.state.EntryNum(num, e.ID)
+		}
+		if old {
+			if count, limited := d.state.Stock(num, entry); limited {
+				was = count + 1
+			} else {
+				was = 0
+			}
+		}
+		if !begun && (!old || was != stock) {
+			d.w.Effect(store.Pool, num)
+			begun = true
+		}
+		if !old {
+			entry = uint32(n.entries)
+			n.entries++
+			d.w.Name(store.Entry, e.ID)
+		}
+		if was != stock {
+			d.w.More(store.Stock)
+			d.w.Uint(uint64(entry))
+			d.w.Uint(stock)
+		}
+		n.entry[i] = entry
+	}
+	if n.entries > maxEntriesEver {
+		return tooMany("entries of pool "+p.ID, n.entries, maxEntriesEver)
+	}
+	d.limits(p, n)
+	return nil
+}
+
+func (d *definer) limits(p *catalog.Pool, n *poolNumbers) {
+	for i := range p.Limits {
+		name, width := counterName(p.ID, &p.Limits[i])
+		first, ok := d.state.CounterNum(name)
+		if !ok {
+			first = d.nextCounter
+			d.nextCounter += width
+			d.w.More(store.Counter)
+			d.w.Uint(uint64(width))
+			d.w.Text(name)
+		}
+		n.limit[i] = first
+	}
+}
+
+// checkKinds refuses a catalog that gives a known item another kind.
+func checkKinds(state Names, c *catalog.Catalog) error {
+	for i := range c.Items {
+		it := &c.Items[i]
+		if num, known := state.ItemNum(it.ID); known && state.ItemKind(num) != uint8(it.Kind) {
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Kind is the type of a command and of the event it becomes. The numbers are part of the
+// event format: never reuse one.
+type Kind uint8
+
+const (
+	KindCatalog  Kind = 1
+	KindDraw     Kind = 2
+	KindGrant    Kind = 3
+	KindConsume  Kind = 4
+	KindTransfer Kind = 5
+	KindAtomic   Kind = 6
+
+	kindEnd Kind = 7
+)
+
+var kindNames = [kindEnd]string{
+	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
+	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic",
+}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if k < kindEnd && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Limits of a command.
+const (
+	MaxID        = 64                   // request ids and player ids, bytes
+	MaxDrawCount = catalog.MaxDrawCount // draws in one Draw
+	MaxStacks    = catalog.MaxBundle    // items in one Grant, Consume or Transfer
+	MaxAtomic    = 100                  // members of an Atomic
+	// MaxAtomicDraws is the most draws in all members of an Atomic together.
+	MaxAtomicDraws = 2 * MaxDrawCount
+	MaxQuantity    = catalog.MaxQuantity
+	// maxUnknownID is the longest id of an unknown pool or item that an event keeps.
+	maxUnknownID = catalog.MaxID
+)
+
+// Command is a request in the form that the rules work on. Which fields count depends on
+// Kind: Draw has Player, Pool and Count; Grant and Consume have Player and Items; Transfer
+// has Player (the giver), To and Items; Atomic has Members.
+type Command struct {
+	Kind    Kind
+	ID      string
+	Player  string
+	To      string
+	Pool    string
+	Count   int
+	Items   []catalog.Stack
+	Members []Command
+}
+
+// CommandError says what is malformed in a command.
+type CommandError struct {
+	Field   string // as a path: "members[2].items[0].quantity"
+	Message string
+}
+
+func (e *CommandError) Error() string { return e.Field + ": " + e.Message }
+
+func malformed(field, format string, args ...any) *CommandError {
+	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// CheckHead is Check of what a command of any kind has: its request id and its player.
+func (c *Command) CheckHead() *CommandError {
+	if len(c.ID) > MaxID {
+		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
+	}
+	if c.Kind == KindAtomic {
+		return nil
+	}
+	if err := checkPlayer(c.Player); err != nil {
+		err.Field = "player"
+		if c.Kind == KindTransfer {
+			err.Field = "from"
+		}
+		return err
+	}
+	return nil
+}
+
+// Check reports what is malformed in c, whatever the state, or nil. A command
+// must pass it before Decide sees it.
+func (c *Command) Check() *CommandError {
+	if err := c.CheckHead(); err != nil {
+		return err
+	}
+	if c.Kind != KindAtomic {
+		return c.checkBody()
+	}
+	if err := CheckMembers(len(c.Members)); err != nil {
+		return err
+	}
+	draws := 0
+	for i := range c.Members {
+		m := &c.Members[i]
+		if err := m.checkMember(); err != nil {
+			err.Field = fmt.Sprintf("members[%d].%s", i, err.Field)
+			return err
+		}
+		draws += m.Count
+	}
+	if draws > MaxAtomicDraws {
+		return malformed("members", "%d draws in all members; at most %d are allowed", draws, MaxAtomicDraws)
+	}
+	return nil
+}
+
+// CheckMembers is Check of how many members an atomic group has.
+func CheckMembers(n int) *CommandError {
+	if n < 1 || n > MaxAtomic {
+		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
+	}
+	return nil
+}
+
+func (c *Command) checkMember() *CommandError {
+	if c.ID != "" {
+		return malformed("id", "members of an atomic group have no request id of their own: the group's id covers them")
+	}
+	if c.Kind == KindAtomic {
+		return malformed("kind", "an atomic group cannot hold another")
+	}
+	if err := c.CheckHead(); err != nil {
+		return err
+	}
+	return c.checkBody()
+}
+
+// checkBody is the rest of Check for a command that is no group.
+func (c *Command) checkBody() *CommandError {
+	switch c.Kind {
+	case KindDraw:
+		if c.Pool == "" {
+			return malformed("pool", "empty; the id of a pool is needed")
+		}
+		if len(c.Pool) > catalog.MaxID {
+			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
+		}
+		if c.Count < 1 || c.Count > MaxDrawCount {
+			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
+		}
+		return nil
+	case KindTransfer:
+		if err := checkPlayer(c.To); err != nil {
+			err.Field = "to"
+			return err
+		}
+		if c.Player == c.To {
+			return malformed("to", "giver and receiver are both %q; they must differ", c.To)
+		}
+	case KindGrant, KindConsume:
+	default:
+		return malformed("kind", "%v is not a request", c.Kind)
+	}
+	return checkStacks(c.Items)
+}
+
+func checkPlayer(id string) *CommandError {
+	if id == "" {
+		return malformed("", "empty; a player id of 1 to %d bytes is needed", MaxID)
+	}
+	if len(id) > MaxID {
+		return malformed("", "%d bytes long; at most %d are allowed", len(id), MaxID)
+	}
+	return nil
+}
+
+func checkStacks(items []catalog.Stack) *CommandError {
+	if n := len(items); n < 1 || n > MaxStacks {
+		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
+	}
+	for i, it := range items {
+		if it.Item == "" || len(it.Item) > maxUnknownID {
+			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
+		}
+		if it.Quantity < 1 || it.Quantity > MaxQuantity {
+			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
+		}
+	}
+	for i := range items {
+		for j := range i { // at most 64: a map would take longer
+			if items[j].Item == items[i].Item {
+				return malformed(fmt.Sprintf("items[%d].item", i), "%q stands in items[%d] already; name each item once", items[i].Item, j)
+			}
+		}
+	}
+	return nil
+}
+
+// Draws returns how many single draws a command that succeeds makes.
+func (c *Command) Draws() (n uint64) {
+	if c.Kind == KindDraw {
+		return uint64(c.Count)
+	}
+	for i := range c.Members {
+		n += c.Members[i].Draws()
+	}
+	return n
+}
+
+// NewPlayers returns how many players a command would make, some perhaps counted twice.
+func (c *Command) NewPlayers(state State) (n int) {
+	for i := range c.Members {
+		n += c.Members[i].NewPlayers(state)
+	}
+	for _, id := range [...]string{c.Player, c.To} {
+		if _, ok := state.Player(id); id != "" && !ok {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,91 @@
+package rules
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Grant, Consume and Transfer move items that the request names.
+
+func (r *Rules) checkGrant(cmd *Command) failure {
+	if f := r.checkItems(cmd.Items); f.status != OK {
+		return f
+	}
+	player := r.see(cmd.Player)
+	for i := range cmd.Items {
+		if item := r.t.item[cmd.Items[i].Item]; !r.give(player, item, cmd.Items[i].Quantity) {
+			return failure{BalanceOverflow, store.Ref{Num: item}}
+		}
+	}
+	return failure{}
+}
+
+func (r *Rules) writeGrant(cmd *Command) {
+	r.turn(r.see(cmd.Player))
+	r.writeItems(store.Gain, cmd.Items)
+}
+
+func (r *Rules) checkConsume(cmd *Command) failure {
+	if f := r.checkItems(cmd.Items); f.status != OK {
+		return f
+	}
+	player := r.see(cmd.Player)
+	for i := range cmd.Items {
+		if item := r.t.item[cmd.Items[i].Item]; !r.take(player, item, cmd.Items[i].Quantity) {
+			return failure{InsufficientItems, store.Ref{Num: item}}
+		}
+	}
+	return failure{}
+}
+
+func (r *Rules) writeConsume(cmd *Command) {
+	r.turn(r.see(cmd.Player))
+	r.writeItems(store.Spend, cmd.Items)
+}
+
+func (r *Rules) checkTransfer(cmd *Command) failure {
+	if f := r.checkItems(cmd.Items); f.status != OK {
+		return f
+	}
+	from, to := r.see(cmd.Player), r.see(cmd.To)
+	for i := range cmd.Items {
+		item, q := r.t.item[cmd.Items[i].Item], cmd.Items[i].Quantity
+		if !r.take(from, item, q) {
+			return failure{InsufficientItems, store.Ref{Num: item}}
+		}
+		if !r.give(to, item, q) {
+			return failure{BalanceOverflow, store.Ref{Num: item}}
+		}
+	}
+	return failure{}
+}
+
+func (r *Rules) writeTransfer(cmd *Command) {
+	r.turn(r.see(cmd.Player))
+	r.writeItems(store.Spend, cmd.Items)
+	r.turn(r.see(cmd.To))
+	r.writeItems(store.Gain, cmd.Items)
+}
+
+// checkItems reports the first item that the catalog in force does not have.
+func (r *Rules) checkItems(items []catalog.Stack) failure {
+	for i := range items {
+		if _, ok := r.t.item[items[i].Item]; !ok {
+			return failure{UnknownItem, r.itemRef(items[i].Item)}
+		}
+	}
+	return failure{}
+}
+
+func (r *Rules) itemRef(id string) store.Ref {
+	if n, ok := r.state.ItemNum(id); ok { // of an earlier catalog, perhaps
+		return store.Ref{Num: n}
+	}
+	return store.Ref{ID: id}
+}
+
+func (r *Rules) writeItems(v store.Verb, items []catalog.Stack) {
+	for i := range items {
+		r.d.w.Change(v, r.t.item[items[i].Item], items[i].Quantity)
+	}
+}

@@ -1,0 +1,198 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+type counterValue = store.CounterValue
+
+// A player limit counts a player's draws from a pool, in counters of its own:
+//
+//	forever    the draws so far
+//	day, week  the draws in it <<periodBits | the number of the day or week
+//	window     some counters, in no order: a time stamp <<drawBits | the draws that
+//	           count until that time is a window ago
+//
+// A window limit of at most exactDraws draws is exact: each request has a counter. Larger
+// ones count in steps: the draws of one step, a stepsth of the window, share a counter and
+// all count as if they were as late as the last of them. So no window of the declared
+// length ever sees more draws than declared, a draw may count for up to a step longer, and
+// there are never many counters.
+const (
+	periodBits   = 20 // until the year 4840
+	drawBits     = 18 // time stamps have 46 bits: see MaxTime
+	maxStepDraws = catalog.MaxWindowDraws
+	exactDraws   = 64
+	steps        = 64
+	windowWidth  = 72 // counters of a window: exactDraws, or steps and those at both ends
+)
+
+// MaxTime is the latest time stamp that limits can count at, in Unix milliseconds: in the
+// year 4199. Whoever stamps events must stamp none later.
+const MaxTime = 1<<(64-drawBits) - 1
+
+const (
+	dayMillis  = 24 * 60 * 60 * 1000
+	weekMillis = 7 * dayMillis
+	// mondayShift moves the Unix epoch, a Thursday, to a Monday.
+	mondayShift = 3 * dayMillis
+)
+
+// period numbers the day or week of a time stamp in UTC.
+func period(per catalog.Per, now int64) uint64 {
+	now = max(now, 0)
+	if per == catalog.PerWeek {
+		return uint64((now + mondayShift) / weekMillis)
+	}
+	return uint64(now / dayMillis)
+}
+
+// counterName is what the counters of a limit are named: the same in every catalog where
+// the pool counts over the same time.
+func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32) {
+	switch l.Per {
+	case catalog.PerForever:
+		return pool + "/draws", 1
+	case catalog.PerDay:
+		return pool + "/draws/day", 1
+	case catalog.PerWeek:
+		return pool + "/draws/week", 1
+	}
+	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
+}
+
+// withinLimits reports whether a pool's limits let a player draw count times more.
+func (r *Rules) withinLimits(pt *poolTable, player uint32, count uint64) bool {
+	for i := range pt.limits {
+		if l := &pt.limits[i]; r.used(l, player)+count > l.draws {
+			return false
+		}
+	}
+	return true
+}
+
+// used returns how many draws a player has used of a limit at this point of the command.
+func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
+	switch l.per {
+	case catalog.PerForever:
+		return r.counter(player, l.counter)
+	case catalog.PerDay, catalog.PerWeek:
+		v := r.counter(player, l.counter)
+		if v&(1<<periodBits-1) != period(l.per, r.d.now) {
+			return 0
+		}
+		return v >> periodBits
+	}
+	for _, c := range r.windowCounters(l, player) {
+		if int64(c.Value>>drawBits) > r.d.now-l.window {
+			used += c.Value & maxStepDraws
+		}
+	}
+	return used
+}
+
+// count counts n draws of a player in all limits of a pool.
+func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
+	for i := range pt.limits {
+		switch l := &pt.limits[i]; l.per {
+		case catalog.PerForever:
+			r.setCounter(player, l.counter, r.counter(player, l.counter)+n)
+		case catalog.PerDay, catalog.PerWeek:
+			r.setCounter(player, l.counter, (r.used(l, player)+n)<<periodBits|period(l.per, r.d.now))
+		default:
+			r.countWindow(l, player, n)
+		}
+	}
+}
+
+// setCounter sets a counter for what follows in the command, and when the draw is written.
+func (r *Rules) setCounter(player, counter uint32, value uint64) {
+	r.d.values.put(valueKey(player, counterKey|counter), value)
+	r.d.sets = append(r.d.sets, set{counter, value})
+}
+
+// windowCounters returns the counters of a window limit, ascending, as they are at this
+// point of the command.
+func (r *Rules) windowCounters(l *limitTable, player uint32) []counterValue {
+	d := &r.d
+	d.window = r.state.Counters(player, l.counter, l.counter+windowWidth-1, d.window[:0])
+	for _, s := range d.sets { // of earlier draws of the command, if they are of this player
+		if s.counter < l.counter || s.counter >= l.counter+windowWidth {
+			continue
+		}
+		v, mine := d.values.get(valueKey(player, counterKey|s.counter))
+		if !mine {
+			continue
+		}
+		d.window = putCounter(d.window, s.counter, v)
+	}
+	return d.window
+}
+
+// putCounter sets a counter in a list that is ascending; 0 removes it.
+func putCounter(all []counterValue, counter uint32, value uint64) []counterValue {
+	i := 0
+	for i < len(all) && all[i].Counter < counter {
+		i++
+	}
+	switch found := i < len(all) && all[i].Counter == counter; {
+	case found && value == 0:
+		return append(all[:i], all[i+1:]...)
+	case found:
+		all[i].Value = value
+	case value != 0:
+		all = append(all, counterValue{})
+		copy(all[i+1:], all[i:])
+		all[i] = counterValue{Counter: counter, Value: value}
+	}
+	return all
+}
+
+// countWindow adds n draws to a window limit. They take the place of a counter whose time
+// is over, if there is one, and one more of those goes.
+func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
+	all := r.windowCounters(l, player)
+	over, more, newest := -1, -1, -1
+	free := l.counter // the first that is not in use
+	for i, c := range all {
+		if c.Counter == free {
+			free++
+		}
+		switch time := c.Value >> drawBits; {
+		case int64(time) > r.d.now-l.window:
+			if newest < 0 || time > all[newest].Value>>drawBits {
+				newest = i
+			}
+		case over < 0:
+			over = i
+		default:
+			more = i
+		}
+	}
+	v := uint64(r.d.now)<<drawBits | n
+	gone := more
+	switch {
+	case newest >= 0 && r.sameStep(l, all[newest].Value):
+		r.setCounter(player, all[newest].Counter, v+all[newest].Value&maxStepDraws)
+		gone = over
+	case over >= 0:
+		r.setCounter(player, all[over].Counter, v)
+	default:
+		r.setCounter(player, free, v)
+	}
+	if gone >= 0 {
+		r.setCounter(player, all[gone].Counter, 0)
+	}
+}
+
+// sameStep reports whether draws now share a counter with others.
+func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
+	if l.draws <= exactDraws {
+		return false
+	}
+	step := (l.window + steps - 1) / steps
+	return int64(counter>>drawBits)/step == r.d.now/step
+}

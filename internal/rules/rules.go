@@ -1,0 +1,94 @@
+// Package rules is what may happen: it turns commands into events.
+//
+//	Decide(command, now, entropy) → event with its effects
+//
+// Deciding changes no state. internal/store carries out the effects, and only the effects:
+// a new or changed rule never changes what an old log means. What is kept here, samplers
+// and odds, follows from the catalog in force and the stock, and can be made again at any
+// time: see [Rules.Reset].
+//
+// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog,
+// plan. A rule's checks stand in one function, in the order in which they fail.
+//
+// The same state, command, time and entropy give the same bytes on every run, build and
+// architecture: nothing here reads a clock, ranges over a map into a result, uses a float or
+// starts a goroutine. The room sees the state through [State] and writes nothing but events.
+package rules
+
+import (
+	"math/bits"
+
+	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/sampler"
+)
+
+// Source is where Decide takes its randomness from.
+type Source = sampler.Source
+
+// State is all that the rules see of a realm. Numbers are those of internal/store.
+type State interface {
+	Names
+	Now() int64                             // time stamp of the last event, Unix milliseconds
+	Players() uint32                        // how many there are; the next gets this number
+	Player(id string) (num uint32, ok bool) // by id
+	PlayerID(num uint32) string             // the inverse
+	Balance(player, item uint32) uint64     // 0 for a player that there is not
+	Counter(player, counter uint32) uint64  // likewise
+	Left(pool, entry uint32) uint64         // of the stock; huge without a bound
+	Peak() uint64                           // no balance is above it
+	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
+}
+
+// Names is what events have named so far.
+type Names interface {
+	Items() int
+	ItemNum(id string) (num uint32, ok bool)
+	ItemID(num uint32) string
+	ItemKind(num uint32) uint8
+	Pools() int
+	PoolNum(id string) (num uint32, ok bool)
+	PoolID(num uint32) string
+	Entries(pool uint32) int
+	EntryNum(pool uint32, id string) (num uint32, ok bool)
+	Stock(pool, entry uint32) (stock uint64, limited bool)
+	CounterNum(name string) (first uint32, ok bool)
+	NextCounter() uint32
+}
+
+// Rules decides the commands of one realm. One goroutine at a time may use it.
+type Rules struct {
+	state State
+	t     *Tables // the catalog in force
+	pools []odds  // by pool number
+	d     decision
+}
+
+// New returns the rules of a realm whose catalog in force is t.
+func New(state State, t *Tables) *Rules {
+	r := &Rules{state: state}
+	r.d.init()
+	r.Reset(t)
+	return r
+}
+
+// Tables returns the catalog in force.
+func (r *Rules) Tables() *Tables { return r.t }
+
+// Reset puts tables in force, and makes samplers and odds again from what is left of the
+// stock. It must be called when an event was applied that was not decided here.
+func (r *Rules) Reset(t *Tables) {
+	r.t = t
+	r.countOdds()
+}
+
+// uniform returns an unbiased integer in [0, n), n > 0: Lemire, "Fast Random
+// Integer Generation in an Interval", ACM TOMACS 29 (2019).
+func uniform(src Source, n uint64) uint64 {
+	hi, lo := bits.Mul64(src.Uint64(), n)
+	if lo < n {
+		for reject := -n % n; lo < reject; {
+			hi, lo = bits.Mul64(src.Uint64(), n)
+		}
+	}
+	return hi
+}

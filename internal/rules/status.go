@@ -1,0 +1,38 @@
+package rules
+
+import "fmt"
+
+// Status says how a command ended. Every status but OK is an outcome that
+// depends on the state; it changed nothing. The numbers are part of the event
+// format: never reuse one.
+type Status uint8
+
+const (
+	OK                Status = 0
+	SoldOut           Status = 1
+	LimitReached      Status = 2
+	InsufficientItems Status = 3
+	NotStarted        Status = 4
+	Ended             Status = 5
+	UnknownPool       Status = 6
+	UnknownItem       Status = 7
+	CountTooLarge     Status = 8
+	BalanceOverflow   Status = 9
+	Aborted           Status = 10
+
+	statusEnd Status = 11 // one beyond the last status that a log can hold
+)
+
+var statusNames = [statusEnd]string{
+	OK: "ok", SoldOut: "sold_out", LimitReached: "limit_reached", InsufficientItems: "insufficient_items",
+	NotStarted: "not_started", Ended: "ended", UnknownPool: "unknown_pool", UnknownItem: "unknown_item",
+	CountTooLarge: "count_too_large", BalanceOverflow: "balance_overflow", Aborted: "aborted",
+}
+
+// String returns the status in snake_case.
+func (s Status) String() string {
+	if s < statusEnd {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status(%d)", uint8(s))
+}

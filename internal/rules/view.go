@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// EntryStock is an entry's stock and odds.
+type EntryStock struct {
+	ID        string
+	Unlimited bool
+	Left      uint64 // 0 when Unlimited
+	Drawn     uint64
+	Weight    uint64 // current; 0 when out of stock
+}
+
+// PoolStock is a pool of a catalog with its stock.
+type PoolStock struct {
+	Config  *catalog.Pool
+	Entries []EntryStock // in catalog order
+	Total   uint64       // of all the pool's weights
+	Last    uint64       // position of the last change of what is said here
+}
+
+// StockReader reads stock beside the writer: see store.ReadStock.
+type StockReader interface {
+	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
+}
+
+// Has reports whether the catalog has an item.
+func (t *Tables) Has(item string) bool {
+	_, ok := t.item[item]
+	return ok
+}
+
+// Pool returns a pool with at most n entries from an index in the catalog's order on. It
+// may be called beside the writer. known is false when the catalog has no such pool; current
+// is false when another catalog has come into force.
+func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, known, current bool) {
+	pt := t.pool[id]
+	if pt == nil {
+		return p, false, true
+	}
+	from = min(from, len(pt.order))
+	to := from + min(n, len(pt.order)-from)
+	v := viewer{t: t, state: state, live: map[uint32]bool{}}
+	p = PoolStock{Config: pt.config, Entries: make([]EntryStock, 0, to-from)}
+	dead := v.deadTargets(pt) // before the pool: it can only grow meanwhile
+	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
+		num := pt.order[i]
+		e := &pt.entries[num]
+		at := EntryStock{ID: e.id, Unlimited: !limited, Left: left, Drawn: drawn, Weight: pt.weight(num, left)}
+		if e.kind == catalog.RewardPool && dead[e.pool] {
+			at.Weight = 0
+		}
+		p.Total += at.Weight
+		if i >= from && i < to {
+			p.Entries = append(p.Entries, at)
+		}
+	})
+	p.Last = v.last
+	return p, true, ok && !v.stale
+}
+
+// viewer finds out which pools have something left.
+type viewer struct {
+	t     *Tables
+	state StockReader
+	last  uint64 // the newest of the positions seen
+	stale bool   // another catalog has come into force
+	live  map[uint32]bool
+}
+
+// read reads all entries of a pool in catalog order.
+func (v *viewer) read(pt *poolTable, f func(i int, left, drawn uint64, limited bool)) bool {
+	last, ok := v.state.ReadStock(pt.num, pt.order, v.t.Version, f)
+	v.last = max(v.last, last)
+	v.stale = v.stale || !ok
+	return ok
+}
+
+// deadTargets returns which of the pools that a pool leads to have nothing left.
+func (v *viewer) deadTargets(pt *poolTable) (dead map[uint32]bool) {
+	for i := range pt.groups {
+		target := pt.groups[i].target
+		if target == nil || v.isLive(target) {
+			continue
+		}
+		if dead == nil {
+			dead = map[uint32]bool{}
+		}
+		dead[target.num] = true
+	}
+	return dead
+}
+
+// isLive reports whether something can be drawn from a pool.
+func (v *viewer) isLive(pt *poolTable) bool {
+	if pt.endless {
+		return true
+	}
+	if live, ok := v.live[pt.num]; ok {
+		return live
+	}
+	dead, live := v.deadTargets(pt), false
+	v.read(pt, func(i int, left, _ uint64, _ bool) {
+		e := &pt.entries[pt.order[i]]
+		live = live || pt.weight(pt.order[i], left) > 0 && !(e.kind == catalog.RewardPool && dead[e.pool])
+	})
+	v.live[pt.num] = live
+	return live
+}

@@ -1,0 +1,198 @@
+package store
+
+import "fmt"
+
+// InconsistentError says that an event does not fit the state it is applied
+// to. The log was tampered with, or written by something that is not Kuji.
+type InconsistentError struct{ Message string }
+
+func (e *InconsistentError) Error() string { return "event does not fit the state: " + e.Message }
+
+func inconsistent(format string, args ...any) error {
+	return &InconsistentError{Message: fmt.Sprintf(format, args...)}
+}
+
+// At says where in the log an event stands.
+type At struct {
+	Position uint64 // of its batch; never decreasing
+	Index    uint32 // in its batch
+	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
+}
+
+// Apply changes the state by an event. Nothing is kept of it but a copy of its bytes, for
+// its request id. After an error, an *InconsistentError or a *FormatError, the state must
+// not be used again.
+func (s *State) Apply(ev *Event, at At) error {
+	if at.Position < s.applied || at.Time < s.now {
+		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
+	}
+	s.applied, s.now = at.Position, at.Time
+	version := s.catalog.Version
+	if len(ev.Effects) > 0 {
+		err := s.change(ev, at)
+		s.release()
+		if err != nil {
+			return err
+		}
+	}
+	if len(ev.ID) > 0 {
+		hash := s.ids.key.hashBytes(ev.ID)
+		if _, ok := s.ids.find(ev.ID, hash); ok {
+			return inconsistent("request id %q a second time", ev.ID)
+		}
+		s.ids.add(hash, idRecord{position: at.Position, time: at.Time, version: version, index: at.Index, answer: ev.Raw})
+		s.forgetAged()
+	}
+	return nil
+}
+
+// Abandon lets readers go that wait for an event which will never be applied to its
+// end. The state must not be used again; what they see of it has no meaning.
+func (s *State) Abandon() { s.release() }
+
+// release shows readers what an event has changed.
+func (s *State) release() {
+	s.unlockPools()
+	s.players.unlock()
+}
+
+// change carries out the effects of an event.
+func (s *State) change(ev *Event, at At) error {
+	var (
+		e      Effect
+		r      = ev.Changes()
+		player = ev.Player.Num
+		b      *block // the player's, once it is changed
+		p      *pool
+		err    error
+	)
+	for err == nil && r.Next(&e) {
+		switch e.Verb {
+		case Player:
+			player, b = e.N, nil
+		case Join:
+			player, err = s.join(string(e.Bytes))
+			b = nil
+		case Gain, Spend, Set:
+			if b == nil {
+				if int(player) >= s.players.count() {
+					return inconsistent("player number %d of %d", player, s.players.count())
+				}
+				b = s.players.change(player, at.Position)
+			}
+			b, err = s.hold(b, &e)
+		case Pool:
+			if int(e.N) >= len(s.names.pools) {
+				return inconsistent("pool number %d of %d", e.N, len(s.names.pools))
+			}
+			p = s.names.pools[e.N]
+		case Take:
+			if p == nil {
+				return inconsistent("one of entry number %d taken, of no pool", e.N)
+			}
+			err = s.take(p, e.N, at.Position)
+		case Member:
+			b, p = nil, nil
+		default:
+			p, err = s.define(p, &e, at)
+		}
+	}
+	if err == nil {
+		err = r.Err()
+	}
+	if s.players.mem.dirty() {
+		s.players.clean()
+	}
+	return err
+}
+
+// join makes a new player.
+func (s *State) join(id string) (uint32, error) {
+	hash := s.players.key.hash(id)
+	if s.players.lookup(id, hash) != nil {
+		return 0, inconsistent("player %q is not new", id)
+	}
+	if s.players.count() >= s.most {
+		return 0, inconsistent("more than %d players", s.most)
+	}
+	n := s.players.add(id, hash, 2)
+	s.players.change(n, s.applied)
+	return n, nil
+}
+
+// hold changes what the player holds whose block b is, and returns the block, which it
+// may have moved.
+func (s *State) hold(b *block, e *Effect) (*block, error) {
+	key := e.N
+	if e.Verb == Set {
+		if e.N >= s.names.next {
+			return b, inconsistent("counter number %d of %d", e.N, s.names.next)
+		}
+		key |= counterSlot
+	} else if int(e.N) >= len(s.names.items) || e.Value == 0 {
+		return b, inconsistent("%d of item number %d, of %d items", e.Value, e.N, len(s.names.items))
+	}
+	h := b.holdings()
+	at := search(h, key)
+	found := at < len(h) && h[at].key == key
+	var have uint64
+	if found {
+		have = h[at].value()
+	}
+	v := e.Value
+	switch it := key; e.Verb {
+	case Gain:
+		if v > MaxQuantity-have {
+			return b, inconsistent("item %q of player %q: %d and %d more pass %d", s.names.items[it].id, b.id(), have, v, uint64(MaxQuantity))
+		}
+		s.names.items[it].supply.add(v)
+		s.raisePeak(&s.names.items[it])
+		v += have
+	case Spend:
+		if v > have {
+			return b, inconsistent("item %q of player %q: %d taken of %d", s.names.items[it].id, b.id(), v, have)
+		}
+		s.names.items[it].supply.sub(v)
+		v = have - v
+	}
+	switch {
+	case found && v != 0:
+		h[at].set(v)
+	case found:
+		s.players.remove(b, at)
+	case v != 0:
+		return s.players.insert(b, at, newSlot(key, v)), nil
+	}
+	return b, nil
+}
+
+// define carries out an effect that names something or puts a catalog in force, within a
+// pool, and returns the pool that those that follow are of.
+func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
+	n := &s.names
+	switch e.Verb {
+	case Item:
+		return p, n.addItem(string(e.Bytes), uint8(e.N))
+	case NewPool:
+		return n.addPool(string(e.Bytes))
+	case Counter:
+		return p, n.addCounters(string(e.Bytes), e.N)
+	case Window:
+		s.window = window{count: e.N, age: int64(e.Value)}
+		s.forgetAged()
+		return p, nil
+	case Catalog:
+		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
+		n.shared()
+		s.show()
+		return p, nil
+	}
+	if p == nil {
+		return nil, inconsistent("an entry of no pool")
+	}
+	s.lockPool(p)
+	if e.Verb == Entry {
+		return p, s.addEntry(p, string(e.Bytes), at.Position)
+	}
+	return p, s.setStock(p, e.N, e.Value-1, at.Position) // 0 is unlimited
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// arena is memory for blocks of different sizes, in chunks that hold no
+// pointer, so that the garbage collector does not look into them. Blocks are
+// laid one behind the other and freed in any order; when a quarter of the
+// memory is dead, the live blocks of the emptiest chunk are moved away, a few
+// at a time, and the chunk is used again (Rumble, Kejriwal and Ousterhout,
+// "Log-structured Memory for DRAM-based Storage", FAST 2014).
+//
+// An address is chunk<<16 | unit in the chunk, in units of 16 bytes: 64 GiB in
+// all, less what large blocks, which have a chunk of their own, leave unused.
+//
+// One goroutine allocates. Others may look at blocks that they know to be live.
+type arena struct {
+	chunks shared[*byte] // the first byte of each
+	about  []chunk       // what the writer knows of each
+	open   uint32        // index of the chunk that takes blocks, if opened
+	opened bool
+	empty  []uint32 // chunks of standard size that were cleaned
+	unused []uint32 // numbers of chunks that were given back
+	size   uint64   // units in all
+	total  uint64   // units of the full-grown chunks in use: only these are cleaned
+	dead   uint64   // of them: freed
+
+	cleaning bool
+	victim   uint32 // the chunk being cleaned
+	cursor   uint32 // the next unit of it to look at
+	moving   [cleanStep]uint32
+}
+
+// chunk is what the writer knows of one.
+type chunk struct {
+	units uint32 // in all
+	used  uint32 // taken by blocks so far, live or dead
+	dead  uint32 // freed
+	large bool   // one block alone
+}
+
+const (
+	unitBytes  = 16
+	lineUnits  = 64 / unitBytes // in a line of the processor's cache
+	chunkUnits = 1 << 16        // of a full-grown chunk: 1 MiB
+	firstUnits = 1 << 9         // of the smallest: small realms are many
+	largeUnits = chunkUnits / 8 // from here on a block has its own chunk
+	maxChunks  = 1 << 16
+	// spareChunks is more than what one command can take: a large block for each
+	// player of a group's transfers, and cleaning.
+	spareChunks = 1 << 9
+	cleanStep   = 8 // blocks looked at in one step
+)
+
+// pointer returns the memory at an address, for the writer.
+func (a *arena) pointer(addr uint32) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(a.chunks.own[addr>>16]), uintptr(addr&0xffff)*unitBytes)
+}
+
+// lines returns places in the line of memory that an address is in and in the next: a
+// small block stands in these two.
+func (a *arena) lines(addr uint32) (first, second *uint64) {
+	at := a.pointer(addr)
+	first, second = (*uint64)(at), (*uint64)(at)
+	if addr&0xffff+lineUnits < a.about[addr>>16].units {
+		second = (*uint64)(unsafe.Add(at, lineUnits*unitBytes))
+	}
+	return first, second
+}
+
+// peek is pointer for readers. It returns nil where memory was given back, and asks
+// for that before it adds: the compiler takes it that no sum is nil.
+func (a *arena) peek(addr uint32) unsafe.Pointer {
+	chunk := a.chunks.at(addr >> 16)
+	if chunk == nil {
+		return nil
+	}
+	return unsafe.Add(unsafe.Pointer(chunk), uintptr(addr&0xffff)*unitBytes)
+}
+
+// alloc returns the address of a new block, zeroed or not.
+func (a *arena) alloc(units uint32) uint32 {
+	if units >= largeUnits {
+		return a.grow(units, true) << 16
+	}
+	c := a.current()
+	if c == nil || c.used+units > c.units {
+		a.next(units)
+		c = a.current()
+	}
+	addr := a.open<<16 | c.used
+	c.used += units
+	return addr
+}
+
+func (a *arena) current() *chunk {
+	if !a.opened {
+		return nil
+	}
+	return &a.about[a.open]
+}
+
+// next opens a chunk with room for units. What is left of the last one is dead.
+func (a *arena) next(units uint32) {
+	if c := a.current(); c != nil {
+		a.bury(c, c.units-c.used)
+	}
+	if n := len(a.empty); n > 0 {
+		a.open, a.opened = a.empty[n-1], true
+		a.empty = a.empty[:n-1]
+		a.total += chunkUnits
+		return
+	}
+	size := uint32(firstUnits)
+	for size < chunkUnits && (uint64(size) < a.size || size < 2*units) {
+		size *= 2
+	}
+	a.open, a.opened = a.grow(size, false), true
+}
+
+// bury counts units of a chunk as dead.
+func (a *arena) bury(c *chunk, units uint32) {
+	c.dead += units
+	if c.units == chunkUnits {
+		a.dead += uint64(units)
+	}
+}
+
+// grow adds a chunk and returns its number.
+func (a *arena) grow(units uint32, large bool) uint32 {
+	return a.adopt(newChunk(units), chunk{units: units, large: large})
+}
+
+// newChunk returns memory for a chunk, zeroed.
+func newChunk(units uint32) *byte {
+	mem := make([]uint64, int(units)*(unitBytes/8)) // for alignment
+	return (*byte)(unsafe.Pointer(unsafe.SliceData(mem)))
+}
+
+// adopt adds a chunk with memory that newChunk returned, and returns its number.
+func (a *arena) adopt(base *byte, about chunk) uint32 {
+	a.size += uint64(about.units)
+	if about.units == chunkUnits && !about.large {
+		a.total += chunkUnits
+	}
+	if n := len(a.unused); n > 0 {
+		i := a.unused[n-1]
+		a.unused = a.unused[:n-1]
+		a.chunks.set(i, base)
+		a.about[i] = about
+		return i
+	}
+	if len(a.about) >= maxChunks {
+		panic("store: more than 64 GiB of players") // Admit refuses before; loading takes some dozens more, for which spareChunks has room
+	}
+	a.chunks.push(base)
+	a.about = append(a.about, about)
+	return uint32(len(a.about) - 1)
+}
+
+// full reports whether there might be no place for what a command needs, when
+// there can be so many chunks.
+func (a *arena) full(most int) bool {
+	return len(a.about)-len(a.unused)-len(a.empty) > most-spareChunks
+}
+
+// free gives a block back.
+func (a *arena) free(addr, units uint32) {
+	i := addr >> 16
+	c := &a.about[i]
+	if !c.large {
+		a.bury(c, units)
+		return
+	}
+	a.size -= uint64(c.units)
+	a.chunks.set(i, nil)
+	*c = chunk{large: true}
+	a.unused = append(a.unused, i)
+}
+
+// dirty reports whether cleaning is due.
+func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
+
+// clean returns the addresses of the next few blocks of the chunk that is being
+// cleaned, choosing one first if there is none: the caller must move those that
+// are live. size returns how many units the block at an address has.
+func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
+	if !a.cleaning {
+		if a.cleaning = a.choose(); !a.cleaning {
+			return nil
+		}
+		a.cursor = 0
+	}
+	c := &a.about[a.victim]
+	n := 0
+	for ; n < cleanStep && a.cursor < c.used; n++ {
+		addr := a.victim<<16 | a.cursor
+		a.cursor += size(addr)
+		a.moving[n] = addr
+	}
+	if n == 0 { // all have been moved
+		a.total -= chunkUnits
+		a.dead -= uint64(c.dead)
+		c.used, c.dead = 0, 0
+		a.empty = append(a.empty, a.victim)
+		a.cleaning = false
+	}
+	return a.moving[:n]
+}
+
+// choose makes the chunk with the largest dead part the victim.
+func (a *arena) choose() bool {
+	best := uint32(0)
+	for i := range a.about {
+		c := &a.about[i]
+		if !c.large && c.units == chunkUnits && uint32(i) != a.open && c.dead > best {
+			a.victim, best = uint32(i), c.dead
+		}
+	}
+	return best >= chunkUnits/8
+}
+
+// shared is a growing list that one goroutine writes and others read.
+type shared[T any] struct {
+	own  []T // the writer's
+	list atomic.Pointer[[]T]
+}
+
+// at returns an element for a reader, who must know by other means that it has
+// been pushed or set.
+func (s *shared[T]) at(i uint32) T { return (*s.list.Load())[i] }
+
+func (s *shared[T]) push(v T) {
+	s.own = append(s.own, v)
+	list := s.own
+	s.list.Store(&list)
+}
+
+// set replaces an element that no reader looks at.
+func (s *shared[T]) set(i uint32, v T) { s.own[i] = v }

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Capture is a state as of a position, to be written to a snapshot while the
+// state goes on: what an event changes for the first time since the capture
+// began is put aside before. It holds all of the state, or what changed since
+// an earlier capture.
+//
+// [State.Capture] begins one and [State.Release] ends it, both under the
+// realm's lock; [Capture.Blocks] runs beside the writer.
+type Capture struct {
+	position uint64
+	now      int64
+	base     *Mark // nil: all of the state
+	mark     Mark
+	players  *players
+	dirty    bitmap // players changed since base
+	catalog  InForce
+	window   window
+	items    []item // ids and kinds alone
+	counters []counters
+	pools    []capturedPool
+	ids      capturedIDs
+
+	blockSize int
+	next      atomic.Uint32 // players below it have been copied
+
+	mu    sync.Mutex
+	kept  map[uint32][]byte   // by player number: encoded as of position
+	stock map[uint64][]uint64 // by pool number and chunk: stocks, then counts, as of position
+	arena []byte              // what kept points into
+}
+
+// Mark says what of a state a snapshot covers, for the next one to build on.
+type Mark struct {
+	Position uint64
+	Version  uint64 // of the catalog
+	Items    uint32
+	Counters uint32 // names, not numbers
+	Pools    uint32
+	Players  uint32
+	IDs      uint64   // number of the next request id
+	Entries  []uint32 // by pool number
+}
+
+// capturedPool is a pool as of the capture; its counters are copied later.
+type capturedPool struct {
+	state   *pool
+	id      string
+	entries []string
+	last    uint64
+	live    int // length of changed
+}
+
+// capturedIDs is the idempotency window as of the capture. Records and their
+// bytes do not change, and the copied lists of chunks keep them alive.
+type capturedIDs struct {
+	head uint64
+	from uint64 // the first that base does not have
+	all  requestIDs
+}
+
+// Capture begins to capture the state: all of it, or what changed since a base
+// that the newest capture before, which must have succeeded, ended with. One
+// capture at a time. It takes time in proportion to the numbers of pools
+// and of chunks of memory, not of players or entries.
+func (s *State) Capture(base *Mark) *Capture {
+	p := &s.players
+	n := &s.names
+	c := &Capture{
+		position: s.applied, now: s.now, base: base, players: p,
+		dirty: p.dirty.take(), catalog: s.catalog, window: s.window, items: n.items, counters: n.counters,
+		pools:     make([]capturedPool, len(n.pools)),
+		blockSize: defaultBlockSize,
+		kept:      map[uint32][]byte{}, stock: map[uint64][]uint64{},
+	}
+	c.mark = s.mark()
+	c.mark.Entries = make([]uint32, len(n.pools))
+	for i, ps := range n.pools {
+		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
+		c.mark.Entries[i] = uint32(len(ps.entryIDs))
+	}
+	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, all: s.ids.frozen()}
+	if base != nil {
+		c.ids.from = max(c.ids.head, base.IDs)
+	}
+	p.capture = c
+	return c
+}
+
+// Mark returns what the capture covers.
+func (c *Capture) Mark() Mark { return c.mark }
+
+// Release ends a capture. Unless it was written, what it held counts as changed
+// for the next one.
+func (s *State) Release(c *Capture, written bool) {
+	s.players.capture = nil
+	if !written {
+		s.players.dirty.join(&c.dirty)
+	}
+}
+
+// wants reports whether the capture will write a player.
+func (c *Capture) wants(n uint32) bool {
+	return n < c.mark.Players && (c.base == nil || c.dirty.has(n))
+}
+
+// keepPlayer puts a player aside before the first change after the capture.
+func (c *Capture) keepPlayer(b *block) {
+	if b.last > c.position || !c.wants(b.num) || b.num < c.next.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start := len(c.arena)
+	if cap(c.arena)-start < 1<<16 {
+		c.arena, start = make([]byte, 0, 1<<20), 0
+	}
+	c.arena = c.appendPlayer(c.arena, b.num, b.last, b.id(), b.holdings())
+	c.kept[b.num] = c.arena[start:len(c.arena):len(c.arena)]
+}
+
+// keepEntries puts a chunk of a pool's entries aside before the first change after the
+// capture.
+func (c *Capture) keepEntries(p *pool, chunk uint32) {
+	if p.changed[chunk] > c.position || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
+		return
+	}
+	if c.base != nil && p.changed[chunk] <= c.base.Position {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stock[uint64(p.num)<<32|uint64(chunk)] = slices.Concat(p.entries(chunk))
+}
+
+// player appends a player as of the capture.
+func (c *Capture) player(buf []byte, n uint32) []byte {
+	b, guard := c.players.enterNumber(n)
+	if b.last <= c.position {
+		buf = c.appendPlayer(buf, n, b.last, b.id(), b.holdings())
+		guard.Unlock()
+		return buf
+	}
+	guard.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(buf, c.kept[n]...)
+}
+
+// entries returns the stocks and counts of a chunk of entries as of the capture, nil when
+// base has them.
+func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
+	cp := &c.pools[num]
+	p := cp.state
+	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // more entries may have come
+	p.mu.Lock()
+	switch at := p.changed[chunk]; {
+	case at <= c.position && c.base != nil && at <= c.base.Position:
+		p.mu.Unlock()
+		return nil, nil
+	case at <= c.position:
+		stock, drawn = p.entries(chunk)
+		stock, drawn = slices.Clone(stock[:n]), slices.Clone(drawn[:n])
+		p.mu.Unlock()
+		return stock, drawn
+	}
+	p.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if both := c.stock[uint64(num)<<32|uint64(chunk)]; both != nil {
+		return both[:n], both[len(both)/2:][:n]
+	}
+	return nil, nil
+}

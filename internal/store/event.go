@@ -1,0 +1,421 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// An event is the fact that a command produced. docs/internals/formats/event.md
+// shows every byte of it:
+//
+//	size     varint  how many bytes follow
+//	head     1 byte  kind << 3 | names a player (4) | failed (2) | has a request id (1)
+//	id       length (1 byte), bytes                       if it has a request id
+//	player   ref                                          if it names a player
+//	status   1 byte, subject: ref                         if it failed
+//	asked    length (varint), bytes: the command's other arguments
+//	effects  to the end; none if it failed
+//
+// A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
+//
+// An effect is a varint n<<3 | verb, and what the verb says:
+//
+//	0 player   those that follow are of player n
+//	1 join     a player joins, whose id of n bytes follows, and gets the next number; those that follow are theirs
+//	2 gain     the player gets of item n: quantity (varint)
+//	3 spend    the player gives of item n: quantity (varint)
+//	4 pool     those that follow are of pool n
+//	5 take     one of entry n is taken from the pool
+//	6 set      the player's counter n becomes: value (varint); 0 removes it
+//	7 more     n says what: see the verbs from Member on
+//
+// What is asked means something to the rules alone. The store reads the rest.
+
+// Verb is what an effect does.
+type Verb uint8
+
+// The verbs. The numbers are part of the format.
+const (
+	Player Verb = 0
+	Join   Verb = 1
+	Gain   Verb = 2
+	Spend  Verb = 3
+	Pool   Verb = 4
+	Take   Verb = 5
+	Set    Verb = 6
+	more   Verb = 7
+
+	// The rest stand behind 7: their number is n.
+
+	Member  Verb = 8 + 0 // the effects of the next member of a group follow
+	Item    Verb = 8 + 1 // names the next item: its kind (1 byte), its id
+	NewPool Verb = 8 + 2 // names the next pool, which those that follow are of: its id
+	Entry   Verb = 8 + 3 // names the pool's next entry: its id
+	Stock   Verb = 8 + 4 // the stock in all of an entry of the pool: its number, then 0 for unlimited or 1 + the stock
+	Counter Verb = 8 + 5 // names the next counters: how many, their name
+	Window  Verb = 8 + 6 // the idempotency window: how many ids, for how many milliseconds
+	Catalog Verb = 8 + 7 // puts a catalog in force: length, bytes
+
+	verbEnd Verb = 8 + 8
+)
+
+// Limits of the format.
+const (
+	MaxID       = 64 // bytes of a request id, a player's id
+	MaxName     = 64 // bytes of the id of an item, a pool or an entry
+	maxCounter  = 96 // bytes of the name of counters
+	MaxKind     = 31
+	MaxQuantity = 1<<53 - 1 // so that JSON clients read every quantity exactly
+
+	maxCatalog = 1 << 26 // bytes
+)
+
+// Ref names a player, a pool or an item: by number if it has one, by id otherwise.
+type Ref struct {
+	Num uint32
+	ID  string // not empty: it has no number
+}
+
+// Effect is one change that an event makes.
+type Effect struct {
+	Verb  Verb
+	N     uint32 // player, item, pool, entry, counter; Counter: how many; Item: its kind
+	Value uint64 // quantity, counter, stock, window
+	Bytes []byte // the id that is named, the catalog. It aliases the event
+}
+
+// Event is a decoded event. What it holds aliases the bytes it was decoded from.
+type Event struct {
+	Kind    uint8
+	Named   bool // it has a player
+	Status  uint8
+	ID      []byte // the request id; empty: it has none
+	Player  Ref
+	Subject Ref // of a status other than 0: what it is about
+	Asked   []byte
+	Effects []byte
+	Raw     []byte // all of it
+}
+
+const (
+	headID     = 1
+	headFailed = 2
+	headPlayer = 4
+)
+
+// Writer encodes one event behind what Buf holds. Decide fills it in:
+// Begin, arguments, EndAsked, effects, End.
+type Writer struct {
+	Buf   []byte
+	start int // of the event
+	asked int // where the length of what is asked stands
+}
+
+// Begin begins an event of a kind.
+func (w *Writer) Begin(kind uint8, id string) {
+	w.start = len(w.Buf)
+	if id == "" {
+		w.Buf = append(w.Buf, 0, kind<<3)
+		return
+	}
+	w.Buf = append(w.Buf, 0, kind<<3|headID, byte(len(id)))
+	w.Buf = append(w.Buf, id...)
+}
+
+// Cut takes back everything since Begin.
+func (w *Writer) Cut() { w.Buf = w.Buf[:w.start] }
+
+// Player says whom the event is about.
+func (w *Writer) Player(r Ref) {
+	w.Buf[w.start+1] |= headPlayer
+	w.Ref(r)
+}
+
+// Fail says that the event failed, and what about.
+func (w *Writer) Fail(status uint8, subject Ref) {
+	w.Buf[w.start+1] |= headFailed
+	w.Buf = append(w.Buf, status)
+	w.Ref(subject)
+}
+
+// BeginAsked begins the arguments. Whatever is appended to Buf until EndAsked is theirs.
+func (w *Writer) BeginAsked() {
+	w.asked = len(w.Buf)
+	w.Buf = append(w.Buf, 0)
+}
+
+// EndAsked ends the arguments. Effects follow.
+func (w *Writer) EndAsked() { w.lengthAt(w.asked) }
+
+// End ends the event and returns its bytes.
+func (w *Writer) End() []byte {
+	w.lengthAt(w.start)
+	return w.Buf[w.start:]
+}
+
+// lengthAt fills in the length of what stands behind a place of one byte.
+func (w *Writer) lengthAt(at int) {
+	n := uint64(len(w.Buf) - at - 1)
+	if n < 0x80 {
+		w.Buf[at] = byte(n)
+		return
+	}
+	var head [binary.MaxVarintLen64]byte
+	more := binary.PutUvarint(head[:], n) - 1
+	w.Buf = append(w.Buf, head[:more]...) // room
+	copy(w.Buf[at+1+more:], w.Buf[at+1:len(w.Buf)-more])
+	copy(w.Buf[at:], head[:more+1])
+}
+
+// Uint appends a number.
+func (w *Writer) Uint(v uint64) {
+	if v < 0x80 {
+		w.Buf = append(w.Buf, byte(v))
+		return
+	}
+	w.Buf = binary.AppendUvarint(w.Buf, v)
+}
+
+// Ref appends a ref.
+func (w *Writer) Ref(r Ref) {
+	if r.ID == "" {
+		w.Uint(uint64(r.Num) << 1)
+		return
+	}
+	w.Uint(uint64(len(r.ID))<<1 | 1)
+	w.Buf = append(w.Buf, r.ID...)
+}
+
+// Effect appends an effect of one of the verbs before Member that has no value.
+func (w *Writer) Effect(v Verb, n uint32) { w.Uint(uint64(n)<<3 | uint64(v)) }
+
+// Change appends Gain, Spend or Set.
+func (w *Writer) Change(v Verb, n uint32, value uint64) {
+	w.Effect(v, n)
+	w.Uint(value)
+}
+
+// Join appends a Join.
+func (w *Writer) Join(id string) {
+	w.Effect(Join, uint32(len(id)))
+	w.Buf = append(w.Buf, id...)
+}
+
+// More appends one of the verbs from Member on.
+func (w *Writer) More(v Verb) { w.Effect(more, uint32(v-8)) }
+
+// Text appends a text of at most 255 bytes.
+func (w *Writer) Text(s string) {
+	w.Buf = append(append(w.Buf, byte(len(s))), s...)
+}
+
+// Name appends Item, NewPool or Entry but for what stands before the id.
+func (w *Writer) Name(v Verb, id string) {
+	w.More(v)
+	w.Text(id)
+}
+
+// FormatError says where bytes are not an event, or a block of a snapshot,
+// that this version knows.
+type FormatError struct {
+	Offset  int // from the start of what was decoded
+	Message string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("format: byte %d: %s", e.Offset, e.Message) }
+
+// Reader reads what a Writer wrote. The first error sticks.
+type Reader struct {
+	b   []byte
+	off int
+	err *FormatError
+}
+
+// NewReader returns a reader of b.
+func NewReader(b []byte) Reader { return Reader{b: b} }
+
+// Err returns what was wrong: a *FormatError, or nil.
+func (r *Reader) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// More reports whether something is left to read.
+func (r *Reader) More() bool { return r.err == nil && r.off < len(r.b) }
+
+// Fail makes the reader fail here.
+func (r *Reader) Fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &FormatError{Offset: r.off, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// Byte returns the next byte.
+func (r *Reader) Byte(what string) byte {
+	if r.err != nil || r.off >= len(r.b) {
+		r.Fail("ends within %s", what)
+		return 0
+	}
+	r.off++
+	return r.b[r.off-1]
+}
+
+// Uint returns the next number, which is at most limit.
+func (r *Reader) Uint(what string, limit uint64) uint64 {
+	if r.off < len(r.b) && r.b[r.off] < 0x80 && uint64(r.b[r.off]) <= limit && r.err == nil {
+		r.off++
+		return uint64(r.b[r.off-1])
+	}
+	return r.large(what, limit)
+}
+
+func (r *Reader) large(what string, limit uint64) uint64 {
+	if r.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(r.b[r.off:])
+	switch {
+	case n <= 0:
+		r.Fail("%s: not a varint", what)
+	case n > 1 && r.b[r.off+n-1] == 0:
+		r.Fail("%s: a varint of %d bytes, the last of them 0", what, n)
+	case v > limit:
+		r.Fail("%s is %d; at most %d is possible", what, v, limit)
+	default:
+		r.off += n
+		return v
+	}
+	return 0
+}
+
+// Bytes returns the next n bytes, which alias what is read.
+func (r *Reader) Bytes(what string, n uint64) []byte {
+	if r.err != nil {
+		return nil
+	}
+	if n > uint64(len(r.b)-r.off) {
+		r.Fail("%s: %d bytes announced, %d left", what, n, len(r.b)-r.off)
+		return nil
+	}
+	r.off += int(n)
+	return r.b[r.off-int(n) : r.off : r.off]
+}
+
+// text returns the next 1 to limit bytes, which alias what is read.
+func (r *Reader) text(what string, n, limit uint64) []byte {
+	if n == 0 || n > limit {
+		r.Fail("%s is %d bytes long; 1 to %d are possible", what, n, limit)
+		return nil
+	}
+	return r.Bytes(what, n)
+}
+
+// Ref returns the next ref.
+func (r *Reader) Ref(what string) Ref {
+	v := r.Uint(what, 1<<33)
+	if v&1 == 1 {
+		return Ref{ID: string(r.text(what, v>>1, MaxName))}
+	}
+	return Ref{Num: uint32(min(v>>1, math.MaxUint32))}
+}
+
+// Decode decodes the event at the start of b, and returns how many bytes it took.
+// It looks at effects only as far as to know where they end: see [Event.Next].
+// Errors are *FormatError.
+func Decode(b []byte, ev *Event) (int, error) {
+	r := Reader{b: b}
+	size := r.Uint("the size of an event", math.MaxInt32)
+	start := r.off
+	r.b = b[:start+len(r.Bytes("an event", size))]
+	r.off = start
+	*ev = Event{Raw: r.b}
+	head := r.Byte("the head of an event")
+	ev.Kind, ev.Named = head>>3, head&headPlayer != 0
+	if head&headID != 0 {
+		ev.ID = r.text("the request id", uint64(r.Byte("the request id")), MaxID)
+	}
+	if ev.Named {
+		ev.Player = r.Ref("the player")
+	}
+	if head&headFailed != 0 {
+		if ev.Status = r.Byte("the status"); ev.Status == 0 && r.err == nil {
+			r.Fail("failed, with status 0")
+		}
+		ev.Subject = r.Ref("the subject")
+	}
+	ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
+	if r.err != nil {
+		return 0, r.err
+	}
+	ev.Effects = r.b[r.off:]
+	if ev.Status != 0 && len(ev.Effects) > 0 {
+		r.Fail("effects of an event that failed")
+		return 0, r.err
+	}
+	return len(r.b), nil
+}
+
+// Changes returns a reader of the event's effects, for Next.
+func (ev *Event) Changes() Reader {
+	return Reader{b: ev.Raw, off: len(ev.Raw) - len(ev.Effects)}
+}
+
+// Next reads the next effect and reports whether there was one. At the end, Err
+// says whether all were read.
+func (r *Reader) Next(e *Effect) bool {
+	if !r.More() {
+		return false
+	}
+	v := r.Uint("an effect", 1<<35-1)
+	e.Verb, e.N = Verb(v&7), uint32(v>>3)
+	switch e.Verb {
+	case Gain, Spend:
+		e.Value = r.Uint("a quantity", MaxQuantity)
+	case Set:
+		e.Value = r.Uint("a counter", math.MaxUint64)
+	case Join:
+		e.Bytes = r.Bytes("a player's id", uint64(e.N))
+		if e.N == 0 || e.N > MaxID {
+			r.Fail("a player's id of %d bytes; 1 to %d are possible", e.N, MaxID)
+		}
+	case more:
+		r.more(e)
+	}
+	return r.err == nil
+}
+
+// more reads the rest of an effect of one of the verbs from Member on.
+func (r *Reader) more(e *Effect) {
+	if e.N >= uint32(verbEnd-8) {
+		r.Fail("unknown effect %d; a newer Kuji wrote this log", e.N)
+		return
+	}
+	e.Verb, e.N = Verb(8+e.N), 0
+	switch e.Verb {
+	case Item:
+		e.N = uint32(r.Byte("an item's kind"))
+		e.Bytes = r.name("an item", MaxName)
+	case NewPool:
+		e.Bytes = r.name("a pool", MaxName)
+	case Entry:
+		e.Bytes = r.name("an entry", MaxName)
+	case Stock:
+		e.N = uint32(r.Uint("an entry", maxEntries))
+		e.Value = r.Uint("a stock", math.MaxUint64)
+	case Counter:
+		e.N = uint32(r.Uint("a number of counters", maxCounters))
+		e.Bytes = r.name("counters", maxCounter)
+	case Window:
+		e.N = uint32(r.Uint("a number of request ids", math.MaxUint32))
+		e.Value = r.Uint("an age", math.MaxInt64)
+	case Catalog:
+		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))
+	}
+}
+
+func (r *Reader) name(what string, limit uint64) []byte {
+	return r.text(what, uint64(r.Byte(what)), limit)
+}

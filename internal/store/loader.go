@@ -1,0 +1,354 @@
+package store
+
+import (
+	"fmt"
+	"math"
+)
+
+// Loader rebuilds a state from snapshots: one that holds all of it, and then those that
+// build on it, in order.
+type Loader struct {
+	s    *State
+	want Mark   // of the snapshot being loaded
+	head uint64 // of its request ids
+	base uint32 // players of the base
+	next uint64 // the first player that may come next: they ascend, from block to block, too
+	kind BlockKind
+	last idRecord // the last one loaded, without its answer
+
+	slots []slot // scratch
+}
+
+// NewLoader returns a loader of an empty state.
+func NewLoader() *Loader { return &Loader{s: New()} }
+
+// Block loads the next block. Errors are *FormatError; the state is then of no use.
+func (l *Loader) Block(kind BlockKind, data []byte) error {
+	r := Reader{b: data}
+	switch {
+	case kind == 0 || kind >= blockEnd:
+		r.Fail("unknown kind of block %d; a newer Kuji wrote this snapshot", kind)
+	case kind < l.kind || (kind == BlockState) != (l.kind == 0):
+		r.Fail("a block of kind %d after one of kind %d", kind, l.kind)
+	default:
+		l.kind = kind
+		l.load(kind, &r)
+	}
+	l.s.release()
+	return r.Err()
+}
+
+func (l *Loader) load(kind BlockKind, r *Reader) {
+	switch kind {
+	case BlockState:
+		l.state(r)
+	case BlockItems:
+		l.items(r)
+	case BlockCounters:
+		l.counters(r)
+	case BlockPools:
+		l.pools(r)
+	case BlockEntries:
+		l.entries(r)
+	case BlockStock:
+		l.stock(r)
+	case BlockCatalog:
+		l.catalog(r)
+	case BlockPlayers:
+		l.players(r)
+	case BlockRequests:
+		l.requests(r)
+	}
+}
+
+// same fails unless a number is the one that must come next.
+func (r *Reader) same(what string, want uint64) {
+	if got := r.Uint(what, 1<<63); r.err == nil && got != want {
+		r.Fail("%s is %d, want %d", what, got, want)
+	}
+}
+
+// try makes the reader fail with an error of the state, if it is one.
+func (r *Reader) try(err error) {
+	if err != nil {
+		r.Fail("%v", err)
+	}
+}
+
+func (l *Loader) state(r *Reader) {
+	s := l.s
+	l.want.Position = r.Uint("the position", 1<<63)
+	now := r.Uint("the time", math.MaxInt64)
+	r.same("the base's position", s.applied)
+	l.want.Version = r.Uint("the catalog's version", 1<<63)
+	l.want.Items = uint32(r.Uint("the number of items", maxItems))
+	l.want.Counters = uint32(r.Uint("the number of counters", maxCounters))
+	l.want.Pools = uint32(r.Uint("the number of pools", maxPools))
+	l.want.Players = uint32(r.Uint("the number of players", MaxPlayers))
+	l.head = r.Uint("the oldest request", 1<<63)
+	l.want.IDs = r.Uint("the next request", 1<<63)
+	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
+	if r.More() {
+		r.Fail("more than the state's numbers")
+	}
+	if l.want.Position < s.applied || int64(now) < s.now || l.head > l.want.IDs || l.head < s.ids.head {
+		r.Fail("position %d, time %d, requests %d to %d do not follow the base's", l.want.Position, now, l.head, l.want.IDs)
+	}
+	if r.err != nil {
+		return
+	}
+	l.base, l.next = uint32(s.players.count()), 0
+	s.applied, s.now, s.window = l.want.Position, int64(now), w
+	s.ids.forgetBefore(l.head)
+}
+
+func (l *Loader) items(r *Reader) {
+	for r.same("the first item", uint64(len(l.s.names.items))); r.More(); {
+		kind := r.Byte("an item's kind")
+		if id := r.name("an item", MaxName); r.err == nil {
+			r.try(l.s.names.addItem(string(id), kind))
+		}
+	}
+}
+
+func (l *Loader) counters(r *Reader) {
+	for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
+		width := uint32(r.Uint("a number of counters", maxCounters))
+		if name := r.name("counters", maxCounter); r.err == nil {
+			r.try(l.s.names.addCounters(string(name), width))
+		}
+	}
+}
+
+func (l *Loader) pools(r *Reader) {
+	for r.same("the first pool", uint64(len(l.s.names.pools))); r.More(); {
+		if id := r.name("a pool", MaxName); r.err == nil {
+			_, err := l.s.names.addPool(string(id))
+			r.try(err)
+		}
+	}
+}
+
+// pool returns the pool that a block is about, locked; nil after an error.
+func (l *Loader) pool(r *Reader) *pool {
+	n := r.Uint("a pool", maxPools)
+	if r.err == nil && n >= uint64(len(l.s.names.pools)) {
+		r.Fail("pool number %d of %d", n, len(l.s.names.pools))
+	}
+	if r.err != nil {
+		return nil
+	}
+	p := l.s.names.pools[n]
+	l.s.lockPool(p)
+	return p
+}
+
+func (l *Loader) entries(r *Reader) {
+	p := l.pool(r)
+	last := r.Uint("a pool's last change", l.want.Position)
+	if r.err != nil {
+		return
+	}
+	p.last = last
+	for r.same("the first entry", uint64(len(p.entryIDs))); r.More(); {
+		id := r.name("an entry", MaxName)
+		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= maxEntries {
+			r.Fail("entry %q twice, or one too many", id)
+		}
+		if r.err == nil {
+			p.grow(string(id))
+		}
+	}
+}
+
+func (l *Loader) stock(r *Reader) {
+	p := l.pool(r)
+	chunk := r.Uint("a chunk of entries", maxEntries)
+	if r.err != nil {
+		return
+	}
+	if chunk >= uint64(len(p.changed)) {
+		r.Fail("chunk %d of %d entries", chunk, len(p.entryIDs))
+		return
+	}
+	p.changed[chunk] = max(l.want.Position, 1)
+	stock, drawn := p.entries(uint32(chunk))
+	for i := range stock {
+		stock[i] = r.Uint("a stock", math.MaxUint64) - 1
+		drawn[i] = r.Uint("a number of draws", 1<<63)
+	}
+	if r.More() {
+		r.Fail("more counts than entries")
+	}
+}
+
+func (l *Loader) catalog(r *Reader) {
+	s := l.s
+	c := InForce{Version: r.Uint("a version", l.want.Version), Position: r.Uint("a position", l.want.Position)}
+	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", uint64(s.now)))
+	c.Bytes = append([]byte(nil), r.b[min(r.off, len(r.b)):]...)
+	r.off = len(r.b)
+	if r.err == nil && c.Version <= s.catalog.Version {
+		r.Fail("catalog version %d after %d", c.Version, s.catalog.Version)
+	}
+	if r.err == nil {
+		s.catalog = c
+	}
+}
+
+// players loads a block of players: some that the base has, and then new ones.
+func (l *Loader) players(r *Reader) {
+	p := &l.s.players
+	for from := uint64(0); r.More(); {
+		n := from + r.Uint("a player's distance", MaxPlayers)
+		known := uint64(p.count())
+		switch {
+		case r.err != nil:
+			return
+		case n < l.next || n > known || n < known && n >= uint64(l.base):
+			r.Fail("player %d, want %d or more, and %d at most", n, l.next, known)
+			return
+		}
+		id := ""
+		if n == known {
+			id = string(r.name("a player's id", MaxID))
+		}
+		last := r.Uint("a player's last change", l.want.Position)
+		if l.readSlots(r, n); r.err != nil {
+			return
+		}
+		if id != "" {
+			h := p.key.hash(id)
+			if p.lookup(id, h) != nil || n >= MaxPlayers {
+				r.Fail("player %q twice, the second time as number %d, or one too many", id, n)
+				return
+			}
+			p.add(id, h, uint32(len(l.slots)))
+		}
+		l.place(uint32(n), last)
+		from, l.next = n+1, n+1
+	}
+}
+
+// readSlots reads what a player holds.
+func (l *Loader) readSlots(r *Reader, player uint64) {
+	names := &l.s.names
+	l.slots = l.slots[:0]
+	prev := int64(-1)
+	for range r.Uint("a player's holdings", uint64(len(r.b))) {
+		key := uint64(max(prev, 0)) + r.Uint("a key", math.MaxUint32)
+		v := r.Uint("a value", math.MaxUint64)
+		counter := key&counterSlot != 0
+		known := key <= math.MaxUint32 && (counter && uint32(key)&^counterSlot < names.next || !counter && key < uint64(len(names.items)) && v <= MaxQuantity)
+		if r.err == nil && (!known || int64(key) <= prev || v == 0) {
+			r.Fail("player %d: a slot with key %d, value %d, after key %d", player, key, v, prev)
+		}
+		if r.err != nil {
+			return
+		}
+		prev = int64(key)
+		l.slots = append(l.slots, newSlot(uint32(key), v))
+	}
+}
+
+// place gives a player the slots that were read.
+func (l *Loader) place(n uint32, last uint64) {
+	items := l.s.names.items
+	p := &l.s.players
+	b := p.at(n)
+	p.lock(b.guard)
+	for _, sl := range b.holdings() {
+		if sl.key&counterSlot == 0 {
+			items[sl.key].supply.sub(sl.value())
+		}
+	}
+	b = p.resize(n, uint32(len(l.slots)))
+	b.last = last
+	copy(b.holdings(), l.slots)
+	for _, sl := range l.slots {
+		if sl.key&counterSlot == 0 {
+			items[sl.key].supply.add(sl.value())
+		}
+	}
+	p.unlock()
+}
+
+func (l *Loader) requests(r *Reader) {
+	ids := &l.s.ids
+	n := r.Uint("the first request", 1<<63)
+	if r.err == nil && n != ids.tail {
+		if ids.count() != 0 || n != l.head {
+			r.Fail("request number %d after %d", n, ids.tail)
+			return
+		}
+		ids.restart(n)
+	}
+	var ev Event
+	for r.More() {
+		rec := idRecord{position: r.Uint("a request's position", l.want.Position), index: uint32(r.Uint("a request's index", math.MaxUint32))}
+		rec.time = int64(r.Uint("a request's time", uint64(l.s.now)))
+		rec.version = r.Uint("a request's catalog version", l.want.Version)
+		rec.answer = r.Bytes("an answer", r.Uint("an answer's length", math.MaxInt32))
+		if r.err != nil {
+			return
+		}
+		if size, err := Decode(rec.answer, &ev); err != nil || size != len(rec.answer) || len(ev.ID) == 0 {
+			r.Fail("an answer is no event with a request id (%v)", err)
+			return
+		}
+		h := ids.key.hashBytes(ev.ID)
+		_, twice := ids.find(ev.ID, h)
+		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.version < l.last.version || ids.atMost(0) {
+			r.Fail("request %q is there twice, older than the one before it, or one too many", ev.ID)
+			return
+		}
+		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
+		ids.add(h, rec)
+	}
+}
+
+// Loaded ends a snapshot: another that builds on it may follow. It checks that all is
+// there that the snapshot announced.
+func (l *Loader) Loaded() error {
+	s := l.s
+	if s.ids.count() == 0 && s.ids.tail != l.want.IDs && l.head == l.want.IDs {
+		s.ids.restart(l.head)
+	}
+	got, want := s.mark(), l.want
+	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
+		return &FormatError{Message: fmt.Sprintf("the snapshot is not complete: it announced %+v and gave %+v", want, got)}
+	}
+	if s.ids.head != l.head {
+		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, announced was %d", s.ids.head, l.head)}
+	}
+	l.kind = 0
+	return nil
+}
+
+// mark returns what the state holds, but for entries.
+func (s *State) mark() Mark {
+	return Mark{
+		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),
+		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
+	}
+}
+
+// State ends loading and returns the state, as Apply left the one that was captured, and
+// the mark for the next capture.
+func (l *Loader) State() (*State, Mark, error) {
+	s := l.s
+	if l.kind != 0 {
+		return nil, Mark{}, &FormatError{Message: "the last snapshot was not ended"}
+	}
+	mark := l.want
+	for _, p := range s.names.pools {
+		mark.Entries = append(mark.Entries, uint32(len(p.entryIDs)))
+	}
+	for i := range s.names.items {
+		s.raisePeak(&s.names.items[i])
+	}
+	s.names.shared()
+	s.show()
+	s.players.dirty.take()
+	return s, mark, nil
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"math"
+	"sync"
+)
+
+// pool is the stock of a pool. One goroutine writes, and others read what mu guards:
+// the writer holds it from an event's first change of the pool until the event is
+// applied as a whole.
+type pool struct {
+	num      uint32
+	id       string
+	entryNum map[string]uint32 // the writer's, and of whoever prepares a catalog
+
+	mine bool // the writer holds mu
+
+	mu       sync.Mutex
+	entryIDs []string // by entry number
+	stock    []uint64 // by entry number: in all; unlimited for one without a bound
+	drawn    []uint64 // by entry number: over all catalogs
+	changed  []uint64 // by entry number / entryChunk: position of the last change of the chunk
+	last     uint64   // position of the last change
+}
+
+// unlimited is the stock of an entry without a bound.
+const unlimited = math.MaxUint64
+
+// entryChunk is how many entries a snapshot copies at a time.
+const entryChunk = 512
+
+// left returns what is left of an entry; unlimited without a bound.
+func (p *pool) left(entry uint32) uint64 {
+	stock, drawn := p.stock[entry], p.drawn[entry]
+	switch {
+	case stock == unlimited:
+		return unlimited
+	case stock <= drawn: // the catalog lowered it
+		return 0
+	}
+	return stock - drawn
+}
+
+// lockPool takes a pool's lock for the writer, until release.
+func (s *State) lockPool(p *pool) {
+	if !p.mine {
+		p.mu.Lock()
+		p.mine = true
+		s.held = append(s.held, p)
+	}
+}
+
+func (s *State) unlockPools() {
+	for _, p := range s.held {
+		p.mine = false
+		p.mu.Unlock()
+	}
+	s.held = s.held[:0]
+}
+
+// touch prepares a chunk of a pool, whose lock the writer holds, for a change by an
+// event at a position.
+func (s *State) touch(p *pool, entry uint32, pos uint64) {
+	if c := entry / entryChunk; p.changed[c] != pos {
+		if s.players.capture != nil {
+			s.players.capture.keepEntries(p, c)
+		}
+		p.changed[c] = pos
+	}
+	p.last = pos
+}
+
+// take takes one of an entry.
+func (s *State) take(p *pool, entry uint32, pos uint64) error {
+	if int(entry) >= len(p.entryIDs) {
+		return inconsistent("pool %q has no entry number %d", p.id, entry)
+	}
+	if p.left(entry) == 0 {
+		return inconsistent("pool %q, entry %q: one taken, and none is left", p.id, p.entryIDs[entry])
+	}
+	s.lockPool(p)
+	s.touch(p, entry, pos)
+	p.drawn[entry]++
+	return nil
+}
+
+// addEntry names an entry of a pool, whose lock the writer holds.
+func (s *State) addEntry(p *pool, id string, pos uint64) error {
+	if _, ok := p.entryNum[id]; ok {
+		return inconsistent("pool %q: entry %q is not new", p.id, id)
+	}
+	if len(p.entryIDs) >= maxEntries {
+		return inconsistent("pool %q: more than %d entries", p.id, maxEntries)
+	}
+	num := uint32(len(p.entryIDs))
+	p.grow(id)
+	s.touch(p, num, pos)
+	return nil
+}
+
+// grow adds an entry without stock.
+func (p *pool) grow(id string) {
+	num := uint32(len(p.entryIDs))
+	p.entryNum[id] = num
+	p.entryIDs = append(p.entryIDs, id)
+	p.stock, p.drawn = append(p.stock, 0), append(p.drawn, 0)
+	if num%entryChunk == 0 {
+		p.changed = append(p.changed, 0)
+	}
+}
+
+// setStock sets an entry's stock in all. The writer holds the pool's lock.
+func (s *State) setStock(p *pool, entry uint32, stock, pos uint64) error {
+	if int(entry) >= len(p.entryIDs) {
+		return inconsistent("pool %q has no entry number %d", p.id, entry)
+	}
+	s.touch(p, entry, pos)
+	p.stock[entry] = stock
+	return nil
+}
+
+// entries returns the stocks and counts of a chunk of entries.
+func (p *pool) entries(chunk uint32) (stock, drawn []uint64) {
+	from, to := int(chunk*entryChunk), min(len(p.drawn), int(chunk+1)*entryChunk)
+	return p.stock[from:to], p.drawn[from:to]
+}
+
+// EntryNum returns the number of a pool's entry.
+func (s *State) EntryNum(pool uint32, id string) (num uint32, ok bool) {
+	num, ok = s.names.pools[pool].entryNum[id]
+	return num, ok
+}
+
+// Entries returns how many entries a pool has ever had.
+func (s *State) Entries(pool uint32) int { return len(s.names.pools[pool].entryIDs) }
+
+// EntryID returns the id of an entry, empty for one that there is not. It is for the writer.
+func (s *State) EntryID(pool, entry uint32) string {
+	if int(pool) < len(s.names.pools) {
+		if p := s.names.pools[pool]; int(entry) < len(p.entryIDs) {
+			return p.entryIDs[entry]
+		}
+	}
+	return ""
+}
+
+// Stock returns an entry's stock in all. Only a catalog changes it.
+func (s *State) Stock(pool, entry uint32) (stock uint64, limited bool) {
+	if stock = s.names.pools[pool].stock[entry]; stock == unlimited {
+		return 0, false
+	}
+	return stock, true
+}
+
+// Left returns what is left of an entry: more than there can be draws if it has no bound.
+func (s *State) Left(pool, entry uint32) uint64 { return s.names.pools[pool].left(entry) }

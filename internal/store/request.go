@@ -1,0 +1,277 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"slices"
+	"sort"
+)
+
+// requestIDs is the idempotency window: the newest request ids with their
+// answers. Records stand one behind the other, in the order of the log, in
+// chunks that are dropped from the front; an index leads from an id's hash to the
+// place of its record. Nothing in a chunk changes once it is written.
+//
+// A record begins at a multiple of 8 bytes and is
+//
+//	varint  position, above that of the chunk's first record
+//	varint  time, likewise
+//	varint  catalog version, likewise
+//	varint  index in its batch
+//	varint  length of the answer
+//	bytes   the answer: the event
+//
+// A draw with an id of 16 bytes takes about 40 bytes, and 15 in the index.
+type requestIDs struct {
+	key    hashKey
+	chunks []idChunk
+	first  uint64 // number of chunks[0] among all chunks ever
+	used   int    // bytes of the last chunk
+	head   uint64 // number of the oldest remembered record
+	headAt int    // where it stands in chunks[0]
+	tail   uint64 // number of the next record
+	index  index  // from the hash of an id to the place of its record
+	stored uint64 // bytes of the remembered answers
+	held   uint64 // bytes of the chunks
+	keep   int    // keptAnyway, fewer in tests
+}
+
+// idChunk is a stretch of records.
+type idChunk struct {
+	data  []byte
+	ends  int      // bytes used, once the next chunk is begun
+	first uint64   // number of the first record
+	base  idRecord // its position, time and version
+}
+
+const (
+	idChunkSize = 1 << 18
+	// idPlaces is how many places the index tells apart: multiples of 8 bytes in
+	// chunks of idChunkSize. A record that is larger has a chunk of its own.
+	idPlaces    = 1 << 31
+	placesChunk = idChunkSize / 8
+	// maxIDChunks is how many chunks there are when new ids begin to have the oldest
+	// forgotten whatever their number: 15 GiB of records, unless some are larger than a
+	// chunk. mostIDChunks bounds them; a loader may need some more for the same, for which
+	// there are spareIDChunks.
+	maxIDChunks   = 15 << 30 / idChunkSize
+	mostIDChunks  = idPlaces/placesChunk - 1
+	spareIDChunks = 1 << 9
+)
+
+// idRecord is one remembered request.
+type idRecord struct {
+	position uint64
+	time     int64
+	version  uint64 // of the catalog in force when it was decided
+	index    uint32 // in its batch
+	answer   []byte // the event; see answerID
+}
+
+func (r *requestIDs) init() {
+	r.key, r.keep = newHashKey(), keptAnyway
+	r.index.alone = true
+	r.index.init()
+}
+
+func (r *requestIDs) count() int { return int(r.tail - r.head) }
+
+// full reports whether there is no place for another record unless an old one is forgotten.
+func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
+
+// atMost reports whether there is no place for another record, whatever is forgotten for it,
+// with some chunks left: a large one may begin a chunk where the oldest are small.
+func (r *requestIDs) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
+
+// memory returns about how many bytes the window takes.
+func (r *requestIDs) memory() uint64 {
+	const indexed = 18 // a slot of 8 bytes, of which little less than half are in use
+	return r.held + indexed*uint64(r.count())
+}
+
+// read decodes the record at an offset of a chunk and returns where the next begins.
+func (c *idChunk) read(at int) (rec idRecord, next int) {
+	num := func() uint64 {
+		if b := c.data[at]; b < 0x80 {
+			at++
+			return uint64(b)
+		}
+		v, n := binary.Uvarint(c.data[at:])
+		at += n
+		return v
+	}
+	rec.position = c.base.position + num()
+	rec.time = c.base.time + int64(num())
+	rec.version = c.base.version + num()
+	rec.index = uint32(num())
+	n := int(num())
+	rec.answer = c.data[at : at+n : at+n]
+	return rec, (at + n + 7) &^ 7
+}
+
+// place returns the record at a place that the index names.
+func (r *requestIDs) place(p uint32) idRecord {
+	chunk := (p/placesChunk - uint32(r.first)) % (idPlaces / placesChunk)
+	rec, _ := r.chunks[chunk].read(int(p%placesChunk) * 8)
+	return rec
+}
+
+// placeOf is the inverse of place.
+func (r *requestIDs) placeOf(chunk, at int) uint32 {
+	return uint32(((r.first+uint64(chunk))*placesChunk + uint64(at/8)) % idPlaces)
+}
+
+// find returns the record of a remembered id that has this hash, valid until the next
+// change.
+func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
+	s := r.index.shard(h)
+	for i := first(h); *s.at(i) != 0; i++ {
+		slot := *s.at(i)
+		if uint32(slot>>32) != h {
+			continue
+		}
+		if rec := r.place(uint32(slot) - 1); bytes.Equal(answerID(rec.answer), id) {
+			return rec, true
+		}
+	}
+	return idRecord{}, false
+}
+
+// add remembers the answer of an id that has this hash, and copies it. Positions and
+// times never decrease.
+func (r *requestIDs) add(hash uint32, rec idRecord) {
+	const most = 5 * binary.MaxVarintLen64
+	need := most + len(rec.answer)
+	last := len(r.chunks) - 1
+	if last < 0 || r.used+need > len(r.chunks[last].data) {
+		if last >= 0 {
+			r.chunks[last].ends = r.used
+		}
+		r.chunks = append(r.chunks, idChunk{data: make([]byte, max(idChunkSize, need)), first: r.tail, base: rec})
+		r.held += uint64(max(idChunkSize, need))
+		r.used = 0
+		last++
+		r.chunks[last].base.answer = nil
+	}
+	c := &r.chunks[last]
+	at := r.used
+	b := c.data[at:at]
+	b = binary.AppendUvarint(b, rec.position-c.base.position)
+	b = binary.AppendUvarint(b, uint64(rec.time-c.base.time))
+	b = binary.AppendUvarint(b, rec.version-c.base.version)
+	b = binary.AppendUvarint(b, uint64(rec.index))
+	b = binary.AppendUvarint(b, uint64(len(rec.answer)))
+	b = append(b, rec.answer...)
+	r.index.add(hash, r.placeOf(last, at))
+	r.used = (at + len(b) + 7) &^ 7
+	r.stored += uint64(len(rec.answer))
+	r.tail++
+}
+
+// oldest returns the oldest remembered record, if there is one.
+func (r *requestIDs) oldest() (idRecord, bool) {
+	if r.head == r.tail {
+		return idRecord{}, false
+	}
+	rec, _ := r.chunks[0].read(r.headAt)
+	return rec, true
+}
+
+// forgetBelow drops the oldest records whose time stamp is below t, at most n.
+func (r *requestIDs) forgetBelow(t int64, n int) {
+	for ; n > 0; n-- {
+		if rec, ok := r.oldest(); !ok || rec.time >= t {
+			return
+		}
+		r.forget()
+	}
+}
+
+// forget drops the oldest record.
+func (r *requestIDs) forget() {
+	rec, next := r.chunks[0].read(r.headAt)
+	r.index.remove(r.key.hashBytes(answerID(rec.answer)), r.placeOf(0, r.headAt))
+	r.stored -= uint64(len(rec.answer))
+	r.head++
+	r.headAt = next
+	if len(r.chunks) > 1 && next == r.chunks[0].ends {
+		r.held -= uint64(len(r.chunks[0].data))
+		r.chunks[0] = idChunk{}
+		r.chunks = r.chunks[1:]
+		r.first++
+		r.headAt = 0
+	}
+}
+
+// forgetBefore drops every record before number n.
+func (r *requestIDs) forgetBefore(n uint64) {
+	for r.head < n && r.head < r.tail {
+		r.forget()
+	}
+	if r.head == r.tail { // or the next might begin a chunk, and the oldest would stand behind the end of another
+		r.restart(r.tail)
+	}
+}
+
+// restart makes n the number of the next record of a window that holds none.
+func (r *requestIDs) restart(n uint64) {
+	r.chunks, r.first, r.used, r.held = nil, 0, 0, 0
+	r.head, r.headAt, r.tail = n, 0, n
+}
+
+// frozen returns the records as they are now, which can be read with from while
+// the window goes on. Nothing can be found in it by id.
+func (r *requestIDs) frozen() requestIDs {
+	return requestIDs{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
+}
+
+// from iterates the records with their numbers, from number n on.
+func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
+	return func(yield func(uint64, idRecord) bool) {
+		n = max(n, r.head)
+		if n >= r.tail {
+			return
+		}
+		i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].first > n }) - 1
+		num, at := r.chunks[i].first, 0
+		if i == 0 {
+			num, at = r.head, r.headAt
+		}
+		for num < r.tail {
+			rec, next := r.chunks[i].read(at)
+			if num >= n && !yield(num, rec) {
+				return
+			}
+			num++
+			if at = next; i+1 < len(r.chunks) && at == r.chunks[i].ends {
+				i, at = i+1, 0
+			}
+		}
+	}
+}
+
+// youngerThan returns how many records have a time stamp above t.
+func (r *requestIDs) youngerThan(t int64) int {
+	// The first chunk that begins above t; of the one before, some may be.
+	i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].base.time > t })
+	if i == 0 {
+		return r.count()
+	}
+	for n, rec := range r.from(r.chunks[i-1].first) {
+		if rec.time > t {
+			return int(r.tail - n)
+		}
+	}
+	return 0
+}
+
+// answerID returns the request id of an event that has one.
+func answerID(event []byte) []byte {
+	at := 0
+	for event[at] >= 0x80 { // the size
+		at++
+	}
+	at += 2 // and the head
+	return event[at+1 : at+1+int(event[at])]
+}

@@ -1,0 +1,166 @@
+// Package store is what is: the state of one realm, in memory. Players with their
+// balances and counters, the stock of pools, remembered request ids, the catalog
+// in force as bytes.
+//
+//	Apply(event)   changes the state by the effects that an event carries
+//
+// It is the only way the state changes: live, in recovery, in the verifier and in
+// a reader of the log. It chooses nothing and knows no rule: why an effect is
+// there is for internal/rules to say. An effect that would break an invariant, such
+// as a stock below zero, is refused.
+//
+// The same sequence of events gives the same state, and the same [State.Hash], on
+// every run, build and architecture: nothing here reads a clock, ranges over a map
+// into the result, uses a float or starts a goroutine.
+//
+// One goroutine at a time applies events, under the realm's lock of the engine
+// above. The readers of view.go and a [Capture] run beside it and take small locks
+// of their own. The room knows nothing of logs: a position is a number that orders
+// changes. It imports nothing of the project.
+package store
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Bounds on what a realm can ever name. Numbers are never reused.
+const (
+	maxItems    = 1 << 20
+	maxPools    = 1 << 16
+	maxEntries  = 1 << 22 // in one pool
+	maxCounters = 1<<31 - 1
+	// MaxPlayers is the most players in a realm.
+	MaxPlayers = 1<<31 - 1
+)
+
+// State is a realm's state as of a position.
+type State struct {
+	names   names
+	players players // by number, in the order in which they joined
+	ids     requestIDs
+	catalog InForce
+	window  window
+	applied uint64 // position of the last applied event
+	now     int64  // time stamp of the last applied event, Unix milliseconds
+	peak    uint64 // at least every item's supply, or maxPeak
+
+	held  []*pool               // those whose lock the event being applied has taken
+	shown atomic.Pointer[shown] // what readers beside the writer need besides players and pools
+
+	most, chunks int    // bounds of players and of their memory; less in tests
+	warmed       uint64 // of no meaning: see Warm
+}
+
+// InForce is the catalog in force.
+type InForce struct {
+	Version  uint64 // counts up from 1; 0: there is none
+	Bytes    []byte // its canonical form; not to be changed
+	Position uint64 // of the event that put it in force
+	Index    uint32 // of that event in its batch
+	Time     int64  // of that event, Unix milliseconds
+}
+
+// window is the idempotency window: how many ids, for how many milliseconds.
+type window struct {
+	count uint32
+	age   int64
+}
+
+// The idempotency window until a catalog sets one.
+const (
+	defaultWindowCount = 1 << 25
+	defaultWindowAge   = 10 * time.Minute
+)
+
+// shown is what readers beside the writer need of names. It is replaced as a
+// whole; its slices only ever grow beyond what is shown.
+type shown struct {
+	items   []item // their ids alone
+	itemNum map[string]uint32
+	pools   []*pool
+	poolNum map[string]uint32
+	catalog InForce
+}
+
+// New returns the empty state of a realm that has no catalog yet.
+func New() *State {
+	s := &State{most: MaxPlayers, chunks: maxChunks, window: window{count: defaultWindowCount, age: defaultWindowAge.Milliseconds()}}
+	s.names.init()
+	s.players.init()
+	s.ids.init()
+	s.show()
+	return s
+}
+
+// show shows names and the catalog to readers.
+func (s *State) show() {
+	n := &s.names
+	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, catalog: s.catalog})
+}
+
+// Position returns the position of the last applied event.
+func (s *State) Position() uint64 { return s.applied }
+
+// Now returns the time stamp of the last applied event in Unix milliseconds.
+func (s *State) Now() int64 { return s.now }
+
+// Players returns how many players there are. The next gets this number.
+func (s *State) Players() uint32 { return uint32(s.players.count()) }
+
+// Catalog returns the catalog in force. It may be called beside the writer.
+func (s *State) Catalog() InForce { return s.shown.Load().catalog }
+
+// Player returns the number of the player with this id.
+func (s *State) Player(id string) (num uint32, ok bool) { return s.players.find(id) }
+
+// PlayerID returns the id of a player that there is.
+func (s *State) PlayerID(num uint32) string { return s.players.id(num) }
+
+// Balance returns how many of an item a player holds; 0 for a player that there is not.
+func (s *State) Balance(player, item uint32) uint64 {
+	if int(player) >= s.players.count() {
+		return 0
+	}
+	return s.players.get(player, item)
+}
+
+// Counter returns a player's counter; 0 for a player that there is not.
+func (s *State) Counter(player, counter uint32) uint64 {
+	if int(player) >= s.players.count() {
+		return 0
+	}
+	return s.players.get(player, counterSlot|counter)
+}
+
+// Counters appends to into those of a player's counters from first to last that are not 0,
+// ascending.
+func (s *State) Counters(player, first, last uint32, into []CounterValue) []CounterValue {
+	if int(player) >= s.players.count() {
+		return into
+	}
+	h := s.players.holdings(player)
+	for _, sl := range h[search(h, counterSlot|first):] {
+		if sl.key > counterSlot|last {
+			break
+		}
+		into = append(into, CounterValue{Counter: sl.key &^ counterSlot, Value: sl.value()})
+	}
+	return into
+}
+
+// maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
+const maxPeak = 1 << 60
+
+// Peak returns a bound that no balance is above.
+func (s *State) Peak() uint64 { return s.peak }
+
+// raisePeak keeps peak above an item's supply.
+func (s *State) raisePeak(it *item) {
+	if it.supply.lo > s.peak || it.supply.hi != 0 {
+		s.peak = maxPeak
+		if it.supply.hi == 0 {
+			s.peak = min(it.supply.lo, maxPeak)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package store
+
+// Readers beside the writer. Each sees an event wholly or not at all.
+
+// Balance is how many of an item a player holds.
+type Balance struct {
+	Item     string
+	Quantity uint64
+}
+
+// Holdings returns what a player holds, by item number, that is in the order in which
+// catalogs named the items, and the position of the player's last change. It returns
+// false when there is no such player.
+func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
+	var buf [64]slot
+	b, guard := s.players.enter(id)
+	if b == nil {
+		guard.Unlock()
+		return nil, 0, false
+	}
+	last = b.last
+	h := append(buf[:0], b.holdings()...)
+	guard.Unlock()
+	names := s.shown.Load().items // after the slots, so that it has all their items
+	h = h[:search(h, counterSlot)]
+	items = make([]Balance, len(h))
+	for i, sl := range h {
+		items[i] = Balance{Item: names[sl.key].id, Quantity: sl.value()}
+	}
+	return items, last, true
+}
+
+// HoldingOf returns how many of one item a player holds, and the position of the player's
+// last change. It returns false when there is no such player.
+func (s *State) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
+	num, named := s.shown.Load().itemNum[item]
+	b, guard := s.players.enter(id)
+	defer guard.Unlock()
+	if b == nil {
+		return 0, 0, false
+	}
+	h := b.holdings()
+	if i := search(h, num); named && i < len(h) && h[i].key == num {
+		quantity = h[i].value()
+	}
+	return quantity, b.last, true
+}
+
+// CounterValue is a player's counter by number.
+type CounterValue struct {
+	Counter uint32
+	Value   uint64
+}
+
+// partEntries is how many entries a reader of a pool copies at a time, so that draws from a
+// large one do not wait for the reader.
+const partEntries = 4096
+
+// ReadStock calls f for some entries of a pool, by number, in order: with what is left,
+// whether that has a bound, and how often the entry was drawn. It returns the position of
+// the pool's last change. It stops, and returns false, once the catalog in force has
+// another version. Draws may happen between parts of 4096 entries.
+func (s *State) ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool) {
+	pools := s.shown.Load().pools
+	if int(pool) >= len(pools) {
+		return 0, false
+	}
+	p := pools[pool]
+	for from := 0; ; from += partEntries {
+		to := min(from+partEntries, len(entries))
+		p.mu.Lock()
+		if s.shown.Load().catalog.Version != version {
+			p.mu.Unlock()
+			return 0, false
+		}
+		for i, num := range entries[from:to] {
+			if left := p.left(num); left == unlimited {
+				f(from+i, 0, p.drawn[num], false)
+			} else {
+				f(from+i, left, p.drawn[num], true)
+			}
+		}
+		last = p.last
+		p.mu.Unlock()
+		if to == len(entries) {
+			return last, true
+		}
+	}
+}

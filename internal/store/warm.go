@@ -1,0 +1,126 @@
+package store
+
+// Memory is fetched ahead of time, for many commands or events at a time, so that the
+// processor waits for all of it once instead of at each line of each command. It is a
+// hint: without it, everything is the same but for the time that it takes.
+
+// warmFrom is how many players or request ids are too many for the nearest caches.
+const warmFrom = 1 << 14
+
+// warmAtOnce is for how many commands memory is fetched at a time.
+const warmAtOnce = 64
+
+// Hashes is the hashes of the request id and the player's id of one command.
+type Hashes struct{ request, player uint32 }
+
+// Hashes returns the hashes of a request id and a player's id.
+func (s *State) Hashes(request, player string) Hashes {
+	return Hashes{request: s.ids.key.hash(request), player: s.players.key.hash(player)}
+}
+
+// Large reports whether what a command needs is likely not to be in the nearest caches.
+func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
+
+// Warm fetches the memory that commands will need. It is for the writer.
+func (s *State) Warm(hashes []Hashes) {
+	for len(hashes) > 0 {
+		n := min(len(hashes), warmAtOnce)
+		s.warm(hashes[:n])
+		hashes = hashes[n:]
+	}
+}
+
+// warm goes step by step along the way to a player: index, block, what has a place by the
+// player's number. A step first finds out where to look, for all commands, and then looks.
+func (s *State) warm(hashes []Hashes) {
+	var (
+		addrs [warmAtOnce]uint32
+		at    [3 * warmAtOnce]*uint64 // at most three for each command in a step
+		p     = &s.players
+		n     int
+	)
+	for i := range hashes {
+		ids := s.ids.index.shard(hashes[i].request)
+		// Half a line on, for the free slot of an id that is new, which it most often
+		// is, may be in the next one.
+		at[n], at[n+1] = ids.at(first(hashes[i].request)), ids.at(first(hashes[i].request)+lineSlots/2)
+		h := hashes[i].player
+		at[n+2] = p.index.shard(h).at(first(h))
+		n += 3
+	}
+	s.warmed += look(at[:n])
+	n = 0
+	for i := range hashes {
+		if addr, ok := p.index.likely(hashes[i].player); ok {
+			addrs[n] = addr
+			n++
+		}
+	}
+	s.warmBlocks(addrs[:n])
+}
+
+// warmBlocks looks at the first two lines of blocks.
+func (s *State) warmBlocks(addrs []uint32) {
+	var at [2 * warmAtOnce]*uint64
+	for i, addr := range addrs {
+		at[2*i], at[2*i+1] = s.players.mem.lines(addr)
+	}
+	s.warmed += look(at[:2*len(addrs)])
+	for i, addr := range addrs {
+		at[i] = s.players.dirty.place((*block)(s.players.mem.pointer(addr)).num)
+	}
+	s.warmed += look(at[:len(addrs)])
+}
+
+// WarmEvents fetches the memory that events will need to be applied, at most 64.
+func (s *State) WarmEvents(evs []Event) {
+	p := &s.players
+	if !s.Large() {
+		return
+	}
+	var (
+		addrs [warmAtOnce]uint32
+		at    [2 * warmAtOnce]*uint64
+		n, m  int
+	)
+	for i := range evs[:min(len(evs), warmAtOnce)] {
+		ev := &evs[i]
+		if len(ev.ID) > 0 {
+			h := s.ids.key.hashBytes(ev.ID)
+			at[n] = s.ids.index.shard(h).at(first(h))
+			n++
+		}
+		if ev.Named && ev.Status == 0 && int(ev.Player.Num) < p.count() {
+			addrs[m] = ev.Player.Num
+			at[n] = p.addrs.place(ev.Player.Num)
+			n, m = n+1, m+1
+		}
+	}
+	s.warmed += look(at[:n])
+	for i, num := range addrs[:m] {
+		addrs[i] = p.addrs.get(num)
+	}
+	s.warmBlocks(addrs[:m])
+}
+
+// likely returns the first number that stands under a hash near its home.
+func (x *index) likely(hash uint32) (number uint32, ok bool) {
+	s := x.shard(hash)
+	for i, n := first(hash), 0; n < 16; i, n = i+1, n+1 {
+		switch slot := *s.at(i); {
+		case slot == 0:
+			return 0, false
+		case uint32(slot>>32) == hash:
+			return uint32(slot) - 1, true
+		}
+	}
+	return 0, false
+}
+
+// look reads all of some places. It does nothing else, so that many loads are under way.
+func look(at []*uint64) (sum uint64) {
+	for _, p := range at {
+		sum += *p
+	}
+	return sum
+}

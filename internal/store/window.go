@@ -1,0 +1,97 @@
+package store
+
+// The idempotency window. An id is remembered for at least the age that the catalog
+// declares, by the time stamps of the log, and in any case while it is among the newest
+// keptAnyway. So a quiet realm remembers for longer, and a busy one never for less. The
+// declared count bounds memory: when that many ids are younger than the age, commands
+// with new ids are refused. Nothing is forgotten early.
+const (
+	// keptAnyway is how many ids are remembered whatever their age, if the catalog's
+	// count allows as many.
+	keptAnyway = 1 << 20
+	// Each id that is added drops up to forgetAtOnce old ones, so that no command pays
+	// for all that have aged meanwhile.
+	forgetAtOnce = 4
+)
+
+// Answer is what answered a remembered request id, and where it stands.
+type Answer struct {
+	Event    []byte // valid until the next Apply
+	Position uint64
+	Index    uint32
+	Time     int64
+	Version  uint64 // of the catalog in force when it was decided
+}
+
+// Answer returns the answer of a request id that has this hash (see [State.Hashes]), if
+// the idempotency window still covers it.
+func (s *State) Answer(id string, h Hashes) (Answer, bool) {
+	r, ok := s.ids.find([]byte(id), h.request)
+	if !ok {
+		return Answer{}, false
+	}
+	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
+}
+
+// OldestAnswer returns the position of the oldest answer remembered, or that of the last
+// event when there is none.
+func (s *State) OldestAnswer() uint64 {
+	if r, ok := s.ids.oldest(); ok {
+		return r.position
+	}
+	return s.applied
+}
+
+// WindowFull reports whether there is no room for another request id at a time.
+func (s *State) WindowFull(now int64) bool {
+	if s.ids.count() < int(s.window.count) && !s.ids.full() {
+		return false
+	}
+	if s.ids.atMost(spareIDChunks) {
+		return true
+	}
+	oldest, ok := s.ids.oldest()
+	return ok && !s.window.aged(oldest.time, max(now, s.now))
+}
+
+// RoomForPlayers reports whether so many players more have a place.
+func (s *State) RoomForPlayers(n int) bool { return s.players.count()+n <= s.most }
+
+// MemoryFull reports whether there might be no memory for what a command gives to
+// players: some 64 GiB are in use.
+func (s *State) MemoryFull() bool { return s.players.mem.full(s.chunks) }
+
+// aged reports whether the time of an id is over.
+func (w *window) aged(time, now int64) bool { return now-time > w.age }
+
+// forgetAged drops what the window does not cover any more.
+func (s *State) forgetAged() {
+	r := &s.ids
+	over := r.count() - min(int(s.window.count), r.keep)
+	if r.full() {
+		over = forgetAtOnce
+	}
+	if over > 0 {
+		r.forgetBelow(s.now-s.window.age, min(forgetAtOnce, over))
+	}
+}
+
+// Window says what the idempotency window holds.
+type WindowSize struct {
+	Remembered uint64
+	Limit      uint64 // how many within the age there can be
+	Bytes      uint64 // of memory, about
+	Oldest     int64  // time stamp of the oldest, Unix milliseconds; 0: none
+}
+
+// WindowSize returns what the idempotency window holds.
+func (s *State) WindowSize() WindowSize {
+	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.window.count), Bytes: s.ids.memory()}
+	if oldest, ok := s.ids.oldest(); ok {
+		w.Oldest = oldest.time
+	}
+	return w
+}
+
+// YoungerThan returns how many remembered ids have a time stamp above t.
+func (s *State) YoungerThan(t int64) int { return s.ids.youngerThan(t) }

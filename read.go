@@ -1,0 +1,188 @@
+package kuji
+
+import (
+	"context"
+	"math"
+	"runtime"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Reads run beside the writer: they take a lock for as long as it takes to copy one player
+// or a part of a pool, never the realm's, unless what they read is not durable yet. They
+// return what is durable. With a context from [Stale] they do not wait for that.
+
+// Stale returns a context with which reads do not wait: what they return can still be lost
+// in a crash.
+func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
+
+type staleKey struct{}
+
+// Catalog returns the catalog in force.
+func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
+	if err := r.usable(); err != nil {
+		return CatalogView{}, err
+	}
+	t, c := r.catalog()
+	if err := r.settle(ctx, c.Position); err != nil {
+		return CatalogView{}, err
+	}
+	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
+}
+
+// Player returns what a player holds. It waits until that is durable, and for nothing else;
+// CodeNotFound when the player was never seen.
+func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
+	if err := r.usable(); err != nil {
+		return PlayerView{}, err
+	}
+	items, last, ok := r.state.Holdings(id)
+	if !ok {
+		return PlayerView{}, r.unseen(id)
+	}
+	v := PlayerView{ID: id, Items: make([]Stack, len(items)), Position: last}
+	for i, it := range items {
+		v.Items[i] = Stack(it)
+	}
+	if err := r.settle(ctx, last); err != nil {
+		return PlayerView{}, err
+	}
+	return v, nil
+}
+
+func (r *Realm) unseen(player string) error {
+	return errf(CodeNotFound, "player", "player %q was never seen in realm %q", player, r.name)
+}
+
+// Balance returns how many of one item a player holds, as Player does, without an
+// allocation. CodeNotFound when the player was never seen, or the catalog in force has no
+// such item.
+func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
+	if err := r.usable(); err != nil {
+		return 0, err
+	}
+	t, c := r.catalog()
+	if !t.Has(item) {
+		if err := r.settle(ctx, c.Position); err != nil {
+			return 0, err
+		}
+		return 0, errf(CodeNotFound, "item", "there is no item %q in the catalog of realm %q", item, r.name)
+	}
+	quantity, last, ok := r.state.HoldingOf(player, item)
+	if err := r.settle(ctx, max(last, c.Position)); err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 0, r.unseen(player)
+	}
+	return quantity, nil
+}
+
+// Pool returns a pool's stock and odds. It waits until that is durable, and for nothing
+// else; CodeNotFound when the catalog in force has no such pool. A pool of more than 4096
+// entries is read in parts, between which draws may happen.
+func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
+	return r.PoolPage(ctx, id, 0, math.MaxInt)
+}
+
+// PoolPage is Pool with at most count of the entries, from an index in the catalog's order
+// on: none, when there are not so many. Everything else is the whole pool's. CodeInvalid
+// when from or count is negative.
+func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolView, error) {
+	if from < 0 || count < 0 {
+		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
+	}
+	if err := r.usable(); err != nil {
+		return PoolView{}, err
+	}
+	for {
+		t, c := r.catalog()
+		p, known, current := t.Pool(r.state, id, from, count)
+		if !current {
+			runtime.Gosched() // a catalog is being put in force
+			continue
+		}
+		last := max(p.Last, c.Position) // that there is such a pool, or none, rests on the catalog
+		if err := r.settle(ctx, last); err != nil {
+			return PoolView{}, err
+		}
+		if !known {
+			return PoolView{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", id, t.Version, r.name)
+		}
+		v := PoolView{ID: id, CatalogVersion: t.Version, Config: *p.Config, Entries: make([]EntryView, len(p.Entries)), TotalWeight: p.Total, Position: last}
+		for i, e := range p.Entries {
+			v.Entries[i] = EntryView(e)
+		}
+		return v, nil
+	}
+}
+
+// StateHash returns the hash of the realm's state and the position that it is of, once that
+// is durable. Verify reports the same hash for the same position, on every machine and in
+// every build. It holds up the realm for a time in proportion to the state.
+func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
+	r.mu.Lock()
+	if err := r.usable(); err != nil {
+		r.mu.Unlock()
+		return hash, 0, err
+	}
+	b := r.open
+	if b.events == 0 { // the state is as of the batch before it
+		position, hash = r.state.Position(), r.state.Hash()
+		r.mu.Unlock()
+		return hash, position, r.settle(ctx, position)
+	}
+	if b.hash == nil {
+		b.hash = new([32]byte)
+	}
+	done := r.waitFor(b)
+	r.unlock()
+	if err := r.settled(ctx, b, done); err != nil {
+		return hash, 0, err
+	}
+	return *b.hash, b.position, nil
+}
+
+// settle waits until the batch of a position is durable, unless the context is stale.
+func (r *Realm) settle(ctx context.Context, pos uint64) error {
+	if pos <= r.acked.Load() || ctx.Value(staleKey{}) != nil {
+		return nil
+	}
+	r.mu.Lock()
+	if pos <= r.acked.Load() {
+		r.mu.Unlock()
+		return nil
+	}
+	if err := r.usable(); err != nil { // it never will be
+		r.mu.Unlock()
+		return err
+	}
+	b := r.batchAt(pos)
+	done := r.waitFor(b)
+	r.unlock()
+	return r.settled(ctx, b, done)
+}
+
+// settled waits until a batch, for which done is what waitFor returned, is durable.
+func (r *Realm) settled(ctx context.Context, b *batch, done <-chan struct{}) error {
+	if err := step.Wait(ctx, r.world.steps, done); err != nil {
+		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
+	}
+	if b.err != nil {
+		return r.Err()
+	}
+	return nil
+}
+
+// catalog returns the tables of the catalog in force, and where it was put in force.
+func (r *Realm) catalog() (*rules.Tables, store.InForce) {
+	for {
+		t, c := r.tables.Load(), r.state.Catalog()
+		if t.Version == c.Version {
+			return t, c
+		}
+		runtime.Gosched() // between the two, a catalog is being put in force
+	}
+}

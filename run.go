@@ -1,0 +1,363 @@
+package kuji
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Every request takes one way:
+//
+//	run:     lock; for each request: carryOut; unlock; wait for the batch that they joined
+//	carryOut, under mu:
+//	         is its id known? then the first answer again
+//	         decide: the rules write the event behind those of the open batch
+//	         apply: the store reads these very bytes, as recovery will
+//	         describe: the result is read from these bytes, too
+//
+// Do brings one, DoAll and StartAll bring many, Submit brings one and does not wait.
+
+// Do carries out one request and returns its result once that is durable as the realm's
+// policy says. What depends on the state (sold out, too poor …) is a Result with a Status,
+// not an error. Errors are *Error:
+//
+//	CodeInvalid, CodeIDReused    refused; nothing was logged
+//	CodeOverloaded               the idempotency window has no room for another id;
+//	                             nothing was logged: send it again later
+//	CodeConflict                 the realm has no room for another player; nothing was logged
+//	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
+//	CodeUnknownOutcome           it may or may not have happened: send the same id again
+//	CodeFailed, CodeClosed       the realm is not there; nothing was logged
+func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
+	var res [1]Result
+	c, err := r.run(ctx, []Request{req}, res[:])
+	if err == nil {
+		err = c.Wait(ctx)
+	}
+	switch {
+	case err != nil:
+		return Result{}, err
+	case res[0].Status == Refused:
+		return Result{}, res[0].Err
+	}
+	return res[0], nil
+}
+
+// DoAll carries out requests, each independent of the others, and returns one result each,
+// in order, once all are durable. A request that is malformed, reuses an id or has no room
+// refuses only itself: its result has the status Refused and an Err. The error is not nil
+// only when no result is known: see Do. At most MaxBatch requests are allowed.
+func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
+	results := make([]Result, min(len(reqs), MaxBatch))
+	c, err := r.run(ctx, reqs, results)
+	if err == nil {
+		err = c.Wait(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// StartAll is DoAll in two steps, for callers that prepare the next requests while these
+// become durable. It carries reqs out, in order and before anything that is started later,
+// writes a result for each to results, which has the same length, and returns. The results
+// may be shown to nobody before Wait has returned nil. An error is DoAll's: no result is
+// known.
+func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+	if len(results) != len(reqs) {
+		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each", len(results), len(reqs))
+	}
+	clear(results)
+	return r.run(ctx, reqs, results)
+}
+
+// Submit carries out one request and returns at once. done is called exactly once, with
+// what Do would have returned: before Submit returns when that is known then, and otherwise
+// by the realm's flusher, which does nothing else meanwhile: done must not block, and must
+// not call the realm. When the log has fallen behind by Options.MaxPending, or too many
+// callbacks wait for it, done gets CodeOverloaded. Requests are carried out in the order in
+// which they were submitted.
+func (r *Realm) Submit(req Request, done func(Result, error)) {
+	if done == nil {
+		panic("kuji: Submit without a callback")
+	}
+	w := works.Get().(*work)
+	defer w.end()
+	var res Result
+	if err := w.prepare(0, req); err != nil {
+		done(Result{}, err)
+		return
+	}
+	r.mu.Lock()
+	err := r.usable()
+	if err == nil && (len(r.open.buf) >= r.o.MaxPending || len(r.open.pending) >= r.o.MaxPending/callbackBytes) {
+		err = errf(CodeOverloaded, "", "%d bytes of events and %d callbacks wait for the log", len(r.open.buf), len(r.open.pending))
+	}
+	if err != nil {
+		r.mu.Unlock()
+		done(Result{}, err)
+		return
+	}
+	b, err := r.carryOut(&w.cmds[0], r.state.Hashes(w.cmds[0].ID, w.cmds[0].Player), &res)
+	if err != nil {
+		res = Result{}
+	}
+	if b != nil {
+		b.pending = append(b.pending, pending{done: done, res: res, err: err})
+	}
+	r.unlock()
+	if b == nil { // refused, or durable already
+		done(res, err)
+	}
+}
+
+// callbackBytes is what a callback that waits counts as among Options.MaxPending.
+const callbackBytes = 256
+
+// Commit is what requests that were started wait for: the moment in which the last of
+// them is durable.
+type Commit struct {
+	batch *batch // nil: durable already
+	done  <-chan struct{}
+	steps step.Runner
+}
+
+// Wait returns nil once everything started is durable. Its errors are DoAll's for
+// requests that were accepted: an unknown outcome.
+func (c Commit) Wait(ctx context.Context) error {
+	if c.batch == nil {
+		return nil
+	}
+	if err := step.Wait(ctx, c.steps, c.done); err != nil {
+		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: err}
+	}
+	if c.batch.err != nil {
+		return c.batch.err
+	}
+	return nil
+}
+
+// run carries out requests and fills in their results, which are zero. The Commit says when
+// they are durable.
+func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
+	if len(reqs) > MaxBatch {
+		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
+	}
+	w := works.Get().(*work)
+	defer w.end()
+	c := Commit{steps: r.world.steps}
+	for from := 0; from < len(reqs); from += len(w.cmds) {
+		some := reqs[from:min(from+len(w.cmds), len(reqs))]
+		known, refused := results[from:], 0
+		for i, req := range some {
+			if err := w.prepare(i, req); err != nil {
+				known[i] = Result{Status: Refused, Err: err}
+				refused++
+			}
+		}
+		if refused == len(some) {
+			continue // whatever becomes of the realm
+		}
+		if err := r.carryOutAll(ctx, w, known[:len(some)], &c); err != nil {
+			if c.batch != nil {
+				err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
+			}
+			return Commit{}, err
+		}
+	}
+	return c, nil
+}
+
+// carryOutAll carries out prepared requests that were not refused.
+func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *Commit) error {
+	if err := r.lockForRoom(ctx); err != nil {
+		return err
+	}
+	if len(results) > 1 && r.state.Large() {
+		for i := range results {
+			w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
+		}
+		r.state.Warm(w.hashes[:len(results)])
+	}
+	for i := range results {
+		if w.cmds[i].Kind == 0 {
+			continue // refused
+		}
+		if len(r.open.buf) >= r.o.MaxPending {
+			r.unlock()
+			if err := r.lockForRoom(ctx); err != nil {
+				return err
+			}
+		}
+		b, err := r.carryOut(&w.cmds[i], r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player), &results[i])
+		if err != nil {
+			results[i] = Result{Status: Refused, Err: err}
+		}
+		if b != nil && (c.batch == nil || b.position > c.batch.position) {
+			c.batch, c.done = b, r.waitFor(b) // now: once mu has been let go it may be durable
+		}
+	}
+	r.unlock()
+	return nil
+}
+
+// carryOut runs a checked command, or finds what its request id was answered before, and
+// fills in res. The batch is the one that makes the result durable, nil when it is already;
+// with an error it is what the refusal rests on. The caller holds mu.
+func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *batch, err error) {
+	defer r.noPanic(&b, &err)
+	if r.err != nil { // by a request before this one in the same call
+		return nil, r.err
+	}
+	if cmd.ID != "" {
+		if a, ok := r.state.Answer(cmd.ID, h); ok {
+			return r.replay(cmd, a, res)
+		}
+	}
+	b = r.open
+	r.stamp(b)
+	if err := r.room(cmd, b.time); err != nil {
+		return nil, err
+	}
+	w := store.Writer{Buf: b.buf}
+	status := r.rules.Decide(cmd, b.time, &r.source, &w)
+	if status != rules.OK {
+		r.stats.Failures++
+	} else {
+		r.stats.Draws += cmd.Draws()
+	}
+	return b, r.commit(b, w.Buf, res)
+}
+
+// commit applies the event that buf has behind what b has, makes it part of b, and fills
+// in its result. The caller holds mu.
+func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
+	var ev store.Event
+	if _, err := store.Decode(buf[len(b.buf):], &ev); err != nil {
+		return r.defect(err)
+	}
+	at := store.At{Position: b.position, Index: uint32(b.events), Time: b.time}
+	version := r.state.Catalog().Version
+	if err := r.state.Apply(&ev, at); err != nil {
+		return r.defect(err) // the rules and the store disagree
+	}
+	b.buf = buf
+	b.events++
+	r.stats.Events++
+	return r.answer(&ev, res, at, version)
+}
+
+// answer fills in what an event says that was applied. The caller holds mu.
+func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64) (err error) {
+	if *res, err = describe(r.state, &r.outcomes, ev); err != nil {
+		return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+	}
+	r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, version)
+	for i := range res.Members {
+		res.Members[i].Receipt = res.Receipt
+	}
+	return nil
+}
+
+// room reports why the state has no room for what a command may bring. The caller holds mu.
+func (r *Realm) room(cmd *rules.Command, now int64) error {
+	s := r.state
+	if cmd.ID != "" && s.WindowFull(now) {
+		r.stats.RefusedIDs++
+		w := s.WindowSize()
+		return errf(CodeOverloaded, "id", "%d request ids are remembered, and the catalog has room for %d within its window; none is forgotten early: "+
+			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
+	}
+	if most := 2 * max(1, len(cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(cmd.NewPlayers(s)) {
+		return errf(CodeConflict, "player", "the realm has %d players already, which is the most; a new one has no place", s.Players())
+	}
+	if s.MemoryFull() {
+		return errf(CodeConflict, "player", "the realm's %d players take as much memory as they can", s.Players())
+	}
+	return nil
+}
+
+// replay gives a remembered answer again. The caller holds mu.
+func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch, error) {
+	var ev store.Event
+	if _, err := store.Decode(a.Event, &ev); err != nil {
+		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+	}
+	b := r.batchAt(a.Position)
+	same, err := rules.Same(r.state, cmd, &ev)
+	if err != nil {
+		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+	}
+	if !same {
+		return b, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
+	}
+	r.stats.Replays++
+	err = r.answer(&ev, res, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
+	res.Replayed = true
+	return b, err
+}
+
+// stamp gives b its time, if it has no event yet. The caller holds mu.
+func (r *Realm) stamp(b *batch) {
+	if b.events == 0 {
+		b.time = max(min(r.o.Now().UnixMilli(), rules.MaxTime), r.state.Now())
+	}
+}
+
+// defect stops the realm because of a bug. Nothing of the open batch may be answered or
+// written, and the state must not be used again. The caller holds mu.
+func (r *Realm) defect(err error) error {
+	r.state.Abandon()
+	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.open.position), Err: err})
+	return r.err
+}
+
+// noPanic, deferred, makes a panic of the rules, the store or the caller's clock a defect.
+func (r *Realm) noPanic(b **batch, err *error) {
+	if p := recover(); p != nil {
+		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+	}
+}
+
+// work is the memory that carrying out requests takes.
+type work struct {
+	used    int
+	cmds    [64]rules.Command // so few that they, and the memory that they need, stay in the nearest caches
+	hashes  [64]store.Hashes
+	members []rules.Command // of groups
+}
+
+var works = sync.Pool{New: func() any { return new(work) }}
+
+// end gives w back, with nothing of the caller's memory.
+func (w *work) end() {
+	clear(w.cmds[:w.used])
+	clear(w.members)
+	w.used, w.members = 0, w.members[:0]
+	works.Put(w)
+}
+
+// prepare turns a request into the command at i. A command of kind 0 is refused.
+func (w *work) prepare(i int, req Request) error {
+	if i == 0 {
+		clear(w.members)
+		w.members = w.members[:0]
+	}
+	cmd := &w.cmds[i]
+	w.used = max(w.used, i+1)
+	*cmd = rules.Command{}
+	err := w.fill(req, cmd)
+	if err == nil {
+		err = invalid(cmd.Check())
+	}
+	if err != nil {
+		*cmd = rules.Command{}
+	}
+	return err
+}
