@@ -9,8 +9,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // codecs replaces Connect's codecs by stricter ones, under all the names that
@@ -30,9 +28,6 @@ type protoCodec struct{}
 func (protoCodec) Name() string { return "proto" }
 
 func (protoCodec) Marshal(message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		return b.appendAnswer(nil, b.results)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return nil, err
@@ -41,9 +36,6 @@ func (protoCodec) Marshal(message any) ([]byte, error) {
 }
 
 func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		return b.appendAnswer(dst, b.results)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return nil, err
@@ -52,9 +44,6 @@ func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 }
 
 func (protoCodec) Unmarshal(data []byte, message any) error {
-	if b, ok := message.(*drawBatch); ok {
-		return b.unmarshal(data)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
@@ -74,13 +63,6 @@ func (jsonCodec) Marshal(message any) ([]byte, error) {
 }
 
 func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		m, err := b.message()
-		if err != nil {
-			return nil, err
-		}
-		message = m
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return nil, err
@@ -89,13 +71,6 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 }
 
 func (c jsonCodec) Unmarshal(data []byte, message any) error {
-	if b, ok := message.(*drawBatch); ok {
-		m := new(kujiv1.StreamDrawsRequest)
-		if err := c.Unmarshal(data, m); err != nil {
-			return err
-		}
-		return b.fromMessage(m)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"runtime/debug"
@@ -29,7 +28,6 @@ type endpoint struct {
 	bulk      bool        // its requests can be large
 	stream    bool        // it has any number of requests
 	limit     int64       // of a request's body, in bytes
-	direct    int64       // the largest body that may be answered directly; 0: none is
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -110,9 +108,6 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
 		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
-		if e.procedure == drawProcedure {
-			e.direct = s.o.Limits.direct()
-		}
 	}
 	return nil
 }
@@ -198,26 +193,15 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	var body io.ReadCloser // instead of r's
+	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	// net/http looks at r's own body to see whether the connection can go on.
 	switch {
 	case e.stream:
 		c.w, c.body = w, &streamBody{ReadCloser: r.Body, limit: e.limit, left: e.limit}
-		r.Body = c.body
+		inner.Body = c.body
 	case r.ContentLength < 0 || r.ContentLength > e.limit:
 		// Connect keeps no more than the limit, but reads on to the end.
-		r.Body = http.MaxBytesReader(w, r.Body, e.limit)
-	case r.ContentLength > 0 && r.ContentLength <= e.direct:
-		var served bool
-		if served, body = s.serveDirect(w, r, c); served {
-			return
-		}
-	}
-	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	if body != nil {
-		inner.Body = body // net/http looks at r's own to see whether the connection can go on
-	}
-	if _, ok := w.(*frontAnswer); ok {
-		inner.Header = r.Header.Clone() // Connect writes to it, and the front uses its own again
+		inner.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, inner)
 }

@@ -125,9 +125,6 @@ func (l *Limits) message(procedure string) int {
 	return l.RequestBytes
 }
 
-// direct is the largest message that the direct path reads.
-func (l *Limits) direct() int64 { return int64(min(maxDirect, l.message(drawProcedure))) }
-
 // page checks offset and limit of a paged read and returns the half-open range
 // of n things that they select.
 func page(field string, offset, limit uint32, n int) (from, to int, err error) {

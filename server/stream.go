@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -25,9 +26,6 @@ import (
 // Batches start in the order in which they came, on one goroutine. There are
 // Limits.StreamBatches of them: when all are on their way the reader stops, and
 // HTTP/2's flow control stops the client.
-
-// maxKept is how much memory for answers a batch keeps for the next, in bytes.
-const maxKept = 1 << 20
 
 // drawStream is one StreamDraws call.
 type drawStream struct {
@@ -154,7 +152,6 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		b.reset()
 		if err := st.receive(b); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -172,7 +169,7 @@ func (st *drawStream) readAll(ctx context.Context) error {
 func (st *drawStream) receive(b *drawBatch) error {
 	st.call.body.allow()
 	st.reading.arm()
-	err := st.conn.Receive(b)
+	err := st.conn.Receive(&b.request)
 	late := st.reading.disarm()
 	switch {
 	case st.s.stopping.Err() != nil:
@@ -199,7 +196,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err := b.build(); err != nil {
 		return err
 	}
-	realm, err := st.s.realms.get(st.s.engine, b.realm)
+	realm, err := st.s.realms.get(st.s.engine, b.request.GetRealm())
 	if err != nil {
 		return err
 	}
@@ -217,7 +214,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 
 // admit waits until a large batch may take its memory, as large unary calls do.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
-	if b.bytes <= st.s.o.Limits.RequestBytes {
+	if proto.Size(&b.request) <= st.s.o.Limits.RequestBytes {
 		return nil
 	}
 	select {
@@ -269,16 +266,12 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 		return err
 	}
 	st.writing.arm()
-	err = st.conn.Send(b)
+	err = st.conn.Send(drawsResponse(b.results))
 	st.writing.disarm()
 	if err != nil {
 		return err
 	}
-	for status, n := range b.statuses {
-		if n > 0 {
-			st.s.metrics.result(kuji.Status(status), n)
-		}
-	}
+	st.s.metrics.all(b.results)
 	st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
 	return nil
 }
