@@ -82,7 +82,7 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),
 		}
 	})
-	return &kujiv1.BatchResponse{Results: out, Receipts: t.receipts, Outcomes: t.outcomes}
+	return &kujiv1.BatchResponse{Results: out, Receipts: t.receipts, Outcomes: t.outcomesProto()}
 }
 
 // refusalOf says why a command of a batch was refused.

@@ -22,7 +22,8 @@ func codecs() connect.HandlerOption {
 }
 
 // protoCodec is binary Protocol Buffers with a limit on depth. Unknown fields,
-// which a newer client may send, are skipped and not kept.
+// which a newer client may send, are skipped and not kept. What is read is added
+// to the message: a stream keeps the memory of one message for the next.
 type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
@@ -48,7 +49,7 @@ func (protoCodec) Unmarshal(data []byte, message any) error {
 	if err != nil {
 		return err
 	}
-	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
+	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
 
 // jsonCodec is the standard JSON mapping, read strictly: a field that the

@@ -94,7 +94,7 @@ func each[From, To any](list []From, message func(*From) *To) []*To {
 // to it by place.
 type tables struct {
 	receipts  []*kujiv1.Receipt
-	outcomes  []*kujiv1.Outcome
+	outcomes  []*kuji.Outcome
 	byReceipt map[receiptKey]*uint32
 	byEntry   map[string]uint32 // the newest outcome of each entry id
 }
@@ -125,19 +125,16 @@ func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 
 	for i := range outcomes {
 		o := &outcomes[i]
 		place, ok := t.byEntry[o.Entry]
-		if !ok || !sameOutcome(t.outcomes[place], o) {
+		if !ok || !slices.Equal(t.outcomes[place].Items, o.Items) || !slices.Equal(t.outcomes[place].Via, o.Via) {
 			place = uint32(len(t.outcomes))
 			t.byEntry[o.Entry] = place
-			t.outcomes = append(t.outcomes, outcomeProto(o))
+			t.outcomes = append(t.outcomes, o)
 		}
 		places = append(places, place)
 	}
 	return places
 }
 
-func sameOutcome(a *kujiv1.Outcome, b *kuji.Outcome) bool {
-	return a.Entry == b.Entry && slices.Equal(a.Via, b.Via) &&
-		slices.EqualFunc(a.Items, b.Items, func(x *kujiv1.Stack, y kuji.Stack) bool {
-			return x.Item == y.Item && x.Quantity == y.Quantity
-		})
+func (t *tables) outcomesProto() []*kujiv1.Outcome {
+	return each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome { return outcomeProto(*o) })
 }

@@ -167,6 +167,7 @@ func (st *drawStream) readAll(ctx context.Context) error {
 
 // receive reads the next batch.
 func (st *drawStream) receive(b *drawBatch) error {
+	b.clear()
 	st.call.body.allow()
 	st.reading.arm()
 	err := st.conn.Receive(&b.request)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -19,6 +21,14 @@ type drawBatch struct {
 	commit  kuji.Commit
 	named   bool // every draw has a request id
 	bulk    bool // it holds a place among the large requests
+}
+
+// clear empties the request, but keeps the memory of the columns of text.
+func (b *drawBatch) clear() {
+	m := &b.request
+	players, ids := m.Players[:0], m.RequestIds[:0]
+	proto.Reset(m)
+	m.Players, m.RequestIds = players, ids
 }
 
 // build makes the engine's requests out of the request's columns.
@@ -129,7 +139,7 @@ func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
 		}
 		out.OutcomeIndexes = t.addOutcomes(out.OutcomeIndexes, res.Outcomes)
 	}
-	out.Outcomes, out.Receipts = t.outcomes, t.receipts
+	out.Outcomes, out.Receipts = t.outcomesProto(), t.receipts
 	return out
 }
 
