@@ -118,9 +118,7 @@ type call struct {
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, when reached; 0 for OK
 
-	// Of a stream only.
-	w    http.ResponseWriter
-	body *streamBody
+	w http.ResponseWriter // of a stream only
 }
 
 type callKey struct{}
@@ -194,13 +192,12 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 		w.Header().Set("Cache-Control", "no-store")
 	}
 	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	// net/http looks at r's own body to see whether the connection can go on.
 	switch {
 	case e.stream:
-		c.w, c.body = w, &streamBody{ReadCloser: r.Body, limit: e.limit, left: e.limit}
-		inner.Body = c.body
+		c.w = w
 	case r.ContentLength < 0 || r.ContentLength > e.limit:
-		// Connect keeps no more than the limit, but reads on to the end.
+		// Connect keeps no more than the limit, but reads on to the end. r keeps its
+		// own body: net/http looks there whether the connection can go on.
 		inner.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, inner)

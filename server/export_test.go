@@ -91,7 +91,7 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w, body: &streamBody{}}
+	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w}
 	return newDrawStream(s, c, conn).run(ctx)
 }
 

@@ -74,7 +74,8 @@ type Limits struct {
 	DrawStreams int
 	// StreamBatches is the most batches of one stream that are read and not yet
 	// answered; then the client waits. One of a thousand draws takes less than
-	// 1 MB of memory, the largest up to about 10 MB. Default: 4.
+	// 1 MB of memory, the largest up to about 10 MB. One that ends its stream
+	// because it has too many draws can take 40 MB while it is read. Default: 4.
 	StreamBatches int
 }
 

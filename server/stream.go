@@ -62,7 +62,7 @@ var (
 
 func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.body == nil {
+	if !ok || c.w == nil {
 		return errors.New("a stream that did not come through ServeHTTP")
 	}
 	return newDrawStream(h.s, c, bidi.Conn()).run(ctx)
@@ -168,7 +168,6 @@ func (st *drawStream) readAll(ctx context.Context) error {
 // receive reads the next batch.
 func (st *drawStream) receive(b *drawBatch) error {
 	b.clear()
-	st.call.body.allow()
 	st.reading.arm()
 	err := st.conn.Receive(&b.request)
 	late := st.reading.disarm()
@@ -333,25 +332,3 @@ func (w *watch) arm() { w.timer.Reset(w.limit) }
 func (w *watch) disarm() (late bool) { return !w.timer.Stop() }
 
 func (w *watch) stop() { w.timer.Stop() }
-
-// streamBody bounds what is read of a stream for one message: Connect keeps no
-// more than the limit of a message that is too large, but reads on to its end.
-type streamBody struct {
-	io.ReadCloser
-	limit, left int64
-}
-
-// allow makes room for one more message.
-func (b *streamBody) allow() { b.left = b.limit }
-
-func (b *streamBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, &http.MaxBytesError{Limit: b.limit}
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
-}

@@ -195,6 +195,10 @@ func TestStreamShortForms(t *testing.T) {
 	if got := other.GetReceipts()[0].GetRealm(); got != "other" || other.GetRuns()[0].GetStatus() != kujiv1.Status_STATUS_UNKNOWN_POOL {
 		t.Errorf("a batch for another realm: %v", other)
 	}
+	_ = s.Send(&kujiv1.StreamDrawsRequest{}) // of no bytes at all
+	if res, err := s.Receive(); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("an empty batch: %v, %v, want invalid_argument", res, err)
+	}
 }
 
 // TestStreamBadBatches: a batch that makes no sense ends the stream with a
