@@ -28,13 +28,7 @@ type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
 
-func (protoCodec) Marshal(message any) ([]byte, error) {
-	m, err := protoMessage(message)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(m)
-}
+func (c protoCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
 func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	m, err := protoMessage(message)
@@ -59,9 +53,7 @@ type jsonCodec struct{ name string }
 
 func (c jsonCodec) Name() string { return c.name }
 
-func (jsonCodec) Marshal(message any) ([]byte, error) {
-	return jsonCodec{}.MarshalAppend(nil, message)
-}
+func (c jsonCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
 func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	m, err := protoMessage(message)
@@ -71,7 +63,7 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-func (c jsonCodec) Unmarshal(data []byte, message any) error {
+func (jsonCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
