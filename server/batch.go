@@ -35,8 +35,8 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 	return batchResponse(results), nil
 }
 
-// outcomesAsked is how many outcomes commands ask for, without draws that are
-// refused for asking for too many.
+// outcomesAsked is how many outcomes the commands ask for. Draws that ask for too
+// many do not count: they are refused one by one.
 func outcomesAsked(commands []*kujiv1.Command) int {
 	n := 0
 	add := func(d *kujiv1.Draw) {

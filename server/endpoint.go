@@ -23,21 +23,21 @@ import (
 type endpoint struct {
 	procedure string      // "/package.Service/Method", the path
 	role      kujiv1.Role // least role; ROLE_UNSPECIFIED only for open ones
-	open      bool        // needs no key
+	open      bool        // anybody may call it, without a key
 	exempt    bool        // answered under any load
-	bulk      bool        // its requests can be large
-	stream    bool        // it has any number of requests
+	bulk      bool        // its requests can be large: they take turns
+	stream    bool        // StreamDraws
 	limit     int64       // of a request's body, in bytes
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
 
-// compressFrom is the answer size from which a read's answer is compressed for
-// clients that accept it. Answers to commands never are: compressing costs
-// more than the draw.
+// compressFrom is the size in bytes from which the answer to a read is compressed,
+// when the client accepts that. Answers to commands never are: compressing one
+// costs more than the draw.
 const compressFrom = 32 << 10
 
-// framing is what a request's body may have besides the message: the prefix of gRPC.
+// framing is what a request's body may have besides the message: gRPC's prefix.
 const framing = 16
 
 // handlerOptions are the options of every RPC.
@@ -56,9 +56,9 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 	)
 }
 
-// mount builds the table of endpoints: the contract's services with their
-// declared roles, health, which is open because load balancers have no keys,
-// and reflection, which takes the role read.
+// mount builds the table of endpoints: the contract's services with the roles
+// they declare; health, which is open because load balancers have no keys; and
+// reflection, which takes the role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	roles, err := declaredRoles(services)
 	if err != nil {
@@ -237,8 +237,8 @@ func (s *Server) authorize(r *http.Request, want kujiv1.Role) (connect.Code, kuj
 	return 0, 0, nil
 }
 
-// refuse answers a request that its handler will not see, in the protocol
-// that the client speaks.
+// refuse answers a request before its handler sees it, in the protocol that the
+// client speaks.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, code connect.Code, reason kujiv1.Reason, cause error) {
 	metrics := s.metrics.unrouted
 	if e != nil {

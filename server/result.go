@@ -17,8 +17,8 @@ type rewardService struct{ s *Server }
 // adminService implements kujiv1connect.AdminServiceHandler.
 type adminService struct{ s *Server }
 
-// do carries out one command for a unary call: a status other than OK becomes
-// an error that carries the result.
+// do runs one command for a unary call. A status other than OK becomes an error
+// that carries the result.
 func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv1.Result, error) {
 	r, err := s.realms.get(s.engine, realm)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv
 	return out, nil
 }
 
-// statusProto numbers the statuses as the contract does: by one more, since its zero means
-// "not said".
+// statusProto numbers the statuses as the contract does: one higher, since its
+// zero means "not said".
 func statusProto(st kuji.Status) kujiv1.Status {
 	if st == kuji.Refused {
 		return kujiv1.Status_STATUS_REFUSED
