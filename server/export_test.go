@@ -16,9 +16,8 @@ import (
 
 // What the tests of this package see of its inside.
 var (
-	DeclaredRoles = declaredRoles
-	Contract      = contract
-	StatusProto   = statusProto
+	Contract    = contract
+	StatusProto = statusProto
 )
 
 func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
