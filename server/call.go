@@ -7,8 +7,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// interceptor is the layer around every handler: it recovers from panics and
-// is the one place that turns errors into answers.
+// interceptor wraps every handler. It recovers from panics, and it is the one
+// place that turns errors into answers.
 type interceptor struct{ s *Server }
 
 func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {

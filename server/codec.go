@@ -9,8 +9,6 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // codecs replaces Connect's codecs by stricter ones, under all the names that
@@ -24,26 +22,15 @@ func codecs() connect.HandlerOption {
 }
 
 // protoCodec is binary Protocol Buffers with a limit on depth. Unknown fields,
-// which a newer client may send, are skipped and not kept.
+// which a newer client may send, are skipped and not kept. What is read is added
+// to the message: a stream keeps the memory of one message for the next.
 type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
 
-func (protoCodec) Marshal(message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		return b.appendAnswer(nil, b.results)
-	}
-	m, err := protoMessage(message)
-	if err != nil {
-		return nil, err
-	}
-	return proto.Marshal(m)
-}
+func (c protoCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
 func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		return b.appendAnswer(dst, b.results)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return nil, err
@@ -52,14 +39,11 @@ func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 }
 
 func (protoCodec) Unmarshal(data []byte, message any) error {
-	if b, ok := message.(*drawBatch); ok {
-		return b.unmarshal(data)
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
 	}
-	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
+	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
 
 // jsonCodec is the standard JSON mapping, read strictly: a field that the
@@ -69,18 +53,9 @@ type jsonCodec struct{ name string }
 
 func (c jsonCodec) Name() string { return c.name }
 
-func (jsonCodec) Marshal(message any) ([]byte, error) {
-	return jsonCodec{}.MarshalAppend(nil, message)
-}
+func (c jsonCodec) Marshal(message any) ([]byte, error) { return c.MarshalAppend(nil, message) }
 
 func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
-	if b, ok := message.(*drawBatch); ok {
-		m, err := b.message()
-		if err != nil {
-			return nil, err
-		}
-		message = m
-	}
 	m, err := protoMessage(message)
 	if err != nil {
 		return nil, err
@@ -88,14 +63,7 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-func (c jsonCodec) Unmarshal(data []byte, message any) error {
-	if b, ok := message.(*drawBatch); ok {
-		m := new(kujiv1.StreamDrawsRequest)
-		if err := c.Unmarshal(data, m); err != nil {
-			return err
-		}
-		return b.fromMessage(m)
-	}
+func (jsonCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err

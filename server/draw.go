@@ -8,13 +8,22 @@ import (
 )
 
 func (h rewardService) Draw(ctx context.Context, req *kujiv1.DrawRequest) (*kujiv1.DrawResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), &kuji.Draw{
-		ID: req.GetRequestId(), Player: req.GetPlayer(), Pool: req.GetPool(), Count: countOf(req.GetCount()),
-	})
+	res, err := h.s.do(ctx, req.GetRealm(), drawOf(req.GetRequestId(), req))
 	if err != nil {
 		return nil, err
 	}
 	return &kujiv1.DrawResponse{Result: res}, nil
+}
+
+// drawMessage is a draw as a request, a command or a member says it.
+type drawMessage interface {
+	GetPlayer() string
+	GetPool() string
+	GetCount() uint32
+}
+
+func drawOf(id string, m drawMessage) *kuji.Draw {
+	return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: countOf(m.GetCount())}
 }
 
 // countOf keeps a count that is far too large too large where int has 32 bits.

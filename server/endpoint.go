@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"runtime/debug"
@@ -24,22 +23,21 @@ import (
 type endpoint struct {
 	procedure string      // "/package.Service/Method", the path
 	role      kujiv1.Role // least role; ROLE_UNSPECIFIED only for open ones
-	open      bool        // needs no key
+	open      bool        // anybody may call it, without a key
 	exempt    bool        // answered under any load
-	bulk      bool        // its requests can be large
-	stream    bool        // it has any number of requests
+	bulk      bool        // its requests can be large: they take turns
+	stream    bool        // StreamDraws
 	limit     int64       // of a request's body, in bytes
-	direct    int64       // the largest body that may be answered directly; 0: none is
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
 
-// compressFrom is the answer size from which a read's answer is compressed for
-// clients that accept it. Answers to commands never are: compressing costs
-// more than the draw.
+// compressFrom is the size in bytes from which the answer to a read is compressed,
+// when the client accepts that. Answers to commands never are: compressing one
+// costs more than the draw.
 const compressFrom = 32 << 10
 
-// framing is what a request's body may have besides the message: the prefix of gRPC.
+// framing is what a request's body may have besides the message: gRPC's prefix.
 const framing = 16
 
 // handlerOptions are the options of every RPC.
@@ -58,9 +56,9 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 	)
 }
 
-// mount builds the table of endpoints: the contract's services with their
-// declared roles, health, which is open because load balancers have no keys,
-// and reflection, which takes the role read.
+// mount builds the table of endpoints: the contract's services with the roles
+// they declare; health, which is open because load balancers have no keys; and
+// reflection, which takes the role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	roles, err := declaredRoles(services)
 	if err != nil {
@@ -110,9 +108,6 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
 		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
-		if e.procedure == drawProcedure {
-			e.direct = s.o.Limits.direct()
-		}
 	}
 	return nil
 }
@@ -123,9 +118,7 @@ type call struct {
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, when reached; 0 for OK
 
-	// Of a stream only.
-	w    http.ResponseWriter
-	body *streamBody
+	w http.ResponseWriter // of a stream only
 }
 
 type callKey struct{}
@@ -198,26 +191,14 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	var body io.ReadCloser // instead of r's
+	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	switch {
 	case e.stream:
-		c.w, c.body = w, &streamBody{ReadCloser: r.Body, limit: e.limit, left: e.limit}
-		r.Body = c.body
+		c.w = w
 	case r.ContentLength < 0 || r.ContentLength > e.limit:
-		// Connect keeps no more than the limit, but reads on to the end.
-		r.Body = http.MaxBytesReader(w, r.Body, e.limit)
-	case r.ContentLength > 0 && r.ContentLength <= e.direct:
-		var served bool
-		if served, body = s.serveDirect(w, r, c); served {
-			return
-		}
-	}
-	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	if body != nil {
-		inner.Body = body // net/http looks at r's own to see whether the connection can go on
-	}
-	if _, ok := w.(*frontAnswer); ok {
-		inner.Header = r.Header.Clone() // Connect writes to it, and the front uses its own again
+		// Connect keeps no more than the limit, but reads on to the end. r keeps its
+		// own body: net/http looks there whether the connection can go on.
+		inner.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, inner)
 }
@@ -256,8 +237,8 @@ func (s *Server) authorize(r *http.Request, want kujiv1.Role) (connect.Code, kuj
 	return 0, 0, nil
 }
 
-// refuse answers a request that its handler will not see, in the protocol
-// that the client speaks.
+// refuse answers a request before its handler sees it, in the protocol that the
+// client speaks.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, code connect.Code, reason kujiv1.Reason, cause error) {
 	metrics := s.metrics.unrouted
 	if e != nil {

@@ -8,9 +8,7 @@ import (
 )
 
 func (h rewardService) Grant(ctx context.Context, req *kujiv1.GrantRequest) (*kujiv1.GrantResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), &kuji.Grant{
-		ID: req.GetRequestId(), Player: req.GetPlayer(), Items: stacksOf(req.GetItems()),
-	})
+	res, err := h.s.do(ctx, req.GetRealm(), grantOf(req.GetRequestId(), req))
 	if err != nil {
 		return nil, err
 	}
@@ -18,9 +16,7 @@ func (h rewardService) Grant(ctx context.Context, req *kujiv1.GrantRequest) (*ku
 }
 
 func (h rewardService) Consume(ctx context.Context, req *kujiv1.ConsumeRequest) (*kujiv1.ConsumeResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), &kuji.Consume{
-		ID: req.GetRequestId(), Player: req.GetPlayer(), Items: stacksOf(req.GetItems()),
-	})
+	res, err := h.s.do(ctx, req.GetRealm(), consumeOf(req.GetRequestId(), req))
 	if err != nil {
 		return nil, err
 	}
@@ -28,11 +24,42 @@ func (h rewardService) Consume(ctx context.Context, req *kujiv1.ConsumeRequest) 
 }
 
 func (h rewardService) Transfer(ctx context.Context, req *kujiv1.TransferRequest) (*kujiv1.TransferResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), &kuji.Transfer{
-		ID: req.GetRequestId(), From: req.GetFrom(), To: req.GetTo(), Items: stacksOf(req.GetItems()),
-	})
+	res, err := h.s.do(ctx, req.GetRealm(), transferOf(req.GetRequestId(), req))
 	if err != nil {
 		return nil, err
 	}
 	return &kujiv1.TransferResponse{Result: res}, nil
+}
+
+// itemsMessage is a grant or a consume as a request, a command or a member says it.
+type itemsMessage interface {
+	GetPlayer() string
+	GetItems() []*kujiv1.Stack
+}
+
+func grantOf(id string, m itemsMessage) *kuji.Grant {
+	return &kuji.Grant{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems())}
+}
+
+func consumeOf(id string, m itemsMessage) *kuji.Consume {
+	return &kuji.Consume{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems())}
+}
+
+// transferMessage is a transfer as a request, a command or a member says it.
+type transferMessage interface {
+	GetFrom() string
+	GetTo() string
+	GetItems() []*kujiv1.Stack
+}
+
+func transferOf(id string, m transferMessage) *kuji.Transfer {
+	return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacksOf(m.GetItems())}
+}
+
+func stacksOf(stacks []*kujiv1.Stack) []kuji.Stack {
+	out := make([]kuji.Stack, len(stacks))
+	for i, s := range stacks {
+		out[i] = kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()}
+	}
+	return out
 }

@@ -74,7 +74,8 @@ type Limits struct {
 	DrawStreams int
 	// StreamBatches is the most batches of one stream that are read and not yet
 	// answered; then the client waits. One of a thousand draws takes less than
-	// 1 MB of memory, the largest up to about 10 MB. Default: 4.
+	// 1 MB of memory, the largest up to about 10 MB. One that ends its stream
+	// because it has too many draws can take 40 MB while it is read. Default: 4.
 	StreamBatches int
 }
 
@@ -124,9 +125,6 @@ func (l *Limits) message(procedure string) int {
 	}
 	return l.RequestBytes
 }
-
-// direct is the largest message that the direct path reads.
-func (l *Limits) direct() int64 { return int64(min(maxDirect, l.message(drawProcedure))) }
 
 // page checks offset and limit of a paged read and returns the half-open range
 // of n things that they select.

@@ -215,6 +215,46 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
+// TestBrokenChunk sends a body whose second chunk has no size, and behind it what
+// could be read as another request. A server of net/http alone answers once and
+// ends the connection; so must this one.
+func TestBrokenChunk(t *testing.T) {
+	bare := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	})}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = bare.Serve(l) }()
+	defer bare.Close()
+	f := start(t, server.Options{})
+	for name, addr := range map[string]string{"bare": l.Addr().String(), "kuji": f.addr} {
+		for _, path := range []string{drawPath, "/kuji.v1.RewardService/Batch", "/kuji.v1.RewardService/StreamDraws", "/healthz"} {
+			for _, contentType := range []string{"application/json", "application/proto", "application/grpc"} {
+				conn, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+contentType+
+					"\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nno size\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+				all, err := io.ReadAll(conn)
+				if isTimeout(err) || strings.Count(string(all), "HTTP/1.1 ") != 1 {
+					t.Errorf("%s, %s, %s: %v, %q; want one answer and the end", name, path, contentType, err, all)
+				}
+				_ = conn.Close()
+			}
+		}
+	}
+}
+
 func nested(depth int) []byte {
 	var b []byte
 	for range depth {
@@ -291,7 +331,8 @@ func TestSlowClients(t *testing.T) {
 		{"half a body", read, "POST " + drawPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
 			"Content-Length: 100\r\n\r\n{\"player\":"},
 		{"idle", idle, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"},
-		{"idle behind a draw", idle, rawDraw(rawHost, rawType, rawSize)},
+		{"idle behind a draw", idle, "POST " + drawPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+			"Content-Length: 2\r\n\r\n{}"},
 		{"half an HTTP/2 preface", header, "PRI * HTTP/2.0\r\n\r\nSM"},
 		{"idle HTTP/2", idle, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"},
 	} {

@@ -81,6 +81,16 @@ func (m *metrics) result(st kuji.Status, n int) {
 	m.unknown.Add(float64(n))
 }
 
+// all counts results; those with the same status mostly follow each other.
+func (m *metrics) all(results []kuji.Result) {
+	for from, to := 0, 0; from < len(results); from = to {
+		for to < len(results) && results[to].Status == results[from].Status {
+			to++
+		}
+		m.result(results[from].Status, to-from)
+	}
+}
+
 // rpcMetrics are the metrics of one RPC, looked up once.
 type rpcMetrics struct {
 	rpc      string

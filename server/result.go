@@ -2,6 +2,9 @@ package server
 
 import (
 	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -14,13 +17,18 @@ type rewardService struct{ s *Server }
 // adminService implements kujiv1connect.AdminServiceHandler.
 type adminService struct{ s *Server }
 
-// do carries out one command for a unary call: a status other than OK becomes
-// an error that carries the result.
+// do runs one command for a unary call. A status other than OK becomes an error
+// that carries the result.
 func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv1.Result, error) {
-	res, err := s.carryOut(ctx, realm, req)
+	r, err := s.realms.get(s.engine, realm)
 	if err != nil {
 		return nil, err
 	}
+	res, err := r.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics.result(res.Status, 1)
 	out := resultProto(&res)
 	if res.Status != kuji.OK {
 		return nil, &statusError{res.Status, out}
@@ -28,21 +36,8 @@ func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv
 	return out, nil
 }
 
-// carryOut hands one command to its realm and counts its result.
-func (s *Server) carryOut(ctx context.Context, realm string, req kuji.Request) (kuji.Result, error) {
-	r, err := s.realms.get(s.engine, realm)
-	if err != nil {
-		return kuji.Result{}, err
-	}
-	res, err := r.Do(ctx, req)
-	if err == nil {
-		s.metrics.result(res.Status, 1)
-	}
-	return res, err
-}
-
-// statusProto numbers the statuses as the contract does: by one more, since its zero means
-// "not said".
+// statusProto numbers the statuses as the contract does: one higher, since its
+// zero means "not said".
 func statusProto(st kuji.Status) kujiv1.Status {
 	if st == kuji.Refused {
 		return kujiv1.Status_STATUS_REFUSED
@@ -50,88 +45,96 @@ func statusProto(st kuji.Status) kujiv1.Status {
 	return kujiv1.Status(st) + 1
 }
 
+// The messages below share memory with the results that they are made of.
+
 func resultProto(res *kuji.Result) *kujiv1.Result {
-	// One allocation for what every answer has.
-	all := &struct {
-		result     kujiv1.Result
-		receipt    kujiv1.Receipt
-		commitment [32]byte
-	}{commitment: res.Receipt.Commitment}
-	fillReceipt(&all.receipt, &res.Receipt, all.commitment[:])
-	out := &all.result
-	fillResult(out, res)
-	out.Receipt = &all.receipt
+	out := memberProto(res)
+	out.Receipt = receiptProto(&res.Receipt)
 	return out
 }
 
-// fillResult fills in all but the receipt.
-func fillResult(out *kujiv1.Result, res *kuji.Result) {
-	out.Status = statusProto(res.Status)
-	out.Subject = res.Subject
-	out.Replayed = res.Replayed
-	out.Outcomes = outcomesProto(res.Outcomes)
-	out.Members = membersProto(res.Members)
+// memberProto leaves the receipt out.
+func memberProto(res *kuji.Result) *kujiv1.Result {
+	return &kujiv1.Result{
+		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
+		Outcomes: each(res.Outcomes, outcomeProto), Members: each(res.Members, memberProto),
+	}
 }
 
-func membersProto(members []kuji.Result) []*kujiv1.Result {
-	if len(members) == 0 {
-		return nil
+func receiptProto(r *kuji.Receipt) *kujiv1.Receipt {
+	return &kujiv1.Receipt{
+		Realm: r.Realm, Position: r.Position, Index: uint32(r.Index), TimeUnixMs: r.Time,
+		CatalogVersion: r.CatalogVersion, Epoch: r.Epoch, Commitment: r.Commitment[:],
 	}
-	out := make([]*kujiv1.Result, len(members))
-	slab := make([]kujiv1.Result, len(members))
-	for i := range members {
-		out[i] = &slab[i]
-		fillResult(out[i], &members[i])
-	}
-	return out
 }
 
-func fillReceipt(out *kujiv1.Receipt, r *kuji.Receipt, commitment []byte) {
-	out.Realm = r.Realm
-	out.Position = r.Position
-	out.Index = uint32(r.Index)
-	out.TimeUnixMs = r.Time
-	out.CatalogVersion = r.CatalogVersion
-	out.Epoch = r.Epoch
-	out.Commitment = commitment
-}
-
-func outcomesProto(outcomes []kuji.Outcome) []*kujiv1.Outcome {
-	if len(outcomes) == 0 {
-		return nil
-	}
-	out := make([]*kujiv1.Outcome, len(outcomes))
-	slab := make([]kujiv1.Outcome, len(outcomes))
-	for i := range outcomes {
-		out[i] = &slab[i]
-		fillOutcome(out[i], &outcomes[i])
-	}
-	return out
-}
-
-func fillOutcome(out *kujiv1.Outcome, o *kuji.Outcome) {
-	out.Entry = o.Entry
-	out.Items = stacksProto(o.Items)
-	out.Via = o.Via
+func outcomeProto(o *kuji.Outcome) *kujiv1.Outcome {
+	return &kujiv1.Outcome{Entry: o.Entry, Items: stacksProto(o.Items), Via: o.Via}
 }
 
 func stacksProto(stacks []kuji.Stack) []*kujiv1.Stack {
-	if len(stacks) == 0 {
+	return each(stacks, func(s *kuji.Stack) *kujiv1.Stack {
+		return &kujiv1.Stack{Item: s.Item, Quantity: s.Quantity}
+	})
+}
+
+// each makes a message of each element; nil of none.
+func each[From, To any](list []From, message func(*From) *To) []*To {
+	if len(list) == 0 {
 		return nil
 	}
-	out := make([]*kujiv1.Stack, len(stacks))
-	slab := make([]kujiv1.Stack, len(stacks))
-	for i := range stacks {
-		out[i] = &slab[i]
-		out[i].Item, out[i].Quantity = stacks[i].Item, stacks[i].Quantity
+	out := make([]*To, len(list))
+	for i := range list {
+		out[i] = message(&list[i])
 	}
 	return out
 }
 
-func stacksOf(stacks []*kujiv1.Stack) []kuji.Stack {
-	out := make([]kuji.Stack, len(stacks))
-	for i, s := range stacks {
-		out[i] = kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()}
+// tables hold what the results of a batch share, each once: the results refer
+// to it by place.
+type tables struct {
+	receipts  []*kujiv1.Receipt
+	outcomes  []*kuji.Outcome
+	byReceipt map[receiptKey]*uint32
+	byEntry   map[string]uint32 // the newest outcome of each entry id
+}
+
+// receiptKey tells receipts of a realm apart, their index aside.
+type receiptKey struct{ position, version uint64 }
+
+func newTables() *tables {
+	return &tables{byReceipt: make(map[receiptKey]*uint32), byEntry: make(map[string]uint32)}
+}
+
+// receipt returns the place of a receipt. Nobody may write to it: results share it.
+func (t *tables) receipt(r *kuji.Receipt) *uint32 {
+	key := receiptKey{r.Position, r.CatalogVersion}
+	place := t.byReceipt[key]
+	if place == nil {
+		place = proto.Uint32(uint32(len(t.receipts)))
+		t.byReceipt[key] = place
+		m := receiptProto(r)
+		m.Index = 0
+		t.receipts = append(t.receipts, m)
 	}
-	return out
+	return place
+}
+
+// addOutcomes appends the places of outcomes to places.
+func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 {
+	for i := range outcomes {
+		o := &outcomes[i]
+		place, ok := t.byEntry[o.Entry]
+		if !ok || !slices.Equal(t.outcomes[place].Items, o.Items) || !slices.Equal(t.outcomes[place].Via, o.Via) {
+			place = uint32(len(t.outcomes))
+			t.byEntry[o.Entry] = place
+			t.outcomes = append(t.outcomes, o)
+		}
+		places = append(places, place)
+	}
+	return places
+}
+
+func (t *tables) outcomesProto() []*kujiv1.Outcome {
+	return each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome { return outcomeProto(*o) })
 }

@@ -5,12 +5,10 @@
 // The room translates and guards. No rule of the game may enter it: what a
 // draw gives, who may still draw and what a retry gets is the engine's.
 //
-// A request's way: net/http reads it, or for plain draws over HTTP/1.1 the front
-// (front.go); [Server.ServeHTTP] checks origin, key, role and load before
-// a byte of the body is read; Connect decodes with this package's codecs; the
-// interceptor in call.go translates errors and counts; the handler in the file
-// of its noun calls the engine. Plain draws are decoded and answered without
-// Connect (direct.go), with the same answers.
+// A request's way: net/http reads it; [Server.ServeHTTP] checks origin, key,
+// role and load before a byte of the body is read; Connect decodes it with the
+// codecs in codec.go; the handler in the file of its noun calls the engine; the
+// interceptor in call.go translates errors and counts. There is no other way.
 package server
 
 import (
@@ -21,8 +19,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,8 +72,6 @@ type Server struct {
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
-	frontsMu  sync.Mutex
-	fronts    []*front // of the listeners without TLS
 	draining  atomic.Bool
 	stopping  context.Context // ends when streams must
 	stop      context.CancelFunc
@@ -176,7 +170,7 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.o.TLS != nil {
 		err = s.http.ServeTLS(l, "", "")
 	} else {
-		err = s.http.Serve(s.newFront(l))
+		err = s.http.Serve(l)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -186,8 +180,9 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Shutdown drains: it turns readiness and health off, goes on accepting for
 // Options.DrainDelay, then accepts no more, ends streams when the batches that
-// they have begun are answered, waits for the calls in flight and returns. When ctx ends first it cuts the remaining connections and returns
-// ctx's error. The engine stays open: closing it is the caller's, afterwards.
+// they have begun are answered, waits for the calls in flight and returns. When
+// ctx ends first it cuts the remaining connections and returns ctx's error. The
+// engine stays open: closing it is the caller's, afterwards.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.o.DrainDelay > 0 {
@@ -199,24 +194,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	s.stop()
-	err := s.http.Shutdown(ctx)
-	s.frontsMu.Lock()
-	fronts := slices.Clone(s.fronts)
-	s.frontsMu.Unlock() // another Shutdown may be less patient
-	for _, f := range fronts {
-		err = errors.Join(err, f.drain(ctx))
-	}
-	if err != nil {
+	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}
 	return nil
-}
-
-// newFront puts a front before a listener.
-func (s *Server) newFront(l net.Listener) *front {
-	f := newFront(s, l)
-	s.frontsMu.Lock()
-	s.fronts = append(s.fronts, f)
-	s.frontsMu.Unlock()
-	return f
 }

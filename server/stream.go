@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -22,27 +23,24 @@ import (
 //	the answerer:  take the next started batch, wait until it is durable,
 //	               send its answer, give it back                  → free
 //
-// Batches start in the order in which they came, on one goroutine. There are
-// Limits.StreamBatches of them: when all are on their way the reader stops, and
+// One goroutine starts all batches, in the order in which they came. There are
+// Limits.StreamBatches of them. When all are on their way the reader stops, and
 // HTTP/2's flow control stops the client.
-
-// maxKept is how much memory for answers a batch keeps for the next, in bytes.
-const maxKept = 1 << 20
 
 // drawStream is one StreamDraws call.
 type drawStream struct {
 	s       *Server
 	call    *call
 	conn    connect.StreamingHandlerConn
-	keys    *[]key // with which the call was last authorized
+	keys    *[]key // the key file as of the last check
 	free    chan *drawBatch
 	started chan *drawBatch
-	failed  chan struct{} // closed when an answer could not be given: nothing more is read
+	failed  chan struct{} // closed when an answer failed: then no more is read
 	ends    streamEnds
 	reading watch
 	writing watch
-	// unnamed: a draw without a request id has been started. From then on an
-	// unknown outcome must not be tried again blindly.
+	// unnamed: a draw without a request id was started. From then on a client must
+	// not repeat an unknown outcome blindly.
 	unnamed atomic.Bool
 }
 
@@ -56,7 +54,7 @@ func (e *streamError) Error() string { return e.err.Error() }
 func (e *streamError) Unwrap() error { return e.err }
 
 var (
-	errUnanswered = errors.New("an answer could not be given") // which is what the client is told of
+	errUnanswered = errors.New("an answer failed") // for the reader; the client gets the answerer's error
 	errDraining   = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
 	errRevoked    = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
 		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
@@ -64,7 +62,7 @@ var (
 
 func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.body == nil {
+	if !ok || c.w == nil {
 		return errors.New("a stream that did not come through ServeHTTP")
 	}
 	return newDrawStream(h.s, c, bidi.Conn()).run(ctx)
@@ -110,8 +108,8 @@ func (st *drawStream) run(ctx context.Context) error {
 	return &streamError{err: err, named: !st.unnamed.Load()}
 }
 
-// takeTimeouts replaces the time-outs for a whole call, of which a stream has
-// none, by ones for each batch, and lets a drain end the stream.
+// takeTimeouts replaces the time-outs of the whole call by ones for each batch,
+// and lets a drain end the stream.
 func (st *drawStream) takeTimeouts() (release func(), err error) {
 	if err := st.ends.open(st.call.w); err != nil {
 		return nil, fmt.Errorf("a stream without time-outs of its own: %w", err)
@@ -128,8 +126,8 @@ func (st *drawStream) takeTimeouts() (release func(), err error) {
 	}, nil
 }
 
-// stillAllowed reports whether the key that the stream was opened with still
-// has the role, after the key file was read again.
+// stillAllowed reports whether the stream's key still has the role. It looks
+// again when the key file has been reloaded.
 func (st *drawStream) stillAllowed() bool {
 	keys := st.s.o.Keys
 	if keys == nil {
@@ -142,8 +140,8 @@ func (st *drawStream) stillAllowed() bool {
 	return true
 }
 
-// readAll starts batches until the client has ended the stream (then it
-// returns nil) or something else has.
+// readAll starts batches until the stream ends. It returns nil when the client
+// ended it.
 func (st *drawStream) readAll(ctx context.Context) error {
 	for {
 		var b *drawBatch
@@ -154,7 +152,6 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		b.reset()
 		if err := st.receive(b); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -170,9 +167,9 @@ func (st *drawStream) readAll(ctx context.Context) error {
 
 // receive reads the next batch.
 func (st *drawStream) receive(b *drawBatch) error {
-	st.call.body.allow()
+	b.clear()
 	st.reading.arm()
-	err := st.conn.Receive(b)
+	err := st.conn.Receive(&b.request)
 	late := st.reading.disarm()
 	switch {
 	case st.s.stopping.Err() != nil:
@@ -189,7 +186,7 @@ func (st *drawStream) receive(b *drawBatch) error {
 	return nil
 }
 
-// start carries a batch out, as far as its place in the log.
+// start decides a batch's draws and puts them in line for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	select {
 	case <-st.failed:
@@ -199,7 +196,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err := b.build(); err != nil {
 		return err
 	}
-	realm, err := st.s.realms.get(st.s.engine, b.realm)
+	realm, err := st.s.realms.get(st.s.engine, b.request.GetRealm())
 	if err != nil {
 		return err
 	}
@@ -215,9 +212,9 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// admit waits until a large batch may take its memory, as large unary calls do.
+// admit makes a large batch wait for its turn, as large unary calls do.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
-	if b.bytes <= st.s.o.Limits.RequestBytes {
+	if proto.Size(&b.request) <= st.s.o.Limits.RequestBytes {
 		return nil
 	}
 	select {
@@ -238,8 +235,8 @@ func (st *drawStream) release(b *drawBatch) {
 	}
 }
 
-// answerAll sends the answers of batches as they become durable. After an
-// error, which it returns, it takes the rest without a word.
+// answerAll answers batches as they become durable. After an error, which it
+// returns, it drops the rest.
 func (st *drawStream) answerAll(ctx context.Context) error {
 	var failed error
 	for b := range st.started {
@@ -269,28 +266,24 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 		return err
 	}
 	st.writing.arm()
-	err = st.conn.Send(b)
+	err = st.conn.Send(drawsResponse(b.results))
 	st.writing.disarm()
 	if err != nil {
 		return err
 	}
-	for status, n := range b.statuses {
-		if n > 0 {
-			st.s.metrics.result(kuji.Status(status), n)
-		}
-	}
+	st.s.metrics.all(b.results)
 	st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
 	return nil
 }
 
-// streamEnds are the two ends of a stream's connection, to be cut from any
-// goroutine for as long as the call goes on.
+// streamEnds let any goroutine cut the reading or writing end of a stream while
+// the call lasts.
 type streamEnds struct {
 	mu   sync.Mutex
-	conn *http.ResponseController // nil before and after
+	conn *http.ResponseController // nil before and after the call
 }
 
-// open lifts the time-outs for a whole call.
+// open lifts the time-outs of the whole call.
 func (e *streamEnds) open(w http.ResponseWriter) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
@@ -313,15 +306,15 @@ func (e *streamEnds) stop(set func(*http.ResponseController, time.Time) error) {
 	}
 }
 
-// close is called before the handler returns, after which its writer must not
-// be used.
+// close must be called before the handler returns: its writer must not be used
+// after that.
 func (e *streamEnds) close() {
 	e.mu.Lock()
 	e.conn = nil
 	e.mu.Unlock()
 }
 
-// watch calls a function when what it watches takes too long.
+// watch calls a function when something takes too long.
 type watch struct {
 	timer *time.Timer
 	limit time.Duration
@@ -335,29 +328,7 @@ func (w *watch) start(limit time.Duration, late func()) {
 
 func (w *watch) arm() { w.timer.Reset(w.limit) }
 
-// disarm reports whether it came too late.
+// disarm reports whether the function was called already.
 func (w *watch) disarm() (late bool) { return !w.timer.Stop() }
 
 func (w *watch) stop() { w.timer.Stop() }
-
-// streamBody bounds what is read of a stream for one message: Connect keeps no
-// more than the limit of a message that is too large, but reads on to its end.
-type streamBody struct {
-	io.ReadCloser
-	limit, left int64
-}
-
-// allow makes room for one more message.
-func (b *streamBody) allow() { b.left = b.limit }
-
-func (b *streamBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, &http.MaxBytesError{Limit: b.limit}
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
-	return n, err
-}

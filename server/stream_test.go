@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
@@ -183,6 +181,10 @@ func TestStreamShortForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openStream(t, streamClients(t, f.url)[0])
+	for range 8 { // nothing of a long form may be left
+		exchange(t, s, &kujiv1.StreamDrawsRequest{Realm: "other", Players: []string{"x", "y", "z"}, PlayerIndexes: []uint32{2, 1, 0},
+			Pools: []string{"a", "b"}, PoolIndexes: []uint32{0, 1, 0}, Counts: []uint32{3, 2, 1}, RequestIds: []string{"1", "2", "3"}})
+	}
 	req := &kujiv1.StreamDrawsRequest{Players: []string{"ann", "bob"}, Pools: []string{"free"}}
 	res := exchange(t, s, req)
 	if len(res.GetRuns()) != 1 || res.GetRuns()[0].GetDraws() != 2 || len(res.GetReceipts()) != 1 || len(res.GetOutcomes()) != 1 ||
@@ -192,6 +194,10 @@ func TestStreamShortForms(t *testing.T) {
 	other := exchange(t, s, &kujiv1.StreamDrawsRequest{Realm: "other", Players: []string{"ann"}, Pools: []string{"free"}})
 	if got := other.GetReceipts()[0].GetRealm(); got != "other" || other.GetRuns()[0].GetStatus() != kujiv1.Status_STATUS_UNKNOWN_POOL {
 		t.Errorf("a batch for another realm: %v", other)
+	}
+	_ = s.Send(&kujiv1.StreamDrawsRequest{}) // of no bytes at all
+	if res, err := s.Receive(); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("an empty batch: %v, %v, want invalid_argument", res, err)
 	}
 }
 
@@ -308,7 +314,7 @@ type fakeConn struct {
 func (c *fakeConn) Receive(m any) error {
 	c.n++
 	c.received <- c.n
-	return m.(*server.DrawBatch).Fill(c.batch)
+	return proto.Unmarshal(c.batch, m.(proto.Message))
 }
 
 func (c *fakeConn) Send(any) error {
@@ -577,76 +583,67 @@ func TestStreamMetrics(t *testing.T) {
 	has("kuji_draw_streams 0", `kuji_rpc_duration_seconds_count{rpc="kuji.v1.RewardService/StreamDraws"} 2`)
 }
 
-// TestStreamAllocations: a batch costs one allocation to read, and none to
-// write beyond what its one receipt takes, however many draws it has.
+// TestStreamAllocations: what an answer allocates does not grow with its draws.
 func TestStreamAllocations(t *testing.T) {
-	var b server.DrawBatch
-	data, err := proto.Marshal(drawsOf(1000, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
 	outcomes := make([]kuji.Outcome, 100)
-	results := make([]kuji.Result, 1000)
 	for i := range outcomes {
 		outcomes[i] = kuji.Outcome{Entry: fmt.Sprint("entry-", i), Items: []kuji.Stack{{Item: "gem", Quantity: uint64(i)}}}
 	}
-	for i := range results {
-		results[i].Outcomes = outcomes[i%100 : i%100+1]
-		results[i].Receipt.Index = i
-	}
-	if n := testing.AllocsPerRun(100, func() {
-		if _, err := b.Decode(data); err != nil {
-			t.Fatal(err)
+	allocations := func(draws int) float64 {
+		results := make([]kuji.Result, draws)
+		for i := range results {
+			results[i].Outcomes = outcomes[i%100 : i%100+1]
+			results[i].Receipt.Index = i
 		}
-	}); n > 1 {
-		t.Errorf("reading 1000 draws: %v allocations", n)
+		return testing.AllocsPerRun(100, func() { server.DrawsResponse(results) })
 	}
-	var dst []byte
-	if n := testing.AllocsPerRun(100, func() {
-		if dst, err = b.Encode(dst[:0], results); err != nil {
-			t.Fatal(err)
-		}
-	}); n > 4 {
-		t.Errorf("writing 1000 results: %v allocations", n)
+	if few, many := allocations(1000), allocations(kuji.MaxBatch); many > few {
+		t.Errorf("an answer to %d draws takes %v allocations, one to 1000 takes %v", kuji.MaxBatch, many, few)
 	}
 }
 
-// FuzzStreamRequest compares the reader of batches with the one that the
-// contract's generated code is read by.
+// FuzzStreamRequest makes draws of any batch, which must not panic, and checks
+// each against the columns that it is from.
 func FuzzStreamRequest(f *testing.F) {
-	add := func(m *kujiv1.StreamDrawsRequest) []byte {
+	add := func(m *kujiv1.StreamDrawsRequest) {
 		data, err := proto.Marshal(m)
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
-		return data
 	}
-	whole := add(&kujiv1.StreamDrawsRequest{Realm: "r", Players: []string{"ann", "bob", ""}, PlayerIndexes: []uint32{0, 300, 1}, Pools: []string{"x"},
+	add(&kujiv1.StreamDrawsRequest{Realm: "r", Players: []string{"ann", "bob", ""}, PlayerIndexes: []uint32{0, 300, 1}, Pools: []string{"x"},
 		PoolIndexes: []uint32{7, 0}, Counts: []uint32{1, math.MaxUint32}, RequestIds: []string{"1", "é"}})
+	add(&kujiv1.StreamDrawsRequest{Players: []string{"ann", "bob"}, PlayerIndexes: []uint32{1, 1}, Pools: []string{"x", "y"},
+		PoolIndexes: []uint32{1, 0}, Counts: []uint32{0, 10}, RequestIds: []string{"1", ""}})
 	add(drawsOf(3, 5))
-	f.Add(append(bytes.Clone(whole), whole...))
-	one := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 1<<40+5) // not packed, too long
-	f.Add(append(one, one...))
-	f.Add(protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), "\xff"))
-	f.Add(protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 1)) // of another type
-	f.Add(protowire.AppendGroup(protowire.AppendTag(nil, 99, protowire.StartGroupType), 99, whole))
-	f.Add([]byte{0x1a, 0x02, 0x80})
-	f.Add([]byte{0x18})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		want := new(kujiv1.StreamDrawsRequest)
-		wantErr := proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, want)
-		var b server.DrawBatch
-		got, err := b.Columns(data)
-		if (err == nil) != (wantErr == nil) {
-			t.Fatalf("%x: %v, want %v", data, err, wantErr)
+		m := new(kujiv1.StreamDrawsRequest)
+		if server.Codecs()["proto"].Unmarshal(data, m) != nil {
+			return
 		}
+		draws, err := server.DrawsOf(m)
 		if err != nil {
 			return
 		}
-		if d := diff(want, got); d != "" {
-			t.Errorf("%x:\n%s", data, d)
+		for i, d := range draws {
+			player, pool, count, id := i, 0, 1, ""
+			if m.PlayerIndexes != nil {
+				player = int(m.PlayerIndexes[i])
+			}
+			if m.PoolIndexes != nil {
+				pool = int(m.PoolIndexes[i])
+			}
+			if m.Counts != nil {
+				count = max(1, int(min(m.Counts[i], 1<<30)))
+			}
+			if m.RequestIds != nil {
+				id = m.RequestIds[i]
+			}
+			want := kuji.Draw{ID: id, Player: m.Players[player], Pool: m.Pools[pool], Count: count}
+			if d != want {
+				t.Errorf("draw %d of %v is %v, want %v", i, m, d, want)
+			}
 		}
-		_, _ = b.Decode(data) // may refuse, may not panic
 	})
 }

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// drawBatch is one batch of a stream on its way. Its memory is used for one
+// batch after the other.
+type drawBatch struct {
+	request kujiv1.StreamDrawsRequest
+	arrived time.Time
+	draws   []kuji.Draw
+	reqs    []kuji.Request // pointers into draws
+	results []kuji.Result
+	commit  kuji.Commit
+	named   bool // every draw has a request id
+	bulk    bool // it holds a place among the large requests
+}
+
+// clear empties the request, but keeps the memory of the columns of text.
+func (b *drawBatch) clear() {
+	m := &b.request
+	players, ids := m.Players[:0], m.RequestIds[:0]
+	proto.Reset(m)
+	m.Players, m.RequestIds = players, ids
+}
+
+// build makes the engine's requests out of the request's columns.
+func (b *drawBatch) build() error {
+	m := &b.request
+	n := len(m.GetPlayerIndexes())
+	if n == 0 {
+		n = len(m.GetPlayers())
+	}
+	for _, column := range []struct {
+		field   string
+		got     int
+		perDraw bool // or empty
+	}{
+		{"players", len(m.GetPlayers()), false},
+		{"player_indexes", len(m.GetPlayerIndexes()), true},
+		{"pools", len(m.GetPools()), false},
+		{"pool_indexes", len(m.GetPoolIndexes()), true},
+		{"counts", len(m.GetCounts()), true},
+		{"request_ids", len(m.GetRequestIds()), true},
+	} {
+		if column.got > kuji.MaxBatch {
+			return badColumn(column.field, "%d of them, want at most %d", column.got, kuji.MaxBatch)
+		}
+		if column.perDraw && column.got != 0 && column.got != n {
+			return badColumn(column.field, "%d of them for %d draws, want one for each or none", column.got, n)
+		}
+	}
+	if n == 0 {
+		return badColumn("players", "0 draws, want 1 to %d", kuji.MaxBatch)
+	}
+	if len(m.GetPoolIndexes()) == 0 && len(m.GetPools()) != 1 {
+		return badColumn("pools", "%d of them without pool_indexes, want 1", len(m.GetPools()))
+	}
+	b.size(n)
+	return b.fill()
+}
+
+// size makes room for n draws.
+func (b *drawBatch) size(n int) {
+	if cap(b.draws) < n {
+		b.draws = make([]kuji.Draw, n)
+		b.reqs = make([]kuji.Request, n)
+		b.results = make([]kuji.Result, n)
+		for i := range b.reqs {
+			b.reqs[i] = &b.draws[i]
+		}
+	}
+	b.draws, b.reqs, b.results = b.draws[:n], b.reqs[:n], b.results[:n]
+}
+
+// fill fills in the draws.
+func (b *drawBatch) fill() error {
+	players, playerAt := b.request.GetPlayers(), b.request.GetPlayerIndexes()
+	pools, poolAt := b.request.GetPools(), b.request.GetPoolIndexes()
+	counts, ids := b.request.GetCounts(), b.request.GetRequestIds()
+	b.named = len(ids) > 0
+	outcomes := 0
+	for i := range b.draws {
+		player, pool := uint32(i), uint32(0)
+		if len(playerAt) > 0 {
+			player = playerAt[i]
+		}
+		if len(poolAt) > 0 {
+			pool = poolAt[i]
+		}
+		if uint64(player) >= uint64(len(players)) {
+			return badColumn("player_indexes", "draw %d: %d, want less than the %d players", i, player, len(players))
+		}
+		if uint64(pool) >= uint64(len(pools)) {
+			return badColumn("pool_indexes", "draw %d: %d, want less than the %d pools", i, pool, len(pools))
+		}
+		d := &b.draws[i]
+		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1}
+		if len(counts) > 0 && counts[i] > 0 {
+			d.Count = countOf(counts[i])
+		}
+		if len(ids) > 0 {
+			d.ID = ids[i]
+		}
+		if d.Count <= kuji.MaxDrawCount { // others are refused one by one
+			outcomes += d.Count
+		}
+		b.named = b.named && d.ID != ""
+	}
+	if outcomes > MaxBatchOutcomes {
+		return badColumn("counts", "%d outcomes in all, want at most %d", outcomes, MaxBatchOutcomes)
+	}
+	return nil
+}
+
+func badColumn(field, format string, args ...any) error {
+	return &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// drawsResponse is the answer to a batch of draws that ended with results.
+func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
+	t := newTables()
+	out := &kujiv1.StreamDrawsResponse{OutcomeIndexes: make([]uint32, 0, len(results))}
+	var first *kuji.Result // of the newest run
+	for i := range results {
+		res := &results[i]
+		if first != nil && follows(first, res, int(out.Runs[len(out.Runs)-1].Draws)) {
+			out.Runs[len(out.Runs)-1].Draws++
+		} else {
+			first = res
+			out.Runs = append(out.Runs, runProto(t, res))
+		}
+		out.OutcomeIndexes = t.addOutcomes(out.OutcomeIndexes, res.Outcomes)
+	}
+	out.Outcomes, out.Receipts = t.outcomesProto(), t.receipts
+	return out
+}
+
+// follows reports whether a result is one more of a run that has n draws.
+func follows(first, res *kuji.Result, n int) bool {
+	a, b := &first.Receipt, &res.Receipt
+	return res.Err == nil && first.Status == res.Status && first.Replayed == res.Replayed && first.Subject == res.Subject &&
+		a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
+}
+
+// runProto makes a run of one draw.
+func runProto(t *tables, res *kuji.Result) *kujiv1.DrawRun {
+	run := &kujiv1.DrawRun{Draws: 1, Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed}
+	if res.Status == kuji.Refused {
+		run.Error = refusalOf(res.Err)
+		return run
+	}
+	run.Receipt, run.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
+	return run
+}
