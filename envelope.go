@@ -9,7 +9,7 @@ import (
 )
 
 // Every entry of a realm's log is an envelope and a payload. The layout, all
-// integers little-endian (docs/format/event.md):
+// integers little-endian (docs/internals/formats/event.md):
 //
 //	 0  magic    "KJE1"
 //	 4  crc      CRC32C of everything after this field, to the end of the entry

@@ -19,7 +19,7 @@ import (
 
 // A snapshot is a file of frames in the realm's directory snapshots, named by
 // its position and that of the snapshot that it builds on, 0 for none
-// (docs/format/snapshot.md):
+// (docs/internals/formats/snapshot.md):
 //
 //	00000000000000012345-00000000000000000000.snapshot
 //

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The format, which docs/format/wal.md describes for readers in any language.
+// The format, which docs/internals/formats/wal.md describes for readers in any language.
 // All integers are little-endian. A log is a directory of segments:
 //
 //	NNNNNNNNNNNNNNNNNNNN.wal     20 decimal digits: the offset of its first record

@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// The codec of events. docs/format/event.md shows every byte; a change of
+// The codec of events. docs/internals/formats/event.md shows every byte; a change of
 // meaning needs a new kind or version, never an old one in another sense.
 
 // eventVersion is the version written for every kind so far.

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// The blocks of a snapshot. docs/format/snapshot.md shows every byte. A block
+// The blocks of a snapshot. docs/internals/formats/snapshot.md shows every byte. A block
 // names what it holds by the numbers that events use, and holds what a base
 // does not have, or no longer has so.
 

@@ -153,7 +153,7 @@ func TestPhrases(t *testing.T) {
 		{"wal/log.go", "// see issue #12", "means something elsewhere"},
 		{"wal/log.go", "// TODO: later", "unfinished"},
 		{"wal/log.go", "// hacking is XXXL", ""},
-		{"docs/journal.md", "the TODO list", ""},
+		{"docs/internals/notes.md", "the TODO list", ""},
 		{"internal/lint/x.go", "// TODO", ""},
 	} {
 		check(t, Phrases(Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
