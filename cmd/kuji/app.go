@@ -58,10 +58,10 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:   "kuji",
 		Short: "A durable reward engine: draws that are logged before anyone sees them",
 		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
-players. It never gives one prize twice, loses one that it acknowledged, or
-gives more than there are.
+players. It never gives one prize twice, never loses a prize it acknowledged,
+and never gives more than there are.
 
-Start with "kuji demo": it needs nothing else and shows the promise being kept.`,
+Start with "kuji demo". It needs nothing else and shows that the promise is kept.`,
 		Example: `  kuji demo
   kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji draw ann splash
@@ -153,7 +153,7 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, usageError{fmt.Errorf("%s is a directory; a file is wanted", name)}
+		return nil, usageError{fmt.Errorf("%s is a directory; expected a file", name)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -34,14 +34,14 @@ type catalogErrorJSON struct {
 func (a *app) catalogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "catalog",
-		Short:   "Check catalogs, and print the schema that editors check them with",
+		Short:   "Check catalogs, and print their schema for editors",
 		GroupID: "offline",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a catalog: every error with line, column and what was expected",
+		Short: "Check a catalog; report every error with line, column and what was expected",
 		Example: `  kuji catalog check catalog.yaml
   cat catalog.yaml | kuji catalog check -`,
 		Args: exactArgs("FILE"),

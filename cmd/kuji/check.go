@@ -92,7 +92,7 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 			sent += len(part)
 		}
 	}
-	d.add("acknowledged", fmt.Sprintf("%d requests sent again: each has its first answer, and only that", sent), wrong)
+	d.add("acknowledged", fmt.Sprintf("%d requests sent again: each got its first result", sent), wrong)
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (d *demo) checkLog(ctx context.Context) error {
 			}
 		}
 	}
-	d.add("log", fmt.Sprintf("verified offline: each acknowledged id stands in it once; %d events decided again from revealed seeds, with the same result", choices), wrong)
+	d.add("log", fmt.Sprintf("verified offline: each acknowledged id is in it once; %d events decided again from revealed seeds, with the same result", choices), wrong)
 	if d.report.LogBytes, err = sizeOf(d.data); err != nil {
 		return err
 	}

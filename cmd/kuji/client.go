@@ -49,11 +49,11 @@ func (a *app) clientCommand(cmd *cobra.Command) *connection {
 	cmd.GroupID = "client"
 	flags := cmd.Flags()
 	flags.StringVar(&c.server, "server", "", "`URL` of the server (default $KUJI_SERVER, else http://"+defaultAddress+")")
-	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it here: prefer --key-file (default $KUJI_KEY)")
-	flags.StringVar(&c.keyFile, "key-file", "", "`file` with the API key alone")
-	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust instead of the system's")
+	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it, so prefer --key-file (default $KUJI_KEY)")
+	flags.StringVar(&c.keyFile, "key-file", "", "`file` that holds the API key and nothing else")
+	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust, instead of the system's")
 	flags.StringVar(&c.realm, "realm", "default", "`name` of the realm")
-	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, with all repetitions")
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, including retries")
 	return c
 }
 
@@ -79,7 +79,7 @@ func (c *connection) dial() (*client, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, usageError{fmt.Errorf("%s %q is no URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
+		return nil, usageError{fmt.Errorf("%s %q is not a URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
 	}
 	if c.timeout <= 0 {
 		return nil, usageError{fmt.Errorf("--timeout %v: expected more than 0", c.timeout)}
@@ -162,7 +162,7 @@ func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.
 func (c *connection) apiKey() (string, error) {
 	switch {
 	case c.key != "" && c.keyFile != "":
-		return "", usageError{errors.New("--key and --key-file: give one of them")}
+		return "", usageError{errors.New("--key and --key-file: give only one")}
 	case c.keyFile != "":
 		data, err := c.app.readFile(c.keyFile, maxKeyFile)
 		if err != nil {
@@ -193,7 +193,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
 	if m, ok := any(msg).(proto.Message); ok {
 		if _, err := proto.Marshal(m); err != nil { // an argument that is not UTF-8: no repetition helps
-			return nil, usageError{fmt.Errorf("the request cannot be written: %w", err)}
+			return nil, usageError{fmt.Errorf("cannot encode the request: %w", err)}
 		}
 	}
 	deadline, cancel := context.WithTimeout(ctx, c.timeout)
@@ -280,7 +280,7 @@ func (e unknownError) Unwrap() error { return e.err }
 type notSentError struct{ err error }
 
 func (e notSentError) Error() string {
-	return "no connection, so that nothing was sent: " + shortError(e.err)
+	return "no connection, so nothing was sent: " + shortError(e.err)
 }
 func (e notSentError) Unwrap() error { return e.err }
 

@@ -28,15 +28,21 @@ func (a *app) demoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "See the promise kept: draws over the network, a kill -9 in the middle, every answer checked",
+		Short:   "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
 		GroupID: "server",
-		Long: `Demo starts a server on loopback with a data directory of its own and the three
-example catalogs, and sends draws to it over the network. Half-way it kills the
-server process with SIGKILL and starts it again; the clients repeat what they got
-no answer to, with the same request ids. Then it checks, from the clients' own
-books, that every acknowledged draw is there exactly once, that balances and
-stocks add up and none is below zero, that the odds were kept, and that the log
-is sound. Exit code 6 when a check fails.`,
+		Long: `Demo starts a server on loopback, with a data directory of its own and the three
+example catalogs, and sends draws over the network. Half-way it kills the server
+process with SIGKILL and starts it again. Clients that got no answer repeat their
+requests under the same request ids.
+
+Then it checks from the clients' own books that
+
+  - every acknowledged draw is there exactly once;
+  - balances and stocks add up, and none is below zero;
+  - the odds were kept;
+  - the log is sound.
+
+It ends with exit code 6 if a check fails.`,
 		Example: `  kuji demo
   kuji demo --load 20s --clients 128 --json`,
 		Args: exactArgs(),

@@ -160,7 +160,7 @@ func expand(r *kujiv1.BatchResult, resp *kujiv1.BatchResponse) (*kujiv1.Result, 
 func checkAgain(rec record, again *kujiv1.Result) error {
 	id := rec.command.GetRequestId()
 	if !again.GetReplayed() {
-		return fmt.Errorf("request %s was acknowledged at position %d and forgotten: sent again it was carried out anew", id, rec.position)
+		return fmt.Errorf("request %s was acknowledged at position %d and then forgotten: sent again, it happened a second time", id, rec.position)
 	}
 	digest, err := digestOf(again)
 	if err != nil {
@@ -258,7 +258,7 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]odds, error) {
 		// One draw more or less is no deviation: it matters for rare entries.
 		deviation := math.Abs(float64(o.Drawn)-p*float64(draws)) - 1
 		if sigma := math.Sqrt(p * (1 - p) * float64(draws)); deviation > maxSigma*sigma {
-			wrong = append(wrong, fmt.Errorf("%s/%s: %.4f%% of %d draws, odds are %.4f%%: no chance explains it",
+			wrong = append(wrong, fmt.Errorf("%s/%s: %.4f%% of %d draws, odds are %.4f%%: chance cannot explain that",
 				pool.GetId(), o.Entry, 100*o.Seen, draws, 100*o.Wanted))
 		}
 	}

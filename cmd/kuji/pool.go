@@ -37,7 +37,7 @@ type entryJSON struct {
 func (a *app) poolCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pool POOL",
-		Short:   "Show a pool with its stock and its odds at this moment",
+		Short:   "Show a pool with its current stock and odds",
 		Example: "  kuji pool splash",
 		Args:    exactArgs("POOL"),
 	}

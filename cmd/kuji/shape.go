@@ -288,7 +288,7 @@ func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{
 		<-places
 	}
 	if _, err := s.Receive(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("after the last answer: %w", errors.Join(err, errors.New("want the end of the stream")))
+		return fmt.Errorf("after the last response: %w", errors.Join(err, errors.New("expected the end of the stream")))
 	}
 	return nil
 }

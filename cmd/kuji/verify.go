@@ -62,20 +62,24 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:     "verify --data DIR",
 		Short:   "Check a data directory offline: every event, every choice, every sum",
 		GroupID: "offline",
-		Long: `Verify reads the log of every realm in a data directory that no server has open,
-and writes nothing. It checks checksums and the chain of hashes, replays every
-event, computes every choice of every revealed epoch again from its seed, checks
-that stocks and balances add up, and prints a hash of the state: the same log
-gives the same hash everywhere. Snapshots are compared with the state that the
-log gives at their position; where the log was trimmed, verification begins from
-the oldest one and says from which position.
+		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
+server may have the directory open. It
 
-Somebody who can write the files can write the whole log anew, with a chain that
-is right in itself. With --since every realm's chain has to go through the place
-where it stood in an earlier report, which --json writes: keep one elsewhere.
+  - checks checksums and the chain of hashes;
+  - replays every event, and computes every choice of every revealed epoch again;
+  - checks that stocks and balances add up;
+  - compares snapshots with the state that the log gives at their position;
+  - prints a hash of the state: the same log gives the same hash everywhere.
 
-Exit code 6 when something is wrong; the first wrong position is named. Exit
-code 3 when a server has the directory open: stop it, or verify a copy.`,
+If the log was trimmed, verification begins at the oldest snapshot and says so.
+
+Somebody who can write the files can also rewrite the whole log with a sound
+chain. With --since, every realm's chain must go through the place where it stood
+in an earlier report. --json writes such a report: keep one elsewhere.
+
+It ends with exit code 6 if something is wrong, and names the first wrong
+position. It ends with exit code 3 if a server has the directory open: stop the
+server, or verify a copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
   kuji verify --data ./kuji-data --since report.json`,
@@ -100,7 +104,7 @@ code 3 when a server has the directory open: stop it, or verify a copy.`,
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
-	cmd.Flags().StringVar(&since, "since", "", "`file` with what verify --json wrote earlier: the logs must go on from there")
+	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
 	return cmd
 }
 
@@ -133,7 +137,7 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 		anchors[r.Realm] = kuji.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
 	}
 	if len(anchors) == 0 {
-		return nil, usageError{fmt.Errorf("--since %s: no realm in it", file)}
+		return nil, usageError{fmt.Errorf("--since %s: it names no realm", file)}
 	}
 	return anchors, nil
 }
@@ -165,7 +169,7 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 	var damage []error
 	for _, name := range slices.Sorted(maps.Keys(anchors)) {
 		if all && !slices.Contains(realms, name) {
-			damage = append(damage, fmt.Errorf("realm %s: it is not there, and was at position %d once", name, anchors[name].Position))
+			damage = append(damage, fmt.Errorf("realm %s is missing; the earlier report has it at position %d", name, anchors[name].Position))
 		}
 	}
 	for _, name := range realms {
@@ -223,7 +227,7 @@ func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil, usageError{fmt.Errorf("%s is no data directory: it has no folder named realms", data)}
+		return nil, nil, usageError{fmt.Errorf("%s is not a data directory: it has no folder named realms", data)}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -257,10 +261,10 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 
 func printVerify(w io.Writer, v verifyJSON) {
 	for _, name := range v.Strays {
-		fprintf(w, "warning: realms/%s is no realm: it is neither read nor removed\n", name)
+		fprintf(w, "warning: realms/%s is not a realm: Kuji neither reads nor removes it\n", name)
 	}
 	if len(v.Realms) == 0 {
-		fprintf(w, "%s: no realm in it\n", v.Data)
+		fprintf(w, "%s: it holds no realm\n", v.Data)
 		return
 	}
 	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
@@ -280,7 +284,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 	}
 	for _, r := range v.Realms {
 		for _, name := range r.Strays {
-			fprintf(w, "warning: realm %s: snapshots/%s is no file of Kuji: it is neither read nor removed\n", r.Realm, name)
+			fprintf(w, "warning: realm %s: snapshots/%s is not a file of Kuji: Kuji neither reads nor removes it\n", r.Realm, name)
 		}
 	}
 }
