@@ -6,14 +6,14 @@ import (
 	"runtime"
 )
 
-// Append adds a record of 0 to MaxRecord bytes and returns its offset. The
-// record is copied into a buffer: see [Options] for what a crash leaves of it.
-// Full blocks are written while appends go on; Append blocks only when it gets
-// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and to
-// fsync under Options.SyncEvery.
+// Append adds a record of 0 to MaxRecord bytes and returns its offset. It
+// copies the record into a buffer: see Options for what a crash leaves of it.
+// The log writes full blocks while appends go on. Append waits only if it gets
+// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and
+// to fsync under Options.SyncEvery.
 //
 // Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the
-// record may or may not be found by the next Open.
+// next Open may or may not find the record.
 func (l *Log) Append(record []byte) (offset uint64, err error) {
 	if offset, err = l.add(record); err != nil {
 		return 0, err
@@ -27,21 +27,21 @@ func (l *Log) Append(record []byte) (offset uint64, err error) {
 }
 
 // AppendBatch adds records with consecutive offsets and returns the first
-// one's; for no records, Next. A batch is written as one group: after a crash
-// all of it is there, or none. Limits: MaxRecord for each, MaxBatch for all.
-// Otherwise as Append.
+// offset, or Next if there are no records. A batch is one group: after a crash
+// all of it is there, or none. Limits: MaxRecord for each record, MaxBatch for
+// all. Otherwise it is like Append.
 func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 	var few [16]uint32
 	return l.appendBatch(records, few[:0])
 }
 
 // AppendSync appends a record and returns when it is durable. Calls that wait
-// at the same time share an fsync: while one is running, the records of the
-// next gather.
+// at the same time share an fsync: while one runs, the records of the next
+// gather.
 //
-// When ctx ends first, AppendSync returns the offset and the context's error:
-// the record is in the log, and may or may not become durable. Other errors
-// as Append.
+// If ctx ends first, AppendSync returns the offset and the context's error. The
+// record is in the log, and may or may not become durable. Other errors are
+// those of Append.
 func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

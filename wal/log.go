@@ -4,17 +4,17 @@
 //	offset, err := l.AppendSync(ctx, []byte("on disk when this returns"))
 //	data, err := l.Read(offset, nil)
 //
-// Records have consecutive offsets, from 0. They are appended through a
-// buffer, read from mappings of the files, and checked against their CRC32C on
-// every read. Damage is reported with its file and byte, never served and never
-// mistaken for the end of the log. After a crash, what survives is a prefix
-// that holds at least everything below Durable; see [Options].
+// Records have consecutive offsets, from 0. The log appends them through a
+// buffer, reads them from mapped files, and checks their CRC32C on every read.
+// It reports damage with its file and byte. It never serves damage, and never
+// mistakes it for the end of the log. After a crash a prefix of the log
+// survives, which holds at least everything below Durable; see Options.
 //
-// One process at a time writes a log. All methods may be used from many
-// goroutines at once.
+// One process at a time writes a log. Any number of goroutines may use all
+// methods at once.
 //
-// This package knows nothing of what a record means and imports nothing of
-// the project but the file-system seam.
+// This package does not know what a record means. It imports nothing of the
+// project but the file-system seam and the seam for goroutines and clocks.
 package wal
 
 import (
@@ -116,7 +116,7 @@ type Log struct {
 // different cache lines.
 type cacheLine [64]byte
 
-// First returns the oldest offset kept; equal to Next when the log is empty.
+// First returns the oldest offset kept. It equals Next if the log is empty.
 func (l *Log) First() uint64 { return (*l.list.Load())[0].first }
 
 // Next returns the offset that the next record gets.
@@ -126,8 +126,8 @@ func (l *Log) Next() uint64 {
 	return l.next
 }
 
-// Durable returns the offset below which every record is durable: it survives
-// a crash of the machine.
+// Durable returns the offset below which every record is durable: those records
+// survive a crash of the machine.
 func (l *Log) Durable() uint64 { return l.durable.Load() }
 
 // fail makes the log refuse everything from now on, and returns the error
@@ -157,9 +157,9 @@ func (l *Log) wake() {
 }
 
 // Close makes everything appended durable, seals the log so that the next Open
-// is immediate, and releases it. Readers that are inside a record finish; later
-// calls return ErrClosed. When the log had failed, or fails now, Close returns
-// an error that matches ErrFailed, having released everything all the same.
+// is immediate, and releases the directory. Readers that are inside a record
+// finish. Later calls return ErrClosed. If the log had failed, or fails now,
+// Close still releases everything, and returns an error that matches ErrFailed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -14,16 +14,16 @@ import (
 
 const lockName = "LOCK"
 
-// Open opens the log in a directory, which is created if need be, and recovers
-// it if it was not closed: what was torn at the end is cut off, and all that is
-// left is fsynced, so that Durable equals Next.
+// Open opens the log in a directory, and creates the directory if it does not
+// exist. If the log was not closed, Open recovers it: it cuts off a torn end
+// and fsyncs the rest, so that Durable equals Next.
 //
-// Open cuts only what was never known to be durable. Anything damaged below
-// that is a *CorruptionError, and nothing is changed. Segments that were known
-// to be durable are trusted by their footers: see [Verify] to check them, and
+// Open cuts only what was never known to be durable. Damage below that is a
+// *CorruptionError, and Open changes nothing. Open trusts the footers of
+// segments that were known to be durable: see Verify to check them, and
 // Options.CheckTail.
 //
-// Errors: ErrLocked, ErrReadOnly when the directory cannot be written to,
+// Errors: ErrLocked, ErrReadOnly if the directory cannot be written to,
 // ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
 func Open(dir string, o Options) (*Log, error) {
 	o, dir, err := o.at(dir)

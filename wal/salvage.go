@@ -10,13 +10,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Salvage reads the log in a directory whether or not it can be opened. It returns the
-// offset that the log begins at, by the name of its first segment, and the records from
-// there on for as long as each is sound and follows the one before. Why there are no more
-// it does not say: Open does, or [Verify]. It changes nothing and takes no lock. Only
-// Options.FS counts. The data is the caller's.
+// Salvage reads the log in a directory, whether or not the log can be opened.
+// It returns the offset that the log begins at, by the name of its first
+// segment, and the records from there on, as long as each is sound and follows
+// the one before. It does not say why the records end; Open or Verify does. It
+// changes nothing and takes no lock. Of the options only FS counts. The data
+// belongs to the caller.
 //
-// Errors are those of the file system, and fs.ErrNotExist when there is no directory.
+// Errors are those of the file system, and fs.ErrNotExist if there is no
+// directory.
 func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, error], err error) {
 	o, dir, err = o.at(dir)
 	if err != nil {

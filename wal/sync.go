@@ -251,8 +251,8 @@ func (l *Log) finish(s *segment) error {
 }
 
 // Sync returns when everything appended before the call is durable. Calls at
-// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed;
-// after ErrFailed, only records below Durable are known to be.
+// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed.
+// After ErrFailed only records below Durable are known to be durable.
 func (l *Log) Sync() error { return l.syncNow(context.Background()) }
 
 func (l *Log) syncNow(ctx context.Context) error {

@@ -13,13 +13,16 @@ import (
 // TrimBefore drops the oldest segments whose records are all below offset. It
 // drops whole segments, and never the one that is written to, so records below
 // offset may remain. Appends go on meanwhile, and so do readers inside a
-// dropped segment. When it returns, the files are gone for good; a crash on the
-// way leaves some of them, from one of them on. Their space is freed soon after, in
-// pieces, so that no fsync waits for all of it, or when the last reader leaves.
-// TrimBefore may have to fsync first, so that there is something that the log can
-// begin with, and to wait for the footer of a segment that has just become full. After
-// a file that could not be removed, none is until the log is opened again. Errors:
-// ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
+// dropped segment.
+//
+// When TrimBefore returns, the files are gone for good. A crash on the way
+// leaves some of them, from one of them on. Their space is freed soon after, in
+// pieces so that no fsync waits for all of it, or when the last reader leaves.
+//
+// TrimBefore may have to fsync first, so that the log has something to begin
+// with, and to wait for the footer of a segment that has just become full. If a
+// file cannot be removed, the log removes no more files until it is opened
+// again. Errors: ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
@@ -27,14 +30,14 @@ func (l *Log) TrimBefore(offset uint64) error {
 	return l.trimWhile(func(_ *segment, end uint64, _ int64) bool { return end <= offset })
 }
 
-// TrimOlderThan drops the oldest segments that were full before a time.
-// Otherwise as TrimBefore.
+// TrimOlderThan drops the oldest segments that became full before a time.
+// Otherwise it is like TrimBefore.
 func (l *Log) TrimOlderThan(t time.Time) error {
 	return l.trimWhile(func(s *segment, _ uint64, _ int64) bool { return s.sealedAt < t.UnixNano() })
 }
 
-// TrimToSize drops the oldest segments while all files together have more
-// bytes than that. Otherwise as TrimBefore.
+// TrimToSize drops the oldest segments while all files together have more than
+// this many bytes. Otherwise it is like TrimBefore.
 func (l *Log) TrimToSize(bytes int64) error {
 	return l.trimWhile(func(_ *segment, _ uint64, total int64) bool { return total > bytes })
 }

@@ -26,10 +26,10 @@ type Report struct {
 	Records  int64
 	Bytes    int64 // of all segment files
 	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
-	// Damage is everything that is not as it must be, by place. What a crash
-	// leaves is no damage: a torn tail, and footers that were not durable. Of
-	// a footer at the very end, damage looks like a crash within Close, or at the first
-	// writes to a log that was closed: that is reported, and is what Footer says, too.
+	// Damage is all damage found, by place. What a crash leaves is not damage:
+	// a torn tail, and footers that were not durable. A damaged footer at the
+	// very end looks like a crash within Close, or like one at the first
+	// writes to a log that was closed; it is reported, and Footer names it too.
 	Damage []*CorruptionError
 	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
 }
@@ -46,10 +46,11 @@ type SegmentReport struct {
 }
 
 // Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock; beside a writer
-// the groups being written may look torn. Only Options.FS counts. Damage is in
-// the report; the error says why the check itself could not be done: errors of
-// the file system, of ctx, and fs.ErrNotExist when there is no directory.
+// segments at a time. It changes nothing and takes no lock. Beside a writer,
+// the groups being written may look torn. Of the options only FS counts.
+//
+// Damage is in the report. The error says why the check itself failed: errors
+// of the file system and of ctx, and fs.ErrNotExist if there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -282,7 +283,7 @@ func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unr
 	}
 }
 
-// Group is a group of records as it stands in a file.
+// Group is a group of records as it is in a file.
 type Group struct {
 	File        string
 	Pos         int64  // of its header, in bytes
@@ -292,11 +293,11 @@ type Group struct {
 	DurableUpto uint64 // what was known to be durable when it was written
 }
 
-// Groups iterates over the groups of the log in a directory, whether or not it
-// can be opened, and checks their headers but not their records. Where a
-// segment goes on with something else, that is yielded as an error (the torn
-// tail of a last segment too), and the iteration goes on with the next segment.
-// It changes nothing. Only Options.FS counts.
+// Groups iterates over the groups of the log in a directory, whether or not the
+// log can be opened. It checks the headers of groups but not their records. If
+// a segment goes on with something else, even the torn tail of a last segment,
+// Groups yields that as an error and goes on with the next segment. It changes
+// nothing. Of the options only FS counts.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)

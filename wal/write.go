@@ -11,8 +11,8 @@ import (
 )
 
 // Flush hands everything appended before the call to the operating system,
-// without fsync: then a crash of the process loses none of it, though a crash
-// of the machine may. Errors as Append.
+// without an fsync. Then a crash of the process loses none of it, but a crash
+// of the machine may. Errors are those of Append.
 func (l *Log) Flush() error {
 	l.mu.Lock()
 	err := l.err
