@@ -28,14 +28,14 @@ const (
 	maxQuiet = 1 << 20
 )
 
-// Parse reads a catalog from YAML. It checks everything before it returns: a
-// catalog with any fault is refused whole, with an error that wraps *[Errors].
+// Parse reads a catalog from YAML and checks everything. It refuses a catalog
+// with any fault as a whole, with an error that wraps *[Errors].
 //
-// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. Its
-// keys are described in docs/catalog.md. Aliases, anchors, tags and merge keys
-// are refused. While it lasts, reading takes memory of about fifty times the
-// source's size: 1.5 GB for the largest sources, and not much more for hostile
-// ones. A server should accept no larger ones from clients than it needs.
+// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
+// docs/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
+// merge keys. Reading takes memory of about fifty times the source's size: 1.5
+// GB for the largest sources, and not much more for hostile ones. A server
+// should accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	r := &reader{}
 	c := r.parse(yaml)

@@ -29,7 +29,7 @@ type entrySource struct {
 // Format is the version of the YAML format, the value of the key kuji.
 const Format = 1
 
-// DefaultMaxCount is the max_count of a pool that does not say.
+// DefaultMaxCount is the max_count of a pool that sets none.
 const DefaultMaxCount = 100
 
 // MaxWindow and MaxIdempotencyAge bound the durations of the format.

@@ -7,7 +7,7 @@ import (
 )
 
 // Append adds a record of 0 to MaxRecord bytes and returns its offset. It
-// copies the record into a buffer: see Options for what a crash leaves of it.
+// copies the record into a buffer: see [Options] for what a crash leaves of it.
 // The log writes full blocks while appends go on. Append waits only if it gets
 // more than 1 MiB ahead of the writing or eight segments ahead of the disk, and
 // to fsync under Options.SyncEvery.

@@ -8,7 +8,7 @@
 // buffer, reads them from mapped files, and checks their CRC32C on every read.
 // It reports damage with its file and byte. It never serves damage, and never
 // mistakes it for the end of the log. After a crash a prefix of the log
-// survives, which holds at least everything below Durable; see Options.
+// survives, which holds at least everything below Durable; see [Options].
 //
 // One process at a time writes a log. Any number of goroutines may use all
 // methods at once.

@@ -20,7 +20,7 @@ const lockName = "LOCK"
 //
 // Open cuts only what was never known to be durable. Damage below that is a
 // *CorruptionError, and Open changes nothing. Open trusts the footers of
-// segments that were known to be durable: see Verify to check them, and
+// segments that were known to be durable: see [Verify] to check them, and
 // Options.CheckTail.
 //
 // Errors: ErrLocked, ErrReadOnly if the directory cannot be written to,

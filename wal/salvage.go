@@ -13,7 +13,7 @@ import (
 // Salvage reads the log in a directory, whether or not the log can be opened.
 // It returns the offset that the log begins at, by the name of its first
 // segment, and the records from there on, as long as each is sound and follows
-// the one before. It does not say why the records end; Open or Verify does. It
+// the one before. It does not say why the records end; Open or [Verify] does. It
 // changes nothing and takes no lock. Of the options only FS counts. The data
 // belongs to the caller.
 //
