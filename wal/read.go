@@ -72,8 +72,9 @@ func (l *Log) segmentOf(offset uint64) (*segment, error) {
 	return list[i-1], nil
 }
 
-// refused explains why a record's segment cannot be read. A closed log has
-// dropped them all; the file of one that is being dropped may be gone already.
+// refused explains why the segment of a record cannot be read. A closed log has
+// dropped all segments. The file of a segment that is being dropped may already
+// be gone.
 func (l *Log) refused(err error, offset uint64) error {
 	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
@@ -86,8 +87,8 @@ func (l *Log) refused(err error, offset uint64) error {
 	return fmt.Errorf("%w: offset %d, the log begins at %d", ErrTrimmed, offset, l.First())
 }
 
-// readPending reads a record that is in no file. It is not found when it has
-// reached its file by now.
+// readPending reads a record that is not in a file yet. It does not find a
+// record that has reached its file by now.
 func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,8 +172,8 @@ func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var slab []byte
 		l.each(from, func(offset uint64, data []byte) bool {
-			// Copies share blocks, so that small records do not cost an
-			// allocation each.
+			// Copies share blocks, so that a small record costs no allocation
+			// of its own.
 			if len(data) > cap(slab)-len(slab) {
 				slab = make([]byte, 0, max(len(data), slabBytes))
 			}
@@ -216,8 +217,8 @@ func (l *Log) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) 
 
 const noLimit = ^uint64(0)
 
-// cursor walks through the log. It stays in a segment, counted in once, until
-// it has left its records behind.
+// cursor walks through the log. It counts itself into a segment once and stays
+// in it until it has passed its records.
 type cursor struct {
 	log     *Log
 	next    uint64
@@ -235,8 +236,8 @@ func (c *cursor) leave() {
 	}
 }
 
-// step returns the next record below limit in place; ok is false when there is
-// none yet. The data is good until the next call.
+// step returns the next record below limit in place. If there is none yet, ok
+// is false. The data is valid until the next call.
 func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	for {
 		switch {
@@ -273,7 +274,7 @@ func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 }
 
 // ended tells the end of the log, where there is nothing yet, from an offset
-// beyond it.
+// beyond the end.
 func (c *cursor) ended(limit uint64) error {
 	if limit != noLimit {
 		return nil

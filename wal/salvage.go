@@ -50,8 +50,8 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	}, nil
 }
 
-// soundBefore returns the offset after the last record of a segment that is sound and
-// stands before a position, at which a page cannot be read.
+// soundBefore returns the offset after the last record of a segment that is
+// sound and ends before a position. The page at that position cannot be read.
 func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	found, _, err := soundGroups(fsys, s, pos)
 	if err != nil {
@@ -60,7 +60,8 @@ func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	return found.next
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound, or to a position.
+// soundGroups finds the groups of a segment up to the first that is not sound,
+// or up to a position.
 func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
 		data = data[:min(end, int64(len(data)))]
@@ -86,8 +87,9 @@ func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uin
 	return found, logID, err
 }
 
-// salvage yields the records of a segment's sound groups, and those of the next group that
-// stand before what is wrong in it. It reports false when there shall be no more.
+// salvage yields the records of the sound groups of a segment, and those of the
+// next group that stand before its damage. It reports false if no more are
+// wanted.
 func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
 	file, err := fsys.Open(s.path)
 	if err != nil {

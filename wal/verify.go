@@ -92,9 +92,9 @@ type checkedSegment struct {
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together. As in recovery,
-// where the log ends at or above what was durable, it is torn there, and
-// nothing that stands behind counts.
+// add sums the segments up and checks that they fit together. As in recovery:
+// if the log ends at or above what was durable, it is torn there, and nothing
+// behind counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
@@ -234,7 +234,7 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	return nil
 }
 
-// mapWhole maps a segment's file; an empty one gives no bytes.
+// mapWhole maps the file of a segment. An empty file gives no bytes.
 func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err error) {
 	file, err := fsys.Open(s.path)
 	if err != nil {
@@ -254,9 +254,9 @@ func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err er
 	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
 }
 
-// readWhole has a segment's bytes read, which are a mapping, and returns what read returns,
-// or the page that could not be read: once more when a writer has cut the file to size
-// meanwhile.
+// readWhole passes the bytes of a segment, a mapping, to read. It returns what
+// read returns, or the page that could not be read. If a writer cut the file to
+// size meanwhile, it tries once more.
 func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
 	guarded := func(data []byte) (unreadable *fault) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -323,7 +323,7 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	}
 }
 
-// groupsOf yields one segment's groups; false when there shall be no more.
+// groupsOf yields the groups of one segment. It is false if no more are wanted.
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
 	var found scan
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
