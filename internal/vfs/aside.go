@@ -2,17 +2,17 @@ package vfs
 
 import "runtime"
 
-// Aside returns fsys for work beside that of others, who must not wait for it: before
-// each call that changes something, or opens a file, it lets those run who can. Go's
-// scheduler leaves goroutines that are queued behind one in a system call where they are
-// until its monitor looks, which may be ten milliseconds later when such calls are
-// frequent and short. Of the optional abilities it has that of [Unlinker]; its files have
-// none.
+// Aside returns fsys for work that others must not wait for. Before each call
+// that changes something, or opens a file, it lets other goroutines run.
+// Otherwise goroutines that are queued behind one in a system call stay there
+// until the monitor of Go's scheduler looks. That may be ten milliseconds later
+// if such calls are frequent and short. Of the optional abilities Aside keeps
+// that of [Unlinker]; its files have none.
 func Aside(fsys FS) FS { return aside{fsys} }
 
 type aside struct{ FS }
 
-// giveWay lets those run who can.
+// giveWay lets other goroutines run.
 func giveWay() { runtime.Gosched() }
 
 func (a aside) Create(name string) (File, error) {
@@ -35,7 +35,8 @@ func (a aside) Remove(name string) error {
 	return a.FS.Remove(name)
 }
 
-// Unlink gives way before the name is removed; what it returns, as it does by itself.
+// Unlink gives way before it removes the name. What it returns gives way by
+// itself.
 func (a aside) Unlink(name string) (free func(stop func() bool), err error) {
 	giveWay()
 	return Unlink(a.FS, name)
