@@ -153,7 +153,7 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 		}
 		l.mu.Lock()
 		s.flushed = true
-		l.settle(s.next)
+		l.setDurable(s.next)
 		l.mu.Unlock()
 	}
 	if upto > tail.first {
@@ -163,13 +163,13 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle(upto)
+	l.setDurable(upto)
 	return nil
 }
 
-// settle says that all records below upto are durable. The caller holds mu and
+// setDurable notes that all records below upto are durable. The caller holds mu and
 // the sync token.
-func (l *Log) settle(upto uint64) {
+func (l *Log) setDurable(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
 		if l.broken != nil {
@@ -224,7 +224,7 @@ func (l *Log) finishAll(stale []*segment) error {
 			return err
 		}
 		l.mu.Lock()
-		l.settle(s.next)
+		l.setDurable(s.next)
 		l.mu.Unlock()
 	}
 	return nil

@@ -213,8 +213,8 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 	return res, status.GetVersion(), nil
 }
 
-// target starts a server, or finds that of --url. stop ends it and takes its
-// data away.
+// target starts a server, or finds that of --url. stop ends it and removes its
+// data.
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
 	t = &target{run: runName(), players: b.f.players, ahead: 4}
 	if b.f.url != "" {
@@ -248,8 +248,8 @@ func (b *bench) target(ctx context.Context, env []string) (t *target, stop func(
 	}, nil
 }
 
-// profile takes a CPU profile of the server while it is measured, unless
-// nobody asked for one. What became of it comes on the channel.
+// profile takes a CPU profile of the server while it is measured, if somebody
+// asked for one. The channel tells what became of it.
 func (b *bench) profile(ctx context.Context, t *target, l load) <-chan error {
 	done := make(chan error, 1)
 	if b.f.profile == "" {

@@ -185,10 +185,10 @@ const (
 	lastPause  = time.Second
 )
 
-// call repeats one API call until it has an answer: lost connections, a busy
-// server and unknown outcomes are tried again, with the very same message, so
-// that its request id makes the repetition harmless. It gives up when the
-// client's timeout has passed or ctx ends.
+// call repeats one API call until it has an answer. It tries again after lost
+// connections, a busy server and unknown outcomes, with the very same message,
+// so that its request id makes the repetition harmless. It gives up when the
+// timeout of the client has passed or ctx ends.
 func call[Req, Resp any](ctx context.Context, c *client, id string,
 	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
 	if m, ok := any(msg).(proto.Message); ok {
@@ -233,7 +233,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 }
 
 // retryable says whether the same message may be sent again, and whether the
-// attempt that failed with err may have happened all the same, if it was sent.
+// attempt that failed with err may still have happened, if it was sent.
 func retryable(err error) (again, maybe bool) {
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {
@@ -254,8 +254,8 @@ func retryable(err error) (again, maybe bool) {
 	return false, false
 }
 
-// settled reports whether err is the state's own answer, after which no earlier
-// attempt is in doubt.
+// settled reports whether err is the answer of the state itself. After it, no
+// earlier attempt is in doubt.
 func settled(err error) bool {
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {

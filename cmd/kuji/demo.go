@@ -107,7 +107,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return d.verdict()
 }
 
-// verdict writes the report and fails when a check has failed.
+// verdict writes the report, and fails if a check failed.
 func (d *demo) verdict() error {
 	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c checkJSON) bool { return !c.OK })
 	if err := d.print(d.report, func(w io.Writer) { printReport(w, &d.report) }); err != nil {
@@ -228,7 +228,7 @@ func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
 	return nil
 }
 
-// restartFailed is a broken promise, unless somebody interrupted it.
+// restartFailed is a broken promise, unless somebody interrupted the demo.
 func restartFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -43,7 +43,8 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such, and arguments that lead to no log or to no record.
+// logFailure marks damage as such, and arguments that do not lead to a log or
+// to a record.
 func logFailure(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrCorrupt):
@@ -91,7 +92,7 @@ quotes. With --json it prints one object a line, with all bytes in base64.
 	return cmd
 }
 
-// shownBytes is how much of a record a person gets to see.
+// shownBytes is how much of a record a person sees.
 const shownBytes = 48
 
 func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err error) {

@@ -94,7 +94,7 @@ a second look is refused without --accept-warnings.`,
 	return cmd
 }
 
-// check looks at what no other room does.
+// check checks what no other package does.
 func (f *serveFlags) check() error {
 	if f.data == "" {
 		return usageError{errors.New("missing flag --data: the directory that holds the log")}
@@ -124,7 +124,8 @@ func (f *serveFlags) engineOptions() (kuji.Options, error) {
 	return o, usageError{fmt.Errorf("--sync %q: expected always, interval or none", f.sync)}
 }
 
-// serverOptions reads keys and certificate. What it returns besides reads them again.
+// serverOptions reads keys and certificate. The function that it returns reads
+// them again.
 func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }
@@ -159,10 +160,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// A signal while the data directory is being opened, which may take long, is
-	// heeded after that; a second one has to end the process then, too.
+	// A signal that comes while the data directory is being opened, which may
+	// take long, takes effect after that. A second one must end the process
+	// even then.
 	defer context.AfterFunc(ctx, uncatch)()
-	// Nor may SIGHUP end it meanwhile: it is heeded as soon as the server is ready.
+	// SIGHUP must not end it meanwhile either. It takes effect as soon as the
+	// server is ready.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -211,8 +214,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	return stoppedRealms(engine)
 }
 
-// stoppedRealms reports which realms failed while the server ran: then the
-// process has not ended well, however orderly.
+// stoppedRealms reports which realms failed while the server ran. Then the
+// process has not ended well, however orderly it was.
 func stoppedRealms(engine *kuji.Engine) error {
 	names, err := engine.Realms()
 	if err != nil {
@@ -227,7 +230,8 @@ func stoppedRealms(engine *kuji.Engine) error {
 	return errors.Join(stopped...)
 }
 
-// applyAtStart applies the catalog of --catalog after it has said what that does.
+// applyAtStart says what the catalog of --catalog would change, and then
+// applies it.
 func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFlags, c *catalog.Catalog) error {
 	realm, err := engine.Realm(f.realm)
 	if err != nil {
@@ -325,8 +329,9 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	}
 }
 
-// noteSnapshots tells of realms that had to be opened without their newest
-// snapshot. Nothing is lost, but verify finds it, and only its removal ends that.
+// noteSnapshots names the realms that were opened without their newest
+// snapshot. Nothing is lost. But verify finds the damaged file until somebody
+// removes it.
 func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
 	names, err := engine.Realms()
 	if err != nil {
@@ -342,8 +347,8 @@ func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
 	return nil
 }
 
-// network is tcp4 for an address of IPv4: net.Listen would take 0.0.0.0 for
-// every address, those of IPv6 too, which a firewall may know nothing of.
+// network is tcp4 for an IPv4 address. net.Listen would take 0.0.0.0 for every
+// address, including those of IPv6, which a firewall may not know about.
 func network(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -356,7 +361,7 @@ func network(address string) string {
 }
 
 // tryListen finds out whether the address is free before the data directory is
-// opened, which may take long and leaves its mark in the log.
+// opened, which may take long and writes to the log.
 func tryListen(address string) error {
 	listener, err := net.Listen(network(address), address)
 	if err != nil {
@@ -365,7 +370,7 @@ func tryListen(address string) error {
 	return listener.Close()
 }
 
-// listenError says which flag it is about, once.
+// listenError names the flag, once.
 func listenError(address string, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
@@ -382,7 +387,7 @@ func listenError(address string, err error) error {
 	return err
 }
 
-// uncatch lets a signal end the process at once, as if nobody caught it.
+// uncatch makes a signal end the process at once, as if nobody caught it.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
 // drain stops a server in an orderly way. From here on a signal ends the

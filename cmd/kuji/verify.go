@@ -44,7 +44,7 @@ type verifyRealmJSON struct {
 	ChainHash      string            `json:"chain_hash"`
 	StateHash      string            `json:"state_hash"`
 	Snapshots      uint64            `json:"snapshots"`        // that hold what the log gives
-	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are none of Kuji's
+	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are not Kuji's
 	Epochs         []verifyEpochJSON `json:"epochs"`
 }
 
@@ -154,8 +154,8 @@ func (a *app) verify(ctx context.Context, data string, realms []string, anchors 
 }
 
 // verifyData checks the named realms of a data directory, or all. Damage is a
-// damageError, and the result then covers every realm all the same. A realm that
-// has an anchor must go through it, and be there when all are checked.
+// damageError; even then the result covers every realm. A realm with an anchor
+// must go through it, and must be there if all are checked.
 func verifyData(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := realmsIn(data)
@@ -193,8 +193,8 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 	return out, nil
 }
 
-// verifyRealm returns early when ctx ends: the check then goes on for nobody,
-// and writes nothing.
+// verifyRealm returns early if ctx ends. Then the check goes on for nobody, and
+// writes nothing.
 func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
 	type verdict struct {
 		report kuji.Report
@@ -222,8 +222,8 @@ func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji
 	}
 }
 
-// realmsIn lists the realms of a data directory, and what among them is none
-// because it is no directory.
+// realmsIn lists the realms of a data directory, and the names among them that
+// are not directories.
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -251,7 +251,7 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 	}
 	if wrong != nil {
 		out.Error, out.WrongPosition = wrong.Err.Error(), wrong.Position
-		out.StateHash = "" // there is no state as of damage
+		out.StateHash = "" // damage has no state
 	}
 	for _, e := range r.Epochs {
 		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed})
