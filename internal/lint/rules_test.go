@@ -179,6 +179,23 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+func TestWrapped(t *testing.T) {
+	long := strings.Repeat("word ", 20) + "word"
+	for _, tt := range []struct{ path, text, want string }{
+		{"README.md", long[:100], ""},
+		{"README.md", "text\n" + long, "104 characters"},
+		{"README.md", strings.Repeat("é", 100), ""},
+		{"README.md", strings.Repeat("x", 200), ""},
+		{"README.md", "| " + long, ""},
+		{"README.md", "```\n" + long + "\n```\nmore", ""},
+		{"README.md", "```\n```\n" + long, "104 characters"},
+		{"README.md", "    " + long, ""},
+		{"doc.go", long, ""},
+	} {
+		check(t, Wrapped(Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
+	}
+}
+
 // TestLoad makes sure that a rule sees what it shall see, and nothing else.
 func TestLoad(t *testing.T) {
 	root := t.TempDir()
