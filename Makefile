@@ -47,7 +47,7 @@ bench: ## every benchmark into bench/results/DATE-COMMIT.txt, beside the release
 HOT := DrawHot/store=kuji DrawWide/store=kuji DoAll/.*/store=kuji Atomic/.*/.*/form=group Grant Recovery/.*/.*/store=kuji
 
 .PHONY: profile
-profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time goes (docs/profiling.md)
+profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time goes (docs/internals/profiling.md)
 	dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && \
 	go test -c -trimpath -pgo=off -o $$dir/bench.test ./bench && go build -trimpath -pgo=off -o $$dir/kuji ./cmd/kuji && \
 	for bench in $(HOT); do \

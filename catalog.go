@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -28,46 +29,42 @@ func (r *Realm) apply(ctx context.Context, c *catalog.Catalog, over *uint64) (Re
 		return Result{}, err
 	}
 	var res Result
-	wait, err := r.prepareAndApply(ctx, c, over, &res)
-	if failed := wait.Wait(ctx); failed != nil {
-		return Result{}, failed
-	}
+	wait, seen, err := r.prepareAndApply(ctx, c, over, &res)
 	if err != nil {
+		return Result{}, cmp.Or(r.settle(ctx, seen), err)
+	}
+	if err := wait.Wait(ctx); err != nil {
 		return Result{}, err
 	}
 	return res, nil
 }
 
 // prepareAndApply prepares a catalog, puts it in force, and fills in res. The Commit says
-// when that is durable, or what a refusal rests on.
-func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *uint64, res *Result) (Commit, error) {
+// when that is durable. With an error it returns the position that a refusal rests on.
+func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *uint64, res *Result) (wait Commit, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c)
 	if refused == nil && len(prepared.Event) > maxCatalogEvent {
-		return Commit{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
+		return Commit{}, 0, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
 	}
 	if err := r.lockForRoom(ctx); err != nil {
-		return Commit{}, err
+		return Commit{}, 0, err
 	}
 	defer r.unlock()
+	seen = r.state.Position()
 	version := r.state.Catalog().Version
 	switch {
 	case over != nil && *over != version && (refused != nil || prepared.Event != nil):
-		return r.commitOf(r.batchAt(r.state.Position())), errf(CodeConflict, "version", "version %d is in force, not %d", version, *over)
+		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over)
 	case refused != nil:
-		return r.commitOf(r.batchAt(r.state.Position())), &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused}
+		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused}
 	}
 	b, err := r.putInForce(prepared, res)
-	return r.commitOf(b), err
-}
-
-// commitOf returns what waits for a batch, nil for one that is durable. The caller holds mu.
-func (r *Realm) commitOf(b *batch) Commit {
 	if b == nil {
-		return Commit{}
+		return Commit{}, 0, err
 	}
-	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}
+	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, 0, nil
 }
 
 // putInForce applies a prepared catalog and fills in res. The batch is the one that makes
@@ -107,32 +104,29 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
 	}
-	p, wait, err := r.plan(c)
-	if failed := wait.Wait(ctx); failed != nil {
-		return Plan{}, failed
-	}
-	if err != nil {
+	p, seen, err := r.plan(c)
+	if err := cmp.Or(r.settle(ctx, seen), err); err != nil {
 		return Plan{}, err
 	}
 	return planOf(&p), nil
 }
 
-// plan makes a plan. The Commit says when everything that it has seen is durable.
-func (r *Realm) plan(c *catalog.Catalog) (rules.Plan, Commit, error) {
+// plan makes a plan. It returns a position that is no less than that of anything that the
+// plan has seen.
+func (r *Realm) plan(c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
 	if err := r.usable(); err != nil {
 		r.mu.Unlock()
-		return rules.Plan{}, Commit{}, err
+		return p, 0, err
 	}
 	planner := rules.NewPlanner(r.state, r.tables.Load(), c)
 	r.mu.Unlock()
-	p, err := planner.Plan(c)
-	if err != nil {
+	if p, err = planner.Plan(c); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err}
 	}
 	r.mu.Lock()
 	defer r.unlock()
-	return p, r.commitOf(r.batchAt(r.state.Position())), err
+	return p, r.state.Position(), err
 }

@@ -23,7 +23,7 @@ func TestCommitmentForetellsNothing(t *testing.T) {
 		if src == nil {
 			src = rand.NewChaCha8(res.Receipt.Commitment)
 		}
-		point, _ := bits.Mul64(src.Uint64(), 4) // as docs/format/event.md says, of weights 1 and 3
+		point, _ := bits.Mul64(src.Uint64(), 4) // as docs/internals/formats/event.md says, of weights 1 and 3
 		if (point < 1) == (res.Outcomes[0].Entry == "sword") {
 			right++
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// formatFound is what docs/format/reader.py found in a realm.
+// formatFound is what docs/internals/formats/reader.py found in a realm.
 type formatFound struct {
 	Position, Batches, Events, Draws, Void, Choices uint64
 
@@ -25,7 +25,7 @@ type formatFound struct {
 	Players        map[string]map[string]uint64
 }
 
-// TestFormatPages: a reader that was written from docs/format alone, in another
+// TestFormatPages: a reader that was written from docs/internals/formats alone, in another
 // language, finds in a log what Kuji finds, to the last choice and balance.
 func TestFormatPages(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -34,7 +34,7 @@ func TestFormatPages(t *testing.T) {
 	}
 	read := func(dir string) (formatFound, error) {
 		var found formatFound
-		out, err := exec.CommandContext(t.Context(), python, "docs/format/reader.py", filepath.Join(dir, "realms", "test")).Output()
+		out, err := exec.CommandContext(t.Context(), python, "docs/internals/formats/reader.py", filepath.Join(dir, "realms", "test")).Output()
 		if err != nil {
 			return found, err
 		}

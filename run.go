@@ -96,8 +96,12 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	r.mu.Lock()
 	err := r.usable()
-	if err == nil && (len(r.open.buf) >= r.o.MaxPending || len(r.open.pending) >= r.o.MaxPending/callbackBytes) {
-		err = errf(CodeOverloaded, "", "%d bytes of events and %d callbacks wait for the log", len(r.open.buf), len(r.open.pending))
+	waiting := len(r.open.pending)
+	if r.inflight != nil {
+		waiting += len(r.inflight.pending)
+	}
+	if err == nil && (len(r.open.buf) >= r.o.MaxPending || waiting >= r.o.MaxPending/callbackBytes) {
+		err = errf(CodeOverloaded, "", "%d bytes of events and %d callbacks wait for the log", len(r.open.buf), waiting)
 	}
 	if err != nil {
 		r.mu.Unlock()

@@ -274,7 +274,7 @@ func TestDeposedWriter(t *testing.T) {
 			binary.LittleEndian.PutUint64(late[40:], binary.LittleEndian.Uint64(last[40:])+1)
 			prev := sha256.Sum256(last)
 			copy(late[56:88], prev[:])
-			late[88+len("test")+12+3] = 'x' // its request id
+			late[88+len("test")+12+4] = 'x' // its request id
 			tc.change(late)
 			binary.LittleEndian.PutUint32(late[4:], crc32.Checksum(late[8:], crc32.MakeTable(crc32.Castagnoli)))
 			return append(entries, late)
@@ -299,7 +299,7 @@ func TestEntryChecksum(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, crashed, func(entries [][]byte) [][]byte {
-		entries[len(entries)-1][88+len("test")+12+3]++ // the draw's request id
+		entries[len(entries)-1][88+len("test")+12+4]++ // the draw's request id
 		return entries
 	})
 	if rep, err := kuji.Verify(crashed, "test", nil); err == nil {
@@ -329,12 +329,12 @@ func TestForgedHistory(t *testing.T) {
 
 		wrong uint64 // position
 	}{
-		{"a prize", false, 3, func(b []byte) { b[len(b)-1] ^= 4 }, 7}, // the number of the entry chosen, 0 or 1
+		{"a prize", false, 3, func(b []byte) { b[len(b)-3] ^= 1 << 3 }, 7}, // the number of the entry taken, 0 or 1
 		{"a seed", true, 1, func(b []byte) { b[len(b)-1] ^= 1 }, 9},
 		{"newer rules", true, 9, func(b []byte) { b[88+len("test")]++ }, 1},
 		{"a kind of entry that nobody knows", true, 4, func(b []byte) { b[8] = 5 }, 6},
-		{"a kind of event that nobody knows", true, 4, func(b []byte) { b[88+len("test")+12] |= 0x78 }, 6},
-		{"a version of an event that nobody knows", true, 4, func(b []byte) { b[88+len("test")+12] |= 6 }, 6},
+		{"a kind of event that nobody knows", false, 4, func(b []byte) { b[88+len("test")+13] |= 0xf8 }, 6},
+		{"an effect that nobody knows", true, 4, func(b []byte) { b[len(b)-2] = 15<<3 | 7 }, 6},
 		{"an event that does not end", true, 4, func(b []byte) { b[88+len("test")+8]++ }, 6},
 	} {
 		dir := t.TempDir()

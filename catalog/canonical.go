@@ -35,8 +35,8 @@ const (
 // source in practice.
 const MaxCanonical = MaxBytes
 
-// AppendCanonical appends the canonical form of c to b. For a catalog that
-// [Catalog.Check] refuses, what is appended has no meaning.
+// AppendCanonical appends the canonical form of c to b. The result has no
+// meaning if [Catalog.Check] refuses c.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
 	b = append(b, canonicalMagic...)
 	b = append(b, canonicalVersion)
@@ -120,13 +120,13 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
-// Hash is the SHA-256 of the canonical form.
+// Hash returns the SHA-256 of the canonical form.
 func (c *Catalog) Hash() [sha256.Size]byte { return sha256.Sum256(c.AppendCanonical(nil)) }
 
-// Decode reads a canonical form, whole. It accepts only what AppendCanonical
-// writes for a catalog that passes [Catalog.Check], byte for byte, whatever b
-// holds; it keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if the
-// form could be read and the catalog in it is wrong.
+// Decode reads a canonical form. It accepts only what AppendCanonical writes
+// for a catalog that passes [Catalog.Check], byte for byte. It keeps nothing of
+// b. Errors wrap [ErrCanonical], and *[Errors] if the form is readable but the
+// catalog in it is wrong.
 func Decode(b []byte) (*Catalog, error) {
 	if len(b) > MaxCanonical {
 		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrCanonical, MaxCanonical, len(b))

@@ -1,8 +1,8 @@
-// Package catalog reads the definition of a realm: items, pools, starting
-// grants and limits. [Parse] turns YAML into a checked, compiled [Catalog];
-// everything that a rule needs later is an integer in it.
+// Package catalog reads the definition of a realm: items, pools, limits, and
+// what players start with. [Parse] turns YAML into a checked, compiled Catalog.
+// Every number that a rule needs later is an integer in it.
 //
-// The room knows how a catalog is written, checked and encoded. It knows
+// The package knows how a catalog is written, checked and encoded. It knows
 // nothing of players, of stock already drawn or of the log, and imports nothing
 // else of the project.
 package catalog
@@ -41,8 +41,8 @@ const (
 	MaxPlayerLimits = 8
 )
 
-// Catalog is a compiled catalog. It is immutable after [Parse]; slices must
-// not be written to. Order is the order of the source.
+// Catalog is a compiled catalog. It is immutable after [Parse]: do not write to
+// its slices. Their order is that of the source.
 type Catalog struct {
 	Name        string      `json:"name,omitempty"`
 	Items       []Item      `json:"items"`
@@ -100,7 +100,7 @@ const (
 	PerWindow  Per = 4 // a rolling window of Window milliseconds
 )
 
-// PlayerLimit bounds how many draws one player makes from a pool.
+// PlayerLimit bounds the draws of one player from a pool.
 type PlayerLimit struct {
 	Per    Per    `json:"per"`
 	Window int64  `json:"window,omitempty"` // milliseconds, for PerWindow only
@@ -115,8 +115,8 @@ type Entry struct {
 	Reward Reward `json:"reward"`
 }
 
-// Stock is how many times an entry can be drawn in all, from the first catalog
-// that had it on. The zero value is a limited stock of nothing.
+// Stock is how many times an entry can be drawn in all, counted from the first
+// catalog that had it. The zero value is a limited stock of nothing.
 type Stock struct {
 	Unlimited bool   `json:"unlimited,omitempty"`
 	Count     uint64 `json:"count,omitempty"` // at most MaxQuantity; 0 when Unlimited
@@ -152,16 +152,17 @@ type Quantity struct {
 }
 
 // Idempotency declares how long a request id is remembered: until its batch is
-// older than Age by the log's time stamps, and longer while it is among the newest
-// 1 048 576 ids of the realm, or Count if that is less. When Count ids are no
-// older than Age, new ones are refused, for none is forgotten early.
+// older than Age, by the log's time stamps. It stays longer while it is among
+// the newest 1 048 576 ids of the realm (or the newest Count, if that is less).
+// If Count ids are no older than Age, new ids are refused; none is forgotten
+// early.
 type Idempotency struct {
 	Count uint32        `json:"count"` // 1 to MaxIdempotencyCount
 	Age   time.Duration `json:"age"`   // at least one minute
 }
 
-// Bounds and defaults of [Idempotency]. The defaults stand 55 000 new ids a second
-// without end, at 2 GB of memory; a quieter realm takes less in proportion.
+// Bounds and defaults of [Idempotency]. The defaults hold 55 000 new ids a second
+// without end, in 2 GB of memory. A quieter realm takes less in proportion.
 const (
 	MaxIdempotencyCount     = 1 << 26
 	DefaultIdempotencyCount = 1 << 25

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Check checks everything that rules rely on. [Parse] and [Decode] have done
-// so; call it for a catalog that was put together in Go. The error is an
-// *[Errors] without lines and columns.
+// Check checks everything that rules rely on. [Parse] and [Decode] have done so;
+// call it for a catalog built in Go. The error is an *[Errors] without lines and
+// columns.
 func (c *Catalog) Check() error {
 	var errs log
 	k := check{c: c, itemsKnown: true, poolsKnown: true, report: func(at *log, _ bool, message string) {
@@ -20,7 +20,7 @@ func (c *Catalog) Check() error {
 	return errs.err()
 }
 
-// check is one pass over a compiled catalog. Parse and Decode share it, so
+// check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
 // that what one accepts the other does, and so that no log, however damaged,
 // brings the rules what they do not expect.
 type check struct {

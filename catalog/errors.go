@@ -44,7 +44,7 @@ func (e *Error) Error() string {
 }
 
 // Errors is everything that is wrong with a catalog, in the order of the
-// source. [Parse] and [Catalog.Check] return it; match it with [errors.As].
+// source. [Parse] and [Catalog.Check] return it. Match it with [errors.As].
 type Errors struct {
 	List []*Error // at least one, at most MaxErrors
 	More bool     // reading stopped at MaxErrors: there may be more

@@ -28,14 +28,14 @@ const (
 	maxQuiet = 1 << 20
 )
 
-// Parse reads a catalog from YAML. It checks everything before it returns: a
-// catalog with any fault is refused whole, with an error that wraps *[Errors].
+// Parse reads a catalog from YAML and checks everything. It refuses a catalog
+// with any fault as a whole, with an error that wraps *[Errors].
 //
-// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes. Its
-// keys are described in docs/catalog.md. Aliases, anchors, tags and merge keys
-// are refused. While it lasts, reading takes memory of about fifty times the
-// source's size: 1.5 GB for the largest sources, and not much more for hostile
-// ones. A server should accept no larger ones from clients than it needs.
+// The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
+// docs/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
+// merge keys. Reading takes memory of about fifty times the source's size: 1.5
+// GB for the largest sources, and not much more for hostile ones. A server
+// should accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
 	r := &reader{}
 	c := r.parse(yaml)
@@ -127,7 +127,7 @@ func (r *reader) tree(text []byte) *yaml.Node {
 		return nil
 	}
 	var document, second yaml.Node
-	switch err := load(loader, &document); {
+	switch err := readDocument(loader, &document); {
 	case errors.Is(err, io.EOF) || err == nil && isEmpty(&document):
 		r.add(1, 1, "the document is empty; expected %s", rootShape.expects())
 		return nil
@@ -140,7 +140,7 @@ func (r *reader) tree(text []byte) *yaml.Node {
 		r.syntax(err)
 		return nil
 	}
-	switch err := load(loader, &second); {
+	switch err := readDocument(loader, &second); {
 	case g.tripped:
 		r.add(1+bytes.Count(text[:g.last], []byte("\n")), 1, "expected one document, found more behind it")
 	case err == nil:
@@ -193,9 +193,9 @@ func isEmpty(document *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
 }
 
-// load reads one document. A panic of the YAML library, which is fed with
+// readDocument reads one document. A panic of the YAML library, which is fed with
 // whatever a client sends, becomes an error.
-func load(loader *yaml.Loader, n *yaml.Node) (err error) {
+func readDocument(loader *yaml.Loader, n *yaml.Node) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the YAML reader failed: %v", p)

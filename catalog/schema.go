@@ -14,9 +14,9 @@ import (
 const SchemaID = "https://raw.githubusercontent.com/kuji-dev/kuji/main/catalog/schema.json"
 
 // Schema returns the JSON Schema (draft 2020-12) of the YAML format, for
-// editors: indented JSON, the same bytes each time. It is generated from the
-// table that [Parse] reads by. What spans several places (references, sums of
-// weights, cycles) and how numbers are spelt only Parse checks.
+// editors. It is indented JSON, the same bytes each time, generated from the
+// table that [Parse] reads by. Only Parse checks what spans several places
+// (references, sums of weights, cycles) and how numbers are spelt.
 func Schema() []byte {
 	d := &definitions{}
 	root := rootShape.schema(d)

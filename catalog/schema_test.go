@@ -113,7 +113,7 @@ func reference(t *testing.T) string {
 	}
 	var b strings.Builder
 	table := func(title string, n *node) {
-		fmt.Fprintf(&b, "### %s\n\n%s\n\n| key | value | |\n| --- | --- | --- |\n", title, n.Description)
+		fmt.Fprintf(&b, "### %s\n\n%s\n\n| key | value | |\n| --- | --- | --- |\n", title, wrapped(n.Description))
 		for _, p := range n.Properties {
 			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.name, value(n, p.name, &p.node), p.node.Description)
 		}
@@ -134,6 +134,26 @@ func reference(t *testing.T) string {
 	}
 	if len(root.Defs) != 9 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
+	}
+	return b.String()
+}
+
+// wrapped breaks a text of one line into lines of at most 100 bytes.
+func wrapped(text string) string {
+	var b strings.Builder
+	width := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case width == 0:
+		case width+1+len(word) > 100:
+			b.WriteByte('\n')
+			width = 0
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += len(word)
 	}
 	return b.String()
 }

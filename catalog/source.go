@@ -2,9 +2,10 @@ package catalog
 
 import "time"
 
-// The keys of a catalog: one table, from which Parse reads, the JSON Schema is
-// generated and the reference in docs/catalog.md is checked. The constraints
-// that no single key shows (references, sums, cycles) stand in check.go.
+// The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
+// generated from it, and the reference in docs/catalog.md is checked against
+// it. Constraints over several keys (references, sums, cycles) stand in
+// check.go.
 
 // source is a catalog as it is written. It differs from the compiled form only
 // where that has lost something: decimal weights are not scaled yet.
@@ -28,7 +29,7 @@ type entrySource struct {
 // Format is the version of the YAML format, the value of the key kuji.
 const Format = 1
 
-// DefaultMaxCount is the max_count of a pool that does not say.
+// DefaultMaxCount is the max_count of a pool that sets none.
 const DefaultMaxCount = 100
 
 // MaxWindow and MaxIdempotencyAge bound the durations of the format.
@@ -42,7 +43,7 @@ const maxInstant = 253402300799999
 
 var rootShape = &object[source]{
 	name: "catalog",
-	doc:  "The definition of a realm: its items, its pools, what players start with. See docs/catalog.md.",
+	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/catalog.md.",
 	fields: []field[source]{
 		key("kuji", integerShape{Format, Format}, func(s *source) *uint64 { return &s.format },
 			"The version of the catalog format: 1.").must(),
@@ -101,16 +102,16 @@ var poolShape = &object[poolSource]{
 		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
-			"The moment from which on the pool can no longer be drawn from."),
+			"The first moment at which the pool can no longer be drawn from."),
 		keyOr("max_count", narrowShape{integerShape{1, MaxDrawCount}}, func(p *poolSource) *uint32 { return &p.out.MaxCount },
 			DefaultMaxCount, "The most draws in one request."),
 		key("limits", list[PlayerLimit]{"limits", limitShape, MaxPlayerLimits},
 			func(p *poolSource) *[]PlayerLimit { return &p.out.Limits },
 			"How often one player can draw. All of the limits apply."),
 		key("entries", list[entrySource]{"entries", weightedEntryShape, MaxEntries}, entriesOf,
-			"The lines of the pool, one of which each draw picks.").must().only("weighted"),
+			"The lines of the pool. Each draw picks one.").must().only("weighted"),
 		key("entries", list[entrySource]{"entries", raffleEntryShape, MaxEntries}, entriesOf,
-			"The lines of the box, one ticket of which each draw takes.").must().only("raffle"),
+			"The lines of the box. Each draw takes one ticket.").must().only("raffle"),
 	},
 }
 
@@ -124,7 +125,7 @@ var limitShape = &object[PlayerLimit]{
 		key("per", choiceShape[Per]{
 			{"forever", PerForever, "All time."},
 			{"day", PerDay, "The UTC calendar day."},
-			{"week", PerWeek, "The week from Monday 00:00 UTC on."},
+			{"week", PerWeek, "The week, which begins on Monday 00:00 UTC."},
 			{"window", PerWindow, "The time just past, as long as window says."},
 		}, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
@@ -181,7 +182,7 @@ var rewardShape = wordOr[Reward]{
 				"The items given together: ids with quantities."),
 			key("pool", idShape{"a pool"},
 				func(w *Reward) *string { w.Kind = RewardPool; return &w.Pool },
-				"The pool to draw once from, free of its price, its times and its limits."),
+				"The pool to draw once from. Its price, times and limits do not apply."),
 		},
 	},
 }
@@ -201,13 +202,13 @@ var quantityShape = eitherKind[Quantity]{
 
 var idempotencyShape = &object[Idempotency]{
 	name: "idempotency",
-	doc: "A request id is remembered until its batch is older than age, by the time stamps of the log, and longer while it is " +
-		"among the newest 1048576 of the realm, or count if that is less.",
+	doc: "A request id is remembered until its batch is older than age, by the time stamps of the log. It stays longer while it is " +
+		"among the newest 1048576 of the realm (or the newest count, if that is less).",
 	fields: []field[Idempotency]{
 		keyOr("count", narrowShape{integerShape{1, MaxIdempotencyCount}}, func(i *Idempotency) *uint32 { return &i.Count },
-			DefaultIdempotencyCount, "How many request ids within age there is room for. When it is used up, new ids are refused until the oldest have aged: "+
-				"none is forgotten early. Each takes about 60 bytes of memory."),
+			DefaultIdempotencyCount, "How many request ids within age there is room for. When the room is used up, new ids are refused until the oldest have "+
+				"aged; none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },
-			DefaultIdempotencyAge, "For how long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
+			DefaultIdempotencyAge, "How long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
 	},
 }

@@ -1,5 +1,5 @@
 // Package examples holds catalogs that work, with comments that teach the
-// format. It holds no code but what hands them out.
+// format. Its only code hands them out.
 package examples
 
 import "embed"

@@ -25,8 +25,9 @@ var (
 // Source is a source of uniformly distributed 64-bit values. It is the interface of math/rand/v2.Source.
 type Source interface{ Uint64() uint64 }
 
-// Sampler is a table of weights to draw from. The zero value is a table of no entries. A Sampler must not be copied,
-// and is not safe for concurrent use, not even by several Draws: they advance the guide.
+// Sampler is a table of weights to draw from. The zero value is an empty table.
+// Do not copy a Sampler. It is not safe for concurrent use, not even by several
+// Draws, because they advance the guide.
 type Sampler struct {
 	total  uint64
 	tree   tree
@@ -35,8 +36,10 @@ type Sampler struct {
 	length int
 }
 
-// New returns a Sampler with the weights given. The slice is not kept; a weight may be zero, and so may their number.
-// It returns ErrOverflow when the weights' sum exceeds MaxTotal and ErrTooLong when there are more than MaxLen of them.
+// New returns a Sampler with these weights. It does not keep the slice. A
+// weight may be zero, and the slice may be empty. It returns ErrOverflow if the
+// sum of the weights exceeds MaxTotal, and ErrTooLong if there are more than
+// MaxLen of them.
 func New(weights []uint64) (*Sampler, error) {
 	if err := checkLen(len(weights)); err != nil {
 		return nil, err
@@ -71,13 +74,14 @@ func overflow(index int, weight, rest uint64) error {
 		ErrOverflow, weight, index, rest, uint64(MaxTotal))
 }
 
-// Len returns the number of entries, those of weight zero included.
+// Len returns the number of entries, including those of weight zero.
 func (s *Sampler) Len() int { return s.length }
 
 // Total returns the sum of the weights.
 func (s *Sampler) Total() uint64 { return s.total }
 
-// Weight returns the weight of the entry at index. Like a slice, it panics when index is out of range.
+// Weight returns the weight of the entry at index. It panics, as a slice does,
+// if index is out of range.
 func (s *Sampler) Weight(index int) uint64 {
 	if uint(index) >= uint(s.length) {
 		panic(s.outOfRange(index))
@@ -93,9 +97,10 @@ func (s *Sampler) outOfRange(index int) error {
 	return fmt.Errorf("%w: got %d, want at least 0 and less than %d", ErrIndex, index, s.length)
 }
 
-// Draw chooses an entry with probability weight/total, by the contract that the package comment states. It reports
-// false when the total is zero. It takes one value from src, or more with a probability below total/2^64 for each
-// further one, and none when the total is zero.
+// Draw chooses an entry with probability weight/total, by the contract in the
+// package comment. It reports false if the total is zero. It takes one value
+// from src, and each further value with a probability below total/2^64. It
+// takes none if the total is zero.
 func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -103,8 +108,8 @@ func (s *Sampler) Draw(src Source) (index int, ok bool) {
 	return s.find(uniform(src, s.total)), true
 }
 
-// At returns the entry that covers point, as the package comment lays them out. It reports false when point is not
-// below the total.
+// At returns the entry that covers point, as the package comment lays the
+// entries out. It reports false if point is not below the total.
 func (s *Sampler) At(point uint64) (index int, ok bool) {
 	if point >= s.total {
 		return 0, false
@@ -143,9 +148,10 @@ func (s *Sampler) find(point uint64) int {
 	return int(at*blockLen + b.find(at, rest))
 }
 
-// Take draws an entry as Draw does and lowers its weight by one: a ticket out of the box, for weights that count
-// tickets. It returns what Draw followed by Set(index, Weight(index)-1) would, in one descent, and is undone by
-// Set(index, Weight(index)+1).
+// Take draws an entry as Draw does and lowers its weight by one. It takes a
+// ticket out of the box, for weights that count tickets. It returns what Draw
+// followed by Set(index, Weight(index)-1) would, in one descent. Set(index,
+// Weight(index)+1) undoes it.
 func (s *Sampler) Take(src Source) (index int, ok bool) {
 	if s.total == 0 {
 		return 0, false
@@ -157,8 +163,9 @@ func (s *Sampler) Take(src Source) (index int, ok bool) {
 	return int(s.blocks.take(at, rest)), true
 }
 
-// Set changes the weight of the entry at index. On an error nothing is changed: ErrIndex when there is no such entry,
-// ErrOverflow when the sum of the weights would exceed MaxTotal.
+// Set changes the weight of the entry at index. It returns ErrIndex if there is
+// no such entry, and ErrOverflow if the sum of the weights would exceed
+// MaxTotal. With an error, nothing has changed.
 func (s *Sampler) Set(index int, weight uint64) error {
 	if uint(index) >= uint(s.length) {
 		return s.outOfRange(index)

@@ -6,14 +6,14 @@ import (
 	"runtime"
 )
 
-// Append adds a record of 0 to MaxRecord bytes and returns its offset. The
-// record is copied into a buffer: see [Options] for what a crash leaves of it.
-// Full blocks are written while appends go on; Append blocks only when it gets
-// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and to
-// fsync under Options.SyncEvery.
+// Append adds a record of 0 to MaxRecord bytes and returns its offset. It
+// copies the record into a buffer: see [Options] for what a crash leaves of it.
+// The log writes full blocks while appends go on. Append waits only if it gets
+// more than 1 MiB ahead of the writing or eight segments ahead of the disk, and
+// to fsync under Options.SyncEvery.
 //
 // Errors: ErrTooLarge, ErrClosed, ErrReadOnly, ErrFailed. After ErrFailed the
-// record may or may not be found by the next Open.
+// next Open may or may not find the record.
 func (l *Log) Append(record []byte) (offset uint64, err error) {
 	if offset, err = l.add(record); err != nil {
 		return 0, err
@@ -27,21 +27,21 @@ func (l *Log) Append(record []byte) (offset uint64, err error) {
 }
 
 // AppendBatch adds records with consecutive offsets and returns the first
-// one's; for no records, Next. A batch is written as one group: after a crash
-// all of it is there, or none. Limits: MaxRecord for each, MaxBatch for all.
-// Otherwise as Append.
+// offset, or Next if there are no records. A batch is one group: after a crash
+// all of it is there, or none. Limits: MaxRecord for each record, MaxBatch for
+// all. Otherwise it is like Append.
 func (l *Log) AppendBatch(records [][]byte) (first uint64, err error) {
 	var few [16]uint32
 	return l.appendBatch(records, few[:0])
 }
 
 // AppendSync appends a record and returns when it is durable. Calls that wait
-// at the same time share an fsync: while one is running, the records of the
-// next gather.
+// at the same time share an fsync: while one runs, the records of the next
+// gather.
 //
-// When ctx ends first, AppendSync returns the offset and the context's error:
-// the record is in the log, and may or may not become durable. Other errors
-// as Append.
+// If ctx ends first, AppendSync returns the offset and the context's error. The
+// record is in the log, and may or may not become durable. Other errors are
+// those of Append.
 func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -53,14 +53,15 @@ func (l *Log) AppendSync(ctx context.Context, record []byte) (offset uint64, err
 	w := l.join(ctx.Done() == nil)
 	l.mu.Unlock()
 	if full && !w.lead {
-		// Who comes last helps to write, so that the backlog is bounded. If
-		// that fails, so does the round, which knows what became of the record.
+		// The last caller to come helps to write, so that the backlog is
+		// bounded. If that fails, so does the round, which knows what became of
+		// the record.
 		_ = l.Flush()
 	}
 	return offset, l.await(ctx, w)
 }
 
-// add puts a record into the open group. When it succeeds, the caller holds mu.
+// add puts a record into the open group. If it succeeds, the caller holds mu.
 func (l *Log) add(record []byte) (offset uint64, err error) {
 	if len(record) > MaxRecord {
 		return 0, tooLarge("record", len(record), MaxRecord)
@@ -79,13 +80,13 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 	return offset, nil
 }
 
-// lockTries is how often an append that finds mu taken lets others run and tries
-// again.
+// lockTries is how often an append that finds mu taken lets others run and
+// tries again.
 const lockTries = 8
 
-// lockBriefly takes mu. Most appends hold it for some 30 ns, but who sleeps in
-// Mutex.Lock has to be woken by who unlocks it, which takes far longer: so where
-// many append at once, they give way to each other first.
+// lockBriefly takes mu. Most appends hold it for some 30 ns. A goroutine that
+// sleeps in Mutex.Lock must be woken by the one that unlocks it, which takes
+// far longer. So where many append at once, they give way to each other first.
 func (l *Log) lockBriefly() {
 	for range lockTries {
 		if l.mu.TryLock() {
@@ -96,9 +97,9 @@ func (l *Log) lockBriefly() {
 	l.mu.Lock()
 }
 
-// admit returns when there may be more records, or why there may not. Each full
-// segment that has no footer yet is an open file, and rounds do not wait for
-// footers: so who appends does. The caller holds mu.
+// admit returns when the log may take more records, or returns why it may not.
+// Each full segment without a footer is an open file. Rounds do not wait for
+// footers, so appends do. The caller holds mu.
 func (l *Log) admit() error {
 	for len(l.stale) >= maxStale && l.err == nil {
 		l.wait(&l.space)
@@ -146,7 +147,7 @@ func tooLarge(what string, got, limit int) error {
 }
 
 // afterAppend waits while the backlog is too long, and fsyncs when SyncEvery
-// asks for it. The caller holds mu, which is released.
+// asks for it. The caller holds mu; afterAppend releases it.
 func (l *Log) afterAppend(ask bool) error {
 	if ask {
 		w := l.join(true)

@@ -11,26 +11,26 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// How a segment's file comes about. While the tail fills, a spare file with
-// disk space of its own is made beside it, under a name that is not a
-// segment's. When the tail is full, the spare gets its name and its header and
-// is written to at once: nothing of that waits for the disk. The segment is
-// born when its name and its header are durable, which is before anything in
-// it, or behind it, is said to be.
+// How a segment's file is made. While the tail fills, a goroutine makes a spare
+// file beside it, with disk space of its own, under a name that is not a
+// segment's. When the tail is full, the spare gets its name and its header, and
+// the log writes to it at once. None of that waits for the disk. The segment is
+// *born* when its name and its header are durable: before any record in it, or
+// behind it, counts as durable.
 
 const (
 	spareName = "spare"
-	// maxStale is how many full segments may wait for their footers to be on disk,
-	// each with its file open, before appends wait for that.
+	// maxStale is how many full segments may wait for their footers to be on
+	// disk, each with an open file, before appends wait too.
 	maxStale = 8
 	// spareBytes is how much disk space a spare gets at most.
 	spareBytes = 256 << 20
-	// A file's size, and its disk space, run ahead of what is written by as
-	// much again, within these bounds.
+	// A file's size and its disk space run ahead of what is written: by as much
+	// again, within these bounds.
 	minAhead = 64 << 10
 	maxAhead = 8 << 20
-	// Zeros are written for so many fsyncs ahead, within these bounds, where
-	// an fsync is for no more than maxZeroed bytes.
+	// Where an fsync is for at most maxZeroed bytes, zeros are written for this
+	// many fsyncs ahead, within these bounds.
 	zeroSyncs = 4
 	minZeros  = 64 << 10
 	maxZeros  = 512 << 10
@@ -38,7 +38,7 @@ const (
 	fileBlock = 4 << 10 // of most file systems
 )
 
-// zeroBytes is never written to, and so takes no memory.
+// zeroBytes is never written to, so it takes no memory.
 var zeroBytes [maxZeros]byte
 
 func (l *Log) sparePath() string { return path.Join(l.dir, spareName) }
@@ -46,7 +46,8 @@ func (l *Log) sparePath() string { return path.Join(l.dir, spareName) }
 // spareSize is how much disk space a spare has.
 func (l *Log) spareSize() int64 { return min(l.opts.SegmentSize, spareBytes) }
 
-// wantSpare has a spare made when the tail is half full. The caller holds io.
+// wantSpare starts making a spare when the tail is half full. The caller holds
+// io.
 func (l *Log) wantSpare(capacity int64) {
 	if l.tail.spared || l.tail.written < capacity/2 {
 		return
@@ -58,9 +59,9 @@ func (l *Log) wantSpare(capacity int64) {
 	}
 }
 
-// makeSpare makes the spare file. Without one, the next segment is made when
-// it is needed: a failure costs time, and an error that stays is met again
-// then.
+// makeSpare makes the spare file. Without one, the next segment is made when it
+// is needed. So a failure here costs time only, and an error that stays comes
+// back then.
 func (l *Log) makeSpare() {
 	l.mu.Lock()
 	closed := l.closed
@@ -80,8 +81,8 @@ func (l *Log) makeSpare() {
 	l.spare, l.sparing = file, false
 }
 
-// allocate asks for the disk space of the first bytes of a file, where that
-// can be had.
+// allocate asks for the disk space of the first bytes of a file, if the file
+// system can reserve it.
 func allocate(f vfs.File, size int64) error {
 	if a, ok := f.(vfs.Allocator); ok {
 		return a.Allocate(size)
@@ -160,10 +161,10 @@ func (s *segment) sync() error {
 	return nil
 }
 
-// grow makes the file longer, in steps, than what is about to be written to
-// it, and asks for the disk space before the size. An fdatasync that need not
-// store a new size is nearly twice as fast, and a write that need not find
-// space takes two thirds of the time. The caller holds io.
+// grow makes the file longer than what is about to be written to it, in steps,
+// and asks for the disk space before it sets the size. An fdatasync that stores
+// no new size is nearly twice as fast. A write that finds no new space takes
+// two thirds of the time. The caller holds io.
 func (l *Log) grow(s *segment, end, capacity int64) error {
 	step := l.zeroStep()
 	if end <= s.grown && (step == 0 || end <= s.zeroed) {
@@ -172,7 +173,7 @@ func (l *Log) grow(s *segment, end, capacity int64) error {
 	ahead := max(minAhead, min(s.written, maxAhead))
 	size := max(end, min(capacity, align64K(end+ahead)))
 	if size > s.allocated {
-		// Space that cannot be had now is missed when it is written to.
+		// If there is no space now, the write to it fails later.
 		_ = allocate(s.file, size)
 		s.allocated = size
 	}
@@ -191,13 +192,13 @@ func (l *Log) grow(s *segment, end, capacity int64) error {
 	return nil
 }
 
-// zeroStep is how many bytes of zeros are to be written ahead at a time.
+// zeroStep is how many bytes of zeros to write ahead at a time.
 //
-// After the first write to a block, the file system has to note that there is
-// data in it, and the fdatasync to store that note: one more wait for the disk,
-// as long as the one for the data. Zeros that are written before, enough for
-// some fsyncs, take one such wait for all of them. Where much is written for
-// each fsync, writing it twice would take longer. The caller holds io.
+// After the first write to a block, the file system notes that there is data in
+// it, and the fdatasync stores that note. That is one more wait for the disk,
+// as long as the one for the data. Zeros written ahead for some fsyncs take one
+// such wait for all of them. Where much is written for each fsync, writing it
+// twice would take longer. The caller holds io.
 func (l *Log) zeroStep() int64 {
 	if per, known := l.syncBytes(); known && per <= maxZeroed {
 		return max(minZeros, min(zeroSyncs*per, maxZeros))
@@ -205,8 +206,9 @@ func (l *Log) zeroStep() int64 {
 	return 0
 }
 
-// zero writes zeros from the block behind end up to a position, where none were
-// written before. On a full disk they are done without. The caller holds io.
+// zero writes zeros from the block behind end up to a position, except where it
+// has written them before. It does without them on a full disk. The caller
+// holds io.
 func (s *segment) zero(end, upto int64) error {
 	from := max(s.zeroed, (end+fileBlock-1)&^(fileBlock-1))
 	s.zeroed = upto

@@ -16,41 +16,41 @@ var (
 	ErrTrimmed = errors.New("wal: record was trimmed")
 	// ErrNotFound: the offset is at or beyond Next; no record has it yet.
 	ErrNotFound = errors.New("wal: no such record")
-	// ErrLocked: another opener, in this process or another, has the log.
+	// ErrLocked: somebody else, in this process or another, has the log open.
 	ErrLocked = errors.New("wal: log is in use by another opener")
-	// ErrReadOnly: the log was opened read-only, or its directory cannot be
-	// written to.
+	// ErrReadOnly: the log was opened read-only, or this process cannot write
+	// to its directory.
 	ErrReadOnly = errors.New("wal: read-only")
-	// ErrFailed: an earlier write or fsync failed, and nothing more is
-	// accepted. Which records above Durable survived only reopening can tell.
+	// ErrFailed: an earlier write or fsync failed, and the log accepts nothing
+	// more. Only reopening tells which records above Durable survived.
 	ErrFailed = errors.New("wal: log has failed and must be reopened")
-	// ErrCorrupt: what is stored is damaged. Always a *CorruptionError.
+	// ErrCorrupt: stored data is damaged. Always a *CorruptionError.
 	ErrCorrupt = errors.New("wal: corrupt")
-	// ErrOptions: the options are out of their limits.
+	// ErrOptions: an option is outside its limits.
 	ErrOptions = errors.New("wal: invalid options")
 )
 
-// CorruptionError says which byte of which file is not what it must be. It
-// matches ErrCorrupt.
+// CorruptionError says which byte of which file is damaged. It matches
+// ErrCorrupt.
 type CorruptionError struct {
 	// File is the path of the damaged segment.
 	File string
 	// Pos is the position in the file, in bytes, of the damaged structure.
 	Pos int64
-	// Offset is the offset of the first record that the damage touches; above MaxOffset
-	// where it is of none.
+	// Offset is the offset of the first record that the damage touches. It is
+	// above MaxOffset if the damage touches no record.
 	Offset uint64
 	// What names the structure and what is wrong with it.
 	What string
-	// Got and Want are the value found and the value that must stand there; equal
-	// where What says it all.
+	// Got and Want are the value found and the value expected. They are equal
+	// if What says it all.
 	Got, Want uint64
-	// Bits: Got and Want are no numbers but patterns of bits, such as checksums.
+	// Bits: Got and Want are patterns of bits, such as checksums, not numbers.
 	Bits bool
 }
 
-// Error names the file, the byte, the record and both values, if there are any:
-// patterns of bits in hexadecimal, numbers in decimal.
+// Error names the file, the byte, the record and both values, if there are any.
+// Patterns of bits are in hexadecimal, numbers in decimal.
 func (e *CorruptionError) Error() string {
 	where := fmt.Sprintf("wal: corrupt: %s at byte %d (record %d): %s", e.File, e.Pos, e.Offset, e.What)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The format, which docs/format/wal.md describes for readers in any language.
+// The format, which docs/internals/formats/wal.md describes for readers in any language.
 // All integers are little-endian. A log is a directory of segments:
 //
 //	NNNNNNNNNNNNNNNNNNNN.wal     20 decimal digits: the offset of its first record
@@ -58,17 +58,17 @@ var (
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
 // recordSum is the checksum of a record whose data has the CRC32C dataSum. It
-// binds the data to its log, its offset and its length, so that a record that
-// is found elsewhere than it was written does not pass: an odd factor maps
-// offsets that differ in their low 32 bits to different sums. A CRC of the
-// three would do the same and costs more than the CRC of a short record. The
-// data's own CRC is kept apart so that it can be computed before the offset is
-// known. Base is logSum of the log.
+// binds the data to its log, its offset and its length, so that a record in the
+// wrong place does not pass: an odd factor maps offsets that differ in their
+// low 32 bits to different sums. A CRC of the three would do the same, but
+// costs more than the CRC of a short record. The CRC of the data is separate,
+// so that it can be computed before the offset is known. Base is logSum of the
+// log.
 func recordSum(base uint32, offset uint64, length int, dataSum uint32) uint32 {
 	return base ^ dataSum ^ uint32(offset)*0x9E3779B1 ^ uint32(offset>>32)*0x85EBCA77 ^ uint32(length)*0xC2B2AE3D
 }
 
-// putRecordHead encodes what stands before a record's data.
+// putRecordHead encodes the head of a record.
 func putRecordHead(b []byte, sum uint32, length int) {
 	binary.LittleEndian.PutUint64(b, uint64(sum)|uint64(length)<<32)
 }
@@ -100,21 +100,21 @@ func (h segmentHeader) encode() []byte {
 	return b
 }
 
-// fault says what is wrong with bytes that were looked at, before the file
-// that they stand in is known.
+// fault says what is wrong with bytes, before the file that they are in is
+// known.
 type fault struct {
 	pos       int64 // relative to the bytes looked at
 	offset    uint64
 	what      string
 	got, want uint64
-	bits      bool // got and want are no numbers: see CorruptionError.Bits
+	bits      bool // got and want are patterns of bits: see CorruptionError.Bits
 }
 
 func (f *fault) in(file string, base int64) *CorruptionError {
 	return &CorruptionError{File: file, Pos: base + f.pos, Offset: f.offset, What: f.what, Got: f.got, Want: f.want, Bits: f.bits}
 }
 
-// differs returns a fault when got is not want.
+// differs returns a fault if got is not want.
 func differs(pos int64, what string, got, want uint64) *fault {
 	if got == want {
 		return nil
@@ -122,7 +122,7 @@ func differs(pos int64, what string, got, want uint64) *fault {
 	return &fault{pos: pos, what: what, got: got, want: want}
 }
 
-// bitsDiffer is differs for values that are no numbers.
+// bitsDiffer is differs for patterns of bits.
 func bitsDiffer(pos int64, what string, got, want uint64) *fault {
 	f := differs(pos, what, got, want)
 	if f != nil {
@@ -153,8 +153,8 @@ func decodeSegmentHeader(b []byte) (segmentHeader, *fault) {
 	)
 }
 
-// misplaced says why a header cannot stand in the segment that is named by an
-// offset.
+// misplaced says why a header cannot belong to the segment that an offset
+// names.
 func (h segmentHeader) misplaced(first uint64) *fault {
 	if h.durable > h.first {
 		return &fault{pos: 24, what: "segment's durable_upto is above its first offset", got: h.durable, want: h.first}
@@ -165,7 +165,7 @@ func (h segmentHeader) misplaced(first uint64) *fault {
 	)
 }
 
-// noLogID returns a fault when a log id is zero.
+// noLogID returns a fault if a log id is zero.
 func noLogID(pos int64, id uint64) *fault {
 	if id == 0 {
 		return &fault{pos: pos, what: "segment's log id is zero", want: 1, bits: true}
@@ -173,13 +173,13 @@ func noLogID(pos int64, id uint64) *fault {
 	return nil
 }
 
-// groupHeader stands before the records that were written together.
+// groupHeader is the header of records that were written together.
 type groupHeader struct {
 	logID   uint64
 	segment uint64 // first offset of the segment
 	first   uint64 // offset of the first record
 	durable uint64 // every offset below was durable when it was written
-	bytes   uint32 // of the records, without the zeros behind
+	bytes   uint32 // of the records, without the zeros behind them
 	count   uint32 // of the records
 }
 
@@ -198,8 +198,8 @@ func (h groupHeader) encode(b []byte) {
 // size is the number of bytes from the group's start to the next one's.
 func (h groupHeader) size() int64 { return groupSize + align(int64(h.bytes)) }
 
-// decodeGroupHeader decodes the header at the start of b and checks what can
-// be checked without knowing where it stands.
+// decodeGroupHeader decodes the header at the start of b, and checks what it
+// can check without knowing the place of the header.
 func decodeGroupHeader(b []byte) (groupHeader, *fault) {
 	if len(b) < groupSize {
 		return groupHeader{}, &fault{what: "group header is cut short", got: uint64(len(b)), want: groupSize}

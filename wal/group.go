@@ -4,14 +4,13 @@ import "slices"
 
 // group is records that will be written together.
 //
-// A pwrite costs two thirds of the time when it fills whole blocks of 64 KiB of
-// the file: then the page cache takes larger pages. So a group goes on to the end
-// of a block, and what is left there is filled with zeros, unless a record does
-// not fit that is so long that the zeros would be too many. While another write
-// is under way, it goes on for some blocks more; so it does where all will be
-// fsynced soon, because one write costs less than two, and waking a goroutine
-// for the first as much as it gains. Only what somebody waits for is written
-// earlier.
+// A pwrite costs two thirds of the time if it fills whole blocks of 64 KiB of
+// the file, because the page cache then takes larger pages. So a group goes on
+// to the end of a block, and zeros fill the rest, unless the next record is so
+// long that there would be too many zeros. While another write is under way, a
+// group goes on for some blocks more. So it does where everything will be
+// fsynced soon: one write costs less than two, and waking a goroutine for the
+// first costs what it gains. Only what somebody waits for is written earlier.
 type group struct {
 	seg      *segment
 	capacity int64 // of seg
@@ -25,7 +24,7 @@ type group struct {
 
 const (
 	maxBlock      = 64 << 10
-	groupBlocks   = 4       // a group is not closed later, but for a long record
+	groupBlocks   = 4       // a group is closed by then, except for a long record
 	syncBlocks    = 6       // the same where an fsync is for no more than this
 	backlogBlocks = 16      // an append waits when there are more
 	keepBytes     = 2 << 20 // buffers are kept for reuse up to this sum
@@ -40,8 +39,8 @@ const (
 	segmentCost = headerSize + trailerSize + alignment
 )
 
-// blockOf is the size of the blocks that groups fill: smaller where segments
-// are.
+// blockOf is the size of the blocks that groups fill. It is smaller in smaller
+// segments.
 func blockOf(segmentSize int64) int {
 	block := maxBlock
 	for int64(block) > segmentSize/16 {
@@ -64,7 +63,8 @@ func (l *Log) reserve(size, count int64) *group {
 	return g
 }
 
-// makeRoom is reserve where there is no room in the open group, or no group.
+// makeRoom is reserve for the case that the open group has no room, or that
+// there is no open group.
 func (l *Log) makeRoom(need int64, size int) *group {
 	g := l.top
 	switch {
@@ -89,8 +89,8 @@ func (l *Log) makeRoom(need int64, size int) *group {
 	return l.openGroup(size)
 }
 
-// groupLimit is how long a group may be for another block to be added. The
-// caller holds mu.
+// groupLimit is how long a group may be and still get another block. The caller
+// holds mu.
 func (l *Log) groupLimit() int {
 	if per, known := l.syncBytes(); known && per <= int64(syncBlocks*l.block) {
 		return syncBlocks * l.block
@@ -108,7 +108,7 @@ func (l *Log) blockEnd(g *group, size int) int {
 	return int((end+int64(l.block)-1)&^int64(l.block-1) - g.pos)
 }
 
-// put adds a record for which there is room. The caller holds mu.
+// put adds a record that fits. The caller holds mu.
 func (l *Log) put(g *group, record []byte, sum uint32) {
 	n := len(g.buf)
 	pos := uint32(g.pos) + uint32(n)
@@ -129,8 +129,8 @@ func (l *Log) put(g *group, record []byte, sum uint32) {
 	l.next++
 }
 
-// grow makes room for a length: at once as much as a group of some blocks needs,
-// so that no buffer is outgrown and thrown away on the way there.
+// grow makes room for a length. It makes room for a group of some blocks at
+// once, so that no buffer is outgrown and thrown away on the way there.
 func (g *group) grow(length, block int) {
 	for _, blocks := range []int{groupBlocks, syncBlocks} {
 		if length <= blocks*block {
@@ -141,9 +141,9 @@ func (g *group) grow(length, block int) {
 	g.buf = slices.Grow(g.buf, length-len(g.buf))
 }
 
-// roll closes the open group and begins a segment, in memory; the file is made
-// by whoever writes its first group. A segment without records is made larger
-// instead. The caller holds mu.
+// roll closes the open group and begins a segment in memory. Whoever writes its
+// first group makes the file. If the current segment has no records, roll makes
+// it larger instead. The caller holds mu.
 func (l *Log) roll(need int64) {
 	if l.top != nil {
 		l.closeGroup(0)
@@ -180,8 +180,8 @@ func (l *Log) openGroup(size int) *group {
 	return g
 }
 
-// closeGroup ends the group that takes records, with zeros up to a length at
-// least. The caller holds mu.
+// closeGroup ends the group that takes records, with zeros up to at least a
+// length. The caller holds mu.
 func (l *Log) closeGroup(length int) {
 	g := l.top
 	g.bytes = uint32(len(g.buf) - groupSize)
@@ -193,7 +193,8 @@ func (l *Log) closeGroup(length int) {
 	l.top = nil
 }
 
-// writeSoon has closed groups written while appends go on. The caller holds mu.
+// writeSoon starts writing closed groups while appends go on. The caller holds
+// mu.
 func (l *Log) writeSoon() {
 	if !l.behind {
 		l.behind = true

@@ -7,9 +7,9 @@ import (
 )
 
 // The index of a segment says where each record starts: 4 bytes a record. A
-// lookup in it costs a cache miss, as much as reading the record, so beside it
-// stands a small table of runs: for each block of runLen records, the position
-// of the first one and, when all of them have the same length and stand in one
+// look-up costs a cache miss, as much as reading the record. So there is a
+// small table of runs beside it: for each block of runLen records, the position
+// of the first record and, if all of them have the same length and are in one
 // group, the distance between them. Logs of equal records are read by the runs
 // alone.
 //
@@ -30,8 +30,8 @@ type chunk struct {
 }
 
 // index is the index of one segment: stored, in its mapping, or in memory. An
-// index in memory grows under Log.mu, and is read without a lock where the
-// records are known to be written.
+// index in memory grows under Log.mu. It is read without a lock, for records
+// that are known to be written.
 type index struct {
 	positions []byte // stored
 	runs      []byte // stored
@@ -53,8 +53,8 @@ func newIndex(capacity int64) index {
 }
 
 // position returns where record number i starts, and the length that its data
-// has if the next record follows it at once, or -1. What is stored may be
-// damaged: the result may be anything.
+// has if the next record follows at once, or -1. A stored index may be damaged:
+// then the result may be anything.
 func (x *index) position(i uint64) (pos, length int64) {
 	if x.chunks == nil {
 		if r := i / runLen * 8; r < uint64(len(x.runs)) {
@@ -80,12 +80,12 @@ func (x *index) position(i uint64) (pos, length int64) {
 	return int64(c.positions[i%chunkLen]), -1
 }
 
-// inRun is position within a run.
+// inRun is position for a record within a run.
 func inRun(run, i uint64) (pos, length int64) {
 	return int64(uint32(run)) + int64(run>>32)*int64(i%runLen), int64(run>>32) - recordSize
 }
 
-// chunk returns the part of an index in memory that record number i stands in.
+// chunk returns the part of an index in memory that holds record number i.
 func (x *index) chunk(i uint64) *chunk {
 	at := &x.chunks[i/chunkLen]
 	c := at.Load()

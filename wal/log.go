@@ -4,17 +4,17 @@
 //	offset, err := l.AppendSync(ctx, []byte("on disk when this returns"))
 //	data, err := l.Read(offset, nil)
 //
-// Records have consecutive offsets, from 0. They are appended through a
-// buffer, read from mappings of the files, and checked against their CRC32C on
-// every read. Damage is reported with its file and byte, never served and never
-// mistaken for the end of the log. After a crash, what survives is a prefix
-// that holds at least everything below Durable; see [Options].
+// Records have consecutive offsets, from 0. The log appends them through a
+// buffer, reads them from mapped files, and checks their CRC32C on every read.
+// It reports damage with its file and byte. It never serves damage, and never
+// mistakes it for the end of the log. After a crash a prefix of the log
+// survives, which holds at least everything below Durable; see [Options].
 //
-// One process at a time writes a log. All methods may be used from many
-// goroutines at once.
+// One process at a time writes a log. Any number of goroutines may use all
+// methods at once.
 //
-// This package knows nothing of what a record means and imports nothing of
-// the project but the file-system seam.
+// This package does not know what a record means. It imports nothing of the
+// project but the file-system seam and the seam for goroutines and clocks.
 package wal
 
 import (
@@ -30,17 +30,20 @@ import (
 
 // Log is an open log. Close releases its directory.
 type Log struct {
-	// The way of a record: Append copies it into the last pending group, under mu.
-	// When that is full, a goroutine (writeBehind) takes io, then takes the pending
-	// groups out from under mu and writes them, so that appends go on meanwhile.
-	// Whoever holds the sync token (syncing) writes likewise, then fsyncs without
-	// io, so that writes go on meanwhile. A group that is complete in its file is
-	// published by written, which readers go by, without locks; one that is fsynced,
-	// with all before it, by durable. A full segment gets its footer when its records are durable (sealFull), beside the
-	// rounds of those who wait for the records of the next one.
+	// The way of a record. Append copies it into the last pending group, under
+	// mu. When that group is full, a goroutine (writeBehind) takes io, takes
+	// the pending groups out from under mu, and writes them, so that appends go
+	// on meanwhile. Whoever holds the sync token (syncing) writes likewise and
+	// then fsyncs without io, so that writes go on meanwhile.
 	//
-	// Whoever holds io writes to the page cache and waits for no disk, so that
-	// appends do not wait for one either, as long as the disk keeps up.
+	// A group that is complete in its file is published by written, which
+	// readers go by without locks. A group that is fsynced, with everything
+	// before it, is published by durable. A full segment gets its footer once
+	// its records are durable (sealFull), beside the rounds of those who wait
+	// for the records of the next one.
+	//
+	// Whoever holds io writes to the page cache and does not wait for the disk.
+	// So appends do not wait for the disk either, as long as it keeps up.
 	//
 	// Lock order: io before mu. The sync token is taken under mu.
 
@@ -55,15 +58,16 @@ type Log struct {
 	block        int // blockOf the segments
 	pendingBytes int // with so much pending beside a write under way, an append waits
 
-	// What readers go by is on a cache line that appends do not write to.
+	// Readers go by these fields. They are on a cache line that appends do not
+	// write to.
 	_       cacheLine
 	written atomic.Uint64              // records below are complete in their files
 	durable atomic.Uint64              // records below are on disk for good
 	list    atomic.Pointer[[]*segment] // the readable segments by first offset; replaced, never changed
 	_       cacheLine
 
-	// io serialises writing to files. It guards tail and what segments say is
-	// the writer's.
+	// io serialises writing to files. It guards tail, and the fields of
+	// segments that belong to the writer.
 	io      sync.Mutex
 	tail    *segment // the segment that is written to
 	spare   vfs.File // made ahead for the segment after it; nil: there is none
@@ -88,8 +92,9 @@ type Log struct {
 	capacity int64    // no byte of it will be beyond
 	unasked  uint64   // records since the last fsync was asked for, for SyncEvery
 
-	// Bytes of records written since the last round was closed, and between
-	// rounds on average: changed under io and mu, to be read under either.
+	// Bytes of records written since the last round was closed, and on average
+	// between rounds. Changed under io and mu, so either is enough to read
+	// them.
 	unsynced, perSync int64
 
 	syncing bool       // the sync token is taken
@@ -112,11 +117,11 @@ type Log struct {
 	done  sync.WaitGroup
 }
 
-// cacheLine keeps what is before it in a struct and what is behind it on
-// different cache lines.
+// cacheLine keeps the fields before it and those behind it on different cache
+// lines.
 type cacheLine [64]byte
 
-// First returns the oldest offset kept; equal to Next when the log is empty.
+// First returns the oldest offset kept. It equals Next if the log is empty.
 func (l *Log) First() uint64 { return (*l.list.Load())[0].first }
 
 // Next returns the offset that the next record gets.
@@ -126,13 +131,13 @@ func (l *Log) Next() uint64 {
 	return l.next
 }
 
-// Durable returns the offset below which every record is durable: it survives
-// a crash of the machine.
+// Durable returns the offset below which every record is durable: those records
+// survive a crash of the machine.
 func (l *Log) Durable() uint64 { return l.durable.Load() }
 
-// fail makes the log refuse everything from now on, and returns the error
-// that says why. The first failure stands. What is not durable is not readable
-// any more: only reopening can tell whether it exists.
+// fail makes the log refuse everything from now on, and returns the error that
+// says why. The first failure stays. What is not durable can no longer be read:
+// only reopening tells whether it exists.
 func (l *Log) fail(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,9 +162,9 @@ func (l *Log) wake() {
 }
 
 // Close makes everything appended durable, seals the log so that the next Open
-// is immediate, and releases it. Readers that are inside a record finish; later
-// calls return ErrClosed. When the log had failed, or fails now, Close returns
-// an error that matches ErrFailed, having released everything all the same.
+// is immediate, and releases the directory. Readers that are inside a record
+// finish. Later calls return ErrClosed. If the log had failed, or fails now,
+// Close still releases everything, and returns an error that matches ErrFailed.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -197,8 +202,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// wait waits until what a condition stands for may have come about. The caller
-// holds mu, which is released meanwhile.
+// wait waits until the thing that a condition stands for may have happened. The
+// caller holds mu, which is released meanwhile.
 func (l *Log) wait(change *sync.Cond) {
 	if l.opts.Steps == nil {
 		change.Wait()

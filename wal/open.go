@@ -14,16 +14,16 @@ import (
 
 const lockName = "LOCK"
 
-// Open opens the log in a directory, which is created if need be, and recovers
-// it if it was not closed: what was torn at the end is cut off, and all that is
-// left is fsynced, so that Durable equals Next.
+// Open opens the log in a directory, and creates the directory if it does not
+// exist. If the log was not closed, Open recovers it: it cuts off a torn end
+// and fsyncs the rest, so that Durable equals Next.
 //
-// Open cuts only what was never known to be durable. Anything damaged below
-// that is a *CorruptionError, and nothing is changed. Segments that were known
-// to be durable are trusted by their footers: see [Verify] to check them, and
+// Open cuts only what was never known to be durable. Damage below that is a
+// *CorruptionError, and Open changes nothing. Open trusts the footers of
+// segments that were known to be durable: see [Verify] to check them, and
 // Options.CheckTail.
 //
-// Errors: ErrLocked, ErrReadOnly when the directory cannot be written to,
+// Errors: ErrLocked, ErrReadOnly if the directory cannot be written to,
 // ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
 func Open(dir string, o Options) (*Log, error) {
 	o, dir, err := o.at(dir)
@@ -63,7 +63,8 @@ func (l *Log) acquire() error {
 		return fmt.Errorf("wal: %w", writable(err))
 	}
 	if c, ok := l.fs.(vfs.AccessChecker); ok {
-		// Appends need new files only when a segment is full: too late to learn it.
+		// Appends need new files only when a segment is full. That is too late
+		// to find out.
 		if err := c.CheckWritable(l.dir); err != nil {
 			return fmt.Errorf("wal: %w", writable(err))
 		}
@@ -87,7 +88,8 @@ func writable(err error) error {
 	return err
 }
 
-// recover finds out what the log holds, repairs its end, and gets it ready.
+// recover finds out what the log holds, repairs its end, and prepares it for
+// appends.
 func (l *Log) recover() error {
 	r, err := survey(l.fs, l.dir, l.opts.CheckTail)
 	if err != nil {
@@ -141,7 +143,7 @@ func (l *Log) begin(r *surveyed) error {
 	return nil
 }
 
-// fillFrom makes a segment the one that is appended to.
+// fillFrom makes a segment the one that appends go to.
 func (l *Log) fillFrom(s *segment) {
 	l.tail, l.filling, l.fill, l.next = s, s, s.written, s.next
 	l.capacity = l.capacityOf(s)
@@ -153,14 +155,14 @@ func (l *Log) fillFrom(s *segment) {
 	l.nth = s.next - s.first
 }
 
-// capacityOf is how long a segment that is appended to may become.
+// capacityOf is how long a segment may become that appends go to.
 func (l *Log) capacityOf(s *segment) int64 {
 	return max(l.opts.SegmentSize, s.written+footerSize(int64(s.next-s.first)))
 }
 
-// repair makes the files hold what was found sound and no more: segments
-// beyond the cut are removed, the torn tail is cut, lost footers are written
-// again, and everything that was not known to be durable is fsynced.
+// repair makes the files hold what was found sound, and no more. It removes
+// segments beyond the cut, cuts the torn tail, writes lost footers again, and
+// fsyncs everything that was not known to be durable.
 func (l *Log) repair(r *surveyed) error {
 	for i := len(r.torn) - 1; i >= 0; i-- { // newest first: no gap at any moment
 		if err := l.remove(path.Join(l.dir, r.torn[i])); err != nil {
@@ -195,8 +197,9 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	}
 	defer file.Close() // what matters was fsynced
 	if f.bare {
-		// As it is: cut off, it would be missing after a power cut now, while the disk may
-		// still have a later segment's, which says that this one was there.
+		// Write it as it is. If it were cut off first, it would be missing
+		// after a power cut now, while the disk may still have a later segment
+		// whose trailer says that this footer was there.
 		if err := f.rewrite(file, durable); err != nil {
 			return err
 		}
@@ -214,7 +217,8 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	if err := f.rewrite(file, durable); err != nil {
 		return err
 	}
-	// Before the footer, whose durable_upto says that the records are on disk.
+	// Fsync before the footer, whose durable_upto says that the records are on
+	// disk.
 	if err := file.Sync(); err != nil {
 		return err
 	}
@@ -231,10 +235,10 @@ func (l *Log) repairSegment(f *foundSegment, durable uint64, seal bool) error {
 	return file.Sync()
 }
 
-// rewrite writes the groups that are not known to be durable once more, as they
-// are. After an fsync that failed the system may hold them in memory, show them
-// to this process and take them for written: an fsync alone would then do
-// nothing and succeed. The disk is at work while the rest is copied.
+// rewrite writes the groups that are not known to be durable once more,
+// unchanged. After a failed fsync the system may hold them in memory, show them
+// to this process, and take them for written. An fsync alone would then do
+// nothing and succeed. The disk works while the rest is copied.
 func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	pos := int64(0)
 	switch {
@@ -246,7 +250,7 @@ func (f *foundSegment) rewrite(file vfs.File, durable uint64) error {
 	return rewriteBytes(file, pos, f.end)
 }
 
-// rewriteBytes writes a part of a file once more, as it is.
+// rewriteBytes writes a part of a file once more, unchanged.
 func rewriteBytes(file vfs.File, pos, end int64) error {
 	const startBytes = 8 << 20
 	buf := make([]byte, min(end-pos, 1<<20))
@@ -270,8 +274,8 @@ func rewriteBytes(file vfs.File, pos, end int64) error {
 	return nil
 }
 
-// startWrite has the system begin to bring bytes to the disk, where that can be
-// had. Where it cannot, or a sandbox forbids it, they are brought by Sync.
+// startWrite asks the system to begin bringing bytes to the disk. Where the
+// system cannot, or a sandbox forbids it, Sync brings them.
 func startWrite(file vfs.File, pos, length int64) error {
 	s, ok := file.(vfs.WriteStarter)
 	if !ok {
@@ -284,7 +288,7 @@ func startWrite(file vfs.File, pos, length int64) error {
 	return err
 }
 
-// adopt makes the segments that were found the log's.
+// adopt hands the segments that were found to the log.
 func (l *Log) adopt(r *surveyed) error {
 	var list []*segment
 	for _, f := range r.found {
@@ -293,8 +297,8 @@ func (l *Log) adopt(r *surveyed) error {
 		s.named = true
 		s.born.Store(true) // repaired, or known to be durable
 		s.size.Store(f.size)
-		// A reader beside a writer keeps to the index that was checked: that writer
-		// may write the footer again, or records in its place.
+		// A reader beside a writer keeps to the index that was checked, because
+		// that writer may write the footer again, or records in its place.
 		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use
 		} else if err := s.adopt(f, l.capacityOf(s)); err != nil {
@@ -312,8 +316,8 @@ func (l *Log) adopt(r *surveyed) error {
 	}
 	last := r.found[len(r.found)-1]
 	if last.trusted {
-		// Closed cleanly: appended to all the same. The footer stays until the
-		// first write.
+		// The log was closed cleanly; appends go on in this segment all the
+		// same. The footer stays until the first write.
 		if err := s.adopt(last, l.capacityOf(s)); err != nil {
 			return fmt.Errorf("wal: %w", err)
 		}

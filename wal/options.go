@@ -30,52 +30,54 @@ const (
 )
 
 // Options configures a log. The zero value is a log of 64 MiB segments that
-// keeps everything and fsyncs when Sync or AppendSync asks for it.
+// keeps everything, and fsyncs when Sync or AppendSync asks for it.
 //
 // What survives a crash:
 //
 //   - A crash of the process loses what is not yet written to the files: at
-//     most the records since the last Flush, Sync or AppendSync. They are
-//     written in the background, as soon as a block of 64 KiB is full: what
-//     waits is less than that when appends pause, up to 256 KiB when they have
-//     just outrun the writing, and at most 1 MiB and one record or batch of
-//     each goroutine that is appending. In a log that is fsynced more often
-//     than every 384 KiB, up to 384 KiB wait for the fsync.
-//   - A crash of the machine keeps all that is below Durable, and of the rest a
-//     prefix. By when Durable covers a record, there are four policies:
-//     explicit (AppendSync and Sync, on return), SyncEvery, SyncInterval, and
-//     none, which is to use neither of them and call Append alone. Whatever the
-//     policy, a segment that is full is fsynced in the background.
+//     most the records since the last Flush, Sync or AppendSync. The log writes
+//     them in the background, as soon as a block of 64 KiB is full. So less
+//     than that waits when appends pause, and up to 256 KiB when they have just
+//     outrun the writing. At most 1 MiB waits, and one record or batch of each
+//     goroutine that is appending. In a log that is fsynced more often than
+//     every 384 KiB, up to 384 KiB wait for the fsync.
+//   - A crash of the machine keeps everything below Durable, and a prefix of
+//     the rest. Four policies decide when Durable covers a record: explicit
+//     (AppendSync and Sync, on return), SyncEvery, SyncInterval, and none,
+//     which is to call Append alone. Under every policy the log fsyncs full
+//     segments in the background.
 //
-// Records are never lost from the middle: what survives is First up to some
+// Records are never lost from the middle. What survives is First up to some
 // offset at or above Durable.
 type Options struct {
 	// SegmentSize is the maximum size of a segment file in bytes, footer
 	// included, from MinSegmentSize to MaxSegmentSize. A record or a batch that
 	// needs more gets a segment of its own. Default: 64 MiB.
 	SegmentSize int64
-	// SyncEvery fsyncs after every so many records: the append that makes the
-	// number full returns when all are durable. A crash of the machine loses
-	// at most SyncEvery−1 acknowledged records. Default: 0, never.
+	// SyncEvery fsyncs after every so many records: the append that completes
+	// the number returns when all of them are durable. A crash of the machine
+	// loses at most SyncEvery−1 acknowledged records. Default: 0, never.
 	SyncEvery uint64
-	// SyncInterval fsyncs in the background at this interval, at least 1 ms,
-	// when there is anything new. A crash of the machine loses at most what
-	// was appended in the last interval and the fsync after it. Default: 0, never.
+	// SyncInterval fsyncs in the background at this interval, at least 1 ms, if
+	// there is anything new. A crash of the machine loses at most what was
+	// appended in the last interval and the fsync after it. Default: 0, never.
 	SyncInterval time.Duration
-	// RetainBytes drops the oldest segments, each time a segment is full,
-	// while all files together are larger than this. Default: 0, keep all.
+	// RetainBytes: each time a segment becomes full, the log drops the oldest
+	// segments while all files together are larger than this. Default: 0, keep
+	// all.
 	RetainBytes int64
-	// RetainAge drops segments, each time a segment is full, whose newest
-	// record is older than this. Default: 0, keep all.
+	// RetainAge: each time a segment becomes full, the log drops segments whose
+	// newest record is older than this. Default: 0, keep all.
 	RetainAge time.Duration
-	// ReadOnly opens the log as it is and changes nothing in its directory,
-	// not even a torn tail, which is left out. It takes no lock: beside a
+	// ReadOnly opens the log as it is and changes nothing in its directory. It
+	// does not cut a torn tail, but leaves it out. It takes no lock: beside a
 	// writer it sees the records that were in the files when it was opened.
 	ReadOnly bool
-	// CheckTail has Open check every byte of the last segment, as it does after a
-	// crash, also when the log was closed and it could be trusted by its footer:
-	// damage there is met before anything is appended behind it, and not after the
-	// next crash. Open then reads up to a segment more. Default: false.
+	// CheckTail makes Open check every byte of the last segment even if the log
+	// was closed, as it does after a crash. Otherwise Open trusts the footer of
+	// a closed log, and damage there comes to light only after the next crash,
+	// when more has been appended behind it. Open then reads up to a segment
+	// more. Default: false.
 	CheckTail bool
 
 	// LogID names a new log; two logs must not have the same. Ignored when the

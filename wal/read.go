@@ -18,13 +18,13 @@ type Record struct {
 }
 
 // Read appends the data of the record at offset to dst and returns the result.
-// It does not allocate when dst has the room, takes no lock when the record is
-// in its file, and checks the checksum in any case. Records that are not
-// durable yet can be read: see Durable.
+// It does not allocate if dst has room, takes no lock if the record is in its
+// file, and always checks the checksum. It also reads records that are not
+// durable yet: see Durable.
 //
 // Errors: ErrTrimmed below First, ErrNotFound from Next on, ErrCorrupt (a
 // *CorruptionError), ErrClosed, and ErrFailed for records above Durable of a
-// log that failed. With an error, dst is returned as it was.
+// log that failed. With an error, Read returns dst unchanged.
 func (l *Log) Read(offset uint64, dst []byte) ([]byte, error) {
 	for {
 		s, err := l.segmentOf(offset)
@@ -72,8 +72,9 @@ func (l *Log) segmentOf(offset uint64) (*segment, error) {
 	return list[i-1], nil
 }
 
-// refused explains why a record's segment cannot be read. A closed log has
-// dropped them all; the file of one that is being dropped may be gone already.
+// refused explains why the segment of a record cannot be read. A closed log has
+// dropped all segments. The file of a segment that is being dropped may already
+// be gone.
 func (l *Log) refused(err error, offset uint64) error {
 	if gone := errors.Is(err, fs.ErrNotExist) && offset < l.First(); !gone && !errors.Is(err, ErrTrimmed) {
 		return err
@@ -86,8 +87,8 @@ func (l *Log) refused(err error, offset uint64) error {
 	return fmt.Errorf("%w: offset %d, the log begins at %d", ErrTrimmed, offset, l.First())
 }
 
-// readPending reads a record that is in no file. It is not found when it has
-// reached its file by now.
+// readPending reads a record that is not in a file yet. It does not find a
+// record that has reached its file by now.
 func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,15 +114,15 @@ func (l *Log) readPending(offset uint64, dst []byte) (_ []byte, found bool, err 
 	return nil, false, fmt.Errorf("wal: record %d is neither in a file nor pending", offset)
 }
 
-// View is a record read in place. Data must not be written to and must not be
-// used after Release.
+// View is a record read in place. Do not write to Data, and do not use it after
+// Release.
 type View struct {
 	Data    []byte
 	segment *segment
 	stripe  int
 }
 
-// Release lets go of what keeps Data in place. It may be called again.
+// Release lets go of what keeps Data in place. It may be called more than once.
 func (v *View) Release() {
 	v.Data = nil
 	if v.segment != nil {
@@ -130,10 +131,10 @@ func (v *View) Release() {
 	}
 }
 
-// View returns the record at offset without copying it, checked. The record
-// stays in place, even when it is trimmed or the log closed, until Release,
-// which must be called. A disk that fails later, under the view, ends the
-// process with a fault. Errors as Read.
+// View returns the record at offset without copying it. It checks the record's
+// checksum. The record stays in place, even if it is trimmed or the log is
+// closed, until Release, which must be called. If the disk fails later under
+// the view, the process ends with a fault. Errors are those of Read.
 func (l *Log) View(offset uint64) (View, error) {
 	for {
 		s, err := l.segmentOf(offset)
@@ -163,16 +164,16 @@ func (l *Log) View(offset uint64) (View, error) {
 	}
 }
 
-// Records iterates over the records from an offset to the end of the log as it
-// is when the iteration gets there. Each record's data is its own copy. An
-// error is the last thing that is yielded: as Read, but the end is no error,
-// and from may be Next.
+// Records iterates over the records from an offset to the end of the log, as
+// the end is when the iteration gets there. Each record's data is a copy of its
+// own. If there is an error, it is the last thing yielded. Errors are those of
+// Read, but the end is not an error, and from may be Next.
 func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var slab []byte
 		l.each(from, func(offset uint64, data []byte) bool {
-			// Copies share blocks, so that small records do not cost an
-			// allocation each.
+			// Copies share blocks, so that a small record costs no allocation
+			// of its own.
 			if len(data) > cap(slab)-len(slab) {
 				slab = make([]byte, 0, max(len(data), slabBytes))
 			}
@@ -186,8 +187,8 @@ func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 // slabBytes is the size of the blocks that Records copies into.
 const slabBytes = 32 << 10
 
-// Views is Records without copying: Data is good until the loop goes on to the
-// next record, and must not be written to.
+// Views is Records without copying. Data is valid until the loop goes on to the
+// next record; do not write to it.
 func (l *Log) Views(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.each(from, func(offset uint64, data []byte) bool {
@@ -216,8 +217,8 @@ func (l *Log) each(from uint64, fn func(uint64, []byte) bool, stop func(error)) 
 
 const noLimit = ^uint64(0)
 
-// cursor walks through the log. It stays in a segment, counted in once, until
-// it has left its records behind.
+// cursor walks through the log. It counts itself into a segment once and stays
+// in it until it has passed its records.
 type cursor struct {
 	log     *Log
 	next    uint64
@@ -235,8 +236,8 @@ func (c *cursor) leave() {
 	}
 }
 
-// step returns the next record below limit in place; ok is false when there is
-// none yet. The data is good until the next call.
+// step returns the next record below limit in place. If there is none yet, ok
+// is false. The data is valid until the next call.
 func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 	for {
 		switch {
@@ -273,7 +274,7 @@ func (c *cursor) step(limit uint64) (data []byte, ok bool, err error) {
 }
 
 // ended tells the end of the log, where there is nothing yet, from an offset
-// beyond it.
+// beyond the end.
 func (c *cursor) ended(limit uint64) error {
 	if limit != noLimit {
 		return nil
@@ -317,18 +318,18 @@ func (c *cursor) enter() (bool, error) {
 type Horizon uint8
 
 const (
-	// UpToDurable delivers what a crash cannot undo any more.
+	// UpToDurable delivers records that a crash can no longer undo.
 	UpToDurable Horizon = iota
-	// UpToAppended delivers what has been appended; a crash of the machine may
-	// undo what was delivered.
+	// UpToAppended delivers records as they are appended. A crash of the
+	// machine may undo what was delivered.
 	UpToAppended
 )
 
-// Follow iterates over the records from an offset, waits at the end for more,
-// and ends with the context's error, or with ErrClosed or ErrFailed when the
-// log ends. Each record's data is good until the loop goes on to the next one,
-// and must not be written to. From may be beyond Next: then Follow waits for
-// it. Under UpToDurable somebody must fsync, or nothing comes.
+// Follow iterates over the records from an offset, and waits for more at the
+// end. It ends with the context's error, or with ErrClosed or ErrFailed when
+// the log ends. A record's data is valid until the loop goes on to the next
+// record; do not write to it. If from is beyond Next, Follow waits for it.
+// Under UpToDurable nothing comes unless somebody fsyncs.
 func (l *Log) Follow(ctx context.Context, from uint64, upTo Horizon) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := cursor{log: l, next: from}

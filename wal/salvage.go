@@ -10,13 +10,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Salvage reads the log in a directory whether or not it can be opened. It returns the
-// offset that the log begins at, by the name of its first segment, and the records from
-// there on for as long as each is sound and follows the one before. Why there are no more
-// it does not say: Open does, or [Verify]. It changes nothing and takes no lock. Only
-// Options.FS counts. The data is the caller's.
+// Salvage reads the log in a directory, whether or not the log can be opened.
+// It returns the offset that the log begins at, by the name of its first
+// segment, and the records from there on, as long as each is sound and follows
+// the one before. It does not say why the records end; Open or [Verify] does. It
+// changes nothing and takes no lock. Of the options only FS counts. The data
+// belongs to the caller.
 //
-// Errors are those of the file system, and fs.ErrNotExist when there is no directory.
+// Errors are those of the file system, and fs.ErrNotExist if there is no
+// directory.
 func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, error], err error) {
 	o, dir, err = o.at(dir)
 	if err != nil {
@@ -48,8 +50,8 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	}, nil
 }
 
-// soundBefore returns the offset after the last record of a segment that is sound and
-// stands before a position, at which a page cannot be read.
+// soundBefore returns the offset after the last record of a segment that is
+// sound and ends before a position. The page at that position cannot be read.
 func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	found, _, err := soundGroups(fsys, s, pos)
 	if err != nil {
@@ -58,7 +60,8 @@ func soundBefore(fsys vfs.FS, s *foundSegment, pos int64) uint64 {
 	return found.next
 }
 
-// soundGroups finds the groups of a segment up to the first that is not sound, or to a position.
+// soundGroups finds the groups of a segment up to the first that is not sound,
+// or up to a position.
 func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uint64, err error) {
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {
 		data = data[:min(end, int64(len(data)))]
@@ -84,8 +87,9 @@ func soundGroups(fsys vfs.FS, s *foundSegment, end int64) (found scan, logID uin
 	return found, logID, err
 }
 
-// salvage yields the records of a segment's sound groups, and those of the next group that
-// stand before what is wrong in it. It reports false when there shall be no more.
+// salvage yields the records of the sound groups of a segment, and those of the
+// next group that stand before its damage. It reports false if no more are
+// wanted.
 func salvage(fsys vfs.FS, s *foundSegment, sound scan, at place, yield func(Record, error) bool) bool {
 	file, err := fsys.Open(s.path)
 	if err != nil {

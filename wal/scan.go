@@ -14,7 +14,7 @@ type place struct {
 	segment uint64
 }
 
-// scan is what stands in a segment's groups.
+// scan is what was found in the groups of a segment.
 type scan struct {
 	next    uint64      // offset after the last sound record
 	end     int64       // position after the last sound group
@@ -31,17 +31,19 @@ type groupSpan struct {
 }
 
 // scanSegment checks every group and record of data, the bytes of a segment
-// from its start. It goes in two steps: from header to header, which is quick
-// and tells each group's place, then through the records of all groups on all
-// processors. The data may be a mapping; unreadable is then set when one of its
-// pages cannot be read, and nothing else of the result counts.
+// from its start. It takes two steps. The first goes from header to header,
+// which is quick and finds the place of each group. The second checks the
+// records of all groups on all processors. The data may be a mapping. If one of
+// its pages cannot be read, unreadable is set, and nothing else of the result
+// counts.
 func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer catchFault(data, &unreadable)
 	s = chain(data, at)
 	durable := durableBeyond(data, s.end, at)
 	for durable > s.next {
-		// Damage, or a writer has gone on meanwhile: then the chain has, too.
+		// This is damage, or a writer has gone on meanwhile. In that case the
+		// chain has too.
 		again := chain(data, at)
 		if again.next == s.next {
 			break
@@ -53,12 +55,12 @@ func scanSegment(data []byte, at place) (s scan, unreadable *fault) {
 	return s, s.checkRecords(data, at)
 }
 
-// headerless reports whether a segment that begins so was never fsynced. The
-// header is one sector's part: it is there as a whole, or not at all.
+// headerless reports whether a segment that begins like this was never fsynced.
+// The header is part of one sector, so it is there as a whole or not at all.
 func headerless(head []byte) bool { return len(head) < headerSize || zeros(head[:headerSize]) }
 
-// scanUnborn is scanSegment for a segment without a header: it holds nothing,
-// but may prove that it did.
+// scanUnborn is scanSegment for a segment without a header. Such a segment
+// holds nothing, but may prove that it once did.
 func scanUnborn(data []byte, at place) (s scan, unreadable *fault) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer catchFault(data, &unreadable)
@@ -66,8 +68,8 @@ func scanUnborn(data []byte, at place) (s scan, unreadable *fault) {
 	return scan{next: at.segment, stop: missing, durable: durableBeyond(data, headerSize, at)}, nil
 }
 
-// chain follows the group headers from the segment's start as far as each
-// stands where the one before says that it must.
+// chain follows the group headers from the start of the segment, as long as
+// each is where the one before says it must be.
 func chain(data []byte, at place) scan {
 	s := scan{next: at.segment, end: headerSize}
 	for {
@@ -92,9 +94,9 @@ func chain(data []byte, at place) scan {
 	}
 }
 
-// leadingZeros is how many bytes at the start of b are zero, to a multiple of
-// the alignment: what stands before the next group, or behind the last one
-// when the file was made longer ahead of writing.
+// leadingZeros is how many bytes at the start of b are zero, down to a multiple
+// of the alignment. Zeros stand before the next group, and behind the last one
+// if the file was made longer ahead of writing.
 func leadingZeros(b []byte) int64 {
 	n := 0
 	for len(b)-n >= alignment && binary.LittleEndian.Uint64(b[n:]) == 0 {
@@ -106,7 +108,7 @@ func leadingZeros(b []byte) int64 {
 	return int64(n)
 }
 
-// zeros reports whether b holds nothing else.
+// zeros reports whether b holds only zeros.
 func zeros(b []byte) bool {
 	for len(b) >= 8 {
 		if binary.LittleEndian.Uint64(b) != 0 {
@@ -143,9 +145,9 @@ func (h groupHeader) misplaced(at place, next uint64, room int64) *fault {
 }
 
 // durableBeyond searches the bytes from pos on for headers of groups of this
-// segment, wherever they stand, and returns the highest durable_upto. A sound
-// header is proof of what it says even if its records are lost. When the log's id
-// is not known, any will do.
+// segment, wherever they are, and returns the highest durable_upto. A sound
+// header proves what it says even if its records are lost. If the id of the log
+// is not known, any id will do.
 func durableBeyond(data []byte, pos int64, at place) (durable uint64) {
 	if pos = align(pos); pos >= int64(len(data)) {
 		return 0

@@ -15,10 +15,10 @@ import (
 
 // segment is one file of the log.
 //
-// A segment is readable while it is in the log's list. Readers count
-// themselves in before they touch the mapping; when the segment is dropped,
-// whoever finds the count at zero unmaps it. That is the reader that leaves
-// last, or the one that drops it.
+// A segment is readable while it is in the log's list. Readers count themselves
+// in before they touch the mapping. After the segment is dropped, whoever finds
+// the count at zero unmaps it: the last reader to leave, or the one that drops
+// it.
 type segment struct {
 	fs    vfs.FS
 	path  string
@@ -26,8 +26,9 @@ type segment struct {
 	first uint64
 	base  uint32
 
-	// File and written are the writer's: guarded by Log.io until the segment
-	// is full, by Log.syncing until it is flushed, and then finish's alone.
+	// File and written belong to the writer. Log.io guards them until the
+	// segment is full, Log.syncing until it is flushed; then they belong to
+	// finish alone.
 	file       vfs.File
 	flushed    bool  // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
 	footed     bool  // the file ends in a footer for all that is in it
@@ -42,8 +43,8 @@ type segment struct {
 	sealedAt   int64        // Unix nanoseconds, when it was full; 0: it is not
 	size       atomic.Int64 // of what is in the file, in bytes
 
-	// What recovery needs of a segment apart from records: that its name
-	// (guarded by Log.syncing) and its header are on disk.
+	// What recovery needs of a segment besides records: its name (guarded by
+	// Log.syncing) and its header must be on disk.
 	named bool
 	born  atomic.Bool
 
@@ -82,8 +83,8 @@ func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 // enter counts a reader in, and returns what leave needs. It fails with
 // ErrTrimmed when the segment has been dropped.
 func (s *segment) enter() (b *body, stripe int, err error) {
-	// Goroutines have different stacks: the address spreads them. Its low bits
-	// are nearly the same in all of them, and many of the others.
+	// Goroutines have different stacks, so the address spreads them. Its low
+	// bits are nearly the same in all of them, and so are many of the others.
 	var mark byte
 	stripe = int(uint32(uintptr(unsafe.Pointer(&mark))>>11) * 2654435769 >> 29)
 	s.readers[stripe].n.Add(1)
@@ -119,9 +120,9 @@ func (s *segment) drop() {
 	}
 }
 
-// unmapIfUnused is called after dropped was set. Whoever enters later turns
-// back without touching the mapping, so a count that is zero stays harmless. It
-// returns what frees the space of a removed file, to one caller.
+// unmapIfUnused is called after dropped was set. A reader that enters later
+// turns back without touching the mapping, so a zero count stays harmless. It
+// returns what frees the space of a removed file, to one caller only.
 func (s *segment) unmapIfUnused() (free func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +132,8 @@ func (s *segment) unmapIfUnused() (free func()) {
 		}
 	}
 	if b := s.body.Swap(nil); b != nil && b.mapping != nil {
-		// Nothing can be done about a mapping that cannot be unmapped, and
-		// nothing is lost by it but address space.
+		// If a mapping cannot be unmapped, nothing can be done, and only
+		// address space is lost.
 		_ = b.mapping.Unmap()
 	}
 	free, s.free = s.free, nil
@@ -168,8 +169,8 @@ func (s *segment) open() (*body, error) {
 	return b, nil
 }
 
-// read appends the data of the record at offset to dst, checked. The copy is
-// made first and then checked, so that what is returned is what was checked.
+// read appends the data of the record at offset to dst. It copies first and
+// checks the copy, so that it returns what it checked.
 func (s *segment) read(b *body, offset uint64, dst []byte) (out []byte, err error) {
 	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
 	defer guarded.end(s, offset, &err)
@@ -186,7 +187,7 @@ func (s *segment) read(b *body, offset uint64, dst []byte) (out []byte, err erro
 	return dst, nil
 }
 
-// view returns the data of the record at offset in place, checked.
+// view returns the data of the record at offset in place, after checking it.
 func (s *segment) view(b *body, offset uint64) (out []byte, err error) {
 	guarded := guard{before: debug.SetPanicOnFault(true), data: b.data}
 	defer guarded.end(s, offset, &err)
@@ -219,9 +220,9 @@ func (b *body) locate(s *segment, offset uint64) (sum uint32, data []byte, f *fa
 		return 0, nil, &fault{pos: s.written + 4*int64(offset-s.first), what: "position of a record in the index", got: uint64(pos), want: headerSize + groupSize}
 	}
 	if length >= 0 && length <= room {
-		// A guess from the distance between records, right unless each stands
-		// in a group of its own: the data need not wait for the length to come
-		// out of memory.
+		// A guess from the distance between records. It is right unless each
+		// record is in a group of its own. With it, the data need not wait for
+		// the length to come out of memory.
 		data = b.data[pos+recordSize : pos+recordSize+length]
 	}
 	head := b.data[pos : pos+recordSize]
@@ -241,8 +242,8 @@ func (s *segment) damage(f *fault, offset uint64) error {
 	return e
 }
 
-// guard turns a page of a mapping that cannot be read into an error. Its end
-// is to be deferred; done says that the mapping was left without a fault.
+// guard turns a page of a mapping that cannot be read into an error. Defer its
+// end; done says that the code left the mapping without a fault.
 type guard struct {
 	before bool // debug.SetPanicOnFault
 	done   bool
@@ -263,8 +264,8 @@ func (g *guard) end(s *segment, offset uint64, err *error) {
 	}
 }
 
-// catchFault recovers from touching a page of data that cannot be read. To be
-// deferred, after debug.SetPanicOnFault; any other panic goes on.
+// catchFault recovers from touching a page of data that cannot be read. Defer
+// it after debug.SetPanicOnFault. Any other panic goes on.
 func catchFault(data []byte, into **fault) {
 	if r := recover(); r != nil {
 		if *into = faultOf(r, data); *into == nil {
@@ -273,8 +274,8 @@ func catchFault(data []byte, into **fault) {
 	}
 }
 
-// faultOf says where in data a panic was caused by a page that cannot be read:
-// the disk failed, or someone cut the file. It is nil for any other panic.
+// faultOf says where in data a panic happened because a page could not be read:
+// the disk failed, or somebody cut the file. It is nil for any other panic.
 func faultOf(r any, data []byte) *fault {
 	e, ok := r.(interface {
 		runtime.Error

@@ -8,13 +8,13 @@ import (
 
 // crcOf is the CRC32C of data, as hash/crc32 computes it.
 //
-// With a record of some hundred bytes, hash/crc32 waits: each step of 8 bytes
-// needs the one before, which takes three cycles. So here the data is divided
-// into four lanes that do not wait for each other, in crcLanes. Their sums are
-// put together by this: the CRC of data with n bytes behind it is, but for what
-// those bytes add, its own times x^(8n) modulo the polynomial. Source: V. Gopal
-// et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
-// Intel, 2011.
+// For a record of some hundred bytes hash/crc32 mostly waits: each step of 8
+// bytes needs the one before, which takes three cycles. So crcLanes divides the
+// data into four lanes that do not wait for each other. Then it joins their
+// sums: the CRC of data with n bytes behind it is its own CRC times x^(8n)
+// modulo the polynomial, plus what those bytes add. Source: V. Gopal et al.,
+// "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel,
+// 2011.
 func crcOf(data []byte) uint32 {
 	if !hasLanes {
 		return crc32.Update(0, castagnoli, data)
@@ -32,9 +32,9 @@ var hasLanes = cpu.X86.HasSSE42 && cpu.X86.HasPCLMULQDQ
 // maxLane is the most words of 8 bytes that crcLanes gives to a lane.
 const maxLane = 128
 
-// laneShifts holds, for lanes of each number of words, what the sums of the
-// first three are multiplied by. The fourth number of each is not used. It is
-// written to once.
+// laneShifts holds, for lanes of each number of words, the factors for the sums
+// of the first three lanes. The fourth number of each is not used. It is
+// written once.
 var laneShifts = makeLaneShifts()
 
 func makeLaneShifts() (shifts [maxLane + 1][4]uint64) {

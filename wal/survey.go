@@ -12,18 +12,19 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// surveyed is what stands in a log's directory. Surveying changes nothing.
+// surveyed is what was found in the directory of a log. Surveying changes
+// nothing.
 //
-// From the last segment back, every durable_upto counts: of headers, groups
-// and trailers, D is the highest. A segment that ends at or below D and has a sound
-// trailer is trusted if a later one has a sound trailer too, or else if its index
-// is sound; the others are scanned. Then, from the first on,
-// the log is what follows without a gap. Where it ends, at X: if X < D, that is
-// corruption; else all that is behind is torn, and may be cut.
+// From the last segment back, every durable_upto counts, of headers, groups and
+// trailers. D is the highest. A segment that ends at or below D and has a sound
+// trailer is trusted, if a later one has a sound trailer too or if its own
+// index is sound. The others are scanned. Then, from the first segment on, the
+// log is what follows without a gap. It ends at X. If X < D, that is
+// corruption. Otherwise everything behind X is torn, and may be cut.
 //
-// A segment without a header was never fsynced, and holds nothing: the log ends
-// before it, by the same rule. Only the first one's header is known to have
-// been on disk before anything else was.
+// A segment without a header was never fsynced and holds nothing: the log ends
+// before it, by the same rule. Only the header of the first segment is known to
+// have been on disk before anything else.
 type surveyed struct {
 	fs      vfs.FS
 	dir     string
@@ -82,7 +83,7 @@ func survey(fsys vfs.FS, dir string, tail bool) (*surveyed, error) {
 }
 
 // listSegments lists the segments in a directory by first offset. A name that
-// only looks like a segment's is damage.
+// only looks like that of a segment is damage.
 func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*CorruptionError, err error) {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -102,8 +103,8 @@ func listSegments(fsys vfs.FS, dir string) (found []*foundSegment, damage []*Cor
 	return found, damage, nil
 }
 
-// begin finds the log's id in the first segment. When there is no more than that
-// and its header never got to disk, the log was being made, and there is none.
+// begin finds the log's id in the first segment. If there is nothing else, and
+// its header never got to disk, the log was still being made and has no id.
 func (r *surveyed) begin() error {
 	if len(r.found) == 0 {
 		return nil
@@ -125,9 +126,9 @@ func (r *surveyed) begin() error {
 	return nil
 }
 
-// look reads a segment's header and trailer, and scans it unless it can be
-// trusted. Records at or beyond limit belong to the next segment. The segments
-// behind must have been looked at.
+// look reads the header and the trailer of a segment, and scans it unless it
+// can be trusted. Records at or beyond limit belong to the next segment. The
+// segments behind must have been looked at before.
 func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	for {
 		proven := r.proven
@@ -140,8 +141,8 @@ func (r *surveyed) look(s *foundSegment, limit uint64) error {
 	}
 }
 
-// errCutToSize says that a writer has cut a segment's file to size, whose end was not
-// written to, while it was read.
+// errCutToSize says that a writer cut the file of a segment to size while it
+// was read. Nothing had been written to the part that is gone.
 var errCutToSize = errors.New("wal: segment was cut to size meanwhile")
 
 func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
@@ -173,9 +174,9 @@ func (r *surveyed) lookOnce(s *foundSegment, limit uint64) error {
 			if proven {
 				return nil
 			}
-			// Records are durable before their segment's footer is, which is
-			// only known to be when the next one has been written. And the index
-			// of a tail is going to be used in memory. So it is checked here.
+			// Records are durable before the footer of their segment is, and
+			// that is only known once the next one has been written. And the
+			// index of a tail will be used in memory. So it is checked here.
 			if s.index, err = s.loadIndex(r.fs); err == nil {
 				s.bare = !last
 				if !last || !r.tail {
@@ -226,7 +227,7 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 	return nil
 }
 
-// join cuts the list of segments where the log ends, or says that it must not
+// join cuts the list of segments where the log ends, or says why it must not
 // end there.
 func (r *surveyed) join() error {
 	for i, s := range r.found {
@@ -269,8 +270,8 @@ func (r *surveyed) cut(i int) {
 	r.found = r.found[:i]
 }
 
-// lost says what is wrong at the end of s, behind which durable records are
-// missing or a segment stands that does not follow.
+// lost says what is wrong at the end of s: durable records are missing behind
+// it, or the segment behind it does not follow.
 func (r *surveyed) lost(s, then *foundSegment) error {
 	if t := s.trailer; t != nil && t.end == s.next && then != nil && s.next < then.first {
 		return &CorruptionError{File: s.path, Pos: s.size, Offset: s.next, What: "the segment that follows is missing: the next one is " + then.name + ": first offset", Got: then.first, Want: s.next}
@@ -326,7 +327,8 @@ func (s *foundSegment) readHeader(file vfs.File) (h segmentHeader, err error) {
 	return h, nil
 }
 
-// readTrailer reads the trailer if there is a sound one that belongs here.
+// readTrailer reads the trailer, if there is a sound one that belongs to this
+// segment.
 func (s *foundSegment) readTrailer(file io.ReaderAt, logID uint64) error {
 	if s.size < headerSize+trailerSize {
 		return nil

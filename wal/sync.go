@@ -22,7 +22,7 @@ import (
 // a lone writer pays for no hand-off; further turns run on a goroutine of
 // their own, so that nobody works for others after its record is durable.
 
-// round is those who wait for the same fsync.
+// round is the callers that wait for the same fsync.
 type round struct {
 	done chan struct{} // closed when err is final; nil while only its leader is in it
 	err  error
@@ -34,8 +34,8 @@ type waiter struct {
 	lead  bool // the sync token was taken: lead must be called
 }
 
-// join joins the next round, and takes the sync token if it is free. Alone
-// says that the caller will itself lead and not wait. The caller holds mu.
+// join joins the next round, and takes the sync token if it is free. Alone says
+// that the caller will lead the round itself and not wait. The caller holds mu.
 func (l *Log) join(alone bool) waiter {
 	if l.round == nil {
 		l.round = &round{}
@@ -48,7 +48,7 @@ func (l *Log) join(alone bool) waiter {
 	return w
 }
 
-// await returns when the round of a waiter is over, or its context.
+// await returns when the round of a waiter is over, or when its context ends.
 func (l *Log) await(ctx context.Context, w waiter) error {
 	if w.lead {
 		if ctx.Done() == nil {
@@ -71,8 +71,8 @@ func (l *Log) turn(r *round) error {
 	return r.err
 }
 
-// lead leads rounds until nobody waits. The caller has the sync token, which
-// is given back.
+// lead leads rounds until nobody waits. The caller has the sync token; lead
+// gives it back.
 func (l *Log) lead() {
 	for again := true; again; again = l.keepToken() {
 		l.syncRound()
@@ -92,8 +92,8 @@ func (l *Log) keepToken() bool {
 }
 
 // syncRound makes durable what the members of the round have appended, and
-// answers them. The caller has the sync token. When there is no round, only
-// full segments are fsynced.
+// answers them. The caller has the sync token. Without a round it only fsyncs
+// full segments.
 func (l *Log) syncRound() {
 	l.io.Lock()
 	l.mu.Lock()
@@ -153,7 +153,7 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 		}
 		l.mu.Lock()
 		s.flushed = true
-		l.settle(s.next)
+		l.setDurable(s.next)
 		l.mu.Unlock()
 	}
 	if upto > tail.first {
@@ -163,13 +163,13 @@ func (l *Log) fsync(stale []*segment, tail *segment, upto uint64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settle(upto)
+	l.setDurable(upto)
 	return nil
 }
 
-// settle says that all records below upto are durable. The caller holds mu and
+// setDurable notes that all records below upto are durable. The caller holds mu and
 // the sync token.
-func (l *Log) settle(upto uint64) {
+func (l *Log) setDurable(upto uint64) {
 	if upto > l.durable.Load() {
 		l.durable.Store(upto)
 		if l.broken != nil {
@@ -179,8 +179,8 @@ func (l *Log) settle(upto uint64) {
 	}
 }
 
-// sealSoon has full segments sealed whose records are durable, beside whatever
-// comes next.
+// sealSoon starts sealing full segments whose records are durable, beside
+// whatever comes next.
 func (l *Log) sealSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,14 +190,14 @@ func (l *Log) sealSoon() {
 	}
 }
 
-// sealable reports whether a full segment waits for its footer and nothing
-// else. The caller holds mu.
+// sealable reports whether a full segment only waits for its footer. The caller
+// holds mu.
 func (l *Log) sealable() bool {
 	return len(l.stale) > 0 && l.stale[0].flushed && l.broken == nil && !l.closed
 }
 
-// sealFull seals full segments whose records are durable, until there is none,
-// or the log is closed: Close does the rest.
+// sealFull seals full segments whose records are durable, until there are none
+// or the log is closed. Close does the rest.
 func (l *Log) sealFull() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,14 +224,14 @@ func (l *Log) finishAll(stale []*segment) error {
 			return err
 		}
 		l.mu.Lock()
-		l.settle(s.next)
+		l.setDurable(s.next)
 		l.mu.Unlock()
 	}
 	return nil
 }
 
-// finish seals the first full segment and makes it durable: before the footer of
-// the next one is written, which is the proof of this one's.
+// finish seals the first full segment and makes it durable, before the next
+// footer is written, which is the proof of this one.
 func (l *Log) finish(s *segment) error {
 	if err := l.seal(s, min(l.durable.Load(), s.next)); err != nil {
 		return err
@@ -251,8 +251,8 @@ func (l *Log) finish(s *segment) error {
 }
 
 // Sync returns when everything appended before the call is durable. Calls at
-// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed;
-// after ErrFailed, only records below Durable are known to be.
+// the same time share an fsync. Errors: ErrClosed, ErrReadOnly, ErrFailed.
+// After ErrFailed only records below Durable are known to be durable.
 func (l *Log) Sync() error { return l.syncNow(context.Background()) }
 
 func (l *Log) syncNow(ctx context.Context) error {

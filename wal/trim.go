@@ -13,13 +13,16 @@ import (
 // TrimBefore drops the oldest segments whose records are all below offset. It
 // drops whole segments, and never the one that is written to, so records below
 // offset may remain. Appends go on meanwhile, and so do readers inside a
-// dropped segment. When it returns, the files are gone for good; a crash on the
-// way leaves some of them, from one of them on. Their space is freed soon after, in
-// pieces, so that no fsync waits for all of it, or when the last reader leaves.
-// TrimBefore may have to fsync first, so that there is something that the log can
-// begin with, and to wait for the footer of a segment that has just become full. After
-// a file that could not be removed, none is until the log is opened again. Errors:
-// ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
+// dropped segment.
+//
+// When TrimBefore returns, the files are gone for good. A crash on the way
+// leaves some of them, from one of them on. Their space is freed soon after, in
+// pieces so that no fsync waits for all of it, or when the last reader leaves.
+//
+// TrimBefore may have to fsync first, so that the log has something to begin
+// with, and to wait for the footer of a segment that has just become full. If a
+// file cannot be removed, the log removes no more files until it is opened
+// again. Errors: ErrNotFound beyond Next, ErrClosed, ErrReadOnly, ErrFailed.
 func (l *Log) TrimBefore(offset uint64) error {
 	if next := l.Next(); offset > next {
 		return fmt.Errorf("%w: trim before %d, the log ends at %d", ErrNotFound, offset, next)
@@ -27,20 +30,20 @@ func (l *Log) TrimBefore(offset uint64) error {
 	return l.trimWhile(func(_ *segment, end uint64, _ int64) bool { return end <= offset })
 }
 
-// TrimOlderThan drops the oldest segments that were full before a time.
-// Otherwise as TrimBefore.
+// TrimOlderThan drops the oldest segments that became full before a time.
+// Otherwise it is like TrimBefore.
 func (l *Log) TrimOlderThan(t time.Time) error {
 	return l.trimWhile(func(s *segment, _ uint64, _ int64) bool { return s.sealedAt < t.UnixNano() })
 }
 
-// TrimToSize drops the oldest segments while all files together have more
-// bytes than that. Otherwise as TrimBefore.
+// TrimToSize drops the oldest segments while all files together have more than
+// this many bytes. Otherwise it is like TrimBefore.
 func (l *Log) TrimToSize(bytes int64) error {
 	return l.trimWhile(func(_ *segment, _ uint64, total int64) bool { return total > bytes })
 }
 
-// retainSoon has the options for retention applied, by one goroutine however
-// often it is asked.
+// retainSoon starts applying the options for retention, in one goroutine
+// however often it is asked.
 func (l *Log) retainSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +79,9 @@ func (l *Log) retain() {
 	}
 }
 
-// trimWhile drops segments from the oldest on while drop says so, given the
-// segment, the offset after its last record, and the size of all files left.
+// trimWhile drops segments from the oldest on, while drop says so. Drop gets
+// the segment, the offset after its last record, and the size of all files
+// left.
 func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) error {
 	for {
 		done, err := l.trimOnce(drop)
@@ -91,8 +95,8 @@ func (l *Log) trimWhile(drop func(s *segment, end uint64, total int64) bool) err
 	}
 }
 
-// trimOnce drops segments, as far as it is not too early, and reports whether
-// that was all.
+// trimOnce drops segments unless it is too early for them, and reports whether
+// it dropped all.
 func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (done bool, err error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
@@ -107,11 +111,12 @@ func (l *Log) trimOnce(drop func(s *segment, end uint64, total int64) bool) (don
 	return ready, err
 }
 
-// unlist takes segments out of the list of the readable ones, as far as it is not
-// too early: ready says that it is for none. What is left must begin with one that
-// is born: without it, nothing on disk would say where the log begins. And what is
-// dropped must be sealed: it comes back if its file cannot be removed, and a footer
-// behind it would say that it has one. The caller holds trim.
+// unlist takes segments out of the list of the readable ones, unless it is too
+// early for them. Ready says that it is too early for none. What is left must
+// begin with a segment that is born; otherwise nothing on disk would say where
+// the log begins. And what is dropped must be sealed: it comes back if its file
+// cannot be removed, and a later footer would say that it has one. The caller
+// holds trim.
 func (l *Log) unlist(drop func(s *segment, end uint64, total int64) bool) (dropped []*segment, ready bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,11 +158,11 @@ func (l *Log) awaitSeal() {
 	}
 }
 
-// removeAll removes the files of segments that are not listed any more: one by
+// removeAll removes the files of segments that are no longer listed: one by
 // one, oldest first, each for good before the next, so that a crash leaves no
-// gap. After an error, the files that are left come back at the next Open, and
-// until then none behind them may go: that would leave a gap, too. The caller
-// holds trim.
+// gap. After an error, the files that are left come back at the next Open.
+// Until then no file behind them may go either, which would leave a gap. The
+// caller holds trim.
 func (l *Log) removeAll(segments []*segment) (err error) {
 	for _, s := range segments {
 		if err == nil {
@@ -168,8 +173,8 @@ func (l *Log) removeAll(segments []*segment) (err error) {
 	return err
 }
 
-// unlink removes the file of a segment for good. Its space is freed when nobody reads
-// it any more: see drop.
+// unlink removes the file of a segment for good. Its space is freed when the
+// last reader leaves: see drop.
 func (l *Log) unlink(s *segment) error {
 	if l.opts.Steps == nil {
 		runtime.Gosched() // see vfs.Aside
@@ -186,14 +191,16 @@ func (l *Log) unlink(s *segment) error {
 	return err
 }
 
-// maxUnfreed is how many removed files wait to be freed in pieces. With more the space
-// is needed faster than that gives it back, and the process needs its descriptors.
+// maxUnfreed is how many removed files may wait to be freed in pieces. Beyond
+// that the space is needed faster than pieces give it back, and the process
+// needs its descriptors.
 const maxUnfreed = 8
 
 func atOnce() bool { return true }
 
-// freeSoon has the space of a removed file freed by a goroutine that does so for one
-// after the other, in pieces, as fsyncs would wait for all of it.
+// freeSoon frees the space of a removed file in pieces, in a goroutine that
+// does so for one file after the other. Otherwise fsyncs would wait for all of
+// it.
 func (l *Log) freeSoon(free func(stop func() bool)) {
 	l.mu.Lock()
 	if l.closed || len(l.unfreed) >= maxUnfreed { // nobody fsyncs here any more, or there are too many
@@ -232,7 +239,8 @@ func (l *Log) hurry() bool {
 // remove removes a file for good.
 func (l *Log) remove(name string) error { return l.removed(l.fs.Remove(name)) }
 
-// removed makes it durable that a file was removed, or explains why it was not.
+// removed makes the removal of a file durable, or explains why the file was not
+// removed.
 func (l *Log) removed(err error) error {
 	if err != nil {
 		return fmt.Errorf("wal: remove segment: %w", err)

@@ -26,10 +26,10 @@ type Report struct {
 	Records  int64
 	Bytes    int64 // of all segment files
 	Torn     int64 // bytes behind the last sound group of the log, which Open will cut
-	// Damage is everything that is not as it must be, by place. What a crash
-	// leaves is no damage: a torn tail, and footers that were not durable. Of
-	// a footer at the very end, damage looks like a crash within Close, or at the first
-	// writes to a log that was closed: that is reported, and is what Footer says, too.
+	// Damage is all damage found, by place. What a crash leaves is not damage:
+	// a torn tail, and footers that were not durable. A damaged footer at the
+	// very end looks like a crash within Close, or like one at the first
+	// writes to a log that was closed; it is reported, and Footer names it too.
 	Damage []*CorruptionError
 	Footer *CorruptionError // what is wrong with the footer at the very end; Open writes it anew
 }
@@ -46,10 +46,11 @@ type SegmentReport struct {
 }
 
 // Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock; beside a writer
-// the groups being written may look torn. Only Options.FS counts. Damage is in
-// the report; the error says why the check itself could not be done: errors of
-// the file system, of ctx, and fs.ErrNotExist when there is no directory.
+// segments at a time. It changes nothing and takes no lock. Beside a writer,
+// the groups being written may look torn. Of the options only FS counts.
+//
+// Damage is in the report. The error says why the check itself failed: errors
+// of the file system and of ctx, and fs.ErrNotExist if there is no directory.
 func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -91,9 +92,9 @@ type checkedSegment struct {
 	damage  []*CorruptionError
 }
 
-// add sums the segments up and checks that they fit together. As in recovery,
-// where the log ends at or above what was durable, it is torn there, and
-// nothing that stands behind counts.
+// add sums the segments up and checks that they fit together. As in recovery:
+// if the log ends at or above what was durable, it is torn there, and nothing
+// behind counts.
 func (r *Report) add(checked []checkedSegment) {
 	for i := range checked {
 		r.Durable = max(r.Durable, checked[i].durable)
@@ -233,7 +234,7 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 	return nil
 }
 
-// mapWhole maps a segment's file; an empty one gives no bytes.
+// mapWhole maps the file of a segment. An empty file gives no bytes.
 func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err error) {
 	file, err := fsys.Open(s.path)
 	if err != nil {
@@ -253,9 +254,9 @@ func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err er
 	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
 }
 
-// readWhole has a segment's bytes read, which are a mapping, and returns what read returns,
-// or the page that could not be read: once more when a writer has cut the file to size
-// meanwhile.
+// readWhole passes the bytes of a segment, a mapping, to read. It returns what
+// read returns, or the page that could not be read. If a writer cut the file to
+// size meanwhile, it tries once more.
 func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unreadable *fault, err error) {
 	guarded := func(data []byte) (unreadable *fault) {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -282,7 +283,7 @@ func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unr
 	}
 }
 
-// Group is a group of records as it stands in a file.
+// Group is a group of records as it is in a file.
 type Group struct {
 	File        string
 	Pos         int64  // of its header, in bytes
@@ -292,11 +293,11 @@ type Group struct {
 	DurableUpto uint64 // what was known to be durable when it was written
 }
 
-// Groups iterates over the groups of the log in a directory, whether or not it
-// can be opened, and checks their headers but not their records. Where a
-// segment goes on with something else, that is yielded as an error (the torn
-// tail of a last segment too), and the iteration goes on with the next segment.
-// It changes nothing. Only Options.FS counts.
+// Groups iterates over the groups of the log in a directory, whether or not the
+// log can be opened. It checks the headers of groups but not their records. If
+// a segment goes on with something else, even the torn tail of a last segment,
+// Groups yields that as an error and goes on with the next segment. It changes
+// nothing. Of the options only FS counts.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)
@@ -322,7 +323,7 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	}
 }
 
-// groupsOf yields one segment's groups; false when there shall be no more.
+// groupsOf yields the groups of one segment. It is false if no more are wanted.
 func groupsOf(fsys vfs.FS, s *foundSegment, yield func(Group, error) bool) bool {
 	var found scan
 	unreadable, err := readWhole(fsys, s, func(data []byte) *fault {

@@ -11,8 +11,8 @@ import (
 )
 
 // Flush hands everything appended before the call to the operating system,
-// without fsync: then a crash of the process loses none of it, though a crash
-// of the machine may. Errors as Append.
+// without an fsync. Then a crash of the process loses none of it, but a crash
+// of the machine may. Errors are those of Append.
 func (l *Log) Flush() error {
 	l.mu.Lock()
 	err := l.err
@@ -46,9 +46,10 @@ func (l *Log) writeBehind() {
 	}
 }
 
-// writePending writes all pending groups; the one that takes records only when
-// all is said. When a round is to be closed, nobody joins it after the groups
-// have been taken: what its members appended is among them. The caller holds io.
+// writePending writes all pending groups; with all, also the one that still
+// takes records. If a round is to be closed, nobody joins it after the groups
+// have been taken: what its members appended is among them. The caller holds
+// io.
 func (l *Log) writePending(r *round, all bool) error {
 	l.mu.Lock()
 	if r != nil {
@@ -107,8 +108,7 @@ func (l *Log) writePending(r *round, all bool) error {
 	return nil
 }
 
-// noteSync takes note of how much the next fsync is for. The caller holds io
-// and mu.
+// noteSync notes how much the next fsync is for. The caller holds io and mu.
 func (l *Log) noteSync() {
 	if l.perSync == 0 {
 		l.perSync = l.unsynced
@@ -117,9 +117,9 @@ func (l *Log) noteSync() {
 	l.unsynced = 0
 }
 
-// syncBytes is how much is usually written from one round's fsync to the next,
-// unless it is more already, and whether that is known: nothing is known of a
-// log that nobody fsyncs. The caller holds io or mu.
+// syncBytes is how much is usually written from one fsync to the next, or more
+// if it is already more, and whether that is known. It is not known for a log
+// that nobody fsyncs. The caller holds io or mu.
 func (l *Log) syncBytes() (n int64, known bool) {
 	return max(l.perSync, l.unsynced), l.perSync > 0
 }
@@ -134,7 +134,7 @@ func (l *Log) writeGroup(g *group) error {
 		}
 	}
 	if s.footed {
-		// What a clean close left behind the groups.
+		// This is what a clean close left behind the groups.
 		if err := s.file.Truncate(s.written); err != nil {
 			return fmt.Errorf("cut footer: %w", err)
 		}
@@ -174,8 +174,8 @@ func writeAt(f io.WriterAt, p []byte, pos int64) error {
 	return nil
 }
 
-// remap makes the mapping of a segment that has no readers yet as long as the
-// segment can become. The caller holds io.
+// remap makes the mapping of a segment without readers as long as the segment
+// can become. The caller holds io.
 func (s *segment) remap(capacity int64) error {
 	b := s.body.Load()
 	if int64(len(b.data)) >= capacity {
@@ -199,8 +199,8 @@ func (l *Log) rotate(to *segment) error {
 	}
 	full := l.tail
 	full.sealedAt = step.Now(l.opts.Steps).UnixNano()
-	// A footer that was there when the log was opened need not be on disk: it is
-	// written again. Until then it counts as written.
+	// The footer that was there when the log was opened need not be on disk, so
+	// it is written again. Until then it counts as written.
 	full.footed = false
 	full.size.Store(full.written + footerSize(int64(full.next-full.first)))
 	l.tail = to
@@ -225,9 +225,9 @@ const footerPiece = 64 << 10
 
 func footerError(err error) error { return fmt.Errorf("write footer: %w", err) }
 
-// seal writes the footer of a segment and lets readers use it in the place of
-// the index in memory. The caller is the only one who writes to the file, which
-// is not dropped meanwhile (see unlist).
+// seal writes the footer of a segment, and readers then use it in place of the
+// index in memory. Nobody else writes to the file, and it is not dropped
+// meanwhile (see unlist).
 func (l *Log) seal(s *segment, durable uint64) error {
 	if s.footed {
 		return nil
@@ -237,7 +237,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	if s.sealedAt == 0 {
 		s.sealedAt = step.Now(l.opts.Steps).UnixNano()
 	}
-	// Its size knows no bound but that of the segment: so it goes by pieces.
+	// Only the size of the segment bounds it, so it is written in pieces.
 	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.written), footerPiece)
 	sum := uint32(0)
 	for piece := range b.index.stored(count) {

@@ -58,10 +58,10 @@ func (a *app) rootCommand() *cobra.Command {
 		Use:   "kuji",
 		Short: "A durable reward engine: draws that are logged before anyone sees them",
 		Long: `Kuji draws weighted rewards from pools with limited stock and grants them to
-players. It never gives one prize twice, loses one that it acknowledged, or
-gives more than there are.
+players. It never gives one prize twice, never loses a prize it acknowledged,
+and never gives more than there are.
 
-Start with "kuji demo": it needs nothing else and shows the promise being kept.`,
+Start with "kuji demo". It needs nothing else and shows that the promise is kept.`,
 		Example: `  kuji demo
   kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji draw ann splash
@@ -88,7 +88,8 @@ Start with "kuji demo": it needs nothing else and shows the promise being kept.`
 	return root
 }
 
-// helpCommand is cobra's own, but that it fails for what does not exist.
+// helpCommand is cobra's own, except that it fails for a command that does not
+// exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -129,7 +130,7 @@ func (a *app) writeJSON(v any) error {
 }
 
 // note writes a line for a person to standard error: progress, never a result.
-// Where standard error cannot be written to there is nobody to tell.
+// If standard error cannot be written to, there is nobody to tell.
 func (a *app) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
@@ -153,7 +154,7 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, usageError{fmt.Errorf("%s is a directory; a file is wanted", name)}
+		return nil, usageError{fmt.Errorf("%s is a directory; expected a file", name)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -164,7 +165,7 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// exactArgs wants these arguments and no others, and says what is missing by name.
+// exactArgs accepts these arguments and no others, and names what is missing.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -179,7 +180,7 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 
 var errNoItems = errors.New("missing argument ITEM=QUANTITY")
 
-// atLeastItem wants the named arguments and then one ITEM=QUANTITY or more.
+// atLeastItem accepts the named arguments, and then one ITEM=QUANTITY or more.
 func atLeastItem(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {

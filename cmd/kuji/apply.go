@@ -43,15 +43,15 @@ func (a *app) applyCommand() *cobra.Command {
 	var expect uint64
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
-		Short: "Make a catalog the one in force, or say what that would do",
-		Long: `Apply sends a catalog to a realm. It first asks the server what the change does
-to stock already drawn, item by item, and shows it; a change that deserves a
-second look (more was drawn already than the new stock, players hold an item that
-is removed) is applied only with --yes. With --dry-run nothing is applied.
+		Short: "Put a catalog in force, or show what that would change",
+		Long: `Apply puts a catalog in force in a realm. First it asks the server what would
+change, and shows it. Some changes deserve a second look: more was drawn already
+than the new stock, or players hold an item that is removed. Apply makes them
+only with --yes. With --dry-run it changes nothing.
 
-It applies what it has shown: when somebody else applies a catalog in between, it
-is refused. With --expect it is refused, too, when the catalog in force is not
-the version that you last looked at (kuji status shows it; 0 is none).`,
+Apply puts in force exactly what it has shown. If somebody else applies a catalog
+in between, it is refused. With --expect it is also refused unless the catalog in
+force is that version ("kuji status" shows it; 0 means none).`,
 		Example: `  kuji apply catalog.yaml --dry-run
   kuji apply catalog.yaml --yes
   kuji apply catalog.yaml --expect 7
@@ -60,8 +60,8 @@ the version that you last looked at (kuji status shows it; 0 is none).`,
 	}
 	conn := a.clientCommand(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
-	cmd.Flags().BoolVar(&create, "create", false, "create the realm when it does not exist")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply even what the plan warns of")
+	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply despite the warnings of the plan")
 	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		yaml, err := a.readFile(args[0], catalog.MaxBytes)

@@ -42,32 +42,30 @@ func (a *app) benchCommand() *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
 		Use:     "bench",
-		Short:   "Measure a server: draws a second, latencies, bytes of log, what it takes of the machine",
+		Short:   "Measure a server: draws a second, latencies, bytes of log, processor and memory",
 		GroupID: "server",
-		Long: `Bench starts a server in a process group of its own, with a fresh data directory,
-and sends it draws over loopback in the shapes that users have:
+		Long: `Bench starts a server in a process group of its own, with a fresh data directory.
+It sends draws over loopback, in these shapes:
 
   json      one JSON request after the other on one connection
   http      the same on 64 connections
   grpc      unary gRPC on 64 connections
   stream-1  one draw after the other on 64 open streams
-  stream    batches of 1000 draws on 4 streams, 4 batches on their way in each
+  stream    batches of 1000 draws on 4 streams, 4 batches in flight on each
   anonymous the same without request ids
 
-Every draw but those of "anonymous" has a new request id, is for a player chosen
-at random, and counts when its answer is there: fsynced, unless --sync says
+Each draw is for a random player. It has a new request id, except in the shape
+anonymous. It counts once it is acknowledged: fsynced, unless --sync says
 otherwise. Request ids are remembered for a minute. Each shape gets a new server,
-whose players are all known when the clock starts. Client and server share the
-machine, and the figures with it.
+and all players exist when the clock starts. Client and server share the machine.
 
-Latencies are of requests; in the last two shapes a request is a batch. Server
-CPU, allocations and garbage collections are the server process's while it is
-measured; peak memory is since its start.
+Latencies are those of requests; in the last two shapes a request is a batch.
+Server CPU, allocations and garbage collections are those of the server process
+while it is measured. Peak memory counts from its start.
 
-With --url nothing is started: a realm "bench-…" is made on that server, which
-stays there, and the key must be an admin's; the server says what its sync policy
-is. With --plot a directory gets plots (SVG) of how the stream's rate grows with
-entries, players, realms and cores.`,
+With --url, bench starts no server. It makes a realm "bench-…" on that server and
+leaves it there; the key must be an admin's. With --plot, it writes plots (SVG) of
+how the rate of shape stream changes with entries, players, realms and cores.`,
 		Example: `  kuji bench
   kuji bench --shape stream --duration 10s --players 1000000 --json
   kuji bench --url http://127.0.0.1:7700 --shape grpc
@@ -78,7 +76,7 @@ entries, players, realms and cores.`,
 				return usageError{err}
 			}
 			if f.url != "" && cmd.Flags().Changed("sync") {
-				return usageError{errors.New("--url and --sync: give one of them: the server at --url has a policy, and says it")}
+				return usageError{errors.New("--url and --sync: give only one; the server at --url has a policy of its own")}
 			}
 			b := &bench{app: a, f: f}
 			return b.run(cmd.Context())
@@ -88,13 +86,13 @@ entries, players, realms and cores.`,
 	flags.DurationVar(&f.duration, "duration", 3*time.Second, "how long to measure each shape")
 	flags.IntVar(&f.players, "players", 100_000, "how many players draw")
 	flags.IntVar(&f.entries, "entries", 100, "how many entries the pool has")
-	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
+	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
 	flags.StringSliceVar(&f.shapes, "shape", shapeNames(), "which `shapes` to measure")
 	flags.IntVar(&f.connections, "connections", 64, "connections of http and grpc, streams of stream-1")
 	flags.StringVar(&f.url, "url", "", "measure the server at this `URL` instead of a new one")
 	flags.StringVar(&f.keyFile, "key-file", "", "`file` with an admin's API key for --url (default $KUJI_KEY)")
-	flags.StringVar(&f.dir, "dir", "", "make the data directory below this `directory`: choose the disk to measure (default: the system's for temporary files)")
-	flags.StringVar(&f.profile, "profile", "", "write CPU profiles of server and client for each shape into this `directory`")
+	flags.StringVar(&f.dir, "dir", "", "make the data directory in this `directory`, to choose the disk to measure (default: the system's temporary directory)")
+	flags.StringVar(&f.profile, "profile", "", "write CPU profiles of server and client, for each shape, into this `directory`")
 	flags.StringVar(&f.plot, "plot", "", "write plots into this `directory` instead of measuring the shapes")
 	return cmd
 }
@@ -112,9 +110,9 @@ func (f *benchFlags) check() error {
 	case f.url == "" && f.keyFile != "":
 		return errors.New("--key-file: only with --url; a server that bench starts has no keys")
 	case f.url != "" && f.profile != "":
-		return errors.New("--url and --profile: give one of them: a profile is of a server that bench starts")
+		return errors.New("--url and --profile: give only one; bench can profile only a server that it starts")
 	case f.url != "" && f.plot != "":
-		return errors.New("--url and --plot: give one of them: plots need servers of their own")
+		return errors.New("--url and --plot: give only one; plots need servers of their own")
 	}
 	for _, name := range f.shapes {
 		if shapeOf(name) == nil {
@@ -146,7 +144,7 @@ type benchReport struct {
 
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("--dir %s: there is no such directory", b.f.dir)}
+		return usageError{fmt.Errorf("--dir %s: no such directory", b.f.dir)}
 	} else if err != nil {
 		return err
 	}
@@ -215,8 +213,8 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 	return res, status.GetVersion(), nil
 }
 
-// target starts a server, or finds that of --url. stop ends it and takes its
-// data away.
+// target starts a server, or finds that of --url. stop ends it and removes its
+// data.
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
 	t = &target{run: runName(), players: b.f.players, ahead: 4}
 	if b.f.url != "" {
@@ -250,8 +248,8 @@ func (b *bench) target(ctx context.Context, env []string) (t *target, stop func(
 	}, nil
 }
 
-// profile takes a CPU profile of the server while it is measured, unless
-// nobody asked for one. What became of it comes on the channel.
+// profile takes a CPU profile of the server while it is measured, if somebody
+// asked for one. The channel tells what became of it.
 func (b *bench) profile(ctx context.Context, t *target, l load) <-chan error {
 	done := make(chan error, 1)
 	if b.f.profile == "" {
@@ -335,7 +333,7 @@ func printBench(w io.Writer, r *benchReport) {
 			s.Shape, s.Connections, s.Sync, s.DrawsPerSecond, s.P50, s.P90, s.P99, s.P999, s.Max, s.LogBytesPerDraw, s.AllocationsPerDraw,
 			s.GCPerMillion, s.ServerCPU, s.ClientCPU, s.PeakMemory/1e6)
 	}
-	fprintf(w, "\nA draw counts when it was acknowledged. In stream and anonymous a latency is that of a batch of %d draws,\nand connections are streams.\n", streamBatch)
+	fprintf(w, "\nA draw counts once it is acknowledged. In the shapes stream and anonymous, a latency is that of a batch of\n%d draws, and connections are streams.\n", streamBatch)
 }
 
 // newConnection makes an HTTP client with one connection of its own; http2 is

@@ -34,14 +34,14 @@ type catalogErrorJSON struct {
 func (a *app) catalogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "catalog",
-		Short:   "Check catalogs, and print the schema that editors check them with",
+		Short:   "Check catalogs, and print their schema for editors",
 		GroupID: "offline",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a catalog: every error with line, column and what was expected",
+		Short: "Check a catalog; report every error with line, column and what was expected",
 		Example: `  kuji catalog check catalog.yaml
   cat catalog.yaml | kuji catalog check -`,
 		Args: exactArgs("FILE"),
@@ -127,7 +127,8 @@ func (e catalogError) Error() string {
 	return "bad catalog\n" + strings.Join(lines, "\n")
 }
 
-// placedError is a server's word on a catalog, as loadCatalog would put it.
+// placedError is the server's error about a catalog, in the form that
+// loadCatalog gives it.
 type placedError struct {
 	file string
 	err  *connect.Error
@@ -144,8 +145,8 @@ func (e placedError) Error() string {
 	return strings.ReplaceAll(text, "\n", "\n"+e.file+":")
 }
 
-// placed makes an error of the server about places in a catalog one about
-// places in its file.
+// placed turns a server's error about places in a catalog into one about places
+// in its file.
 func placed(file string, err error) error {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {
@@ -159,7 +160,7 @@ func placed(file string, err error) error {
 	return err
 }
 
-// needsSubcommand is what a command does that only groups others.
+// needsSubcommand is the action of a command that only groups others.
 func needsSubcommand(cmd *cobra.Command, _ []string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {

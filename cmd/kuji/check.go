@@ -18,7 +18,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// maxReported bounds the errors that one check reports: the first say enough.
+// maxReported bounds the errors that one check reports. The first ones say
+// enough.
 const maxReported = 5
 
 // add books the outcome of one check: what was found, and what was wrong.
@@ -45,7 +46,8 @@ func (d *demo) check(ctx context.Context) error {
 	return nil
 }
 
-// checkRecovery: the restarted server has to have found every acknowledged position.
+// checkRecovery checks that the restarted server found every acknowledged
+// position.
 func (d *demo) checkRecovery(ctx context.Context) error {
 	c := d.client("")
 	resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{})
@@ -71,8 +73,8 @@ func (d *demo) checkRecovery(ctx context.Context) error {
 // batchSize is how many commands are sent again in one request.
 const batchSize = 500
 
-// checkAcknowledged sends every acknowledged command again: the answer must be
-// the first one, from memory and not carried out anew.
+// checkAcknowledged sends every acknowledged command again. Each must get its
+// first result from memory, and must not be carried out again.
 func (d *demo) checkAcknowledged(ctx context.Context) error {
 	var wrong []error
 	sent := 0
@@ -92,7 +94,7 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 			sent += len(part)
 		}
 	}
-	d.add("acknowledged", fmt.Sprintf("%d requests sent again: each has its first answer, and only that", sent), wrong)
+	d.add("acknowledged", fmt.Sprintf("%d requests sent again: each got its first result", sent), wrong)
 	return nil
 }
 
@@ -215,8 +217,8 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 	return stock
 }
 
-// checkLog stops the server and reads what it left behind: each acknowledged
-// command has to stand in the log once, at its position, and nothing else.
+// checkLog stops the server and reads what it left behind. Each acknowledged
+// command must be in the log once, at its position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
 	if err := d.server.stop(30 * time.Second); err != nil {
 		return err
@@ -250,7 +252,7 @@ func (d *demo) checkLog(ctx context.Context) error {
 			}
 		}
 	}
-	d.add("log", fmt.Sprintf("verified offline: each acknowledged id stands in it once; %d events decided again from revealed seeds, with the same result", choices), wrong)
+	d.add("log", fmt.Sprintf("verified offline: each acknowledged id is in it once; %d events decided again from revealed seeds, with the same result", choices), wrong)
 	if d.report.LogBytes, err = sizeOf(d.data); err != nil {
 		return err
 	}

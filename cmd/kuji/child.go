@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// child is a server that runs as a process of its own, so that killing it is
-// the real thing.
+// child is a server in a process of its own, so that killing it is the real
+// thing.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser // its end tells the child that its parent is gone
@@ -96,8 +96,8 @@ func (c *child) await(ctx context.Context, line <-chan []byte) error {
 	}
 }
 
-// kill ends the process without any warning, as a power cut would end it, and
-// waits until it is gone.
+// kill ends the process without warning, as a power cut would, and waits until
+// it is gone.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // fails only when it has ended already
 	<-c.done

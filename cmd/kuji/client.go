@@ -49,11 +49,11 @@ func (a *app) clientCommand(cmd *cobra.Command) *connection {
 	cmd.GroupID = "client"
 	flags := cmd.Flags()
 	flags.StringVar(&c.server, "server", "", "`URL` of the server (default $KUJI_SERVER, else http://"+defaultAddress+")")
-	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it here: prefer --key-file (default $KUJI_KEY)")
-	flags.StringVar(&c.keyFile, "key-file", "", "`file` with the API key alone")
-	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust instead of the system's")
+	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it, so prefer --key-file (default $KUJI_KEY)")
+	flags.StringVar(&c.keyFile, "key-file", "", "`file` that holds the API key and nothing else")
+	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust, instead of the system's")
 	flags.StringVar(&c.realm, "realm", "default", "`name` of the realm")
-	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, with all repetitions")
+	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, including retries")
 	return c
 }
 
@@ -79,7 +79,7 @@ func (c *connection) dial() (*client, error) {
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, usageError{fmt.Errorf("%s %q is no URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
+		return nil, usageError{fmt.Errorf("%s %q is not a URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
 	}
 	if c.timeout <= 0 {
 		return nil, usageError{fmt.Errorf("--timeout %v: expected more than 0", c.timeout)}
@@ -162,7 +162,7 @@ func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.
 func (c *connection) apiKey() (string, error) {
 	switch {
 	case c.key != "" && c.keyFile != "":
-		return "", usageError{errors.New("--key and --key-file: give one of them")}
+		return "", usageError{errors.New("--key and --key-file: give only one")}
 	case c.keyFile != "":
 		data, err := c.app.readFile(c.keyFile, maxKeyFile)
 		if err != nil {
@@ -185,15 +185,15 @@ const (
 	lastPause  = time.Second
 )
 
-// call repeats one API call until it has an answer: lost connections, a busy
-// server and unknown outcomes are tried again, with the very same message, so
-// that its request id makes the repetition harmless. It gives up when the
-// client's timeout has passed or ctx ends.
+// call repeats one API call until it has an answer. It tries again after lost
+// connections, a busy server and unknown outcomes, with the very same message,
+// so that its request id makes the repetition harmless. It gives up when the
+// timeout of the client has passed or ctx ends.
 func call[Req, Resp any](ctx context.Context, c *client, id string,
 	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
 	if m, ok := any(msg).(proto.Message); ok {
 		if _, err := proto.Marshal(m); err != nil { // an argument that is not UTF-8: no repetition helps
-			return nil, usageError{fmt.Errorf("the request cannot be written: %w", err)}
+			return nil, usageError{fmt.Errorf("cannot encode the request: %w", err)}
 		}
 	}
 	deadline, cancel := context.WithTimeout(ctx, c.timeout)
@@ -233,7 +233,7 @@ func call[Req, Resp any](ctx context.Context, c *client, id string,
 }
 
 // retryable says whether the same message may be sent again, and whether the
-// attempt that failed with err may have happened all the same, if it was sent.
+// attempt that failed with err may still have happened, if it was sent.
 func retryable(err error) (again, maybe bool) {
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {
@@ -254,8 +254,8 @@ func retryable(err error) (again, maybe bool) {
 	return false, false
 }
 
-// settled reports whether err is the state's own answer, after which no earlier
-// attempt is in doubt.
+// settled reports whether err is the answer of the state itself. After it, no
+// earlier attempt is in doubt.
 func settled(err error) bool {
 	var rpc *connect.Error
 	if !errors.As(err, &rpc) {
@@ -280,7 +280,7 @@ func (e unknownError) Unwrap() error { return e.err }
 type notSentError struct{ err error }
 
 func (e notSentError) Error() string {
-	return "no connection, so that nothing was sent: " + shortError(e.err)
+	return "no connection, so nothing was sent: " + shortError(e.err)
 }
 func (e notSentError) Unwrap() error { return e.err }
 

@@ -28,15 +28,21 @@ func (a *app) demoCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "demo",
-		Short:   "See the promise kept: draws over the network, a kill -9 in the middle, every answer checked",
+		Short:   "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
 		GroupID: "server",
-		Long: `Demo starts a server on loopback with a data directory of its own and the three
-example catalogs, and sends draws to it over the network. Half-way it kills the
-server process with SIGKILL and starts it again; the clients repeat what they got
-no answer to, with the same request ids. Then it checks, from the clients' own
-books, that every acknowledged draw is there exactly once, that balances and
-stocks add up and none is below zero, that the odds were kept, and that the log
-is sound. Exit code 6 when a check fails.`,
+		Long: `Demo starts a server on loopback, with a data directory of its own and the three
+example catalogs, and sends draws over the network. Half-way it kills the server
+process with SIGKILL and starts it again. Clients that got no answer repeat their
+requests under the same request ids.
+
+Then it checks from the clients' own books that
+
+  - every acknowledged draw is there exactly once;
+  - balances and stocks add up, and none is below zero;
+  - the odds were kept;
+  - the log is sound.
+
+It ends with exit code 6 if a check fails.`,
 		Example: `  kuji demo
   kuji demo --load 20s --clients 128 --json`,
 		Args: exactArgs(),
@@ -101,7 +107,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return d.verdict()
 }
 
-// verdict writes the report and fails when a check has failed.
+// verdict writes the report, and fails if a check failed.
 func (d *demo) verdict() error {
 	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c checkJSON) bool { return !c.OK })
 	if err := d.print(d.report, func(w io.Writer) { printReport(w, &d.report) }); err != nil {
@@ -222,7 +228,7 @@ func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
 	return nil
 }
 
-// restartFailed is a broken promise, unless somebody interrupted it.
+// restartFailed is a broken promise, unless somebody interrupted the demo.
 func restartFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

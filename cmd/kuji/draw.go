@@ -6,7 +6,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-const idFlagHelp = "request `id`: the same id again returns the first result (default: a new one, printed)"
+const idFlagHelp = "request `id`; the same id again returns the first result (default: a new one, which is printed)"
 
 func (a *app) drawCommand() *cobra.Command {
 	var (
@@ -16,12 +16,12 @@ func (a *app) drawCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "draw PLAYER POOL",
 		Short: "Draw from a pool for a player",
-		Long: `Draw takes outcomes from a pool for a player, atomically with the pool's price,
-its limits and the grants: all of it happens, or nothing.
+		Long: `Draw draws from a pool for a player. Outcomes, price, limits and grants are one:
+all of it happens, or nothing.
 
-An attempt whose answer was lost is repeated with the same request id, which can
-never draw twice. When no answer comes at all the command ends with exit code 5,
-and prints the id to try again with if anything was sent.`,
+If an answer is lost, the command tries again with the same request id, which can
+never draw twice. If no answer comes at all, it ends with exit code 5. If anything
+was sent, it prints the id to try again with.`,
 		Example: `  kuji draw ann splash
   kuji draw ann banner --count 10 --json`,
 		Args: exactArgs("PLAYER", "POOL"),

@@ -32,22 +32,22 @@ const (
 func exitCodesTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",
-		Short: "What the exit codes of every command mean",
+		Short: "What the exit codes mean",
 		Long: `Every command ends with one of these codes:
 
     0  done
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments, a data directory or an address in use. The same id
-       answers the same
+       other arguments, a data directory or an address in use. The same request
+       id gets the same answer
     4  denied: no API key, an unknown one, or one without the role
-    5  unreachable: no answer, or an answer that was lost. If anything was sent
-       it may have happened: send the same command with the --id that is printed
-    6  damage: a log is damaged, or a check found a promise broken
+    5  unreachable: no answer, or a lost one. If anything was sent, it may have
+       happened: send the same command with the --id that is printed
+    6  damage: a log is damaged, or a check found a broken promise
   130  interrupted by a signal before it was done
 
-With --json the same stands in the object {"error": {"exit": …, "kind": …}}.`,
+With --json the object {"error": {"exit": …, "kind": …}} says the same.`,
 	}
 }
 
@@ -114,7 +114,7 @@ func classify(ctx context.Context, err error) failure {
 		f.Exit = exitDamage
 	case errors.As(err, &usage):
 		f.Exit = exitUsage
-		f.Message += "\nRun the command with --help to see how it is used."
+		f.Message += "\nRun the command with --help to see how to use it."
 	case errors.As(err, &bad):
 		f.Exit = exitUsage
 	case errors.As(err, &refused):

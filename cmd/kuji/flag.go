@@ -20,7 +20,7 @@ var expected = map[string]string{
 	"uint64":   "a whole number, 0 or more",
 }
 
-// flagError says what is wrong with the value of a flag in the words of every
+// flagError says what is wrong with the value of a flag, in the form of every
 // other message.
 func flagError(_ *cobra.Command, err error) error {
 	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
@@ -30,13 +30,13 @@ func flagError(_ *cobra.Command, err error) error {
 	return fmt.Errorf("--%s %q: expected %s", bad.GetFlag().Name, bad.GetValue(), expected[bad.GetFlag().Value.Type()])
 }
 
-// engineFlags are the flags of serve that are options of an engine, which
+// engineFlags are the flags of serve that are options of an engine. The engine
 // checks them and calls them by these names.
 var engineFlags = map[string]string{
 	"SegmentSize": "segment-size", "SyncEvery": "sync-every", "TrimLog": "trim-log",
 }
 
-// optionError turns an engine's word on its options into one on flags.
+// optionError turns an engine's error about its options into one about flags.
 func optionError(err error) error {
 	e, ok := errors.AsType[*kuji.Error](err)
 	if !ok || e.Code != kuji.CodeInvalid || engineFlags[e.Field] == "" {

@@ -8,9 +8,9 @@ import (
 )
 
 // wholeMessages hands each message of a stream to the transport together with
-// its head of five bytes, as one piece and so as one frame, as most gRPC
-// clients do. Connect's writes the two apart: two frames, two system calls,
-// and as many again for who receives them.
+// its head of five bytes: one piece, and so one frame, as most gRPC clients do.
+// Connect's client writes the two apart. That takes two frames and two system
+// calls, and as many again for the receiver.
 type wholeMessages struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].

@@ -75,8 +75,8 @@ func (a *app) itemsCommand(cmd *cobra.Command, players []string, send sendItems)
 	return cmd
 }
 
-// parseItems reads ITEM=QUANTITY arguments; what a quantity may be beyond a
-// number is the server's to say.
+// parseItems reads ITEM=QUANTITY arguments. Beyond its being a number, the
+// server judges a quantity.
 func parseItems(args []string) ([]*kujiv1.Stack, error) {
 	items := make([]*kujiv1.Stack, 0, len(args))
 	for _, arg := range args {

@@ -27,10 +27,10 @@ func (a *app) keysCommand() *cobra.Command {
 	var role, name string
 	add := &cobra.Command{
 		Use:   "new --role ROLE",
-		Short: "Make an API key, and the line that lets a server know it",
-		Long: `New makes an API key of 256 random bits. The first line it prints is the key,
-for the client; the second is for the server's key file and holds its SHA-256
-only. Nothing is kept: who loses the key makes another.
+		Short: "Make an API key, and its line for the key file",
+		Long: `New makes an API key of 256 random bits. The first line it prints is the key, for
+the client. The second line is for the server's key file and holds only the key's
+SHA-256. Nothing is stored: if you lose the key, make another.
 
 Roles: read sees players, pools and catalogs; write also draws, grants, consumes
 and transfers; admin also creates realms and applies catalogs.`,

@@ -22,8 +22,8 @@ type record struct {
 	position uint64
 }
 
-// ledger is what one client was told: the other side's book. It is kept apart
-// from anything the server computes, so that the two can be compared.
+// ledger is what one client was told: the other side's book. It uses nothing
+// that the server computes, so that the two can be compared.
 type ledger struct {
 	realm    string
 	records  []record
@@ -75,10 +75,10 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, price [
 		for _, o := range result.GetOutcomes() {
 			l.add(draw.GetPlayer(), price, -1)
 			l.add(draw.GetPlayer(), o.GetItems(), 1)
-			l.take(draw.GetPool(), o.GetEntry())
+			l.bookDrawn(draw.GetPool(), o.GetEntry())
 			for _, via := range o.GetVia() {
 				pool, entry, _ := strings.Cut(via, "/")
-				l.take(pool, entry)
+				l.bookDrawn(pool, entry)
 			}
 			l.outcomes++
 		}
@@ -86,8 +86,8 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, price [
 	return nil
 }
 
-// take books that an entry was drawn.
-func (l *ledger) take(pool, entry string) {
+// bookDrawn books that an entry was drawn.
+func (l *ledger) bookDrawn(pool, entry string) {
 	if l.drawn[pool] == nil {
 		l.drawn[pool] = map[string]uint64{}
 	}
@@ -160,7 +160,7 @@ func expand(r *kujiv1.BatchResult, resp *kujiv1.BatchResponse) (*kujiv1.Result, 
 func checkAgain(rec record, again *kujiv1.Result) error {
 	id := rec.command.GetRequestId()
 	if !again.GetReplayed() {
-		return fmt.Errorf("request %s was acknowledged at position %d and forgotten: sent again it was carried out anew", id, rec.position)
+		return fmt.Errorf("request %s was acknowledged at position %d and then forgotten: sent again, it happened a second time", id, rec.position)
 	}
 	digest, err := digestOf(again)
 	if err != nil {
@@ -227,8 +227,8 @@ func checkPool(pool *kujiv1.Pool, stock, acknowledged map[string]uint64) error {
 	return errors.Join(wrong...)
 }
 
-// maxSigma is how far, in standard deviations, a frequency may lie from its
-// odds. By chance alone six are passed about twice in a thousand million.
+// maxSigma is how far, in standard deviations, a frequency may be from its
+// odds. Chance alone passes six about twice in a thousand million.
 const maxSigma = 6
 
 // odds is how often an entry was wanted and seen.
@@ -255,10 +255,11 @@ func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]odds, error) {
 		p := float64(e.GetCatalogWeight()) / float64(weights)
 		o := odds{e.GetId(), p, float64(drawn[e.GetId()]) / float64(draws), drawn[e.GetId()]}
 		table = append(table, o)
-		// One draw more or less is no deviation: it matters for rare entries.
+		// One draw more or less is not a deviation; for rare entries that
+		// matters.
 		deviation := math.Abs(float64(o.Drawn)-p*float64(draws)) - 1
 		if sigma := math.Sqrt(p * (1 - p) * float64(draws)); deviation > maxSigma*sigma {
-			wrong = append(wrong, fmt.Errorf("%s/%s: %.4f%% of %d draws, odds are %.4f%%: no chance explains it",
+			wrong = append(wrong, fmt.Errorf("%s/%s: %.4f%% of %d draws, odds are %.4f%%: chance cannot explain that",
 				pool.GetId(), o.Entry, 100*o.Seen, draws, 100*o.Wanted))
 		}
 	}

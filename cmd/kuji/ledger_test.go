@@ -142,9 +142,9 @@ func TestOddsOf(t *testing.T) {
 		{600, 99_400, ""},
 		{700, 99_300, ""}, // four standard deviations: unlikely, not impossible
 		{0, 100, ""},
-		{800, 99_200, "no chance explains it"},
-		{400, 99_600, "no chance explains it"},
-		{1000, 0, "no chance explains it"},
+		{800, 99_200, "chance cannot explain that"},
+		{400, 99_600, "chance cannot explain that"},
+		{1000, 0, "chance cannot explain that"},
 		{0, 0, "nothing to compare"},
 	} {
 		_, err := oddsOf(p, map[string]uint64{"rare": tt.rare, "common": tt.common})

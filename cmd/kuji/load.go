@@ -98,7 +98,7 @@ func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error
 	id := w.nextID()
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Draw, req)
-	result, err := settle(resp.GetResult(), err)
+	result, err := refusalToResult(resp.GetResult(), err)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack
 	id := w.nextID()
 	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Grant, req)
-	result, err := settle(resp.GetResult(), err)
+	result, err := refusalToResult(resp.GetResult(), err)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 	return w.acknowledge(cmd, result, w.price)
 }
 
-// settle turns an answer that the state refused into the result that it is.
-func settle(result *kujiv1.Result, err error) (*kujiv1.Result, error) {
+// refusalToResult turns the error that stands for a refusal into the result in it.
+func refusalToResult(result *kujiv1.Result, err error) (*kujiv1.Result, error) {
 	var rpc *connect.Error
 	if errors.As(err, &rpc) {
 		if detail := errorDetail(rpc); detail.GetResult() != nil {
@@ -163,7 +163,7 @@ func exchange[Req, Resp any](ctx context.Context, w *worker, id string,
 	w.longest = max(w.longest, took)
 	// A repetition that the server had seen before says so in its result.
 	a, ok := any(resp).(answer)
-	if result, e := settle(resultOf(a, ok), err); e == nil && result.GetReplayed() {
+	if result, e := refusalToResult(resultOf(a, ok), err); e == nil && result.GetReplayed() {
 		w.happened++
 	}
 	return resp, err
@@ -248,8 +248,8 @@ func emptyBox(ctx context.Context, w *worker) error {
 	return damageError{fmt.Errorf("pool %s gave %d tickets and is not sold out", w.at.pool, 10*tickets)}
 }
 
-// unexpected is a status that no player of this demo can get: something that
-// was acknowledged is gone.
+// unexpected is a status that no player of this demo can get: something
+// acknowledged is gone.
 func unexpected(w *worker, result *kujiv1.Result) error {
 	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, statusName(result.GetStatus()), result.GetSubject())}
 }

@@ -22,10 +22,10 @@ import (
 func (a *app) logCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "log",
-		Short:   "Look into a log's directory: a realm's, or any that package wal wrote",
+		Short:   "Look into the log of a realm, or any log that package wal wrote",
 		GroupID: "offline",
-		Long: `Log shows and checks the log under a realm, DATA/realms/NAME/log, or any log that
-package wal wrote. It only reads: beside a running server it sees what was in the
+		Long: `Log shows and checks the log of a realm, DATA/realms/NAME/log, or any log that
+package wal wrote. It only reads. Beside a running server it sees what was in the
 files when it began.`,
 		Args: cobra.NoArgs,
 		RunE: needsSubcommand,
@@ -43,7 +43,8 @@ func openLog(dir string) (*wal.Log, error) {
 	return l, nil
 }
 
-// logFailure marks damage as such, and arguments that lead to no log or to no record.
+// logFailure marks damage as such, and arguments that do not lead to a log or
+// to a record.
 func logFailure(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrCorrupt):
@@ -71,9 +72,9 @@ func (a *app) logDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump DIR",
 		Short: "Print the records of a log",
-		Long: `Dump prints the records of a log as they are: offset, length and the first bytes
-in quotes. With --json each record is one object on a line of its own, with all
-of its bytes in base64. "kuji log events" prints what they mean.`,
+		Long: `Dump prints the raw records of a log: offset, length and the first bytes in
+quotes. With --json it prints one object a line, with all bytes in base64.
+"kuji log events" prints what the records mean.`,
 		Example: `  kuji log dump kuji-data/realms/default/log --from 10 --count 5`,
 		Args:    exactArgs("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -91,7 +92,7 @@ of its bytes in base64. "kuji log events" prints what they mean.`,
 	return cmd
 }
 
-// shownBytes is how much of a record a person gets to see.
+// shownBytes is how much of a record a person sees.
 const shownBytes = 48
 
 func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err error) {
@@ -136,9 +137,9 @@ func (a *app) logEventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events --data DIR",
 		Short: "Print what happened in a realm, one JSON object a line",
-		Long: `Events prints every event of a realm's log in readable form, oldest first, one
-JSON object a line, and checks the log while it reads as "kuji verify" does. The
-directory must not be open in a server.`,
+		Long: `Events prints every event of a realm's log, oldest first, one JSON object a line.
+It checks the log while it reads, as "kuji verify" does. No server may have the
+directory open.`,
 		Example: `  kuji log events --data ./kuji-data --realm default`,
 		Args:    exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -229,10 +230,12 @@ func (a *app) logVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check every byte of a log",
-		Long: `Verify reads every byte of a log and checks it: headers, records, indexes and
-footers of every segment, and that one follows the other. What the records mean
-"kuji verify" checks. Exit code 6 when something is damaged: each place is named
-with its file and byte. A torn tail, which was never durable, is no damage.`,
+		Long: `Verify reads and checks every byte of a log: headers, records, indexes and footers
+of every segment, and that each segment follows the one before. "kuji verify"
+checks what the records mean.
+
+It ends with exit code 6 if something is damaged, and names each place with its
+file and byte. A torn tail was never durable, so it is not damage.`,
 		Example: `  kuji log verify kuji-data/realms/default/log`,
 		Args:    exactArgs("DIR"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.verifyLog(cmd.Context(), args[0]) },

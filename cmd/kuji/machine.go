@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// machineJSON is where a figure was measured. What the system does not say is empty.
+// machineJSON is where a figure was measured. Fields that the system does not
+// tell are empty.
 type machineJSON struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"` // that this process may use

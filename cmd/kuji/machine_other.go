@@ -2,5 +2,5 @@
 
 package main
 
-// filesystem is not known where there is no statfs(2) of Linux.
+// filesystem is unknown on systems without the statfs(2) of Linux.
 func filesystem(string) string { return "" }

@@ -37,7 +37,7 @@ type entryJSON struct {
 func (a *app) poolCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "pool POOL",
-		Short:   "Show a pool with its stock and its odds at this moment",
+		Short:   "Show a pool with its current stock and odds",
 		Example: "  kuji pool splash",
 		Args:    exactArgs("POOL"),
 	}
@@ -57,8 +57,9 @@ func (a *app) poolCommand() *cobra.Command {
 	return cmd
 }
 
-// getPool reads a pool with all its entries. A pool of more than a page is not
-// one moment: each page is as of when it was read, the head as of the first.
+// getPool reads a pool with all its entries. A pool of several pages is not
+// read at one moment: each page shows when it was read, the head when the first
+// was.
 func getPool(ctx context.Context, c *client, id string) (*kujiv1.Pool, error) {
 	var pool *kujiv1.Pool
 	for {

@@ -18,9 +18,9 @@ type profiles struct {
 	ended    chan error
 }
 
-// serveProfiles listens on an address of loopback: profiles need no key, and
-// tell what the process works on. Without an address it does nothing, and
-// returns nil, which can be asked and closed like others.
+// serveProfiles listens on a loopback address, because profiles need no key and
+// tell what the process works on. Without an address it does nothing and
+// returns nil, which works like any other.
 func serveProfiles(address string) (*profiles, error) {
 	if address == "" {
 		return nil, nil
@@ -62,7 +62,7 @@ func (p *profiles) url() string {
 	return "http://" + p.listener.Addr().String() + "/debug/pprof/"
 }
 
-// close cuts whoever is still reading.
+// close cuts off whoever is still reading.
 func (p *profiles) close() error {
 	if p == nil {
 		return nil

@@ -17,7 +17,7 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
-// bar reports whether a progress bar is shown: only to somebody who looks.
+// bar reports whether to show a progress bar: only to somebody who looks.
 func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
 
 // showProgress draws a progress bar for something that takes this long, with

@@ -152,7 +152,7 @@ var refusals = map[string]string{
 	"ended":              "pool %s has ended",
 	"unknown_pool":       "the catalog has no pool %s",
 	"unknown_item":       "the catalog has no item %s",
-	"count_too_large":    "pool %s gives fewer draws in one request",
+	"count_too_large":    "pool %s allows fewer draws in one request",
 	"balance_overflow":   "the balance of %s would pass 2^53-1",
 	"aborted":            "another member of the group failed%s",
 }

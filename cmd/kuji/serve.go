@@ -47,19 +47,20 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:     "serve --data DIR",
 		Short:   "Serve the realms of a data directory until SIGTERM or Ctrl-C",
 		GroupID: "server",
-		Long: `Serve opens a data directory, applies the catalog, prints one line with its
-address when it is ready, and serves until SIGTERM or SIGINT. Then it turns
-readiness off, answers what it has begun, closes the log and ends with exit code
-0, or 1 when a realm has stopped meanwhile. A second signal ends it at once, as a
-crash would: nothing acknowledged is lost.
+		Long: `Serve opens a data directory, applies the catalog, and serves until SIGTERM or
+SIGINT. When it is ready it prints one line with its address.
 
-It listens on loopback unless told otherwise. Any other address needs TLS (or
---insecure) and a file with API keys: see "kuji keys new --help". SIGHUP reads
-the key file and the certificate again.
+To stop, it turns readiness off, answers what it has begun, closes the log and
+ends with exit code 0, or 1 if a realm has stopped meanwhile. A second signal ends
+it at once, as a crash would: nothing acknowledged is lost.
 
-The catalog is applied when it differs from the one in force. What that does to
-stock already drawn is written to standard error first; a change that deserves a
-second look is refused without --accept-warnings.`,
+It listens on loopback by default. Any other address needs TLS (or --insecure)
+and a file with API keys: see "kuji keys new --help". SIGHUP makes it read the key
+file and the certificate again.
+
+It applies the catalog if that differs from the one in force. First it writes to
+standard error what the change does to stock already drawn. A change that deserves
+a second look is refused without --accept-warnings.`,
 		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt`,
@@ -67,33 +68,33 @@ second look is refused without --accept-warnings.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "data `directory`, created when it does not exist; one process at a time (required)")
+	flags.StringVar(&f.data, "data", "", "data `directory`, created if it does not exist; one process at a time (required)")
 	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
 	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
-	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog even when its plan has warnings")
+	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog despite the warnings of its plan")
 	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
-	flags.StringVar(&f.sync, "sync", "always", "when an answer is durable: always (fsynced), interval or none")
-	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval: what a crash of the machine can lose")
+	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
+	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval; a crash of the machine can lose that much")
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
-	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after so many `bytes` of its log (default 64 MiB; -1: never)")
-	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that the newest two snapshots cover; without them draws cannot be verified from the first one on")
+	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
+	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that the newest two snapshots cover; older draws can then no longer be verified")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
-	flags.StringVar(&f.keys, "keys", "", "`file` with one API key's hash a line; without it everybody on loopback is admin")
-	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; keys travel readable")
-	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to besides loopback")
-	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to go on accepting after readiness is off, for load balancers")
-	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight when stopping")
+	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
+	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, besides loopback")
+	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
+	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
 	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
 	flags.IntVar(&f.limits.Connections, "max-connections", 0, "most connections at a time (default 16384)")
 	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
-	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop too when standard input ends: for a parent that holds its other end")
-	flags.StringVar(&f.pprof, "pprof", "", "serve the process's profiles on this `address` of loopback, for go tool pprof")
+	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
+	flags.StringVar(&f.pprof, "pprof", "", "serve profiles of the process on this loopback `address`, for go tool pprof")
 	return cmd
 }
 
-// check looks at what no other room does.
+// check checks what no other package does.
 func (f *serveFlags) check() error {
 	if f.data == "" {
 		return usageError{errors.New("missing flag --data: the directory that holds the log")}
@@ -123,12 +124,13 @@ func (f *serveFlags) engineOptions() (kuji.Options, error) {
 	return o, usageError{fmt.Errorf("--sync %q: expected always, interval or none", f.sync)}
 }
 
-// serverOptions reads keys and certificate. What it returns besides reads them again.
+// serverOptions reads keys and certificate. The function that it returns reads
+// them again.
 func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() error, error) {
 	o := server.Options{Hosts: f.hosts, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }
 	if (f.tlsCert == "") != (f.tlsKey == "") {
-		return o, nil, usageError{errors.New("--tls-cert and --tls-key: one needs the other")}
+		return o, nil, usageError{errors.New("--tls-cert and --tls-key: give both or neither")}
 	}
 	if f.keys != "" {
 		keys, err := server.LoadKeys(f.keys)
@@ -158,10 +160,12 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err := f.check(); err != nil {
 		return err
 	}
-	// A signal while the data directory is being opened, which may take long, is
-	// heeded after that; a second one has to end the process then, too.
+	// A signal that comes while the data directory is being opened, which may
+	// take long, takes effect after that. A second one must end the process
+	// even then.
 	defer context.AfterFunc(ctx, uncatch)()
-	// Nor may SIGHUP end it meanwhile: it is heeded as soon as the server is ready.
+	// SIGHUP must not end it meanwhile either. It takes effect as soon as the
+	// server is ready.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -193,7 +197,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, prof.close()) }()
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
-		return usageError{fmt.Errorf("--data %s is no directory", f.data)}
+		return usageError{fmt.Errorf("--data %s is not a directory", f.data)}
 	}
 	if err != nil {
 		return optionError(err)
@@ -210,8 +214,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	return stoppedRealms(engine)
 }
 
-// stoppedRealms reports which realms failed while the server ran: then the
-// process has not ended well, however orderly.
+// stoppedRealms reports which realms failed while the server ran. Then the
+// process has not ended well, however orderly it was.
 func stoppedRealms(engine *kuji.Engine) error {
 	names, err := engine.Realms()
 	if err != nil {
@@ -226,7 +230,8 @@ func stoppedRealms(engine *kuji.Engine) error {
 	return errors.Join(stopped...)
 }
 
-// applyAtStart applies the catalog of --catalog after it has said what that does.
+// applyAtStart says what the catalog of --catalog would change, and then
+// applies it.
 func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFlags, c *catalog.Catalog) error {
 	realm, err := engine.Realm(f.realm)
 	if err != nil {
@@ -253,7 +258,7 @@ func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFla
 		}
 	}
 	if kept > 0 {
-		a.note("catalog: entries as before: %d", kept)
+		a.note("catalog: unchanged entries: %d", kept)
 	}
 	if warnings > 0 && !f.acceptWarnings {
 		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: %d of the changes deserve a second look. Start with --accept-warnings to apply them", f.catalog, warnings)}
@@ -324,8 +329,9 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	}
 }
 
-// noteSnapshots tells of realms that had to be opened without their newest
-// snapshot. Nothing is lost, but verify finds it, and only its removal ends that.
+// noteSnapshots names the realms that were opened without their newest
+// snapshot. Nothing is lost. But verify finds the damaged file until somebody
+// removes it.
 func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
 	names, err := engine.Realms()
 	if err != nil {
@@ -341,8 +347,8 @@ func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
 	return nil
 }
 
-// network is tcp4 for an address of IPv4: net.Listen would take 0.0.0.0 for
-// every address, those of IPv6 too, which a firewall may know nothing of.
+// network is tcp4 for an IPv4 address. net.Listen would take 0.0.0.0 for every
+// address, including those of IPv6, which a firewall may not know about.
 func network(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -355,7 +361,7 @@ func network(address string) string {
 }
 
 // tryListen finds out whether the address is free before the data directory is
-// opened, which may take long and leaves its mark in the log.
+// opened, which may take long and writes to the log.
 func tryListen(address string) error {
 	listener, err := net.Listen(network(address), address)
 	if err != nil {
@@ -364,7 +370,7 @@ func tryListen(address string) error {
 	return listener.Close()
 }
 
-// listenError says which flag it is about, once.
+// listenError names the flag, once.
 func listenError(address string, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
@@ -381,7 +387,7 @@ func listenError(address string, err error) error {
 	return err
 }
 
-// uncatch lets a signal end the process at once, as if nobody caught it.
+// uncatch makes a signal end the process at once, as if nobody caught it.
 func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
 // drain stops a server in an orderly way. From here on a signal ends the

@@ -139,8 +139,8 @@ func (t *target) drive(ctx context.Context, l load) ([]float64, error) {
 	return all, nil
 }
 
-// appendPlayer appends the id of a player by number. Ids are made when they are
-// needed: to look one up among a million takes the processor longer.
+// appendPlayer appends the id of a player by number. It makes the id on the
+// spot: to look one up among a million takes the processor longer.
 func appendPlayer(dst []byte, n int) []byte {
 	return strconv.AppendUint(append(dst, "player-"...), uint64(n), 10)
 }
@@ -223,7 +223,7 @@ func (t *texts) fill(n int, add func(dst []byte) []byte) []string {
 	return t.all
 }
 
-// sentBatch is a batch on its way.
+// sentBatch is a batch in flight.
 type sentBatch struct {
 	at    time.Time
 	draws int
@@ -267,7 +267,7 @@ type answers interface {
 	Receive() (*kujiv1.StreamDrawsResponse, error)
 }
 
-// receive takes the answer to each batch sent.
+// receive reads the response to each batch sent.
 func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{}) error {
 	for b := range sent {
 		res, err := s.Receive()
@@ -288,7 +288,7 @@ func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{
 		<-places
 	}
 	if _, err := s.Receive(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("after the last answer: %w", errors.Join(err, errors.New("want the end of the stream")))
+		return fmt.Errorf("after the last response: %w", errors.Join(err, errors.New("expected the end of the stream")))
 	}
 	return nil
 }

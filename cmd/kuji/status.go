@@ -40,8 +40,9 @@ func (a *app) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the health and counters of every realm of a server",
-		Long: `Status shows every realm of a server, or only --realm when it is given. Counters
-run since the server opened the realm. Exit code 1 when a realm has stopped.`,
+		Long: `Status shows every realm of a server, or only the one that --realm names. Counters
+start when the server opens the realm. It ends with exit code 1 if a realm has
+stopped.`,
 		Example: "  kuji status",
 		Args:    exactArgs(),
 	}

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// processCPU is not known where there is no getrusage(2).
+// processCPU is unknown on systems without getrusage(2).
 func processCPU() time.Duration { return 0 }

@@ -44,7 +44,7 @@ type verifyRealmJSON struct {
 	ChainHash      string            `json:"chain_hash"`
 	StateHash      string            `json:"state_hash"`
 	Snapshots      uint64            `json:"snapshots"`        // that hold what the log gives
-	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are none of Kuji's
+	Strays         []string          `json:"strays,omitempty"` // files among the snapshots that are not Kuji's
 	Epochs         []verifyEpochJSON `json:"epochs"`
 }
 
@@ -62,20 +62,24 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:     "verify --data DIR",
 		Short:   "Check a data directory offline: every event, every choice, every sum",
 		GroupID: "offline",
-		Long: `Verify reads the log of every realm in a data directory that no server has open,
-and writes nothing. It checks checksums and the chain of hashes, replays every
-event, computes every choice of every revealed epoch again from its seed, checks
-that stocks and balances add up, and prints a hash of the state: the same log
-gives the same hash everywhere. Snapshots are compared with the state that the
-log gives at their position; where the log was trimmed, verification begins from
-the oldest one and says from which position.
+		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
+server may have the directory open. It
 
-Somebody who can write the files can write the whole log anew, with a chain that
-is right in itself. With --since every realm's chain has to go through the place
-where it stood in an earlier report, which --json writes: keep one elsewhere.
+  - checks checksums and the chain of hashes;
+  - replays every event, and computes every choice of every revealed epoch again;
+  - checks that stocks and balances add up;
+  - compares snapshots with the state that the log gives at their position;
+  - prints a hash of the state: the same log gives the same hash everywhere.
 
-Exit code 6 when something is wrong; the first wrong position is named. Exit
-code 3 when a server has the directory open: stop it, or verify a copy.`,
+If the log was trimmed, verification begins at the oldest snapshot and says so.
+
+Somebody who can write the files can also rewrite the whole log with a sound
+chain. With --since, every realm's chain must go through the place where it stood
+in an earlier report. --json writes such a report: keep one elsewhere.
+
+It ends with exit code 6 if something is wrong, and names the first wrong
+position. It ends with exit code 3 if a server has the directory open: stop the
+server, or verify a copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
   kuji verify --data ./kuji-data --since report.json`,
@@ -100,7 +104,7 @@ code 3 when a server has the directory open: stop it, or verify a copy.`,
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
-	cmd.Flags().StringVar(&since, "since", "", "`file` with what verify --json wrote earlier: the logs must go on from there")
+	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
 	return cmd
 }
 
@@ -133,7 +137,7 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 		anchors[r.Realm] = kuji.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
 	}
 	if len(anchors) == 0 {
-		return nil, usageError{fmt.Errorf("--since %s: no realm in it", file)}
+		return nil, usageError{fmt.Errorf("--since %s: it names no realm", file)}
 	}
 	return anchors, nil
 }
@@ -150,8 +154,8 @@ func (a *app) verify(ctx context.Context, data string, realms []string, anchors 
 }
 
 // verifyData checks the named realms of a data directory, or all. Damage is a
-// damageError, and the result then covers every realm all the same. A realm that
-// has an anchor must go through it, and be there when all are checked.
+// damageError; even then the result covers every realm. A realm with an anchor
+// must go through it, and must be there if all are checked.
 func verifyData(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
 	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := realmsIn(data)
@@ -165,7 +169,7 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 	var damage []error
 	for _, name := range slices.Sorted(maps.Keys(anchors)) {
 		if all && !slices.Contains(realms, name) {
-			damage = append(damage, fmt.Errorf("realm %s: it is not there, and was at position %d once", name, anchors[name].Position))
+			damage = append(damage, fmt.Errorf("realm %s is missing; the earlier report has it at position %d", name, anchors[name].Position))
 		}
 	}
 	for _, name := range realms {
@@ -189,8 +193,8 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 	return out, nil
 }
 
-// verifyRealm returns early when ctx ends: the check then goes on for nobody,
-// and writes nothing.
+// verifyRealm returns early if ctx ends. Then the check goes on for nobody, and
+// writes nothing.
 func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
 	type verdict struct {
 		report kuji.Report
@@ -218,12 +222,12 @@ func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji
 	}
 }
 
-// realmsIn lists the realms of a data directory, and what among them is none
-// because it is no directory.
+// realmsIn lists the realms of a data directory, and the names among them that
+// are not directories.
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil, usageError{fmt.Errorf("%s is no data directory: it has no folder named realms", data)}
+		return nil, nil, usageError{fmt.Errorf("%s is not a data directory: it has no folder named realms", data)}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -247,7 +251,7 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 	}
 	if wrong != nil {
 		out.Error, out.WrongPosition = wrong.Err.Error(), wrong.Position
-		out.StateHash = "" // there is no state as of damage
+		out.StateHash = "" // damage has no state
 	}
 	for _, e := range r.Epochs {
 		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed})
@@ -257,10 +261,10 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 
 func printVerify(w io.Writer, v verifyJSON) {
 	for _, name := range v.Strays {
-		fprintf(w, "warning: realms/%s is no realm: it is neither read nor removed\n", name)
+		fprintf(w, "warning: realms/%s is not a realm: Kuji neither reads nor removes it\n", name)
 	}
 	if len(v.Realms) == 0 {
-		fprintf(w, "%s: no realm in it\n", v.Data)
+		fprintf(w, "%s: it holds no realm\n", v.Data)
 		return
 	}
 	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")
@@ -280,7 +284,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 	}
 	for _, r := range v.Realms {
 		for _, name := range r.Strays {
-			fprintf(w, "warning: realm %s: snapshots/%s is no file of Kuji: it is neither read nor removed\n", r.Realm, name)
+			fprintf(w, "warning: realm %s: snapshots/%s is not a file of Kuji: Kuji neither reads nor removes it\n", r.Realm, name)
 		}
 	}
 }

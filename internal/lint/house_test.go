@@ -35,6 +35,7 @@ func TestHouse(t *testing.T) {
 	for _, text := range tree.Texts {
 		found = append(found, lint.Phrases(text)...)
 		found = append(found, lint.Links(root, text)...)
+		found = append(found, lint.Wrapped(text)...)
 	}
 	for _, f := range found {
 		t.Error(f)

@@ -153,7 +153,7 @@ func TestPhrases(t *testing.T) {
 		{"wal/log.go", "// see issue #12", "means something elsewhere"},
 		{"wal/log.go", "// TODO: later", "unfinished"},
 		{"wal/log.go", "// hacking is XXXL", ""},
-		{"docs/journal.md", "the TODO list", ""},
+		{"docs/internals/notes.md", "the TODO list", ""},
 		{"internal/lint/x.go", "// TODO", ""},
 	} {
 		check(t, Phrases(Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
@@ -176,6 +176,23 @@ func TestLinks(t *testing.T) {
 		{"main.go", "[a](nowhere)", ""},
 	} {
 		check(t, Links(root, Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
+	}
+}
+
+func TestWrapped(t *testing.T) {
+	long := strings.Repeat("word ", 20) + "word"
+	for _, tt := range []struct{ path, text, want string }{
+		{"README.md", long[:100], ""},
+		{"README.md", "text\n" + long, "104 characters"},
+		{"README.md", strings.Repeat("é", 100), ""},
+		{"README.md", strings.Repeat("x", 200), ""},
+		{"README.md", "| " + long, ""},
+		{"README.md", "```\n" + long + "\n```\nmore", ""},
+		{"README.md", "```\n```\n" + long, "104 characters"},
+		{"README.md", "    " + long, ""},
+		{"doc.go", long, ""},
+	} {
+		check(t, Wrapped(Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
 	}
 }
 

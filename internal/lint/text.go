@@ -3,6 +3,7 @@ package lint
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // phrase is something that must not stand in the repository.
@@ -73,6 +75,42 @@ func Links(root string, t Text) []Finding {
 				}
 				found = append(found, Finding{Rule: "Links", Path: t.Path, Line: i + 1, Message: "link to " + string(m[1]) + ": " + why})
 			}
+		}
+	}
+	return found
+}
+
+// maxProse is how long a line of prose may be in Markdown, in characters.
+const maxProse = 100
+
+// unwrapped are the pages that nobody has wrapped yet.
+var unwrapped = map[string]bool{
+	"docs/internals/architecture.md":                      true,
+	"docs/internals/decisions/0001-plain-draws.md":        true,
+	"docs/internals/decisions/0002-readers-of-players.md": true,
+	"docs/internals/formats/event.md":                     true,
+	"docs/internals/formats/snapshot.md":                  true,
+}
+
+// Wrapped reports lines of prose in Markdown that are too long. Code, tables and
+// comments may be longer, and so may a line of one word, such as an address.
+func Wrapped(t Text) []Finding {
+	if !strings.HasSuffix(t.Path, ".md") || unwrapped[t.Path] {
+		return nil
+	}
+	var found []Finding
+	code := false
+	for i, line := range strings.Split(string(t.Data), "\n") {
+		text := strings.TrimSpace(line)
+		if strings.HasPrefix(text, "```") {
+			code = !code
+		}
+		if code || strings.HasPrefix(line, "    ") || strings.HasPrefix(text, "|") || strings.HasPrefix(text, "<!--") {
+			continue
+		}
+		if n := utf8.RuneCountInString(line); n > maxProse && strings.Contains(text, " ") {
+			found = append(found, Finding{Rule: "Wrapped", Path: t.Path, Line: i + 1,
+				Message: fmt.Sprintf("%d characters; wrap prose at %d", n, maxProse)})
 		}
 	}
 	return found

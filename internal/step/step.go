@@ -1,10 +1,11 @@
-// Package step is the seam for what goes on by itself: goroutines that wait for
-// work, timers, the clock and entropy. Outside tests there is no [Runner], and
-// the functions here are what they replace. A simulator is a Runner: it runs
-// the log and the engine on one goroutine, a task at a time, in an order that
-// it chooses, so that the same seed gives the same run.
+// Package step is the seam for whatever goes on by itself: goroutines that wait
+// for work, timers, the clock and entropy. Outside tests there is no [Runner],
+// and the functions here do what they are named after. A simulator is a Runner:
+// it runs the log and the engine on one goroutine, a task at a time, in an
+// order that it chooses, so that the same seed gives the same run.
 //
-// The room knows nothing of logs or rewards and imports nothing of the project.
+// The package knows nothing of logs or rewards and imports nothing of the
+// project.
 package step
 
 import (

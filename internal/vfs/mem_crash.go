@@ -11,9 +11,9 @@ import (
 )
 
 // Chooser decides what survives a crash. It is asked once for each thing whose
-// fate is open, in an order that depends on nothing but the state of the [Mem]:
-// 0 is the state at the last sync, n-1 the newest, and what is between them
-// came between them. n is at least 2.
+// fate is open, in an order that depends only on the state of the [Mem]. 0 is
+// the state at the last sync, n-1 the newest, and the numbers between are the
+// states between, in order. n is at least 2.
 type Chooser func(n int) int
 
 // Oldest is a [Chooser]: only what was synced survives.
@@ -23,9 +23,8 @@ func Oldest(int) int { return 0 }
 func Newest(n int) int { return n - 1 }
 
 // Seeded returns a [Chooser] that decides by chance, the same for the same
-// seed. It has moods that last for some choices (keep all, lose all, toss
-// each), for long runs that are lost or kept find other faults than a
-// fair coin does.
+// seed. It has moods that last for some choices: keep all, lose all, toss each.
+// Long runs that are lost or kept find other faults than a fair coin does.
 func Seeded(seed uint64) Chooser {
 	const moods, meanRun = 5, 16
 	r := rand.New(rand.NewPCG(seed, 0x6b756a69))
@@ -92,10 +91,10 @@ func (m *Mem) KillClone() *Mem {
 }
 
 // CrashStates returns disks as the next start may find them if the power were
-// cut now, without disturbing the Mem: every one, when they are certain to be
-// no more than limit, and else limit samples, see [Mem.CrashSamples]. The
-// Mem must not change while the states are ranged over. Different choices can
-// lead to equal disks: some may come more than once.
+// cut now, without disturbing the Mem. It returns every one if there are
+// certainly no more than limit, and otherwise limit samples: see
+// [Mem.CrashSamples]. The Mem must not change while the states are ranged over.
+// Different choices can lead to equal disks, so some may come more than once.
 func (m *Mem) CrashStates(limit int, seed uint64, unordered bool) iter.Seq[*Mem] {
 	m.mu.Lock()
 	bound := m.stateBound(unordered)
@@ -347,8 +346,8 @@ func (n *memNode) versions(size int64, f func(sector int64, states [][]byte)) {
 	}
 }
 
-// stateBound returns a number that the crash states are certainly not more
-// than; math.MaxInt32 stands for all above it.
+// stateBound returns a number that is certainly not below the number of crash
+// states. math.MaxInt32 stands for all above it.
 func (m *Mem) stateBound(unordered bool) int {
 	bound := 1
 	times := func(n int) {

@@ -88,8 +88,8 @@ func (o Op) String() string {
 
 // Fault is what a [Hook] makes of an operation. The zero Fault lets it be.
 type Fault struct {
-	// Err fails the operation: it has no effect, but for Short and Drop.
-	// It arrives wrapped in an *fs.PathError.
+	// Err fails the operation: it has no effect, except for Short and Drop. It
+	// arrives wrapped in an *fs.PathError.
 	Err error
 	// Short is how many bytes a write or a read transfers before Err. Without
 	// Err it means nothing.
@@ -100,8 +100,8 @@ type Fault struct {
 	// it, a failing Sync leaves them as they were: not durable, and the next
 	// Sync has another go.
 	Drop bool
-	// Reached says which sectors of the file got to the disk, with the size,
-	// before a Sync that drops failed. Without it, none did.
+	// Reached says which sectors of the file, and whether the size, got to the
+	// disk before a Sync with Drop failed. Without it, none did.
 	Reached func(sector int64) bool
 	// PowerCut ends the run before the operation, see [Mem.PowerOff].
 	PowerCut bool
@@ -147,8 +147,8 @@ func (m *Mem) CutPowerAfter(changes int64) {
 }
 
 // PowerOff ends the run: this and every later operation on the Mem, on its
-// files and its locks fails with [ErrCrashed]. What the disk holds then is
-// told by [Mem.CrashClone] and [Mem.CrashStates], as often as wanted. Mappings
+// files and its locks fails with [ErrCrashed]. [Mem.CrashClone] and
+// [Mem.CrashStates] tell what the disk holds then, as often as wanted. Mappings
 // can still be read and released.
 func (m *Mem) PowerOff() {
 	m.mu.Lock()
@@ -287,7 +287,7 @@ func (m *Mem) admit(op Op) (Op, Fault, error) {
 	return op, fault, nil
 }
 
-// ask calls the hook without the lock, and takes it again even when the hook
+// ask calls the hook without the lock. It takes the lock again even if the hook
 // ends the goroutine.
 func (m *Mem) ask(h Hook, op Op) Fault {
 	m.mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// opRot names Flip and Overwrite in errors; they are no operations.
+// opRot names Flip and Overwrite in errors. They are not operations.
 const opRot = "rot"
 
 // Flip inverts the bits of mask in n bytes of a file from off on, in the page
-// cache and on the disk alike: bit rot, or with two calls nothing. It is no
-// operation, does not change the size, and reaches mappings. The range must be
-// within the file.
+// cache and on the disk alike. That is bit rot; two calls undo each other. It
+// does not count as an operation, does not change the size, and shows in
+// mappings. The range must be within the file.
 func (m *Mem) Flip(name string, off, n int64, mask byte) error {
 	return m.rot(name, off, n, func(_ int64, old byte) byte { return old ^ mask })
 }

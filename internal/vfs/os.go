@@ -11,10 +11,10 @@ import (
 
 // OS returns the operating system's file system.
 //
-// It takes fsync at its word: a disk or a file system that acknowledges
-// writes which it has not made durable breaks every promise built on this.
-// On platforms without mmap, mappings are copies in memory that writes through
-// the same [File] keep up to date; other processes' writes do not show there.
+// It trusts fsync. A disk or a file system that acknowledges writes without
+// making them durable breaks every promise built on this. On platforms without
+// mmap, mappings are copies in memory. Writes through the same [File] keep them
+// up to date; writes of other processes do not show.
 //
 // Files and directories that it creates are for their owner alone (modes 0600
 // and 0700): a log holds what players own, and a seed file foretells draws.
@@ -22,47 +22,52 @@ func OS() FS { return osFS{} }
 
 type osFS struct{}
 
-// Allocator is an optional ability of a [File]: to have the file system
-// reserve the space of bytes [0, size), so that later writes there do not run
-// out of disk. The file's size does not change.
+// Allocator is an optional ability of a [File]: to make the file system reserve
+// the space of bytes [0, size), so that later writes there do not run out of
+// disk. The size of the file does not change.
 type Allocator interface {
 	Allocate(size int64) error
 }
 
-// WriteStarter is an optional ability of a [File]: to have the system begin to
+// WriteStarter is an optional ability of a [File]: to make the system begin to
 // bring bytes [pos, pos+length) to the disk, without waiting for it. Nothing is
-// durable before Sync, which then has less to wait for. After an error, unless it
-// says that this cannot be had, nothing may be assumed, as after one of Sync.
+// durable before Sync, which then has less to wait for. After an error nothing
+// may be assumed, as after an error of Sync, unless it says that the system
+// lacks this ability.
 type WriteStarter interface {
 	StartWrite(pos, length int64) error
 }
 
-// ReadLocker is an optional ability of an [FS]: Lock for who may read a directory
-// but not write to it. The file must exist already.
+// ReadLocker is an optional ability of an [FS]: Lock for a process that may
+// read a directory but not write to it. The file must exist.
 type ReadLocker interface {
 	LockReadOnly(name string) (io.Closer, error)
 }
 
-// AccessChecker is an optional ability of an [FS]: to say why no names can be added
-// to a directory or removed from it, without trying. The errors are those of trying.
+// AccessChecker is an optional ability of an [FS]: to say, without trying, why
+// names cannot be added to a directory or removed from it. The errors are those
+// of trying.
 type AccessChecker interface {
 	CheckWritable(dir string) error
 }
 
-// Unlinker is an optional ability of an [FS]: Remove in two parts, so that others'
-// fsyncs need not wait until the file system has given back a large file's space at
-// once, and told the disk of it. Unlink removes the name. What it returns, unless that
-// is nil, frees the space bit by bit, with pauses, all of the rest when stop reports
-// true, and should let others run before each bit; it must be called once, when this
-// process has the file neither open nor mapped any more. Who else has keeps it whole:
-// then it is freed when the last of them lets it go.
-// When stop reports true from the start, nothing is cut: so it must, unless SyncDir has
-// made it durable that the name is gone.
+// Unlinker is an optional ability of an [FS]: Remove in two parts. A file
+// system that gives back the space of a large file at once, and tells the disk
+// of it, makes the fsyncs of others wait.
+//
+// Unlink removes the name. If it returns a function, that function frees the
+// space bit by bit, with pauses, and lets others run before each bit. When stop
+// reports true, it frees all the rest at once. Call it once, when this process
+// no longer has the file open or mapped. If somebody else still has the file,
+// it stays whole until the last of them lets it go.
+//
+// If stop reports true from the start, nothing is cut. It must do so unless
+// SyncDir has made the removal of the name durable.
 type Unlinker interface {
 	Unlink(name string) (free func(stop func() bool), err error)
 }
 
-// Unlink is Unlink of an [FS] that can, and else Remove.
+// Unlink is Unlink of an [FS] that has it, and Remove otherwise.
 func Unlink(fsys FS, name string) (free func(stop func() bool), err error) {
 	if u, ok := fsys.(Unlinker); ok {
 		return u.Unlink(name)
@@ -93,9 +98,9 @@ func (osFS) Rename(oldname, newname string) error {
 }
 
 // MkdirAll fsyncs the parent of each directory that it creates, outermost
-// first, so that a crash leaves a prefix of the path and no more. It fsyncs the
-// parent of one that exists too: whoever made it may have been killed before
-// that.
+// first, so that a crash leaves a prefix of the path and no more. It also
+// fsyncs the parent of one that exists, because its maker may have been killed
+// before doing so.
 func (o osFS) MkdirAll(dir string) error {
 	info, err := os.Stat(filepath.FromSlash(dir))
 	if err == nil {
@@ -140,7 +145,7 @@ func (osFS) SyncDir(dir string) error { return syncDir(filepath.FromSlash(dir)) 
 
 func (osFS) Lock(name string) (io.Closer, error) { return lockFile(filepath.FromSlash(name)) }
 
-// Size, Truncate and the rest that no platform does differently.
+// Size, Truncate and the rest are the same on all platforms.
 
 func (f *osFile) Truncate(size int64) error { return f.File.Truncate(size) }
 

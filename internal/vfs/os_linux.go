@@ -40,7 +40,7 @@ func (f *osFile) Allocate(size int64) error {
 	return nil
 }
 
-// StartWrite is sync_file_range without waiting: waiting there would take an
+// StartWrite is sync_file_range without waiting. Waiting there would take an
 // error of the disk away from the next Sync.
 func (f *osFile) StartWrite(pos, length int64) error {
 	err := f.control(func(fd int) error {
@@ -57,23 +57,26 @@ func (f *osFile) StartWrite(pos, length int64) error {
 }
 
 const (
-	// freeStep is how many bytes of a removed file are freed at a time: what a disk is
-	// told to discard in less than a millisecond. Files are cut at multiples of it, where
-	// no large page of the cache is cut: what is cut off of a page reads as zeros, also to
-	// who has it on its way to a socket (sendfile) and has closed the file.
+	// freeStep is how many bytes of a removed file are freed at a time: as much
+	// as a disk is told to discard in less than a millisecond. Files are cut at
+	// multiples of it, so that no large page of the cache is cut. The part cut
+	// off a page reads as zeros, even for somebody who has it on its way to a
+	// socket (sendfile) and has closed the file.
 	freeStep = 2 << 20
 	// freePause is the longest pause between two steps, however slow the disk is.
 	freePause = 20 * time.Millisecond
-	// freeRoom is how many times the size of a removed file must be available on the
-	// disk, or its space is freed at once: somebody may be about to need it.
+	// freeRoom is how many times the size of a removed file must be available
+	// on the disk. Otherwise its space is freed at once, because somebody may
+	// be about to need it.
 	freeRoom = 16
 )
 
-// Unlink holds the file until its space is freed. After a crash the file system
-// finds that nobody does, and frees it.
+// Unlink holds the file open until its space is freed. After a crash nobody
+// holds it, and the file system frees it.
 func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 	name = filepath.FromSlash(name)
-	// Not waiting for anybody: who has a lease on the file, or would read a pipe.
+	// Do not wait: neither for the holder of a lease on the file, nor for the
+	// writer of a pipe.
 	opened, err := os.OpenFile(name, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil { // such as one that is read-only
 		return nil, os.Remove(name)
@@ -89,8 +92,8 @@ func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 	return f.freeInSteps, nil
 }
 
-// freeInSteps shortens a file that has no name any more step by step, and closes it.
-// Nothing here can go wrong that closing it would not make good.
+// freeInSteps shortens a file without a name step by step, and closes it. If
+// anything goes wrong here, closing the file makes it good.
 func (f *osFile) freeInSteps(stop func() bool) {
 	defer func() {
 		runtime.Gosched()
@@ -113,11 +116,11 @@ func (f *osFile) freeInSteps(stop func() bool) {
 	}
 }
 
-// cuttable returns a file's size and reports whether it may be shortened when it is
-// leased: it is on a file system whose leases are known to see everybody who has it open
-// or mapped, and there is room on the disk. They do not see who has mapped it through a
-// stack of file systems (overlayfs), nor who has it open on another machine or the host
-// (FUSE, virtiofs).
+// cuttable returns the size of a file, and reports whether a leased file may be
+// shortened. It must be on a file system whose leases see everybody who has it
+// open or mapped, and there must be room on the disk. Leases do not see a
+// mapping through a stack of file systems (overlayfs), nor an opener on another
+// machine or on the host (FUSE, virtiofs).
 func (f *osFile) cuttable() (size int64, ok bool) {
 	err := f.control(func(fd int) error {
 		var stat unix.Stat_t
@@ -138,9 +141,9 @@ func (f *osFile) cuttable() (size int64, ok bool) {
 	return size, ok && err == nil
 }
 
-// lease takes a write lease, which the system grants when nobody else has the file open
-// or mapped. Nor may another name lead to it. Who comes to open it later, by way of
-// /proc, waits until it is closed.
+// lease takes a write lease, which the system grants if nobody else has the
+// file open or mapped. No other name may lead to it either. Somebody who opens
+// it later, through /proc, waits until it is closed.
 func (f *osFile) lease() error {
 	return f.control(func(fd int) error {
 		var stat unix.Stat_t
@@ -150,8 +153,9 @@ func (f *osFile) lease() error {
 		if stat.Nlink != 0 {
 			return unix.EMLINK
 		}
-		// Who waits is told of by SIGIO, unless another signal is chosen: it ends a program
-		// whose signals are not Go's, or is taken for one to end. SIGURG is ignored.
+		// The system sends SIGIO when somebody waits, unless another signal is
+		// chosen. SIGIO ends a program whose signals are not handled by Go, or
+		// one that takes it for a request to end. SIGURG is ignored.
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETSIG, int(unix.SIGURG)); err != nil {
 			return err
 		}
@@ -160,7 +164,7 @@ func (f *osFile) lease() error {
 	})
 }
 
-// leased reports whether the file is still leased, and nobody waits for it.
+// leased reports whether the file is still leased and nobody waits for it.
 func (f *osFile) leased() bool {
 	return nil == f.control(func(fd int) error {
 		lease, err := unix.FcntlInt(uintptr(fd), unix.F_GETLEASE, 0)

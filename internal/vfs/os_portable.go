@@ -78,8 +78,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lockFile makes a file that must not exist. Unlike flock it outlives a
-// killed process: then the file has to be removed by hand.
+// lockFile makes a file that must not exist. Unlike flock, the file outlives a
+// killed process: then somebody has to remove it by hand.
 func lockFile(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name+".held", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

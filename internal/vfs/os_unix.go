@@ -19,9 +19,10 @@ func newOSFile(f *os.File) *osFile { return &osFile{f} }
 
 // Map maps the file shared, so that pages written with pwrite show in it.
 //
-// Not by unix.Mmap and unix.Munmap: they share a lock, and unmapping the last
-// of a removed file frees its pages and its space, for milliseconds, in which a
-// log would map nothing, and so write nothing.
+// It does not use unix.Mmap and unix.Munmap, because they share a lock.
+// Unmapping the last of a removed file frees its pages and its space. That
+// takes milliseconds, during which a log could map nothing and so write
+// nothing.
 func (f *osFile) Map(length int64) (Mapping, error) {
 	if length <= 0 || int64(int(length)) != length {
 		return nil, fmt.Errorf("vfs: map %s: length %d, want 1 to the address space", f.Name(), length)
@@ -75,12 +76,12 @@ func lockFile(name string) (io.Closer, error) {
 	return lockOpened(name, os.O_RDWR|os.O_CREATE)
 }
 
-// LockReadOnly is Lock of a file that can only be read.
+// LockReadOnly is Lock for a file that can only be read.
 func (osFS) LockReadOnly(name string) (io.Closer, error) {
 	return lockOpened(filepath.FromSlash(name), os.O_RDONLY)
 }
 
-// CheckWritable asks access(2), for the rights that files are opened with.
+// CheckWritable asks access(2) about the rights that files are opened with.
 func (osFS) CheckWritable(dir string) error {
 	dir = filepath.FromSlash(dir)
 	if err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {

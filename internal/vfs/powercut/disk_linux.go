@@ -30,9 +30,9 @@ type Disk struct {
 	image, dir string
 }
 
-// Each runs test for every kind of file system, on one of the given size at
-// least, with the number of power cuts that it is to make. What is not asked for,
-// or cannot be done here, is skipped and says why.
+// Each runs test for every kind of file system, on one of at least the given
+// size, with the number of power cuts that it is to make. It skips what is not
+// asked for, or cannot be done here, and says why.
 func Each(t *testing.T, bytes int64, test func(t *testing.T, disk *Disk, cuts int)) {
 	t.Helper()
 	cuts := wanted(t)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads a realm of a data directory and checks it, by docs/format alone.
+"""Reads a realm of a data directory and checks it, by docs/internals/formats alone.
 
-    python3 docs/format/reader.py DATA/realms/NAME
+    python3 docs/internals/formats/reader.py DATA/realms/NAME
 
 It shares no code with Kuji and needs nothing but Python. It checks checksums,
 the chain of hashes and the commitments, replays every event, computes every
