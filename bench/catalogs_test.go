@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -166,12 +167,16 @@ start: {starlight: 1600}
 const (
 	catalogPlayers = 20_000
 	catalogBatch   = 1000
+	// catalogFunds pays for 100,000 draws of a player. All funds together are below the largest
+	// balance (2^53), as they are for users: far above it, engines need to look at more.
+	catalogFunds = 100_000_000
 )
 
 // BenchmarkCatalogs makes draws from catalogs as users write them: 20,000 players, a new request
 // id for each draw, durable, 1000 draws in a call. An operation is one call. Only the time in
-// DoAll counts; what a caller does to fill in the requests does not. cpu-ns/draw is processor time:
-// it tells more than ns/draw where the disk or the processors are shared.
+// DoAll counts; what a caller does to fill in the requests does not. Where disk and
+// processors are shared, two more tell more than ns/draw: cpu-ns/draw is processor time, and
+// p10-ns/draw is of the call that only a tenth of the calls are quicker than.
 func BenchmarkCatalogs(b *testing.B) {
 	for _, c := range userCatalogs {
 		b.Run(c.name, func(b *testing.B) { drawFrom(b, c.yaml, c.pool, c.funds, true) })
@@ -200,12 +205,13 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 	draws := make([]kuji.Draw, catalogBatch)
 	reqs := make([]kuji.Request, catalogBatch)
 	for i := range draws {
-		draws[i].Pool = pool
+		draws[i].Pool, draws[i].Count = pool, 1
 		reqs[i] = &draws[i]
 	}
 	choice := rand.New(rand.NewPCG(1, 2))
 	var last, done uint64
 	var took, cpu time.Duration
+	var calls []time.Duration
 	runtime.GC() // setup's garbage is not the draws'
 	mallocs := mallocsSoFar()
 	for b.Loop() {
@@ -217,7 +223,8 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 		}
 		begin, used := time.Now(), cpuTime()
 		results, err := realm.DoAll(b.Context(), reqs)
-		took, cpu = took+time.Since(begin), cpu+cpuTime()-used
+		calls = append(calls, time.Since(begin))
+		cpu += cpuTime() - used
 		must(b, err)
 		if len(results) != len(reqs) {
 			b.Fatalf("%d results for %d draws", len(results), len(reqs))
@@ -232,9 +239,14 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 	mallocs = mallocsSoFar() - mallocs
 	must(b, e.Close())
 
+	for _, d := range calls {
+		took += d
+	}
 	each := func(v float64) float64 { return v / float64(done) }
 	b.ReportMetric(0, "ns/op") // hides the time of filling in
 	b.ReportMetric(each(float64(took.Nanoseconds())), "ns/draw")
+	slices.Sort(calls)
+	b.ReportMetric(float64(calls[len(calls)/10].Nanoseconds())/catalogBatch, "p10-ns/draw")
 	b.ReportMetric(each(float64(cpu.Nanoseconds())), "cpu-ns/draw")
 	b.ReportMetric(each(float64(mallocs)), "allocs/draw")
 	b.ReportMetric(each(float64(logSize(b, dir)-logSize(b, empty))), "log-bytes/draw")
@@ -253,7 +265,7 @@ func fundedRealm(b *testing.B, dir, yaml, funds string, players []string) (*kuji
 	must(b, err)
 	grants := make([]kuji.Request, 0, catalogBatch)
 	for i, p := range players {
-		grants = append(grants, &kuji.Grant{Player: p, Items: []kuji.Stack{{Item: funds, Quantity: 1e13}}})
+		grants = append(grants, &kuji.Grant{Player: p, Items: []kuji.Stack{{Item: funds, Quantity: catalogFunds}}})
 		if len(grants) < catalogBatch && i < len(players)-1 {
 			continue
 		}
