@@ -16,3 +16,6 @@ func forgetPages(b *testing.B, name string) {
 	must(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 	must(b, f.Close())
 }
+
+// datasync is fsync without the times of the file, as the engine's log has it.
+func datasync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }

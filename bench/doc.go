@@ -7,6 +7,7 @@
 //
 //	go test -run '^$' -bench . ./bench              everything; takes half an hour
 //	go test -run '^$' -bench Hot ./bench            one of them
+//	bench/gates.sh                                  the speed gates: this tree beside an older commit
 //
 // An operation is one draw (or grant, or event recovered) wherever the name does not say otherwise. Besides ns/op: draws/s,
 // wal_bytes/draw and gc/Mdraw, garbage collections for a million draws.
