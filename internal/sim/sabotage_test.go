@@ -59,14 +59,47 @@ func (b *bug) catch(ctx context.Context, overlay string) (caught string, err err
 	return "", fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
-// TestSabotageFits: every bug says which promise it breaks, and fits into the
-// code as it stands.
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testsThere reports whether the bug's -run matches a test of its packages.
+func (b *bug) testsThere(tests map[string][]string) bool {
+	run := regexp.MustCompile("")
+	if i := slices.Index(b.test, "-run"); i >= 0 {
+		pattern, _, _ := strings.Cut(b.test[i+1], "/")
+		run = regexp.MustCompile(pattern)
+	}
+	for _, dir := range b.test {
+		if !strings.HasPrefix(dir, ".") {
+			continue
+		}
+		if tests[dir] == nil {
+			files, _ := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+			for _, file := range files {
+				data, _ := os.ReadFile(file)
+				for _, m := range testName.FindAllSubmatch(data, -1) {
+					tests[dir] = append(tests[dir], string(m[1]))
+				}
+			}
+		}
+		if slices.ContainsFunc(tests[dir], run.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSabotageFits: every bug says which promise it breaks, fits into the code
+// as it stands, and names tests that are there.
 func TestSabotageFits(t *testing.T) {
 	s := newSources(root)
+	tests := map[string][]string{} // the names of a folder's tests
 	for _, b := range readBugs(t) {
 		p, err := s.plant(b)
 		if err != nil {
 			t.Errorf("%s: %v", b.name, err)
+		}
+		if !b.testsThere(tests) {
+			t.Errorf("%s: no test has a name that go test %s asks for", b.name, strings.Join(b.test, " "))
 		}
 		for _, note := range p.notes {
 			t.Logf("%s: %s", b.name, note)
@@ -216,37 +249,14 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// baseCommit returns the commit that the change begins at: the one that
-// KUJI_CI_BASE names; else where HEAD left the main branch; else the newest
-// commit that is four hours older than HEAD; else the one before HEAD; and "" in
-// a clone that is so shallow that it has none of these.
+// baseCommit returns the commit that the change begins at, as .ci/base finds it;
+// "" when it finds none.
 func baseCommit(t *testing.T) string {
-	head, err := git("rev-parse", "HEAD")
+	out, err := exec.Command(filepath.Join(root, ".ci/base")).Output()
 	if err != nil {
-		return ""
+		t.Logf(".ci/base: %v", err)
 	}
-	if name := os.Getenv("KUJI_CI_BASE"); name != "" {
-		base, err := git("rev-parse", "--verify", "--quiet", name+"^{commit}")
-		if err == nil {
-			return base
-		}
-		t.Logf("KUJI_CI_BASE=%s is not in this clone", name)
-	}
-	for _, main := range []string{"origin/main", "main"} {
-		if base, err := git("merge-base", "HEAD", main); err == nil && base != head {
-			return base
-		}
-	}
-	if at, err := git("log", "-1", "--format=%ct", "HEAD"); err == nil {
-		if seconds, err := strconv.ParseInt(at, 10, 64); err == nil {
-			before := fmt.Sprintf("--before=@%d", seconds-4*3600)
-			if base, err := git("rev-list", "-1", before, "HEAD"); err == nil && base != "" {
-				return base
-			}
-		}
-	}
-	base, _ := git("rev-parse", "--verify", "--quiet", "HEAD~1")
-	return base
+	return strings.TrimSpace(string(out))
 }
 
 // touchedSince returns the files that differ from those of a commit, and those
