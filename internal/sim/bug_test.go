@@ -315,36 +315,42 @@ func (s *sources) place(c change, changed map[string]string) (path string, at ma
 		return "", match{}, "", err
 	}
 	named, within, anywhere := false, 0, 0 // how often it fits
-	var inDecl, inPackage match
-	var declPath, packagePath string
-	for _, path := range files {
-		text, ok := changed[path]
-		if !ok {
-			text = s.text[path]
+	textOf := func(path string) string {
+		if text, ok := changed[path]; ok {
+			return text
 		}
+		return s.text[path]
+	}
+	for _, f := range files {
+		text := textOf(f)
 		decls, err := s.declsOf(text)
 		if err != nil {
-			return "", match{}, "", fmt.Errorf("%s: %w", path, err)
+			return "", match{}, "", fmt.Errorf("%s: %w", f, err)
 		}
 		for _, d := range decls {
-			named = named || d.name == c.decl
-		}
-		for _, m := range c.was.all(text) {
-			anywhere++
-			inPackage, packagePath = m, path
-			for _, d := range decls {
-				if d.name == c.decl && d.from <= m.from && m.to <= d.to {
-					within++
-					inDecl, declPath = m, path
-				}
+			if d.name != c.decl {
+				continue
+			}
+			named = true
+			for _, m := range c.was.all(text[d.from:d.to]) {
+				within++
+				path, at = f, match{m.from + d.from, m.to + d.from, m.holes}
 			}
 		}
 	}
-	switch {
-	case within == 1:
-		return declPath, inDecl, "", nil
-	case within == 0 && anywhere == 1:
-		return packagePath, inPackage, fmt.Sprintf("found in %s, not in %s", filepath.Base(packagePath), c.decl), nil
+	if within == 1 {
+		return path, at, "", nil
+	}
+	for _, f := range files {
+		for _, m := range c.was.all(textOf(f)) {
+			anywhere++
+			if within == 0 {
+				path, at = f, m
+			}
+		}
+	}
+	if within == 0 && anywhere == 1 {
+		return path, at, fmt.Sprintf("found in %s, not in %s", filepath.Base(path), c.decl), nil
 	}
 	return "", match{}, "", fmt.Errorf("%s.%s (there: %v) has this %d times, its package %d times, want once: write the bug anew, or drop it when its code is gone:\n%s",
 		c.dir, c.decl, named, within, anywhere, c.was.text)
