@@ -111,7 +111,6 @@ var logs = []struct {
 	name string
 	o    kuji.Options
 }{
-	{"off", kuji.Options{Sync: kuji.SyncOff}},
 	{"buffered", kuji.Options{Sync: kuji.SyncNone}},
 	{"interval", kuji.Options{Sync: kuji.SyncInterval}},
 	{"durable", kuji.Options{Sync: kuji.SyncAlways}},

@@ -3,107 +3,30 @@ package sim_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/tools/txtar"
 )
 
-var sabotage = flag.String("sabotage", "", "plant the bugs of testdata/sabotage whose names match this `pattern`, one by one, and see that a test fails; all: every one")
-
-// bug is a mistake that somebody could make, as replacements of text. The file
-// says in its comment what it is, and in a line "test:" what must catch it: the
-// arguments of go test. Each replacement stands in a section that is named
-// by the file that it changes:
-//
-//	<<<<
-//	what stands there, once
-//	====
-//	what stands there instead
-//	>>>>
-type bug struct {
-	name, about string
-	test        []string
-	changes     map[string][][2]string // by file
-}
-
-const sabotageDir = "testdata/sabotage"
-
-func readBugs(t *testing.T) []bug {
-	t.Helper()
-	names, err := filepath.Glob(sabotageDir + "/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var bugs []bug
-	for _, name := range names {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		about, test, ok := strings.Cut(strings.TrimSpace(string(a.Comment)), "\ntest: ")
-		if !ok || len(a.Files) == 0 {
-			t.Fatalf("%s: want a line on the bug, a line test: and a change", name)
-		}
-		b := bug{name: strings.TrimSuffix(filepath.Base(name), ".txtar"), about: about, test: strings.Fields(test), changes: map[string][][2]string{}}
-		for _, f := range a.Files {
-			for part := range strings.SplitSeq(string(f.Data), "<<<<\n") {
-				if part == "" {
-					continue
-				}
-				was, rest, ok := strings.Cut(part, "====\n")
-				is, _, ok2 := strings.Cut(rest, ">>>>")
-				if !ok || !ok2 {
-					t.Fatalf("%s: %s: want <<<<, ====, >>>>", name, f.Name)
-				}
-				b.changes[f.Name] = append(b.changes[f.Name], [2]string{strings.TrimSuffix(was, "\n"), strings.TrimSuffix(is, "\n")})
-			}
-		}
-		bugs = append(bugs, b)
-	}
-	return bugs
-}
+var (
+	sabotage = flag.String("sabotage", "", "plant bugs of testdata/sabotage, and see that a test fails for each; all: every one; changed: those in files that changed, and a sample; else those whose names match this `pattern`")
+	sample   = flag.Int("sample", 20, "with -sabotage changed: how many bugs in other files")
+	most     = flag.Int("most", 40, "with -sabotage changed: at most how many bugs")
+	picked   = flag.Uint64("sabotage-seed", 0, "with -sabotage changed: the seed of the sample; 0: the hash of HEAD")
+)
 
 const root = "../.."
-
-// plant writes the changed files and an overlay that puts them in the place of
-// the real ones, which stay as they are.
-func (b *bug) plant(dir string) (overlay string, err error) {
-	replace := map[string]string{}
-	for name, changes := range b.changes {
-		file, err := filepath.Abs(filepath.Join(root, name))
-		if err != nil {
-			return "", err
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		for _, c := range changes {
-			if n := bytes.Count(data, []byte(c[0])); n != 1 {
-				return "", fmt.Errorf("%s has this %d times, want once: write the bug anew:\n%s", name, n, c[0])
-			}
-			data = bytes.Replace(data, []byte(c[0]), []byte(c[1]), 1)
-		}
-		changed := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
-		if err := os.WriteFile(changed, data, 0o600); err != nil {
-			return "", err
-		}
-		replace[file] = changed
-	}
-	overlay = filepath.Join(dir, "overlay.json")
-	data, err := json.Marshal(map[string]any{"Replace": replace})
-	return overlay, errors.Join(err, os.WriteFile(overlay, data, 0o600))
-}
 
 var (
 	failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
@@ -112,12 +35,14 @@ var (
 
 // catch runs tests with the bug in, and returns which one failed; none when it
 // survived.
-func (b *bug) catch(ctx context.Context, overlay string, args ...string) (caught string, err error) {
-	args = append([]string{"test", "-overlay", overlay, "-vet", "off", "-count", "1", "-failfast", "-timeout", "200s"}, args...)
+func (b *bug) catch(ctx context.Context, overlay string) (caught string, err error) {
+	args := append([]string{"test", "-overlay", overlay, "-vet", "off", "-count", "1", "-failfast", "-timeout", "200s"}, b.test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	switch {
+	case err == nil && bytes.Contains(out, []byte("[no tests to run]")):
+		return "", fmt.Errorf("go %s: no test has that name", strings.Join(args, " "))
 	case err == nil:
 		return "", nil
 	case ctx.Err() != nil:
@@ -134,12 +59,50 @@ func (b *bug) catch(ctx context.Context, overlay string, args ...string) (caught
 	return "", fmt.Errorf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
-// TestSabotageFits: what the bugs replace stands in the code, so that who changes it
-// hears at once which of them must be written anew.
+var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
+// testsThere reports whether the bug's -run matches a test of its packages.
+func (b *bug) testsThere(tests map[string][]string) bool {
+	run := regexp.MustCompile("")
+	if i := slices.Index(b.test, "-run"); i >= 0 {
+		pattern, _, _ := strings.Cut(b.test[i+1], "/")
+		run = regexp.MustCompile(pattern)
+	}
+	for _, dir := range b.test {
+		if !strings.HasPrefix(dir, ".") {
+			continue
+		}
+		if tests[dir] == nil {
+			files, _ := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+			for _, file := range files {
+				data, _ := os.ReadFile(file)
+				for _, m := range testName.FindAllSubmatch(data, -1) {
+					tests[dir] = append(tests[dir], string(m[1]))
+				}
+			}
+		}
+		if slices.ContainsFunc(tests[dir], run.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestSabotageFits: every bug says which promise it breaks, fits into the code
+// as it stands, and names tests that are there.
 func TestSabotageFits(t *testing.T) {
+	s := newSources(root)
+	tests := map[string][]string{} // the names of a folder's tests
 	for _, b := range readBugs(t) {
-		if _, err := b.plant(t.TempDir()); err != nil {
+		p, err := s.plant(b)
+		if err != nil {
 			t.Errorf("%s: %v", b.name, err)
+		}
+		if !b.testsThere(tests) {
+			t.Errorf("%s: no test has a name that go test %s asks for", b.name, strings.Join(b.test, " "))
+		}
+		for _, note := range p.notes {
+			t.Logf("%s: %s", b.name, note)
 		}
 	}
 }
@@ -149,40 +112,171 @@ func TestSabotage(t *testing.T) {
 	if *sabotage == "" {
 		t.Skip("plants bugs and runs tests for each, for minutes: -sabotage all")
 	}
-	pattern := regexp.MustCompile(*sabotage)
-	planted := 0
-	var table strings.Builder
-	fmt.Fprintf(&table, "%-28s  %-42s  %6s\n", "bug", "caught by", "time")
+	s := newSources(root)
+	var bugs []planted
 	for _, b := range readBugs(t) {
-		if *sabotage != "all" && !pattern.MatchString(b.name) {
-			continue
-		}
-		planted++
-		overlay, err := b.plant(t.TempDir())
+		p, err := s.plant(b)
 		if err != nil {
 			t.Errorf("%s: %v", b.name, err)
 			continue
 		}
-		began := time.Now()
-		caught, err := b.catch(t.Context(), overlay, b.test...)
-		took := time.Since(began)
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", b.name, err)
-			caught = "?"
-		case caught == "":
-			t.Errorf("%s: %s: SURVIVED go test %s", b.name, b.about, strings.Join(b.test, " "))
-			caught = "SURVIVED"
-		}
-		row := fmt.Sprintf("%-28s  %-42s  %5.1fs", b.name, caught, took.Seconds())
-		t.Log(row)
-		fmt.Fprintln(&table, row)
+		bugs = append(bugs, p)
 	}
-	if *sabotage == "all" && planted < 40 {
-		t.Errorf("%d bugs, want at least 40", planted)
+	if *sabotage == "all" && len(bugs) < 40 {
+		t.Errorf("%d bugs, want at least 40", len(bugs))
 	}
-	if planted == 0 {
+	bugs = selectBugs(t, bugs)
+	if len(bugs) == 0 {
 		t.Errorf("no bug's name matches %q", *sabotage)
 	}
-	t.Logf("%d bugs planted\n%s", planted, table.String())
+	var mu sync.Mutex
+	rows := map[string]string{}
+	t.Run("bugs", func(t *testing.T) {
+		for _, p := range bugs {
+			t.Run(p.name, func(t *testing.T) {
+				t.Parallel()
+				began := time.Now()
+				caught := mustCatch(t, p)
+				mu.Lock()
+				defer mu.Unlock()
+				key, _, _ := strings.Cut(p.promise, ",")
+				rows[p.name] = fmt.Sprintf("%-28s  %-6s  %-42s  %5.1fs", p.name, key, caught, time.Since(began).Seconds())
+				t.Log(rows[p.name])
+			})
+		}
+	})
+	table := []string{fmt.Sprintf("%-28s  %-6s  %-42s  %6s", "bug", "breaks", "caught by", "time")}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		table = append(table, rows[name])
+	}
+	t.Logf("%d bugs planted\n%s", len(bugs), strings.Join(table, "\n"))
+}
+
+func mustCatch(t *testing.T, p planted) string {
+	overlay, err := p.overlay(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	caught, err := p.catch(t.Context(), overlay)
+	switch {
+	case err != nil:
+		t.Error(err)
+		return "?"
+	case caught == "":
+		t.Errorf("%s SURVIVED go test %s", p.about, strings.Join(p.test, " "))
+		return "SURVIVED"
+	}
+	return caught
+}
+
+// selectBugs returns the bugs that -sabotage asks for. Of a selection by change
+// it says how to repeat it, and what it leaves out.
+func selectBugs(t *testing.T, bugs []planted) []planted {
+	if *sabotage == "all" {
+		return bugs
+	}
+	if *sabotage != "changed" {
+		pattern := regexp.MustCompile(*sabotage)
+		return slices.DeleteFunc(bugs, func(p planted) bool { return !pattern.MatchString(p.name) })
+	}
+	base := baseCommit(t)
+	touched := touchedSince(t, base)
+	seed := *picked
+	if seed == 0 {
+		head, _ := git("rev-parse", "HEAD")
+		seed, _ = strconv.ParseUint(head[:min(15, len(head))], 16, 64)
+	}
+	chosen, left := choose(bugs, touched, *sample, *most, seed)
+	t.Logf("%d files changed since %s; %d bugs, %d planted, chosen by -sabotage-seed %d", len(touched), base, len(bugs), len(chosen), seed)
+	t.Logf("left to make nightly: %s", strings.Join(names(left), " "))
+	return chosen
+}
+
+// choose takes the bugs in files that were touched, then a sample of the others.
+func choose(bugs []planted, touched map[string]bool, sample, most int, seed uint64) (chosen, left []planted) {
+	bugs = slices.Clone(bugs)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	rng.Shuffle(len(bugs), func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
+	var others []planted
+	for _, p := range bugs {
+		switch {
+		case !p.in(touched):
+			others = append(others, p)
+		case len(chosen) < most:
+			chosen = append(chosen, p)
+		default:
+			left = append(left, p)
+		}
+	}
+	if touched == nil { // nobody knows what changed
+		sample = most
+	}
+	n := min(sample, most-len(chosen), len(others))
+	return append(chosen, others[:n]...), append(left, others[n:]...)
+}
+
+// in reports whether the bug's file, or one that it changes, is in a set.
+func (p planted) in(files map[string]bool) bool {
+	if files[sabotagePath(p.name)] {
+		return true
+	}
+	abs, _ := filepath.Abs(root)
+	for path := range p.changed {
+		if rel, err := filepath.Rel(abs, path); err == nil && files[rel] {
+			return true
+		}
+	}
+	return false
+}
+
+func sabotagePath(name string) string {
+	return filepath.Join("internal/sim", sabotageDir, name+".txtar")
+}
+
+func names(bugs []planted) []string {
+	var names []string
+	for _, p := range bugs {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func git(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// baseCommit returns the commit that the change begins at, as .ci/base finds it;
+// "" when it finds none.
+func baseCommit(t *testing.T) string {
+	out, err := exec.Command(filepath.Join(root, ".ci/base")).Output()
+	if err != nil {
+		t.Logf(".ci/base: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// touchedSince returns the files that differ from those of a commit, and those
+// that git does not know yet; nil without a commit.
+func touchedSince(t *testing.T, base string) map[string]bool {
+	if base == "" {
+		return nil
+	}
+	changed, err := git("diff", "--name-only", base)
+	if err != nil {
+		t.Logf("git diff %s: %v", base, err)
+		return nil
+	}
+	others, err := git("ls-files", "--others", "--exclude-standard")
+	if err != nil {
+		t.Logf("git ls-files: %v", err)
+	}
+	touched := map[string]bool{}
+	for _, name := range strings.Fields(changed + "\n" + others) {
+		touched[name] = true
+	}
+	return touched
 }
