@@ -83,15 +83,15 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
-// describe returns what an event that was applied says, but for its receipt.
-func describe(s *store.State, o *outcomes, ev *store.Event) (res Result, err error) {
+// describe fills in what an event that was applied says, but for its receipt.
+func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
 		res.Subject = subject(s, ev)
 	}
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
 		res.Outcomes = o.next(s, ev.Changes(), nil)
-		return res, nil
+		return nil
 	}
 	asked := store.NewReader(ev.Asked)
 	failed := -1
@@ -108,7 +108,7 @@ func describe(s *store.State, o *outcomes, ev *store.Event) (res Result, err err
 		}
 	}
 	o.next(s, ev.Changes(), res.Members)
-	return res, asked.Err()
+	return asked.Err()
 }
 
 // subject returns the id that a status other than OK is about.

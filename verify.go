@@ -552,7 +552,8 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	if v.seen == nil {
 		return rec, draws, nil
 	}
-	res, err := describe(v.state, &v.gave, ev)
+	var res Result
+	err = describe(v.state, &v.gave, ev, &res)
 	rec.Subject = res.Subject
 	fillRecord(&rec, &cmd, &res)
 	for i := range res.Members {

@@ -9,9 +9,10 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's
 	// count allows as many.
 	keptAnyway = 1 << 20
-	// Each id that is added drops up to forgetAtOnce old ones, so that no command pays
-	// for all that have aged meanwhile.
-	forgetAtOnce = 4
+	// Every forgetEvery-th id that is added drops up to forgetAtOnce old ones, so that no
+	// command pays for all that have aged meanwhile.
+	forgetEvery  = 16
+	forgetAtOnce = 64
 )
 
 // Answer is what answered a remembered request id, and where it stands.
@@ -67,6 +68,9 @@ func (w *window) aged(time, now int64) bool { return now-time > w.age }
 // forgetAged drops what the window does not cover any more.
 func (s *State) forgetAged() {
 	r := &s.ids
+	if r.tail%forgetEvery != 0 {
+		return
+	}
 	over := r.count() - min(int(s.window.count), r.keep)
 	if r.full() {
 		over = forgetAtOnce
