@@ -219,10 +219,8 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 	if r.err != nil { // by a request before this one in the same call
 		return nil, r.err
 	}
-	if cmd.ID != "" {
-		if a, ok := r.state.Answer(cmd.ID, h); ok {
-			return r.replay(cmd, a, res)
-		}
+	if a, ok := r.state.Begin(cmd.ID, cmd.Player, h); ok {
+		return r.replay(cmd, a, res)
 	}
 	b = r.open
 	r.stamp(b)

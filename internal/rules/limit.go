@@ -64,12 +64,17 @@ func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32
 	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
 }
 
-// withinLimits reports whether a pool's limits let a player draw count times more.
-func (r *Rules) withinLimits(pt *poolTable, player uint32, count uint64) bool {
+// withinLimits reports whether a pool's limits let a player draw n times more, and notes for
+// count how many draws are used of each.
+func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
+	r.d.used = r.d.used[:0]
 	for i := range pt.limits {
-		if l := &pt.limits[i]; r.used(l, player)+count > l.draws {
+		l := &pt.limits[i]
+		used := r.used(l, player)
+		if used+n > l.draws {
 			return false
 		}
+		r.d.used = append(r.d.used, used)
 	}
 	return true
 }
@@ -94,14 +99,14 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	return used
 }
 
-// count counts n draws of a player in all limits of a pool.
+// count counts n draws of a player in all limits of a pool, behind withinLimits.
 func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 	for i := range pt.limits {
 		switch l := &pt.limits[i]; l.per {
 		case catalog.PerForever:
-			r.setCounter(player, l.counter, r.counter(player, l.counter)+n)
+			r.setCounter(player, l.counter, r.d.used[i]+n)
 		case catalog.PerDay, catalog.PerWeek:
-			r.setCounter(player, l.counter, (r.used(l, player)+n)<<periodBits|period(l.per, r.d.now))
+			r.setCounter(player, l.counter, (r.d.used[i]+n)<<periodBits|period(l.per, r.d.now))
 		default:
 			r.countWindow(l, player, n)
 		}

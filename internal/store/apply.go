@@ -36,13 +36,16 @@ func (s *State) Apply(ev *Event, at At) error {
 		}
 	}
 	if len(ev.ID) > 0 {
-		hash := s.ids.key.hashBytes(ev.ID)
-		if _, ok := s.ids.find(ev.ID, hash); ok {
-			return inconsistent("request id %q a second time", ev.ID)
+		hash, fresh := s.request(ev.ID)
+		if !fresh {
+			if _, ok := s.ids.find(ev.ID, hash); ok {
+				return inconsistent("request id %q a second time", ev.ID)
+			}
 		}
 		s.ids.add(hash, idRecord{position: at.Position, time: at.Time, version: version, index: at.Index, answer: ev.Raw})
 		s.forgetAged()
 	}
+	s.begun = begun{} // and keep nothing of the caller's memory
 	return nil
 }
 
@@ -71,7 +74,7 @@ func (s *State) change(ev *Event, at At) error {
 		case Player:
 			player, b = e.N, nil
 		case Join:
-			player, err = s.join(string(e.Bytes))
+			player, err = s.join(e.Bytes, r)
 			b = nil
 		case Gain, Spend, Set:
 			if b == nil {
@@ -106,16 +109,21 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-// join makes a new player.
-func (s *State) join(id string) (uint32, error) {
-	hash := s.players.key.hash(id)
+// join makes a new player, with room for what the next effects give and a little more.
+func (s *State) join(name []byte, next Reader) (uint32, error) {
+	id, hash := text(name), s.players.key.hashBytes(name)
 	if s.players.lookup(id, hash) != nil {
 		return 0, inconsistent("player %q is not new", id)
 	}
 	if s.players.count() >= s.most {
 		return 0, inconsistent("more than %d players", s.most)
 	}
-	n := s.players.add(id, hash, 2)
+	var e Effect
+	slots := uint32(2)
+	for slots < 32 && next.Next(&e) && e.Verb == Gain {
+		slots++
+	}
+	n := s.players.add(id, hash, slots)
 	s.players.change(n, s.applied)
 	return n, nil
 }

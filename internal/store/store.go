@@ -48,6 +48,7 @@ type State struct {
 	held  []*pool               // those whose lock the event being applied has taken
 	shown atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 
+	begun        begun  // the command at hand
 	most, chunks int    // bounds of players and of their memory; less in tests
 	warmed       uint64 // of no meaning: see Warm
 }
@@ -112,7 +113,16 @@ func (s *State) Players() uint32 { return uint32(s.players.count()) }
 func (s *State) Catalog() InForce { return s.shown.Load().catalog }
 
 // Player returns the number of the player with this id.
-func (s *State) Player(id string) (num uint32, ok bool) { return s.players.find(id) }
+func (s *State) Player(id string) (num uint32, ok bool) {
+	h := s.begun.Hashes.player
+	if id != s.begun.player || id == "" {
+		h = s.players.key.hash(id)
+	}
+	if b := s.players.lookup(id, h); b != nil {
+		return b.num, true
+	}
+	return 0, false
+}
 
 // PlayerID returns the id of a player that there is.
 func (s *State) PlayerID(num uint32) string { return s.players.id(num) }

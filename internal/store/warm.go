@@ -74,26 +74,35 @@ func (s *State) warmBlocks(addrs []uint32) {
 
 // WarmEvents fetches the memory that events will need to be applied, at most 64.
 func (s *State) WarmEvents(evs []Event) {
-	p := &s.players
 	if !s.Large() {
 		return
 	}
 	var (
 		addrs [warmAtOnce]uint32
-		at    [2 * warmAtOnce]*uint64
+		at    [3 * warmAtOnce]*uint64
+		p     = &s.players
 		n, m  int
 	)
 	for i := range evs[:min(len(evs), warmAtOnce)] {
 		ev := &evs[i]
 		if len(ev.ID) > 0 {
 			h := s.ids.key.hashBytes(ev.ID)
-			at[n] = s.ids.index.shard(h).at(first(h))
-			n++
+			ids := s.ids.index.shard(h)
+			at[n], at[n+1] = ids.at(first(h)), ids.at(first(h)+lineSlots/2)
+			n += 2
 		}
-		if ev.Named && ev.Status == 0 && int(ev.Player.Num) < p.count() {
-			addrs[m] = ev.Player.Num
-			at[n] = p.addrs.place(ev.Player.Num)
+		switch {
+		case !ev.Named || ev.Status != 0:
+		case int(ev.Player.Num) < p.count():
+			addrs[m], at[n] = ev.Player.Num, p.addrs.place(ev.Player.Num)
 			n, m = n+1, m+1
+		default: // who joins by the first effect
+			var e Effect
+			if r := ev.Changes(); r.Next(&e) && e.Verb == Join {
+				h := p.key.hashBytes(e.Bytes)
+				at[n] = p.index.shard(h).at(first(h))
+				n++
+			}
 		}
 	}
 	s.warmed += look(at[:n])

@@ -24,14 +24,36 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Answer returns the answer of a request id that has this hash (see [State.Hashes]), if
-// the idempotency window still covers it.
-func (s *State) Answer(id string, h Hashes) (Answer, bool) {
+// Begin begins a command with a request id, which may be empty, and a player, whose hashes
+// were computed by [State.Hashes]. It returns the answer that the id had, if the idempotency
+// window still covers it. The look-ups of the same ids that follow, until the next Apply,
+// take less time.
+func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
+	s.begun = begun{id: id, player: player, Hashes: h}
+	if id == "" {
+		return Answer{}, false
+	}
 	r, ok := s.ids.find([]byte(id), h.request)
 	if !ok {
+		s.begun.fresh = true
 		return Answer{}, false
 	}
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
+}
+
+// begun is what is known of the command that Begin began.
+type begun struct {
+	id, player string
+	Hashes
+	fresh bool // the id is not remembered
+}
+
+// request returns the hash of a request id, and whether it is known to be new.
+func (s *State) request(id []byte) (hash uint32, fresh bool) {
+	if b := &s.begun; b.fresh && string(id) == b.id {
+		return b.Hashes.request, true
+	}
+	return s.ids.key.hashBytes(id), false
 }
 
 // OldestAnswer returns the position of the oldest answer remembered, or that of the last
