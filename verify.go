@@ -428,7 +428,7 @@ func (v *verifier) check() error {
 func (v *verifier) batch(e *replayed) error {
 	v.report.Batches++
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	for le, err := range e.events(v.state) {
+	for le, err := range e.events(v.state.WarmChange) {
 		if err != nil {
 			return err
 		}

@@ -22,31 +22,28 @@ type At struct {
 // Apply changes the state by an event. Nothing is kept of it but a copy of its bytes, for
 // its request id. After an error, an *InconsistentError or a *FormatError, the state must
 // not be used again.
+//
+// It is Change and then Remember. Neither looks at what the other changes, so that recovery
+// runs them beside each other.
 func (s *State) Apply(ev *Event, at At) error {
+	if err := s.Change(ev, at); err != nil {
+		return err
+	}
+	return s.Remember(ev, at)
+}
+
+// Change carries out an event's effects.
+func (s *State) Change(ev *Event, at At) error {
 	if at.Position < s.applied || at.Time < s.now {
 		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 	}
 	s.applied, s.now = at.Position, at.Time
-	version := s.catalog.Version
-	if len(ev.Effects) > 0 {
-		err := s.change(ev, at)
-		s.release()
-		if err != nil {
-			return err
-		}
+	if len(ev.Effects) == 0 {
+		return nil
 	}
-	if len(ev.ID) > 0 {
-		hash, fresh := s.request(ev.ID)
-		if !fresh {
-			if _, ok := s.ids.find(ev.ID, hash); ok {
-				return inconsistent("request id %q a second time", ev.ID)
-			}
-		}
-		s.ids.add(hash, idRecord{position: at.Position, time: at.Time, version: version, index: at.Index, answer: ev.Raw})
-		s.forgetAged()
-	}
-	s.begun = begun{} // and keep nothing of the caller's memory
-	return nil
+	err := s.change(ev, at)
+	s.release()
+	return err
 }
 
 // Abandon lets readers go that wait for an event which will never be applied to its
@@ -186,9 +183,7 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 	case Counter:
 		return p, n.addCounters(string(e.Bytes), e.N)
 	case Window:
-		s.window = window{count: e.N, age: int64(e.Value)}
-		s.forgetAged()
-		return p, nil
+		return p, nil // see Remember
 	case Catalog:
 		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
 		n.shared()

@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // The idempotency window. An id is remembered for at least the age that the catalog
 // declares, by the time stamps of the log, and in any case while it is among the newest
 // keptAnyway. So a quiet realm remembers for longer, and a busy one never for less. The
@@ -14,6 +16,52 @@ const (
 	forgetEvery  = 16
 	forgetAtOnce = 64
 )
+
+// window is the idempotency window: how many ids, for how many milliseconds.
+type window struct {
+	count uint32
+	age   int64
+}
+
+// The idempotency window until a catalog sets one.
+const (
+	defaultWindowCount = 1 << 25
+	defaultWindowAge   = 10 * time.Minute
+)
+
+// Remember keeps the answer to an event's request id, and follows the window that catalogs
+// declare.
+func (s *State) Remember(ev *Event, at At) error {
+	r := &s.ids
+	r.now = at.Time
+	if len(ev.ID) > 0 {
+		hash, fresh := s.request(ev.ID)
+		if !fresh {
+			if _, ok := r.find(ev.ID, hash); ok {
+				return inconsistent("request id %q a second time", ev.ID)
+			}
+		}
+		r.add(hash, idRecord{position: at.Position, time: at.Time, version: r.version, index: at.Index, answer: ev.Raw})
+		r.forgetAged()
+	} else if !ev.Named && ev.Status == 0 { // of a catalog, perhaps
+		r.follow(ev.Changes())
+	}
+	s.begun = begun{} // and keep nothing of the caller's memory
+	return nil
+}
+
+// follow notes the window, and that a catalog is in force, if effects say so.
+func (r *requestIDs) follow(effects Reader) {
+	for e := (Effect{}); effects.Next(&e); {
+		switch e.Verb {
+		case Window:
+			r.window = window{count: e.N, age: int64(e.Value)}
+		case Catalog:
+			r.version++
+			r.forgetAged()
+		}
+	}
+}
 
 // Answer is what answered a remembered request id, and where it stands.
 type Answer struct {
@@ -67,14 +115,14 @@ func (s *State) OldestAnswer() uint64 {
 
 // WindowFull reports whether there is no room for another request id at a time.
 func (s *State) WindowFull(now int64) bool {
-	if s.ids.count() < int(s.window.count) && !s.ids.full() {
+	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
 		return false
 	}
 	if s.ids.atMost(spareIDChunks) {
 		return true
 	}
 	oldest, ok := s.ids.oldest()
-	return ok && !s.window.aged(oldest.time, max(now, s.now))
+	return ok && !s.ids.window.aged(oldest.time, max(now, s.now))
 }
 
 // RoomForPlayers reports whether so many players more have a place.
@@ -88,17 +136,16 @@ func (s *State) MemoryFull() bool { return s.players.mem.full(s.chunks) }
 func (w *window) aged(time, now int64) bool { return now-time > w.age }
 
 // forgetAged drops what the window does not cover any more.
-func (s *State) forgetAged() {
-	r := &s.ids
+func (r *requestIDs) forgetAged() {
 	if r.tail%forgetEvery != 0 {
 		return
 	}
-	over := r.count() - min(int(s.window.count), r.keep)
+	over := r.count() - min(int(r.window.count), r.keep)
 	if r.full() {
 		over = forgetAtOnce
 	}
 	if over > 0 {
-		r.forgetBelow(s.now-s.window.age, min(forgetAtOnce, over))
+		r.forgetBelow(r.now-r.window.age, min(forgetAtOnce, over))
 	}
 }
 
@@ -112,7 +159,7 @@ type WindowSize struct {
 
 // WindowSize returns what the idempotency window holds.
 func (s *State) WindowSize() WindowSize {
-	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.window.count), Bytes: s.ids.memory()}
+	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.ids.window.count), Bytes: s.ids.memory()}
 	if oldest, ok := s.ids.oldest(); ok {
 		w.Oldest = oldest.time
 	}
