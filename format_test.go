@@ -1,6 +1,7 @@
 package kuji_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,57 @@ type formatFound struct {
 	Epochs         int
 	Revealed       int
 	Players        map[string]map[string]uint64
+
+	events []formatEvent
+}
+
+// formatEvent is an event as the reader prints it, or a member of a group.
+type formatEvent struct {
+	Position, Time      uint64
+	Index               int
+	Kind, ID, Status    string
+	Subject, Player, To string
+	Pool                string
+	Count               int
+	Version             uint64 // of a catalog
+	Items               map[string]uint64
+	Outcomes            []formatOutcome
+	Members             []formatEvent
+}
+
+type formatOutcome struct {
+	Way   []string // "pool/entry"
+	Items map[string]uint64
+}
+
+// formatOf returns what the reader should print of a record.
+func formatOf(rec kuji.Record) formatEvent {
+	amounts := func(stacks []kuji.Stack) map[string]uint64 {
+		m := map[string]uint64{}
+		for _, s := range stacks {
+			m[s.Item] = s.Quantity
+		}
+		return m
+	}
+	e := formatEvent{
+		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
+		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count,
+	}
+	if rec.Items != nil {
+		e.Items = amounts(rec.Items)
+	}
+	for _, o := range rec.Outcomes {
+		e.Outcomes = append(e.Outcomes, formatOutcome{Way: append([]string{rec.Pool + "/" + o.Entry}, o.Via...), Items: amounts(o.Items)})
+	}
+	for _, m := range rec.Members { // their place and status are the group's
+		member := formatOf(m)
+		member.Position, member.Time, member.Index, member.Status, member.Subject = 0, 0, 0, "", ""
+		e.Members = append(e.Members, member)
+	}
+	if rec.Kind == "catalog" {
+		e.Version = rec.CatalogVersion + 1
+	}
+	return e
 }
 
 // TestFormatPages: a reader that was written from docs/internals/formats alone, in another
@@ -34,26 +86,43 @@ func TestFormatPages(t *testing.T) {
 	}
 	read := func(dir string) (formatFound, error) {
 		var found formatFound
-		out, err := exec.CommandContext(t.Context(), python, "docs/internals/formats/reader.py", filepath.Join(dir, "realms", "test")).Output()
+		out, err := exec.CommandContext(t.Context(), python, "docs/internals/formats/reader.py", "--events", filepath.Join(dir, "realms", "test")).Output()
 		if err != nil {
 			return found, err
 		}
-		return found, json.Unmarshal(out, &found)
+		lines := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
+		found.events = make([]formatEvent, len(lines)-1)
+		for i := range found.events {
+			if err := json.Unmarshal(lines[i], &found.events[i]); err != nil {
+				return found, err
+			}
+		}
+		return found, json.Unmarshal(lines[len(lines)-1], &found)
 	}
 	compare := func(t *testing.T, dir string) {
 		found, err := read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := kuji.Verify(dir, "test", nil)
+		var events []formatEvent
+		report, err := kuji.Verify(dir, "test", func(rec kuji.Record) { events = append(events, formatOf(rec)) })
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(found.events) != len(events) {
+			t.Errorf("%d events printed, want %d", len(found.events), len(events))
+		}
+		for i := range min(len(events), len(found.events)) {
+			if !reflect.DeepEqual(found.events[i], events[i]) {
+				t.Errorf("event %d is %+v\nwant %+v", i, found.events[i], events[i])
+				break
+			}
 		}
 		want := formatFound{
 			Position: report.Position, Batches: report.Batches, Events: report.Events, Draws: report.Draws, Void: report.Void,
 			Choices: found.Choices, // one at least for each draw
 			Epochs:  len(report.Epochs), ChainHash: hex.EncodeToString(report.ChainHash[:]), CatalogVersion: report.Catalog,
-			Players: players(t, dir, found.Players),
+			Players: players(t, dir, found.Players), events: found.events,
 		}
 		for _, e := range report.Epochs {
 			if e.Revealed {

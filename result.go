@@ -55,11 +55,11 @@ type Result struct {
 
 // Outcome is what one draw gave. Outcomes are read-only: they may share their memory.
 type Outcome struct {
-	Entry string  // the id of the entry that was drawn, in the pool asked for
-	Items []Stack // what the player got; nil for nothing
+	Entry string  `json:"entry"`           // the id of the entry that was drawn, in the pool asked for
+	Items []Stack `json:"items,omitempty"` // what the player got; nil for nothing
 	// Via names the entries that led to Items when the entry's reward is another pool:
 	// "pool/entry" for each nested pool, outermost first.
-	Via []string
+	Via []string `json:"via,omitempty"`
 }
 
 // Receipt is what proves a result: with it and the log anybody can find the batch, see the
