@@ -46,7 +46,7 @@ var bans = []ban{
 }
 
 // mayBeUnsafe are the files that may use unsafe. Each says at its head why, and keeps to it.
-const mayBeUnsafe = "internal/store/player.go internal/store/arena.go wal/segment.go internal/vfs/os_unix.go"
+const mayBeUnsafe = "internal/store/player.go internal/store/arena.go internal/store/index.go wal/segment.go internal/vfs/os_unix.go"
 
 // Unsafe reports every use of unsafe in files that may not.
 func Unsafe(s *Source) []Finding {

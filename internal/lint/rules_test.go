@@ -158,7 +158,7 @@ func TestUnsafe(t *testing.T) {
 	for path, want := range map[string]string{
 		"internal/store/player.go":     "",
 		"internal/store/arena.go":      "",
-		"internal/store/index.go":      "import of unsafe: only internal/store/player.go, internal/store/arena.go",
+		"internal/store/pool.go":       "import of unsafe: only internal/store/player.go, internal/store/arena.go, internal/store/index.go",
 		"internal/rules/draw.go":       "import of unsafe",
 		"run.go":                       "import of unsafe",
 		"wal/segment.go":               "",

@@ -33,7 +33,7 @@ var uses = []use{
 	{pkg: "sort"},
 	{pkg: "strings"},
 	{pkg: "sync/atomic", in: "internal/store", why: "only the store has readers beside its writer"},
-	{pkg: "unsafe", in: "internal/store/player.go internal/store/arena.go", why: "it stays in the memory of players"},
+	{pkg: "unsafe", in: "internal/store/player.go internal/store/arena.go internal/store/index.go", why: "it stays in the memory of players"},
 	{pkg: "fmt", names: "Errorf Sprint Sprintf", why: "rules neither read nor write"},
 	{pkg: "iter", names: "Seq Seq2", why: "Pull starts a goroutine"},
 	{pkg: "maps", names: "Clone", why: "the rest has a random order"},
