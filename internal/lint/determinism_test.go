@@ -51,7 +51,9 @@ func TestDeterminism(t *testing.T) {
 		{"channel", "type t struct { c chan int }", "channel"},
 		{"select", "func f() { select {} }", "select"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want) })
+		t.Run(tt.name, func(t *testing.T) {
+			checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want)
+		})
 	}
 }
 
@@ -86,7 +88,9 @@ func TestState(t *testing.T) {
 		{"pointer method of an atomic", "import \"sync/atomic\"\nvar v atomic.Uint64\nfunc f() { v.Add(1) }", "package-level variable v"},
 		{"range target", "var n int\nfunc f() { for n = range 3 {} }", "package-level variable n"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want) })
+		t.Run(tt.name, func(t *testing.T) {
+			checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want)
+		})
 	}
 }
 
