@@ -86,11 +86,17 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 
 // unlock lets mu go, and starts the flusher if it has something to do.
 func (r *Realm) unlock() {
-	if !r.flushing && (r.open.events > 0 || r.err != nil && r.open.position != math.MaxUint64) {
+	if !r.flushing && r.due() {
 		r.flushing = true
 		step.Go(r.world.steps, r.flush)
 	}
 	r.mu.Unlock()
+}
+
+// due reports whether the flusher has something to do: the open batch has events, or a
+// defect was found and whoever waits is to be told. The caller holds mu.
+func (r *Realm) due() bool {
+	return r.open.events > 0 || r.err != nil && r.open.position != math.MaxUint64
 }
 
 // batchAt returns the batch of a position that is not yet acknowledged, nil when it is.
@@ -163,7 +169,7 @@ func (r *Realm) flushed(unknown *Error, batches ...*batch) {
 		batches = append(batches, r.open)
 		r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
 	}
-	again := r.open.events > 0
+	again := r.due()
 	r.flushing = again
 	if !again && r.idle != nil {
 		defer close(r.idle)

@@ -219,9 +219,18 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 	if r.err != nil { // by a request before this one in the same call
 		return nil, r.err
 	}
-	if a, ok := r.state.Begin(cmd.ID, cmd.Player, h); ok {
-		return r.replay(cmd, a, res)
+	a, known := r.state.Begin(cmd.ID, cmd.Player, h)
+	if known {
+		b, err = r.replay(cmd, a, res)
+	} else {
+		b, err = r.decide(cmd, res)
 	}
+	r.state.End()
+	return b, err
+}
+
+// decide carries out a command whose request id is not remembered. The caller holds mu.
+func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	b = r.open
 	r.stamp(b)
 	if err := r.room(cmd, b.time); err != nil {

@@ -74,11 +74,11 @@ func (d *decision) init() {
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	d := &r.d
 	d.now, d.src, d.w, d.extra = max(now, r.state.Now()), src, w, 0
-	d.base, d.joined, d.fresh, d.draws, d.sets = r.state.Players(), 0, d.fresh[:0], d.draws[:0], d.sets[:0]
-	d.known = "" // of another command
+	d.base, d.joined, d.draws, d.sets = r.state.Players(), 0, d.draws[:0], d.sets[:0]
 	d.values.reset()
 	d.taken.reset()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
+	defer d.end()
 	if cmd.Kind == KindAtomic {
 		return r.decideAtomic(cmd)
 	}
@@ -94,6 +94,13 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	}
 	w.End()
 	return f.status
+}
+
+// end lets go of the command, whose memory its caller may use again.
+func (d *decision) end() {
+	d.known = ""
+	clear(d.fresh)
+	d.fresh = d.fresh[:0]
 }
 
 // check reports why a command, or a member of a group after those before it, will not

@@ -100,6 +100,10 @@ func (s *State) change(ev *Event, at At) error {
 	if err == nil {
 		err = r.Err()
 	}
+	if s.names.ownItems || s.names.ownPools || s.catalog.Version != s.shown.Load().catalog.Version {
+		s.names.shared()
+		s.show()
+	}
 	if s.players.mem.dirty() {
 		s.players.clean()
 	}
@@ -186,8 +190,6 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 		return p, nil // see Remember
 	case Catalog:
 		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
-		n.shared()
-		s.show()
 		return p, nil
 	}
 	if p == nil {

@@ -46,7 +46,6 @@ func (s *State) Remember(ev *Event, at At) error {
 	} else if !ev.Named && ev.Status == 0 { // of a catalog, perhaps
 		r.follow(ev.Changes())
 	}
-	s.begun = begun{} // and keep nothing of the caller's memory
 	return nil
 }
 
@@ -88,6 +87,9 @@ func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 	}
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
 }
+
+// End ends what Begin began. Nothing of the caller's memory is kept.
+func (s *State) End() { s.begun = begun{} }
 
 // begun is what is known of the command that Begin began.
 type begun struct {
