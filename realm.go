@@ -30,6 +30,7 @@ type Realm struct {
 	state    *store.State
 	rules    *rules.Rules
 	source   countedSource
+	event    store.Writer  // of the event being decided
 	epochs   []epochInfo   // ascending by first position, the current one last
 	open     *batch        // takes events
 	inflight *batch        // being appended; nil when the flusher is idle

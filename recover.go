@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -56,14 +57,8 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
-	// One goroutine reads the log, checks it and folds the chain; this one applies.
-	for e, err := range step.Ahead(r.world.steps, recoverAhead, replay(r.log.Entries, r.name, from, nil)) {
-		if err != nil {
-			return err
-		}
-		if err := r.recoverEntry(&e); err != nil {
-			return err
-		}
+	if err := r.replayLog(from); err != nil {
+		return err
 	}
 	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
 	tables, err := rules.Load(r.state, r.state.Catalog())
@@ -75,20 +70,37 @@ func (r *Realm) recover() error {
 	return r.beginEpoch()
 }
 
-// recoverAhead is how many entries recovery reads ahead of applying them.
-const recoverAhead = 8
+// replayLog applies the log from where a snapshot ends. One goroutine reads it, checks it and
+// folds the chain. This one changes the state. A third remembers request ids, which nothing
+// that changes looks at.
+func (r *Realm) replayLog(from *resume) error {
+	const ahead = 8 // entries
+	hand, wait := step.Behind(r.world.steps, ahead, r.rememberEntry)
+	var failed error
+	for e, err := range step.Ahead(r.world.steps, ahead, replay(r.log.Entries, r.name, from, nil)) {
+		if err == nil {
+			err = r.changeByEntry(&e)
+		}
+		if err != nil {
+			failed = err
+			break
+		}
+		hand(e)
+	}
+	return cmp.Or(wait(), failed) // the first in the order of the log
+}
 
-// recoverEntry applies an entry of the log that counts.
-func (r *Realm) recoverEntry(e *replayed) error {
+// changeByEntry changes the state by an entry of the log that counts.
+func (r *Realm) changeByEntry(e *replayed) error {
 	switch e.kind {
 	case entryEpochBegin:
 		r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
 	case entryEpochEnd, entryReveal:
 		reveal(r.epochs, e.reveal.epoch)
 	case entryBatch:
-		for le, err := range e.events(r.state) {
+		for le, err := range e.events(r.state.WarmChange) {
 			if err == nil {
-				err = e.corrupted(r.state.Apply(le.event, le.at))
+				err = e.corrupted(r.state.Change(le.event, le.at))
 			}
 			if err != nil {
 				return err
@@ -98,6 +110,22 @@ func (r *Realm) recoverEntry(e *replayed) error {
 	}
 	r.chain, r.offset = e.chain, e.offset
 	r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
+	return nil
+}
+
+// rememberEntry remembers the request ids of an entry of the log that counts.
+func (r *Realm) rememberEntry(e replayed) error {
+	if e.kind != entryBatch {
+		return nil
+	}
+	for le, err := range e.events(r.state.WarmRemember) {
+		if err == nil {
+			err = e.corrupted(r.state.Remember(le.event, le.at))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -373,8 +401,8 @@ type loggedEvent struct {
 // eventsAtOnce is for how many events memory is fetched at a time.
 const eventsAtOnce = 64
 
-// events iterates the events of a batch that are to be applied to a state.
-func (e *replayed) events(state *store.State) iter.Seq2[loggedEvent, error] {
+// events iterates the events of a batch. It calls warm with some of them at a time, ahead.
+func (e *replayed) events(warm func([]store.Event)) iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
 		time, n, rest, err := decodeBatch(e.payload)
 		if err != nil {
@@ -393,7 +421,7 @@ func (e *replayed) events(state *store.State) iter.Seq2[loggedEvent, error] {
 				rest = rest[size:]
 				m++
 			}
-			state.WarmEvents(some[:m])
+			warm(some[:m])
 			for j := range some[:m] {
 				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.index, Index: i + uint32(j), Time: time}}, nil) {
 					return

@@ -83,15 +83,15 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
-// describe returns what an event that was applied says, but for its receipt.
-func describe(s *store.State, o *outcomes, ev *store.Event) (res Result, err error) {
+// describe fills in what an event that was applied says, but for its receipt.
+func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
 		res.Subject = subject(s, ev)
 	}
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
 		res.Outcomes = o.next(s, ev.Changes(), nil)
-		return res, nil
+		return nil
 	}
 	asked := store.NewReader(ev.Asked)
 	failed := -1
@@ -108,7 +108,7 @@ func describe(s *store.State, o *outcomes, ev *store.Event) (res Result, err err
 		}
 	}
 	o.next(s, ev.Changes(), res.Members)
-	return res, asked.Err()
+	return asked.Err()
 }
 
 // subject returns the id that a status other than OK is about.
@@ -123,22 +123,20 @@ func subject(s *store.State, ev *store.Event) string {
 	}
 }
 
-// outcomes reads what draws gave from the effects of events. What an entry gave last is kept:
-// most entries give the same each time, and then results share it.
+// outcomes reads what draws gave from the effects of events. What it has made of an entry is
+// kept: most entries give the same each time, and then results share it.
 type outcomes struct {
-	known [][]*fixed // by pool and entry number
+	known [][]*entry // by pool and entry number
 	slab  slab
 
 	// Of the command at hand:
 	asked uint32    // the pool that was asked for; noPool before its first effect
-	pool  uint32    // the one that effects are of
 	all   []Outcome // of the draws that ended
 	// Of the draw at hand:
-	open  bool
-	entry uint32 // the last one taken, of pool
+	open  *entry // the last one taken; nil: there is no draw
 	draw  Outcome
 	gains []gain
-	last  *fixed // of the last draw that ended, if it is known
+	last  *entry // of the last draw that ended, if its outcome is that of the entry
 }
 
 // gain is a quantity of an item by number.
@@ -147,10 +145,12 @@ type gain struct {
 	quantity uint64
 }
 
-// fixed is what an entry gave, and the outcome of a draw that came to it directly.
-type fixed struct {
+// entry is what results say of an entry.
+type entry struct {
+	via     [1]string // "pool/entry"
+	gave    bool      // gains is what it gave the first time
 	gains   []gain
-	outcome [1]Outcome
+	outcome [1]Outcome // then, of a draw that came to it directly
 }
 
 const noPool = 1<<32 - 1
@@ -179,7 +179,7 @@ func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) 
 		case store.Take:
 			o.take(s, pool, e.N)
 		case store.Gain:
-			if o.open {
+			if o.open != nil {
 				o.gains = append(o.gains, gain{e.N, e.Value})
 			}
 		}
@@ -193,49 +193,63 @@ func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) 
 }
 
 // take goes one step on in a draw, or begins one.
-func (o *outcomes) take(s *store.State, pool, entry uint32) {
-	if name := s.EntryID(pool, entry); pool != o.asked {
-		o.draw.Via = append(o.draw.Via, s.PoolID(pool)+"/"+name)
-	} else {
-		o.endDraw(s)
-		o.draw.Entry = name
+func (o *outcomes) take(s *store.State, pool, num uint32) {
+	e := o.entry(s, pool, num)
+	if e == nil {
+		return // of a damaged snapshot
 	}
-	o.open, o.pool, o.entry = true, pool, entry
+	switch {
+	case pool == o.asked:
+		o.endDraw(s)
+		o.draw.Entry = e.outcome[0].Entry
+	case o.draw.Via == nil:
+		o.draw.Via = e.via[:]
+	default:
+		o.draw.Via = append(o.draw.Via, e.via[0])
+	}
+	o.open = e
+}
+
+// entry returns what is known of an entry, nil for one that there is not.
+func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
+	if int(pool) < len(o.known) && int(num) < len(o.known[pool]) && o.known[pool][num] != nil {
+		return o.known[pool][num]
+	}
+	id := s.EntryID(pool, num)
+	if id == "" {
+		return nil
+	}
+	for int(pool) >= len(o.known) {
+		o.known = append(o.known, nil)
+	}
+	entries := &o.known[pool]
+	for int(num) >= len(*entries) {
+		*entries = append(*entries, nil)
+	}
+	(*entries)[num] = &entry{via: [1]string{s.PoolID(pool) + "/" + id}, outcome: [1]Outcome{{Entry: id}}}
+	return (*entries)[num]
 }
 
 // endDraw ends the draw at hand, if there is one.
 func (o *outcomes) endDraw(s *store.State) {
-	if !o.open {
+	e := o.open
+	if e == nil {
 		return
 	}
+	if !e.gave {
+		e.gave, e.gains, e.outcome[0].Items = true, slices.Clone(o.gains), stacks(s, o.gains)
+	}
 	o.last = nil
-	f := o.fixed(s)
-	if slices.Equal(f.gains, o.gains) {
-		o.draw.Items = f.outcome[0].Items
+	if slices.Equal(e.gains, o.gains) {
+		o.draw.Items = e.outcome[0].Items
 		if o.draw.Via == nil {
-			o.last = f
+			o.last = e
 		}
 	} else {
 		o.draw.Items = stacks(s, o.gains)
 	}
 	o.all = append(o.all, o.draw)
-	o.open, o.draw, o.gains = false, Outcome{}, o.gains[:0]
-}
-
-// fixed returns what the entry of the draw at hand gave first since the realm was opened.
-func (o *outcomes) fixed(s *store.State) *fixed {
-	for int(o.pool) >= len(o.known) {
-		o.known = append(o.known, nil)
-	}
-	entries := &o.known[o.pool]
-	for int(o.entry) >= len(*entries) {
-		*entries = append(*entries, nil)
-	}
-	at := &(*entries)[o.entry]
-	if *at == nil {
-		*at = &fixed{gains: slices.Clone(o.gains), outcome: [1]Outcome{{Entry: s.EntryID(o.pool, o.entry), Items: stacks(s, o.gains)}}}
-	}
-	return *at
+	o.open, o.draw, o.gains = nil, Outcome{}, o.gains[:0]
 }
 
 func stacks(s *store.State, gains []gain) []Stack {

@@ -183,10 +183,10 @@ func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *C
 	if err := r.lockForRoom(ctx); err != nil {
 		return err
 	}
+	for i := range results {
+		w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
+	}
 	if len(results) > 1 && r.state.Large() {
-		for i := range results {
-			w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
-		}
 		r.state.Warm(w.hashes[:len(results)])
 	}
 	for i := range results {
@@ -199,7 +199,7 @@ func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *C
 				return err
 			}
 		}
-		b, err := r.carryOut(&w.cmds[i], r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player), &results[i])
+		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
@@ -219,24 +219,21 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 	if r.err != nil { // by a request before this one in the same call
 		return nil, r.err
 	}
-	if cmd.ID != "" {
-		if a, ok := r.state.Answer(cmd.ID, h); ok {
-			return r.replay(cmd, a, res)
-		}
+	if a, ok := r.state.Begin(cmd.ID, cmd.Player, h); ok {
+		return r.replay(cmd, a, res)
 	}
 	b = r.open
 	r.stamp(b)
 	if err := r.room(cmd, b.time); err != nil {
 		return nil, err
 	}
-	w := store.Writer{Buf: b.buf}
-	status := r.rules.Decide(cmd, b.time, &r.source, &w)
-	if status != rules.OK {
+	r.event.Buf = b.buf
+	if status := r.rules.Decide(cmd, b.time, &r.source, &r.event); status != rules.OK {
 		r.stats.Failures++
 	} else {
 		r.stats.Draws += cmd.Draws()
 	}
-	return b, r.commit(b, w.Buf, res)
+	return b, r.commit(b, r.event.Buf, res)
 }
 
 // commit applies the event that buf has behind what b has, makes it part of b, and fills
@@ -259,7 +256,7 @@ func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
 
 // answer fills in what an event says that was applied. The caller holds mu.
 func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64) (err error) {
-	if *res, err = describe(r.state, &r.outcomes, ev); err != nil {
+	if err = describe(r.state, &r.outcomes, ev, res); err != nil {
 		return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 	}
 	r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, version)

@@ -428,7 +428,7 @@ func (v *verifier) check() error {
 func (v *verifier) batch(e *replayed) error {
 	v.report.Batches++
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	for le, err := range e.events(v.state) {
+	for le, err := range e.events(v.state.WarmChange) {
 		if err != nil {
 			return err
 		}
@@ -552,7 +552,8 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	if v.seen == nil {
 		return rec, draws, nil
 	}
-	res, err := describe(v.state, &v.gave, ev)
+	var res Result
+	err = describe(v.state, &v.gave, ev, &res)
 	rec.Subject = res.Subject
 	fillRecord(&rec, &cmd, &res)
 	for i := range res.Members {

@@ -24,7 +24,7 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	switch cmd.Kind {
 	case KindDraw:
 		pool := store.Ref{}
-		if pt := r.t.pool[cmd.Pool]; pt != nil {
+		if pt := r.findPool(cmd.Pool); pt != nil {
 			pool.Num = pt.num
 		} else {
 			pool = r.poolRef(cmd.Pool)

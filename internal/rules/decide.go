@@ -29,11 +29,12 @@ type decision struct {
 	player uint32 // whom the effects at hand are of
 	pool   uint32 // likewise, noPool for none
 
-	values overlay // by player number<<32 | item or counter: balances without what draws gave, and counters
-	draws  []drawn // found possible so far
-	sets   []set   // counters that they will set
-	extra  uint64  // at least what the command has given of any one item so far, or maxPeak
-	taken  overlay // by pool number<<32 | entry number: how many were taken
+	values overlay  // by player number<<32 | item or counter: balances without what draws gave, and counters
+	draws  []drawn  // found possible so far
+	used   []uint64 // of each limit of the draw at hand
+	sets   []set    // counters that they will set
+	extra  uint64   // at least what the command has given of any one item so far, or maxPeak
+	taken  overlay  // by pool number<<32 | entry number: how many were taken
 
 	sure    []sureMemo // by pool number
 	sureGen uint32

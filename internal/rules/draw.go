@@ -9,7 +9,7 @@ import (
 
 // checkDraw reports why a Draw will not succeed. Nothing here depends on what is chosen.
 func (r *Rules) checkDraw(cmd *Command) failure {
-	pt := r.t.pool[cmd.Pool]
+	pt := r.findPool(cmd.Pool)
 	if pt == nil {
 		return failure{UnknownPool, r.poolRef(cmd.Pool)}
 	}
@@ -38,6 +38,19 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	r.d.draws = append(r.d.draws, drawn{player, pt, count, len(r.d.sets)})
 	r.d.given(pt.maxGain * count)
 	return failure{}
+}
+
+// findPool returns a pool of the catalog in force, nil when it has none of this id. Most
+// draws in a row are from one pool.
+func (r *Rules) findPool(id string) *poolTable {
+	if r.recent == nil || r.recent.config.ID != id {
+		pt := r.t.pool[id]
+		if pt == nil {
+			return nil
+		}
+		r.recent = pt
+	}
+	return r.recent
 }
 
 func (r *Rules) poolRef(id string) store.Ref {

@@ -64,12 +64,17 @@ func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32
 	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
 }
 
-// withinLimits reports whether a pool's limits let a player draw count times more.
-func (r *Rules) withinLimits(pt *poolTable, player uint32, count uint64) bool {
+// withinLimits reports whether a pool's limits let a player draw n times more, and notes for
+// count how many draws are used of each.
+func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
+	r.d.used = r.d.used[:0]
 	for i := range pt.limits {
-		if l := &pt.limits[i]; r.used(l, player)+count > l.draws {
+		l := &pt.limits[i]
+		used := r.used(l, player)
+		if used+n > l.draws {
 			return false
 		}
+		r.d.used = append(r.d.used, used)
 	}
 	return true
 }
@@ -94,14 +99,14 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	return used
 }
 
-// count counts n draws of a player in all limits of a pool.
+// count counts n draws of a player in all limits of a pool, behind withinLimits.
 func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 	for i := range pt.limits {
 		switch l := &pt.limits[i]; l.per {
 		case catalog.PerForever:
-			r.setCounter(player, l.counter, r.counter(player, l.counter)+n)
+			r.setCounter(player, l.counter, r.d.used[i]+n)
 		case catalog.PerDay, catalog.PerWeek:
-			r.setCounter(player, l.counter, (r.used(l, player)+n)<<periodBits|period(l.per, r.d.now))
+			r.setCounter(player, l.counter, (r.d.used[i]+n)<<periodBits|period(l.per, r.d.now))
 		default:
 			r.countWindow(l, player, n)
 		}
@@ -181,6 +186,9 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	case over >= 0:
 		r.setCounter(player, all[over].Counter, v)
 	default:
+		if free == l.counter+windowWidth {
+			free = r.joinStep(l, player, all)
+		}
 		r.setCounter(player, free, v)
 	}
 	if gone >= 0 {
@@ -188,11 +196,35 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	}
 }
 
+// joinStep makes one of two counters of a step, whose draws all count as if they were as late
+// as the later of them, and returns the other, which is free. It is for a player whose
+// counters are all in use, as happens when a catalog raises a limit that was exact to one
+// that counts in steps. There are two then: a window has fewer steps than counters.
+func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free uint32) {
+	for i, late := range all {
+		for _, early := range all[:i] {
+			if l.step(late.Value) != l.step(early.Value) {
+				continue
+			}
+			if early.Value>>drawBits > late.Value>>drawBits {
+				late, early = early, late
+			}
+			r.setCounter(player, late.Counter, late.Value+early.Value&maxStepDraws)
+			return early.Counter
+		}
+	}
+	panic("rules: a window has more steps than counters")
+}
+
 // sameStep reports whether draws now share a counter with others.
 func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
 	if l.draws <= exactDraws {
 		return false
 	}
-	step := (l.window + steps - 1) / steps
-	return int64(counter>>drawBits)/step == r.d.now/step
+	return l.step(counter) == l.step(uint64(r.d.now)<<drawBits)
+}
+
+// step numbers the step that a counter's time is in.
+func (l *limitTable) step(counter uint64) int64 {
+	return int64(counter>>drawBits) / ((l.window + steps - 1) / steps)
 }

@@ -57,10 +57,11 @@ type Names interface {
 
 // Rules decides the commands of one realm. One goroutine at a time may use it.
 type Rules struct {
-	state State
-	t     *Tables // the catalog in force
-	pools []odds  // by pool number
-	d     decision
+	state  State
+	t      *Tables    // the catalog in force
+	recent *poolTable // of it: the last that was asked for
+	pools  []odds     // by pool number
+	d      decision
 }
 
 // New returns the rules of a realm whose catalog in force is t.
@@ -77,7 +78,7 @@ func (r *Rules) Tables() *Tables { return r.t }
 // Reset puts tables in force, and makes samplers and odds again from what is left of the
 // stock. It must be called when an event was applied that was not decided here.
 func (r *Rules) Reset(t *Tables) {
-	r.t = t
+	r.t, r.recent = t, nil
 	r.countOdds()
 }
 

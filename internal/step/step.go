@@ -140,3 +140,40 @@ func Sleep(r Runner, d time.Duration) {
 		time.Sleep(d)
 	}
 }
+
+// Behind returns what hands values to do, in order, on a goroutine of its own that is up to n
+// values behind, and what waits for the first error. After an error the rest is dropped. With a
+// runner do is called at once.
+func Behind[T any](r Runner, n int, do func(T) error) (hand func(T), wait func() error) {
+	var failed error
+	one := func(v T) {
+		if failed == nil {
+			failed = do(v)
+		}
+	}
+	if r != nil {
+		return one, func() error { return failed }
+	}
+	values, done := make(chan T, n), make(chan struct{})
+	var panicked any
+	go func() {
+		defer close(done)
+		defer func() {
+			if panicked = recover(); panicked != nil {
+				for range values { // so that nobody waits for room
+				}
+			}
+		}()
+		for v := range values {
+			one(v)
+		}
+	}()
+	return func(v T) { values <- v }, func() error {
+		close(values)
+		<-done
+		if panicked != nil {
+			panic(panicked)
+		}
+		return failed
+	}
+}

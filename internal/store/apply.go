@@ -22,28 +22,28 @@ type At struct {
 // Apply changes the state by an event. Nothing is kept of it but a copy of its bytes, for
 // its request id. After an error, an *InconsistentError or a *FormatError, the state must
 // not be used again.
+//
+// It is Change and then Remember. Neither looks at what the other changes, so that recovery
+// runs them beside each other.
 func (s *State) Apply(ev *Event, at At) error {
+	if err := s.Change(ev, at); err != nil {
+		return err
+	}
+	return s.Remember(ev, at)
+}
+
+// Change carries out an event's effects.
+func (s *State) Change(ev *Event, at At) error {
 	if at.Position < s.applied || at.Time < s.now {
 		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
 	}
 	s.applied, s.now = at.Position, at.Time
-	version := s.catalog.Version
-	if len(ev.Effects) > 0 {
-		err := s.change(ev, at)
-		s.release()
-		if err != nil {
-			return err
-		}
+	if len(ev.Effects) == 0 {
+		return nil
 	}
-	if len(ev.ID) > 0 {
-		hash := s.ids.key.hashBytes(ev.ID)
-		if _, ok := s.ids.find(ev.ID, hash); ok {
-			return inconsistent("request id %q a second time", ev.ID)
-		}
-		s.ids.add(hash, idRecord{position: at.Position, time: at.Time, version: version, index: at.Index, answer: ev.Raw})
-		s.forgetAged()
-	}
-	return nil
+	err := s.change(ev, at)
+	s.release()
+	return err
 }
 
 // Abandon lets readers go that wait for an event which will never be applied to its
@@ -71,7 +71,7 @@ func (s *State) change(ev *Event, at At) error {
 		case Player:
 			player, b = e.N, nil
 		case Join:
-			player, err = s.join(string(e.Bytes))
+			player, err = s.join(e.Bytes, r)
 			b = nil
 		case Gain, Spend, Set:
 			if b == nil {
@@ -106,16 +106,21 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-// join makes a new player.
-func (s *State) join(id string) (uint32, error) {
-	hash := s.players.key.hash(id)
+// join makes a new player, with room for what the next effects give and a little more.
+func (s *State) join(name []byte, next Reader) (uint32, error) {
+	id, hash := text(name), s.players.key.hashBytes(name)
 	if s.players.lookup(id, hash) != nil {
 		return 0, inconsistent("player %q is not new", id)
 	}
 	if s.players.count() >= s.most {
 		return 0, inconsistent("more than %d players", s.most)
 	}
-	n := s.players.add(id, hash, 2)
+	var e Effect
+	slots := uint32(2)
+	for slots < 32 && next.Next(&e) && e.Verb == Gain {
+		slots++
+	}
+	n := s.players.add(id, hash, slots)
 	s.players.change(n, s.applied)
 	return n, nil
 }
@@ -178,9 +183,7 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 	case Counter:
 		return p, n.addCounters(string(e.Bytes), e.N)
 	case Window:
-		s.window = window{count: e.N, age: int64(e.Value)}
-		s.forgetAged()
-		return p, nil
+		return p, nil // see Remember
 	case Catalog:
 		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
 		n.shared()

@@ -74,7 +74,7 @@ func (s *State) Capture(base *Mark) *Capture {
 	n := &s.names
 	c := &Capture{
 		position: s.applied, now: s.now, base: base, players: p,
-		dirty: p.dirty.take(), catalog: s.catalog, window: s.window, items: n.items, counters: n.counters,
+		dirty: p.dirty.take(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
 		kept:      map[uint32][]byte{}, stock: map[uint64][]uint64{},

@@ -13,7 +13,7 @@ func (s *State) Hash() [32]byte {
 	w := hasher{h: sha256.New()}
 	n := &s.names
 	w.text("kuji state v2")
-	w.nums(s.applied, uint64(s.now), uint64(s.window.count), uint64(s.window.age))
+	w.nums(s.applied, uint64(s.now), uint64(s.ids.window.count), uint64(s.ids.window.age))
 	w.nums(s.catalog.Version, s.catalog.Position, uint64(s.catalog.Index), uint64(s.catalog.Time))
 	w.bytes(s.catalog.Bytes)
 	w.nums(uint64(len(n.items)))

@@ -1,6 +1,9 @@
 package store
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // index maps hashes to numbers below 2^32-1, with a pointer for some hundred
 // numbers and none for each, and grows without ever stopping for long:
@@ -20,12 +23,13 @@ import "sync/atomic"
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]
-	alone bool // nobody reads beside the writer
+	alone bool    // nobody reads beside the writer
+	spare []shard // made ahead
 }
 
 // directory names shards by the top depth bits of a hash.
 type directory struct {
-	depth  uint8 // len(shards) is 1<<depth
+	depth  uint64 // len(shards) is 1<<depth
 	shards []atomic.Pointer[shard]
 }
 
@@ -37,14 +41,16 @@ const (
 	// which it would stand farther, at about two thirds full, is split. Counting
 	// what is in a shard would cost an add, and a removal, a second cache line.
 	maxProbe = 48
+	// spareShards is how many are made at a time.
+	spareShards = 7
 	// maxDepth is the depth at which no split tells hashes apart any more.
 	maxDepth = 32
 )
 
 // shard is open addressing with linear probing, by a hash's low bits.
 type shard struct {
-	slots [shardSlots]uint64 // first: atomics need them at multiples of 8 on 32-bit machines, too
-	depth uint8              // how many top bits the hashes in it have in common
+	slots [shardSlots]uint64
+	depth uint64 // how many top bits the hashes in it have in common; as wide as a slot, so that slots keep their alignment
 }
 
 func (x *index) init() {
@@ -67,8 +73,11 @@ func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<(d
 // peek is shard for readers.
 func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }
 
-// at returns the place of slot i, round.
-func (s *shard) at(i uint32) *uint64 { return &s.slots[i%shardSlots] }
+// at returns the place of slot i, round. Of s.slots[i] the compiler would make a look at the
+// first slot, too, to see that s is not nil: mostly a cache miss for nothing.
+func (s *shard) at(i uint32) *uint64 {
+	return (*uint64)(unsafe.Add(unsafe.Pointer(s), uintptr(i%shardSlots)*unsafe.Sizeof(s.slots[0])))
+}
 
 // load returns the slot i of a shard for a reader beside the writer.
 func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(s.at(i)) }
@@ -150,16 +159,21 @@ func (x *index) remove(hash, number uint32) {
 	*s.at(i) = 0
 }
 
-// split replaces the shard of a hash by two halves.
+// split replaces the shard of a hash by two halves. Readers may still look into the old one;
+// where there are none, it becomes one of the two.
 func (x *index) split(hash uint32) {
 	old := x.shard(hash)
 	if old.depth == x.own.depth {
 		x.double()
 	}
-	d := x.own
-	depth := old.depth
-	halves := [2]*shard{new(shard), new(shard)}
-	for _, slot := range old.slots {
+	d, depth, slots := x.own, old.depth, old.slots
+	halves := [2]*shard{old, x.fresh()}
+	if x.alone {
+		clear(old.slots[:])
+	} else {
+		halves[0] = x.fresh()
+	}
+	for _, slot := range slots {
 		if slot == 0 {
 			continue
 		}
@@ -188,4 +202,14 @@ func (x *index) double() {
 		d.shards[2*i+1].Store(s)
 	}
 	x.show(d)
+}
+
+// fresh returns an empty shard. Several are made at a time: they fill a size of memory.
+func (x *index) fresh() *shard {
+	if len(x.spare) == 0 {
+		x.spare = make([]shard, spareShards)
+	}
+	s := &x.spare[0]
+	x.spare = x.spare[1:]
+	return s
 }

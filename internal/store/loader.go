@@ -98,7 +98,8 @@ func (l *Loader) state(r *Reader) {
 		return
 	}
 	l.base, l.next = uint32(s.players.count()), 0
-	s.applied, s.now, s.window = l.want.Position, int64(now), w
+	s.applied, s.now = l.want.Position, int64(now)
+	s.ids.window, s.ids.version, s.ids.now = w, l.want.Version, s.now
 	s.ids.forgetBefore(l.head)
 }
 

@@ -17,7 +17,7 @@ import (
 // into the index until it has copied what it wants. So a block is neither changed nor
 // moved under a reader.
 //
-// unsafe is used here, in arena.go and in index.go, and nowhere else in the room: a
+// unsafe is used here and in arena.go, and nowhere else in the room: a
 // block is a head, an id and slots of varying number in memory that has no pointers,
 // which no Go type can say. Every use computes an address inside a chunk from a unit
 // number, a length of an id or a number of slots that the block itself holds.
@@ -138,6 +138,9 @@ func (p *players) lookup(id string, h uint32) *block {
 		}
 	}
 }
+
+// text returns bytes as a string that shares their memory, for as long as they stay.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // block returns the block that a slot of the index leads to, for the writer.
 func (p *players) block(slot uint64) *block { return (*block)(p.mem.pointer(uint32(slot) - 1)) }
@@ -289,11 +292,18 @@ func (p *players) holdings(n uint32) []slot { return p.at(n).holdings() }
 
 // search returns where key stands in slots, or would stand: the first slot whose key is
 // not below it. It first looks where key stands if the player holds every item from the
-// first to it, and then halves without branches that could be predicted wrongly.
+// first to it, and then halves without branches that could be predicted wrongly. Counters
+// are few, and stand at the end.
 func search(h []slot, key uint32) int {
 	n := len(h)
 	if n == 0 {
 		return 0
+	}
+	if key >= counterSlot {
+		for n > 0 && h[n-1].key >= key {
+			n--
+		}
+		return n
 	}
 	if i := key - h[0].key; i < uint32(n) && h[i].key == key {
 		return int(i)

@@ -35,6 +35,11 @@ type requestIDs struct {
 	stored uint64 // bytes of the remembered answers
 	held   uint64 // bytes of the chunks
 	keep   int    // keptAnyway, fewer in tests
+
+	window  window // the idempotency window
+	version uint64 // of the catalog in force
+	now     int64  // time stamp of the last event
+	warmed  uint64 // of no meaning: see WarmRemember
 }
 
 // idChunk is a stretch of records.
@@ -71,6 +76,7 @@ type idRecord struct {
 
 func (r *requestIDs) init() {
 	r.key, r.keep = newHashKey(), keptAnyway
+	r.window = window{count: defaultWindowCount, age: defaultWindowAge.Milliseconds()}
 	r.index.alone = true
 	r.index.init()
 }

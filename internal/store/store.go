@@ -19,10 +19,7 @@
 // changes. It imports nothing of the project.
 package store
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 // Bounds on what a realm can ever name. Numbers are never reused.
 const (
@@ -40,7 +37,6 @@ type State struct {
 	players players // by number, in the order in which they joined
 	ids     requestIDs
 	catalog InForce
-	window  window
 	applied uint64 // position of the last applied event
 	now     int64  // time stamp of the last applied event, Unix milliseconds
 	peak    uint64 // at least every item's supply, or maxPeak
@@ -48,6 +44,7 @@ type State struct {
 	held  []*pool               // those whose lock the event being applied has taken
 	shown atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 
+	begun        begun  // the command at hand
 	most, chunks int    // bounds of players and of their memory; less in tests
 	warmed       uint64 // of no meaning: see Warm
 }
@@ -61,18 +58,6 @@ type InForce struct {
 	Time     int64  // of that event, Unix milliseconds
 }
 
-// window is the idempotency window: how many ids, for how many milliseconds.
-type window struct {
-	count uint32
-	age   int64
-}
-
-// The idempotency window until a catalog sets one.
-const (
-	defaultWindowCount = 1 << 25
-	defaultWindowAge   = 10 * time.Minute
-)
-
 // shown is what readers beside the writer need of names. It is replaced as a
 // whole; its slices only ever grow beyond what is shown.
 type shown struct {
@@ -85,7 +70,7 @@ type shown struct {
 
 // New returns the empty state of a realm that has no catalog yet.
 func New() *State {
-	s := &State{most: MaxPlayers, chunks: maxChunks, window: window{count: defaultWindowCount, age: defaultWindowAge.Milliseconds()}}
+	s := &State{most: MaxPlayers, chunks: maxChunks}
 	s.names.init()
 	s.players.init()
 	s.ids.init()
@@ -112,7 +97,16 @@ func (s *State) Players() uint32 { return uint32(s.players.count()) }
 func (s *State) Catalog() InForce { return s.shown.Load().catalog }
 
 // Player returns the number of the player with this id.
-func (s *State) Player(id string) (num uint32, ok bool) { return s.players.find(id) }
+func (s *State) Player(id string) (num uint32, ok bool) {
+	h := s.begun.Hashes.player
+	if id != s.begun.player || id == "" {
+		h = s.players.key.hash(id)
+	}
+	if b := s.players.lookup(id, h); b != nil {
+		return b.num, true
+	}
+	return 0, false
+}
 
 // PlayerID returns the id of a player that there is.
 func (s *State) PlayerID(num uint32) string { return s.players.id(num) }

@@ -66,34 +66,44 @@ func (s *State) warmBlocks(addrs []uint32) {
 		at[2*i], at[2*i+1] = s.players.mem.lines(addr)
 	}
 	s.warmed += look(at[:2*len(addrs)])
-	for i, addr := range addrs {
-		at[i] = s.players.dirty.place((*block)(s.players.mem.pointer(addr)).num)
+	n := 0
+	for _, addr := range addrs {
+		b := (*block)(s.players.mem.pointer(addr))
+		at[n] = s.players.dirty.place(b.num)
+		n++
+		if int(b.slots) == len(b.room()) { // a new item moves it
+			h := s.players.key.hashBytes(b.id())
+			at[n] = s.players.index.shard(h).at(first(h))
+			n++
+		}
 	}
-	s.warmed += look(at[:len(addrs)])
+	s.warmed += look(at[:n])
 }
 
-// WarmEvents fetches the memory that events will need to be applied, at most 64.
-func (s *State) WarmEvents(evs []Event) {
+// WarmChange fetches the memory that Change of events will need, at most 64.
+func (s *State) WarmChange(evs []Event) {
 	p := &s.players
-	if !s.Large() {
+	if p.count() < warmFrom {
 		return
 	}
 	var (
 		addrs [warmAtOnce]uint32
-		at    [2 * warmAtOnce]*uint64
+		at    [warmAtOnce]*uint64
 		n, m  int
 	)
 	for i := range evs[:min(len(evs), warmAtOnce)] {
-		ev := &evs[i]
-		if len(ev.ID) > 0 {
-			h := s.ids.key.hashBytes(ev.ID)
-			at[n] = s.ids.index.shard(h).at(first(h))
-			n++
-		}
-		if ev.Named && ev.Status == 0 && int(ev.Player.Num) < p.count() {
-			addrs[m] = ev.Player.Num
-			at[n] = p.addrs.place(ev.Player.Num)
+		switch ev := &evs[i]; {
+		case !ev.Named || ev.Status != 0:
+		case int(ev.Player.Num) < p.count():
+			addrs[m], at[n] = ev.Player.Num, p.addrs.place(ev.Player.Num)
 			n, m = n+1, m+1
+		default: // who joins by the first effect
+			var e Effect
+			if r := ev.Changes(); r.Next(&e) && e.Verb == Join {
+				h := p.key.hashBytes(e.Bytes)
+				at[n] = p.index.shard(h).at(first(h))
+				n++
+			}
 		}
 	}
 	s.warmed += look(at[:n])
@@ -101,6 +111,24 @@ func (s *State) WarmEvents(evs []Event) {
 		addrs[i] = p.addrs.get(num)
 	}
 	s.warmBlocks(addrs[:m])
+}
+
+// WarmRemember is WarmChange for Remember.
+func (s *State) WarmRemember(evs []Event) {
+	if s.ids.count() < warmFrom {
+		return
+	}
+	var at [2 * warmAtOnce]*uint64
+	n := 0
+	for i := range evs[:min(len(evs), warmAtOnce)] {
+		if id := evs[i].ID; len(id) > 0 {
+			h := s.ids.key.hashBytes(id)
+			ids := s.ids.index.shard(h)
+			at[n], at[n+1] = ids.at(first(h)), ids.at(first(h)+lineSlots/2)
+			n += 2
+		}
+	}
+	s.ids.warmed += look(at[:n])
 }
 
 // likely returns the first number that stands under a hash near its home.

@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // The idempotency window. An id is remembered for at least the age that the catalog
 // declares, by the time stamps of the log, and in any case while it is among the newest
 // keptAnyway. So a quiet realm remembers for longer, and a busy one never for less. The
@@ -9,10 +11,57 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's
 	// count allows as many.
 	keptAnyway = 1 << 20
-	// Each id that is added drops up to forgetAtOnce old ones, so that no command pays
-	// for all that have aged meanwhile.
-	forgetAtOnce = 4
+	// Every forgetEvery-th id that is added drops up to forgetAtOnce old ones, so that no
+	// command pays for all that have aged meanwhile.
+	forgetEvery  = 16
+	forgetAtOnce = 64
 )
+
+// window is the idempotency window: how many ids, for how many milliseconds.
+type window struct {
+	count uint32
+	age   int64
+}
+
+// The idempotency window until a catalog sets one.
+const (
+	defaultWindowCount = 1 << 25
+	defaultWindowAge   = 10 * time.Minute
+)
+
+// Remember keeps the answer to an event's request id, and follows the window that catalogs
+// declare.
+func (s *State) Remember(ev *Event, at At) error {
+	r := &s.ids
+	r.now = at.Time
+	if len(ev.ID) > 0 {
+		hash, fresh := s.request(ev.ID)
+		if !fresh {
+			if _, ok := r.find(ev.ID, hash); ok {
+				return inconsistent("request id %q a second time", ev.ID)
+			}
+		}
+		r.add(hash, idRecord{position: at.Position, time: at.Time, version: r.version, index: at.Index, answer: ev.Raw})
+		r.forgetAged()
+	} else if !ev.Named && ev.Status == 0 { // of a catalog, perhaps
+		r.follow(ev.Changes())
+	}
+	s.begun = begun{} // and keep nothing of the caller's memory
+	return nil
+}
+
+// follow notes the window, and that a catalog is in force, if effects say so.
+func (r *requestIDs) follow(effects Reader) {
+	for e := (Effect{}); effects.Next(&e); {
+		switch e.Verb {
+		case Window:
+			r.window = window{count: e.N, age: int64(e.Value)}
+		case Catalog:
+			r.version++
+			r.forgetAged()
+		}
+	}
+}
 
 // Answer is what answered a remembered request id, and where it stands.
 type Answer struct {
@@ -23,14 +72,36 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Answer returns the answer of a request id that has this hash (see [State.Hashes]), if
-// the idempotency window still covers it.
-func (s *State) Answer(id string, h Hashes) (Answer, bool) {
+// Begin begins a command with a request id, which may be empty, and a player, whose hashes
+// were computed by [State.Hashes]. It returns the answer that the id had, if the idempotency
+// window still covers it. The look-ups of the same ids that follow, until the next Apply,
+// take less time.
+func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
+	s.begun = begun{id: id, player: player, Hashes: h}
+	if id == "" {
+		return Answer{}, false
+	}
 	r, ok := s.ids.find([]byte(id), h.request)
 	if !ok {
+		s.begun.fresh = true
 		return Answer{}, false
 	}
 	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
+}
+
+// begun is what is known of the command that Begin began.
+type begun struct {
+	id, player string
+	Hashes
+	fresh bool // the id is not remembered
+}
+
+// request returns the hash of a request id, and whether it is known to be new.
+func (s *State) request(id []byte) (hash uint32, fresh bool) {
+	if b := &s.begun; b.fresh && string(id) == b.id {
+		return b.Hashes.request, true
+	}
+	return s.ids.key.hashBytes(id), false
 }
 
 // OldestAnswer returns the position of the oldest answer remembered, or that of the last
@@ -44,14 +115,14 @@ func (s *State) OldestAnswer() uint64 {
 
 // WindowFull reports whether there is no room for another request id at a time.
 func (s *State) WindowFull(now int64) bool {
-	if s.ids.count() < int(s.window.count) && !s.ids.full() {
+	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
 		return false
 	}
 	if s.ids.atMost(spareIDChunks) {
 		return true
 	}
 	oldest, ok := s.ids.oldest()
-	return ok && !s.window.aged(oldest.time, max(now, s.now))
+	return ok && !s.ids.window.aged(oldest.time, max(now, s.now))
 }
 
 // RoomForPlayers reports whether so many players more have a place.
@@ -65,14 +136,16 @@ func (s *State) MemoryFull() bool { return s.players.mem.full(s.chunks) }
 func (w *window) aged(time, now int64) bool { return now-time > w.age }
 
 // forgetAged drops what the window does not cover any more.
-func (s *State) forgetAged() {
-	r := &s.ids
-	over := r.count() - min(int(s.window.count), r.keep)
+func (r *requestIDs) forgetAged() {
+	if r.tail%forgetEvery != 0 {
+		return
+	}
+	over := r.count() - min(int(r.window.count), r.keep)
 	if r.full() {
 		over = forgetAtOnce
 	}
 	if over > 0 {
-		r.forgetBelow(s.now-s.window.age, min(forgetAtOnce, over))
+		r.forgetBelow(r.now-r.window.age, min(forgetAtOnce, over))
 	}
 }
 
@@ -86,7 +159,7 @@ type WindowSize struct {
 
 // WindowSize returns what the idempotency window holds.
 func (s *State) WindowSize() WindowSize {
-	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.window.count), Bytes: s.ids.memory()}
+	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.ids.window.count), Bytes: s.ids.memory()}
 	if oldest, ok := s.ids.oldest(); ok {
 		w.Oldest = oldest.time
 	}

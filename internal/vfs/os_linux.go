@@ -97,7 +97,7 @@ func (osFS) Unlink(name string) (free func(stop func() bool), err error) {
 func (f *osFile) freeInSteps(stop func() bool) {
 	defer func() {
 		runtime.Gosched()
-		_ = f.Close()     // which frees the rest, whatever it says
+		_ = f.Close() // which frees the rest, whatever it says
 	}()
 	if f.lease() != nil {
 		return
