@@ -59,7 +59,7 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 // and nothing can be verified afterwards. It is for tests of what is built on Kuji, and for
 // simulations. All randomness follows from the seed: with the same seed, the same
 // Options.Now and the same requests in the same order, every draw comes out the same.
-// Of the options, Now, MaxPending and SnapshotEvery count.
+// Of the options, Now and MaxPending count.
 func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {

@@ -82,7 +82,7 @@ func campaign(ctx context.Context) (err error) {
 }
 
 // exampleRealm opens a realm with the catalog in force, where nothing is
-// written: see SyncOff.
+// written: see OpenMemory.
 func exampleRealm(ctx context.Context) (*kuji.Engine, *kuji.Realm, error) {
 	engine, err := kuji.OpenMemory([32]byte{1}, kuji.Options{})
 	if err != nil {

@@ -16,12 +16,12 @@
 //
 // An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
 // one state, one writer. A request runs under the realm's lock on the caller's
-// goroutine, or, if it was submitted, perhaps on another that comes later; the
-// event that it produces joins the open batch, and the call returns when that
-// batch is durable (see [SyncPolicy]). While one batch is being written the
-// next one fills.
+// goroutine; the event that it produces joins the open batch, and the call
+// returns when that batch is durable (see [SyncPolicy]). While one batch is
+// being written the next one fills.
 //
-// The log is the truth: opening a realm replays it. The room knows batches,
-// positions, epochs, request ids and durability; what a reward is it leaves to
-// internal/economy, and how bytes become durable to wal.
+// The log is the truth: opening a realm applies what its events say they
+// changed. The room knows batches, positions, epochs and durability. What may
+// happen it leaves to internal/rules, what is to internal/store, and how bytes
+// become durable to wal.
 package kuji

@@ -83,19 +83,10 @@ func Links(root string, t Text) []Finding {
 // maxProse is how long a line of prose may be in Markdown, in characters.
 const maxProse = 100
 
-// unwrapped are the pages that nobody has wrapped yet.
-var unwrapped = map[string]bool{
-	"docs/internals/architecture.md":                      true,
-	"docs/internals/decisions/0001-plain-draws.md":        true,
-	"docs/internals/decisions/0002-readers-of-players.md": true,
-	"docs/internals/formats/event.md":                     true,
-	"docs/internals/formats/snapshot.md":                  true,
-}
-
 // Wrapped reports lines of prose in Markdown that are too long. Code, tables and
 // comments may be longer, and so may a line of one word, such as an address.
 func Wrapped(t Text) []Finding {
-	if !strings.HasSuffix(t.Path, ".md") || unwrapped[t.Path] {
+	if !strings.HasSuffix(t.Path, ".md") {
 		return nil
 	}
 	var found []Finding

@@ -11,6 +11,6 @@
 // every recovery, and everything that a client was ever told is compared with
 // it. docs/reliability.md says which promise is checked where.
 //
-// The room may use any surface of Kuji and nothing of internal/economy: an oracle
+// The room may use any surface of Kuji and nothing of internal/rules or internal/store: an oracle
 // that shares code with what it judges shares its mistakes.
 package sim
