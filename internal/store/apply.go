@@ -100,7 +100,8 @@ func (s *State) change(ev *Event, at At) error {
 	if err == nil {
 		err = r.Err()
 	}
-	if s.names.ownItems || s.names.ownPools || s.catalog.Version != s.shown.Load().catalog.Version {
+	if s.named {
+		s.named = false
 		s.names.shared()
 		s.show()
 	}
@@ -181,8 +182,10 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 	n := &s.names
 	switch e.Verb {
 	case Item:
+		s.named = true
 		return p, n.addItem(string(e.Bytes), uint8(e.N))
 	case NewPool:
+		s.named = true
 		return n.addPool(string(e.Bytes))
 	case Counter:
 		return p, n.addCounters(string(e.Bytes), e.N)
@@ -190,6 +193,7 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 		return p, nil // see Remember
 	case Catalog:
 		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
+		s.named = true
 		return p, nil
 	}
 	if p == nil {

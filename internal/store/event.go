@@ -315,11 +315,11 @@ func (r *Reader) text(what string, n, limit uint64) []byte {
 
 // Ref returns the next ref.
 func (r *Reader) Ref(what string) Ref {
-	v := r.Uint(what, 1<<33)
+	v := r.Uint(what, 1<<33-1)
 	if v&1 == 1 {
 		return Ref{ID: string(r.text(what, v>>1, MaxName))}
 	}
-	return Ref{Num: uint32(min(v>>1, math.MaxUint32))}
+	return Ref{Num: uint32(v >> 1)}
 }
 
 // Decode decodes the event at the start of b, and returns how many bytes it took.

@@ -42,6 +42,7 @@ type State struct {
 	peak    uint64 // at least every item's supply, or maxPeak
 
 	held  []*pool               // those whose lock the event being applied has taken
+	named bool                  // the event being applied has named something that readers must know
 	shown atomic.Pointer[shown] // what readers beside the writer need besides players and pools
 
 	begun        begun  // the command at hand

@@ -33,12 +33,12 @@ func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
 // HoldingOf returns how many of one item a player holds, and the position of the player's
 // last change. It returns false when there is no such player.
 func (s *State) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
-	num, named := s.shown.Load().itemNum[item]
 	b, guard := s.players.enter(id)
 	defer guard.Unlock()
 	if b == nil {
 		return 0, 0, false
 	}
+	num, named := s.shown.Load().itemNum[item] // after the player, so that it has all their items
 	h := b.holdings()
 	if i := search(h, num); named && i < len(h) && h[i].key == num {
 		quantity = h[i].value()
