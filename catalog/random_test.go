@@ -56,17 +56,14 @@ func drawCatalog(t *rapid.T) *written {
 	w := &written{}
 	c := &w.want
 	c.Name = name(t)
-	var items, currencies []string
+	var items []string
 	for _, item := range ids(t, 1, 6, "items") {
 		kind := rapid.SampledFrom([]catalog.ItemKind{catalog.KindItem, catalog.KindCurrency}).Draw(t, "kind")
 		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t)})
 		items = append(items, item)
-		if kind == catalog.KindCurrency {
-			currencies = append(currencies, item)
-		}
 	}
 	for i, pool := range ids(t, 0, 5, "pools") {
-		p, weights := drawPool(t, items, currencies, c.Pools[:min(i, catalog.MaxPoolDepth-1)])
+		p, weights := drawPool(t, items, c.Pools[:min(i, catalog.MaxPoolDepth-1)])
 		p.ID = pool
 		c.Pools = append(c.Pools, p)
 		w.weights = append(w.weights, weights)
@@ -83,11 +80,11 @@ func drawCatalog(t *rapid.T) *written {
 
 // drawPool draws a pool. Its rewards draw from pools before it, and only the
 // first few of those, so that there are no cycles and no chain is too long.
-func drawPool(t *rapid.T, items, currencies []string, before []catalog.Pool) (catalog.Pool, []string) {
+func drawPool(t *rapid.T, items []string, before []catalog.Pool) (catalog.Pool, []string) {
 	p := catalog.Pool{
 		Name:        name(t),
 		Mode:        rapid.SampledFrom([]catalog.Mode{catalog.ModeWeighted, catalog.ModeRaffle}).Draw(t, "mode"),
-		Price:       stacks(t, currencies),
+		Price:       stacks(t, items),
 		MaxCount:    catalog.DefaultMaxCount,
 		WeightScale: 1,
 	}
@@ -102,6 +99,7 @@ func drawPool(t *rapid.T, items, currencies []string, before []catalog.Pool) (ca
 		if rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
 			l := catalog.PlayerLimit{Per: per, Draws: quantity(t, 1)}
 			if per == catalog.PerWindow {
+				l.Draws = min(l.Draws, catalog.MaxWindowDraws)
 				l.Window = rapid.Int64Range(1, catalog.MaxWindow.Milliseconds()).Draw(t, "window")
 			}
 			p.Limits = append(p.Limits, l)

@@ -1,6 +1,9 @@
 package catalog
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
 // generated from it, and the reference in docs/catalog.md is checked against
@@ -71,9 +74,9 @@ var itemShape = &object[Item]{
 	fields: []field[Item]{
 		keyOr("kind", choiceShape[ItemKind]{
 			{"item", KindItem, "Anything that is held and counted."},
-			{"currency", KindCurrency, "What prices are paid in."},
+			{"currency", KindCurrency, "Money, to whoever shows it."},
 		}, func(i *Item) *ItemKind { return &i.Kind }, KindItem,
-			"Whether prices can be paid in it."),
+			"What it is shown as. The rules treat both alike."),
 		key("name", nameShape{}, func(i *Item) *string { return &i.Name }, "A name to show."),
 	},
 }
@@ -98,7 +101,7 @@ var poolShape = &object[poolSource]{
 		}, func(p *poolSource) *Mode { return &p.out.Mode }, ModeWeighted,
 			"How an entry is chosen."),
 		key("price", stacksShape, func(p *poolSource) *[]Stack { return &p.out.Price },
-			"What each single draw costs: ids of currencies with quantities. Without it, drawing is free."),
+			"What each single draw costs: ids of items of any kind, with quantities. Without it, drawing is free."),
 		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
@@ -131,7 +134,7 @@ var limitShape = &object[PlayerLimit]{
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integerShape{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
-			"The most draws within that time.").must(),
+			"The most draws within that time; for a window at most "+strconv.Itoa(MaxWindowDraws)+".").must(),
 	},
 }
 

@@ -45,6 +45,24 @@ var bans = []ban{
 	{"time", "Sleep", ownTime, "a test that sleeps is slow or wrong: wait for the thing itself"},
 }
 
+// mayBeUnsafe are the files that may use unsafe. Each says at its head why, and keeps to it.
+const mayBeUnsafe = "internal/store/player.go internal/store/arena.go wal/segment.go internal/vfs/os_unix.go"
+
+// Unsafe reports every use of unsafe in files that may not.
+func Unsafe(s *Source) []Finding {
+	if s.Test || s.Generated || within(s.Path, mayBeUnsafe) {
+		return nil
+	}
+	var found []Finding
+	for _, spec := range s.AST.Imports {
+		if spec.Path.Value == `"unsafe"` {
+			found = append(found, s.finding("Unsafe", spec.Pos(),
+				"import of unsafe: only %s may", strings.ReplaceAll(mayBeUnsafe, " ", ", ")))
+		}
+	}
+	return found
+}
+
 // Calls reports uses of functions that the house does without.
 func Calls(s *Source) []Finding {
 	if s.Generated {

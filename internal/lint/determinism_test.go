@@ -36,10 +36,10 @@ func TestDeterminism(t *testing.T) {
 		{"shared random source", `import "math/rand/v2"; func f() int { return rand.IntN(3) }`, "import of math/rand/v2"},
 		{"own random source", `import "math/rand"; func f() int { return rand.New(rand.NewSource(1)).Int() }`, "import of math/rand"},
 		{"entropy", `import _ "crypto/rand"`, "import of crypto/rand"},
-		{"entropy by a hash", `import "hash/maphash"; func f() uint64 { return maphash.Bytes(maphash.MakeSeed(), nil) }`, "import of hash/maphash: only internal/economy/hashkey.go"},
+		{"entropy by a hash", `import "hash/maphash"; func f() uint64 { return maphash.Bytes(maphash.MakeSeed(), nil) }`, "import of hash/maphash: only internal/store/hashkey.go"},
 		{"environment", `import _ "os/exec"`, "import of os/exec"},
 		{"network", `import _ "net/http"`, "import of net/http"},
-		{"machine", `import "runtime"; func f() int { return runtime.NumCPU() }`, "runtime.NumCPU"},
+		{"machine", `import "runtime"; func f() int { return runtime.NumCPU() }`, "import of runtime"},
 
 		{"lock", `import "sync"; func f(m *sync.Mutex) { m.Lock() }`, ""},
 		{"goroutine", "func f() { go f() }", "go statement"},
@@ -47,11 +47,11 @@ func TestDeterminism(t *testing.T) {
 		{"goroutine of an iterator", `import "iter"; func f(s iter.Seq[int]) { n, _ := iter.Pull(s); n() }`, "iter.Pull"},
 		{"goroutine of a context", `import "context"; func f() { context.AfterFunc(context.Background(), func() {}) }`, "import of context"},
 		{"goroutine of a timer", `import "time"; func f() { time.AfterFunc(0, f) }`, "time.AfterFunc"},
-		{"goroutine of the collector", `import "runtime"; func f(p *int) { runtime.AddCleanup(p, func(int) {}, 1) }`, "runtime.AddCleanup"},
+		{"goroutine of the collector", `import "runtime"; func f(p *int) { runtime.AddCleanup(p, func(int) {}, 1) }`, "import of runtime"},
 		{"channel", "type t struct { c chan int }", "channel"},
 		{"select", "func f() { select {} }", "select"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "p/p.go", tt.text), ""), tt.want) })
+		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want) })
 	}
 }
 
@@ -86,7 +86,7 @@ func TestState(t *testing.T) {
 		{"pointer method of an atomic", "import \"sync/atomic\"\nvar v atomic.Uint64\nfunc f() { v.Add(1) }", "package-level variable v"},
 		{"range target", "var n int\nfunc f() { for n = range 3 {} }", "package-level variable n"},
 	} {
-		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "p/p.go", tt.text), ""), tt.want) })
+		t.Run(tt.name, func(t *testing.T) { checkFirst(t, Determinism(typed(t, "internal/store/player.go", tt.text), ""), tt.want) })
 	}
 }
 
@@ -94,12 +94,27 @@ func TestState(t *testing.T) {
 func TestUseByOneFile(t *testing.T) {
 	const head = `import "hash/maphash"; func f() uint64 { `
 	for _, tt := range []struct{ path, text, want string }{
-		{"internal/economy/hashkey.go", `return maphash.String(maphash.MakeSeed(), "")`, ""},
-		{"internal/economy/hashkey.go", `return new(maphash.Hash).Sum64()`, "hash/maphash.Hash"},
-		{"internal/economy/names.go", `return maphash.String(maphash.MakeSeed(), "")`, "only internal/economy/hashkey.go may"},
-		{"sampler/hashkey.go", `return maphash.String(maphash.MakeSeed(), "")`, "only internal/economy/hashkey.go may"},
+		{"internal/store/hashkey.go", `return maphash.String(maphash.MakeSeed(), "")`, ""},
+		{"internal/store/hashkey.go", `return new(maphash.Hash).Sum64()`, "hash/maphash.Hash"},
+		{"internal/store/names.go", `return maphash.String(maphash.MakeSeed(), "")`, "only internal/store/hashkey.go may"},
+		{"sampler/hashkey.go", `return maphash.String(maphash.MakeSeed(), "")`, "only internal/store/hashkey.go may"},
 	} {
 		checkFirst(t, Determinism(typed(t, tt.path, head+tt.text+" }"), ""), tt.want)
+	}
+}
+
+// TestUseByOneRoom: locks are for the store, and unsafe is for its players' memory.
+func TestUseByOneRoom(t *testing.T) {
+	for _, tt := range []struct{ path, text, want string }{
+		{"internal/store/view.go", `import "sync"; func f(m *sync.Mutex) { m.Lock() }`, ""},
+		{"internal/store/view.go", `import "sync/atomic"; func f(n *atomic.Uint32) { n.Load() }`, ""},
+		{"internal/rules/view.go", `import "sync"; func f(m *sync.Mutex) { m.Lock() }`, "only internal/store may"},
+		{"internal/rules/view.go", `import "sync/atomic"; func f(n *atomic.Uint32) { n.Load() }`, "only internal/store may"},
+		{"internal/storeroom/view.go", `import "sync"; func f(m *sync.Mutex) { m.Lock() }`, "only internal/store may"},
+		{"internal/store/view.go", `import "unsafe"; func f() uintptr { return unsafe.Sizeof(1) }`, "it stays in the memory of players"},
+		{"internal/rules/view.go", `import "unsafe"; func f() uintptr { return unsafe.Sizeof(1) }`, "it stays in the memory of players"},
+	} {
+		checkFirst(t, Determinism(typed(t, tt.path, tt.text), ""), tt.want)
 	}
 }
 

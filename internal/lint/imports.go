@@ -17,7 +17,8 @@ type room struct {
 
 // rooms is the plan of the house. Arrows run down only:
 //
-//	cmd → server → kuji → internal/economy → catalog, sampler
+//	cmd → server → kuji → internal/rules → internal/store
+//	                                     → catalog, sampler
 //	                    → wal → internal/vfs, internal/step
 //
 // A new folder takes its place here first.
@@ -26,18 +27,20 @@ var rooms = []room{
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/economy", "catalog", "sampler", "wal", "internal/vfs", "internal/step"}, tests: []string{"examples"}},
-	{dir: "internal/economy", may: []string{"catalog", "sampler"}, tests: []string{"examples"}},
+	{dir: ".", may: []string{"internal/rules", "internal/store", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples"}},
+	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
+	{dir: "internal/store"},
 	{dir: "catalog", tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
 	{dir: "wal", may: []string{"internal/vfs", "internal/step"}, modules: []string{"golang.org/x/sys"}},
+	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/step"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "catalog", "internal/vfs", "internal/step"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 

@@ -17,7 +17,7 @@ import (
 // into the index until it has copied what it wants. So a block is neither changed nor
 // moved under a reader.
 //
-// unsafe is used here, in arena.go and in index.go, and nowhere else in the room: a
+// unsafe is used here and in arena.go, and nowhere else in the room: a
 // block is a head, an id and slots of varying number in memory that has no pointers,
 // which no Go type can say. Every use computes an address inside a chunk from a unit
 // number, a length of an id or a number of slots that the block itself holds.
