@@ -186,6 +186,9 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	case over >= 0:
 		r.setCounter(player, all[over].Counter, v)
 	default:
+		if free == l.counter+windowWidth {
+			free = r.joinStep(l, player, all)
+		}
 		r.setCounter(player, free, v)
 	}
 	if gone >= 0 {
@@ -193,11 +196,35 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	}
 }
 
+// joinStep makes one of two counters of a step, whose draws all count as if they were as late
+// as the later of them, and returns the other, which is free. It is for a player whose
+// counters are all in use, as happens when a catalog raises a limit that was exact to one
+// that counts in steps. There are two then: a window has fewer steps than counters.
+func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free uint32) {
+	for i, late := range all {
+		for _, early := range all[:i] {
+			if l.step(late.Value) != l.step(early.Value) {
+				continue
+			}
+			if early.Value>>drawBits > late.Value>>drawBits {
+				late, early = early, late
+			}
+			r.setCounter(player, late.Counter, late.Value+early.Value&maxStepDraws)
+			return early.Counter
+		}
+	}
+	panic("rules: a window has more steps than counters")
+}
+
 // sameStep reports whether draws now share a counter with others.
 func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
 	if l.draws <= exactDraws {
 		return false
 	}
-	step := (l.window + steps - 1) / steps
-	return int64(counter>>drawBits)/step == r.d.now/step
+	return l.step(counter) == l.step(uint64(r.d.now)<<drawBits)
+}
+
+// step numbers the step that a counter's time is in.
+func (l *limitTable) step(counter uint64) int64 {
+	return int64(counter>>drawBits) / ((l.window + steps - 1) / steps)
 }

@@ -1,0 +1,153 @@
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// plan plans a catalog and returns its text, with the warnings.
+func (r *realm) plan(yaml string) string {
+	r.t.Helper()
+	c := parse(r.t, yaml)
+	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c)
+	if err != nil {
+		return err.Error()
+	}
+	if p.Unchanged {
+		return fmt.Sprintf("version %d is in force", p.Version)
+	}
+	if want := r.rules.Tables().Version + 1; p.Version != want {
+		r.t.Errorf("the plan is of version %d, want %d", p.Version, want)
+	}
+	var b strings.Builder
+	for _, ch := range p.Changes {
+		fmt.Fprintf(&b, "%s: %s\n", ch.Kind, ch.Text)
+		if ch.Warning != "" {
+			fmt.Fprintf(&b, "\twarning: %s\n", ch.Warning)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// TestPlans: what a plan says, change by change. Each is a plan over the same realm, in which
+// ann has drawn 7 of keep, and 3 gems of the pool rest.
+func TestPlans(t *testing.T) {
+	const before = `{kuji: 1, name: v1, items: {gem: {}, old: {}}, start: {old: 2}, pools: {
+		p: {max_count: 10, entries: [{id: keep, weight: 1, stock: 10}, {id: gone, weight: 0, stock: 5, reward: {items: {old: 1}}}]},
+		rest: {limits: [{per: window, window: 1h, draws: 30}], entries: [{id: e, weight: 1, reward: {items: {gem: 1}}}]}}}`
+	for name, c := range map[string]struct{ from, to, want string }{
+		"nothing":            {"", "", "version 2 is in force"},
+		"a name":             {"name: v1", "name: v2", `realm_changed: name: "v2" instead of "v1"`},
+		"an item is removed": {"old: {}", "new: {}", "error"},
+		"a stock is lowered": {"stock: 10", "stock: 4", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, 0 of 4 after
+	warning: 7 were drawn already, 3 more than the new stock: the entry is out of stock`},
+		"a stock is raised":     {"stock: 10", "stock: 11", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, 4 of 11 after`},
+		"a stock has no bound":  {", stock: 10", "", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, unlimited stock after`},
+		"a weight":              {"{id: keep, weight: 1", "{id: keep, weight: 2", `entry_changed: pool p, entry keep: weight or reward changed; 7 drawn already, 3 of 10 left`},
+		"a weight, written out": {"{id: keep, weight: 1", "{id: keep, weight: 1.00", `version 2 is in force`},
+		"another scale":         {"{id: gone, weight: 0", "{id: gone, weight: 0.5", `entry_changed: pool p, entry gone: weight or reward changed; 0 drawn already, 5 of 5 left`},
+		"a reward":              {"{items: {gem: 1}}", "{items: {gem: 2}}", `entry_changed: pool rest, entry e: weight or reward changed; 3 drawn already, unlimited stock left`},
+		"an entry comes":        {"{id: e,", "{id: new, weight: 1, stock: 2}, {id: e,", `entry_added: pool rest, entry new: added with 2 of 2 left`},
+		"an entry goes":         {", {id: gone, weight: 0, stock: 5, reward: {items: {old: 1}}}", "", `entry_removed: pool p, entry gone: removed with 5 of 5 left; its 0 draws count again if it returns`},
+		"an entry returns":      {"{id: e,", "{id: was, weight: 1, stock: 3}, {id: e,", `entry_added: pool rest, entry was: added with 2 of 3 left; it was here before, and its 1 draws count`},
+		"a price":               {"max_count: 10", "max_count: 9, price: {gem: 1}", `pool_changed: pool p: changed price, max_count`},
+		"a mode and times":      {"p: {max_count: 10, entries: [{id: keep, weight: 1, ", "p: {max_count: 10, starts: 2023-11-13T01:00:00Z, ends: 2023-11-14T01:00:00Z, entries: [{id: keep, weight: 1, ", `pool_changed: pool p: changed start, end`},
+		"the same limit":        {"draws: 30", "draws: 31", `pool_changed: pool rest: changed player limits`},
+		"no limit":              {"limits: [{per: window, window: 1h, draws: 30}], ", "", `pool_changed: pool rest: changed player limits`},
+		"another limit": {"window: 1h", "window: 2h", `pool_changed: pool rest: changed player limits
+	warning: the limit per window of 2h0m0s counts from now on: draws that players made while the pool did not have it are not in it`},
+		"two limits more": {"draws: 30}", "draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}", `pool_changed: pool rest: changed player limits
+	warning: the limit per day and for ever counts from now on: draws that players made while the pool did not have it are not in it`},
+		"a pool comes": {"pools: {", "pools: {new: {entries: [{id: a, weight: 1}]}, ", `pool_added: pool new: added
+entry_added: pool new, entry a: added with unlimited stock left`},
+		"a pool returns": {"pools: {", "pools: {away: {entries: [{id: a, weight: 1, stock: 2}]}, ", `pool_added: pool away: added; it was here before, and its 2 draws count
+entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and its 2 draws count`},
+		"an item returns":     {"items: {", "items: {held: {}, ", `item_added: item held: added; it was here before, and players still hold 1`},
+		"an item has a name":  {"gem: {}", "gem: {name: Gem}", `item_changed: item gem: renamed from "" to "Gem"`},
+		"a start":             {"start: {old: 2}", "start: {old: 3}", `realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs`},
+		"another kind of old": {"old: {}", "old: {kind: currency}", `item old: its kind cannot change between item and currency: give the new one another id`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put(`{kuji: 1, items: {held: {}}, start: {held: 1}, pools: {rest: {limits: [{per: window, window: 1h, draws: 30}], entries: [{id: was, weight: 1}]}, away: {entries: [{id: a, weight: 1}]}}}`)
+			r.want(draw("ann", "rest", 1), rules.OK, "")
+			r.want(draw("ann", "away", 2), rules.OK, "")
+			r.put(before)
+			r.want(draw("ann", "p", 3), rules.OK, "")
+			r.want(draw("ann", "p", 4), rules.OK, "")
+			r.want(draw("ann", "rest", 3), rules.OK, "")
+			after := strings.Replace(before, c.from, c.to, 1)
+			if c.want == "error" { // the item is everywhere
+				after = strings.NewReplacer("old: {}", "new: {}", "start: {old: 2}, ", "", "{items: {old: 1}}", "{items: {new: 1}}").Replace(before)
+				c.want = `item_added: item new: added
+item_removed: item old: removed; nobody holds any
+realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs
+entry_changed: pool p, entry gone: weight or reward changed; 0 drawn already, 5 of 5 left`
+			}
+			got, said := r.plan(after), ""
+			for line := range strings.Lines(got) {
+				if !strings.HasPrefix(line, "entry_kept: ") {
+					said += line
+				}
+			}
+			if strings.TrimSpace(said) != c.want {
+				t.Errorf("got\n%s\nwant\n%s", said, c.want)
+			}
+			if !strings.HasPrefix(got, "item old: its kind") {
+				r.put(after) // and what was planned can be done
+			}
+		})
+	}
+}
+
+// TestPlanOfAll: the whole of a first plan, and of one that removes a pool and what is held.
+func TestPlanOfAll(t *testing.T) {
+	r := newRealm(t, 1)
+	const first = `{kuji: 1, items: {gem: {}}, start: {gem: 4}, pools: {p: {entries: [{id: a, weight: 1, stock: 3}]}}}`
+	if got, want := r.plan(first), `item_added: item gem: added
+pool_added: pool p: added
+entry_added: pool p, entry a: added with 3 of 3 left`; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.put(first)
+	r.want(draw("ann", "p", 1), rules.OK, "")
+	if got, want := r.plan(first+" # again"), `version 1 is in force`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := r.plan(`{kuji: 1, items: {new: {}}}`), `item_added: item new: added
+item_removed: item gem: removed; the 4 that players hold stay theirs, but can be neither granted nor consumed until it returns
+	warning: players hold an item that this catalog removes
+realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs
+pool_removed: pool p: removed; 1 draws stay counted and count again if it returns
+entry_removed: pool p, entry a: removed with 2 of 3 left; its 1 draws count again if it returns`; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestPlanOfWindows: a catalog that leaves too little room for the request ids that are
+// remembered, or for the rate of the last while, says so.
+func TestPlanOfWindows(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gem: {}}, idempotency: {count: 1000, age: 1h}}`)
+	for i := range 50 {
+		cmd := grant("ann", of("gem", 1))
+		cmd.ID = fmt.Sprint("id", i)
+		r.want(cmd, rules.OK, "")
+	}
+	for window, want := range map[string]string{
+		"{count: 2000, age: 2h}": "",
+		"{count: 1000, age: 2h}": "",
+		"{count: 1000, age: 5m}": "request ids older than 5m0s may be forgotten at once",
+		"{count: 60, age: 1h}":   "50 request ids of the last 1h0m0s are remembered already, of 60",
+		"{count: 50, age: 1h}":   "new request ids will be refused",
+		"{count: 70, age: 1h}":   "",
+	} {
+		got := r.plan(`{kuji: 1, items: {gem: {}}, idempotency: ` + window + `}`)
+		if !strings.HasPrefix(got, "realm_changed: idempotency window: ") || strings.Contains(got, "warning") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want a warning %q", window, got, want)
+		}
+	}
+}
