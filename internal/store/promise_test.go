@@ -62,14 +62,14 @@ func (b *book) do(id string, effects func(w *store.Writer)) {
 	}
 }
 
-func take(w *store.Writer, pool, entry uint32) {
+func takeOne(w *store.Writer, pool, entry uint32) {
 	w.Effect(store.Pool, pool)
 	w.Effect(store.Take, entry)
 }
 
-// names makes items, counters and pools: each of some entries with stocks, where 0 is none
+// nameAll makes items, counters and pools: each of some entries with stocks, where 0 is none
 // and math.MaxUint64 is no bound.
-func names(w *store.Writer, items, counters int, pools ...[]uint64) {
+func nameAll(w *store.Writer, items, counters int, pools ...[]uint64) {
 	for i := range items {
 		w.More(store.Item)
 		w.Buf = append(w.Buf, 0)
@@ -109,22 +109,28 @@ func TestRefusesWhatBreaksAPromise(t *testing.T) {
 		"an item that there is not":              func(w *store.Writer) { w.Change(store.Gain, 2, 1) },
 		"none of an item":                        func(w *store.Writer) { w.Change(store.Gain, 0, 0) },
 		"a counter that there is not":            func(w *store.Writer) { w.Change(store.Set, 3, 1) },
-		"an entry that is out of stock":          func(w *store.Writer) { take(w, 0, 1) },
-		"an entry more often than its stock":     func(w *store.Writer) { take(w, 0, 0); take(w, 0, 0); take(w, 0, 0) },
-		"an entry beyond a stock that sinks":     func(w *store.Writer) { take(w, 0, 0); stock(w, 0, 1); take(w, 0, 0) },
-		"an entry far beyond a stock that sinks": func(w *store.Writer) { take(w, 0, 0); take(w, 0, 0); stock(w, 0, 1); take(w, 0, 0) },
-		"an entry beyond the same stock again":   func(w *store.Writer) { take(w, 0, 0); take(w, 0, 0); stock(w, 0, 2); take(w, 0, 0) },
-		"an entry beyond a stock that rises":     func(w *store.Writer) { take(w, 0, 0); take(w, 0, 0); stock(w, 0, 3); take(w, 0, 0); take(w, 0, 0) },
-		"an entry that there is not":             func(w *store.Writer) { take(w, 0, 3) },
-		"an entry of no pool":                    func(w *store.Writer) { w.Effect(store.Take, 0) },
-		"a pool that there is not":               func(w *store.Writer) { take(w, 1, 0) },
-		"an item of a known name":                func(w *store.Writer) { w.More(store.Item); w.Buf = append(w.Buf, 0); w.Text("item1") },
-		"a pool of a known name":                 func(w *store.Writer) { w.Name(store.NewPool, "pool0") },
-		"an entry of a known name":               func(w *store.Writer) { w.Effect(store.Pool, 0); w.Name(store.Entry, "entry1") },
-		"counters of a known name":               func(w *store.Writer) { w.More(store.Counter); w.Uint(1); w.Text("counters") },
+		"an entry that is out of stock":          func(w *store.Writer) { takeOne(w, 0, 1) },
+		"an entry more often than its stock":     func(w *store.Writer) { takeOne(w, 0, 0); takeOne(w, 0, 0); takeOne(w, 0, 0) },
+		"an entry beyond a stock that sinks":     func(w *store.Writer) { takeOne(w, 0, 0); restock(w, 0, 1); takeOne(w, 0, 0) },
+		"an entry far beyond a stock that sinks": func(w *store.Writer) { takeOne(w, 0, 0); takeOne(w, 0, 0); restock(w, 0, 1); takeOne(w, 0, 0) },
+		"an entry beyond the same stock again":   func(w *store.Writer) { takeOne(w, 0, 0); takeOne(w, 0, 0); restock(w, 0, 2); takeOne(w, 0, 0) },
+		"an entry beyond a stock that rises": func(w *store.Writer) {
+			takeOne(w, 0, 0)
+			takeOne(w, 0, 0)
+			restock(w, 0, 3)
+			takeOne(w, 0, 0)
+			takeOne(w, 0, 0)
+		},
+		"an entry that there is not": func(w *store.Writer) { takeOne(w, 0, 3) },
+		"an entry of no pool":        func(w *store.Writer) { w.Effect(store.Take, 0) },
+		"a pool that there is not":   func(w *store.Writer) { takeOne(w, 1, 0) },
+		"an item of a known name":    func(w *store.Writer) { w.More(store.Item); w.Buf = append(w.Buf, 0); w.Text("item1") },
+		"a pool of a known name":     func(w *store.Writer) { w.Name(store.NewPool, "pool0") },
+		"an entry of a known name":   func(w *store.Writer) { w.Effect(store.Pool, 0); w.Name(store.Entry, "entry1") },
+		"counters of a known name":   func(w *store.Writer) { w.More(store.Counter); w.Uint(1); w.Text("counters") },
 	} {
 		b := newBook(t)
-		b.do("", func(w *store.Writer) { names(w, 2, 3, []uint64{2, 0, math.MaxUint64}) })
+		b.do("", func(w *store.Writer) { nameAll(w, 2, 3, []uint64{2, 0, math.MaxUint64}) })
 		b.do("", func(w *store.Writer) { w.Join("ann"); w.Change(store.Gain, 0, 5); w.Join("bob") })
 		if err := b.state.Check(); err != nil {
 			t.Fatal(err)
@@ -136,8 +142,8 @@ func TestRefusesWhatBreaksAPromise(t *testing.T) {
 	}
 }
 
-// stock sets the stock of an entry of pool 0.
-func stock(w *store.Writer, entry uint32, stock uint64) {
+// restock sets the stock of an entry of pool 0.
+func restock(w *store.Writer, entry uint32, stock uint64) {
 	w.Effect(store.Pool, 0)
 	w.More(store.Stock)
 	w.Uint(uint64(entry))
@@ -196,7 +202,7 @@ func TestRefusesEffectsOfAFailure(t *testing.T) {
 		"join":  func(w *store.Writer) { w.Join("ann") },
 		"gain":  func(w *store.Writer) { w.Change(store.Gain, 0, 1) },
 		"set":   func(w *store.Writer) { w.Change(store.Set, 0, 1) },
-		"take":  func(w *store.Writer) { take(w, 0, 0) },
+		"take":  func(w *store.Writer) { takeOne(w, 0, 0) },
 		"group": func(w *store.Writer) { w.More(store.Member) },
 	} {
 		if _, err := b.event("", 0, effects); err != nil {
@@ -219,14 +225,14 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		for i := range stocks {
 			stocks[i] = uint64(1000 + i)
 		}
-		names(w, 3, 2, stocks, stocks[:5])
+		nameAll(w, 3, 2, stocks, stocks[:5])
 	})
 	for n := range 300 {
 		b.do(fmt.Sprint("id", n), func(w *store.Writer) {
 			w.Join(fmt.Sprint("player", n))
 			w.Change(store.Gain, uint32(n%2), uint64(n+1))
-			take(w, uint32(n%2), uint32(n%5))
-			take(w, 0, uint32(n*4))
+			takeOne(w, uint32(n%2), uint32(n%5))
+			takeOne(w, 0, uint32(n*4))
 		})
 	}
 	change := func(round int) {
@@ -235,13 +241,13 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 				w.Effect(store.Player, uint32(n*7+round))
 				w.Change(store.Gain, 2, uint64(n+1))
 				w.Change(store.Set, 1, uint64(n+round))
-				take(w, 0, uint32(n*30+round))
-				take(w, 1, uint32(n%5))
+				takeOne(w, 0, uint32(n*30+round))
+				takeOne(w, 1, uint32(n%5))
 				w.Join(fmt.Sprint("new", round, ".", n))
 			})
 		}
 		b.do("", func(w *store.Writer) {
-			stock(w, uint32(round), uint64(round))
+			restock(w, uint32(round), uint64(round))
 			w.Name(store.Entry, fmt.Sprint("late", round))
 			w.Name(store.NewPool, fmt.Sprint("late", round))
 			w.Name(store.Entry, "only")
@@ -288,7 +294,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 func TestReadersSeeWholeEvents(t *testing.T) {
 	const between = 200
 	b := newBook(t)
-	b.do("", func(w *store.Writer) { names(w, 1, 0, []uint64{math.MaxUint64, 1 << 40}, []uint64{1 << 40}) })
+	b.do("", func(w *store.Writer) { nameAll(w, 1, 0, []uint64{math.MaxUint64, 1 << 40}, []uint64{1 << 40}) })
 	b.do("", func(w *store.Writer) {
 		for n := range between + 2 {
 			w.Join(fmt.Sprint("player", n))
@@ -334,8 +340,8 @@ func TestReadersSeeWholeEvents(t *testing.T) {
 			w.Effect(store.Player, 0)
 			w.Change(store.Gain, 0, 1)
 			for k := range uint32(between) {
-				take(w, 0, k%2)
-				take(w, 1, 0)
+				takeOne(w, 0, k%2)
+				takeOne(w, 1, 0)
 				w.Effect(store.Player, 1+k)
 				w.Change(store.Gain, 0, 1)
 			}
