@@ -335,7 +335,7 @@ func TestReadersSeeWholeEvents(t *testing.T) {
 		return ""
 	})
 	var found []string
-	for n := range uint64(4000) {
+	for n := range uint64(1000) {
 		b.do("", func(w *store.Writer) {
 			w.Effect(store.Player, 0)
 			w.Change(store.Gain, 0, 1)
