@@ -1,0 +1,62 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestCheckFindsDefects changes one number of a sound state at a time, as a defect could:
+// Check reports each.
+func TestCheckFindsDefects(t *testing.T) {
+	sound := func() *State {
+		s := New()
+		for n := range uint64(6) {
+			var w Writer
+			w.Begin(2, fmt.Sprint("id", n))
+			w.BeginAsked()
+			w.EndAsked()
+			if n == 0 {
+				for i := range 2 {
+					w.More(Item)
+					w.Buf = append(w.Buf, 0)
+					w.Text(fmt.Sprint("item", i))
+				}
+				w.More(Catalog)
+				w.Uint(0)
+			}
+			w.Join(fmt.Sprint("player", n))
+			w.Change(Gain, 0, 1+n)
+			w.Change(Gain, 1, 7)
+			var ev Event
+			if _, err := Decode(w.End(), &ev); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Apply(&ev, At{Position: n + 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	}
+	if err := sound().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*State, []slot){
+		"a balance":                   func(_ *State, h []slot) { h[0].set(h[0].value() + 1) },
+		"a balance of zero":           func(_ *State, h []slot) { h[0].set(0) },
+		"a balance that is too large": func(_ *State, h []slot) { h[0].set(MaxQuantity + 1) },
+		"an item that there is not":   func(_ *State, h []slot) { h[1].key = 2 },
+		"items in disorder":           func(_ *State, h []slot) { h[0], h[1] = h[1], h[0] },
+		"an item's supply":            func(s *State, _ []slot) { s.names.items[1].supply.lo-- },
+		"the supply's upper half":     func(s *State, _ []slot) { s.names.items[1].supply.hi++ },
+		"a bound below a supply":      func(s *State, _ []slot) { s.peak = 1 },
+		"a player's id":               func(s *State, _ []slot) { s.players.at(2).id()[0] ^= 1 },
+		"a player's guard":            func(s *State, _ []slot) { s.players.at(2).guard ^= 1 },
+		"a request id":                func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },
+	} {
+		s := sound()
+		change(s, s.players.holdings(1))
+		if err := s.Check(); err == nil {
+			t.Errorf("%s: Check finds nothing wrong", name)
+		}
+	}
+}
