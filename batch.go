@@ -12,36 +12,36 @@ import (
 
 // Group commit, in short:
 //
-//	a request, under mu:  its event joins r.open; the flusher is started unless it runs
-//	the flusher:          lock; take r.open as r.inflight, put an empty batch in its place; unlock
-//	                      seal it, append it to the log, which makes it durable
+//	a request, under mu:  add the event to r.open; start the flusher unless it runs
+//	the flusher:          lock; move r.open to r.inflight, open an empty batch; unlock
+//	                      seal the batch and append it to the log, which makes it durable
 //	                      lock; publish its position; unlock
-//	                      wake its waiters, run its callbacks
-//	                      again, while the open batch has events
+//	                      wake its waiters and run its callbacks
+//	                      repeat while the open batch has events
 //
-// So batches form by themselves while one is being written, and have length one when the
-// realm is idle. The first append that fails stops the realm: the state holds effects that
-// the log may not, and nobody has been told of them yet.
+// Batches form by themselves while one is being written, and hold one event when the realm is
+// idle. The first append that fails stops the realm: the state then holds effects that the log
+// may lack, but nobody has seen them yet.
 
-// maxCatalogEvent is the largest event of a catalog in the log, in bytes. With the largest
-// MaxPending before it, an entry stays below the log's 64 MiB for a record.
+// maxCatalogEvent is the largest catalog event in the log, in bytes. Even behind MaxPending bytes
+// of other events, it keeps the entry below the 64 MiB limit of a log record.
 const maxCatalogEvent = 40 << 20
 
-// batch is the events that become durable together: one entry of the log. The payload:
-// time stamp (8 bytes, Unix milliseconds), number of events (4 bytes), the events.
+// batch holds the events that become durable together: one entry of the log. Its payload is the
+// time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events.
 type batch struct {
 	position uint64
 	time     int64
 	events   int
-	buf      []byte // the whole entry; its head is filled in when it is sealed
+	buf      []byte // the whole entry; seal fills in its head
 
 	done    chan struct{} // made by waitFor; closed when err is final
-	hash    *[32]byte     // of the state behind it, for StateHash; nil: nobody asks for it
+	hash    *[32]byte     // of the state after this batch, for StateHash; nil: nobody asked
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
 }
 
-// pending is a callback with what it gets once the batch is durable.
+// pending is a callback and what it is called with once the batch is durable.
 type pending struct {
 	done func(Result, error)
 	res  Result
@@ -50,10 +50,10 @@ type pending struct {
 
 const batchHeader = 12
 
-// reset empties b for the next position.
+// reset empties b for a new position.
 func (r *Realm) reset(b *batch, position uint64) {
 	head := envelopeSize(r.name) + batchHeader
-	if cap(b.buf) > 2*r.o.MaxPending { // a catalog was here
+	if cap(b.buf) > 2*r.o.MaxPending { // a catalog made it this large
 		b.buf = nil
 	}
 	if cap(b.buf) < head {
@@ -62,8 +62,8 @@ func (r *Realm) reset(b *batch, position uint64) {
 	*b = batch{position: position, buf: b.buf[:head], pending: b.pending[:0]}
 }
 
-// lockForRoom takes mu when the open batch has room, waiting for that if need be. Without
-// an error the caller holds mu.
+// lockForRoom locks mu once the open batch has room, and waits for that if it must. The caller
+// holds mu if the error is nil.
 func (r *Realm) lockForRoom(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -79,12 +79,12 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 		}
 		taken := r.taken
 		r.mu.Unlock()
-		// What ends the context is seen above.
+		// If the context has ended, the check above returns.
 		_ = step.Wait(ctx, r.world.steps, taken)
 	}
 }
 
-// unlock lets mu go, and starts the flusher if it has something to do.
+// unlock unlocks mu. It starts the flusher if there is something to flush.
 func (r *Realm) unlock() {
 	if !r.flushing && r.due() {
 		r.flushing = true
@@ -99,8 +99,8 @@ func (r *Realm) due() bool {
 	return r.open.events > 0 || r.err != nil && r.open.position != math.MaxUint64
 }
 
-// batchAt returns the batch of a position that is not yet acknowledged, nil when it is.
-// The caller holds mu.
+// batchAt returns the batch at a position, or nil if that position is already acknowledged. The
+// caller holds mu.
 func (r *Realm) batchAt(pos uint64) *batch {
 	switch {
 	case pos <= r.acked.Load():
@@ -111,7 +111,7 @@ func (r *Realm) batchAt(pos uint64) *batch {
 	return r.inflight
 }
 
-// waitFor returns what is closed when b is durable or has failed. The caller holds mu.
+// waitFor returns a channel that is closed when b is durable or has failed. The caller holds mu.
 func (r *Realm) waitFor(b *batch) <-chan struct{} {
 	if b.done == nil {
 		b.done = make(chan struct{})
@@ -119,14 +119,14 @@ func (r *Realm) waitFor(b *batch) <-chan struct{} {
 	return b.done
 }
 
-// flush makes the open batch durable. It runs once at a time, and starts itself again while
-// there are events.
+// flush makes the open batch durable. Only one runs at a time. It starts itself again while there
+// are events.
 func (r *Realm) flush() {
-	// Whoever can run now may bring more: under load it shares this fsync, and when nobody
-	// can this takes no time.
+	// Let other goroutines run first: under load they add requests that share this fsync. If none
+	// can run, this costs nothing.
 	step.Yield(r.world.steps)
 	r.mu.Lock()
-	if r.err != nil { // a defect was found
+	if r.err != nil { // stopped by a defect
 		unknown := r.stop(r.open, r.err)
 		r.flushed(unknown)
 		return
@@ -161,13 +161,13 @@ func (r *Realm) flush() {
 	r.flushed(nil)
 }
 
-// flushed ends a run of the flusher, which holds mu, and starts the next one if there are
-// events. With an error the realm has stopped: batches, and the open one, have an unknown
-// outcome.
+// flushed ends a run of the flusher, and starts the next one if there are events. The caller holds
+// mu; flushed unlocks it. If unknown is not nil, the realm has stopped: the given batches and the
+// open one have an unknown outcome.
 func (r *Realm) flushed(unknown *Error, batches ...*batch) {
 	if unknown != nil {
 		batches = append(batches, r.open)
-		r.open = &batch{position: math.MaxUint64} // takes nothing: usable refuses
+		r.open = &batch{position: math.MaxUint64} // stays empty: usable refuses
 	}
 	again := r.due()
 	r.flushing = again
@@ -184,7 +184,7 @@ func (r *Realm) flushed(unknown *Error, batches ...*batch) {
 	}
 }
 
-// takeOpen makes the open batch the one in flight and opens the next. The caller holds mu.
+// takeOpen puts the open batch in flight and opens the next one. The caller holds mu.
 func (r *Realm) takeOpen() *batch {
 	b, next := r.open, r.spare
 	r.spare = nil
@@ -198,8 +198,8 @@ func (r *Realm) takeOpen() *batch {
 	return b
 }
 
-// recycle keeps a finished batch's memory. Waiters may still hold b itself, so only what
-// they do not read is taken over.
+// recycle keeps the memory of a finished batch. Waiters may still read b itself, so it reuses only
+// the fields that they do not read.
 func (r *Realm) recycle(b *batch) {
 	const most = 1 << 10
 	if cap(b.pending) > most {
@@ -216,7 +216,7 @@ func (r *Realm) seal(b *batch) {
 	r.sealEntry(b.buf, entryBatch)
 }
 
-// sealEntry puts the envelope of the chain's next entry before a payload.
+// sealEntry writes the envelope of the chain's next entry in front of the payload.
 func (r *Realm) sealEntry(entry []byte, kind entryKind) {
 	r.batchID++
 	sealEnvelope(entry, &envelope{
@@ -240,14 +240,14 @@ func (r *Realm) append(entry []byte) error {
 	return nil
 }
 
-// fail makes an error the reason why the realm stopped. The caller holds mu.
+// fail records why the realm stopped. The caller holds mu.
 func (r *Realm) fail(err *Error) {
 	r.err = err
 	r.stopped.Store(err)
 }
 
-// stop ends the realm after a failed append of b, or a defect: b, and everything behind it,
-// has an unknown outcome. The caller holds mu.
+// stop stops the realm after an append of b failed, or after a defect. The outcome of b and of
+// everything after it is unknown. The caller holds mu.
 func (r *Realm) stop(b *batch, cause error) (unknown *Error) {
 	if r.err == nil {
 		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause})
@@ -258,7 +258,8 @@ func (r *Realm) stop(b *batch, cause error) (unknown *Error) {
 	return &Error{Code: CodeUnknownOutcome, Message: "the realm stopped before the request was durable; after reopening, send the same request id again to learn what became of it", Err: cause}
 }
 
-// finish publishes what became of a batch.
+// finish wakes the waiters and runs the callbacks of b: with err if it is not nil, otherwise with
+// their results.
 func (b *batch) finish(err *Error) {
 	b.err = err
 	if b.done != nil {
@@ -271,11 +272,11 @@ func (b *batch) finish(err *Error) {
 		} else {
 			p.done(p.res, p.err)
 		}
-		*p = pending{} // the memory is used again
+		*p = pending{} // the memory is reused: keep nothing alive
 	}
 }
 
-// decodeBatch splits a batch's payload.
+// decodeBatch splits the payload of a batch.
 func decodeBatch(payload []byte) (time int64, events uint32, rest []byte, err error) {
 	if len(payload) < batchHeader {
 		return 0, 0, nil, fmt.Errorf("batch of %d bytes, want at least %d", len(payload), batchHeader)
@@ -285,7 +286,7 @@ func decodeBatch(payload []byte) (time int64, events uint32, rest []byte, err er
 		return 0, 0, nil, fmt.Errorf("time stamp %d is out of range", t)
 	}
 	if events = binary.LittleEndian.Uint32(payload[8:]); events == 0 {
-		return 0, 0, nil, fmt.Errorf("batch of no events")
+		return 0, 0, nil, fmt.Errorf("batch without events")
 	}
 	return int64(t), events, payload[batchHeader:], nil
 }

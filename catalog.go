@@ -8,18 +8,18 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Apply puts a catalog in force, durably. The catalog in force already is not applied
-// again: the result is then the one of the call that applied it. A catalog that the realm's
-// state refuses gives CodeConflict.
+// Apply puts a catalog in force and returns once that is durable. If the same catalog is already
+// in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
+// the catalog does not fit the realm's state.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 	return r.apply(ctx, c, nil)
 }
 
-// ApplyOver is Apply over the version of the catalog in force that the caller has seen, 0
-// for none. When another one is in force, CodeConflict: somebody else has applied a catalog
-// meanwhile, and Plan says what this one would do now. The catalog in force already gives
-// the result of the call that applied it, whatever version was expected, so that a lost
-// answer can be asked for again.
+// ApplyOver is Apply on the condition that the given version is in force, 0 for none. CodeConflict
+// if another version is in force: somebody else has applied a catalog in the meantime. Plan says
+// what this one would change now. If the same catalog is already in force, ApplyOver ignores the
+// version and returns the result of the call that applied it, so that a lost answer can be asked
+// for again.
 func (r *Realm) ApplyOver(ctx context.Context, c *catalog.Catalog, version uint64) (Result, error) {
 	return r.apply(ctx, c, &version)
 }
@@ -39,8 +39,8 @@ func (r *Realm) apply(ctx context.Context, c *catalog.Catalog, over *uint64) (Re
 	return res, nil
 }
 
-// prepareAndApply prepares a catalog, puts it in force, and fills in res. The Commit says
-// when that is durable. With an error it returns the position that a refusal rests on.
+// prepareAndApply prepares a catalog, puts it in force and fills in res. The Commit says when that
+// is durable. With an error, seen is the position that the refusal depends on.
 func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *uint64, res *Result) (wait Commit, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
@@ -58,7 +58,7 @@ func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *u
 	case over != nil && *over != version && (refused != nil || prepared.Event != nil):
 		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over)
 	case refused != nil:
-		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: refused}
+		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: refused}
 	}
 	b, err := r.putInForce(prepared, res)
 	if b == nil {
@@ -67,11 +67,11 @@ func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *u
 	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, 0, nil
 }
 
-// putInForce applies a prepared catalog and fills in res. The batch is the one that makes
-// the result durable, nil when it is already. The caller holds mu.
+// putInForce applies a prepared catalog and fills in res. It returns the batch that makes the
+// result durable, or nil if it already is. The caller holds mu.
 func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *batch, err error) {
 	defer r.noPanic(&b, &err)
-	if p.Event == nil { // in force already
+	if p.Event == nil { // already in force
 		v := r.state.Catalog()
 		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
 		return r.batchAt(v.Position), nil
@@ -81,16 +81,16 @@ func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *batch, err error)
 	if err := r.commit(b, append(b.buf, p.Event...), res); err != nil {
 		return nil, err
 	}
-	r.tables.Store(p.Tables) // first: readers wait for it
+	r.tables.Store(p.Tables) // before the rules: readers wait for it
 	r.rules.Reset(p.Tables)
 	res.Receipt.CatalogVersion = p.Tables.Version
 	return b, nil
 }
 
-// checkCatalog refuses a catalog that did not come from Parse and is malformed.
+// checkCatalog refuses a malformed catalog, which cannot come from Parse.
 func checkCatalog(c *catalog.Catalog) error {
 	if c == nil {
-		return errf(CodeInvalid, "catalog", "nil; a catalog is needed")
+		return errf(CodeInvalid, "catalog", "nil; want a catalog")
 	}
 	if err := c.Check(); err != nil {
 		return &Error{Code: CodeInvalid, Field: "catalog", Message: "malformed", Err: err}
@@ -98,8 +98,8 @@ func checkCatalog(c *catalog.Catalog) error {
 	return nil
 }
 
-// Plan says what Apply would do, without doing it. What it says of draws is as of some
-// moment meanwhile, and durable when it returns. CodeConflict as for Apply.
+// Plan says what Apply would do, without doing it. Its numbers of draws are those of one moment
+// during the call, and are durable when it returns. CodeConflict: as for Apply.
 func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
@@ -111,8 +111,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	return planOf(&p), nil
 }
 
-// plan makes a plan. It returns a position that is no less than that of anything that the
-// plan has seen.
+// plan makes a plan. The position that it returns covers everything that the plan depends on.
 func (r *Realm) plan(c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
@@ -124,7 +123,7 @@ func (r *Realm) plan(c *catalog.Catalog) (p rules.Plan, seen uint64, err error) 
 	planner := rules.NewPlanner(r.state, r.tables.Load(), c)
 	r.mu.Unlock()
 	if p, err = planner.Plan(c); err != nil {
-		err = &Error{Code: CodeConflict, Field: "catalog", Message: "the realm's state refuses it", Err: err}
+		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
 	}
 	r.mu.Lock()
 	defer r.unlock()

@@ -9,18 +9,18 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// checkedLog is a log for reading only, of which every byte was checked, whether or not
-// it can be opened.
+// checkedLog is a log opened for reading only. Every byte of it has been checked, even if it
+// cannot be opened in the usual way.
 type checkedLog struct {
-	first  uint64                                  // the offset that it begins at
-	all    func(uint64) iter.Seq2[logEntry, error] // entries that can be read, from an offset on
-	damage *wal.CorruptionError                    // the first place that is wrong, if any is
-	stray  *wal.CorruptionError                    // a file that is no segment and looks like one
+	first  uint64                                  // offset of the first entry
+	all    func(uint64) iter.Seq2[logEntry, error] // the readable entries, from an offset on
+	damage *wal.CorruptionError                    // the first damaged place, if any
+	stray  *wal.CorruptionError                    // a file that looks like a segment but is none
 	close  func() error
 }
 
-// checkLog checks a log that exists, and changes nothing. A footer at the very end counts
-// for nothing: opening the log makes it anew.
+// checkLog checks a log that must exist. It changes nothing. It ignores damage in a footer at the
+// very end, because opening the log rewrites that footer.
 func checkLog(fsys vfs.FS, dir string) (*checkedLog, error) {
 	found, err := wal.Verify(context.Background(), dir, wal.Options{FS: fsys})
 	if err != nil {
@@ -52,8 +52,8 @@ func checkLog(fsys vfs.FS, dir string) (*checkedLog, error) {
 	return l, err
 }
 
-// sound iterates over the entries from an offset on that stand before what is damaged, and
-// ends with that.
+// sound iterates over the entries from an offset up to the damage. If there is damage, the
+// iteration ends with it as the error.
 func (l *checkedLog) sound(from uint64) iter.Seq2[logEntry, error] {
 	return func(yield func(logEntry, error) bool) {
 		for le, err := range l.all(from) {

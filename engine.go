@@ -12,7 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// MaxRealms is the most realms that an engine opens.
+// MaxRealms is the most realms in one engine.
 const MaxRealms = 1024
 
 // Engine holds the realms of one data directory. All methods may be called
@@ -21,25 +21,25 @@ type Engine struct {
 	dir   string
 	o     Options
 	world world
-	lock  io.Closer // one engine a directory
+	lock  io.Closer // one engine per directory
 
 	mu     sync.Mutex
 	realms map[string]*opening // opened so far, or being opened
 	closed bool
 }
 
-// opening is a realm being opened, which may take long: others are opened, and
-// found, meanwhile.
+// opening is a realm that is being opened. That may take long, so other realms can be opened and
+// found in the meantime.
 type opening struct {
 	done  chan struct{} // closed when realm and err are final
 	realm *Realm
 	err   error
 }
 
-// Open opens the data directory dir, creating it if need be. One engine at a time, in one
-// process, can have it open: another gets CodeLocked. Realms are opened when they are first
-// asked for. Other errors: CodeInvalid for no directory and options out of their limits,
-// CodeFailed for a directory that cannot be made or read.
+// Open opens the data directory dir and creates it if needed. Only one engine at a time can have
+// it open; a second one gets CodeLocked. A realm is opened when it is first asked for. Other
+// errors: CodeInvalid if dir is empty or an option is out of range, CodeFailed if the directory
+// cannot be created or read.
 func Open(dir string, o Options) (*Engine, error) {
 	return openIn(vfs.OS(), nil, dir, o)
 }
@@ -49,17 +49,17 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" { // its realms would be made in the root directory
-		return nil, errf(CodeInvalid, "dir", "empty; the path of a data directory is wanted")
+	if dir == "" { // its realms would land in the root directory
+		return nil, errf(CodeInvalid, "dir", "empty; want the path of a data directory")
 	}
 	return open(realWorld(fs, steps, &o), dir, o)
 }
 
-// OpenMemory returns an engine that writes nothing: what it holds is gone when it is closed,
-// and nothing can be verified afterwards. It is for tests of what is built on Kuji, and for
-// simulations. All randomness follows from the seed: with the same seed, the same
-// Options.Now and the same requests in the same order, every draw comes out the same.
-// Of the options, Now and MaxPending count.
+// OpenMemory returns an engine that writes nothing. Its data is lost when it is closed and cannot
+// be verified afterwards. Use it to test what you build on Kuji, and for simulations. All
+// randomness comes from the seed: with the same seed, the same Options.Now and the same requests
+// in the same order, every draw gives the same outcome. Only the options Now and MaxPending have
+// an effect.
 func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -99,8 +99,8 @@ func init() {
 // Sync returns the policy that the engine was opened with.
 func (e *Engine) Sync() SyncPolicy { return e.o.Sync }
 
-// checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_',
-// starting with a letter or digit: they are names of directories too.
+// checkRealmName refuses names that are not 1 to 64 of a-z, 0-9, '-' and '_', starting with a
+// letter or digit. Realm names are also directory names.
 func checkRealmName(name string) *Error {
 	ok := len(name) >= 1 && len(name) <= maxRealmName
 	for i := 0; ok && i < len(name); i++ {
@@ -113,11 +113,13 @@ func checkRealmName(name string) *Error {
 	return nil
 }
 
-// Realm returns the realm of this name: opened, or created empty. Opening
-// replays its log, and is refused with CodeCorrupt when that is damaged.
+// Realm returns the realm with this name, and creates an empty one if there is none. Opening a
+// realm replays its log. Errors: CodeInvalid for a bad name, CodeConflict if MaxRealms realms
+// exist, CodeCorrupt if the log is damaged, CodeFailed if it cannot be read or written, CodeClosed
+// if the engine is closed.
 func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) }
 
-// Lookup is Realm for a realm that must exist already; otherwise CodeNotFound.
+// Lookup is Realm, but it creates nothing: CodeNotFound if the realm does not exist.
 func (e *Engine) Lookup(name string) (*Realm, error) { return e.open(name, false) }
 
 func (e *Engine) open(name string, create bool) (*Realm, error) {
@@ -132,12 +134,12 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 		<-o.done
 		return o.realm, o.err
 	}
-	// Unless it returns. A panic is a defect, which leaves the realm's log as it is, perhaps in
-	// the middle of a write: this process does not try again.
-	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; start the process anew"}
+	// This error stays if openRealm panics. A panic is a defect and leaves the log as it is,
+	// perhaps in the middle of a write, so this process does not try again.
+	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; restart the process"}
 	defer close(o.done)
 	o.realm, o.err = openRealm(e.world, e.dir+"/realms/"+name, name, e.o)
-	if o.err != nil { // to be tried again
+	if o.err != nil { // the next call tries again
 		e.mu.Lock()
 		delete(e.realms, name)
 		e.mu.Unlock()
@@ -145,7 +147,7 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	return o.realm, o.err
 }
 
-// begin returns the opening of a realm, and whether the caller is the first, who does it.
+// begin returns the opening of a realm. first is true for the first caller, who must do the work.
 func (e *Engine) begin(name string, create bool) (o *opening, first bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -163,8 +165,7 @@ func (e *Engine) begin(name string, create bool) (o *opening, first bool, err er
 	return o, true, nil
 }
 
-// mayOpen reports why a realm that was not opened yet cannot be. The caller
-// holds mu.
+// mayOpen reports why a realm that is not open yet cannot be opened. The caller holds mu.
 func (e *Engine) mayOpen(name string, create bool) error {
 	names, err := e.list()
 	if err != nil || slices.Contains(names, name) {
@@ -173,7 +174,7 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	if !create {
 		return errf(CodeNotFound, "realm", "there is no realm %q", name)
 	}
-	for other := range e.realms { // their directories may not be there yet
+	for other := range e.realms { // their directories may not exist yet
 		if !slices.Contains(names, other) {
 			names = append(names, other)
 		}
@@ -184,9 +185,8 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	return nil
 }
 
-// Realms returns the names of the realms in the data directory, sorted. What is
-// no directory, or has a name that no realm can have, is somebody's own: it is
-// left alone.
+// Realms returns the names of the realms in the data directory, sorted. It ignores everything that
+// is not a directory or whose name no realm can have.
 func (e *Engine) Realms() ([]string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -207,7 +207,7 @@ func (e *Engine) Realms() ([]string, error) {
 	return realms, nil
 }
 
-// list returns the names in the data directory that a realm can have.
+// list returns the valid realm names in the data directory, files included.
 func (e *Engine) list() ([]string, error) {
 	names, err := e.world.fs.List(e.dir + "/realms")
 	if err != nil {
@@ -216,13 +216,12 @@ func (e *Engine) list() ([]string, error) {
 	return slices.DeleteFunc(names, func(n string) bool { return checkRealmName(n) != nil }), nil
 }
 
-// Close finishes what was accepted, ends the realms' epochs, revealing their
-// seeds, and closes the logs. Calls under way are answered first; later ones get
-// CodeClosed. A second Close does nothing.
+// Close closes the engine. It answers the calls under way, ends the realms' epochs, which reveals
+// their seeds, and closes the logs. Later calls get CodeClosed. A second Close does nothing.
 //
-// The error says which realms could not be closed well: one that had stopped
-// before (see [Realm.Err]), or whose last writes fail. Whatever it is, all is
-// released, and the directory can be opened again, which recovers them.
+// The error names the realms that did not close cleanly: those that had stopped before (see
+// [Realm.Err]) and those whose last writes failed. In every case all resources are released.
+// Opening the directory again recovers the realms.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -230,7 +229,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
-	var open []*opening                                       // no other comes
+	var open []*opening                                       // no more are added
 	for _, name := range slices.Sorted(maps.Keys(e.realms)) { // the same order in every run
 		open = append(open, e.realms[name])
 	}

@@ -14,16 +14,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Randomness. At every start a writer begins an epoch with a new seed from
-// crypto/rand, logs a commitment to it before the first draw, and draws from
-// ChaCha8 keyed by the seed. When the epoch ends the seed is logged: from then
-// on anybody can check the commitment and compute every draw again. Until then
-// the seed is kept in a file beside the log, so that a crash cannot make an
-// epoch unprovable.
+// Randomness. At every start a writer begins an epoch. It takes a new seed from crypto/rand, logs
+// a commitment to the seed before the first draw, and draws from ChaCha8 keyed by the seed. The
+// seed is logged when the epoch ends. From then on anybody can check the commitment and compute
+// every draw again. Until then the seed is also kept in a file next to the log, so that a crash
+// cannot make an epoch unprovable.
 
-// rulesVersion names the way in which decisions use the epoch's values. A
-// change of it makes old epochs unverifiable by new builds, so that a verifier
-// must keep the old way or say so.
+// rulesVersion numbers how decisions use the epoch's random values. After a change to that, a new
+// build cannot verify old epochs unless its verifier keeps the old way. It must do that or refuse.
 const rulesVersion = 2
 
 type seed [32]byte
@@ -33,14 +31,14 @@ func (s *seed) commitment(realm string, epoch uint64) [32]byte {
 	return s.derive("kuji/v1/rng-commitment", realm, epoch)
 }
 
-// source returns the generator that the epoch's draws come from. Its key is
-// derived in a domain of its own: a commitment tells nothing about it.
+// source returns the generator for the epoch's draws. Its key is derived under another domain than
+// the commitment, so the commitment reveals nothing about it.
 func (s *seed) source(realm string, epoch uint64) *mathrand.ChaCha8 {
 	return mathrand.NewChaCha8(s.derive("kuji/v1/rng-stream", realm, epoch))
 }
 
-// countedSource counts the values that it gives, so that a verifier that starts
-// from a snapshot knows where in the epoch it stands.
+// countedSource counts the values it returns. A verifier that starts from a snapshot needs the
+// count to find its place in the epoch.
 type countedSource struct {
 	src *mathrand.ChaCha8
 	n   uint64
@@ -51,8 +49,8 @@ func (s *countedSource) Uint64() uint64 {
 	return s.src.Uint64()
 }
 
-// derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), epoch as 8
-// bytes little-endian. Domains and names hold no zero byte.
+// derive returns SHA-256(domain ‖ 0 ‖ realm ‖ 0 ‖ epoch ‖ seed), with the epoch as 8 bytes
+// little-endian. Domains and names contain no zero byte.
 func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	b := make([]byte, 0, 160)
 	b = append(b, domain...)
@@ -64,15 +62,15 @@ func (s *seed) derive(domain, realm string, epoch uint64) [32]byte {
 	return sha256.Sum256(b)
 }
 
-// memoryEntropy fills p with what follows from a seed and a realm's name. An engine in memory
-// asks for as many bytes of each realm in the same order every time.
+// memoryEntropy fills p with bytes derived from a seed and a realm's name. They repeat in every
+// run, because an engine in memory asks for the same lengths in the same order.
 func memoryEntropy(s seed, realm string, p []byte) {
 	derived := s.derive("kuji/v2/memory", realm, uint64(len(p)))
 	copy(p, derived[:])
 }
 
-// epochBegin is the payload of an epoch-begin entry: rules version (1 byte),
-// time stamp (8 bytes, Unix milliseconds), commitment (32 bytes).
+// epochBegin is the payload of an epoch-begin entry: rules version (1 byte), time stamp (8 bytes,
+// Unix milliseconds), commitment (32 bytes).
 type epochBegin struct {
 	rules      uint8
 	time       int64
@@ -110,16 +108,16 @@ func (p *revelation) append(b []byte) []byte {
 
 func decodeRevelation(b []byte) (p revelation, err error) {
 	if len(b) != 40 {
-		return p, fmt.Errorf("a reveal of %d bytes, want 40", len(b))
+		return p, fmt.Errorf("reveal of %d bytes, want 40", len(b))
 	}
 	return revelation{epoch: binary.LittleEndian.Uint64(b), seed: seed(b[8:])}, nil
 }
 
-// seedFile is the file of seeds not yet revealed: one line "epoch hex" each.
-// It is a secret: who reads it can foretell the current epoch's draws.
+// seedFile holds the seeds that are not revealed yet, one line "epoch hex" each. It is a secret:
+// anyone who reads it can predict the draws of the current epoch.
 const seedFile = "seeds"
 
-// readSecrets reads the seed file of a realm's directory; none is no error.
+// readSecrets reads the seed file in a realm's directory. A missing file is not an error.
 func readSecrets(fsys vfs.FS, dir string) ([]revelation, error) {
 	name := dir + "/" + seedFile
 	b, err := readFile(fsys, name, 1<<20)
@@ -136,7 +134,7 @@ func readSecrets(fsys vfs.FS, dir string) ([]revelation, error) {
 		_, err := fmt.Sscanf(line, "%d %s", &s.epoch, &text)
 		raw, hexErr := hex.DecodeString(text)
 		if err != nil || hexErr != nil || len(raw) != len(s.seed) {
-			return nil, fmt.Errorf("%s:%d: want an epoch number and 64 hexadecimal digits; move the file away to go on without it: the epochs in it can then never be proven", name, i+1)
+			return nil, fmt.Errorf("%s:%d: want an epoch number and 64 hexadecimal digits; to go on without it, move the file away: the epochs in it can then never be proven", name, i+1)
 		}
 		copy(s.seed[:], raw)
 		out = append(out, s)
@@ -174,8 +172,8 @@ func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
 	return b, nil
 }
 
-// replaceFile makes dir/name hold b, or what it held before, whatever happens
-// on the way, and durably b when it returns nil.
+// replaceFile replaces the contents of dir/name by b. After a crash or an error the file holds
+// either b or its old contents. If the error is nil, it durably holds b.
 func replaceFile(fsys vfs.FS, dir, name string, b []byte) error {
 	tmp := dir + "/" + name + ".tmp"
 	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

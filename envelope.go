@@ -8,8 +8,8 @@ import (
 	"hash/crc32"
 )
 
-// Every entry of a realm's log is an envelope and a payload. The layout, all
-// integers little-endian (docs/internals/formats/event.md):
+// Every entry of a realm's log is an envelope and a payload. All integers are little-endian
+// (docs/internals/formats/event.md):
 //
 //	 0  magic    "KJE2"
 //	 4  crc      CRC32C of everything after this field, to the end of the entry
@@ -68,11 +68,11 @@ type envelope struct {
 	payload []byte // aliases the entry
 }
 
-// envelopeSize returns how many bytes of an entry come before the payload.
+// envelopeSize returns the number of bytes in front of an entry's payload.
 func envelopeSize(realm string) int { return envelopeLen + len(realm) }
 
-// sealEnvelope fills the head of entry, whose payload stands from
-// envelopeSize(realm) on, and the checksum over it all.
+// sealEnvelope fills in the head of entry and its checksum. The payload must already be in place,
+// from envelopeSize(realm) on.
 func sealEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
 	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), 0, 0
@@ -86,11 +86,12 @@ func sealEnvelope(entry []byte, e *envelope) {
 	binary.LittleEndian.PutUint32(entry[4:], crc32.Checksum(entry[8:], castagnoli))
 }
 
-// openEnvelope decodes an entry and checks everything that needs no context.
+// openEnvelope decodes an entry and checks everything that can be checked without the entries
+// before it.
 func openEnvelope(entry []byte) (envelope, error) {
 	var e envelope
 	if len(entry) < envelopeLen || !bytes.Equal(entry[:4], envelopeMagic[:]) {
-		return e, fmt.Errorf("not an entry of Kuji: %d bytes, starting %x, want at least %d starting %x",
+		return e, fmt.Errorf("not an entry of Kuji: %d bytes starting with %x, want at least %d starting with %x",
 			len(entry), entry[:min(4, len(entry))], envelopeLen, envelopeMagic)
 	}
 	if got, want := crc32.Checksum(entry[8:], castagnoli), binary.LittleEndian.Uint32(entry[4:]); got != want {
@@ -114,23 +115,22 @@ func openEnvelope(entry []byte) (envelope, error) {
 	return e, nil
 }
 
-// chain is where a reader of a realm's log stands. Every reader folds with the
-// same rule, so that all agree on which entries count, whatever duplicates,
-// late retries and deposed writers left between them:
+// chain is how far a reader has folded a realm's log. Every reader folds by the same rule, so all
+// agree on which entries count, despite duplicates, late retries and deposed writers:
 //
 //   - an epoch-begin counts if its epoch is higher than the current one;
-//   - any other entry counts if its epoch and writer are the current ones and
-//     its index is the next;
+//   - any other entry counts if its epoch and writer are the current ones and its index is the
+//     next;
 //   - everything else is void, for everyone, for ever;
-//   - an entry that counts and does not continue the chain of hashes halts the
-//     reader: that is corruption or tampering, never something to skip.
+//   - an entry that counts but does not continue the chain of hashes stops the reader: that is
+//     corruption or tampering, never something to skip.
 type chain struct {
 	realm  string
 	epoch  uint64
 	writer [16]byte
 	index  uint64   // of the last entry that counts
 	hash   [32]byte // of the last entry that counts
-	ended  bool     // the current epoch's end counted: nothing more can count in it
+	ended  bool     // the current epoch has ended: no more entries can count in it
 	ahead  uint64   // the highest index of a void entry of the current epoch and writer
 }
 
@@ -169,9 +169,8 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	return e, true, nil
 }
 
-// complete reports, at the end of an epoch, that an entry is missing: its writer
-// went on after it, and a writer appends an entry only when the one before it
-// is in the log.
+// complete is called at the end of an epoch. It reports a missing entry: the epoch's writer
+// appended later ones, and a writer appends an entry only when the one before it is in the log.
 func (c *chain) complete() error {
 	if c.ahead <= c.index {
 		return nil

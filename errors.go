@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Code classifies an [Error]. The set is closed; the server maps each code to
-// an API code in one place.
+// Code classifies an [Error]. The set is closed. The server maps each code to an API code in one
+// place.
 type Code uint8
 
 const (
 	CodeInvalid        Code = iota + 1 // malformed request: fix it; nothing was logged
-	CodeNotFound                       // no such player, pool or realm (reads only: for a request it is a Status)
+	CodeNotFound                       // no such player, pool, item or realm; for reads only, requests have a Status for it
 	CodeIDReused                       // the request id was used with other arguments
-	CodeConflict                       // what the state refuses: a catalog, or one realm or player too many
-	CodeOverloaded                     // a queue, or the idempotency window, is full: try again later; nothing was logged
-	CodeUnknownOutcome                 // may or may not have happened: send the same request id again
-	CodeFailed                         // the realm stopped after a failed write, or by a defect: reopen the engine
+	CodeConflict                       // the state does not allow it: a catalog, or one realm or player too many
+	CodeOverloaded                     // a queue or the idempotency window is full: try again later; nothing was logged
+	CodeUnknownOutcome                 // the request may or may not have happened: send its id again
+	CodeFailed                         // the realm stopped after a failed write or a defect: reopen the engine
 	CodeClosed                         // the engine or realm is closed
-	CodeCorrupt                        // the log is damaged: the message names the place
+	CodeCorrupt                        // the log or a file next to it is damaged: the message names the place
 	CodeLocked                         // another engine has the data directory open
-	CodeCanceled                       // the context ended before the request was accepted; nothing was logged
+	CodeCanceled                       // the context ended: for a request, before it was accepted, and nothing was logged
 )
 
 var codeNames = [...]string{
@@ -37,12 +37,11 @@ func (c Code) String() string {
 	return fmt.Sprintf("code(%d)", uint8(c))
 }
 
-// Error is the error type of this package. Match it with errors.As, or its
-// code with [CodeOf].
+// Error is the error type of this package. Match it with [errors.As], or its code with [CodeOf].
 type Error struct {
 	Code    Code
-	Field   string // the field of the request at fault, as a path: "items[2].quantity"; may be empty
-	Message string // what was wrong, what was expected
+	Field   string // path of the field at fault, such as "items[2].quantity"; may be empty
+	Message string // what was wrong and what was expected
 	Err     error  // the cause; may be nil
 }
 

@@ -1,6 +1,6 @@
-// Package kuji is a durable reward engine to embed: it draws weighted rewards
-// from pools with limited stock, grants them to players, and never gives one
-// prize twice, loses one that it acknowledged, or gives more than there are.
+// Package kuji is a durable reward engine to embed. It draws weighted rewards from pools with
+// limited stock and grants them to players. It never gives one prize twice, never loses a prize
+// that it acknowledged, and never gives more than there are.
 //
 //	e, err := kuji.Open("data", kuji.Options{})
 //	r, err := e.Realm("default")
@@ -8,20 +8,20 @@
 //	_, err = r.Apply(ctx, c)
 //	res, err := r.Do(ctx, kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
 //
-// How a request ends is the Status of its Result: OK, or what the state
-// refused, such as SoldOut, which is the answer of its request id from then on.
-// An error means that there is no answer, and [CodeOf] says why. To send the
-// same request again under its id is always safe: what happened once does not
-// happen twice.
+// The Status of a Result says how the request ended: OK, or a refusal that depends on the state,
+// such as SoldOut. A refusal is final for its request id. An error means that there is no answer;
+// [CodeOf] says why. It is always safe to send a request again under its id: the engine never
+// carries out the same id twice.
 //
-// An [Engine] holds realms; a [Realm] is one game or campaign: one ordered log,
-// one state, one writer. A request runs under the realm's lock on the caller's
-// goroutine; the event that it produces joins the open batch, and the call
-// returns when that batch is durable (see [SyncPolicy]). While one batch is
-// being written the next one fills.
+// An [Engine] holds realms. A [Realm] is one game or campaign: one ordered log, one state, one
+// writer. Every request takes the same way through Realm.run, under the realm's lock and on the
+// caller's goroutine. Package internal/rules decides what happens and writes it as an event into
+// the open batch. Package internal/store applies the effects in that event to the state. The call
+// returns when the batch is durable (see [SyncPolicy]). While one batch is written, the next one
+// fills.
 //
-// The log is the truth: opening a realm applies what its events say they
-// changed. The room knows batches, positions, epochs and durability. What may
-// happen it leaves to internal/rules, what is to internal/store, and how bytes
-// become durable to wal.
+// The log is the truth: opening a realm replays it, with the store alone. This package knows
+// batches, positions, epochs, request ids and durability. It leaves what a reward is to
+// internal/rules, what players hold and what is left in stock to internal/store, and how bytes
+// reach the disk to wal.
 package kuji

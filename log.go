@@ -9,26 +9,25 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// entryLog is all that a realm asks of the log under it. Correctness travels
-// in the entries (see chain), so a driver needs no more than this.
+// entryLog is everything that a realm needs of the log under it. Correctness is in the entries
+// (see chain), so a driver needs no more than this.
 type entryLog interface {
-	// Append adds an entry at an offset, which must be the log's next: a
-	// writer that was deposed finds it taken and is refused. It returns when
-	// the entry is as durable as the driver's policy says.
+	// Append adds an entry at an offset, which must be the next one of the log. A deposed writer
+	// finds it taken and is refused. Append returns when the entry is as durable as the driver's
+	// policy says.
 	Append(at uint64, entry []byte) error
-	// Entries iterates from an offset to the end, or to the first error,
-	// which names the place. An entry's memory is not used again: what Verify tells
-	// of it aliases it.
+	// Entries iterates from an offset to the end or to the first error, which names the place. The
+	// memory of an entry is never reused: what Verify reports may point into it.
 	Entries(from uint64) iter.Seq2[logEntry, error]
-	// Next is the offset of the next append.
+	// Next is the offset that the next append gets.
 	Next() uint64
 	// Durable is the offset below which everything is fsynced.
 	Durable() uint64
-	// Sync makes everything appended durable.
+	// Sync makes every appended entry durable.
 	Sync() error
-	// First is the offset of the oldest entry kept.
+	// First is the offset of the oldest entry that is kept.
 	First() uint64
-	// TrimBefore drops entries before an offset, as far as that is cheap.
+	// TrimBefore drops entries before an offset. It may keep some of them.
 	TrimBefore(offset uint64) error
 	Close() error
 }
@@ -56,7 +55,7 @@ func openWAL(fs vfs.FS, steps step.Runner, dir string, o *Options) (entryLog, er
 	return &walLog{w: w, policy: o.Sync}, nil
 }
 
-// openWALReadOnly opens a log that exists, and changes nothing.
+// openWALReadOnly opens a log that must exist. It changes nothing.
 func openWALReadOnly(fsys vfs.FS, dir string) (*walLog, error) {
 	w, err := wal.Open(dir, wal.Options{ReadOnly: true, FS: fsys, SegmentSize: wal.MinSegmentSize})
 	if err != nil {
@@ -67,7 +66,7 @@ func openWALReadOnly(fsys vfs.FS, dir string) (*walLog, error) {
 
 func (l *walLog) Append(at uint64, entry []byte) error {
 	if next := l.w.Next(); next != at {
-		return fmt.Errorf("append at offset %d refused: the log stands at %d, another writer was here", at, next)
+		return fmt.Errorf("append at offset %d refused: the next offset is %d, another writer was here", at, next)
 	}
 	if _, err := l.w.Append(entry); err != nil {
 		return err
@@ -90,13 +89,12 @@ func (l *walLog) Close() error    { return l.w.Close() }
 
 func (l *walLog) TrimBefore(offset uint64) error { return l.w.TrimBefore(offset) }
 
-// memoryLog is the driver of an engine in memory: it counts what it is given, and keeps
-// nothing.
+// memoryLog is the driver of an engine in memory. It counts the entries and keeps none.
 type memoryLog struct{ next uint64 }
 
 func (l *memoryLog) Append(at uint64, _ []byte) error {
 	if at != l.next {
-		return fmt.Errorf("append at offset %d refused: the log stands at %d", at, l.next)
+		return fmt.Errorf("append at offset %d refused: the next offset is %d", at, l.next)
 	}
 	l.next++
 	return nil

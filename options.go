@@ -8,22 +8,21 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// SyncPolicy says what "acknowledged" means.
+// SyncPolicy says when a request is acknowledged.
 type SyncPolicy uint8
 
 const (
-	// SyncAlways acknowledges a request when its batch is fsynced. Nothing
-	// acknowledged is lost in a crash of the process, the kernel or the power.
+	// SyncAlways acknowledges a request when its batch is fsynced. A crash of the process, the
+	// kernel or the power loses nothing that was acknowledged.
 	SyncAlways SyncPolicy = iota
-	// SyncInterval acknowledges when the batch has been handed to the
-	// operating system, which is fsynced every Options.SyncEvery. A crash of
-	// the process loses nothing acknowledged; a crash of the machine loses at
-	// most what was acknowledged in the last SyncEvery plus one fsync.
+	// SyncInterval acknowledges a request when its batch is handed to the operating system, and
+	// fsyncs every Options.SyncEvery. A crash of the process loses nothing that was acknowledged.
+	// A crash of the machine loses at most what was acknowledged in the last SyncEvery plus one
+	// fsync.
 	SyncInterval
-	// SyncNone acknowledges when the batch has been handed to the operating
-	// system and never fsyncs but at Close. A crash of the process loses
-	// nothing acknowledged; a crash of the machine may lose anything since
-	// the last Close.
+	// SyncNone acknowledges a request when its batch is handed to the operating system, and fsyncs
+	// only at Close. A crash of the process loses nothing that was acknowledged. A crash of the
+	// machine may lose everything since the last Close.
 	SyncNone
 )
 
@@ -44,41 +43,38 @@ func (p SyncPolicy) String() string {
 type Options struct {
 	// Sync is the durability policy of every realm. Default: SyncAlways.
 	Sync SyncPolicy
-	// SyncEvery is the time between fsyncs under SyncInterval, at least 1 ms.
-	// Default: 100 ms. Ignored otherwise.
+	// SyncEvery is the time between fsyncs under SyncInterval, from 1 ms to 1 h. Default: 100 ms.
+	// Other policies ignore it.
 	SyncEvery time.Duration
 	// SegmentSize is the maximum size of a log segment, in bytes, from
 	// wal.MinSegmentSize to wal.MaxSegmentSize. Default: 64 MiB.
 	SegmentSize int64
-	// MaxPending bounds the bytes of events that wait for the log in one
-	// realm, from 1 MiB to 16 MiB, besides those that are being written, which may
-	// be as many; beyond it Do and DoAll wait and Submit answers CodeOverloaded.
-	// Default: 8 MiB.
+	// MaxPending limits the bytes of events in one realm that wait for the log, from 1 MiB to 16
+	// MiB. As many again may be in the batch being written. Above the limit Do and DoAll wait, and
+	// Submit answers CodeOverloaded. Default: 8 MiB.
 	MaxPending int
-	// SnapshotEvery is how many bytes of log a realm gathers before it takes a
-	// snapshot by itself, so that opening it again need not replay the whole
-	// log. Default: 64 MiB; negative: only Realm.Snapshot takes any.
+	// SnapshotEvery is how many bytes of log a realm writes before it takes a snapshot on its own,
+	// so that reopening it need not replay the whole log. Default: 64 MiB. Negative: only
+	// Realm.Snapshot takes snapshots.
 	SnapshotEvery int64
-	// TrimLog removes segments of the log that the newest two snapshots cover.
-	// The default keeps the whole log: only with it can every draw be verified
-	// from the first one on.
+	// TrimLog removes log segments that the newest two snapshots cover. By default the whole log
+	// is kept: only then can every draw be verified from the first one on.
 	TrimLog bool
-	// Now is the wall clock that batches are stamped with; a clock that steps
-	// back never makes a stamp decrease, and one beyond the year 4199 is taken to
-	// stand still there. Default: time.Now.
+	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
+	// clock steps back, and stays below the year 4200. Default: time.Now.
 	Now func() time.Time
 }
 
-// world is what an engine stands on.
+// world is everything outside the engine that it depends on.
 type world struct {
 	fs      vfs.FS
-	steps   step.Runner                        // what goes on in the background; nil: goroutines
+	steps   step.Runner                        // runs background work; nil: goroutines
 	log     func(dir string) (entryLog, error) // opens a realm's log
 	entropy func(realm string, p []byte)       // for seeds and writer ids
 }
 
-// realWorld is the disk, goroutines and the entropy of the operating system, unless a test
-// brings its own.
+// realWorld is the disk, goroutines and the operating system's entropy, unless a test brings its
+// own.
 func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
 	return world{
 		fs: fs, steps: steps,
@@ -87,10 +83,10 @@ func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
 	}
 }
 
-// checked returns o with defaults filled in, or what is wrong with it.
+// checked returns o with defaults filled in, or an error for the first bad field.
 func (o Options) checked() (Options, error) {
 	if o.Sync > SyncNone {
-		return o, errf(CodeInvalid, "Sync", "unknown policy %d; SyncAlways, SyncInterval or SyncNone", o.Sync)
+		return o, errf(CodeInvalid, "Sync", "unknown policy %d; want SyncAlways, SyncInterval or SyncNone", o.Sync)
 	}
 	if o.SyncEvery == 0 {
 		o.SyncEvery = 100 * time.Millisecond
@@ -111,7 +107,7 @@ func (o Options) checked() (Options, error) {
 		o.SnapshotEvery = 64 << 20
 	}
 	if o.TrimLog && o.SnapshotEvery < 0 {
-		return o, errf(CodeInvalid, "TrimLog", "set, with snapshots off; only what a snapshot covers can be trimmed")
+		return o, errf(CodeInvalid, "TrimLog", "set while snapshots are off; only log that a snapshot covers can be trimmed")
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -10,12 +10,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Reads run beside the writer: they take a lock for as long as it takes to copy one player
-// or a part of a pool, never the realm's, unless what they read is not durable yet. They
-// return what is durable. With a context from [Stale] they do not wait for that.
+// Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
+// takes to copy it. They lock the realm only if what they read is not durable yet: then they wait
+// until it is. With a context from [Stale] they do not wait.
 
-// Stale returns a context with which reads do not wait: what they return can still be lost
-// in a crash.
+// Stale returns a context for reads that do not wait until what they read is durable. A crash may
+// still undo what they return.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 type staleKey struct{}
@@ -32,8 +32,8 @@ func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
 	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
 }
 
-// Player returns what a player holds. It waits until that is durable, and for nothing else;
-// CodeNotFound when the player was never seen.
+// Player returns what a player holds. It waits until that is durable, and for nothing else.
+// CodeNotFound: the player was never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 	if err := r.usable(); err != nil {
 		return PlayerView{}, err
@@ -56,9 +56,8 @@ func (r *Realm) unseen(player string) error {
 	return errf(CodeNotFound, "player", "player %q was never seen in realm %q", player, r.name)
 }
 
-// Balance returns how many of one item a player holds, as Player does, without an
-// allocation. CodeNotFound when the player was never seen, or the catalog in force has no
-// such item.
+// Balance returns how many of one item a player holds. It waits as Player does, and allocates
+// nothing. CodeNotFound: the player was never seen, or the catalog in force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
 	if err := r.usable(); err != nil {
 		return 0, err
@@ -80,16 +79,16 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 	return quantity, nil
 }
 
-// Pool returns a pool's stock and odds. It waits until that is durable, and for nothing
-// else; CodeNotFound when the catalog in force has no such pool. A pool of more than 4096
-// entries is read in parts, between which draws may happen.
+// Pool returns a pool's stock and odds. It waits until they are durable, and for nothing else.
+// CodeNotFound: the catalog in force has no such pool. A pool of more than 4096 entries is read in
+// parts, and draws may happen between two parts.
 func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 	return r.PoolPage(ctx, id, 0, math.MaxInt)
 }
 
-// PoolPage is Pool with at most count of the entries, from an index in the catalog's order
-// on: none, when there are not so many. Everything else is the whole pool's. CodeInvalid
-// when from or count is negative.
+// PoolPage is Pool with at most count entries, beginning at index from in the catalog's order.
+// Beyond the last entry there are none. All other fields describe the whole pool. CodeInvalid:
+// from or count is negative.
 func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolView, error) {
 	if from < 0 || count < 0 {
 		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
@@ -104,7 +103,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 			runtime.Gosched() // a catalog is being put in force
 			continue
 		}
-		last := max(p.Last, c.Position) // that there is such a pool, or none, rests on the catalog
+		last := max(p.Last, c.Position) // whether the pool exists depends on the catalog
 		if err := r.settle(ctx, last); err != nil {
 			return PoolView{}, err
 		}
@@ -119,9 +118,9 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	}
 }
 
-// StateHash returns the hash of the realm's state and the position that it is of, once that
-// is durable. Verify reports the same hash for the same position, on every machine and in
-// every build. It holds up the realm for a time in proportion to the state.
+// StateHash returns the hash of the realm's state and the position it was taken at, once that is
+// durable. Verify reports the same hash for the same position, on every machine and in every
+// build. It blocks the realm while it hashes, for a time that grows with the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	r.mu.Lock()
 	if err := r.usable(); err != nil {
@@ -129,7 +128,7 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 		return hash, 0, err
 	}
 	b := r.open
-	if b.events == 0 { // the state is as of the batch before it
+	if b.events == 0 { // the state is that of the batch before it
 		position, hash = r.state.Position(), r.state.Hash()
 		r.mu.Unlock()
 		return hash, position, r.settle(ctx, position)
@@ -155,7 +154,7 @@ func (r *Realm) settle(ctx context.Context, pos uint64) error {
 		r.mu.Unlock()
 		return nil
 	}
-	if err := r.usable(); err != nil { // it never will be
+	if err := r.usable(); err != nil { // it will never be durable
 		r.mu.Unlock()
 		return err
 	}
@@ -165,7 +164,7 @@ func (r *Realm) settle(ctx context.Context, pos uint64) error {
 	return r.settled(ctx, b, done)
 }
 
-// settled waits until a batch, for which done is what waitFor returned, is durable.
+// settled waits until b is durable. done is what waitFor returned for b.
 func (r *Realm) settled(ctx context.Context, b *batch, done <-chan struct{}) error {
 	if err := step.Wait(ctx, r.world.steps, done); err != nil {
 		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
@@ -183,6 +182,6 @@ func (r *Realm) catalog() (*rules.Tables, store.InForce) {
 		if t.Version == c.Version {
 			return t, c
 		}
-		runtime.Gosched() // between the two, a catalog is being put in force
+		runtime.Gosched() // a catalog is being put in force between the two loads
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Realm is one game or campaign: one ordered log, one state, one writer. All
-// methods may be called concurrently.
+// Realm is one game or campaign: one ordered log, one state, one writer. All methods may be called
+// concurrently.
 type Realm struct {
 	name  string
 	dir   string
@@ -20,10 +20,10 @@ type Realm struct {
 	world world
 	log   entryLog
 
-	writing // the flusher's
+	writing // owned by the flusher
 
-	// catalogs is held while a catalog is prepared and put in force, or planned, which takes
-	// long and is done without mu where it can be. Before mu.
+	// catalogs is held while a catalog is prepared and put in force, or planned. That takes long
+	// and mostly runs without mu. Lock it before mu.
 	catalogs sync.Mutex
 
 	mu       sync.Mutex
@@ -34,9 +34,9 @@ type Realm struct {
 	epochs   []epochInfo   // ascending by first position, the current one last
 	open     *batch        // takes events
 	inflight *batch        // being appended; nil when the flusher is idle
-	taken    chan struct{} // closed and replaced when open is handed to the flusher
-	flushing bool          // the flusher runs, or is about to
-	idle     chan struct{} // closed when the flusher ends, if close waits for that
+	taken    chan struct{} // closed and replaced when the flusher takes open
+	flushing bool          // the flusher runs or was started
+	idle     chan struct{} // closed when the flusher ends; nil unless close waits for it
 	err      *Error        // why the realm stopped; nil while healthy
 	stats    Stats
 	outcomes outcomes
@@ -45,26 +45,26 @@ type Realm struct {
 	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
 	acked    atomic.Uint64                // position of the newest acknowledged batch
 	answered atomic.Uint64                // events acknowledged since opening
-	stopped  atomic.Pointer[Error]        // why nothing can be asked any more, for readers without mu
+	stopped  atomic.Pointer[Error]        // why the realm refuses calls, for readers without mu
 }
 
-// writing is where the writer stands in the log. It belongs to openRealm, then to the
-// flusher, then to close: never to two at once.
+// writing is where the writer stands in the log. It belongs to openRealm, then to the flusher,
+// then to close: never to two at once.
 type writing struct {
 	chain   chain
 	offset  uint64 // of the chain's last entry in the log
-	next    uint64 // offset that the next append must get: another's entry there deposes this writer
+	next    uint64 // offset that the next append must get: another writer's entry there deposes this one
 	batchID uint64 // of the newest appended entry of this writer
 	spare   *batch // for reuse
 
-	// Fixed once the realm is open:
+	// Fixed once the realm is open.
 	writer     [16]byte
 	epoch      uint64
 	commitment [32]byte // of the epoch
 	seed       seed     // of the epoch
 }
 
-// epochInfo is what receipts need of an epoch.
+// epochInfo is what receipts need to know about an epoch.
 type epochInfo struct {
 	first      uint64 // position of its epoch-begin
 	epoch      uint64
@@ -72,35 +72,35 @@ type epochInfo struct {
 	revealed   bool // the seed is in the log
 }
 
-// Stats are counters of a realm since it was opened, and sizes now.
+// Stats holds a realm's counters since it was opened, and current sizes.
 type Stats struct {
 	Position        uint64 // of the newest acknowledged batch
 	Batches         uint64 // appended since opening
 	Events          uint64 // appended since opening
 	Draws           uint64 // single draws that ended OK, since opening
 	Failures        uint64 // events with a status other than OK, since opening
-	Replays         uint64 // answers given again, since opening
+	Replays         uint64 // first answers returned again, since opening
 	LogBytes        uint64 // appended since opening
 	Players         uint64 // seen so far
 	RequestIDs      uint64 // remembered now
-	RequestIDLimit  uint64 // how many younger than the idempotency window's age there can be
-	RequestIDBytes  uint64 // of memory that they take, about
-	OldestRequestID int64  // Unix milliseconds: when the oldest remembered was answered; 0: none
+	RequestIDLimit  uint64 // the most that can be younger than the idempotency window's age
+	RequestIDBytes  uint64 // approximate memory that they take
+	OldestRequestID int64  // when the oldest remembered one was answered, Unix milliseconds; 0: none
 	RefusedIDs      uint64 // requests refused because the limit was reached, since opening
-	PendingBytes    uint64 // waiting for the log now
+	PendingBytes    uint64 // of events that wait for the log now
 	Recovered       uint64 // position found at opening
-	RecoveredEvents uint64 // replayed at opening
+	RecoveredEvents uint64 // events replayed at opening
 	CatalogVersion  uint64 // in force
 	Snapshots       uint64 // taken since opening
 	Snapshot        uint64 // position of the newest; 0: none
-	SnapshotErr     error  // of the last attempt since opening, nil when it succeeded
+	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Epoch           uint64 // of this writer
 }
 
 // Name returns the realm's name.
 func (r *Realm) Name() string { return r.name }
 
-// Err returns nil while the realm is healthy, and why it stopped otherwise.
+// Err returns nil while the realm is healthy, and otherwise why it stopped.
 func (r *Realm) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *Realm) Stats() Stats {
 	return s
 }
 
-// receipt fills in what proves a result at a position. The caller holds mu.
+// receipt fills in the proof of a result at a position. The caller holds mu.
 func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version uint64) {
 	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, pos, index, time, version
 	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
@@ -144,7 +144,7 @@ func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version 
 	}
 }
 
-// usable reports why nothing can be asked of the realm now.
+// usable returns why the realm refuses calls, or nil.
 func (r *Realm) usable() error {
 	if err := r.stopped.Load(); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (r *Realm) usable() error {
 	return nil
 }
 
-// close ends the realm: what was accepted is answered, the epoch's seed is revealed, the
-// log is closed.
+// close closes the realm. It answers what was accepted, reveals the epoch's seed and closes the
+// log.
 func (r *Realm) close() error {
 	r.mu.Lock()
 	if r.err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// openRealm opens or creates a realm's directory, replays its log and begins an epoch.
+// openRealm opens a realm's directory, creating it if needed, replays its log and begins an epoch.
 func openRealm(w world, dir, name string, o Options) (*Realm, error) {
 	if err := w.fs.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
@@ -70,9 +70,9 @@ func (r *Realm) recover() error {
 	return r.beginEpoch()
 }
 
-// replayLog applies the log from where a snapshot ends. One goroutine reads it, checks it and
-// folds the chain. This one changes the state. A third remembers request ids, which nothing
-// that changes looks at.
+// replayLog applies the log from where the snapshot ends. One goroutine reads and checks it and
+// folds the chain. This one changes the state. A third one remembers request ids, which no change
+// depends on.
 func (r *Realm) replayLog(from *resume) error {
 	const ahead = 8 // entries
 	hand, wait := step.Behind(r.world.steps, ahead, r.rememberEntry)
@@ -90,7 +90,7 @@ func (r *Realm) replayLog(from *resume) error {
 	return cmp.Or(wait(), failed) // the first in the order of the log
 }
 
-// changeByEntry changes the state by an entry of the log that counts.
+// changeByEntry applies a log entry that counts to the state, except for its request ids.
 func (r *Realm) changeByEntry(e *replayed) error {
 	switch e.kind {
 	case entryEpochBegin:
@@ -113,7 +113,7 @@ func (r *Realm) changeByEntry(e *replayed) error {
 	return nil
 }
 
-// rememberEntry remembers the request ids of an entry of the log that counts.
+// rememberEntry remembers the request ids of a log entry that counts.
 func (r *Realm) rememberEntry(e replayed) error {
 	if e.kind != entryBatch {
 		return nil
@@ -129,8 +129,8 @@ func (r *Realm) rememberEntry(e replayed) error {
 	return nil
 }
 
-// restore loads the newest snapshot that is whole and returns where the log
-// goes on from there: the start, when there is none.
+// restore loads the newest intact snapshot and returns where the log continues from it, or nil for
+// the start of the log if there is no such snapshot.
 func (r *Realm) restore() (*resume, error) {
 	r.snap.dir, r.snap.fs = r.dir+"/"+snapshotDir, r.world.fs
 	files, _, err := listSnapshots(r.world.fs, r.snap.dir)
@@ -138,26 +138,26 @@ func (r *Realm) restore() (*resume, error) {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
 	}
 	loaded, err := newestSnapshot(r.world.fs, r.snap.dir, r.name, files)
-	r.snap.err = err // of those that are damaged
+	r.snap.err = err // about the damaged ones
 	if loaded == nil {
 		if first := r.log.First(); first > 0 {
-			err = errors.Join(fmt.Errorf("the log begins at offset %d, and no snapshot is whole that covers what came before", first), err)
+			err = errors.Join(fmt.Errorf("the log begins at offset %d, and no intact snapshot covers what came before", first), err)
 			return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
 		}
 		return nil, nil // the log has everything
 	}
 	if next := r.log.Next(); next <= loaded.seal.offset {
-		err = fmt.Errorf("the newest covers position %d, at offset %d of the log, but the log ends at %d: what was acknowledged is missing", loaded.seal.chain.index, loaded.seal.offset, next)
+		err = fmt.Errorf("the newest covers position %d, at log offset %d, but the log ends at %d: acknowledged entries are missing", loaded.seal.chain.index, loaded.seal.offset, next)
 		return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	r.snap.files = loaded.chain // others stay, too, until the next one is taken
+	r.snap.files = loaded.chain // files outside the chain stay until the next snapshot is taken
 	r.snap.mark, r.state, r.epochs = &loaded.mark, loaded.state, loaded.seal.epochs
 	r.chain, r.offset = loaded.seal.chain, loaded.seal.offset
 	return loaded.resume(), nil
 }
 
-// newestSnapshot loads the newest snapshot that is whole, nil when none is, and
-// says what is wrong with those that are newer.
+// newestSnapshot loads the newest intact snapshot, nil if there is none. The error says what is
+// wrong with newer ones.
 func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
 	var errs []error
 	for _, f := range slices.Backward(files) {
@@ -170,7 +170,7 @@ func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*rest
 	return nil, errors.Join(errs...)
 }
 
-// reveal notes that an epoch's seed is in the log.
+// reveal records that an epoch's seed is in the log.
 func reveal(epochs []epochInfo, epoch uint64) {
 	for i := range epochs {
 		if epochs[i].epoch == epoch {
@@ -179,10 +179,10 @@ func reveal(epochs []epochInfo, epoch uint64) {
 	}
 }
 
-// beginEpoch logs the commitment to a new seed, and the seeds of epochs that
-// ended in a crash. The new seed is kept beside the log first.
+// beginEpoch logs the commitment to a new seed, and reveals the seeds of epochs that ended in a
+// crash. It first saves the new seed in a file next to the log.
 func (r *Realm) beginEpoch() error {
-	if r.chain.epoch == math.MaxUint64 { // no writer counts so far; somebody wrote that
+	if r.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
 		return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s: epoch %d cannot be followed by another", r.name, r.chain.epoch)}
 	}
 	secrets, err := readSecrets(r.world.fs, r.dir)
@@ -218,17 +218,17 @@ func (r *Realm) beginEpoch() error {
 	return nil
 }
 
-// began reports whether the log has the commitment to this seed, and not yet
-// the seed. It has no commitment when a crash came between the seed file and
-// the log, or when the log was restored from a backup.
+// began reports whether the log has the commitment to this seed but not yet the seed. The
+// commitment is missing after a crash between writing the seed file and the log, or when the log
+// was restored from a backup.
 func (r *Realm) began(s *revelation) bool {
 	i := slices.IndexFunc(r.epochs, func(e epochInfo) bool { return e.epoch == s.epoch })
 	return i >= 0 && !r.epochs[i].revealed && s.seed.commitment(r.name, s.epoch) == r.epochs[i].commitment
 }
 
-// endEpoch reveals the epoch's seed; nothing may be drawn from it any more.
+// endEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.
 func (r *Realm) endEpoch() error {
-	if err := r.log.Sync(); err != nil { // whatever the policy: reveal only what is durable
+	if err := r.log.Sync(); err != nil { // under every policy: all draws must be durable before the seed is known
 		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": closing", Err: err}
 	}
 	end := revelation{epoch: r.epoch, seed: r.seed}
@@ -249,7 +249,7 @@ func (r *Realm) appendControl(kind entryKind, payload []byte) error {
 	return nil
 }
 
-// replayed is an entry that counts, with its payload decoded.
+// replayed is a log entry that counts, with its payload decoded.
 type replayed struct {
 	envelope
 	offset uint64 // in the log
@@ -258,13 +258,13 @@ type replayed struct {
 	reveal revelation
 }
 
-// corrupt says that this entry is damaged.
+// corrupt returns an error that says that this entry is damaged.
 func (e *replayed) corrupt(err error) error {
 	return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s, position %d (log offset %d)", e.realm, e.index, e.offset), Err: err}
 }
 
-// resume is where a reader of a log stands: behind an entry that counts, of
-// which it knows the rest from a snapshot.
+// resume is a place in a log to continue from: right after an entry that counts. A snapshot
+// supplies what the reader must know of the log before it.
 type resume struct {
 	offset      uint64              // of that entry
 	chain       chain               // after it
@@ -281,18 +281,18 @@ func (r *restored) resume() *resume {
 	return from
 }
 
-// matches checks that an entry is the one that a snapshot ended with.
+// matches checks that an entry is the one at which the snapshot was taken.
 func (r *resume) matches(le logEntry) error {
 	if got := sha256.Sum256(le.data); got != r.chain.hash {
-		return fmt.Errorf("the entry at log offset %d has hash %x, but a snapshot says that position %d has %x: it is of another log", le.offset, got[:8], r.chain.index, r.chain.hash[:8])
+		return fmt.Errorf("the entry at log offset %d has hash %x, but the snapshot says %x for position %d: it belongs to another log", le.offset, got[:8], r.chain.hash[:8], r.chain.index)
 	}
 	return nil
 }
 
-// replay iterates the entries of a log that count, in order, folding the chain
-// and checking every revealed seed against its commitment. It begins behind the
-// entry that from names, nil for the start of the log, and ends after the first
-// error. passed, when not nil, is called for every entry that does not count.
+// replay iterates over the entries of a log that count, in order. It folds the chain and checks
+// every revealed seed against its commitment. It begins after the entry that from names, or at the
+// start of the log if from is nil. It ends after the first error. If passed is not nil, it is
+// called for every entry that does not count.
 func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume, passed func()) iter.Seq2[replayed, error] {
 	return func(yield func(replayed, error) bool) {
 		c := chain{realm: realm}
@@ -327,7 +327,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 			}
 			e.realm = realm
 			if err != nil {
-				e.index = c.index + 1 // whatever the entry says of itself
+				e.index = c.index + 1 // not the index in the entry: it cannot be trusted
 			} else {
 				err = e.decode(commitments)
 			}
@@ -342,7 +342,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 		}
 		err := c.complete()
 		if !resumed {
-			err = fmt.Errorf("the log ends before offset %d, where a snapshot of position %d says that it was", first, c.index)
+			err = fmt.Errorf("the log ends before offset %d, where the snapshot of position %d was taken", first, c.index)
 		}
 		if err != nil {
 			e := replayed{envelope: envelope{realm: realm, index: c.index + 1}, offset: end, chain: c}
@@ -351,7 +351,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 	}
 }
 
-// decode decodes the payload of everything but a batch.
+// decode decodes the payload, except that of a batch.
 func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 	switch e.kind {
 	case entryEpochBegin:
@@ -359,7 +359,7 @@ func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 			return err
 		}
 		if e.begin.rules == 0 {
-			return fmt.Errorf("rules version 0; the first is 1")
+			return fmt.Errorf("rules version 0; want at least 1")
 		}
 		if e.begin.rules > rulesVersion {
 			return fmt.Errorf("rules version %d; this build knows up to %d: a newer Kuji wrote this log", e.begin.rules, rulesVersion)
@@ -374,7 +374,7 @@ func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 		}
 		want, ok := commitments[e.reveal.epoch]
 		if !ok {
-			return fmt.Errorf("reveal of epoch %d, which did not begin or was revealed before", e.reveal.epoch)
+			return fmt.Errorf("reveal of epoch %d, which never began or is already revealed", e.reveal.epoch)
 		}
 		if got := e.reveal.seed.commitment(e.realm, e.reveal.epoch); got != want {
 			return fmt.Errorf("the seed revealed for epoch %d does not match its commitment", e.reveal.epoch)
@@ -398,10 +398,11 @@ type loggedEvent struct {
 	at    store.At
 }
 
-// eventsAtOnce is for how many events memory is fetched at a time.
+// eventsAtOnce is the number of events whose memory is fetched together.
 const eventsAtOnce = 64
 
-// events iterates the events of a batch. It calls warm with some of them at a time, ahead.
+// events iterates over the events of a batch. It calls warm with the next few of them before it
+// yields them.
 func (e *replayed) events(warm func([]store.Event)) iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
 		time, n, rest, err := decodeBatch(e.payload)

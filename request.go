@@ -9,19 +9,19 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
-// Limits of a request. A request beyond one of them is malformed: it is
-// refused with CodeInvalid and not logged.
+// Limits of a request. A request beyond one of them is malformed: it gets CodeInvalid and is not
+// logged.
 const (
 	// MaxID is the longest request id and the longest player id, in bytes.
 	MaxID = 64
-	// MaxDrawCount is the most draws in one Draw; a pool may allow fewer.
+	// MaxDrawCount is the most draws in one Draw. A pool may allow fewer.
 	MaxDrawCount = catalog.MaxDrawCount
 	// MaxStacks is the most different items in one Grant, Consume or Transfer.
 	MaxStacks = catalog.MaxBundle
 	// MaxAtomic is the most members of an Atomic.
 	MaxAtomic = 100
-	// MaxQuantity is the largest quantity in a request and the largest
-	// balance: 2^53-1, so that JSON clients read every quantity exactly.
+	// MaxQuantity is the largest quantity in a request and the largest balance. It is 2^53-1, so
+	// that JSON clients read every quantity exactly.
 	MaxQuantity = catalog.MaxQuantity
 	// MaxBatch is the most requests in one DoAll.
 	MaxBatch = 10_000
@@ -30,25 +30,24 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Grant], [Consume], [Transfer] and [Atomic], or a
-// pointer to one; the set is closed. A request is read before the call
-// returns and not kept: the caller may reuse its memory.
+// Request is one of [Draw], [Grant], [Consume], [Transfer] and [Atomic], or a pointer to one. The
+// set is closed. A call reads its request before it returns and does not keep it: the caller may
+// reuse the memory.
 //
-// ID is the request id: chosen by the client, at most MaxID bytes. The same id
-// with the same arguments returns the first result, for as long as the
-// catalog's idempotency window remembers it; with other arguments it is
-// refused with [CodeIDReused]. Nothing is forgotten before the age that the
-// catalog declares: when the window is full, a new id is refused with [CodeOverloaded]. An empty ID means that the caller gives up this
-// protection: the request is carried out every time it is sent.
+// ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
+// same arguments returns the first result for as long as the catalog's idempotency window
+// remembers it. With other arguments it gets [CodeIDReused]. No id is forgotten before the age
+// that the catalog declares: while the window is full, a new id gets [CodeOverloaded]. Without an
+// ID there is no such protection: the request is carried out every time it is sent.
 type Request interface{ isRequest() }
 
-// Draw takes Count outcomes from a pool for a player, atomically with the
-// pool's price, its limits and the grants: all of it happens, or nothing.
+// Draw takes Count outcomes from a pool for a player. Price, limits and grants are part of it: all
+// of it happens, or nothing.
 type Draw struct {
 	ID     string
-	Player string // at most MaxID bytes; first seen here, the player gets the catalog's starting grants
+	Player string // at most MaxID bytes; a new player gets the catalog's starting grants first
 	Pool   string
-	Count  int // 0 means 1; at most MaxDrawCount
+	Count  int // at most MaxDrawCount; 0 means 1
 }
 
 // Grant gives items to a player.
@@ -58,14 +57,14 @@ type Grant struct {
 	Items  []Stack // 1 to MaxStacks, each item once
 }
 
-// Consume takes items from a player, all or none.
+// Consume takes items from a player: all of them or none.
 type Consume struct {
 	ID     string
 	Player string
 	Items  []Stack
 }
 
-// Transfer moves items between two different players, all or none.
+// Transfer moves items between two different players: all of them or none.
 type Transfer struct {
 	ID    string
 	From  string
@@ -73,15 +72,14 @@ type Transfer struct {
 	Items []Stack
 }
 
-// Atomic is a group that happens whole or not at all. Members are carried out
-// in order, each seeing the effects of those before it, but for what Draws
-// give: that cannot be consumed, transferred or paid with in the same group. The
-// first member that fails undoes them all. Members are Draw, Grant, Consume or
-// Transfer, without an ID of their own.
+// Atomic is a group of requests that happens whole or not at all. Its members are Draw, Grant,
+// Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
+// effects of those before it, except what Draws give: the same group cannot consume, transfer or
+// pay with that. The first member that fails undoes them all.
 //
-// Whether a group succeeds, as whether a single Draw does, is settled before
-// anything is chosen and does not depend on it: a draw that was not to somebody's
-// liking cannot be undone, price and all, by making the group around it fail.
+// Whether a group or a single Draw succeeds is decided before any outcome is chosen and does not
+// depend on the outcomes. Nobody can undo an unwelcome draw, price and all, by making the group
+// around it fail.
 type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic
@@ -93,7 +91,7 @@ func (Consume) isRequest()  {}
 func (Transfer) isRequest() {}
 func (Atomic) isRequest()   {}
 
-// fill copies a request into cmd, which is zero.
+// fill copies a request into cmd, which must be zero.
 func (w *work) fill(req Request, cmd *rules.Command) error {
 	switch q := req.(type) {
 	case Draw:
@@ -179,7 +177,7 @@ func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
 	cmd.Members = w.members[from:len(w.members):len(w.members)]
 	for i, m := range q.Members {
 		switch m.(type) {
-		case Atomic, *Atomic: // refused by Check; not followed, for it may hold itself
+		case Atomic, *Atomic: // Check refuses it; do not descend, it may contain itself
 			cmd.Members[i].Kind = rules.KindAtomic
 			continue
 		}

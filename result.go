@@ -8,25 +8,24 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Status says how a request ended. Every status but OK is an outcome that depends on the
-// state: it is logged, it changed nothing, and its request id answers the same from then
-// on. Its String is snake_case.
+// Status says how a request ended. Every status but OK is a refusal that depends on the state. It
+// is logged and changes nothing, and its request id gives the same answer from then on.
 type Status uint8
 
 // The statuses.
 const (
 	OK                Status = 0   // carried out
-	SoldOut           Status = 1   // fewer outcomes in stock than asked for, in the worst case of nested pools; Subject is the pool asked for
-	LimitReached      Status = 2   // a player limit of the pool; Subject is the pool
+	SoldOut           Status = 1   // too few outcomes in stock, assuming the worst case in nested pools; Subject is the pool of the request
+	LimitReached      Status = 2   // the player has reached a limit of the pool; Subject is the pool
 	InsufficientItems Status = 3   // the player holds too few; Subject is the item
-	NotStarted        Status = 4   // the pool's start lies ahead; Subject is the pool
-	Ended             Status = 5   // the pool's end has passed; Subject is the pool
-	UnknownPool       Status = 6   // not in the catalog; Subject is the id asked for
-	UnknownItem       Status = 7   // not in the catalog; Subject is the id asked for
+	NotStarted        Status = 4   // the pool has not started yet; Subject is the pool
+	Ended             Status = 5   // the pool has ended; Subject is the pool
+	UnknownPool       Status = 6   // the catalog has no such pool; Subject is its id
+	UnknownItem       Status = 7   // the catalog has no such item; Subject is its id
 	CountTooLarge     Status = 8   // more draws than the pool's max_count; Subject is the pool
-	BalanceOverflow   Status = 9   // a balance would pass MaxQuantity, for a Draw by the most that it can give; Subject is the item
-	Aborted           Status = 10  // member of an Atomic: undone, or not tried, because another member failed
-	Refused           Status = 255 // in DoAll only: not carried out and not logged; Err says why
+	BalanceOverflow   Status = 9   // a balance would exceed MaxQuantity, for a Draw if it gave the most it can; Subject is the item
+	Aborted           Status = 10  // this member of an Atomic was undone or not tried because another one failed
+	Refused           Status = 255 // in DoAll and StartAll only: not carried out and not logged; Err says why
 )
 
 // String returns the status in snake_case.
@@ -40,42 +39,40 @@ func (s Status) String() string {
 // Result is the answer to one request.
 type Result struct {
 	Status Status
-	// Replayed reports that the request id had been answered before and this is the first
-	// answer again.
+	// Replayed reports that this is the first answer to the request id again.
 	Replayed bool
-	Err      error  // in DoAll only, with Refused: the *Error that Do returns for the request
-	Subject  string // what a status other than OK is about: an id, as Status says
-	// Outcomes of a Draw, in order, as many as its Count; nil otherwise. Read-only: results
-	// may share their memory. Who keeps them for long may keep 8 KiB of others with them.
+	Err      error  // with Refused only: the *Error that Do would return for the request
+	Subject  string // the id that a status other than OK is about: see Status
+	// Outcomes of a Draw, in order, as many as its Count; otherwise nil. They are read-only:
+	// results may share their memory. To keep one for long may keep 8 KiB of others alive.
 	Outcomes []Outcome
-	// Members holds the results of an Atomic, one for each member, in order.
+	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
 }
 
-// Outcome is what one draw gave. Outcomes are read-only: they may share their memory.
+// Outcome is what one draw gave. It is read-only: outcomes may share their memory.
 type Outcome struct {
-	Entry string  `json:"entry"`           // the id of the entry that was drawn, in the pool asked for
-	Items []Stack `json:"items,omitempty"` // what the player got; nil for nothing
-	// Via names the entries that led to Items when the entry's reward is another pool:
+	Entry string  `json:"entry"`           // id of the entry that was drawn from the pool of the request
+	Items []Stack `json:"items,omitempty"` // what the player got; nil: nothing
+	// Via names the entries that led to Items if the drawn entry's reward is another pool:
 	// "pool/entry" for each nested pool, outermost first.
 	Via []string `json:"via,omitempty"`
 }
 
-// Receipt is what proves a result: with it and the log anybody can find the batch, see the
-// catalog that was in force, and, once the epoch's seed has been revealed, compute the draw
-// again.
+// Receipt proves a result. With it and the log anybody can find the batch and see the catalog that
+// was in force. Once the epoch's seed is revealed, they can compute the draw again.
 type Receipt struct {
 	Realm          string
 	Position       uint64   // of the batch in the realm's log, from 1
 	Index          int      // of the event in its batch, from 0
 	Time           int64    // the batch's time stamp, Unix milliseconds
 	CatalogVersion uint64   // in force when the outcome was chosen; 0: none yet
-	Epoch          uint64   // the writer epoch whose seed the outcome was drawn from
-	Commitment     [32]byte // SHA-256 commitment to that seed, logged before the epoch's first draw
+	Epoch          uint64   // the writer epoch whose seed chose the outcome
+	Commitment     [32]byte // to that seed, by SHA-256; logged before the epoch's first draw
 }
 
-// String of a Result, for logs and tests: the status, and what it is about.
+// String returns the status, what it is about and the position, for logs and tests.
 func (r Result) String() string {
 	if r.Subject != "" {
 		return fmt.Sprintf("%v (%s) at %d", r.Status, r.Subject, r.Receipt.Position)
@@ -83,7 +80,7 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
-// describe fills in what an event that was applied says, but for its receipt.
+// describe fills in the result of an event that was applied, except for its receipt.
 func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
@@ -123,41 +120,42 @@ func subject(s *store.State, ev *store.Event) string {
 	}
 }
 
-// outcomes reads what draws gave from the effects of events. What it has made of an entry is
-// kept: most entries give the same each time, and then results share it.
+// outcomes reads the outcomes of draws from the effects of events. It keeps what it built for each
+// entry: most entries give the same every time, so results can share it.
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab
 
-	// Of the command at hand:
-	asked uint32    // the pool that was asked for; noPool before its first effect
-	all   []Outcome // of the draws that ended
-	// Of the draw at hand:
-	open  *entry // the last one taken; nil: there is no draw
+	// Of the current command:
+	asked uint32    // the pool of the request; noPool before the first effect
+	all   []Outcome // of its finished draws
+	// Of the current draw:
+	open  *entry // the last entry taken; nil: there is no draw
 	draw  Outcome
 	gains []gain
-	last  *entry // of the last draw that ended, if its outcome is that of the entry
+	last  *entry // of the last finished draw, if its outcome is the entry's
 }
 
-// gain is a quantity of an item by number.
+// gain is a quantity of an item, by the item's number.
 type gain struct {
 	item     uint32
 	quantity uint64
 }
 
-// entry is what results say of an entry.
+// entry is what results say about an entry.
 type entry struct {
 	via     [1]string // "pool/entry"
-	gave    bool      // gains is what it gave the first time
+	gave    bool      // gains is set, to what it gave the first time
 	gains   []gain
-	outcome [1]Outcome // then, of a draw that came to it directly
+	outcome [1]Outcome // of a draw that gave gains and went through no nested pool
 }
 
 const noPool = 1<<32 - 1
 
-// next returns what the draws of an event gave, nil if it made none. Of a group it fills in
-// the members instead. A draw begins where one of an entry is taken from the pool that was
-// asked for, which is the first; what is taken from others is on its way.
+// next returns the outcomes of an event's draws, nil if it made none. For a group it fills in the
+// members instead. The first pool that an event takes from is the pool of the request. A draw
+// begins with each entry taken from that pool; entries taken from other pools are further steps of
+// the same draw.
 func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) []Outcome {
 	var e store.Effect
 	pool, member := uint32(noPool), -1
@@ -169,7 +167,7 @@ func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) 
 				members[member].Outcomes = some
 			}
 			if member++; member >= len(members) {
-				return nil // of a damaged snapshot
+				return nil // a damaged snapshot
 			}
 			o.asked = noPool
 		case store.Pool:
@@ -177,7 +175,7 @@ func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) 
 				o.asked = pool
 			}
 		case store.Take:
-			o.take(s, pool, e.N)
+			o.step(s, pool, e.N)
 		case store.Gain:
 			if o.open != nil {
 				o.gains = append(o.gains, gain{e.N, e.Value})
@@ -192,11 +190,11 @@ func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) 
 	return some
 }
 
-// take goes one step on in a draw, or begins one.
-func (o *outcomes) take(s *store.State, pool, num uint32) {
+// step goes one entry further in the current draw, or begins the next one.
+func (o *outcomes) step(s *store.State, pool, num uint32) {
 	e := o.entry(s, pool, num)
 	if e == nil {
-		return // of a damaged snapshot
+		return // a damaged snapshot
 	}
 	switch {
 	case pool == o.asked:
@@ -210,7 +208,7 @@ func (o *outcomes) take(s *store.State, pool, num uint32) {
 	o.open = e
 }
 
-// entry returns what is known of an entry, nil for one that there is not.
+// entry returns what is known about an entry, nil if there is no such entry.
 func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
 	if int(pool) < len(o.known) && int(num) < len(o.known[pool]) && o.known[pool][num] != nil {
 		return o.known[pool][num]
@@ -230,7 +228,7 @@ func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
 	return (*entries)[num]
 }
 
-// endDraw ends the draw at hand, if there is one.
+// endDraw ends the current draw, if there is one.
 func (o *outcomes) endDraw(s *store.State) {
 	e := o.open
 	if e == nil {
@@ -263,7 +261,7 @@ func stacks(s *store.State, gains []gain) []Stack {
 	return items
 }
 
-// end ends the command at hand and returns what its draws gave.
+// end ends the current command and returns the outcomes of its draws.
 func (o *outcomes) end(s *store.State) []Outcome {
 	o.endDraw(s)
 	var some []Outcome
@@ -272,22 +270,22 @@ func (o *outcomes) end(s *store.State) []Outcome {
 	case len(o.all) == 1 && o.last != nil:
 		some = o.last.outcome[:]
 	default:
-		some = append(o.slab.take(len(o.all)), o.all...)
+		some = append(o.slab.get(len(o.all)), o.all...)
 	}
 	clear(o.all)
 	o.all = o.all[:0]
 	return some
 }
 
-// slab hands out memory for outcomes from larger pieces: a piece for each result would take
-// longer to make and to collect. Who keeps one part keeps the piece that it is of.
+// slab hands out memory for outcomes from larger pieces: allocating for each result costs more
+// time, in the collector too. A slice keeps its whole piece alive.
 type slab struct{ rest []Outcome }
 
-// slabOutcomes is how many a piece has: 8 KiB, a size of which nothing is wasted.
+// slabOutcomes is the number of outcomes in a piece. They take 8 KiB, a size class without waste.
 const slabOutcomes = 128
 
-// take returns an empty slice with room for n outcomes. Many are a piece of their own.
-func (s *slab) take(n int) []Outcome {
+// get returns an empty slice with capacity n. A large one gets memory of its own.
+func (s *slab) get(n int) []Outcome {
 	if n > slabOutcomes/4 {
 		return make([]Outcome, 0, n)
 	}

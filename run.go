@@ -13,18 +13,18 @@ import (
 
 // Every request takes one way:
 //
-//	run:     lock; for each request: carryOut; unlock; wait for the batch that they joined
+//	run:     lock; carryOut each request; unlock; wait for the batch that they joined
 //	carryOut, under mu:
-//	         is its id known? then the first answer again
-//	         decide: the rules write the event behind those of the open batch
-//	         apply: the store reads these very bytes, as recovery will
-//	         describe: the result is read from these bytes, too
+//	         if the id is known, return the first answer again
+//	         decide: the rules write the event into the open batch
+//	         apply: the store reads those very bytes, as recovery will
+//	         describe: the result is read from the same bytes
 //
-// Do brings one, DoAll and StartAll bring many, Submit brings one and does not wait.
+// Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait.
 
-// Do carries out one request and returns its result once that is durable as the realm's
-// policy says. What depends on the state (sold out, too poor …) is a Result with a Status,
-// not an error. Errors are *Error:
+// Do carries out one request and returns its result once that is durable under the realm's policy.
+// What depends on the state (sold out, too poor …) is a Result with a Status, not an error. Errors
+// are *Error:
 //
 //	CodeInvalid, CodeIDReused    refused; nothing was logged
 //	CodeOverloaded               the idempotency window has no room for another id;
@@ -32,7 +32,7 @@ import (
 //	CodeConflict                 the realm has no room for another player; nothing was logged
 //	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
 //	CodeUnknownOutcome           it may or may not have happened: send the same id again
-//	CodeFailed, CodeClosed       the realm is not there; nothing was logged
+//	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
 func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	var res [1]Result
 	c, err := r.run(ctx, []Request{req}, res[:])
@@ -48,10 +48,10 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 	return res[0], nil
 }
 
-// DoAll carries out requests, each independent of the others, and returns one result each,
-// in order, once all are durable. A request that is malformed, reuses an id or has no room
-// refuses only itself: its result has the status Refused and an Err. The error is not nil
-// only when no result is known: see Do. At most MaxBatch requests are allowed.
+// DoAll carries out requests, each independent of the others, and returns one result for each, in
+// order, once all are durable. A request that is malformed, reuses an id or finds no room is the
+// only one refused: its result has the status Refused and an Err. The error is not nil only if no
+// result is known; for its codes see Do. At most MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
 	c, err := r.run(ctx, reqs, results)
@@ -64,25 +64,23 @@ func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	return results, nil
 }
 
-// StartAll is DoAll in two steps, for callers that prepare the next requests while these
-// become durable. It carries reqs out, in order and before anything that is started later,
-// writes a result for each to results, which has the same length, and returns. The results
-// may be shown to nobody before Wait has returned nil. An error is DoAll's: no result is
-// known.
+// StartAll is DoAll in two steps, for callers that prepare the next requests while these become
+// durable. It carries out reqs in order, before anything that is started later. It writes one
+// result for each into results, which must have the same length, and returns. Show the results to
+// nobody before Wait has returned nil. Errors are those of DoAll: no result is known.
 func (r *Realm) StartAll(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(results) != len(reqs) {
-		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each", len(results), len(reqs))
+		return Commit{}, errf(CodeInvalid, "results", "%d for %d requests; want one for each request", len(results), len(reqs))
 	}
 	clear(results)
 	return r.run(ctx, reqs, results)
 }
 
-// Submit carries out one request and returns at once. done is called exactly once, with
-// what Do would have returned: before Submit returns when that is known then, and otherwise
-// by the realm's flusher, which does nothing else meanwhile: done must not block, and must
-// not call the realm. When the log has fallen behind by Options.MaxPending, or too many
-// callbacks wait for it, done gets CodeOverloaded. Requests are carried out in the order in
-// which they were submitted.
+// Submit carries out one request and returns at once. It calls done exactly once, with what Do
+// would have returned. If the answer is known at once, it calls done before it returns. Otherwise
+// the realm's flusher calls it and does nothing else meanwhile: done must not block and must not
+// call the realm. done gets CodeOverloaded if Options.MaxPending bytes of events, or too many
+// callbacks, wait for the log. Requests are carried out in the order of submission.
 func (r *Realm) Submit(req Request, done func(Result, error)) {
 	if done == nil {
 		panic("kuji: Submit without a callback")
@@ -116,24 +114,22 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 		b.pending = append(b.pending, pending{done: done, res: res, err: err})
 	}
 	r.unlock()
-	if b == nil { // refused, or durable already
+	if b == nil { // refused or already durable
 		done(res, err)
 	}
 }
 
-// callbackBytes is what a callback that waits counts as among Options.MaxPending.
+// callbackBytes is how much of Options.MaxPending a waiting callback counts for.
 const callbackBytes = 256
 
-// Commit is what requests that were started wait for: the moment in which the last of
-// them is durable.
+// Commit is what the caller of StartAll waits for: that the last of the requests is durable.
 type Commit struct {
-	batch *batch // nil: durable already
+	batch *batch // nil: already durable
 	done  <-chan struct{}
 	steps step.Runner
 }
 
-// Wait returns nil once everything started is durable. Its errors are DoAll's for
-// requests that were accepted: an unknown outcome.
+// Wait returns nil once everything that was started is durable. Its error is CodeUnknownOutcome.
 func (c Commit) Wait(ctx context.Context) error {
 	if c.batch == nil {
 		return nil
@@ -147,7 +143,7 @@ func (c Commit) Wait(ctx context.Context) error {
 	return nil
 }
 
-// run carries out requests and fills in their results, which are zero. The Commit says when
+// run carries out requests and fills in their results, which must be zero. The Commit says when
 // they are durable.
 func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Commit, error) {
 	if len(reqs) > MaxBatch {
@@ -166,7 +162,7 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 			}
 		}
 		if refused == len(some) {
-			continue // whatever becomes of the realm
+			continue // each has its answer, even if the realm has stopped
 		}
 		if err := r.carryOutAll(ctx, w, known[:len(some)], &c); err != nil {
 			if c.batch != nil {
@@ -178,7 +174,7 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 	return c, nil
 }
 
-// carryOutAll carries out prepared requests that were not refused.
+// carryOutAll carries out the prepared requests that were not refused.
 func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *Commit) error {
 	if err := r.lockForRoom(ctx); err != nil {
 		return err
@@ -204,19 +200,19 @@ func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *C
 			results[i] = Result{Status: Refused, Err: err}
 		}
 		if b != nil && (c.batch == nil || b.position > c.batch.position) {
-			c.batch, c.done = b, r.waitFor(b) // now: once mu has been let go it may be durable
+			c.batch, c.done = b, r.waitFor(b) // while mu is held: later the batch may be durable and reused
 		}
 	}
 	r.unlock()
 	return nil
 }
 
-// carryOut runs a checked command, or finds what its request id was answered before, and
-// fills in res. The batch is the one that makes the result durable, nil when it is already;
-// with an error it is what the refusal rests on. The caller holds mu.
+// carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
+// It returns the batch that makes the result durable, nil if it already is. With an error, b is
+// the batch that the refusal depends on. The caller holds mu.
 func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *batch, err error) {
 	defer r.noPanic(&b, &err)
-	if r.err != nil { // by a request before this one in the same call
+	if r.err != nil { // an earlier request of the same call stopped the realm
 		return nil, r.err
 	}
 	a, known := r.state.Begin(cmd.ID, cmd.Player, h)
@@ -233,7 +229,7 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	b = r.open
 	r.stamp(b)
-	if err := r.room(cmd, b.time); err != nil {
+	if err := r.admit(cmd, b.time); err != nil {
 		return nil, err
 	}
 	r.event.Buf = b.buf
@@ -245,8 +241,8 @@ func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	return b, r.commit(b, r.event.Buf, res)
 }
 
-// commit applies the event that buf has behind what b has, makes it part of b, and fills
-// in its result. The caller holds mu.
+// commit applies the event at the end of buf, which extends b.buf, adds it to b and fills in its
+// result. The caller holds mu.
 func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
 	var ev store.Event
 	if _, err := store.Decode(buf[len(b.buf):], &ev); err != nil {
@@ -263,7 +259,7 @@ func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
 	return r.answer(&ev, res, at, version)
 }
 
-// answer fills in what an event says that was applied. The caller holds mu.
+// answer fills in res from an event that was applied. The caller holds mu.
 func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64) (err error) {
 	if err = describe(r.state, &r.outcomes, ev, res); err != nil {
 		return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
@@ -275,25 +271,26 @@ func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64
 	return nil
 }
 
-// room reports why the state has no room for what a command may bring. The caller holds mu.
-func (r *Realm) room(cmd *rules.Command, now int64) error {
+// admit refuses a command if the state has no room for what it may add: a request id or players.
+// The caller holds mu.
+func (r *Realm) admit(cmd *rules.Command, now int64) error {
 	s := r.state
 	if cmd.ID != "" && s.WindowFull(now) {
 		r.stats.RefusedIDs++
 		w := s.WindowSize()
-		return errf(CodeOverloaded, "id", "%d request ids are remembered, and the catalog has room for %d within its window; none is forgotten early: "+
+		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
 			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
 	}
 	if most := 2 * max(1, len(cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(cmd.NewPlayers(s)) {
-		return errf(CodeConflict, "player", "the realm has %d players already, which is the most; a new one has no place", s.Players())
+		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())
 	}
 	if s.MemoryFull() {
-		return errf(CodeConflict, "player", "the realm's %d players take as much memory as they can", s.Players())
+		return errf(CodeConflict, "player", "the realm's %d players take all the memory that they may", s.Players())
 	}
 	return nil
 }
 
-// replay gives a remembered answer again. The caller holds mu.
+// replay returns a remembered answer again. The caller holds mu.
 func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch, error) {
 	var ev store.Event
 	if _, err := store.Decode(a.Event, &ev); err != nil {
@@ -305,7 +302,7 @@ func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch,
 		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
 	}
 	if !same {
-		return b, errf(CodeIDReused, "id", "%q was used for another request, at position %d; a request id stands for one request with the same arguments", cmd.ID, a.Position)
+		return b, errf(CodeIDReused, "id", "%q was used for another request, at position %d; use a request id again only with the same arguments", cmd.ID, a.Position)
 	}
 	r.stats.Replays++
 	err = r.answer(&ev, res, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
@@ -313,39 +310,40 @@ func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch,
 	return b, err
 }
 
-// stamp gives b its time, if it has no event yet. The caller holds mu.
+// stamp sets the time of b if b has no events yet. The caller holds mu.
 func (r *Realm) stamp(b *batch) {
 	if b.events == 0 {
 		b.time = max(min(r.o.Now().UnixMilli(), rules.MaxTime), r.state.Now())
 	}
 }
 
-// defect stops the realm because of a bug. Nothing of the open batch may be answered or
-// written, and the state must not be used again. The caller holds mu.
+// defect stops the realm because of a bug. Nothing in the open batch may be answered or written,
+// and the state must not be used again. The caller holds mu.
 func (r *Realm) defect(err error) error {
 	r.state.Abandon()
 	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.open.position), Err: err})
 	return r.err
 }
 
-// noPanic, deferred, makes a panic of the rules, the store or the caller's clock a defect.
+// noPanic turns a panic of the rules, the store or the caller's clock into a defect. It must be
+// deferred.
 func (r *Realm) noPanic(b **batch, err *error) {
 	if p := recover(); p != nil {
 		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 	}
 }
 
-// work is the memory that carrying out requests takes.
+// work is reusable memory for carrying out requests.
 type work struct {
 	used    int
-	cmds    [64]rules.Command // so few that they, and the memory that they need, stay in the nearest caches
+	cmds    [64]rules.Command // few enough that they and the memory they touch stay in the nearest caches
 	hashes  [64]store.Hashes
 	members []rules.Command // of groups
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// end gives w back, with nothing of the caller's memory.
+// end puts w back into the pool, without references to the caller's memory.
 func (w *work) end() {
 	clear(w.cmds[:w.used])
 	clear(w.members)
@@ -353,7 +351,7 @@ func (w *work) end() {
 	works.Put(w)
 }
 
-// prepare turns a request into the command at i. A command of kind 0 is refused.
+// prepare turns a request into command i. If it is refused, the command's kind stays 0.
 func (w *work) prepare(i int, req Request) error {
 	if i == 0 {
 		clear(w.members)

@@ -8,21 +8,21 @@ import (
 // PlayerView is what a player holds.
 type PlayerView struct {
 	ID       string
-	Items    []Stack // in the order in which the catalogs named the items; no zero quantities
+	Items    []Stack // in the order in which catalogs first named them; no zero quantities
 	Position uint64  // of the last batch that changed this player
 }
 
-// PoolView is a pool with its stock.
+// PoolView is a pool with its stock and odds.
 type PoolView struct {
 	ID             string
 	CatalogVersion uint64
 	Config         catalog.Pool // as in the catalog
-	Entries        []EntryView  // as in the catalog, in order; of a page, its
+	Entries        []EntryView  // in the catalog's order; in PoolPage, only those of the page
 	TotalWeight    uint64       // the sum of the entries' current weights; 0: sold out
 	Position       uint64       // of the last batch that changed this pool
 }
 
-// EntryView is an entry's stock and its odds at this moment.
+// EntryView is an entry's stock and its odds at one moment.
 type EntryView struct {
 	ID        string
 	Unlimited bool
@@ -33,19 +33,19 @@ type EntryView struct {
 
 // CatalogView is the catalog in force.
 type CatalogView struct {
-	Version  uint64 // counts up from 1 with every applied change; 0: none yet
+	Version  uint64 // 1 for the first catalog, one more with every change; 0: none yet
 	Hash     [32]byte
 	Catalog  *catalog.Catalog // nil when Version is 0
 	Position uint64           // of the batch that applied it
-	Index    uint32           // in that batch, of the event that applied it
+	Index    uint32           // of the event that applied it, in its batch
 	Time     int64            // of that event, Unix milliseconds
 }
 
-// Plan says what applying a catalog would do, before it is done.
+// Plan says what applying a catalog would change.
 type Plan struct {
-	Unchanged bool     // the catalog is the one in force: applying it does nothing
-	Version   uint64   // the version that it would get, or has when Unchanged
-	Changes   []Change // of items, pools and entries
+	Unchanged bool     // the catalog is already in force: applying it does nothing
+	Version   uint64   // the version it would get; if Unchanged, the one it has
+	Changes   []Change // one for each item, pool or entry that changes
 }
 
 // ChangeKind says what a Change is about.
@@ -53,30 +53,29 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	ChangeItemAdded    ChangeKind = rules.ChangeItemAdded
-	ChangeItemChanged  ChangeKind = rules.ChangeItemChanged
-	ChangeItemRemoved  ChangeKind = rules.ChangeItemRemoved
-	ChangePoolAdded    ChangeKind = rules.ChangePoolAdded
-	ChangePoolChanged  ChangeKind = rules.ChangePoolChanged
-	ChangePoolRemoved  ChangeKind = rules.ChangePoolRemoved
-	ChangeEntryAdded   ChangeKind = rules.ChangeEntryAdded
-	ChangeEntryChanged ChangeKind = rules.ChangeEntryChanged
-	ChangeEntryKept    ChangeKind = rules.ChangeEntryKept
-	ChangeEntryRemoved ChangeKind = rules.ChangeEntryRemoved
-	ChangeRealm        ChangeKind = rules.ChangeRealm // starting grants, idempotency window, name
+	ChangeItemAdded    ChangeKind = "item_added"
+	ChangeItemChanged  ChangeKind = "item_changed"
+	ChangeItemRemoved  ChangeKind = "item_removed"
+	ChangePoolAdded    ChangeKind = "pool_added"
+	ChangePoolChanged  ChangeKind = "pool_changed"
+	ChangePoolRemoved  ChangeKind = "pool_removed"
+	ChangeEntryAdded   ChangeKind = "entry_added"
+	ChangeEntryChanged ChangeKind = "entry_changed"
+	ChangeEntryKept    ChangeKind = "entry_kept"
+	ChangeEntryRemoved ChangeKind = "entry_removed"
+	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
 )
 
-// Change is one line of a Plan: what happens to one item, pool or entry.
+// Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
 type Change struct {
 	Kind    ChangeKind
-	ID      string // the item, or the pool
-	Entry   string // the entry in the pool; empty for items and pools
-	Warning string // not empty: the change deserves a second look
-	Text    string // the whole change in words
+	ID      string // of the item or the pool
+	Entry   string // id of the entry in the pool; empty for items and pools
+	Warning string // why the change deserves a second look; empty: it does not
+	Text    string // the whole change, in words
 
-	// Of an entry: how many were drawn so far, and the stock in all and left before and
-	// after. Before means nothing for an entry that was never there, After for one that is
-	// removed.
+	// For entries: how many were drawn so far, and the total and remaining stock before and after.
+	// Before has no meaning for a new entry, After none for a removed one.
 	Drawn                           uint64
 	UnlimitedBefore, UnlimitedAfter bool
 	StockBefore, StockAfter         uint64

@@ -1,7 +1,11 @@
 package kuji_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
@@ -42,4 +46,30 @@ func TestPoolPage(t *testing.T) {
 	wantCode(t, err, kuji.CodeInvalid)
 	_, err = r.PoolPage(t.Context(), "nosuch", 0, 1)
 	wantCode(t, err, kuji.CodeNotFound)
+}
+
+// TestChangeKinds: the kinds of change that go doc shows are the ones that the rules give.
+func TestChangeKinds(t *testing.T) {
+	public, rules := changeKinds(t, "view.go"), changeKinds(t, "internal/rules/plan.go")
+	if len(public) == 0 || !reflect.DeepEqual(public, rules) {
+		t.Errorf("package kuji has\n%v, internal/rules\n%v", public, rules)
+	}
+}
+
+// changeKinds returns the values of a file's constants named Change….
+func changeKinds(t *testing.T, file string) map[string]string {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Change") {
+			if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
+				kinds[spec.Names[0].Name] = lit.Value
+			}
+		}
+		return true
+	})
+	return kinds
 }
