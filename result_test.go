@@ -21,6 +21,31 @@ func TestMembersHaveTheReceipt(t *testing.T) {
 	}
 }
 
+// TestMembersOfAFailedGroup: of a group that fails, the member that failed says why, wherever
+// it stands, and the others are aborted and have no outcomes.
+func TestMembersOfAFailedGroup(t *testing.T) {
+	_, r := open(t, t.TempDir(), worldOptions{})
+	for at := range 3 {
+		group := kuji.Atomic{Members: []kuji.Request{
+			kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "free"}, kuji.Draw{Player: "ann", Pool: "free"},
+		}}
+		group.Members[at] = kuji.Draw{Player: "cyd", Pool: "nosuch"}
+		res := do(t, r, group)
+		if res.Status != kuji.UnknownPool || res.Subject != "nosuch" || len(res.Members) != 3 {
+			t.Fatalf("member %d: %v, %d members", at, res, len(res.Members))
+		}
+		for i, m := range res.Members {
+			status, subject := kuji.Aborted, ""
+			if i == at {
+				status, subject = kuji.UnknownPool, "nosuch"
+			}
+			if m.Status != status || m.Subject != subject || m.Outcomes != nil {
+				t.Errorf("member %d fails: member %d is %v with %v, want %v %q", at, i, m, m.Outcomes, status, subject)
+			}
+		}
+	}
+}
+
 // TestLongestNames: a realm, a player and a request id as long as they may be are
 // found again, and longer ones are refused.
 func TestLongestNames(t *testing.T) {
