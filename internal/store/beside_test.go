@@ -293,7 +293,8 @@ func TestWarmIsAHint(t *testing.T) {
 	}
 	r.s.Warm(hashes)
 	r.s.Warm(nil)
-	r.s.WarmEvents(evs)
+	r.s.WarmChange(evs[:64])
+	r.s.WarmRemember(evs[:64])
 	if r.s.Hash() != was {
 		t.Error("asking for memory changed the state")
 	}

@@ -202,7 +202,7 @@ func TestStory(t *testing.T) {
 	if text, any := r.s.Supply(0); text != "5" || !any {
 		t.Errorf("%s of a, %v", text, any)
 	}
-	a, ok := r.s.Begin("draw-1", "ann", r.s.Hashes("draw-1", "ann"))
+	a, ok := r.answer("draw-1")
 	if !ok || a.Position != 3 || a.Index != 2 || a.Version != 1 || a.Time != r.now || !bytes.Equal(a.Event, r.log[2].raw) {
 		t.Errorf("draw-1 is remembered as %+v, %v", a, ok)
 	}

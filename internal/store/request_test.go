@@ -107,7 +107,7 @@ func TestChunksWrap(t *testing.T) {
 func TestChunksAreBounded(t *testing.T) {
 	s := New()
 	s.ids.put("id", idRecord{position: 2, time: 1, answer: answerTo("id", 100)})
-	late := 2*s.window.age + 2
+	late := 2*s.ids.window.age + 2
 	for chunks, room := range map[int]bool{1: true, maxIDChunks: true, mostIDChunks - spareIDChunks - 1: true, mostIDChunks - spareIDChunks: false, idPlaces / placesChunk: false} {
 		s.ids.chunks = append(s.ids.chunks[:1], make([]idChunk, chunks-1)...)
 		if full := s.WindowFull(late); full == room {

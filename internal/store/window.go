@@ -11,10 +11,9 @@ const (
 	// keptAnyway is how many ids are remembered whatever their age, if the catalog's
 	// count allows as many.
 	keptAnyway = 1 << 20
-	// Every forgetEvery-th id that is added drops up to forgetAtOnce old ones, so that no
-	// command pays for all that have aged meanwhile.
-	forgetEvery  = 16
-	forgetAtOnce = 64
+	// Each id that is added drops up to forgetAtOnce old ones, so that no command pays for
+	// all that have aged meanwhile.
+	forgetAtOnce = 4
 )
 
 // window is the idempotency window: how many ids, for how many milliseconds.
@@ -139,9 +138,6 @@ func (w *window) aged(time, now int64) bool { return now-time > w.age }
 
 // forgetAged drops what the window does not cover any more.
 func (r *requestIDs) forgetAged() {
-	if r.tail%forgetEvery != 0 {
-		return
-	}
 	over := r.count() - min(int(r.window.count), r.keep)
 	if r.full() {
 		over = forgetAtOnce

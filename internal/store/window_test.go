@@ -8,6 +8,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
+// answer returns what is remembered of a request id.
+func (r *realm) answer(id string) (store.Answer, bool) {
+	defer r.s.End()
+	return r.s.Begin(id, "", r.s.Hashes(id, ""))
+}
+
 // remember applies an event with a request id.
 func (r *realm) remember(id string) {
 	r.t.Helper()
@@ -19,7 +25,7 @@ func (r *realm) remembered(want string) {
 	r.t.Helper()
 	got := ""
 	for _, id := range "abcdefghij" {
-		a, ok := r.s.Answer(string(id), r.s.Hashes(string(id), ""))
+		a, ok := r.answer(string(id))
 		if !ok {
 			continue
 		}
@@ -123,7 +129,7 @@ func TestHugeAnswers(t *testing.T) {
 				w.Effect(store.Player, 0)
 			}
 		})
-		a, ok := r.s.Answer(string(id), r.s.Hashes(string(id), ""))
+		a, ok := r.answer(string(id))
 		if !ok || !bytes.Equal(a.Event, r.log[len(r.log)-1].raw) {
 			t.Fatalf("%c: %d bytes are remembered, %v", id, len(a.Event), ok)
 		}
@@ -145,10 +151,10 @@ func TestManyIDs(t *testing.T) {
 		}
 		r.remember(id(i))
 		most = max(most, r.s.WindowSize().Bytes)
-		if _, ok := r.s.Answer(id(i-kept), r.s.Hashes(id(i-kept), "")); ok && i >= kept {
+		if _, ok := r.answer(id(i-kept)); ok && i >= kept {
 			t.Fatalf("%d is remembered after %d", i-kept, i)
 		}
-		if a, ok := r.s.Answer(id(max(i-kept+1, 0)), r.s.Hashes(id(max(i-kept+1, 0)), "")); !ok || a.Position != uint64(max(i-kept+1, 0)+4) {
+		if a, ok := r.answer(id(max(i-kept+1, 0))); !ok || a.Position != uint64(max(i-kept+1, 0)+4) {
 			t.Fatalf("%d is remembered as of %d, %v, after %d", max(i-kept+1, 0), a.Position, ok, i)
 		}
 	}
