@@ -176,7 +176,7 @@ func ExampleCodeOf() {
 	fmt.Println(kuji.CodeOf(err), err)
 	// Output:
 	// ok <nil>
-	// invalid kuji: invalid: player: empty; a player id of 1 to 64 bytes is needed
+	// invalid kuji: invalid: player: empty; want a player id of 1 to 64 bytes
 }
 
 // Requests that come together become durable together.

@@ -17,32 +17,37 @@ import (
 
 // Snapshots, in short:
 //
-//	under mu, between two batches:  capture the state, in time that grows with pools and chunks of memory, not with what is in them
-//	beside the writer:              write what the capture holds; events that change it put the old aside first
-//	when the batch is durable:      seal the file with the chain's hash and the log's offset; fsync, rename, fsync the directory
-//	after that:                     remove what neither this snapshot nor the one before it needs; trim the log if asked to
+//	under mu, between two batches:  capture the state; this takes time for pools and chunks of
+//	                               memory, not for what they hold
+//	concurrently with the writer:   write the captured state; an event that changes it first
+//	                               saves the old value
+//	once the batch is durable:      seal the file with the chain's hash and the log's offset;
+//	                               fsync, rename, fsync the directory
+//	then:                           remove what neither this snapshot nor the one before it
+//	                               needs; trim the log if Options.TrimLog is set
 //
-// The log is the truth; a snapshot that cannot be written is no reason to stop.
+// The log is the truth: a snapshot that cannot be written is no reason to stop.
 
-// Snapshot says which snapshot was taken.
+// Snapshot describes a snapshot that was taken.
 type Snapshot struct {
 	Position uint64 // of the newest batch that it covers
-	Base     uint64 // position of the snapshot that it builds on; 0: it holds all of the state
+	Base     uint64 // position of the snapshot that it builds on; 0: none, it holds the whole state
 	Bytes    int64  // of its file
 }
 
-// snapshots is a realm's part of it, under mu.
+// snapshots is what a realm keeps about its snapshots. Guarded by mu, unless a field says
+// otherwise.
 type snapshots struct {
-	fs      vfs.FS // of the jobs; set once, as dir is
+	fs      vfs.FS // used by jobs; set once, like dir
 	dir     string
-	made    bool           // the directory, durably; the jobs' alone
-	files   []snapshotFile // that are whole and needed, ascending
-	mark    *store.Mark    // of the newest; nil: the next one holds all of the state
+	made    bool           // the directory exists durably; used by jobs only
+	files   []snapshotFile // intact and needed, ascending
+	mark    *store.Mark    // of the newest; nil: the next one holds the whole state
 	job     *snapshotJob   // being written
-	pending *snapshotJob   // to be begun between two batches
-	bytes   int64          // of the log since the newest
+	pending *snapshotJob   // to begin between two batches
+	bytes   int64          // of log since the newest
 	err     error          // of the last attempt
-	stop    atomic.Bool    // give up what is being written
+	stop    atomic.Bool    // give up the one being written
 }
 
 // snapshotJob is one snapshot being taken.
@@ -57,25 +62,24 @@ type snapshotJob struct {
 	info Snapshot
 	err  error
 
-	answered uint64 // events, at the last pause
+	answered uint64 // events acknowledged by the last pause
 	w        *snapshotWriter
 	next     func() (store.BlockKind, []byte, bool)
 	end      func()
 }
 
 const (
-	// maxSnapshotChain is how many snapshots build on one another at most, so
-	// that few files must be whole to recover.
+	// maxSnapshotChain is how many snapshots may build on one another. Recovery needs all of a
+	// chain's files intact, so there should be few.
 	maxSnapshotChain = 16
-	// snapshotPause is how long the writing of a snapshot stops, after each tenth of
-	// a millisecond or so, beside requests.
+	// snapshotPause is how long the writing of a snapshot pauses while requests are served, after
+	// about every tenth of a millisecond.
 	snapshotPause = 50 * time.Microsecond
 )
 
-// Snapshot takes a snapshot now, beside the requests that go on, and returns
-// when it is durable. Nothing new since the newest one: that one is returned.
-// Errors: CodeCanceled when ctx ends, though the snapshot goes on;
-// CodeFailed when it could not be written, which harms nothing else.
+// Snapshot takes a snapshot now, while requests go on, and returns once it is durable. If nothing
+// has happened since the newest snapshot, it returns that one. CodeCanceled: ctx ended, but the
+// snapshot goes on. CodeFailed: the snapshot could not be written; the realm is not affected.
 func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 	r.mu.Lock()
 	job := r.snap.pending
@@ -109,13 +113,12 @@ func (f *snapshotFile) info() Snapshot {
 	return Snapshot{Position: f.position, Base: f.base, Bytes: f.bytes}
 }
 
-// beginSnapshot begins the pending snapshot, or one that is due, of the state
-// as of a position: everything up to it is applied, and nothing after. The
-// caller holds mu.
+// beginSnapshot begins the pending snapshot, or one that is due. The state must be that of the
+// position: everything up to it is applied, and nothing after it. The caller holds mu.
 func (r *Realm) beginSnapshot(position uint64) {
 	s := &r.snap
 	if s.job != nil || s.stop.Load() {
-		return // the end of that one begins the pending one
+		return // endSnapshot begins the pending one
 	}
 	job := s.pending
 	if job == nil {
@@ -137,15 +140,15 @@ func (r *Realm) beginSnapshot(position uint64) {
 	job.seal.values = r.source.n
 	job.seal.epochs = r.neededEpochs()
 	s.bytes = 0
-	if r.inflight == nil && r.chain.index == position { // the flusher sleeps: the chain is ours to look at
+	if r.inflight == nil && r.chain.index == position { // the flusher is idle: we may read the chain
 		job.sealed(r.chain, r.offset)
 	}
 	r.background(func() bool { return r.snapshotStep(job) })
 }
 
-// pause lets others have the processor, when there are others. To yield is not enough: a
-// goroutine that yields is run again before those that wait behind a thread in a system
-// call, such as the flusher's. Beside a realm at rest it does not pause.
+// pause gives the processor to others while requests are being answered. To yield is not enough: a
+// goroutine that yields runs again before those that wait behind a thread in a system call, such
+// as the flusher. If the realm is idle, pause returns at once.
 func (j *snapshotJob) pause(r *Realm) {
 	if answered := r.answered.Load(); answered != j.answered {
 		j.answered = answered
@@ -153,7 +156,7 @@ func (j *snapshotJob) pause(r *Realm) {
 	}
 }
 
-// background runs a task, a step at a time, until it returns false.
+// background runs a task, one step at a time, until it returns false.
 func (r *Realm) background(task func() bool) {
 	step.Go(r.world.steps, func() {
 		if task() {
@@ -162,8 +165,8 @@ func (r *Realm) background(task func() bool) {
 	})
 }
 
-// whole reports whether the next snapshot holds all of the state: when those
-// that build on the last such one have become as large together, or too many.
+// whole reports whether the next snapshot must hold the whole state: when the snapshots that build
+// on the last whole one are larger together than that one, or too many.
 func (s *snapshots) whole() bool {
 	var sum int64
 	for i := len(s.files) - 1; i >= 0; i-- {
@@ -176,9 +179,8 @@ func (s *snapshots) whole() bool {
 	return true
 }
 
-// neededEpochs returns the epochs that receipts still to be given, of remembered
-// requests and of the catalog in force, or reveals still to come, refer to. The
-// caller holds mu.
+// neededEpochs returns the epochs that later receipts or reveals may still need: those of
+// remembered requests, of the catalog in force, and those not yet revealed. The caller holds mu.
 func (r *Realm) neededEpochs() []epochInfo {
 	first, applied := 0, 0
 	oldest, catalog := r.state.OldestAnswer(), r.state.Catalog().Position
@@ -199,22 +201,21 @@ func (r *Realm) neededEpochs() []epochInfo {
 	return out
 }
 
-// sealed says where the snapshot's position stands in the log.
+// sealed records where the snapshot's position is in the log.
 func (j *snapshotJob) sealed(c chain, offset uint64) {
 	j.seal.chain, j.seal.offset = c, offset
 	close(j.ready)
 }
 
-// sealSnapshot tells the snapshot being taken, if it waits for it, that the
-// batch at a position is durable as the policy says. The caller holds mu.
+// sealSnapshot tells the snapshot being taken, if it waits for that, where in the log its batch
+// has become durable, as far as the policy goes. The caller holds mu.
 func (r *Realm) sealSnapshot(c chain, offset uint64) {
 	if j := r.snap.job; j != nil && j.seal.chain.index == 0 {
 		j.sealed(c, offset)
 	}
 }
 
-// loseSnapshot ends what waits for a batch that never became durable. The
-// caller holds mu.
+// loseSnapshot ends the snapshots whose batch will not become durable. The caller holds mu.
 func (r *Realm) loseSnapshot() {
 	r.snap.stop.Store(true)
 	if j := r.snap.job; j != nil && j.seal.chain.index == 0 && !j.lost {
@@ -228,10 +229,9 @@ func (r *Realm) loseSnapshot() {
 	}
 }
 
-var errRealmStopped = errors.New("the realm stopped or was closed meanwhile")
+var errRealmStopped = errors.New("the realm stopped or was closed before the snapshot was taken")
 
-// snapshotStep does the next part of taking a snapshot and reports whether
-// there is more to do.
+// snapshotStep does the next part of a snapshot and reports whether more is left.
 func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	var err error
 	if r.snap.stop.Load() {
@@ -266,7 +266,7 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	return false
 }
 
-// finishSnapshot seals a snapshot whose blocks are written.
+// finishSnapshot seals a snapshot whose blocks are all written.
 func (r *Realm) finishSnapshot(j *snapshotJob) error {
 	if err := step.Wait(context.Background(), r.world.steps, j.ready); err != nil {
 		return err
@@ -275,7 +275,7 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 		j.w.abort()
 		return errRealmStopped
 	}
-	// Nothing in a snapshot may be younger than what a power cut leaves of the log.
+	// The snapshot must not contain anything that a power cut could remove from the log.
 	if err := r.log.Sync(); err != nil {
 		j.w.abort()
 		return fmt.Errorf("making the log durable: %w", err)
@@ -298,20 +298,20 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 	return nil
 }
 
-// endSnapshot makes what became of a snapshot known, and begins a pending one.
+// endSnapshot publishes the outcome of a snapshot and begins a pending one.
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	j.err = err
-	r.snap.made = err == nil // the next one makes it anew where somebody has removed it
+	r.snap.made = err == nil // if it failed, the next one creates the directory again, in case somebody removed it
 	shown := err
-	if err == nil { // what follows does not take the snapshot back
+	if err == nil { // a failure below does not undo the snapshot
 		if pruned := r.prune(); pruned != nil {
-			shown = fmt.Errorf("removing what is not needed any more: %w", pruned)
+			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Release(j.capture, err == nil)
-	if errors.Is(err, fs.ErrNotExist) { // and so may be those that the next one would build on
+	if errors.Is(err, fs.ErrNotExist) { // the files that the next one would build on may be gone too
 		r.snap.mark = nil
 	}
 	r.snap.job, r.snap.err = nil, shown
@@ -329,8 +329,8 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	}
 }
 
-// endSnapshots gives up what is being written and waits for its end. The
-// flusher must have ended.
+// endSnapshots gives up the snapshot being written and waits until that has ended. The flusher
+// must have ended.
 func (r *Realm) endSnapshots() error {
 	r.mu.Lock()
 	r.loseSnapshot()
@@ -342,9 +342,9 @@ func (r *Realm) endSnapshots() error {
 	return step.Wait(context.Background(), r.world.steps, job.done)
 }
 
-// prune removes the snapshots that neither the newest nor the one before it
-// needs, and the part of the log that is older than that one if Options say so.
-// Only the job that just ended calls it.
+// prune removes the snapshots that neither the newest nor the one before it needs. With
+// Options.TrimLog it also trims the log before the older of the two. Only the job that just ended
+// calls it.
 func (r *Realm) prune() error {
 	r.mu.Lock()
 	files := slices.Clone(r.snap.files)
@@ -368,25 +368,25 @@ func (r *Realm) prune() error {
 	there = slices.DeleteFunc(there, func(f snapshotFile) bool { return needed[f.name()] })
 	errs := []error{err, r.removeSnapshots(there)}
 	if r.o.TrimLog {
-		// The entry at the position stays: it proves that the snapshot is of this log.
+		// Keep the entry at the position: it proves that the snapshot belongs to this log.
 		errs = append(errs, r.log.TrimBefore(previous.offset))
 	}
 	return errors.Join(errs...)
 }
 
-// removeSnapshots removes files for good, and then frees their space; nobody here has
-// them open. One by one, so that the file system's journal never has to take much at
-// a time, for which the log's fsyncs would wait.
+// removeSnapshots removes files durably and then frees their space. Nobody has them open. It takes
+// them one by one, to keep each commit of the file system's journal small: the log's fsyncs wait
+// for it.
 func (r *Realm) removeSnapshots(files []snapshotFile) error {
 	if len(files) == 0 {
-		return nil // and nothing is fsynced, for which the log's fsyncs would wait
+		return nil // without an fsync, which would delay those of the log
 	}
 	var errs []error
 	for i := range files {
 		free, err := vfs.Unlink(r.snap.fs, r.snap.dir+"/"+files[i].name())
 		if free != nil {
 			err = r.snap.fs.SyncDir(r.snap.dir)
-			// What may be there again after a crash is not cut.
+			// Do not cut a file that may be back after a crash.
 			free(func() bool { return err != nil || r.snap.stop.Load() })
 		}
 		errs = append(errs, err)

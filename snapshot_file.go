@@ -17,16 +17,15 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// A snapshot is a file of frames in the realm's directory snapshots, named by
-// its position and that of the snapshot that it builds on, 0 for none
-// (docs/internals/formats/snapshot.md):
+// A snapshot is a file of frames in the realm's directory "snapshots". Its name has its position
+// and that of the snapshot that it builds on, 0 for none (docs/internals/formats/snapshot.md):
 //
 //	00000000000000012345-00000000000000000000.snapshot
 //
-// A frame is its length and CRC32C, 4 bytes each, little-endian, its kind, 1
-// byte, and its bytes; the checksum covers the frame's number in the file too.
-// The first frame says what the file is, the last one, the seal, binds it to
-// the log, and to the bytes before it and the file that it builds on by SHA-256.
+// A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, then its kind, 1
+// byte, then the data. The checksum also covers the frame's number in the file. The first frame
+// says what the file is. The last one, the seal, binds the file to the log, and by SHA-256 to the
+// bytes before the seal. The first frame has the SHA-256 of the file that this one builds on.
 const (
 	snapshotDir     = "snapshots"
 	snapshotSuffix  = ".snapshot"
@@ -39,10 +38,10 @@ const (
 
 var snapshotMagic = []byte("KJSN")
 
-// snapshotFile is a snapshot that is whole, as far as is known.
+// snapshotFile is a snapshot's file. Those in snapshots.files are intact as far as is known.
 type snapshotFile struct {
 	position uint64 // of the newest entry of the log that it covers
-	base     uint64 // position of the snapshot that it builds on; 0: none
+	base     uint64 // position of the snapshot it builds on; 0: none
 	bytes    int64
 	digest   [32]byte // SHA-256 of the file up to the seal
 	offset   uint64   // of the log's entry at position
@@ -58,11 +57,11 @@ func parseSnapshotName(name string) (f snapshotFile, ok bool) {
 	return f, n == 2 && err == nil && f.name() == name
 }
 
-// seal is the last frame of a snapshot: how to go on from its position.
+// seal is the last frame of a snapshot: what recovery needs to continue from its position.
 type seal struct {
 	chain  chain  // after the entry at the snapshot's position
 	offset uint64 // of that entry in the log
-	values uint64 // taken from the current epoch's source so far
+	values uint64 // drawn from the current epoch's source so far
 	epochs []epochInfo
 }
 
@@ -96,7 +95,7 @@ const (
 	sealEpoch = 8 + 8 + 1 + 32
 )
 
-// decodeSeal decodes a seal whose epochs must be those of a realm's log.
+// decodeSeal decodes a seal of a realm's snapshot.
 func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 	if len(b) < sealHead+32 {
 		return s, digest, fmt.Errorf("seal of %d bytes, want at least %d", len(b), sealHead+32)
@@ -119,21 +118,21 @@ func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 	return s, [32]byte(b[len(b)-32:]), s.check()
 }
 
-// check reports epochs that cannot be those up to the seal's position, of which
-// the last is always the one in force there.
+// check reports epochs that cannot be those of a log up to the seal's position. The last one must
+// be the epoch in force there.
 func (s *seal) check() error {
 	for i, e := range s.epochs {
 		if e.first > s.chain.index || i > 0 && (e.first <= s.epochs[i-1].first || e.epoch <= s.epochs[i-1].epoch) {
-			return fmt.Errorf("epoch %d, begun at position %d, is out of order", e.epoch, e.first)
+			return fmt.Errorf("epoch %d, which began at position %d, is out of order", e.epoch, e.first)
 		}
 	}
 	if n := len(s.epochs); n == 0 || s.epochs[n-1].epoch != s.chain.epoch {
-		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d that are named", s.chain.epoch, n)
+		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d in the seal", s.chain.epoch, n)
 	}
 	return nil
 }
 
-// snapshotWriter writes a snapshot's frames to a file under a temporary name.
+// snapshotWriter writes a snapshot's frames to a file with a temporary name.
 type snapshotWriter struct {
 	fsys   vfs.FS
 	dir    string
@@ -146,7 +145,7 @@ type snapshotWriter struct {
 
 const snapshotTmp = "new.tmp"
 
-// newSnapshotWriter begins a file in a directory that builds on base, nil for none.
+// newSnapshotWriter creates the file of a snapshot that builds on base, nil for none.
 func newSnapshotWriter(fsys vfs.FS, dir, realm string, base *snapshotFile) (*snapshotWriter, error) {
 	if err := fsys.Remove(dir + "/" + snapshotTmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -179,7 +178,7 @@ func (w *snapshotWriter) frame(kind byte, data []byte) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	return w.f.Sync() // or the last one would hold up the log's
+	return w.f.Sync() // in small parts: one large fsync at the end would delay those of the log
 }
 
 // snapshotWrite is how many bytes of a snapshot are written and fsynced at a time.
@@ -219,14 +218,14 @@ func (w *snapshotWriter) finish(s *seal, base uint64) (snapshotFile, error) {
 	return file, w.fsys.SyncDir(w.dir)
 }
 
-// abort gives the file up.
+// abort closes and removes the file.
 func (w *snapshotWriter) abort() {
-	w.f.Close() // it is of no use any more
+	w.f.Close() // the error does not matter: the file is removed
 	w.fsys.Remove(w.dir + "/" + snapshotTmp)
 }
 
-// listSnapshots returns what a directory's names promise, ascending, and names
-// that nothing of Kuji has: somebody's copies, which are neither read nor removed.
+// listSnapshots returns the snapshots that a directory's file names announce, ascending. strays
+// are names that Kuji never gives, such as somebody's copies: they are neither read nor removed.
 func listSnapshots(fsys vfs.FS, dir string) (files []snapshotFile, strays []string, err error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,11 +244,10 @@ func listSnapshots(fsys vfs.FS, dir string) (files []snapshotFile, strays []stri
 	return files, strays, nil
 }
 
-// snapshotChain returns the snapshots to load, in order, for one of files; false
-// when one is missing. A realm never writes two of one position: positions only
-// go up, over all its lives, and a second attempt at one builds on the same base
-// and so has the same name. Where somebody has put another there all the same, a
-// base is the first of its position.
+// snapshotChain returns the snapshots to load for f, in order, and false if one of them is
+// missing. A realm never writes two snapshots of one position: positions only go up, even when it
+// is reopened, and a second attempt at one position builds on the same base and so has the same
+// name. If somebody has added another all the same, the first one of a position is the base.
 func snapshotChain(files []snapshotFile, f snapshotFile) ([]snapshotFile, bool) {
 	var chain []snapshotFile
 	for {
@@ -274,16 +272,16 @@ type restored struct {
 	state *store.State
 	mark  store.Mark
 	seal  seal
-	chain []snapshotFile // that it was loaded from, in order
+	chain []snapshotFile // what it was loaded from, in order
 }
 
-// loadSnapshot loads the state that one of a directory's snapshots holds, with
-// those that it builds on.
+// loadSnapshot loads the state in one of a directory's snapshots, together with those that it
+// builds on.
 func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile) (*restored, error) {
 	loader := store.NewLoader()
 	chain, ok := snapshotChain(files, file)
 	if !ok {
-		return nil, fmt.Errorf("snapshot %s/%s: it builds on one that is missing", dir, file.name())
+		return nil, fmt.Errorf("snapshot %s/%s: the snapshot that it builds on is missing", dir, file.name())
 	}
 	r := &restored{chain: chain}
 	for i := range r.chain {
@@ -305,7 +303,7 @@ func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file sna
 	return r, err
 }
 
-// readSnapshot takes a file's blocks in, and completes f.
+// readSnapshot loads a file's blocks and completes f.
 func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, loader *store.Loader) (s seal, err error) {
 	file, err := fsys.Open(dir + "/" + f.name())
 	if err != nil {
@@ -360,9 +358,9 @@ func checkSnapshotHeader(b []byte, realm string, base [32]byte) error {
 	case b[4] != snapshotVersion:
 		return fmt.Errorf("version %d of the format; this build knows version %d", b[4], snapshotVersion)
 	case len(b) != len(want)+32 || !bytes.Equal(b[:len(want)], want):
-		return fmt.Errorf("a snapshot of another realm than %q", realm)
+		return fmt.Errorf("not a snapshot of realm %q", realm)
 	case [32]byte(b[len(want):]) != base:
-		return errors.New("it builds on another snapshot than the one before it")
+		return errors.New("it builds on a snapshot other than the one before it")
 	}
 	return nil
 }
@@ -376,7 +374,7 @@ type frame struct {
 	before [32]byte // of a seal: SHA-256 of the file before it
 }
 
-// readFrames iterates a file's frames, to the end or the first error.
+// readFrames iterates over a file's frames, to the end or to the first error.
 func readFrames(file vfs.File, size int64) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		in := io.NewSectionReader(file, 0, size)
@@ -391,7 +389,7 @@ func readFrames(file vfs.File, size int64) iter.Seq2[frame, error] {
 			}
 			n := int64(binary.LittleEndian.Uint32(head[:]))
 			if n > maxFrame || n > size-fr.at-frameHead {
-				fail(fmt.Errorf("%d bytes announced, %d left", n, size-fr.at-frameHead))
+				fail(fmt.Errorf("%d bytes announced, but %d left", n, size-fr.at-frameHead))
 				return
 			}
 			buf = slices.Grow(buf[:0], int(n))[:n]

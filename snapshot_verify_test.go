@@ -260,7 +260,7 @@ func TestForgedSnapshot(t *testing.T) {
 		_, err := kuji.Verify(dir, "test", nil)
 		if err == nil {
 			t.Errorf("byte %d of %d: Verify finds nothing wrong", at, len(sound))
-		} else if strings.Contains(err.Error(), "holds another state") {
+		} else if strings.Contains(err.Error(), "differs from that of the log") {
 			states++
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // Report is what [Verify] found in a realm's log.
 type Report struct {
 	Realm     string
-	From      uint64 // position of the snapshot that verification began from; 0: from the first entry on
+	From      uint64 // position of the snapshot that verification began with; 0: it began with the first entry
 	Position  uint64 // of the last entry that counts
 	Batches   uint64
 	Events    uint64
@@ -31,28 +31,27 @@ type Report struct {
 	LogBytes  uint64 // of all entries that count
 	ChainHash [32]byte
 	StateHash [32]byte
-	Snapshots uint64   // that hold the state which the log gives at their position
-	Strays    []string // files among the snapshots that are none of Kuji's: neither read nor removed
+	Snapshots uint64   // that hold the same state as the log at their position
+	Strays    []string // foreign files among the snapshots: neither read nor removed
 	Epochs    []EpochReport
 }
 
-// EpochReport is what Verify found of one writer epoch.
+// EpochReport is what Verify found about one writer epoch.
 type EpochReport struct {
 	Epoch      uint64
-	First      uint64 // position of its begin
+	First      uint64 // position of its epoch-begin
 	Events     uint64
 	Commitment [32]byte
-	// Revealed reports that the seed is in the log. Every choice of the epoch
-	// was then computed again from it, with the same result. An epoch that is
-	// still open, or that lost its seed file, is not revealed.
+	// Revealed reports that the seed is in the log. Verify has then computed every choice of the
+	// epoch again from it, with the same result. An epoch that is still open or that lost its seed
+	// file is not revealed.
 	Revealed bool
 }
 
-// VerifyError says what is wrong with a log and where. Its position is the
-// first that is wrong.
+// VerifyError says what is wrong with a log and where. Its position is the first wrong one.
 type VerifyError struct {
 	Realm    string
-	Position uint64 // 0 when that is none, or stands before the first that was read
+	Position uint64 // 0: not at a position, or before the first one that was read
 	Err      error
 }
 
@@ -65,32 +64,38 @@ func (e *VerifyError) Error() string {
 
 func (e *VerifyError) Unwrap() error { return e.Err }
 
-// Verify checks a realm's log in a data directory that no engine has open. It
-// takes the directory's lock meanwhile, and writes nothing else. It checks every
-// byte of the log, but for footers that nothing says were durable, the last one above all, which
-// opening makes anew; of a log that cannot be opened, it reads what stands before the damage. It folds the chain of hashes, replays every event, computes every choice of every revealed
-// epoch again from its seed, checks the invariants after every epoch and at the
-// end, compares every snapshot with the state at its position, and reports the
-// state's hash. Where the log was trimmed, it begins from the oldest snapshot.
-// Damage is a *VerifyError that names the first position that is wrong; the
-// report then covers what came before it. seen, when not nil, is called with
-// every event that counts, in order.
+// Verify checks a realm's log in a data directory. No engine may have the directory open: Verify
+// takes its lock, and writes nothing else. It
+//
+//   - checks every byte of the log, except footers that were perhaps never durable, such as the
+//     last one: opening the log rewrites it;
+//   - reads a log that cannot be opened up to the damage;
+//   - folds the chain of hashes and replays every event, from the oldest snapshot if the log was
+//     trimmed;
+//   - computes every choice of every revealed epoch again from its seed;
+//   - checks the invariants after every epoch and at the end;
+//   - compares every snapshot with the state at its position;
+//   - reports the hash of the state.
+//
+// Damage is a *VerifyError with the first wrong position; the report then covers everything before
+// it. Other errors: CodeNotFound if there is no such directory or realm, CodeLocked if an engine
+// has it open, CodeInvalid for a bad name. If seen is not nil, it is called with every event that
+// counts, in order.
 func Verify(dir, realm string, seen func(Record)) (Report, error) {
 	return verify(vfs.OS(), dir, realm, nil, seen)
 }
 
-// Anchor is a place in a realm's chain of hashes that somebody has kept
-// elsewhere: Position and ChainHash of an earlier [Report].
+// Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report],
+// which somebody has kept elsewhere.
 type Anchor struct {
 	Position uint64
 	Hash     [32]byte
 }
 
-// VerifyThrough is Verify, and checks that the chain of hashes goes through an
-// anchor. A log whose chain does not was written anew from there or further back,
-// and one that ends before it has lost entries: both are a *VerifyError. A
-// verification that begins behind the anchor, because the log was trimmed, is
-// CodeNotFound: it cannot tell.
+// VerifyThrough is Verify, and also checks that the chain of hashes passes through an anchor. If
+// it does not, the log was rewritten there or earlier; if the log ends before the anchor, it has
+// lost entries. Both are a *VerifyError. CodeNotFound: the log was trimmed and verification begins
+// after the anchor, so it cannot tell. CodeInvalid: the anchor has position 0.
 func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report, error) {
 	if anchor.Position == 0 {
 		return Report{Realm: realm}, errf(CodeInvalid, "anchor", "position 0; positions count from 1")
@@ -167,8 +172,8 @@ func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
-// lockToRead takes a lock for who may be allowed to read only: a copy on a medium
-// that cannot be written to, somebody else's directory.
+// lockToRead takes a lock even if only reading is allowed, as in a read-only copy or in somebody
+// else's directory.
 func lockToRead(fsys vfs.FS, name string) (io.Closer, error) {
 	lock, err := fsys.Lock(name)
 	locker, ok := fsys.(vfs.ReadLocker)
@@ -176,7 +181,7 @@ func lockToRead(fsys vfs.FS, name string) (io.Closer, error) {
 		return lock, err
 	}
 	switch lock, failed := locker.LockReadOnly(name); {
-	case errors.Is(failed, fs.ErrNotExist): // an engine makes the file before all else: there is none
+	case errors.Is(failed, fs.ErrNotExist): // an engine creates the file before anything else: there was none
 		return io.NopCloser(nil), nil
 	case failed == nil, errors.Is(failed, vfs.ErrLocked):
 		return lock, failed
@@ -194,19 +199,19 @@ type verifier struct {
 
 	fsys    vfs.FS
 	dir     string         // of the snapshots
-	files   []snapshotFile // all of them
-	next    int            // the next of files to compare
-	damaged *VerifyError   // the first snapshot that is not what it should be
-	epochs  []epochInfo    // so far, from those on that the start still names
+	files   []snapshotFile // all snapshots
+	next    int            // index in files of the next one to compare
+	damaged *VerifyError   // the first damaged or wrong snapshot
+	epochs  []epochInfo    // so far; those in the first snapshot, if verification began there
 
-	source *countedSource // of the current epoch, when its seed is known
-	rules  *rules.Rules   // of the current epoch, likewise
+	source *countedSource // of the current epoch; nil: its seed is not known
+	rules  *rules.Rules   // of the current epoch, for the same
 	gave   outcomes
 	buf    []byte
 }
 
-// start returns where verification begins: at the start of the log or, when
-// that was trimmed, behind the oldest snapshot from which the log is there.
+// start returns where verification begins. That is nil, for the start of the log, or, if the log
+// was trimmed, the oldest snapshot that the log continues from.
 func (v *verifier) start(log *checkedLog) (*resume, error) {
 	var err error
 	if v.files, v.report.Strays, err = listSnapshots(v.fsys, v.dir); err != nil || log.first == 0 {
@@ -218,7 +223,7 @@ func (v *verifier) start(log *checkedLog) (*resume, error) {
 		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
 		if err != nil {
 			errs = append(errs, err)
-			if _, ok := snapshotChain(v.files, f); ok { // not what a crash left of a removal
+			if _, ok := snapshotChain(v.files, f); ok { // and not the rest of a removal that a crash cut short
 				v.damage(f, err)
 			}
 			continue
@@ -229,43 +234,43 @@ func (v *verifier) start(log *checkedLog) (*resume, error) {
 		v.next++
 		return v.begin(loaded)
 	}
-	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no snapshot is whole from which it goes on", log.first))...)
+	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no intact snapshot reaches that far", log.first))...)
 }
 
-// begin takes a snapshot for the start.
+// begin starts verification from a snapshot.
 func (v *verifier) begin(loaded *restored) (*resume, error) {
 	v.state = loaded.state
 	s := &loaded.seal
 	v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
 	v.epochs = s.epochs
-	e := s.epochs[len(s.epochs)-1] // the one in force: see seal.check
+	e := s.epochs[len(s.epochs)-1] // the epoch in force: see seal.check
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
-	v.source = &countedSource{n: s.values} // of which only n is known yet
-	// A number that somebody made up must not keep the verifier busy for ever.
+	v.source = &countedSource{n: s.values} // only n is known yet
+	// A forged number must not keep the verifier busy for ever.
 	if most := mostValues(v.state); s.values > most || s.values > 0 && s.chain.index == e.first {
-		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws took %d at most", s.chain.index, e.epoch, e.first, s.values, most)
+		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.chain.index, e.epoch, e.first, s.values, most)
 	}
 	return loaded.resume(), nil
 }
 
-// mostValues returns how many values the draws that a state counts can have taken from
-// their sources. More are possible with a probability below 2^-64: a choice among n takes
-// more than one with a probability of at most a half, each time.
+// mostValues returns the most random values that the draws counted in a state can have used. They
+// can use more with a probability below 2^-64: each choice among n uses a further value with a
+// probability of at most a half.
 func mostValues(s *store.State) uint64 {
 	const each = 4 * (1 + catalog.MaxBundle) // an entry, and the quantities of its reward
 	return 256 + s.Drawn(math.MaxUint64/each-256)*each
 }
 
-// damage notes the first snapshot that is not what it should be.
+// damage records the first damaged or wrong snapshot.
 func (v *verifier) damage(f snapshotFile, err error) {
 	if v.damaged == nil {
 		v.damaged = &VerifyError{Realm: v.realm, Position: f.position, Err: err}
 	}
 }
 
-// resume goes on within the epoch in which a snapshot was taken.
+// resume continues the epoch in which the first snapshot was taken.
 func (v *verifier) resume() error {
-	if v.source == nil { // from the start
+	if v.source == nil { // verification begins at the start of the log
 		return nil
 	}
 	e, used := &v.report.Epochs[0], v.source.n
@@ -282,7 +287,7 @@ func (v *verifier) resume() error {
 	return v.load()
 }
 
-// load makes the rules ready to decide what follows again.
+// load prepares the rules to decide again what follows.
 func (v *verifier) load() error {
 	t, err := rules.Load(v.state, v.state.Catalog())
 	if err == nil {
@@ -291,20 +296,20 @@ func (v *verifier) load() error {
 	return err
 }
 
-// compare checks that the snapshots of a position, of which there is one at most
-// but for copies, hold the state that the log gives, and go on where it does.
+// compare checks that the snapshots of a position hold the same state as the log and continue
+// where it does. There is at most one, apart from copies.
 func (v *verifier) compare(c *chain, offset uint64) {
 	for ; v.next < len(v.files) && v.files[v.next].position <= c.index; v.next++ {
 		f := v.files[v.next]
 		if _, ok := snapshotChain(v.files, f); !ok && v.next+1 < len(v.files) {
-			continue // what a crash left of a removal
+			continue // the rest of a removal that a crash cut short
 		}
 		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
 		if err == nil {
 			err = v.agrees(&f, &loaded.seal, c, offset)
 		}
 		if err == nil && loaded.state.Hash() != v.state.Hash() {
-			err = fmt.Errorf("snapshot %s holds another state than the log gives", f.name())
+			err = fmt.Errorf("the state in snapshot %s differs from that of the log", f.name())
 		}
 		if err != nil {
 			v.damage(f, err)
@@ -314,21 +319,21 @@ func (v *verifier) compare(c *chain, offset uint64) {
 	}
 }
 
-// agrees checks what a snapshot says of the log up to its position.
+// agrees checks what a snapshot says about the log up to its position.
 func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) error {
 	got := s.chain
-	if got.ahead <= got.index { // of no meaning, and a writer does not see what others append
+	if got.ahead <= got.index { // it says nothing then, and a writer does not see what others append
 		got.ahead = c.ahead
 	}
 	if got != *c || s.offset != offset {
-		return fmt.Errorf("snapshot %s is of another log", f.name())
+		return fmt.Errorf("snapshot %s belongs to another log", f.name())
 	}
 	if v.source != nil && s.values != v.source.n {
-		return fmt.Errorf("snapshot %s says that %d random values were used in epoch %d, and it is %d", f.name(), s.values, c.epoch, v.source.n)
+		return fmt.Errorf("snapshot %s says that epoch %[3]d used %[2]d random values; it used %[4]d", f.name(), s.values, c.epoch, v.source.n)
 	}
 	for _, e := range s.epochs {
 		if !slices.Contains(v.epochs, e) {
-			return fmt.Errorf("snapshot %s says of epoch %d, begun at %d, what the log does not: revealed %v, commitment %x", f.name(), e.epoch, e.first, e.revealed, e.commitment)
+			return fmt.Errorf("snapshot %s disagrees with the log about epoch %d, which began at %d: revealed %v, commitment %x", f.name(), e.epoch, e.first, e.revealed, e.commitment)
 		}
 	}
 	return nil
@@ -385,16 +390,16 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	return nil
 }
 
-// anchored compares the anchor with the chain, where that has come to its position.
+// anchored compares the anchor with the chain when the chain has reached its position.
 func (v *verifier) anchored() error {
 	at, r := v.anchor, &v.report
 	switch {
 	case at == nil:
 	case at.Position < r.From:
-		return errf(CodeNotFound, "anchor", "position %d; the log was trimmed, and verification begins behind position %d", at.Position, r.From)
+		return errf(CodeNotFound, "anchor", "position %d; the log was trimmed, and verification begins after position %d", at.Position, r.From)
 	case at.Position == r.Position && at.Hash != r.ChainHash:
 		return &VerifyError{Realm: v.realm, Position: at.Position, Err: fmt.Errorf(
-			"the chain hash is %x and was once %x: the log was written anew, here or further back", r.ChainHash, at.Hash)}
+			"the chain hash is %x but was once %x: the log was rewritten, here or earlier", r.ChainHash, at.Hash)}
 	}
 	return nil
 }
@@ -460,8 +465,8 @@ func (v *verifier) batch(e *replayed) error {
 	return nil
 }
 
-// decideAgain checks that the command of an event, decided with the epoch's randomness,
-// gives the same event to the byte. Of a catalog it returns the tables.
+// decideAgain decides an event's command again with the epoch's randomness. The result must be the
+// same event, byte for byte. For a catalog it returns the new tables.
 func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
 	if v.source == nil {
 		return nil, nil
@@ -500,7 +505,7 @@ func (v *verifier) prepareAgain(ev *store.Event) (*rules.Tables, error) {
 		}
 		return p.Tables, agree(ev, p.Event)
 	}
-	return nil, errors.New("an event of a catalog without one")
+	return nil, errors.New("a catalog event without a catalog")
 }
 
 // agree compares an event with the one that was decided again.
@@ -529,11 +534,11 @@ type Record struct {
 	Count          int       `json:"count,omitempty"`
 	Items          []Stack   `json:"items,omitempty"`
 	Outcomes       []Outcome `json:"outcomes,omitempty"`
-	Members        []Record  `json:"members,omitempty"` // of an atomic group, at the group's place
+	Members        []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Bytes          int       `json:"bytes,omitempty"`   // of the event in the log
 }
 
-// record describes an event that was just applied, and counts its draws.
+// record describes an event that was just applied and counts its draws.
 func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
 	ev := le.event
 	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
@@ -558,7 +563,7 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	fillRecord(&rec, &cmd, &res)
 	for i := range res.Members {
 		if i >= len(cmd.Members) {
-			return rec, 0, fmt.Errorf("%d results of %d members", len(res.Members), len(cmd.Members))
+			return rec, 0, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
 		}
 		m := Record{Kind: cmd.Members[i].Kind.String(), Status: res.Members[i].Status.String()}
 		m.Position, m.Index, m.Time, m.CatalogVersion = rec.Position, rec.Index, rec.Time, version // the group's

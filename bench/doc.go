@@ -1,14 +1,16 @@
-// Package bench measures the engine from outside, by its public API alone, each time beside a baseline that people know, in the same
-// run: the stores of bench/baselines/stores, or the log by itself. Rooms keep benchmarks of their own parts; those that compare with
-// the modules of others stand in bench/peers.
+// Package bench measures the engine from outside, through its public API. Each benchmark runs next
+// to a baseline that people know: the stores of bench/baselines/stores, or the log alone. Packages
+// keep the benchmarks of their own parts. Comparisons with other people's modules are in
+// bench/peers.
 //
-// All benchmarks are in test files, and the tests run each of them once, small, so that they cannot rot. Nothing but benchmarks may
-// enter the room, and nothing may import it.
+// All benchmarks are in test files. The tests run each of them once, with a small input, so that
+// none of them rots. This package contains only benchmarks, and nothing may import it.
 //
 //	go test -run '^$' -bench . ./bench              everything; takes half an hour
 //	go test -run '^$' -bench Hot ./bench            one of them
-//	bench/gates.sh                                  the speed gates: this tree beside an older commit
+//	bench/gates.sh                                  the speed gates: this tree and an older commit
 //
-// An operation is one draw (or grant, or event recovered) wherever the name does not say otherwise. Besides ns/op: draws/s,
-// wal_bytes/draw and gc/Mdraw, garbage collections for a million draws.
+// An operation is one draw, grant or recovered event, unless the name says otherwise. Besides
+// ns/op, the benchmarks report draws/s, wal_bytes/draw and gc/Mdraw, the garbage collections per
+// million draws.
 package bench

@@ -27,7 +27,7 @@ func atomicOf(id string, members []*kujiv1.Member) *kuji.Atomic {
 			group.Members[i] = consumeOf("", c.Consume)
 		case *kujiv1.Member_Transfer:
 			group.Members[i] = transferOf("", c.Transfer)
-		} // an empty one stays nil, which the engine refuses
+		} // an empty member stays nil, and the engine refuses it
 	}
 	return group
 }

@@ -13,7 +13,7 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 	commands := req.GetCommands()
 	if n := len(commands); n == 0 || n > kuji.MaxBatch {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
-			Message: fmt.Sprintf("%d of them, want 1 to %d", n, kuji.MaxBatch)}
+			Message: fmt.Sprintf("%d commands, want 1 to %d", n, kuji.MaxBatch)}
 	}
 	if n := outcomesAsked(commands); n > MaxBatchOutcomes {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
@@ -35,8 +35,8 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 	return batchResponse(results), nil
 }
 
-// outcomesAsked is how many outcomes the commands ask for. Draws that ask for too
-// many do not count: they are refused one by one.
+// outcomesAsked returns how many outcomes the commands ask for. It ignores draws that ask for too
+// many: each of them is refused on its own.
 func outcomesAsked(commands []*kujiv1.Command) int {
 	n := 0
 	add := func(d *kujiv1.Draw) {
@@ -53,7 +53,7 @@ func outcomesAsked(commands []*kujiv1.Command) int {
 	return n
 }
 
-// requestOf translates a command. An empty one is nil, which the engine refuses.
+// requestOf translates a command. An empty command becomes nil, and the engine refuses it.
 func requestOf(c *kujiv1.Command) kuji.Request {
 	switch cmd := c.GetCommand().(type) {
 	case *kujiv1.Command_Draw:
@@ -85,7 +85,7 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 	return &kujiv1.BatchResponse{Results: out, Receipts: t.receipts, Outcomes: t.outcomesProto()}
 }
 
-// refusalOf says why a command of a batch was refused.
+// refusalOf returns why a command of a batch was refused.
 func refusalOf(err error) *kujiv1.ErrorDetail {
 	if ke, ok := errors.AsType[*kuji.Error](err); ok {
 		return detailOf(ke, codeAnswers[ke.Code].reason)

@@ -7,8 +7,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// interceptor wraps every handler. It recovers from panics, and it is the one
-// place that turns errors into answers.
+// interceptor wraps every handler. It recovers from panics, and it is the only place that turns
+// errors into answers.
 type interceptor struct{ s *Server }
 
 func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
@@ -62,8 +62,8 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	return ce
 }
 
-// label is the metrics label of how a call ended. A request that could not be
-// decoded never reaches a handler, and Connect answers it by itself.
+// label returns the metrics label for how a call ended. A request that cannot be decoded never
+// reaches a handler: Connect answers it.
 func (c *call) label() string {
 	if !c.reached {
 		return labelUnreadable

@@ -90,7 +90,7 @@ func planProto(p *kuji.Plan) *kujiv1.Plan {
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		to := &kujiv1.Change{
-			// The contract's names are the rules' names in capitals; a test goes through all.
+			// The contract's names are the engine's in capitals; a test checks all of them.
 			Kind: kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))]),
 			Id:   c.ID, Entry: c.Entry, Drawn: c.Drawn, Warning: c.Warning, Text: c.Text,
 		}

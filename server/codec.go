@@ -11,8 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// codecs replaces Connect's codecs by stricter ones, under all the names that
-// a request can ask for them by.
+// codecs replaces Connect's codecs by stricter ones, under every name that a request can ask for.
 func codecs() connect.HandlerOption {
 	return connect.WithHandlerOptions(
 		connect.WithCodec(protoCodec{}),
@@ -21,9 +20,9 @@ func codecs() connect.HandlerOption {
 	)
 }
 
-// protoCodec is binary Protocol Buffers with a limit on depth. Unknown fields,
-// which a newer client may send, are skipped and not kept. What is read is added
-// to the message: a stream keeps the memory of one message for the next.
+// protoCodec is binary Protocol Buffers with a limit on depth. It skips unknown fields, which a
+// newer client may send. It adds what it reads to the message, because a stream reuses the memory
+// of one message for the next.
 type protoCodec struct{}
 
 func (protoCodec) Name() string { return "proto" }
@@ -46,9 +45,8 @@ func (protoCodec) Unmarshal(data []byte, message any) error {
 	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
 
-// jsonCodec is the standard JSON mapping, read strictly: a field that the
-// contract does not have is an error, not a typing mistake that goes unnoticed
-// and draws once instead of ten times.
+// jsonCodec is the standard JSON mapping, read strictly. A field that is not in the contract is an
+// error: otherwise a typing mistake could draw once instead of ten times, and nobody would notice.
 type jsonCodec struct{ name string }
 
 func (c jsonCodec) Name() string { return c.name }
@@ -69,7 +67,7 @@ func (jsonCodec) Unmarshal(data []byte, message any) error {
 		return err
 	}
 	if len(data) == 0 {
-		return errors.New("the body is empty, want a JSON object: {} at least")
+		return errors.New("the body is empty, want a JSON object, at least {}")
 	}
 	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
@@ -85,9 +83,9 @@ func protoMessage(message any) (proto.Message, error) {
 // errBomb ends the decompression of a message beyond its limit.
 var errBomb = errors.New("decompresses to more than the limit")
 
-// boundedGzip decompresses no more than max bytes and one. Connect stops
-// keeping bytes at the limit by itself, but then decompresses the rest to tell
-// the client how large it is: work without bound for a small message.
+// boundedGzip decompresses at most max+1 bytes. Connect itself stops keeping bytes at the limit,
+// but then decompresses the rest to tell the client how large it is: unbounded work for a small
+// message.
 type boundedGzip struct {
 	gzip.Reader
 	max, left int64

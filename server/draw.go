@@ -15,7 +15,7 @@ func (h rewardService) Draw(ctx context.Context, req *kujiv1.DrawRequest) (*kuji
 	return &kujiv1.DrawResponse{Result: res}, nil
 }
 
-// drawMessage is a draw as a request, a command or a member says it.
+// drawMessage is a draw in a request, a command or a member.
 type drawMessage interface {
 	GetPlayer() string
 	GetPool() string
@@ -26,5 +26,5 @@ func drawOf(id string, m drawMessage) *kuji.Draw {
 	return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: countOf(m.GetCount())}
 }
 
-// countOf keeps a count that is far too large too large where int has 32 bits.
+// countOf converts a count. If int has 32 bits, one that is far too large stays too large.
 func countOf(n uint32) int { return int(min(n, 1<<30)) }

@@ -19,25 +19,24 @@ import (
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
-// endpoint is one RPC as the server knows it before a byte of a body is read.
+// endpoint is what the server knows of one RPC before it reads a byte of a body.
 type endpoint struct {
 	procedure string      // "/package.Service/Method", the path
-	role      kujiv1.Role // least role; ROLE_UNSPECIFIED only for open ones
-	open      bool        // anybody may call it, without a key
+	role      kujiv1.Role // the least role that may call it; ROLE_UNSPECIFIED only if open
+	open      bool        // anybody may call it without a key
 	exempt    bool        // answered under any load
-	bulk      bool        // its requests can be large: they take turns
+	bulk      bool        // its requests can be large, so they take turns
 	stream    bool        // StreamDraws
 	limit     int64       // of a request's body, in bytes
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
 
-// compressFrom is the size in bytes from which the answer to a read is compressed,
-// when the client accepts that. Answers to commands never are: compressing one
-// costs more than the draw.
+// compressFrom is the size in bytes from which the answer to a read is compressed, if the client
+// accepts that. Answers to commands never are: compressing one costs more than the draw.
 const compressFrom = 32 << 10
 
-// framing is what a request's body may have besides the message: gRPC's prefix.
+// framing is what a request's body may contain besides the message, in bytes: gRPC's prefix.
 const framing = 16
 
 // handlerOptions are the options of every RPC.
@@ -56,9 +55,9 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 	)
 }
 
-// mount builds the table of endpoints: the contract's services with the roles
-// they declare; health, which is open because load balancers have no keys; and
-// reflection, which takes the role read.
+// mount builds the table of endpoints: the contract's services with the roles that they declare,
+// health, and reflection. Health is open because load balancers have no keys. Reflection needs the
+// role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	roles, err := declaredRoles(services)
 	if err != nil {
@@ -116,9 +115,9 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 type call struct {
 	endpoint *endpoint
 	reached  bool         // the request was decoded
-	code     connect.Code // of the answer, when reached; 0 for OK
+	code     connect.Code // of the answer, if reached; 0 for OK
 
-	w http.ResponseWriter // of a stream only
+	w http.ResponseWriter // only for a stream
 }
 
 type callKey struct{}
@@ -148,7 +147,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer func() { <-s.inFlight }()
 		default:
 			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-				fmt.Errorf("%d calls are being answered, the most at a time: try again later", cap(s.inFlight)))
+				fmt.Errorf("%d calls are being answered, which is the limit: try again later", cap(s.inFlight)))
 			return
 		}
 	}
@@ -158,7 +157,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer func() { <-s.streams }()
 		default:
 			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-				fmt.Errorf("%d streams are open, the most at a time: try again later", cap(s.streams)))
+				fmt.Errorf("%d streams are open, which is the limit: try again later", cap(s.streams)))
 			return
 		}
 	}
@@ -178,8 +177,8 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	c := &call{endpoint: e}
 	defer func() {
 		if p := recover(); p != nil {
-			// Handlers' own panics are caught nearer, where the client can still be
-			// told: this one is in decoding or encoding.
+			// The interceptor catches panics of handlers, where the client can still be
+			// told. This one was in decoding or encoding.
 			if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
 				s.logPanic(e.procedure, p)
 			}
@@ -196,15 +195,15 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	case e.stream:
 		c.w = w
 	case r.ContentLength < 0 || r.ContentLength > e.limit:
-		// Connect keeps no more than the limit, but reads on to the end. r keeps its
-		// own body: net/http looks there whether the connection can go on.
+		// Connect keeps no more than the limit but reads to the end. r keeps its own
+		// body: net/http looks there to see whether it can reuse the connection.
 		inner.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
 	e.handler.ServeHTTP(w, inner)
 }
 
-// took is how long a call took that began at start; 0, which does not count,
-// for a stream, whose batches are measured one by one.
+// took returns how long a call took that began at start. It returns 0 for a stream, which is not
+// counted: its batches are measured one by one.
 func (e *endpoint) took(start time.Time) time.Duration {
 	if e.stream {
 		return 0
@@ -212,7 +211,7 @@ func (e *endpoint) took(start time.Time) time.Duration {
 	return time.Since(start)
 }
 
-// checkOrigin keeps web pages away from a server that asks for no key.
+// checkOrigin protects a server that asks for no key from web pages.
 func (s *Server) checkOrigin(r *http.Request) error {
 	if !s.hostAllowed(r.Host) {
 		return fmt.Errorf("host %q: a server without API keys answers to loopback names only", r.Host)
@@ -237,8 +236,7 @@ func (s *Server) authorize(r *http.Request, want kujiv1.Role) (connect.Code, kuj
 	return 0, 0, nil
 }
 
-// refuse answers a request before its handler sees it, in the protocol that the
-// client speaks.
+// refuse answers a request before its handler sees it, in the client's protocol.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, code connect.Code, reason kujiv1.Reason, cause error) {
 	metrics := s.metrics.unrouted
 	if e != nil {

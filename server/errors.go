@@ -14,14 +14,14 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// This file is the one place where errors become answers. docs/api.md has the
-// same tables for clients; a test compares them.
+// This file is the only place where errors become answers. docs/api.md has the same tables for
+// clients; a test compares them.
 //
-// The codes follow one rule, so that a client's standard retry policy does the
-// right thing: unavailable means that sending the same request again is safe,
-// and no other code that a retry policy reacts to is used.
+// The codes follow one rule, so that a client's standard retry policy does the right thing:
+// unavailable means that it is safe to send the same request again. No other code that retry
+// policies react to is used.
 
-// answer is what a code of the engine becomes.
+// answer is what an engine code becomes.
 type answer struct {
 	code   connect.Code
 	reason kujiv1.Reason
@@ -33,11 +33,11 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeIDReused:       {connect.CodeAlreadyExists, kujiv1.Reason_REASON_ID_REUSED},
 	kuji.CodeConflict:       {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT},
 	kuji.CodeOverloaded:     {connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED},
-	kuji.CodeUnknownOutcome: {connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME}, // but see connectError
+	kuji.CodeUnknownOutcome: {connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME}, // or unknown: see connectError
 	kuji.CodeFailed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED},
 	kuji.CodeClosed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
-	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED}, // opening only
+	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED}, // only while opening
 	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED},  // or deadline_exceeded
 }
 
@@ -55,11 +55,10 @@ var statusAnswers = map[kuji.Status]connect.Code{
 	kuji.Aborted:           connect.CodeAborted,
 }
 
-// errPanic is what a client learns of a panic.
+// errPanic is all that a client learns about a panic.
 var errPanic = errors.New("internal error")
 
-// statusError is a result with a status other than OK on its way to a unary
-// client.
+// statusError carries a result with a status other than OK to a unary client.
 type statusError struct {
 	status kuji.Status
 	result *kujiv1.Result
@@ -72,8 +71,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("%s: %q", e.status, e.result.GetSubject())
 }
 
-// connectError translates whatever a handler returned. request is the decoded
-// request, nil for a stream.
+// connectError translates any error from a handler. request is the decoded request, nil for a
+// stream.
 func (s *Server) connectError(err error, request any) *connect.Error {
 	if ce, ok := errors.AsType[*connect.Error](err); ok {
 		return ce
@@ -95,7 +94,7 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 		case !ok:
 			a = answer{connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL}
 		case ke.Code == kuji.CodeUnknownOutcome && !repeatable(request):
-			// Sent again it could happen twice: no retry policy may do that alone.
+			// Sent again, it could happen twice: no retry policy may decide that.
 			a.code = connect.CodeUnknown
 		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
 			a.code = connect.CodeDeadlineExceeded
@@ -115,8 +114,8 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 	return withDetail(connect.NewError(connect.CodeInternal, errPanic), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL})
 }
 
-// repeatable reports whether carrying out a request again changes nothing: all
-// its commands have request ids, or it has no commands.
+// repeatable reports whether a request can be sent again safely: all its commands have request
+// ids, or it has no commands.
 func repeatable(request any) bool {
 	switch r := request.(type) {
 	case *streamError:
@@ -133,7 +132,7 @@ func repeatable(request any) bool {
 	return true
 }
 
-// fieldOf is the contract's name of a field of the engine's requests.
+// fieldOf returns the contract's name for the field of an engine error.
 func fieldOf(e *kuji.Error) string {
 	switch e.Field {
 	case "id":
@@ -144,8 +143,8 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// messageOf is an error of the engine without the prefix that Connect's code
-// already says.
+// messageOf returns the text of an engine error, without the prefix that Connect's code already
+// gives.
 func messageOf(e *kuji.Error) string {
 	var parts []string
 	if e.Field != "" {
@@ -160,7 +159,7 @@ func messageOf(e *kuji.Error) string {
 	return strings.Join(parts, ": ")
 }
 
-// detailOf says field by field what is wrong.
+// detailOf returns the detail of an engine error, with what is wrong field by field.
 func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
 	d := &kujiv1.ErrorDetail{Reason: reason}
 	if list, ok := errors.AsType[*catalog.Errors](e); ok {
@@ -177,16 +176,16 @@ func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
 	return d
 }
 
-// withDetail attaches a detail.
+// withDetail attaches a detail to an error.
 func withDetail(ce *connect.Error, d *kujiv1.ErrorDetail) *connect.Error {
-	if detail, err := connect.NewErrorDetail(d); err == nil { // fails for invalid UTF-8 only: then the code and the text must do
+	if detail, err := connect.NewErrorDetail(d); err == nil { // fails only for invalid UTF-8: then the client gets code and text
 		ce.AddDetail(detail)
 	}
 	return ce
 }
 
-// logEvery is the least time between two log lines about realms that failed:
-// each call to one gets the error, and one line is enough.
+// logEvery is the least time between two log lines about failed realms. Every call to such a realm
+// gets the error; one line is enough.
 const logEvery = 10 * time.Second
 
 func (s *Server) logFailure(err error) {

@@ -31,7 +31,7 @@ func (h rewardService) Transfer(ctx context.Context, req *kujiv1.TransferRequest
 	return &kujiv1.TransferResponse{Result: res}, nil
 }
 
-// itemsMessage is a grant or a consume as a request, a command or a member says it.
+// itemsMessage is a grant or a consume in a request, a command or a member.
 type itemsMessage interface {
 	GetPlayer() string
 	GetItems() []*kujiv1.Stack
@@ -45,7 +45,7 @@ func consumeOf(id string, m itemsMessage) *kuji.Consume {
 	return &kuji.Consume{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems())}
 }
 
-// transferMessage is a transfer as a request, a command or a member says it.
+// transferMessage is a transfer in a request, a command or a member.
 type transferMessage interface {
 	GetFrom() string
 	GetTo() string

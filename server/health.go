@@ -13,7 +13,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// unready says why the server should get no requests: nothing when it should.
+// unready returns why the server should get no requests, nil if it should.
 func (s *Server) unready() []string {
 	var why []string
 	if s.draining.Load() {
@@ -21,15 +21,15 @@ func (s *Server) unready() []string {
 	}
 	for _, r := range s.realms.sorted() {
 		if s.realmErr(r) != nil {
-			// Why it stopped may name files: that is for the log and for GetStatus.
+			// The cause may name files: only the log and GetStatus have it.
 			why = append(why, fmt.Sprintf("realm %s has stopped", r.Name()))
 		}
 	}
 	return why
 }
 
-// health implements the gRPC health protocol for the process ("") and for each
-// service; all are well or none.
+// health implements the gRPC health protocol for the process ("") and for each service. Either all
+// of them are healthy or none.
 type health struct {
 	s        *Server
 	services []string
@@ -37,7 +37,7 @@ type health struct {
 
 func (h *health) Check(_ context.Context, req *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	if req.Service != "" && !slices.Contains(h.services, req.Service) {
-		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("no service %q here", req.Service))
+		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("there is no service %q", req.Service))
 	}
 	if len(h.s.unready()) > 0 {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
@@ -45,13 +45,13 @@ func (h *health) Check(_ context.Context, req *grpchealth.CheckRequest) (*grpche
 	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
 }
 
-// serveOther answers what is not an RPC.
+// serveOther answers every request that is not an RPC.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/metrics":
 	default:
 		s.refuse(w, r, nil, connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
-			fmt.Errorf("nothing is at %.100q", r.URL.Path))
+			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -85,5 +85,5 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // the client may be gone: nobody is left to tell
+	_, _ = io.WriteString(w, text) // the client may be gone: there is nobody to tell
 }

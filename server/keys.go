@@ -24,14 +24,13 @@ const MaxKeys = 1024
 // ErrKeys is wrapped by every error about a key file.
 var ErrKeys = errors.New("bad API keys")
 
-// Keys are API keys read from a file. Each line of it is
+// Keys are API keys read from a file. Each line of the file is
 //
 //	role sha256 name
 //
-// role is admin, write or read; sha256 is the hash of the key, 64 hexadecimal
-// digits; name, which may be left out, is for people. Empty lines and lines
-// that start with # do not count. The file holds no secret: a key of at least
-// 128 random bits cannot be found from its hash.
+// The role is admin, write or read. sha256 is the hash of the key, 64 hexadecimal digits. The name
+// is for people and may be left out. Empty lines and lines that start with # are ignored. The file
+// contains no secret: a key of at least 128 random bits cannot be found from its hash.
 type Keys struct {
 	path string
 	set  atomic.Pointer[[]key]
@@ -43,7 +42,7 @@ type key struct {
 	name string
 }
 
-// LoadKeys reads a key file. A file without a single key is an error.
+// LoadKeys reads a key file. A file without any key is an error.
 func LoadKeys(path string) (*Keys, error) {
 	k := &Keys{path: path}
 	if err := k.Reload(); err != nil {
@@ -52,7 +51,7 @@ func LoadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// Reload reads the file again. When that fails the keys stay as they are.
+// Reload reads the file again. If that fails, the keys stay as they were.
 func (k *Keys) Reload() error {
 	data, err := os.ReadFile(k.path)
 	if err != nil {
@@ -83,7 +82,7 @@ func parseKeys(data []byte) ([]key, error) {
 		}
 		for _, other := range set {
 			if other.hash == one.hash {
-				return nil, fmt.Errorf("line %d: the hash of another line", n)
+				return nil, fmt.Errorf("line %d: the same hash as an earlier line", n)
 			}
 		}
 		if set = append(set, one); len(set) > MaxKeys {
@@ -94,7 +93,7 @@ func parseKeys(data []byte) ([]key, error) {
 		return nil, err
 	}
 	if len(set) == 0 {
-		return nil, errors.New("no key in it, want at least one line: role sha256 name")
+		return nil, errors.New("no keys, want at least one line: role sha256 name")
 	}
 	return set, nil
 }
@@ -116,15 +115,15 @@ func parseKey(line string) (key, error) {
 		return key{}, fmt.Errorf("role %q, want admin, write or read", fields[0])
 	}
 	if hash, err := hex.DecodeString(fields[1]); err != nil || copy(one.hash[:], hash) != len(one.hash) || len(hash) != len(one.hash) {
-		// A key pasted here by mistake must not end up in a log.
+		// Do not quote the field: a key pasted here by mistake must not end up in a log.
 		return key{}, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits", len(fields[1]), 2*sha256.Size)
 	}
 	return one, nil
 }
 
-// role returns the role of a key; ROLE_UNSPECIFIED when there is no such key.
-// It hashes first and then compares with every hash, each in constant time: how long it
-// takes says nothing about the keys.
+// role returns the role of a key, ROLE_UNSPECIFIED if there is no such key. It hashes the key and
+// then compares the hash with every known one in constant time, so the time it takes reveals
+// nothing about the keys.
 func (k *Keys) role(secret string) kujiv1.Role {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return kujiv1.Role_ROLE_UNSPECIFIED
@@ -138,7 +137,7 @@ func (k *Keys) role(secret string) kujiv1.Role {
 	return kujiv1.Role(found)
 }
 
-// secretOf returns the key that a request presents, or "".
+// secretOf returns the key in a request's header, or "".
 func secretOf(h http.Header) string {
 	if v := h.Get("Authorization"); v != "" {
 		scheme, secret, ok := strings.Cut(v, " ")
@@ -150,14 +149,14 @@ func secretOf(h http.Header) string {
 	return h.Get("X-Api-Key")
 }
 
-// NewKey returns a fresh random API key of 256 bits.
+// NewKey returns a new random API key of 256 bits.
 func NewKey() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: the process ends when there is no entropy
+	_, _ = rand.Read(b[:]) // never fails: without entropy the process ends
 	return "kuji_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// KeyLine returns the line of a key file for a key.
+// KeyLine returns the line for a key in a key file. The name may be empty.
 func KeyLine(role, secret, name string) (string, error) {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return "", fmt.Errorf("server: %w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
@@ -168,7 +167,7 @@ func KeyLine(role, secret, name string) (string, error) {
 		line += " " + name
 	}
 	if strings.ContainsAny(line, "\r\n") {
-		return "", fmt.Errorf("server: %w: a name of one line is wanted", ErrKeys)
+		return "", fmt.Errorf("server: %w: the name has more than one line", ErrKeys)
 	}
 	if _, err := parseKey(line); err != nil {
 		return "", fmt.Errorf("server: %w: %w", ErrKeys, err)

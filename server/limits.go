@@ -9,73 +9,72 @@ import (
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
-// Limits of the contract that no option moves. Lengths of ids and counts of
-// items and members are the engine's: see the constants of package kuji.
+// Limits of the contract, which no option changes. Limits on lengths of ids and numbers of items
+// and members are the engine's: see the constants of package kuji.
 const (
 	// MaxPage is the most entries or items in one answer.
 	MaxPage = 10_000
-	// DefaultPage is how many there are when the request does not say.
+	// DefaultPage is the number of entries or items in an answer if the request does not give one.
 	DefaultPage = 1000
-	// MaxDepth is how deeply messages of a request may be nested, in JSON and
-	// in binary. The contract's deepest request needs 5.
+	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The
+	// deepest message of the contract needs 5.
 	MaxDepth = 16
-	// MaxKeyBytes is the longest API key.
+	// MaxKeyBytes is the longest API key, in bytes.
 	MaxKeyBytes = 512
 	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
 	// one batch of a stream, may have together.
 	MaxBatchOutcomes = 100_000
-	// catalogSlack is what a catalog's request may have besides the YAML.
+	// catalogSlack is what a catalog's request may contain besides the YAML, in bytes.
 	catalogSlack = 64 << 10
 )
 
-// Limits bound what clients can make the server hold at a time. Zero means
-// the default; a negative value is an error.
+// Limits bounds what clients can make the server hold at a time. Zero means the default. A
+// negative value is an error.
 type Limits struct {
-	// RequestBytes is the largest request message, after decompression, of
-	// every RPC but those below. Default: 64 KiB, twice what the largest valid
-	// one needs in JSON with every character escaped. A decoded message can
-	// take up to 40 times its bytes in memory: mind InFlight.
+	// RequestBytes is the largest request message, after decompression, except for the RPCs below.
+	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
+	// escaped. A decoded message can take up to 40 times its bytes in memory; InFlight multiplies
+	// that.
 	RequestBytes int
-	// BatchBytes is the same for Atomic and Batch, and for each batch of a
-	// stream. Default: 4 MiB, in which 10 000 draws fit with ids of any length.
+	// BatchBytes is the same limit for Atomic and Batch, and for each batch of a stream. Default:
+	// 4 MiB, enough for 10 000 draws with ids of any length.
 	BatchBytes int
-	// CatalogBytes is the same for ApplyCatalog: the YAML, in JSON encoded as
-	// base64. Default: what a catalog of catalog.MaxBytes needs in JSON.
+	// CatalogBytes is the same limit for ApplyCatalog, whose YAML is base64 in JSON. Default: what
+	// a catalog of catalog.MaxBytes needs in JSON.
 	CatalogBytes int
-	// HeaderBytes is the largest request header. Default: 16 KiB. (The
-	// standard library allows about 4 KiB more.)
+	// HeaderBytes is the largest request header. Default: 16 KiB. The standard library allows
+	// about 4 KiB more.
 	HeaderBytes int
-	// HeaderTimeout is the time a client has to send a header, or to answer
-	// an HTTP/2 ping. Default: 5 s.
+	// HeaderTimeout is the time a client has to send a header or to answer an HTTP/2 ping.
+	// Default: 5 s.
 	HeaderTimeout time.Duration
-	// ReadTimeout is the time a client has to send a whole request, streams
-	// aside. Default: 30 s.
+	// ReadTimeout is the time a client has to send a whole request, except for a stream. Default:
+	// 30 s.
 	ReadTimeout time.Duration
-	// WriteTimeout is the time from a request's header to the end of its
-	// answer; in a stream, that a client has to take one answer. Default: 60 s.
+	// WriteTimeout is the time from a request's header to the end of its answer. In a stream it is
+	// the time a client has to take one answer. Default: 60 s.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may lie idle, and how long a stream
-	// may go without a whole batch. Default: 2 min.
+	// IdleTimeout is how long a connection may be idle, and how long a stream may go without a
+	// complete batch. Default: 2 min.
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
-	// Connections is the most connections at a time; more wait to be
-	// accepted. Default: 16384.
+	// Connections is the most connections at a time. More of them wait to be accepted. Default:
+	// 16384.
 	Connections int
-	// InFlight is the most calls at a time; one more is answered with
-	// unavailable at once. Default: 4096.
+	// InFlight is the most calls at a time. Any more get unavailable at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose
-	// requests are read at a time, and batches of streams beyond RequestBytes
-	// that are carried out; more wait, within InFlight. Default: 16.
+	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose requests are read at a
+	// time, plus batches of streams that are larger than RequestBytes. More of them wait; they
+	// count for InFlight. Default: 16.
 	BulkInFlight int
-	// DrawStreams is the most StreamDraws calls at a time, within InFlight; one
-	// more is answered with unavailable at once. Default: 256.
+	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
+	// unavailable at once. Default: 256.
 	DrawStreams int
-	// StreamBatches is the most batches of one stream that are read and not yet
-	// answered; then the client waits. One of a thousand draws takes less than
-	// 1 MB of memory, the largest up to about 10 MB. One that ends its stream
-	// because it has too many draws can take 40 MB while it is read. Default: 4.
+	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
+	// client waits. A batch of a thousand draws takes less than 1 MB of memory, the largest up to
+	// about 10 MB. A batch that ends its stream because it has too many draws can take 40 MB while
+	// it is read. Default: 4.
 	StreamBatches int
 }
 
@@ -114,7 +113,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, err
 }
 
-// message is the largest request message of an RPC.
+// message returns the limit for request messages of an RPC, in bytes.
 func (l *Limits) message(procedure string) int {
 	switch procedure {
 	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
@@ -126,8 +125,8 @@ func (l *Limits) message(procedure string) int {
 	return l.RequestBytes
 }
 
-// page checks offset and limit of a paged read and returns the half-open range
-// of n things that they select.
+// page checks offset and limit of a paged read of n things. It returns the range from ≤ i < to
+// that they select.
 func page(field string, offset, limit uint32, n int) (from, to int, err error) {
 	if limit > MaxPage {
 		return 0, 0, &kuji.Error{Code: kuji.CodeInvalid, Field: field,

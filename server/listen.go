@@ -14,15 +14,14 @@ var ErrExposed = errors.New("refusing to listen")
 // Exposure says how a server that wants to listen is protected.
 type Exposure struct {
 	TLS      bool // speaks TLS
-	Insecure bool // plain text on a network was asked for explicitly
+	Insecure bool // plain text on a network is explicitly allowed
 	Keys     bool // has API keys
 }
 
-// CheckListen refuses addresses at which a server would be open to others by
-// accident. Loopback is fine as it is. Any other address needs TLS, or
-// Insecure, and API keys in either case. addr is "host:port"; an empty host
-// means every interface. A host name other than "localhost" counts as not loopback:
-// what it resolves to may change.
+// CheckListen refuses addresses that would expose a server to others by accident. addr is
+// "host:port"; an empty host means every interface. Loopback is always allowed. Any other address
+// needs API keys, and TLS or Insecure. A host name other than "localhost" does not count as
+// loopback: what it resolves to may change.
 func CheckListen(addr string, e Exposure) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -45,8 +44,8 @@ func CheckListen(addr string, e Exposure) error {
 		ErrExposed, addr, strings.Join(missing, ", and "))
 }
 
-// canonicalHost strips what is the same host written differently: letter case,
-// brackets, a trailing dot.
+// canonicalHost removes differences in how a host is written: letter case, brackets, a trailing
+// dot.
 func canonicalHost(h string) string {
 	h = strings.TrimSuffix(strings.ToLower(h), ".")
 	if len(h) > 1 && h[0] == '[' && h[len(h)-1] == ']' {
@@ -55,7 +54,7 @@ func canonicalHost(h string) string {
 	return h
 }
 
-// isLoopback reports whether a canonical host is this machine for sure.
+// isLoopback reports whether a canonical host is certainly this machine.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -64,9 +63,8 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// hostAllowed checks the Host of a request to a server without keys. A page on
-// the web can point its own name at 127.0.0.1 and then pass for the same
-// origin; the name in Host gives it away.
+// hostAllowed checks the Host of a request to a server without keys. A web page can point its own
+// name at 127.0.0.1 and then pass for the same origin. The name in Host gives it away.
 func (s *Server) hostAllowed(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {

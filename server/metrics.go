@@ -12,13 +12,12 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// labelUnreadable is the code of requests that could not be decoded: malformed,
-// too large, in an unknown encoding, or never sent to the end.
+// labelUnreadable is the code for requests that could not be decoded: malformed, too large, in an
+// unknown encoding, or incomplete.
 const labelUnreadable = "unreadable"
 
-// metrics are the server's own; a realm's come from its Stats when asked for.
-// Labels take only values that the contract or an admin has named: nothing a
-// client sends becomes a label.
+// metrics are the server's own. A realm's are read from its Stats at each scrape. Labels take only
+// values from the contract or from an admin: nothing that a client sends becomes a label.
 type metrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
@@ -28,7 +27,7 @@ type metrics struct {
 	streams  prometheus.Gauge
 }
 
-// latencyBuckets reach from a read out of memory to a disk in trouble, in seconds.
+// latencyBuckets range from a read from memory to a disk in trouble, in seconds.
 var latencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Handler) {
@@ -39,8 +38,8 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 		}, []string{"rpc", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kuji_rpc_duration_seconds",
-			Help: "Time from a request's header to the end of its answer, by RPC; of a stream, from each batch to its answer. " +
-				"Calls refused before decoding do not count.",
+			Help: "Time from a request's header to the end of its answer, by RPC; for a stream, from each batch to its answer. " +
+				"Calls refused before decoding are not counted.",
 			Buckets: latencyBuckets,
 		}, []string{"rpc"}),
 		results: make(map[kuji.Status]prometheus.Counter),
@@ -72,7 +71,7 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 	})
 }
 
-// result counts n results of one status.
+// result counts n results with one status.
 func (m *metrics) result(st kuji.Status, n int) {
 	if c := m.results[st]; c != nil {
 		c.Add(float64(n))
@@ -81,7 +80,7 @@ func (m *metrics) result(st kuji.Status, n int) {
 	m.unknown.Add(float64(n))
 }
 
-// all counts results; those with the same status mostly follow each other.
+// all counts results. Those with the same status are mostly next to each other.
 func (m *metrics) all(results []kuji.Result) {
 	for from, to := 0, 0; from < len(results); from = to {
 		for to < len(results) && results[to].Status == results[from].Status {
@@ -105,7 +104,7 @@ func (m *metrics) rpc(procedure string) *rpcMetrics {
 		ok: m.requests.WithLabelValues(rpc, "ok"), latency: m.latency.WithLabelValues(rpc)}
 }
 
-// done counts an answered call; d is 0 when it was refused before decoding.
+// done counts an answered call. d is 0 if it was refused before decoding.
 func (m *rpcMetrics) done(code string, d time.Duration) {
 	if d > 0 {
 		m.latency.Observe(d.Seconds())
@@ -151,15 +150,15 @@ func newRealmCollector(rs *realms) *realmCollector {
 	counter("events_total", "Events appended since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Events })
 	counter("draws_total", "Single draws that ended ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Draws })
 	counter("failures_total", "Events with a status other than ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Failures })
-	counter("replays_total", "Answers given again since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Replays })
+	counter("replays_total", "First answers returned again since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Replays })
 	counter("log_bytes_total", "Bytes appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.LogBytes })
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
-	gauge("players", "Players ever seen.", func(s *kuji.Stats) uint64 { return s.Players })
+	gauge("players", "Players seen so far.", func(s *kuji.Stats) uint64 { return s.Players })
 	gauge("request_ids", "Request ids remembered.", func(s *kuji.Stats) uint64 { return s.RequestIDs })
-	gauge("request_ids_limit", "Request ids within the idempotency window's age that there is room for.", func(s *kuji.Stats) uint64 { return s.RequestIDLimit })
-	gauge("request_ids_bytes", "Memory that the remembered request ids take, about.", func(s *kuji.Stats) uint64 { return s.RequestIDBytes })
+	gauge("request_ids_limit", "The most request ids within the idempotency window's age.", func(s *kuji.Stats) uint64 { return s.RequestIDLimit })
+	gauge("request_ids_bytes", "Approximate memory that the remembered request ids take.", func(s *kuji.Stats) uint64 { return s.RequestIDBytes })
 	add(prometheus.GaugeValue, "request_ids_oldest_timestamp_seconds", "When the oldest remembered request id was answered; 0: none is remembered.",
 		func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(st.OldestRequestID) / 1000 })
 	counter("request_ids_refused_total", "Requests refused because there was no room for another request id, since the realm was opened.",

@@ -28,7 +28,7 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 	return &kujiv1.GetPoolResponse{Pool: poolProto(&v, from)}, nil
 }
 
-// poolProto makes the message of a pool whose entries are those from an index on.
+// poolProto makes the message of a pool whose entries begin at an index.
 func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	c := &v.Config
 	p := &kujiv1.Pool{

@@ -11,11 +11,10 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// DefaultRealm is the realm of requests that name none.
+// DefaultRealm is the realm of requests that do not name one.
 const DefaultRealm = "default"
 
-// realms are the realms that are open. A read of the table is all that a
-// request to a known realm costs.
+// realms holds the open realms. A request to a known realm costs one read of the table.
 type realms struct {
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm
@@ -46,7 +45,7 @@ func (t *realms) open(engine *kuji.Engine) error {
 	return nil
 }
 
-// get returns an existing realm, the default one for an empty name.
+// get returns an existing realm, the default realm if the name is empty.
 func (t *realms) get(engine *kuji.Engine, name string) (*kuji.Realm, error) {
 	if name == "" {
 		name = DefaultRealm
@@ -57,7 +56,7 @@ func (t *realms) get(engine *kuji.Engine, name string) (*kuji.Realm, error) {
 	if r != nil {
 		return r, nil
 	}
-	// The program that embeds the engine may have created it meanwhile.
+	// The program that embeds the engine may have created it.
 	t.create.Lock()
 	defer t.create.Unlock()
 	r, err := engine.Lookup(name)
@@ -74,7 +73,7 @@ func (t *realms) add(name string, r *kuji.Realm) {
 	t.mu.Unlock()
 }
 
-// new creates a realm unless it exists.
+// new creates a realm if it does not exist.
 func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error) {
 	t.create.Lock()
 	defer t.create.Unlock()
@@ -93,7 +92,7 @@ func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error)
 	return true, nil
 }
 
-// sorted returns the open realms by name.
+// sorted returns the open realms, sorted by name.
 func (t *realms) sorted() []*kuji.Realm {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -123,7 +122,7 @@ func (h adminService) ListRealms(context.Context, *kujiv1.ListRealmsRequest) (*k
 	return &kujiv1.ListRealmsResponse{Realms: names}, nil
 }
 
-// syncPolicy is the contract's name of an engine's policy.
+// syncPolicy returns the contract's name for an engine's policy.
 func syncPolicy(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 	switch p {
 	case kuji.SyncAlways:

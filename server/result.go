@@ -10,8 +10,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// rewardService implements kujiv1connect.RewardServiceHandler; its methods
-// stand in the files of their nouns.
+// rewardService implements kujiv1connect.RewardServiceHandler. Its methods are in the files of
+// their nouns.
 type rewardService struct{ s *Server }
 
 // adminService implements kujiv1connect.AdminServiceHandler.
@@ -36,8 +36,8 @@ func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv
 	return out, nil
 }
 
-// statusProto numbers the statuses as the contract does: one higher, since its
-// zero means "not said".
+// statusProto returns the contract's number of a status: one higher, because its zero means
+// unspecified.
 func statusProto(st kuji.Status) kujiv1.Status {
 	if st == kuji.Refused {
 		return kujiv1.Status_STATUS_REFUSED
@@ -45,7 +45,7 @@ func statusProto(st kuji.Status) kujiv1.Status {
 	return kujiv1.Status(st) + 1
 }
 
-// The messages below share memory with the results that they are made of.
+// The messages below share memory with the results that they are made from.
 
 func resultProto(res *kuji.Result) *kujiv1.Result {
 	out := memberProto(res)
@@ -53,7 +53,7 @@ func resultProto(res *kuji.Result) *kujiv1.Result {
 	return out
 }
 
-// memberProto leaves the receipt out.
+// memberProto makes the message of a result without its receipt.
 func memberProto(res *kuji.Result) *kujiv1.Result {
 	return &kujiv1.Result{
 		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
@@ -78,7 +78,7 @@ func stacksProto(stacks []kuji.Stack) []*kujiv1.Stack {
 	})
 }
 
-// each makes a message of each element; nil of none.
+// each makes a message of each element. It returns nil for an empty list.
 func each[From, To any](list []From, message func(*From) *To) []*To {
 	if len(list) == 0 {
 		return nil
@@ -90,8 +90,7 @@ func each[From, To any](list []From, message func(*From) *To) []*To {
 	return out
 }
 
-// tables hold what the results of a batch share, each once: the results refer
-// to it by place.
+// tables holds what the results of a batch share, each once. The results refer to it by index.
 type tables struct {
 	receipts  []*kujiv1.Receipt
 	outcomes  []*kuji.Outcome
@@ -99,14 +98,14 @@ type tables struct {
 	byEntry   map[string]uint32 // the newest outcome of each entry id
 }
 
-// receiptKey tells receipts of a realm apart, their index aside.
+// receiptKey identifies a receipt of one realm, apart from its index.
 type receiptKey struct{ position, version uint64 }
 
 func newTables() *tables {
 	return &tables{byReceipt: make(map[receiptKey]*uint32), byEntry: make(map[string]uint32)}
 }
 
-// receipt returns the place of a receipt. Nobody may write to it: results share it.
+// receipt returns the index of a receipt. The pointer is shared: do not write to it.
 func (t *tables) receipt(r *kuji.Receipt) *uint32 {
 	key := receiptKey{r.Position, r.CatalogVersion}
 	place := t.byReceipt[key]
@@ -120,7 +119,7 @@ func (t *tables) receipt(r *kuji.Receipt) *uint32 {
 	return place
 }
 
-// addOutcomes appends the places of outcomes to places.
+// addOutcomes appends the indexes of outcomes to places.
 func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 {
 	for i := range outcomes {
 		o := &outcomes[i]

@@ -13,8 +13,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// contract returns every service of package kuji.v1 that is linked in: one
-// that somebody forgets to mount, or an RPC without a role, is found at start.
+// contract returns every service of package kuji.v1 that is linked in. So a service that nobody
+// mounts, or an RPC without a role, is found at start.
 func contract() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	pkg := kujiv1.File_kuji_v1_role_proto.Package()
@@ -27,8 +27,8 @@ func contract() []protoreflect.ServiceDescriptor {
 	return all
 }
 
-// declaredRoles returns the role that each RPC declares, by the RPC's path, or
-// an error that names all RPCs without one.
+// declaredRoles returns the role that each RPC declares, by the RPC's path. The error names all
+// RPCs without one.
 func declaredRoles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
 	roles := make(map[string]kujiv1.Role)
 	var missing []string
@@ -54,7 +54,7 @@ func declaredRoles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1
 	return roles, nil
 }
 
-// roleName is a role as key files and messages write it.
+// roleName returns a role as key files and messages write it.
 func roleName(r kujiv1.Role) string {
 	return strings.ToLower(strings.TrimPrefix(r.String(), "ROLE_"))
 }

@@ -1,14 +1,14 @@
-// Package server is Kuji's API over the network: Connect handlers, which answer
-// gRPC, gRPC-Web and plain HTTP with JSON alike, and around them what a server
-// on a network needs: API keys and roles, limits, health, metrics, a drain.
+// Package server is Kuji's API over the network. Its Connect handlers answer gRPC, gRPC-Web and
+// plain HTTP with JSON. Around them is what a server on a network needs: API keys and roles,
+// limits, health, metrics and draining.
 //
-// The room translates and guards. No rule of the game may enter it: what a
-// draw gives, who may still draw and what a retry gets is the engine's.
+// This package translates and guards. No rule of the game may enter it: the engine decides what a
+// draw gives, who may still draw and what a retry gets.
 //
-// A request's way: net/http reads it; [Server.ServeHTTP] checks origin, key,
-// role and load before a byte of the body is read; Connect decodes it with the
-// codecs in codec.go; the handler in the file of its noun calls the engine; the
-// interceptor in call.go translates errors and counts. There is no other way.
+// A request takes this way: net/http reads it. [Server.ServeHTTP] checks origin, key, role and
+// load before it reads a byte of the body. Connect decodes it with the codecs in codec.go. The
+// handler in the file of its noun calls the engine. The interceptor in call.go translates errors
+// and counts. There is no other way.
 package server
 
 import (
@@ -29,33 +29,32 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// Options configures a [Server]. The zero value serves everybody who can
-// reach it on loopback, as admin, over plain HTTP/1.1 and HTTP/2.
+// Options configures a [Server]. The zero value serves everybody who can reach it on loopback, as
+// admin, over plain HTTP/1.1 and HTTP/2.
 type Options struct {
-	// Keys are the API keys. nil: no key is asked for and everybody is admin;
-	// then requests are answered only when their Host names loopback (or is
-	// one of Hosts) and no other web site's page sent them.
+	// Keys are the API keys. If nil, the server asks for no key and everybody is admin; it then
+	// answers only requests whose Host is loopback or one of Hosts, and none from other sites' web
+	// pages.
 	Keys *Keys
-	// Hosts are the host names, without port, that a server without Keys
-	// answers to besides loopback's.
+	// Hosts are the host names, without port, that a server without Keys answers to in addition to
+	// loopback.
 	Hosts []string
-	// TLS, when not nil, makes the server speak TLS only.
+	// TLS, if not nil, makes the server speak only TLS.
 	TLS *tls.Config
-	// Limits bound what clients can make the server hold. The zero value of
-	// each field means its default.
+	// Limits bounds what clients can make the server hold. Zero fields mean defaults.
 	Limits Limits
-	// DrainDelay is how long Shutdown goes on accepting after it has turned
-	// readiness off, so that load balancers see it. Default: 0.
+	// DrainDelay is how long Shutdown still accepts requests after it has turned readiness off, so
+	// that load balancers notice. Default: 0.
 	DrainDelay time.Duration
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
-	// Logger gets what an operator must know: panics and failed realms, not
-	// requests. Default: slog.Default().
+	// Logger gets what an operator must know: panics and failed realms, not requests. Default:
+	// slog.Default().
 	Logger *slog.Logger
 }
 
-// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it
-// with all timeouts and limits set.
+// Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and
+// limits set.
 type Server struct {
 	engine *kuji.Engine
 	o      Options
@@ -73,18 +72,17 @@ type Server struct {
 	metricsH  http.Handler
 	http      *http.Server
 	draining  atomic.Bool
-	stopping  context.Context // ends when streams must
+	stopping  context.Context // ends when streams must end
 	stop      context.CancelFunc
 	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
 
-	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, but in tests
+	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
 }
 
-// New returns a server for an engine, which must stay open for as long as the
-// server runs. It opens every realm of the engine, so that none is recovered
-// in the middle of a request, and creates [DefaultRealm] where there is none.
-// It fails when a realm cannot be opened, an option is out of range, or an RPC
-// of the contract declares no role.
+// New returns a server for an engine, which must stay open as long as the server runs. It opens
+// every realm of the engine, so that no request has to wait for a recovery, and creates
+// [DefaultRealm] if it does not exist. It fails if a realm cannot be opened, an option is out of
+// range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
 	return newServer(engine, o, contract())
 }
@@ -127,8 +125,8 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	return s, nil
 }
 
-// newHTTP configures the HTTP server: every timeout is set, so that a slow or
-// half-open client holds a connection for a bounded time only.
+// newHTTP configures the HTTP server. Every timeout is set, so that a slow or half-open client
+// holds a connection only for a bounded time.
 func (s *Server) newHTTP() *http.Server {
 	l := &s.o.Limits
 	protocols := new(http.Protocols)
@@ -152,7 +150,7 @@ func (s *Server) newHTTP() *http.Server {
 			PingTimeout:          l.HeaderTimeout,
 			WriteByteTimeout:     l.WriteTimeout,
 		},
-		// What single clients do wrong at this level says nothing to an operator.
+		// Mistakes of single clients at this level do not concern an operator.
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	if s.o.TLS != nil {
@@ -161,9 +159,9 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve accepts connections on l, at most Limits.Connections at a time, until
-// [Server.Shutdown]; then it returns nil at once, while Shutdown still waits
-// for calls in flight. It closes l. Check the address first: see [CheckListen].
+// Serve accepts connections on l, at most Limits.Connections at a time, and closes l at the end.
+// After [Server.Shutdown] is called it returns nil at once, while Shutdown still waits for calls
+// in flight. Check the address first: see [CheckListen].
 func (s *Server) Serve(l net.Listener) error {
 	l = netutil.LimitListener(l, s.o.Limits.Connections)
 	var err error
@@ -178,11 +176,11 @@ func (s *Server) Serve(l net.Listener) error {
 	return fmt.Errorf("server: %w", err)
 }
 
-// Shutdown drains: it turns readiness and health off, goes on accepting for
-// Options.DrainDelay, then accepts no more, ends streams when the batches that
-// they have begun are answered, waits for the calls in flight and returns. When
-// ctx ends first it cuts the remaining connections and returns ctx's error. The
-// engine stays open: closing it is the caller's, afterwards.
+// Shutdown drains the server. It turns readiness and health off, and accepts requests for another
+// Options.DrainDelay. Then it accepts no more, ends each stream once the batches that it began are
+// answered, waits for the calls in flight and returns. If ctx ends first, Shutdown cuts the
+// remaining connections and returns ctx's error. The engine stays open; the caller closes it
+// afterwards.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.draining.Store(true)
 	if s.o.DrainDelay > 0 {

@@ -23,9 +23,9 @@ import (
 //	the answerer:  take the next started batch, wait until it is durable,
 //	               send its answer, give it back                  → free
 //
-// One goroutine starts all batches, in the order in which they came. There are
-// Limits.StreamBatches of them. When all are on their way the reader stops, and
-// HTTP/2's flow control stops the client.
+// One goroutine starts all batches, in the order in which they arrive. There are
+// Limits.StreamBatches of them. While all are in use the reader stops, and HTTP/2's flow control
+// stops the client.
 
 // drawStream is one StreamDraws call.
 type drawStream struct {
@@ -35,12 +35,12 @@ type drawStream struct {
 	keys    *[]key // the key file as of the last check
 	free    chan *drawBatch
 	started chan *drawBatch
-	failed  chan struct{} // closed when an answer failed: then no more is read
+	failed  chan struct{} // closed when an answer failed: then reading stops
 	ends    streamEnds
 	reading watch
 	writing watch
-	// unnamed: a draw without a request id was started. From then on a client must
-	// not repeat an unknown outcome blindly.
+	// unnamed is set once a draw without a request id was started. From then on a client must not
+	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
 }
 
@@ -54,7 +54,7 @@ func (e *streamError) Error() string { return e.err.Error() }
 func (e *streamError) Unwrap() error { return e.err }
 
 var (
-	errUnanswered = errors.New("an answer failed") // for the reader; the client gets the answerer's error
+	errUnanswered = errors.New("an answer failed") // ends the reader; the client gets the answerer's error
 	errDraining   = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
 	errRevoked    = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
 		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
@@ -63,7 +63,7 @@ var (
 func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream[kujiv1.StreamDrawsRequest, kujiv1.StreamDrawsResponse]) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok || c.w == nil {
-		return errors.New("a stream that did not come through ServeHTTP")
+		return errors.New("the stream did not come through ServeHTTP")
 	}
 	return newDrawStream(h.s, c, bidi.Conn()).run(ctx)
 }
@@ -108,11 +108,11 @@ func (st *drawStream) run(ctx context.Context) error {
 	return &streamError{err: err, named: !st.unnamed.Load()}
 }
 
-// takeTimeouts replaces the time-outs of the whole call by ones for each batch,
-// and lets a drain end the stream.
+// takeTimeouts replaces the timeouts of the whole call by timeouts for each batch, and lets a
+// drain end the stream.
 func (st *drawStream) takeTimeouts() (release func(), err error) {
 	if err := st.ends.open(st.call.w); err != nil {
-		return nil, fmt.Errorf("a stream without time-outs of its own: %w", err)
+		return nil, fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
 	l := &st.s.o.Limits
 	st.reading.start(l.IdleTimeout, st.ends.stopReading)
@@ -126,8 +126,8 @@ func (st *drawStream) takeTimeouts() (release func(), err error) {
 	}, nil
 }
 
-// stillAllowed reports whether the stream's key still has the role. It looks
-// again when the key file has been reloaded.
+// stillAllowed reports whether the stream's key still has the role. It checks again after the key
+// file was reloaded.
 func (st *drawStream) stillAllowed() bool {
 	keys := st.s.o.Keys
 	if keys == nil {
@@ -140,8 +140,7 @@ func (st *drawStream) stillAllowed() bool {
 	return true
 }
 
-// readAll starts batches until the stream ends. It returns nil when the client
-// ended it.
+// readAll starts batches until the stream ends. It returns nil if the client ended it.
 func (st *drawStream) readAll(ctx context.Context) error {
 	for {
 		var b *drawBatch
@@ -176,7 +175,7 @@ func (st *drawStream) receive(b *drawBatch) error {
 		return errDraining
 	case late && err != nil:
 		return &kuji.Error{Code: kuji.CodeCanceled, Err: context.DeadlineExceeded,
-			Message: fmt.Sprintf("no whole batch came within %v, the longest that a stream may lie idle", st.s.o.Limits.IdleTimeout)}
+			Message: fmt.Sprintf("no complete batch arrived within %v, the longest that a stream may be idle", st.s.o.Limits.IdleTimeout)}
 	case err != nil:
 		return err
 	case !st.stillAllowed():
@@ -186,7 +185,7 @@ func (st *drawStream) receive(b *drawBatch) error {
 	return nil
 }
 
-// start decides a batch's draws and puts them in line for the log.
+// start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	select {
 	case <-st.failed:
@@ -212,7 +211,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// admit makes a large batch wait for its turn, as large unary calls do.
+// admit makes a large batch wait for its turn, like large unary calls.
 func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 	if proto.Size(&b.request) <= st.s.o.Limits.RequestBytes {
 		return nil
@@ -235,8 +234,8 @@ func (st *drawStream) release(b *drawBatch) {
 	}
 }
 
-// answerAll answers batches as they become durable. After an error, which it
-// returns, it drops the rest.
+// answerAll answers batches as they become durable. After an error it drops the rest and returns
+// the error.
 func (st *drawStream) answerAll(ctx context.Context) error {
 	var failed error
 	for b := range st.started {
@@ -276,14 +275,13 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 	return nil
 }
 
-// streamEnds let any goroutine cut the reading or writing end of a stream while
-// the call lasts.
+// streamEnds lets any goroutine cut the reading or writing end of a stream during the call.
 type streamEnds struct {
 	mu   sync.Mutex
 	conn *http.ResponseController // nil before and after the call
 }
 
-// open lifts the time-outs of the whole call.
+// open removes the timeouts of the whole call.
 func (e *streamEnds) open(w http.ResponseWriter) error {
 	c := http.NewResponseController(w)
 	if err := errors.Join(c.SetReadDeadline(time.Time{}), c.SetWriteDeadline(time.Time{})); err != nil {
@@ -302,19 +300,18 @@ func (e *streamEnds) stop(set func(*http.ResponseController, time.Time) error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.conn != nil {
-		_ = set(e.conn, time.Unix(1, 0)) // open has seen that it can be done
+		_ = set(e.conn, time.Unix(1, 0)) // cannot fail: open has set it before
 	}
 }
 
-// close must be called before the handler returns: its writer must not be used
-// after that.
+// close must be called before the handler returns. Its writer must not be used afterwards.
 func (e *streamEnds) close() {
 	e.mu.Lock()
 	e.conn = nil
 	e.mu.Unlock()
 }
 
-// watch calls a function when something takes too long.
+// watch calls a function if something takes too long.
 type watch struct {
 	timer *time.Timer
 	limit time.Duration
@@ -328,7 +325,7 @@ func (w *watch) start(limit time.Duration, late func()) {
 
 func (w *watch) arm() { w.timer.Reset(w.limit) }
 
-// disarm reports whether the function was called already.
+// disarm stops the watch. It reports whether the function was called.
 func (w *watch) disarm() (late bool) { return !w.timer.Stop() }
 
 func (w *watch) stop() { w.timer.Stop() }

@@ -10,8 +10,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// drawBatch is one batch of a stream on its way. Its memory is used for one
-// batch after the other.
+// drawBatch is one batch of a stream. Its memory is reused for one batch after another.
 type drawBatch struct {
 	request kujiv1.StreamDrawsRequest
 	arrived time.Time
@@ -20,10 +19,10 @@ type drawBatch struct {
 	results []kuji.Result
 	commit  kuji.Commit
 	named   bool // every draw has a request id
-	bulk    bool // it holds a place among the large requests
+	bulk    bool // it holds one of Server.bulk's tokens
 }
 
-// clear empties the request, but keeps the memory of the columns of text.
+// clear empties the request but keeps the memory of its text columns.
 func (b *drawBatch) clear() {
 	m := &b.request
 	players, ids := m.Players[:0], m.RequestIds[:0]
@@ -31,7 +30,7 @@ func (b *drawBatch) clear() {
 	m.Players, m.RequestIds = players, ids
 }
 
-// build makes the engine's requests out of the request's columns.
+// build makes the engine's requests from the request's columns.
 func (b *drawBatch) build() error {
 	m := &b.request
 	n := len(m.GetPlayerIndexes())
@@ -41,7 +40,7 @@ func (b *drawBatch) build() error {
 	for _, column := range []struct {
 		field   string
 		got     int
-		perDraw bool // or empty
+		perDraw bool // one for each draw, or none
 	}{
 		{"players", len(m.GetPlayers()), false},
 		{"player_indexes", len(m.GetPlayerIndexes()), true},
@@ -51,17 +50,17 @@ func (b *drawBatch) build() error {
 		{"request_ids", len(m.GetRequestIds()), true},
 	} {
 		if column.got > kuji.MaxBatch {
-			return badColumn(column.field, "%d of them, want at most %d", column.got, kuji.MaxBatch)
+			return badColumn(column.field, "%d values, want at most %d", column.got, kuji.MaxBatch)
 		}
 		if column.perDraw && column.got != 0 && column.got != n {
-			return badColumn(column.field, "%d of them for %d draws, want one for each or none", column.got, n)
+			return badColumn(column.field, "%d values for %d draws, want one for each or none", column.got, n)
 		}
 	}
 	if n == 0 {
 		return badColumn("players", "0 draws, want 1 to %d", kuji.MaxBatch)
 	}
 	if len(m.GetPoolIndexes()) == 0 && len(m.GetPools()) != 1 {
-		return badColumn("pools", "%d of them without pool_indexes, want 1", len(m.GetPools()))
+		return badColumn("pools", "%d pools without pool_indexes, want 1", len(m.GetPools()))
 	}
 	b.size(n)
 	return b.fill()
@@ -109,7 +108,7 @@ func (b *drawBatch) fill() error {
 		if len(ids) > 0 {
 			d.ID = ids[i]
 		}
-		if d.Count <= kuji.MaxDrawCount { // others are refused one by one
+		if d.Count <= kuji.MaxDrawCount { // others are refused on their own
 			outcomes += d.Count
 		}
 		b.named = b.named && d.ID != ""
@@ -124,7 +123,7 @@ func badColumn(field, format string, args ...any) error {
 	return &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// drawsResponse is the answer to a batch of draws that ended with results.
+// drawsResponse makes the answer to a batch of draws from their results.
 func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
 	t := newTables()
 	out := &kujiv1.StreamDrawsResponse{OutcomeIndexes: make([]uint32, 0, len(results))}
@@ -143,7 +142,7 @@ func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
 	return out
 }
 
-// follows reports whether a result is one more of a run that has n draws.
+// follows reports whether a result continues a run of n draws.
 func follows(first, res *kuji.Result, n int) bool {
 	a, b := &first.Receipt, &res.Receipt
 	return res.Err == nil && first.Status == res.Status && first.Replayed == res.Replayed && first.Subject == res.Subject &&

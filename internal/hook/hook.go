@@ -1,6 +1,6 @@
-// Package hook opens engines in a world that a test controls: a file system that can crash,
-// and tasks that run in an order of the test's choice. Package kuji fills it in; the
-// simulator and the tests of this module use it. It is here so that the public surface has
+// Package hook opens engines in a world that a test controls: a file system that can crash, and
+// tasks that run in an order of the test's choice. Package kuji sets its variables; the simulator
+// and the tests of this module use them. This package exists so that the public surface has
 // nothing that only they can use.
 package hook
 
@@ -9,10 +9,10 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Open is kuji.Open on a file system, with what goes on in the background run as steps, nil
-// for goroutines. options is a kuji.Options, and the engine a *kuji.Engine.
+// Open is kuji.Open on a file system. Background work runs as tasks of steps, or on goroutines if
+// steps is nil. options is a kuji.Options, and engine is a *kuji.Engine.
 var Open func(fs vfs.FS, steps step.Runner, dir string, options any) (engine any, err error)
 
-// Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and the report a
+// Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and report is a
 // kuji.Report.
 var Verify func(fs vfs.FS, dir, realm string, seen any) (report any, err error)

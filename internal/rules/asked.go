@@ -7,16 +7,16 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// What is asked stands in an event as the command's arguments, but for its player:
+// An event keeps the arguments of its command, except the player:
 //
 //	draw             pool ref, count varint
-//	grant, consume   number of items, and of each: item ref, quantity varint
-//	transfer         receiver ref, then as a grant
-//	atomic           if it failed, the index of the member that did; number of members, and
-//	                 of each: kind (1 byte), player ref, arguments
+//	grant, consume   number of items, then for each: item ref, quantity varint
+//	transfer         receiver ref, then as for a grant
+//	atomic           if it failed, the index of the member that did; number of members, then
+//	                 for each: kind (1 byte), player ref, arguments
 //
-// The verifier decides the command again from it, and a request id that is used again is
-// told from one that is used for something else.
+// The verifier decides the command again from them. They also tell a retry of a request id from
+// its use for another request.
 
 // ask writes a command's arguments.
 func (r *Rules) ask(cmd *Command, status Status) {
@@ -46,12 +46,12 @@ func (r *Rules) ask(cmd *Command, status Status) {
 type asked struct {
 	store.Reader
 	state State
-	joins []string // the players that join by the event
+	joins []string // the players that the event adds
 }
 
-// CommandOf returns the command that an event answered, which must be an event of a request.
-// The event may have been applied or not. Its strings are its own. failed is the index of
-// the member of a group that failed.
+// CommandOf returns the command of an event. The event must be that of a request; it may have been
+// applied or not. The command's strings are copies. For a group that failed, failed is the index
+// of the member that did.
 func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error) {
 	a := asked{Reader: store.NewReader(ev.Asked), state: state}
 	var e store.Effect
@@ -79,7 +79,7 @@ func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error
 		}
 	}
 	if a.More() {
-		a.Fail("more than the arguments")
+		a.Fail("bytes after the arguments")
 	}
 	return cmd, failed, a.Err()
 }
@@ -98,7 +98,7 @@ func (a *asked) arguments(cmd *Command) {
 		cmd.To = a.player(a.Ref("the receiver"))
 	case KindGrant, KindConsume:
 	default:
-		a.Fail("kind %d is no request", cmd.Kind)
+		a.Fail("kind %d is not a request", cmd.Kind)
 		return
 	}
 	for range a.Uint("the number of items", MaxStacks) {
@@ -113,7 +113,7 @@ func (a *asked) arguments(cmd *Command) {
 	}
 }
 
-// player returns the id of a player, who may join by the event.
+// player returns the id of a player, whom the event itself may add.
 func (a *asked) player(r store.Ref) string {
 	n := a.state.Players()
 	switch {
@@ -128,7 +128,7 @@ func (a *asked) player(r store.Ref) string {
 	return ""
 }
 
-// Same reports whether an event that was applied answered exactly this command.
+// Same reports whether an event that was applied came from exactly this command.
 func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	was, _, err := CommandOf(state, ev)
 	return err == nil && cmd.equal(&was), err

@@ -2,8 +2,8 @@ package rules
 
 import "github.com/kuji-dev/kuji/internal/store"
 
-// decideAtomic checks the members in order. When none fails, it writes their effects and
-// chooses what the draws among them give.
+// decideAtomic checks the members in order. If none fails, it writes their effects and chooses the
+// outcomes of their draws.
 func (r *Rules) decideAtomic(cmd *Command) Status {
 	w := r.d.w
 	var f failure
@@ -43,5 +43,5 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	return f.status
 }
 
-// noPlayer is the number of no player.
+// noPlayer stands for "no player" where a player's number is expected.
 const noPlayer = 1<<32 - 1

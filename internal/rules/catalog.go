@@ -7,13 +7,13 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// A catalog is put in force in two steps. Prepare takes time in proportion to the catalog
-// and runs beside requests: names and their numbers change only when a catalog is put in
-// force. It gives new items, pools, entries and limits their numbers, compiles the tables,
-// and encodes the event: the new names, the stocks that change, and the catalog itself. The
-// second step, under the realm's lock, applies the event and calls [Rules.Reset].
+// A catalog is put in force in two steps. Prepare takes time in proportion to the catalog, and
+// runs concurrently with requests: names and their numbers change only when a catalog is put in
+// force. It numbers new items, pools, entries and limits, compiles the tables and encodes the
+// event: the new names, the stocks that change, and the catalog itself. The second step runs under
+// the realm's lock. It applies the event and calls [Rules.Reset].
 
-// Bounds on what a realm can ever have named, over all its catalogs.
+// Bounds on everything that a realm can ever name, over all its catalogs.
 const (
 	maxItemsEver    = 1 << 20
 	maxPoolsEver    = 1 << 16
@@ -21,7 +21,7 @@ const (
 	maxCountersEver = 1 << 30
 )
 
-// ConflictError says why the realm's state refuses a catalog that is well formed by itself.
+// ConflictError says why a catalog, well formed by itself, does not fit the realm's state.
 type ConflictError struct {
 	Subject string // the item or pool
 	Message string
@@ -32,34 +32,34 @@ func (e *ConflictError) Error() string { return e.Subject + ": " + e.Message }
 // Prepared is a catalog that is ready to be put in force.
 type Prepared struct {
 	Tables    *Tables
-	Event     []byte // nil: it is the catalog in force
+	Event     []byte // nil: the catalog is already in force
 	unchanged bool
 }
 
-// numbers is the numbers of everything that a catalog names.
+// numbers holds the numbers of everything that a catalog names.
 type numbers struct {
 	item  []uint32 // by index in Catalog.Items
 	pool  []poolNumbers
-	pools int // how many there will be
+	pools int // how many the realm will have
 }
 
-// poolNumbers is the numbers of a pool.
+// poolNumbers holds the numbers of a pool.
 type poolNumbers struct {
 	num     uint32
 	entry   []uint32 // by index in Entries
-	limit   []uint32 // by index in Limits: the first counter
-	entries int      // how many there will be
+	limit   []uint32 // by index in Limits: number of the first counter
+	entries int      // how many the pool will have
 }
 
-// Prepare makes a catalog ready to be put in force over t, or refuses it with a
-// *ConflictError. It may run beside commands, but not beside another catalog.
+// Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
+// may run concurrently with commands, but not with another catalog.
 func Prepare(state Names, t *Tables, c *catalog.Catalog) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := c.Hash()
 	if t.Version > 0 && hash == t.Hash {
 		return &Prepared{Tables: t, unchanged: true}, nil
 	}
-	c, err := catalog.Decode(canonical) // as a reader of the log gets it
+	c, err := catalog.Decode(canonical) // what a reader of the log will decode
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog) (*Prepared, error) {
 	return &Prepared{Tables: compile(c, hash, t.Version+1, n), Event: w.End()}, nil
 }
 
-// Load returns the tables of the catalog that is in force in a state.
+// Load returns the tables of the catalog in force.
 func Load(state Names, c store.InForce) (*Tables, error) {
 	if c.Version == 0 {
 		return NoTables(), nil
@@ -97,7 +97,7 @@ func Load(state Names, c store.InForce) (*Tables, error) {
 	before := len(w.Buf)
 	n, err := define(&w, state, decoded)
 	if err == nil && len(w.Buf) > before {
-		err = fmt.Errorf("it names or stocks what the state does not")
+		err = fmt.Errorf("it has names or stocks that the state lacks")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("catalog version %d: %w", c.Version, err)
@@ -105,8 +105,8 @@ func Load(state Names, c store.InForce) (*Tables, error) {
 	return compile(decoded, decoded.Hash(), c.Version, n), nil
 }
 
-// define gives everything that a catalog names a number, and writes what is new and which
-// stocks change.
+// define numbers everything that a catalog names. It writes the new names and the stocks that
+// change.
 func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) {
 	n := &numbers{item: make([]uint32, len(c.Items)), pool: make([]poolNumbers, len(c.Pools))}
 	next := uint32(state.Items())
@@ -140,7 +140,7 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 }
 
 func tooMany(what string, n, limit int) error {
-	return &ConflictError{Subject: what, Message: fmt.Sprintf("%d over all catalogs, this one included; a realm can name %d in its life", n, limit)}
+	return &ConflictError{Subject: what, Message: fmt.Sprintf("%d over all catalogs, including this one; a realm can have at most %d in its life", n, limit)}
 }
 
 type definer struct {
@@ -164,7 +164,7 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 	n.entry, n.limit = make([]uint32, len(p.Entries)), make([]uint32, len(p.Limits))
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		was, stock := uint64(1), uint64(0) // as in the effect: a new entry has no stock
+		was, stock := uint64(1), uint64(0) // the encoding of Stock effects; a new entry has no stock
 		if !e.Stock.Unlimited {
 			stock = e.Stock.Count + 1
 		}
@@ -217,12 +217,12 @@ func (d *definer) limits(p *catalog.Pool, n *poolNumbers) {
 	}
 }
 
-// checkKinds refuses a catalog that gives a known item another kind.
+// checkKinds refuses a catalog that changes the kind of a known item.
 func checkKinds(state Names, c *catalog.Catalog) error {
 	for i := range c.Items {
 		it := &c.Items[i]
 		if num, known := state.ItemNum(it.ID); known && state.ItemKind(num) != uint8(it.Kind) {
-			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: give the new one another id"}
+			return &ConflictError{Subject: "item " + it.ID, Message: "its kind cannot change between item and currency: use another id for the new one"}
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Kind is the type of a command and of the event it becomes. The numbers are part of the
-// event format: never reuse one.
+// Kind is the type of a command and of its event. The numbers are part of the event format: never
+// reuse one.
 type Kind uint8
 
 const (
@@ -37,19 +37,19 @@ func (k Kind) String() string {
 // Limits of a command.
 const (
 	MaxID        = 64                   // request ids and player ids, bytes
-	MaxDrawCount = catalog.MaxDrawCount // draws in one Draw
-	MaxStacks    = catalog.MaxBundle    // items in one Grant, Consume or Transfer
+	MaxDrawCount = catalog.MaxDrawCount // draws in a Draw
+	MaxStacks    = catalog.MaxBundle    // items in a Grant, Consume or Transfer
 	MaxAtomic    = 100                  // members of an Atomic
 	// MaxAtomicDraws is the most draws in all members of an Atomic together.
 	MaxAtomicDraws = 2 * MaxDrawCount
 	MaxQuantity    = catalog.MaxQuantity
-	// maxUnknownID is the longest id of an unknown pool or item that an event keeps.
+	// maxUnknownID is the longest id of an unknown pool or item in an event, in bytes.
 	maxUnknownID = catalog.MaxID
 )
 
-// Command is a request in the form that the rules work on. Which fields count depends on
-// Kind: Draw has Player, Pool and Count; Grant and Consume have Player and Items; Transfer
-// has Player (the giver), To and Items; Atomic has Members.
+// Command is a request in the form that the rules work on. Kind says which fields are used:
+// Player, Pool and Count of a Draw; Player and Items of a Grant or Consume; Player (the giver), To
+// and Items of a Transfer; Members of an Atomic.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -61,9 +61,9 @@ type Command struct {
 	Members []Command
 }
 
-// CommandError says what is malformed in a command.
+// CommandError says which field of a command is malformed, and how.
 type CommandError struct {
-	Field   string // as a path: "members[2].items[0].quantity"
+	Field   string // a path, such as "members[2].items[0].quantity"
 	Message string
 }
 
@@ -73,7 +73,7 @@ func malformed(field, format string, args ...any) *CommandError {
 	return &CommandError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// CheckHead is Check of what a command of any kind has: its request id and its player.
+// CheckHead checks what every kind of command has: the request id and the player.
 func (c *Command) CheckHead() *CommandError {
 	if len(c.ID) > MaxID {
 		return malformed("id", "%d bytes long; at most %d are allowed", len(c.ID), MaxID)
@@ -91,8 +91,8 @@ func (c *Command) CheckHead() *CommandError {
 	return nil
 }
 
-// Check reports what is malformed in c, whatever the state, or nil. A command
-// must pass it before Decide sees it.
+// Check reports what is malformed in c, or nil. It does not look at the state. Decide takes only
+// commands that have passed it.
 func (c *Command) Check() *CommandError {
 	if err := c.CheckHead(); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (c *Command) Check() *CommandError {
 	return nil
 }
 
-// CheckMembers is Check of how many members an atomic group has.
+// CheckMembers checks the number of members of an atomic group.
 func CheckMembers(n int) *CommandError {
 	if n < 1 || n > MaxAtomic {
 		return malformed("members", "%d members; 1 to %d are allowed", n, MaxAtomic)
@@ -128,10 +128,10 @@ func CheckMembers(n int) *CommandError {
 
 func (c *Command) checkMember() *CommandError {
 	if c.ID != "" {
-		return malformed("id", "members of an atomic group have no request id of their own: the group's id covers them")
+		return malformed("id", "members of an atomic group have no request id: the group's id covers them")
 	}
 	if c.Kind == KindAtomic {
-		return malformed("kind", "an atomic group cannot hold another")
+		return malformed("kind", "an atomic group cannot contain another")
 	}
 	if err := c.CheckHead(); err != nil {
 		return err
@@ -139,12 +139,12 @@ func (c *Command) checkMember() *CommandError {
 	return c.checkBody()
 }
 
-// checkBody is the rest of Check for a command that is no group.
+// checkBody is the rest of Check for a command that is not a group.
 func (c *Command) checkBody() *CommandError {
 	switch c.Kind {
 	case KindDraw:
 		if c.Pool == "" {
-			return malformed("pool", "empty; the id of a pool is needed")
+			return malformed("pool", "empty; want the id of a pool")
 		}
 		if len(c.Pool) > catalog.MaxID {
 			return malformed("pool", "%d bytes long; at most %d are allowed", len(c.Pool), catalog.MaxID)
@@ -170,7 +170,7 @@ func (c *Command) checkBody() *CommandError {
 
 func checkPlayer(id string) *CommandError {
 	if id == "" {
-		return malformed("", "empty; a player id of 1 to %d bytes is needed", MaxID)
+		return malformed("", "empty; want a player id of 1 to %d bytes", MaxID)
 	}
 	if len(id) > MaxID {
 		return malformed("", "%d bytes long; at most %d are allowed", len(id), MaxID)
@@ -184,23 +184,23 @@ func checkStacks(items []catalog.Stack) *CommandError {
 	}
 	for i, it := range items {
 		if it.Item == "" || len(it.Item) > maxUnknownID {
-			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; an item id of 1 to %d bytes is needed", len(it.Item), maxUnknownID)
+			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; want an item id of 1 to %d bytes", len(it.Item), maxUnknownID)
 		}
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
 			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))
 		}
 	}
 	for i := range items {
-		for j := range i { // at most 64: a map would take longer
+		for j := range i { // at most 64 items: a map would be slower
 			if items[j].Item == items[i].Item {
-				return malformed(fmt.Sprintf("items[%d].item", i), "%q stands in items[%d] already; name each item once", items[i].Item, j)
+				return malformed(fmt.Sprintf("items[%d].item", i), "%q is already in items[%d]; name each item once", items[i].Item, j)
 			}
 		}
 	}
 	return nil
 }
 
-// Draws returns how many single draws a command that succeeds makes.
+// Draws returns how many single draws the command makes if it succeeds.
 func (c *Command) Draws() (n uint64) {
 	if c.Kind == KindDraw {
 		return uint64(c.Count)
@@ -211,7 +211,7 @@ func (c *Command) Draws() (n uint64) {
 	return n
 }
 
-// NewPlayers returns how many players a command would make, some perhaps counted twice.
+// NewPlayers returns how many players the command would add. It may count a player twice.
 func (c *Command) NewPlayers(state State) (n int) {
 	for i := range c.Members {
 		n += c.Members[i].NewPlayers(state)

@@ -6,47 +6,46 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Deciding has two halves. The first checks everything that can fail, and takes no
-// randomness. The second writes the effects and chooses what the draws give, and cannot
-// fail. So whether a command succeeds never depends on what is drawn, and nobody can draw
-// again for free by making outcomes fail that they do not want:
+// Decide has two halves. The first checks everything that can fail, and uses no randomness. The
+// second writes the effects and chooses the outcomes of draws, and cannot fail. So success never
+// depends on what is drawn, and nobody can draw again for free by making unwanted outcomes fail:
 //
-//   - a draw must have stock whatever is chosen: see [Rules.sure];
-//   - the most that its draws can give must fit the player's balances;
+//   - a pool must have enough stock whatever is chosen: see [Rules.sure];
+//   - the most that draws can give must fit the player's balances;
 //   - what a group's draws give cannot be spent in the same group.
 
-// decision is the scratch of one Decide: what a later part of the command must know of an
-// earlier one.
+// decision is the scratch memory of one Decide: what later parts of the command must know about
+// earlier ones.
 type decision struct {
 	now    int64
 	src    Source
 	w      *store.Writer
-	base   uint32   // how many players there were
-	fresh  []string // players that this command sees first; numbers follow base
-	joined int      // of them: how many have their effects
-	known  string   // the player of this command looked up last, and the number
+	base   uint32   // how many players there are before the command
+	fresh  []string // players that the command adds; their numbers start at base
+	joined int      // how many of fresh have a Join effect
+	known  string   // the player looked up last in this command; number is theirs
 	number uint32
-	player uint32 // whom the effects at hand are of
-	pool   uint32 // likewise, noPool for none
+	player uint32 // the player of the effects being written
+	pool   uint32 // the pool of the effects being written; noPool for none
 
-	values overlay  // by player number<<32 | item or counter: balances without what draws gave, and counters
-	draws  []drawn  // found possible so far
-	used   []uint64 // of each limit of the draw at hand
-	sets   []set    // counters that they will set
-	extra  uint64   // at least what the command has given of any one item so far, or maxPeak
-	taken  overlay  // by pool number<<32 | entry number: how many were taken
+	values overlay  // balances without the draws' gains, and counters; by player number<<32 | item or counter
+	draws  []drawn  // draws that have passed their checks
+	used   []uint64 // of each limit of the current draw
+	sets   []set    // counters that draws will set
+	extra  uint64   // no less than what the command has given of any one item; at most maxPeak
+	taken  overlay  // how many were taken; by pool number<<32 | entry number
 
 	sure    []sureMemo // by pool number
 	sureGen uint32
-	window  []store.CounterValue // scratch of windows
+	window  []store.CounterValue // scratch memory of windowCounters
 }
 
-// drawn is a draw that was found possible.
+// drawn is a draw that has passed its checks.
 type drawn struct {
 	player uint32
 	pool   *poolTable
 	count  uint64
-	sets   int // how many of decision.sets are there after it
+	sets   int // the length of decision.sets after it
 }
 
 // set is a counter that a draw sets.
@@ -55,7 +54,7 @@ type set struct {
 	value   uint64
 }
 
-// failure is how a command ends that does not succeed, and what that is about.
+// failure is why a command fails and what that is about. The zero value is success.
 type failure struct {
 	status  Status
 	subject store.Ref
@@ -68,9 +67,9 @@ func (d *decision) init() {
 	d.taken.init()
 }
 
-// Decide checks a command against the state, chooses its outcome, and writes the event.
-// The command must have passed Check. It takes values from src only for draws, and none for
-// a command that fails. The event must be applied before the next call.
+// Decide checks a command against the state, chooses its outcomes and writes the event to w. The
+// command must have passed Check. now is in Unix milliseconds. Decide takes values from src only
+// for draws, and none if the command fails. The event must be applied before the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	d := &r.d
 	d.now, d.src, d.w, d.extra = max(now, r.state.Now()), src, w, 0
@@ -103,8 +102,7 @@ func (d *decision) end() {
 	d.fresh = d.fresh[:0]
 }
 
-// check reports why a command, or a member of a group after those before it, will not
-// succeed.
+// check reports whether a command, or the next member of a group, will fail.
 func (r *Rules) check(cmd *Command) failure {
 	switch cmd.Kind {
 	case KindDraw:
@@ -119,8 +117,8 @@ func (r *Rules) check(cmd *Command) failure {
 	panic("rules: Decide of a command that did not pass Check: " + cmd.Kind.String())
 }
 
-// write writes the effects of a command that was found possible; n of the command's draws
-// are written already.
+// write writes the effects of a command that has passed its checks. n draws of the command are
+// already written.
 func (r *Rules) write(cmd *Command, n int) {
 	switch cmd.Kind {
 	case KindDraw:
@@ -140,8 +138,8 @@ func (r *Rules) fail(f failure) {
 	}
 }
 
-// see returns the number of a player in a command that will succeed or change nothing. One
-// who is new gets a number and holds the starting grants from here on.
+// see returns the number of a player. A new player gets a number and from here on holds the
+// starting grants. The command must either succeed or leave the player out of its event.
 func (r *Rules) see(id string) uint32 {
 	d := &r.d
 	if id == d.known {
@@ -163,7 +161,7 @@ func (r *Rules) see(id string) uint32 {
 	return n
 }
 
-// playerRef names a player: by number, but for one who does not join after all.
+// playerRef refers to a player by number, or by id if the player is new and the command fails.
 func (r *Rules) playerRef(id string, status Status) store.Ref {
 	if n := r.see(id); n < r.d.base || status == OK {
 		return store.Ref{Num: n}
@@ -171,7 +169,8 @@ func (r *Rules) playerRef(id string, status Status) store.Ref {
 	return store.Ref{ID: id}
 }
 
-// turn makes the effects that follow those of a player, who joins if need be.
+// turn makes a player the one that the next effects are about. It adds the player first if they
+// are new.
 func (r *Rules) turn(player uint32) {
 	d := &r.d
 	switch {
@@ -187,13 +186,13 @@ func (r *Rules) turn(player uint32) {
 	d.player = player
 }
 
-// counterKey marks the key of a counter among values.
+// counterKey marks the keys of counters among values.
 const counterKey = 1 << 31
 
 func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
 
-// balance returns what a player holds of an item at this point of the command, without
-// what its draws give.
+// balance returns how many of an item a player holds at this point of the command, without the
+// gains of its draws.
 func (r *Rules) balance(player, item uint32) uint64 {
 	if v, ok := r.d.values.get(valueKey(player, item)); ok {
 		return v
@@ -212,11 +211,11 @@ func (r *Rules) counter(player, counter uint32) uint64 {
 // maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
 const maxPeak = 1 << 60
 
-// given notes that the command gives up to q of some item.
+// given records that the command gives at most q of some item.
 func (d *decision) given(q uint64) { d.extra = min(d.extra+min(q, maxPeak), maxPeak) }
 
-// fits reports whether q more of an item fit a player's balance, whatever the command's
-// draws give. The balance matters only when some balance may come near the bound.
+// fits reports whether a player's balance has room for q more of an item, whatever the command's
+// draws give. It looks up the balance only if some balance may come near the limit.
 func (r *Rules) fits(player, item uint32, q uint64) bool {
 	d := &r.d
 	if r.state.Peak()+d.extra+q <= MaxQuantity {
@@ -231,8 +230,8 @@ func (r *Rules) fits(player, item uint32, q uint64) bool {
 	return have+q <= MaxQuantity
 }
 
-// give adds q to a balance and reports whether it fits.
-func (r *Rules) give(player, item uint32, q uint64) bool {
+// gain adds q to a balance and reports whether it fits.
+func (r *Rules) gain(player, item uint32, q uint64) bool {
 	if !r.fits(player, item, q) {
 		return false
 	}
@@ -241,8 +240,8 @@ func (r *Rules) give(player, item uint32, q uint64) bool {
 	return true
 }
 
-// take subtracts q from a balance and reports whether there is enough.
-func (r *Rules) take(player, item uint32, q uint64) bool {
+// spend subtracts q from a balance and reports whether there was enough.
+func (r *Rules) spend(player, item uint32, q uint64) bool {
 	have := r.balance(player, item)
 	if have < q {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// checkDraw reports why a Draw will not succeed. Nothing here depends on what is chosen.
+// checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (r *Rules) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
 	if pt == nil {
@@ -40,8 +40,8 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	return failure{}
 }
 
-// findPool returns a pool of the catalog in force, nil when it has none of this id. Most
-// draws in a row are from one pool.
+// findPool returns a pool of the catalog in force, nil if it has none with this id. It remembers
+// the last one: most draws in a row are from one pool.
 func (r *Rules) findPool(id string) *poolTable {
 	if r.recent == nil || r.recent.config.ID != id {
 		pt := r.t.pool[id]
@@ -60,8 +60,8 @@ func (r *Rules) poolRef(id string) store.Ref {
 	return store.Ref{ID: id}
 }
 
-// inStock reports whether a pool is sure to stand count draws after those that the
-// command makes before.
+// inStock reports whether a pool has enough stock for count draws after the command's earlier
+// ones, whatever is chosen.
 func (r *Rules) inStock(pt *poolTable, count uint64) bool {
 	if pt.endless {
 		return true
@@ -78,8 +78,8 @@ func (r *Rules) inStock(pt *poolTable, count uint64) bool {
 	return r.sure(pt, need) == need
 }
 
-// fitsAll reports whether the most that count draws can give of each item fits the
-// player's balance, and otherwise for which item it does not.
+// fitsAll reports whether the player's balances have room for the most that count draws can give.
+// If not, it returns the first item that does not fit.
 func (r *Rules) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32, ok bool) {
 	if r.state.Peak()+r.d.extra+pt.maxGain*count <= MaxQuantity {
 		return 0, true
@@ -92,8 +92,8 @@ func (r *Rules) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32
 	return 0, true
 }
 
-// writeDraw writes the effects of the draw number n of the command: the price, what is
-// chosen, the counters of limits.
+// writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
+// counters of limits.
 func (r *Rules) writeDraw(cmd *Command, n int) {
 	d := &r.d
 	dr := &d.draws[n]
@@ -111,8 +111,8 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 	}
 }
 
-// choose makes one draw: it chooses an entry, through nested pools, and writes what that
-// takes and gives.
+// choose makes one draw. It chooses an entry, through nested pools, and writes what it takes from
+// stock and gives.
 func (r *Rules) choose(pt *poolTable) {
 	d := &r.d
 	for {
@@ -139,12 +139,11 @@ func (r *Rules) choose(pt *poolTable) {
 	}
 }
 
-// chooseEntry makes one step of a draw, and takes the entry out of the odds when it was
-// the last one.
+// chooseEntry chooses an entry of one pool, and lowers the odds if its stock is limited.
 func (r *Rules) chooseEntry(pt *poolTable) uint32 {
 	n, ok := r.pools[pt.num].sampler.Draw(r.d.src)
 	if !ok {
-		panic(fmt.Sprintf("rules: pool %q ran out in a draw that was found possible", pt.config.ID))
+		panic(fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.config.ID))
 	}
 	entry := uint32(n)
 	if e := &pt.entries[entry]; e.limited {

@@ -13,7 +13,7 @@ func (r *Rules) checkGrant(cmd *Command) failure {
 	}
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
-		if item := r.t.item[cmd.Items[i].Item]; !r.give(player, item, cmd.Items[i].Quantity) {
+		if item := r.t.item[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
 			return failure{BalanceOverflow, store.Ref{Num: item}}
 		}
 	}
@@ -31,7 +31,7 @@ func (r *Rules) checkConsume(cmd *Command) failure {
 	}
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
-		if item := r.t.item[cmd.Items[i].Item]; !r.take(player, item, cmd.Items[i].Quantity) {
+		if item := r.t.item[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
 			return failure{InsufficientItems, store.Ref{Num: item}}
 		}
 	}
@@ -50,10 +50,10 @@ func (r *Rules) checkTransfer(cmd *Command) failure {
 	from, to := r.see(cmd.Player), r.see(cmd.To)
 	for i := range cmd.Items {
 		item, q := r.t.item[cmd.Items[i].Item], cmd.Items[i].Quantity
-		if !r.take(from, item, q) {
+		if !r.spend(from, item, q) {
 			return failure{InsufficientItems, store.Ref{Num: item}}
 		}
-		if !r.give(to, item, q) {
+		if !r.gain(to, item, q) {
 			return failure{BalanceOverflow, store.Ref{Num: item}}
 		}
 	}
@@ -67,7 +67,7 @@ func (r *Rules) writeTransfer(cmd *Command) {
 	r.writeItems(store.Gain, cmd.Items)
 }
 
-// checkItems reports the first item that the catalog in force does not have.
+// checkItems reports the first item that is not in the catalog in force.
 func (r *Rules) checkItems(items []catalog.Stack) failure {
 	for i := range items {
 		if _, ok := r.t.item[items[i].Item]; !ok {

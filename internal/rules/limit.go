@@ -13,25 +13,25 @@ type counterValue = store.CounterValue
 //
 //	forever    the draws so far
 //	day, week  the draws in it <<periodBits | the number of the day or week
-//	window     some counters, in no order: a time stamp <<drawBits | the draws that
+//	window     several counters, in no order: a time stamp <<drawBits | the draws that
 //	           count until that time is a window ago
 //
-// A window limit of at most exactDraws draws is exact: each request has a counter. Larger
-// ones count in steps: the draws of one step, a stepsth of the window, share a counter and
-// all count as if they were as late as the last of them. So no window of the declared
-// length ever sees more draws than declared, a draw may count for up to a step longer, and
-// there are never many counters.
+// A window limit of at most exactDraws draws is exact: each request has a counter. A larger one
+// counts in steps. A step is a stepsth of the window. The draws of one step share a counter, and
+// all count as if they were as late as the last of them. So no window of the declared length ever
+// sees more draws than declared, a draw may count for up to one step too long, and the counters
+// stay few.
 const (
 	periodBits   = 20 // until the year 4840
 	drawBits     = 18 // time stamps have 46 bits: see MaxTime
 	maxStepDraws = catalog.MaxWindowDraws
 	exactDraws   = 64
 	steps        = 64
-	windowWidth  = 72 // counters of a window: exactDraws, or steps and those at both ends
+	windowWidth  = 72 // counters of a window: room for exactDraws, or for the steps and both ends
 )
 
-// MaxTime is the latest time stamp that limits can count at, in Unix milliseconds: in the
-// year 4199. Whoever stamps events must stamp none later.
+// MaxTime is the latest time stamp that limits can count with, in Unix milliseconds. It is in the
+// year 4199. Events must not have later time stamps.
 const MaxTime = 1<<(64-drawBits) - 1
 
 const (
@@ -41,7 +41,7 @@ const (
 	mondayShift = 3 * dayMillis
 )
 
-// period numbers the day or week of a time stamp in UTC.
+// period returns the number of the day or week of a time stamp, in UTC.
 func period(per catalog.Per, now int64) uint64 {
 	now = max(now, 0)
 	if per == catalog.PerWeek {
@@ -50,8 +50,8 @@ func period(per catalog.Per, now int64) uint64 {
 	return uint64(now / dayMillis)
 }
 
-// counterName is what the counters of a limit are named: the same in every catalog where
-// the pool counts over the same time.
+// counterName returns the name of a limit's counters. It is the same in every catalog in which the
+// pool has a limit over the same time.
 func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32) {
 	switch l.Per {
 	case catalog.PerForever:
@@ -64,8 +64,8 @@ func counterName(pool string, l *catalog.PlayerLimit) (name string, width uint32
 	return fmt.Sprintf("%s/draws/%dms", pool, l.Window), windowWidth
 }
 
-// withinLimits reports whether a pool's limits let a player draw n times more, and notes for
-// count how many draws are used of each.
+// withinLimits reports whether a pool's limits allow a player n more draws. It leaves the draws
+// used of each limit in r.d.used, for count.
 func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
 	r.d.used = r.d.used[:0]
 	for i := range pt.limits {
@@ -79,7 +79,7 @@ func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
 	return true
 }
 
-// used returns how many draws a player has used of a limit at this point of the command.
+// used returns how many draws of a limit a player has used at this point of the command.
 func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	switch l.per {
 	case catalog.PerForever:
@@ -99,7 +99,7 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	return used
 }
 
-// count counts n draws of a player in all limits of a pool, behind withinLimits.
+// count counts n draws of a player in all limits of a pool. Call withinLimits first.
 func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 	for i := range pt.limits {
 		switch l := &pt.limits[i]; l.per {
@@ -113,18 +113,18 @@ func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 	}
 }
 
-// setCounter sets a counter for what follows in the command, and when the draw is written.
+// setCounter sets a counter for the rest of the command, and notes it as an effect of the current
+// draw.
 func (r *Rules) setCounter(player, counter uint32, value uint64) {
 	r.d.values.put(valueKey(player, counterKey|counter), value)
 	r.d.sets = append(r.d.sets, set{counter, value})
 }
 
-// windowCounters returns the counters of a window limit, ascending, as they are at this
-// point of the command.
+// windowCounters returns the counters of a window limit at this point of the command, ascending.
 func (r *Rules) windowCounters(l *limitTable, player uint32) []counterValue {
 	d := &r.d
 	d.window = r.state.Counters(player, l.counter, l.counter+windowWidth-1, d.window[:0])
-	for _, s := range d.sets { // of earlier draws of the command, if they are of this player
+	for _, s := range d.sets { // by earlier draws of the command, perhaps for another player
 		if s.counter < l.counter || s.counter >= l.counter+windowWidth {
 			continue
 		}
@@ -137,7 +137,7 @@ func (r *Rules) windowCounters(l *limitTable, player uint32) []counterValue {
 	return d.window
 }
 
-// putCounter sets a counter in a list that is ascending; 0 removes it.
+// putCounter sets a counter in an ascending list. The value 0 removes it.
 func putCounter(all []counterValue, counter uint32, value uint64) []counterValue {
 	i := 0
 	for i < len(all) && all[i].Counter < counter {
@@ -156,12 +156,12 @@ func putCounter(all []counterValue, counter uint32, value uint64) []counterValue
 	return all
 }
 
-// countWindow adds n draws to a window limit. They take the place of a counter whose time
-// is over, if there is one, and one more of those goes.
+// countWindow adds n draws to a window limit. It reuses a counter whose time is over, if there is
+// one, and clears at most one more of those.
 func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	all := r.windowCounters(l, player)
 	over, more, newest := -1, -1, -1
-	free := l.counter // the first that is not in use
+	free := l.counter // the first counter not in use
 	for i, c := range all {
 		if c.Counter == free {
 			free++
@@ -196,10 +196,10 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 	}
 }
 
-// joinStep makes one of two counters of a step, whose draws all count as if they were as late
-// as the later of them, and returns the other, which is free. It is for a player whose
-// counters are all in use, as happens when a catalog raises a limit that was exact to one
-// that counts in steps. There are two then: a window has fewer steps than counters.
+// joinStep merges two counters of one step, so that their draws all count as late as the later
+// ones. It returns the counter that this frees. It serves a player whose counters are all in use,
+// which happens when a catalog raises an exact limit to one that counts in steps. Two counters
+// then share a step, because a window has fewer steps than counters.
 func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free uint32) {
 	for i, late := range all {
 		for _, early := range all[:i] {
@@ -216,7 +216,7 @@ func (r *Rules) joinStep(l *limitTable, player uint32, all []counterValue) (free
 	panic("rules: a window has more steps than counters")
 }
 
-// sameStep reports whether draws now share a counter with others.
+// sameStep reports whether a draw now shares that counter.
 func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
 	if l.draws <= exactDraws {
 		return false
@@ -224,7 +224,7 @@ func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
 	return l.step(counter) == l.step(uint64(r.d.now)<<drawBits)
 }
 
-// step numbers the step that a counter's time is in.
+// step returns the number of the step that a counter's time is in.
 func (l *limitTable) step(counter uint64) int64 {
 	return int64(counter>>drawBits) / ((l.window + steps - 1) / steps)
 }

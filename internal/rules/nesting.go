@@ -9,42 +9,42 @@ import (
 	"github.com/kuji-dev/kuji/sampler"
 )
 
-// Pools that lead to pools. An entry whose reward is a pool with nothing left
-// is out of stock itself, and so on up; and what a command asks for must be
-// there whatever is chosen on the way, so that no choice can make it fail.
+// Pools can lead to other pools. An entry whose reward is a pool with nothing left is itself out
+// of stock, and so on upwards. The draws of a command must find stock whatever is chosen on the
+// way, so that no choice can make it fail.
 //
-// A pool's entries fall into groups: those that lead to the same pool, and those
-// that lead to none. An entry is out of stock when its own stock is used up or
-// its group's target has nothing left; so a group is live or dead as a whole
-// but for stock, and a pool has something left while a group of it is live.
+// A pool's entries form groups: one for each pool that they lead to, and one for those that lead
+// to none. An entry is out of stock when its own stock is used up or the pool it leads to has
+// nothing left. So apart from own stock, a group lives or dies as a whole, and a pool has
+// something left while one of its groups lives.
 //
-// How many draws a pool is sure to stand, wherever they enter the pools below it:
+// This is how many draws a pool is sure to have stock for, wherever they enter the pools below it:
 //
-//	sure(pool)   = the sum of sure(group) over its groups, of which those that
-//	               share a pool further down count only once, by the largest
-//	sure(group)  = the least of its entries' stock and sure(target)
+//	sure(pool)   = the sum of sure(group) over its groups, but of those that share a
+//	               pool further down only the largest
+//	sure(group)  = the smaller of the sum of its entries' stock and sure(target)
 //
-// Dying takes each group's death; a group dies by as many draws through its entries as they
-// have stock, or by its target's death. A draw runs through one group of each pool that it
-// passes, and groups that share nothing below do not touch each other's stock.
-// Where no two groups share a pool the number is exact.
+// A pool dies only when each of its groups is dead. A group dies only when as many draws went
+// through its entries as they have stock, or when its target is dead. A draw passes through one
+// group of each pool on its way, and groups that share nothing below do not touch each other's
+// stock. If no two groups share a pool, the number is exact.
 
-// nesting is what a poolTable says of this.
+// nesting is the part of a poolTable about the pools below and above it.
 type nesting struct {
 	groups  []group
-	gains   []stack  // the most that one draw can give, through all pools below; ascending by item number
+	gains   []stack  // the most one draw can give of each item, through all pools below; ascending by item number
 	maxGain uint64   // the largest quantity in gains
 	endless bool     // can never run out
-	reach   bitset   // numbers of the pools below and its own; nil when there are none below
+	reach   bitset   // the numbers of this pool and those below; nil: there are none below
 	parents []parent // the groups that lead here
 }
 
 // group is the entries of a pool, with odds above 0, that lead to the same pool or to none.
 type group struct {
 	target  *poolTable // nil: the rewards are not pools
-	entries []uint32   // numbers; kept for a target only
+	entries []uint32   // entry numbers; only if there is a target
 	endless bool       // an entry has unlimited stock
-	shared  bool       // another group of the pool leads to a pool that this one leads to
+	shared  bool       // another group of this pool leads to a pool that this one leads to
 }
 
 type parent struct {
@@ -54,15 +54,15 @@ type parent struct {
 
 const noGroup = -1
 
-// odds is what can be drawn from a pool of the catalog in force.
+// odds is what can be drawn now from a pool of the catalog in force.
 type odds struct {
-	sampler *sampler.Sampler // the current weight of every entry by number
-	left    []uint64         // by group: the stock left of its limited entries, of each at most maxCounted
+	sampler *sampler.Sampler // the current weight of every entry, by entry number
+	left    []uint64         // by group: the sum of what is left of its limited entries, at most maxCounted each
 	live    int              // groups from which something can be drawn; 0: sold out
 }
 
-// maxCounted bounds what an entry adds to odds.left, so that 2^20 of them fit
-// 64 bits; no command asks for as much.
+// maxCounted is the most that one entry adds to odds.left, so that 2^20 of them fit 64 bits. No
+// command asks for as much.
 const maxCounted = 1 << 40
 
 // bitset is a set of small numbers.
@@ -70,7 +70,7 @@ type bitset []uint64
 
 func (b bitset) has(n uint32) bool { return int(n/64) < len(b) && b[n/64]>>(n%64)&1 == 1 }
 
-// nest fills in the nesting of every pool. Catalogs are checked: there are no cycles.
+// nest fills in the nesting of every pool. The catalog was checked and has no cycles.
 func (t *Tables) nest() {
 	done := make([]bool, len(t.pools))
 	var visit func(pt *poolTable)
@@ -97,7 +97,7 @@ func (t *Tables) nest() {
 				pt.groups = append(pt.groups, group{})
 			}
 			e.group = g
-			pt.groups[g].take(t, e, num)
+			pt.groups[g].add(t, e, num)
 		}
 		pt.summarize(len(t.pools))
 		t.bottomUp = append(t.bottomUp, pt)
@@ -109,7 +109,7 @@ func (t *Tables) nest() {
 	}
 }
 
-func (g *group) take(t *Tables, e *entryTable, num uint32) {
+func (g *group) add(t *Tables, e *entryTable, num uint32) {
 	g.endless = g.endless || !e.limited
 	if e.kind == catalog.RewardPool {
 		g.target = t.pools[e.pool]
@@ -117,7 +117,7 @@ func (g *group) take(t *Tables, e *entryTable, num uint32) {
 	}
 }
 
-// summarize fills in what follows from the groups, once all pools below are done.
+// summarize derives the rest of nesting from the groups, once all pools below are done.
 func (pt *poolTable) summarize(pools int) {
 	var once, twice bitset
 	for i := range pt.groups {
@@ -145,10 +145,10 @@ func (pt *poolTable) summarize(pools int) {
 		once[pt.num/64] |= 1 << (pt.num % 64)
 		pt.reach = once
 	}
-	pt.gain()
+	pt.sumGains()
 }
 
-// eachBelow calls f with the words of the set of pools that a draw from pt can touch.
+// eachBelow calls f with each word of the set of pools that a draw from pt can touch.
 func (pt *poolTable) eachBelow(f func(word int, set uint64)) {
 	if pt.reach == nil {
 		f(int(pt.num/64), 1<<(pt.num%64))
@@ -181,9 +181,9 @@ func (pt *poolTable) overlaps(other *poolTable) bool {
 	return false
 }
 
-// gain fills in gains: for each item the largest quantity in any reward that
-// has odds, in stock or not, here and below.
-func (pt *poolTable) gain() {
+// sumGains fills in gains: for each item the largest quantity in a single reward with odds, here
+// or below, in stock or not.
+func (pt *poolTable) sumGains() {
 	most := map[uint32]uint64{}
 	for _, num := range pt.order {
 		if pt.entries[num].group == noGroup {
@@ -234,7 +234,7 @@ func (pt *poolTable) gainOf(item uint32) uint64 {
 	return pt.gains[i].quantity
 }
 
-// countOdds makes odds and samplers from the tables and what is left of each entry.
+// countOdds builds odds and samplers from the tables and the stock that is left.
 func (r *Rules) countOdds() {
 	r.pools = make([]odds, len(r.t.pools))
 	for _, pt := range r.t.bottomUp {
@@ -256,7 +256,7 @@ func (r *Rules) countOdds() {
 		}
 		var err error
 		if o.sampler, err = sampler.New(weights); err != nil {
-			panic(fmt.Sprintf("rules: pool %q: %v", pt.config.ID, err)) // catalogs are checked
+			panic(fmt.Sprintf("rules: pool %q: %v", pt.config.ID, err)) // cannot happen: catalogs are checked
 		}
 	}
 }
@@ -271,7 +271,7 @@ func (r *Rules) liveGroup(pt *poolTable, g int32) bool {
 	return r.hasStock(pt, g) && (target == nil || r.pools[target.num].live > 0)
 }
 
-// weight returns the current weight of an entry with this much left.
+// weight returns the current weight of an entry of which left are left.
 func (r *Rules) weight(pt *poolTable, entry uint32, left uint64) uint64 {
 	w := pt.weight(entry, left)
 	if w == 0 {
@@ -283,7 +283,7 @@ func (r *Rules) weight(pt *poolTable, entry uint32, left uint64) uint64 {
 	return w
 }
 
-// lower changes the odds by one draw of a limited entry, of which this much is left now.
+// lower updates the odds after a draw of a limited entry, of which left are left now.
 func (r *Rules) lower(pt *poolTable, entry uint32, left uint64) {
 	o, g := &r.pools[pt.num], pt.entries[entry].group
 	if left == 0 || pt.config.Mode == catalog.ModeRaffle {
@@ -297,8 +297,8 @@ func (r *Rules) lower(pt *poolTable, entry uint32, left uint64) {
 	}
 }
 
-// groupDied counts the death of a group that had something to draw, and the deaths that
-// follow from it above.
+// groupDied counts the death of a group that had something to draw, and the deaths that follow
+// from it in the pools above.
 func (r *Rules) groupDied(pt *poolTable) {
 	o := &r.pools[pt.num]
 	if o.live--; o.live > 0 {
@@ -306,7 +306,7 @@ func (r *Rules) groupDied(pt *poolTable) {
 	}
 	for _, up := range pt.parents {
 		if !r.hasStock(up.pool, up.group) {
-			continue // it died before
+			continue // it was dead before
 		}
 		for _, entry := range up.pool.groups[up.group].entries {
 			r.setWeight(up.pool, entry, 0)
@@ -315,15 +315,15 @@ func (r *Rules) groupDied(pt *poolTable) {
 	}
 }
 
-// setWeight lowers a weight, within a total that the sampler has accepted.
+// setWeight lowers a weight. The sampler has accepted a larger total, so it cannot fail.
 func (r *Rules) setWeight(pt *poolTable, entry uint32, weight uint64) {
 	if err := r.pools[pt.num].sampler.Set(int(entry), weight); err != nil {
 		panic(fmt.Sprintf("rules: pool %q, entry %d, weight %d: %v", pt.config.ID, entry, weight, err))
 	}
 }
 
-// CheckOdds compares odds and samplers with what is left of the stock. It takes time in
-// proportion to the catalog.
+// CheckOdds compares odds and samplers with the stock that is left. It takes time in proportion to
+// the catalog.
 func (r *Rules) CheckOdds() error {
 	for _, pt := range r.t.bottomUp {
 		for _, num := range pt.order {
@@ -343,7 +343,7 @@ func (r *Rules) CheckOdds() error {
 	return nil
 }
 
-// sure returns how many draws a pool is sure to stand, at most need.
+// sure returns how many draws a pool is sure to have stock for, at most need.
 func (r *Rules) sure(pt *poolTable, need uint64) uint64 {
 	d := &r.d
 	if d.sureGen++; d.sureGen == 0 {
@@ -356,7 +356,7 @@ func (r *Rules) sure(pt *poolTable, need uint64) uint64 {
 	return r.sureBelow(pt, need)
 }
 
-// sureMemo is what one computation of sure has found for a pool.
+// sureMemo is the result of one computation of sure for one pool.
 type sureMemo struct {
 	gen   uint32
 	value uint64

@@ -1,11 +1,10 @@
 package rules
 
-// overlay holds tentative values over the state while Decide works: what a
-// later part of the same command must see of an earlier one. Resetting it
-// costs nothing.
+// overlay holds tentative values over the state while Decide works: what later parts of a command
+// must see of earlier ones. A reset takes no time.
 type overlay struct {
 	slots []overlaySlot // open addressing; len is a power of two
-	gen   uint32        // slots of another generation are free
+	gen   uint32        // a slot of another generation is free
 	n     int
 }
 
@@ -29,7 +28,7 @@ func (o *overlay) reset() {
 	}
 }
 
-// slot returns where key stands or would stand.
+// slot returns the slot that holds key, or the one for it.
 func (o *overlay) slot(key uint64) *overlaySlot {
 	mask := uint64(len(o.slots) - 1)
 	h := key * 0x9E3779B97F4A7C15 // 2^64 / golden ratio: Knuth, TAOCP vol. 3, 6.4

@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// What a Change is about.
+// The kinds of change. Package kuji has the same, for go doc to show.
 const (
 	ChangeItemAdded    = "item_added"
 	ChangeItemChanged  = "item_changed"
@@ -28,40 +28,39 @@ const (
 // Change is one line of a [Plan]: what happens to one item, pool or entry.
 type Change struct {
 	Kind  string
-	ID    string // the item, or the pool
-	Entry string // the entry in the pool; empty for items and pools
-	// For entries: how many were drawn so far, and the stock in all and left
-	// before and after. Before is meaningless for an added entry that was
-	// never seen, After for a removed one.
+	ID    string // of the item or the pool
+	Entry string // id of the entry in the pool; empty for items and pools
+	// For entries: how many were drawn so far, and the total and remaining stock before and after.
+	// Before has no meaning for a new entry, After none for a removed one.
 	Drawn                           uint64
 	UnlimitedBefore, UnlimitedAfter bool
 	StockBefore, StockAfter         uint64
 	LeftBefore, LeftAfter           uint64
-	// Warning is set when the change deserves a second look: more was drawn
-	// already than the new stock, or players hold an item that is removed.
+	// Warning is set if the change deserves a second look: more were drawn than the new stock, or
+	// players hold an item that is removed.
 	Warning string
 	Text    string // the whole change in words
 }
 
-// Plan says what applying a catalog would do.
+// Plan says what applying a catalog would change.
 type Plan struct {
-	Unchanged bool   // the catalog is the one in force: applying it does nothing and is not logged
-	Version   uint64 // the version it would get, or has when Unchanged
+	Unchanged bool   // the catalog is already in force: applying it does nothing and is not logged
+	Version   uint64 // the version it would get; if Unchanged, the one it has
 	Changes   []Change
 }
 
-// Planner makes a plan beside commands, though not beside another catalog. What commands
-// change, it reads as of some moment since it was begun.
+// Planner makes a plan concurrently with commands, but not with another catalog. It reads what
+// commands change at some moment after NewPlanner.
 type Planner struct {
 	state    PlanState
 	t        *Tables
-	supplies []string // by item number; empty: nobody holds any
+	supplies []string // by item number: what players hold, in words; empty: nobody holds any
 	now      int64
 	players  uint32
-	young    int // request ids that the new window would hold
+	young    int // how many remembered request ids the new window would still cover
 }
 
-// PlanState is what a plan sees of a realm besides what the rules do.
+// PlanState is everything that a plan reads of a realm.
 type PlanState interface {
 	State
 	Supply(item uint32) (text string, any bool)
@@ -69,8 +68,8 @@ type PlanState interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// NewPlanner begins a plan of a catalog over t. The caller holds the realm's lock, for a time
-// in proportion to the number of items.
+// NewPlanner begins a plan of a catalog over t. The caller holds the realm's lock meanwhile, for a
+// time in proportion to the number of items.
 func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog) *Planner {
 	p := &Planner{state: state, t: t, now: state.Now(), players: state.Players(), supplies: make([]string, state.Items())}
 	for i := range p.supplies {
@@ -82,7 +81,7 @@ func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog) *Planner {
 	return p
 }
 
-// counts is what was drawn from a pool over all catalogs, and what is left.
+// counts is how many were drawn from a pool over all catalogs, and how many are left.
 type counts struct {
 	known       bool
 	num         uint32
@@ -103,7 +102,7 @@ func (s *Planner) counts(id string) (c counts) {
 	return c
 }
 
-// total returns how often all entries were drawn together.
+// total returns how many were drawn from the whole pool.
 func (c *counts) total() (sum uint64) {
 	for _, d := range c.drawn {
 		sum += d
@@ -111,7 +110,7 @@ func (c *counts) total() (sum uint64) {
 	return sum
 }
 
-// Plan says what applying c would do, item by item, or refuses it with a *ConflictError.
+// Plan says, item by item, what applying c would change, or refuses it with a *ConflictError.
 func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
 	prepared, err := Prepare(s.state, s.t, c)
 	if err != nil {
@@ -221,7 +220,7 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
 	return ch
 }
 
-// rate returns how many new ids a second a window stands without end.
+// rate returns how many new ids per second fit a window in the long run.
 func rate(w catalog.Idempotency) string {
 	millis := uint64(w.Count) * 1_000_000 / uint64(w.Age.Milliseconds())
 	if millis >= 10_000 {
@@ -253,7 +252,7 @@ func (s *Planner) planPool(p *Plan, c *catalog.Pool) {
 	p.removeEntries(old, &st, in)
 }
 
-// newCounters warns of limits that count over a time over which the pool in force does not.
+// newCounters warns of limits over a time that the pool in force has no limit over.
 func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""
@@ -283,7 +282,7 @@ func limitText(l catalog.PlayerLimit) string {
 	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
 }
 
-// removeEntries describes the entries of a pool that are not kept.
+// removeEntries describes the entries of a pool that the new catalog does not keep.
 func (p *Plan) removeEntries(pool *poolTable, st *counts, kept map[string]bool) {
 	for _, num := range pool.order {
 		e := &pool.entries[num]
@@ -297,7 +296,7 @@ func (p *Plan) removeEntries(pool *poolTable, st *counts, kept map[string]bool) 
 	}
 }
 
-// poolChanges names what differs in the settings of a pool.
+// poolChanges names the settings of a pool that differ.
 func poolChanges(old, c *catalog.Pool) string {
 	var what []string
 	note := func(changed bool, s string) {
@@ -332,8 +331,8 @@ func (c *Change) after() string {
 	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
 }
 
-// planEntry describes one entry of the new catalog. Every entry gets a line,
-// changed or not: what was drawn already is what an operator must see.
+// planEntry describes one entry of the new catalog. Every entry gets a line, even if nothing
+// changes: an operator must see how many were drawn already.
 func (s *Planner) planEntry(pool *catalog.Pool, e *catalog.Entry, st *counts, old *poolTable) Change {
 	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
 	var before *entryTable
@@ -371,8 +370,8 @@ func (s *Planner) planEntry(pool *catalog.Pool, e *catalog.Entry, st *counts, ol
 	return ch
 }
 
-// sameOdds reports whether an entry's weight is the same number in both
-// catalogs, each scaled in its own way.
+// sameOdds reports whether an entry's weight is the same number in both catalogs, although each
+// has its own scale.
 func sameOdds(oldPool *catalog.Pool, old *catalog.Entry, pool *catalog.Pool, e *catalog.Entry) bool {
 	hi1, lo1 := bits.Mul64(old.Weight, pool.WeightScale)
 	hi2, lo2 := bits.Mul64(e.Weight, oldPool.WeightScale)
@@ -383,8 +382,7 @@ func sameReward(a, b *catalog.Reward) bool {
 	return a.Kind == b.Kind && a.Pool == b.Pool && slices.Equal(a.Items, b.Items)
 }
 
-// leftAfter returns what is left of an entry's stock in a catalog that gives it this stock,
-// when drawn were given already.
+// leftAfter returns how many are left of an entry's new stock after drawn of them were drawn.
 func leftAfter(st catalog.Stock, drawn uint64) uint64 {
 	if st.Unlimited || st.Count <= drawn {
 		return 0

@@ -68,7 +68,7 @@ entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and
 		"an item returns":     {"items: {", "items: {held: {}, ", `item_added: item held: added; it was here before, and players still hold 1`},
 		"an item has a name":  {"gem: {}", "gem: {name: Gem}", `item_changed: item gem: renamed from "" to "Gem"`},
 		"a start":             {"start: {old: 2}", "start: {old: 3}", `realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs`},
-		"another kind of old": {"old: {}", "old: {kind: currency}", `item old: its kind cannot change between item and currency: give the new one another id`},
+		"another kind of old": {"old: {}", "old: {kind: currency}", `item old: its kind cannot change between item and currency: use another id for the new one`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRealm(t, 1)

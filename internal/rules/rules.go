@@ -1,18 +1,18 @@
-// Package rules is what may happen: it turns commands into events.
+// Package rules says what may happen: it turns commands into events.
 //
 //	Decide(command, now, entropy) → event with its effects
 //
-// Deciding changes no state. internal/store carries out the effects, and only the effects:
-// a new or changed rule never changes what an old log means. What is kept here, samplers
-// and odds, follows from the catalog in force and the stock, and can be made again at any
-// time: see [Rules.Reset].
+// Deciding changes no state. Package internal/store applies the effects, and only the effects: a
+// new or changed rule never changes what an old log means. Rules keeps samplers and odds. They
+// follow from the catalog in force and the stock, and can be rebuilt at any time: see
+// [Rules.Reset].
 //
-// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog,
-// plan. A rule's checks stand in one function, in the order in which they fail.
+// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog, plan.
+// A rule's checks are in one function, in the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and
 // architecture: nothing here reads a clock, ranges over a map into a result, uses a float or
-// starts a goroutine. The room sees the state through [State] and writes nothing but events.
+// starts a goroutine. This package sees the state through [State] and writes nothing but events.
 package rules
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/kuji-dev/kuji/sampler"
 )
 
-// Source is where Decide takes its randomness from.
+// Source is where Decide gets its random values.
 type Source = sampler.Source
 
-// State is all that the rules see of a realm. Numbers are those of internal/store.
+// State is everything that the rules see of a realm. Numbers are those of internal/store.
 type State interface {
 	Names
 	Now() int64                             // time stamp of the last event, Unix milliseconds
-	Players() uint32                        // how many there are; the next gets this number
+	Players() uint32                        // how many there are: the number that the next one gets
 	Player(id string) (num uint32, ok bool) // by id
 	PlayerID(num uint32) string             // the inverse
-	Balance(player, item uint32) uint64     // 0 for a player that there is not
-	Counter(player, counter uint32) uint64  // likewise
-	Left(pool, entry uint32) uint64         // of the stock; huge without a bound
-	Peak() uint64                           // no balance is above it
+	Balance(player, item uint32) uint64     // 0 if there is no such player
+	Counter(player, counter uint32) uint64  // 0 if there is no such player
+	Left(pool, entry uint32) uint64         // of the stock; huge if it is unlimited
+	Peak() uint64                           // no balance is higher
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
 
-// Names is what events have named so far.
+// Names is everything that events have named so far.
 type Names interface {
 	Items() int
 	ItemNum(id string) (num uint32, ok bool)
@@ -55,11 +55,11 @@ type Names interface {
 	NextCounter() uint32
 }
 
-// Rules decides the commands of one realm. One goroutine at a time may use it.
+// Rules decides the commands of one realm. Only one goroutine at a time may use it.
 type Rules struct {
 	state  State
 	t      *Tables    // the catalog in force
-	recent *poolTable // of it: the last that was asked for
+	recent *poolTable // the pool of t that was looked up last
 	pools  []odds     // by pool number
 	d      decision
 }
@@ -75,8 +75,8 @@ func New(state State, t *Tables) *Rules {
 // Tables returns the catalog in force.
 func (r *Rules) Tables() *Tables { return r.t }
 
-// Reset puts tables in force, and makes samplers and odds again from what is left of the
-// stock. It must be called when an event was applied that was not decided here.
+// Reset puts tables in force, and rebuilds samplers and odds from the stock that is left. Call it
+// after an event was applied that Decide did not write.
 func (r *Rules) Reset(t *Tables) {
 	r.t, r.recent = t, nil
 	r.countOdds()

@@ -2,9 +2,8 @@ package rules
 
 import "fmt"
 
-// Status says how a command ended. Every status but OK is an outcome that
-// depends on the state; it changed nothing. The numbers are part of the event
-// format: never reuse one.
+// Status says how a command ended. Every status but OK is a refusal that depends on the state and
+// changes nothing. The numbers are part of the event format: never reuse one.
 type Status uint8
 
 const (
@@ -20,7 +19,7 @@ const (
 	BalanceOverflow   Status = 9
 	Aborted           Status = 10
 
-	statusEnd Status = 11 // one beyond the last status that a log can hold
+	statusEnd Status = 11 // one more than the last status in a log
 )
 
 var statusNames = [statusEnd]string{

@@ -6,8 +6,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Tables is a catalog in numbers. It is immutable, so that anybody may read it without a
-// lock.
+// Tables is a catalog compiled to numbers. It is immutable: anybody may read it without a lock.
 type Tables struct {
 	Version uint64 // 0: no catalog yet
 	Catalog *catalog.Catalog
@@ -15,15 +14,15 @@ type Tables struct {
 
 	item     map[string]uint32 // items of this catalog
 	pool     map[string]*poolTable
-	pools    []*poolTable // by pool number; nil for those of other catalogs
+	pools    []*poolTable // by pool number; nil for pools of other catalogs
 	start    []stack
-	bottomUp []*poolTable // every pool, after all pools that it leads to
+	bottomUp []*poolTable // every pool, each after the pools it leads to
 }
 
-// NoTables returns the tables of a realm that has no catalog yet.
+// NoTables returns the tables of a realm without a catalog.
 func NoTables() *Tables { return &Tables{} }
 
-// stack is a quantity of an item by number.
+// stack is a quantity of an item, by the item's number.
 type stack struct {
 	item     uint32
 	quantity uint64
@@ -35,13 +34,13 @@ type poolTable struct {
 	config  *catalog.Pool
 	price   []stack
 	limits  []limitTable
-	entries []entryTable // by entry number; not present for those of other catalogs
+	entries []entryTable // by entry number; those of other catalogs are not present
 	order   []uint32     // entry numbers in catalog order
 	nesting
 }
 
 type limitTable struct {
-	counter uint32 // the first
+	counter uint32 // number of its first counter
 	per     catalog.Per
 	window  int64
 	draws   uint64
@@ -57,17 +56,17 @@ type entryTable struct {
 	weight  uint64
 	items   []quantity
 	pool    uint32 // RewardPool: the pool's number
-	group   int32  // index in nesting.groups; noGroup when its odds are 0 whatever the stock
+	group   int32  // index in nesting.groups; noGroup: its odds are 0 whatever the stock
 }
 
-// quantity is a fixed or uniform quantity of an item by number.
+// quantity is a fixed or uniformly random quantity of an item, by the item's number.
 type quantity struct {
 	item     uint32
 	min, max uint64
 }
 
-// weight returns the weight that an entry with this much left has by itself; see
-// [Rules.weight] for entries that lead to another pool.
+// weight returns an entry's weight if left are left of it, without regard to nested pools: see
+// [Rules.weight].
 func (pt *poolTable) weight(entry uint32, left uint64) uint64 {
 	e := &pt.entries[entry]
 	switch {

@@ -10,18 +10,18 @@ type EntryStock struct {
 	Unlimited bool
 	Left      uint64 // 0 when Unlimited
 	Drawn     uint64
-	Weight    uint64 // current; 0 when out of stock
+	Weight    uint64 // current weight; 0: out of stock
 }
 
-// PoolStock is a pool of a catalog with its stock.
+// PoolStock is a pool of a catalog with its stock and odds.
 type PoolStock struct {
 	Config  *catalog.Pool
 	Entries []EntryStock // in catalog order
-	Total   uint64       // of all the pool's weights
-	Last    uint64       // position of the last change of what is said here
+	Total   uint64       // the sum of the pool's current weights
+	Last    uint64       // position of the last change to any of this
 }
 
-// StockReader reads stock beside the writer: see store.ReadStock.
+// StockReader reads stock concurrently with the writer: see store.ReadStock.
 type StockReader interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
@@ -32,9 +32,9 @@ func (t *Tables) Has(item string) bool {
 	return ok
 }
 
-// Pool returns a pool with at most n entries from an index in the catalog's order on. It
-// may be called beside the writer. known is false when the catalog has no such pool; current
-// is false when another catalog has come into force.
+// Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It
+// may be called concurrently with the writer. known is false if the catalog has no such pool.
+// current is false if another catalog came into force during the call.
 func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, known, current bool) {
 	pt := t.pool[id]
 	if pt == nil {
@@ -44,7 +44,7 @@ func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, k
 	to := from + min(n, len(pt.order)-from)
 	v := viewer{t: t, state: state, live: map[uint32]bool{}}
 	p = PoolStock{Config: pt.config, Entries: make([]EntryStock, 0, to-from)}
-	dead := v.deadTargets(pt) // before the pool: it can only grow meanwhile
+	dead := v.deadTargets(pt) // read first: until the pool is read more may die, but none revives
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
 		num := pt.order[i]
 		e := &pt.entries[num]
@@ -65,8 +65,8 @@ func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, k
 type viewer struct {
 	t     *Tables
 	state StockReader
-	last  uint64 // the newest of the positions seen
-	stale bool   // another catalog has come into force
+	last  uint64 // the newest position seen
+	stale bool   // another catalog came into force
 	live  map[uint32]bool
 }
 
@@ -78,7 +78,7 @@ func (v *viewer) read(pt *poolTable, f func(i int, left, drawn uint64, limited b
 	return ok
 }
 
-// deadTargets returns which of the pools that a pool leads to have nothing left.
+// deadTargets returns the pools that pt leads to directly and that have nothing left.
 func (v *viewer) deadTargets(pt *poolTable) (dead map[uint32]bool) {
 	for i := range pt.groups {
 		target := pt.groups[i].target

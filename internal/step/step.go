@@ -1,11 +1,9 @@
-// Package step is the seam for whatever goes on by itself: goroutines that wait
-// for work, timers, the clock and entropy. Outside tests there is no [Runner],
-// and the functions here do what they are named after. A simulator is a Runner:
-// it runs the log and the engine on one goroutine, a task at a time, in an
-// order that it chooses, so that the same seed gives the same run.
+// Package step is the seam for everything that happens in the background: goroutines, timers, the
+// clock and entropy. Outside tests there is no [Runner], and the functions here do what their
+// names say. A simulator is a Runner: it runs the log and the engine on one goroutine, one task at
+// a time, in an order that it chooses, so that the same seed gives the same run.
 //
-// The package knows nothing of logs or rewards and imports nothing of the
-// project.
+// This package knows nothing of logs or rewards and imports nothing of the project.
 package step
 
 import (
@@ -16,24 +14,23 @@ import (
 	"time"
 )
 
-// Runner runs tasks in the place of goroutines. Its methods are called from
-// one goroutine, that of the tasks; a nil Runner stands for the real thing.
+// Runner runs tasks in place of goroutines. Its methods are called from one goroutine, the one
+// that runs the tasks. A nil Runner stands for real goroutines, timers and entropy.
 type Runner interface {
-	// Go takes a task to be run later, once, to its end.
+	// Go queues a task. It runs later, once, to its end.
 	Go(task func())
-	// Step runs one of the tasks taken, to its end. It is called by tasks that
-	// would block: when there is none left, they would block for ever, and
-	// Step panics.
+	// Step runs one queued task to its end. Tasks that would block call it. If no task is queued,
+	// they would block for ever, and Step panics.
 	Step()
-	// Every takes a task to be run at every interval until it returns false.
+	// Every runs a task at every interval until it returns false.
 	Every(interval time.Duration, task func() bool)
-	// Now is the time.
+	// Now returns the time.
 	Now() time.Time
 	// Entropy fills p with random bytes.
 	Entropy(p []byte)
 }
 
-// Go runs task on a goroutine of its own, or as a task of r.
+// Go runs task on its own goroutine, or as a task of r.
 func Go(r Runner, task func()) {
 	if r == nil {
 		go task()
@@ -42,7 +39,7 @@ func Go(r Runner, task func()) {
 	r.Go(task)
 }
 
-// Wait returns nil when done is closed, or the context's error when it ends.
+// Wait returns nil once done is closed, or the context's error if that ends first.
 func Wait(ctx context.Context, r Runner, done <-chan struct{}) error {
 	if r != nil {
 		for !closed(done) {
@@ -70,7 +67,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// Now is the time.
+// Now returns the time.
 func Now(r Runner) time.Time {
 	if r == nil {
 		return time.Now()
@@ -78,7 +75,7 @@ func Now(r Runner) time.Time {
 	return r.Now()
 }
 
-// Entropy fills p with random bytes that nobody can foretell. It never fails.
+// Entropy fills p with random bytes that nobody can predict. It never fails.
 func Entropy(r Runner, p []byte) {
 	if r == nil {
 		rand.Read(p)
@@ -87,15 +84,15 @@ func Entropy(r Runner, p []byte) {
 	r.Entropy(p)
 }
 
-// Yield lets other goroutines run that can. Tasks of r run to their end.
+// Yield lets other goroutines run. With a Runner it does nothing: tasks run to their end.
 func Yield(r Runner) {
 	if r == nil {
 		runtime.Gosched()
 	}
 }
 
-// Ahead is seq, read on a goroutine of its own up to n values ahead of whoever uses them. With
-// a runner it is seq.
+// Ahead returns seq, read on its own goroutine up to n values ahead of the consumer. With a Runner
+// it returns seq itself.
 func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 	if r != nil {
 		return seq
@@ -134,16 +131,16 @@ func Ahead[K, V any](r Runner, n int, seq iter.Seq2[K, V]) iter.Seq2[K, V] {
 	}
 }
 
-// Sleep waits for a while. Tasks of r do not.
+// Sleep pauses for d. With a Runner it does nothing.
 func Sleep(r Runner, d time.Duration) {
 	if r == nil {
 		time.Sleep(d)
 	}
 }
 
-// Behind returns what hands values to do, in order, on a goroutine of its own that is up to n
-// values behind, and what waits for the first error. After an error the rest is dropped. With a
-// runner do is called at once.
+// Behind runs do for values on its own goroutine, in order, up to n values behind. It returns
+// hand, which passes a value on, and wait, which waits until all are done and returns the first
+// error. After an error the remaining values are dropped. With a Runner, hand calls do at once.
 func Behind[T any](r Runner, n int, do func(T) error) (hand func(T), wait func() error) {
 	var failed error
 	one := func(v T) {

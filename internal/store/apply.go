@@ -2,8 +2,8 @@ package store
 
 import "fmt"
 
-// InconsistentError says that an event does not fit the state it is applied
-// to. The log was tampered with, or written by something that is not Kuji.
+// InconsistentError says that an event does not fit the state it is applied to. Either someone
+// tampered with the log, or something other than Kuji wrote it.
 type InconsistentError struct{ Message string }
 
 func (e *InconsistentError) Error() string { return "event does not fit the state: " + e.Message }
@@ -12,19 +12,19 @@ func inconsistent(format string, args ...any) error {
 	return &InconsistentError{Message: fmt.Sprintf(format, args...)}
 }
 
-// At says where in the log an event stands.
+// At is an event's place in the log.
 type At struct {
 	Position uint64 // of its batch; never decreasing
 	Index    uint32 // in its batch
 	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
 }
 
-// Apply changes the state by an event. Nothing is kept of it but a copy of its bytes, for
-// its request id. After an error, an *InconsistentError or a *FormatError, the state must
+// Apply changes the state by an event. It keeps nothing of the event except a copy of its bytes,
+// if it has a request id. After an error, an *InconsistentError or a *FormatError, the state must
 // not be used again.
 //
-// It is Change and then Remember. Neither looks at what the other changes, so that recovery
-// runs them beside each other.
+// Apply is Change, then Remember. Neither looks at what the other changes, so recovery runs them
+// concurrently.
 func (s *State) Apply(ev *Event, at At) error {
 	if err := s.Change(ev, at); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *State) Apply(ev *Event, at At) error {
 	return s.Remember(ev, at)
 }
 
-// Change carries out an event's effects.
+// Change applies an event's effects.
 func (s *State) Change(ev *Event, at At) error {
 	if at.Position < s.applied || at.Time < s.now {
 		return inconsistent("position %d, time %d after position %d, time %d", at.Position, at.Time, s.applied, s.now)
@@ -46,23 +46,23 @@ func (s *State) Change(ev *Event, at At) error {
 	return err
 }
 
-// Abandon lets readers go that wait for an event which will never be applied to its
-// end. The state must not be used again; what they see of it has no meaning.
+// Abandon releases readers that wait for an event which will never be fully applied. The state
+// must not be used again, and what those readers see of it has no meaning.
 func (s *State) Abandon() { s.release() }
 
-// release shows readers what an event has changed.
+// release lets readers see what an event has changed.
 func (s *State) release() {
 	s.unlockPools()
 	s.players.unlock()
 }
 
-// change carries out the effects of an event.
+// change applies the effects of an event.
 func (s *State) change(ev *Event, at At) error {
 	var (
 		e      Effect
 		r      = ev.Changes()
 		player = ev.Player.Num
-		b      *block // the player's, once it is changed
+		b      *block // the player's; nil until their first change
 		p      *pool
 		err    error
 	)
@@ -88,7 +88,7 @@ func (s *State) change(ev *Event, at At) error {
 			p = s.names.pools[e.N]
 		case Take:
 			if p == nil {
-				return inconsistent("one of entry number %d taken, of no pool", e.N)
+				return inconsistent("one of entry number %d taken, but no pool is named", e.N)
 			}
 			err = s.take(p, e.N, at.Position)
 		case Member:
@@ -111,7 +111,7 @@ func (s *State) change(ev *Event, at At) error {
 	return err
 }
 
-// join makes a new player, with room for what the next effects give and a little more.
+// join adds a player, with room for what the next effects give and a little more.
 func (s *State) join(name []byte, next Reader) (uint32, error) {
 	id, hash := text(name), s.players.key.hashBytes(name)
 	if s.players.lookup(id, hash) != nil {
@@ -130,8 +130,7 @@ func (s *State) join(name []byte, next Reader) (uint32, error) {
 	return n, nil
 }
 
-// hold changes what the player holds whose block b is, and returns the block, which it
-// may have moved.
+// hold changes what the player with block b holds. It returns the block, which it may have moved.
 func (s *State) hold(b *block, e *Effect) (*block, error) {
 	key := e.N
 	if e.Verb == Set {
@@ -153,14 +152,14 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	switch it := key; e.Verb {
 	case Gain:
 		if v > MaxQuantity-have {
-			return b, inconsistent("item %q of player %q: %d and %d more pass %d", s.names.items[it].id, b.id(), have, v, uint64(MaxQuantity))
+			return b, inconsistent("item %q of player %q: %d plus %d is more than %d", s.names.items[it].id, b.id(), have, v, uint64(MaxQuantity))
 		}
 		s.names.items[it].supply.add(v)
 		s.raisePeak(&s.names.items[it])
 		v += have
 	case Spend:
 		if v > have {
-			return b, inconsistent("item %q of player %q: %d taken of %d", s.names.items[it].id, b.id(), v, have)
+			return b, inconsistent("item %q of player %q: %d spent of %d", s.names.items[it].id, b.id(), v, have)
 		}
 		s.names.items[it].supply.sub(v)
 		v = have - v
@@ -176,8 +175,8 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define carries out an effect that names something or puts a catalog in force, within a
-// pool, and returns the pool that those that follow are of.
+// define applies an effect that names something or puts a catalog in force. p is the pool that the
+// effects are about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 	n := &s.names
 	switch e.Verb {
@@ -197,7 +196,7 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 		return p, nil
 	}
 	if p == nil {
-		return nil, inconsistent("an entry of no pool")
+		return nil, inconsistent("an entry, but no pool is named")
 	}
 	s.lockPool(p)
 	if e.Verb == Entry {

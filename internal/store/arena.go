@@ -5,51 +5,50 @@ import (
 	"unsafe"
 )
 
-// arena is memory for blocks of different sizes, in chunks that hold no
-// pointer, so that the garbage collector does not look into them. Blocks are
-// laid one behind the other and freed in any order; when a quarter of the
-// memory is dead, the live blocks of the emptiest chunk are moved away, a few
-// at a time, and the chunk is used again (Rumble, Kejriwal and Ousterhout,
-// "Log-structured Memory for DRAM-based Storage", FAST 2014).
+// arena is memory for blocks of different sizes, in chunks without pointers, so that the garbage
+// collector does not scan them. Blocks are laid out one after another and freed in any order. Once
+// a quarter of the memory is dead, the live blocks of the emptiest chunk are moved elsewhere, a
+// few at a time, and the chunk is reused (Rumble, Kejriwal and Ousterhout, "Log-structured Memory
+// for DRAM-based Storage", FAST 2014).
 //
-// An address is chunk<<16 | unit in the chunk, in units of 16 bytes: 64 GiB in
-// all, less what large blocks, which have a chunk of their own, leave unused.
+// An address is chunk<<16 | unit in the chunk, in units of 16 bytes. That makes 64 GiB in all,
+// less the unused rest of large blocks, which have a chunk of their own.
 //
-// One goroutine allocates. Others may look at blocks that they know to be live.
+// One goroutine allocates. Others may read blocks that they know to be live.
 type arena struct {
-	chunks shared[*byte] // the first byte of each
-	about  []chunk       // what the writer knows of each
-	open   uint32        // index of the chunk that takes blocks, if opened
+	chunks shared[*byte] // the first byte of each chunk
+	about  []chunk       // what the writer knows about each chunk
+	open   uint32        // index of the chunk for new blocks, if opened
 	opened bool
-	empty  []uint32 // chunks of standard size that were cleaned
-	unused []uint32 // numbers of chunks that were given back
+	empty  []uint32 // numbers of full-grown chunks that were cleaned
+	unused []uint32 // numbers of chunks whose memory was released
 	size   uint64   // units in all
-	total  uint64   // units of the full-grown chunks in use: only these are cleaned
-	dead   uint64   // of them: freed
+	total  uint64   // units of full-grown chunks in use: only these are cleaned
+	dead   uint64   // units of them that were freed
 
 	cleaning bool
 	victim   uint32 // the chunk being cleaned
-	cursor   uint32 // the next unit of it to look at
+	cursor   uint32 // the next unit of victim to look at
 	moving   [cleanStep]uint32
 }
 
-// chunk is what the writer knows of one.
+// chunk is what the writer knows about one chunk.
 type chunk struct {
 	units uint32 // in all
-	used  uint32 // taken by blocks so far, live or dead
+	used  uint32 // by blocks so far, live or dead
 	dead  uint32 // freed
-	large bool   // one block alone
+	large bool   // holds a single block
 }
 
 const (
 	unitBytes  = 16
-	lineUnits  = 64 / unitBytes // in a line of the processor's cache
+	lineUnits  = 64 / unitBytes // in a cache line
 	chunkUnits = 1 << 16        // of a full-grown chunk: 1 MiB
-	firstUnits = 1 << 9         // of the smallest: small realms are many
-	largeUnits = chunkUnits / 8 // from here on a block has its own chunk
+	firstUnits = 1 << 9         // of the smallest chunk: there are many small realms
+	largeUnits = chunkUnits / 8 // a block of this size or more has its own chunk
 	maxChunks  = 1 << 16
-	// spareChunks is more than what one command can take: a large block for each
-	// player of a group's transfers, and cleaning.
+	// spareChunks is more than one command can use: a large block for each player in a group's
+	// transfers, and cleaning.
 	spareChunks = 1 << 9
 	cleanStep   = 8 // blocks looked at in one step
 )
@@ -59,8 +58,8 @@ func (a *arena) pointer(addr uint32) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(a.chunks.own[addr>>16]), uintptr(addr&0xffff)*unitBytes)
 }
 
-// lines returns places in the line of memory that an address is in and in the next: a
-// small block stands in these two.
+// lines returns places in the cache line of an address and in the next one. A small block lies
+// within these two.
 func (a *arena) lines(addr uint32) (first, second *uint64) {
 	at := a.pointer(addr)
 	first, second = (*uint64)(at), (*uint64)(at)
@@ -70,8 +69,8 @@ func (a *arena) lines(addr uint32) (first, second *uint64) {
 	return first, second
 }
 
-// peek is pointer for readers. It returns nil where memory was given back, and asks
-// for that before it adds: the compiler takes it that no sum is nil.
+// peek is pointer for readers. It returns nil if the memory was released. It must check that
+// before it adds: the compiler assumes that no sum is nil.
 func (a *arena) peek(addr uint32) unsafe.Pointer {
 	chunk := a.chunks.at(addr >> 16)
 	if chunk == nil {
@@ -80,7 +79,7 @@ func (a *arena) peek(addr uint32) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(chunk), uintptr(addr&0xffff)*unitBytes)
 }
 
-// alloc returns the address of a new block, zeroed or not.
+// alloc returns the address of a new block. Its memory may not be zero.
 func (a *arena) alloc(units uint32) uint32 {
 	if units >= largeUnits {
 		return a.grow(units, true) << 16
@@ -102,7 +101,7 @@ func (a *arena) current() *chunk {
 	return &a.about[a.open]
 }
 
-// next opens a chunk with room for units. What is left of the last one is dead.
+// next opens a chunk with room for units. The rest of the last one counts as dead.
 func (a *arena) next(units uint32) {
 	if c := a.current(); c != nil {
 		a.bury(c, c.units-c.used)
@@ -133,13 +132,13 @@ func (a *arena) grow(units uint32, large bool) uint32 {
 	return a.adopt(newChunk(units), chunk{units: units, large: large})
 }
 
-// newChunk returns memory for a chunk, zeroed.
+// newChunk returns zeroed memory for a chunk.
 func newChunk(units uint32) *byte {
 	mem := make([]uint64, int(units)*(unitBytes/8)) // for alignment
 	return (*byte)(unsafe.Pointer(unsafe.SliceData(mem)))
 }
 
-// adopt adds a chunk with memory that newChunk returned, and returns its number.
+// adopt adds a chunk with memory from newChunk, and returns its number.
 func (a *arena) adopt(base *byte, about chunk) uint32 {
 	a.size += uint64(about.units)
 	if about.units == chunkUnits && !about.large {
@@ -153,20 +152,19 @@ func (a *arena) adopt(base *byte, about chunk) uint32 {
 		return i
 	}
 	if len(a.about) >= maxChunks {
-		panic("store: more than 64 GiB of players") // Admit refuses before; loading takes some dozens more, for which spareChunks has room
+		panic("store: more than 64 GiB of players") // cannot happen: MemoryFull refuses earlier, and spareChunks covers what loading adds
 	}
 	a.chunks.push(base)
 	a.about = append(a.about, about)
 	return uint32(len(a.about) - 1)
 }
 
-// full reports whether there might be no place for what a command needs, when
-// there can be so many chunks.
+// full reports whether memory for the next command may be lacking, if most chunks are allowed.
 func (a *arena) full(most int) bool {
 	return len(a.about)-len(a.unused)-len(a.empty) > most-spareChunks
 }
 
-// free gives a block back.
+// free releases a block.
 func (a *arena) free(addr, units uint32) {
 	i := addr >> 16
 	c := &a.about[i]
@@ -183,9 +181,9 @@ func (a *arena) free(addr, units uint32) {
 // dirty reports whether cleaning is due.
 func (a *arena) dirty() bool { return a.cleaning || a.dead*4 > a.total && a.dead > chunkUnits }
 
-// clean returns the addresses of the next few blocks of the chunk that is being
-// cleaned, choosing one first if there is none: the caller must move those that
-// are live. size returns how many units the block at an address has.
+// clean returns the addresses of the next few blocks of the chunk being cleaned. The caller must
+// move the live ones. If no chunk is being cleaned, clean first chooses one. size returns the
+// units of the block at an address.
 func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	if !a.cleaning {
 		if a.cleaning = a.choose(); !a.cleaning {
@@ -200,7 +198,7 @@ func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 		a.cursor += size(addr)
 		a.moving[n] = addr
 	}
-	if n == 0 { // all have been moved
+	if n == 0 { // the chunk is empty
 		a.total -= chunkUnits
 		a.dead -= uint64(c.dead)
 		c.used, c.dead = 0, 0
@@ -210,7 +208,7 @@ func (a *arena) clean(size func(addr uint32) uint32) []uint32 {
 	return a.moving[:n]
 }
 
-// choose makes the chunk with the largest dead part the victim.
+// choose makes the chunk with the most dead units the victim.
 func (a *arena) choose() bool {
 	best := uint32(0)
 	for i := range a.about {
@@ -228,8 +226,7 @@ type shared[T any] struct {
 	list atomic.Pointer[[]T]
 }
 
-// at returns an element for a reader, who must know by other means that it has
-// been pushed or set.
+// at returns an element for a reader, who must otherwise know that it was pushed or set.
 func (s *shared[T]) at(i uint32) T { return (*s.list.Load())[i] }
 
 func (s *shared[T]) push(v T) {
@@ -238,5 +235,5 @@ func (s *shared[T]) push(v T) {
 	s.list.Store(&list)
 }
 
-// set replaces an element that no reader looks at.
+// set replaces an element that no reader uses.
 func (s *shared[T]) set(i uint32, v T) { s.own[i] = v }

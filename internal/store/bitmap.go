@@ -1,8 +1,8 @@
 package store
 
-// bitmap is a set of players by number, in chunks that exist once one of their
-// players is in it, so that it can be taken and begun anew in a time that hardly
-// depends on how many players there are: eight bytes for each 32 768.
+// bitmap is a set of players by number. It consists of chunks that exist only once one of their
+// players is in the set. So the time to reset it hardly depends on the number of players: it is
+// that for eight bytes per 32,768 players.
 type bitmap struct {
 	chunks []*bitmapChunk
 	none   uint64 // 0: bits of a chunk that does not exist
@@ -12,7 +12,7 @@ type bitmapChunk [512]uint64 // 4 KiB
 
 const bitmapBits = 64 * uint32(len(bitmapChunk{}))
 
-// set adds n, for which grow has made room.
+// set adds n. grow must have made room for it.
 func (b *bitmap) set(n uint32) {
 	c := b.chunks[n/bitmapBits]
 	if c == nil {
@@ -29,10 +29,10 @@ func (b *bitmap) begin(n uint32) *bitmapChunk {
 
 func (b *bitmap) has(n uint32) bool { return b.word(n)>>(n%64)&1 != 0 }
 
-// word returns the 64 bits among which n is.
+// word returns the 64 bits that include n.
 func (b *bitmap) word(n uint32) uint64 { return *b.place(n) }
 
-// place returns where the 64 bits among which n is stand, to be read.
+// place returns where the 64 bits that include n are, for reading.
 func (b *bitmap) place(n uint32) *uint64 {
 	c := b.chunks[n/bitmapBits]
 	if c == nil {
@@ -48,14 +48,14 @@ func (b *bitmap) grow(n uint32) {
 	}
 }
 
-// take empties the set and returns what was in it.
-func (b *bitmap) take() bitmap {
+// reset empties the set and returns its former content.
+func (b *bitmap) reset() bitmap {
 	taken := *b
 	b.chunks = make([]*bitmapChunk, len(taken.chunks))
 	return taken
 }
 
-// join adds all that is in o, which has no more room and is given up.
+// join adds the content of o, which must not be larger and is no longer used.
 func (b *bitmap) join(o *bitmap) {
 	for i, c := range o.chunks {
 		switch {

@@ -27,7 +27,7 @@ func TestBitmap(t *testing.T) {
 				}
 			},
 			"take": func(rt *rapid.T) {
-				taken, out, in = b.take(), in, map[uint32]bool{}
+				taken, out, in = b.reset(), in, map[uint32]bool{}
 			},
 			"join": func(rt *rapid.T) {
 				b.join(&taken)
@@ -66,6 +66,6 @@ func BenchmarkBitmapTake(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.set(5_000_000)
-		m.take()
+		m.reset()
 	}
 }

@@ -6,29 +6,28 @@ import (
 	"sync/atomic"
 )
 
-// Capture is a state as of a position, to be written to a snapshot while the
-// state goes on: what an event changes for the first time since the capture
-// began is put aside before. It holds all of the state, or what changed since
-// an earlier capture.
+// Capture is a state as of a position, to be written to a snapshot while the state goes on. Before
+// an event changes something for the first time since the capture began, its old value is saved. A
+// capture holds the whole state, or what changed since an earlier capture.
 //
-// [State.Capture] begins one and [State.Release] ends it, both under the
-// realm's lock; [Capture.Blocks] runs beside the writer.
+// [State.Capture] begins a capture and [State.Release] ends it, both under the realm's lock.
+// [Capture.Blocks] runs concurrently with the writer.
 type Capture struct {
 	position uint64
 	now      int64
-	base     *Mark // nil: all of the state
+	base     *Mark // nil: the whole state
 	mark     Mark
 	players  *players
 	dirty    bitmap // players changed since base
 	catalog  InForce
 	window   window
-	items    []item // ids and kinds alone
+	items    []item // only ids and kinds
 	counters []counters
 	pools    []capturedPool
 	ids      capturedIDs
 
 	blockSize int
-	next      atomic.Uint32 // players below it have been copied
+	next      atomic.Uint32 // players with lower numbers have been copied
 
 	mu    sync.Mutex
 	kept  map[uint32][]byte   // by player number: encoded as of position
@@ -36,7 +35,7 @@ type Capture struct {
 	arena []byte              // what kept points into
 }
 
-// Mark says what of a state a snapshot covers, for the next one to build on.
+// Mark says what a snapshot covers of a state, so that the next one can build on it.
 type Mark struct {
 	Position uint64
 	Version  uint64 // of the catalog
@@ -48,7 +47,7 @@ type Mark struct {
 	Entries  []uint32 // by pool number
 }
 
-// capturedPool is a pool as of the capture; its counters are copied later.
+// capturedPool is a pool as of the capture. Its stock is copied later.
 type capturedPool struct {
 	state   *pool
 	id      string
@@ -57,24 +56,24 @@ type capturedPool struct {
 	live    int // length of changed
 }
 
-// capturedIDs is the idempotency window as of the capture. Records and their
-// bytes do not change, and the copied lists of chunks keep them alive.
+// capturedIDs is the idempotency window as of the capture. Records never change, and the copied
+// list of chunks keeps them alive.
 type capturedIDs struct {
 	head uint64
-	from uint64 // the first that base does not have
+	from uint64 // the first id that base lacks
 	all  requestIDs
 }
 
-// Capture begins to capture the state: all of it, or what changed since a base
-// that the newest capture before, which must have succeeded, ended with. One
-// capture at a time. It takes time in proportion to the numbers of pools
-// and of chunks of memory, not of players or entries.
+// Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
+// base must be the mark of the newest capture, which must have succeeded. Only one capture at a
+// time. It takes time in proportion to the numbers of pools and of chunks of memory, not of
+// players or entries.
 func (s *State) Capture(base *Mark) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
 		position: s.applied, now: s.now, base: base, players: p,
-		dirty: p.dirty.take(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
+		dirty: p.dirty.reset(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
 		kept:      map[uint32][]byte{}, stock: map[uint64][]uint64{},
@@ -96,8 +95,7 @@ func (s *State) Capture(base *Mark) *Capture {
 // Mark returns what the capture covers.
 func (c *Capture) Mark() Mark { return c.mark }
 
-// Release ends a capture. Unless it was written, what it held counts as changed
-// for the next one.
+// Release ends a capture. If it was not written, what it held counts as changed for the next one.
 func (s *State) Release(c *Capture, written bool) {
 	s.players.capture = nil
 	if !written {
@@ -105,12 +103,12 @@ func (s *State) Release(c *Capture, written bool) {
 	}
 }
 
-// wants reports whether the capture will write a player.
+// wants reports whether the capture includes a player.
 func (c *Capture) wants(n uint32) bool {
 	return n < c.mark.Players && (c.base == nil || c.dirty.has(n))
 }
 
-// keepPlayer puts a player aside before the first change after the capture.
+// keepPlayer saves a player before the first change since the capture.
 func (c *Capture) keepPlayer(b *block) {
 	if b.last > c.position || !c.wants(b.num) || b.num < c.next.Load() {
 		return
@@ -125,8 +123,7 @@ func (c *Capture) keepPlayer(b *block) {
 	c.kept[b.num] = c.arena[start:len(c.arena):len(c.arena)]
 }
 
-// keepEntries puts a chunk of a pool's entries aside before the first change after the
-// capture.
+// keepEntries saves a chunk of a pool's entries before the first change since the capture.
 func (c *Capture) keepEntries(p *pool, chunk uint32) {
 	if p.changed[chunk] > c.position || p.num >= c.mark.Pools || int(chunk) >= c.pools[p.num].live {
 		return
@@ -153,12 +150,12 @@ func (c *Capture) player(buf []byte, n uint32) []byte {
 	return append(buf, c.kept[n]...)
 }
 
-// entries returns the stocks and counts of a chunk of entries as of the capture, nil when
+// entries returns the stocks and numbers of draws of a chunk of entries as of the capture, nil if
 // base has them.
 func (c *Capture) entries(num, chunk uint32) (stock, drawn []uint64) {
 	cp := &c.pools[num]
 	p := cp.state
-	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // more entries may have come
+	n := min(entryChunk, len(cp.entries)-int(chunk*entryChunk)) // entries may have been added since
 	p.mu.Lock()
 	switch at := p.changed[chunk]; {
 	case at <= c.position && c.base != nil && at <= c.base.Position:

@@ -1,9 +1,8 @@
 package store
 
-// Check verifies the invariants that the state must hold at every position: every item's
-// supply is the sum of the balances, balances are within bounds, and the indexes agree
-// with what they index. That stock is never below zero follows from its form. Check
-// takes time in proportion to the state.
+// Check verifies the invariants that hold at every position: an item's supply is the sum of its
+// balances, balances are within bounds, and indexes agree with what they index. Stock cannot be
+// below zero by its representation. Check takes time in proportion to the state.
 func (s *State) Check() error {
 	if err := s.checkPlayers(); err != nil {
 		return err
@@ -12,10 +11,10 @@ func (s *State) Check() error {
 	for at, r := range s.ids.from(n) {
 		id := answerID(r.answer)
 		if got, ok := s.ids.find(id, s.ids.key.hashBytes(id)); !ok || &got.answer[0] != &r.answer[0] || at != n {
-			return inconsistent("request id %q, number %d, is not found by its index as number %d", id, at, n)
+			return inconsistent("request id %q: the index does not find number %d, counted as %d", id, at, n)
 		}
 		if r.version > s.catalog.Version {
-			return inconsistent("request id %q is of catalog version %d, the one in force is %d", id, r.version, s.catalog.Version)
+			return inconsistent("request id %q has catalog version %d, but version %d is in force", id, r.version, s.catalog.Version)
 		}
 		n++
 	}
@@ -31,7 +30,7 @@ func (s *State) checkPlayers() error {
 	for n := range uint32(s.players.count()) {
 		id := s.players.id(n)
 		if got, ok := s.players.find(id); !ok || got != n || s.players.at(n) != s.players.block(content(0, s.players.addrs.get(n))) {
-			return inconsistent("player %q is not found by the index", id)
+			return inconsistent("the index does not find player %q", id)
 		}
 		want := uint16(s.players.key.hash(id) % playerGuards)
 		if head, page := s.players.at(n), s.players.addrs.pages.own[n/pageLen]; head.guard != want || page.guards[n%pageLen] != want {
@@ -53,16 +52,16 @@ func (s *State) checkPlayers() error {
 	for i := range items {
 		it := &items[i]
 		if s.peak < maxPeak && (it.supply.hi != 0 || it.supply.lo > s.peak) {
-			return inconsistent("item %q: the supply is %v, above the bound of all supplies, %d", it.id, it.supply, s.peak)
+			return inconsistent("item %q: the supply is %v, more than the highest supply, %d", it.id, it.supply, s.peak)
 		}
 		if sums[i] != it.supply {
-			return inconsistent("item %q: balances sum up to %v, the supply is %v", it.id, sums[i], it.supply)
+			return inconsistent("item %q: the sum of the balances is %v, but the supply is %v", it.id, sums[i], it.supply)
 		}
 	}
 	return nil
 }
 
-// Drawn returns how often all entries of all pools were drawn together, at most most.
+// Drawn returns how many were drawn from all pools together, at most most.
 func (s *State) Drawn(most uint64) (drawn uint64) {
 	for _, p := range s.names.pools {
 		for _, n := range p.drawn {

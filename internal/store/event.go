@@ -19,18 +19,18 @@ import (
 //
 // A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
 //
-// An effect is a varint n<<3 | verb, and what the verb says:
+// An effect is a varint n<<3 | verb, followed by what the verb asks for:
 //
-//	0 player   those that follow are of player n
-//	1 join     a player joins, whose id of n bytes follows, and gets the next number; those that follow are theirs
-//	2 gain     the player gets of item n: quantity (varint)
-//	3 spend    the player gives of item n: quantity (varint)
-//	4 pool     those that follow are of pool n
+//	0 player   the next effects are about player n
+//	1 join     a player joins and gets the next number: id (n bytes); the next effects are about them
+//	2 gain     the player gets some of item n: quantity (varint)
+//	3 spend    the player gives up some of item n: quantity (varint)
+//	4 pool     the next effects are about pool n
 //	5 take     one of entry n is taken from the pool
-//	6 set      the player's counter n becomes: value (varint); 0 removes it
-//	7 more     n says what: see the verbs from Member on
+//	6 set      the player's counter n gets a value: value (varint); 0 removes it
+//	7 more     n is another verb: see those from Member on
 //
-// What is asked means something to the rules alone. The store reads the rest.
+// Only the rules know what the arguments mean. The store reads the rest.
 
 // Verb is what an effect does.
 type Verb uint8
@@ -46,13 +46,13 @@ const (
 	Set    Verb = 6
 	more   Verb = 7
 
-	// The rest stand behind 7: their number is n.
+	// The other verbs follow a 7. Their number is n.
 
 	Member  Verb = 8 + 0 // the effects of the next member of a group follow
 	Item    Verb = 8 + 1 // names the next item: its kind (1 byte), its id
-	NewPool Verb = 8 + 2 // names the next pool, which those that follow are of: its id
+	NewPool Verb = 8 + 2 // names the next pool, which the next effects are about: its id
 	Entry   Verb = 8 + 3 // names the pool's next entry: its id
-	Stock   Verb = 8 + 4 // the stock in all of an entry of the pool: its number, then 0 for unlimited or 1 + the stock
+	Stock   Verb = 8 + 4 // the total stock of an entry of the pool: its number, then 0 for unlimited or 1 + the stock
 	Counter Verb = 8 + 5 // names the next counters: how many, their name
 	Window  Verb = 8 + 6 // the idempotency window: how many ids, for how many milliseconds
 	Catalog Verb = 8 + 7 // puts a catalog in force: length, bytes
@@ -71,28 +71,28 @@ const (
 	maxCatalog = 1 << 26 // bytes
 )
 
-// Ref names a player, a pool or an item: by number if it has one, by id otherwise.
+// Ref refers to a player, a pool or an item: by number if it has one, by id otherwise.
 type Ref struct {
 	Num uint32
-	ID  string // not empty: it has no number
+	ID  string // not empty: there is no number
 }
 
-// Effect is one change that an event makes.
+// Effect is one change in an event.
 type Effect struct {
 	Verb  Verb
 	N     uint32 // player, item, pool, entry, counter; Counter: how many; Item: its kind
 	Value uint64 // quantity, counter, stock, window
-	Bytes []byte // the id that is named, the catalog. It aliases the event
+	Bytes []byte // the id or the catalog; aliases the event
 }
 
-// Event is a decoded event. What it holds aliases the bytes it was decoded from.
+// Event is a decoded event. It aliases the bytes it was decoded from.
 type Event struct {
 	Kind    uint8
-	Named   bool // it has a player
+	Named   bool // it names a player
 	Status  uint8
-	ID      []byte // the request id; empty: it has none
+	ID      []byte // the request id; empty: none
 	Player  Ref
-	Subject Ref // of a status other than 0: what it is about
+	Subject Ref // what a status other than 0 is about
 	Asked   []byte
 	Effects []byte
 	Raw     []byte // all of it
@@ -104,15 +104,15 @@ const (
 	headPlayer = 4
 )
 
-// Writer encodes one event behind what Buf holds. Decide fills it in:
-// Begin, arguments, EndAsked, effects, End.
+// Writer appends one event to Buf. Call Begin, then Player and Fail if needed, BeginAsked,
+// arguments, EndAsked, effects, End.
 type Writer struct {
 	Buf   []byte
 	start int // of the event
-	asked int // where the length of what is asked stands
+	asked int // offset of the length of the arguments
 }
 
-// Begin begins an event of a kind.
+// Begin begins an event of a kind. The id may be empty.
 func (w *Writer) Begin(kind uint8, id string) {
 	w.start = len(w.Buf)
 	if id == "" {
@@ -123,23 +123,23 @@ func (w *Writer) Begin(kind uint8, id string) {
 	w.Buf = append(w.Buf, id...)
 }
 
-// Cut takes back everything since Begin.
+// Cut removes everything since Begin.
 func (w *Writer) Cut() { w.Buf = w.Buf[:w.start] }
 
-// Player says whom the event is about.
+// Player names the player that the event is about.
 func (w *Writer) Player(r Ref) {
 	w.Buf[w.start+1] |= headPlayer
 	w.Ref(r)
 }
 
-// Fail says that the event failed, and what about.
+// Fail says that the command failed and what the status is about.
 func (w *Writer) Fail(status uint8, subject Ref) {
 	w.Buf[w.start+1] |= headFailed
 	w.Buf = append(w.Buf, status)
 	w.Ref(subject)
 }
 
-// BeginAsked begins the arguments. Whatever is appended to Buf until EndAsked is theirs.
+// BeginAsked begins the arguments: everything appended to Buf until EndAsked.
 func (w *Writer) BeginAsked() {
 	w.asked = len(w.Buf)
 	w.Buf = append(w.Buf, 0)
@@ -154,7 +154,7 @@ func (w *Writer) End() []byte {
 	return w.Buf[w.start:]
 }
 
-// lengthAt fills in the length of what stands behind a place of one byte.
+// lengthAt fills in the length of everything after the byte at a place.
 func (w *Writer) lengthAt(at int) {
 	n := uint64(len(w.Buf) - at - 1)
 	if n < 0x80 {
@@ -187,7 +187,7 @@ func (w *Writer) Ref(r Ref) {
 	w.Buf = append(w.Buf, r.ID...)
 }
 
-// Effect appends an effect of one of the verbs before Member that has no value.
+// Effect appends an effect without a value: Player, Pool or Take.
 func (w *Writer) Effect(v Verb, n uint32) { w.Uint(uint64(n)<<3 | uint64(v)) }
 
 // Change appends Gain, Spend or Set.
@@ -210,14 +210,14 @@ func (w *Writer) Text(s string) {
 	w.Buf = append(append(w.Buf, byte(len(s))), s...)
 }
 
-// Name appends Item, NewPool or Entry but for what stands before the id.
+// Name appends NewPool or Entry.
 func (w *Writer) Name(v Verb, id string) {
 	w.More(v)
 	w.Text(id)
 }
 
-// FormatError says where bytes are not an event, or a block of a snapshot,
-// that this version knows.
+// FormatError says that bytes are not an event or a snapshot's block that this version knows, and
+// where.
 type FormatError struct {
 	Offset  int // from the start of what was decoded
 	Message string
@@ -225,7 +225,7 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return fmt.Sprintf("format: byte %d: %s", e.Offset, e.Message) }
 
-// Reader reads what a Writer wrote. The first error sticks.
+// Reader reads what a Writer wrote. It keeps its first error.
 type Reader struct {
 	b   []byte
 	off int
@@ -235,7 +235,7 @@ type Reader struct {
 // NewReader returns a reader of b.
 func NewReader(b []byte) Reader { return Reader{b: b} }
 
-// Err returns what was wrong: a *FormatError, or nil.
+// Err returns the first error, a *FormatError, or nil.
 func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
@@ -246,7 +246,7 @@ func (r *Reader) Err() error {
 // More reports whether something is left to read.
 func (r *Reader) More() bool { return r.err == nil && r.off < len(r.b) }
 
-// Fail makes the reader fail here.
+// Fail makes the reader fail at the current byte, unless it has failed before.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = &FormatError{Offset: r.off, Message: fmt.Sprintf(format, args...)}
@@ -263,7 +263,7 @@ func (r *Reader) Byte(what string) byte {
 	return r.b[r.off-1]
 }
 
-// Uint returns the next number, which is at most limit.
+// Uint returns the next number. A number above limit is an error.
 func (r *Reader) Uint(what string, limit uint64) uint64 {
 	if r.off < len(r.b) && r.b[r.off] < 0x80 && uint64(r.b[r.off]) <= limit && r.err == nil {
 		r.off++
@@ -283,7 +283,7 @@ func (r *Reader) large(what string, limit uint64) uint64 {
 	case n > 1 && r.b[r.off+n-1] == 0:
 		r.Fail("%s: a varint of %d bytes, the last of them 0", what, n)
 	case v > limit:
-		r.Fail("%s is %d; at most %d is possible", what, v, limit)
+		r.Fail("%s is %d; want at most %d", what, v, limit)
 	default:
 		r.off += n
 		return v
@@ -291,23 +291,23 @@ func (r *Reader) large(what string, limit uint64) uint64 {
 	return 0
 }
 
-// Bytes returns the next n bytes, which alias what is read.
+// Bytes returns the next n bytes. They alias what is read.
 func (r *Reader) Bytes(what string, n uint64) []byte {
 	if r.err != nil {
 		return nil
 	}
 	if n > uint64(len(r.b)-r.off) {
-		r.Fail("%s: %d bytes announced, %d left", what, n, len(r.b)-r.off)
+		r.Fail("%s: %d bytes announced, but %d left", what, n, len(r.b)-r.off)
 		return nil
 	}
 	r.off += int(n)
 	return r.b[r.off-int(n) : r.off : r.off]
 }
 
-// text returns the next 1 to limit bytes, which alias what is read.
+// text returns the next n bytes, 1 to limit. They alias what is read.
 func (r *Reader) text(what string, n, limit uint64) []byte {
 	if n == 0 || n > limit {
-		r.Fail("%s is %d bytes long; 1 to %d are possible", what, n, limit)
+		r.Fail("%s is %d bytes long; want 1 to %d", what, n, limit)
 		return nil
 	}
 	return r.Bytes(what, n)
@@ -322,9 +322,8 @@ func (r *Reader) Ref(what string) Ref {
 	return Ref{Num: uint32(v >> 1)}
 }
 
-// Decode decodes the event at the start of b, and returns how many bytes it took.
-// It looks at effects only as far as to know where they end: see [Event.Next].
-// Errors are *FormatError.
+// Decode decodes the event at the start of b and returns its size. It checks where effects begin
+// and end, but does not read them: see [Reader.Next]. Errors are *FormatError.
 func Decode(b []byte, ev *Event) (int, error) {
 	r := Reader{b: b}
 	size := r.Uint("the size of an event", math.MaxInt32)
@@ -358,13 +357,13 @@ func Decode(b []byte, ev *Event) (int, error) {
 	return len(r.b), nil
 }
 
-// Changes returns a reader of the event's effects, for Next.
+// Changes returns a reader of the event's effects. Call Next on it.
 func (ev *Event) Changes() Reader {
 	return Reader{b: ev.Raw, off: len(ev.Raw) - len(ev.Effects)}
 }
 
-// Next reads the next effect and reports whether there was one. At the end, Err
-// says whether all were read.
+// Next reads the next effect and reports whether there was one. At the end, Err says whether there
+// was an error.
 func (r *Reader) Next(e *Effect) bool {
 	if !r.More() {
 		return false
@@ -379,7 +378,7 @@ func (r *Reader) Next(e *Effect) bool {
 	case Join:
 		e.Bytes = r.Bytes("a player's id", uint64(e.N))
 		if e.N == 0 || e.N > MaxID {
-			r.Fail("a player's id of %d bytes; 1 to %d are possible", e.N, MaxID)
+			r.Fail("a player's id of %d bytes; want 1 to %d", e.N, MaxID)
 		}
 	case more:
 		r.more(e)
@@ -387,7 +386,7 @@ func (r *Reader) Next(e *Effect) bool {
 	return r.err == nil
 }
 
-// more reads the rest of an effect of one of the verbs from Member on.
+// more reads the rest of an effect with a verb from Member on.
 func (r *Reader) more(e *Effect) {
 	if e.N >= uint32(verbEnd-8) {
 		r.Fail("unknown effect %d; a newer Kuji wrote this log", e.N)

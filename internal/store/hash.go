@@ -6,9 +6,8 @@ import (
 	"hash"
 )
 
-// Hash returns a SHA-256 over the whole state: two states that applied the
-// same events have the same hash on every run, build and architecture. It
-// takes time in proportion to the state.
+// Hash returns the SHA-256 of the whole state. Two states that applied the same events have the
+// same hash, on every run, build and architecture. Hash takes time in proportion to the state.
 func (s *State) Hash() [32]byte {
 	w := hasher{h: sha256.New()}
 	n := &s.names

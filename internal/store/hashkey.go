@@ -2,8 +2,8 @@ package store
 
 import "hash/maphash"
 
-// hashKey hashes ids that clients choose. The seed is new at every start, so that nobody
-// can find ids that collide.
+// hashKey hashes ids that clients choose. Its seed is new at every start, so that nobody can find
+// ids that collide.
 type hashKey struct{ seed maphash.Seed }
 
 func newHashKey() hashKey { return hashKey{maphash.MakeSeed()} }
@@ -11,5 +11,5 @@ func newHashKey() hashKey { return hashKey{maphash.MakeSeed()} }
 // hash returns the upper half of an id's hash.
 func (k *hashKey) hash(id string) uint32 { return uint32(maphash.String(k.seed, id) >> 32) }
 
-// hashBytes is hash of an id in bytes.
+// hashBytes is hash for an id in bytes.
 func (k *hashKey) hashBytes(id []byte) uint32 { return uint32(maphash.Bytes(k.seed, id) >> 32) }

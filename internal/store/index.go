@@ -5,26 +5,23 @@ import (
 	"unsafe"
 )
 
-// index maps hashes to numbers below 2^32-1, with a pointer for some hundred
-// numbers and none for each, and grows without ever stopping for long:
-// extendible hashing (Fagin, Nievergelt, Pippenger and Strong, ACM TODS 4, 1979).
-// A directory, by the hash's top bits, names shards of a fixed size; a shard that
-// fills up is replaced by two, and only now and then the directory, which is
-// small, is doubled. Adding costs at most one split.
+// index maps hashes to numbers below 2^32-1. It has one pointer per several hundred numbers, not
+// one each, and it grows without long pauses: extendible hashing (Fagin, Nievergelt, Pippenger and
+// Strong, ACM TODS 4, 1979). A directory names shards of a fixed size by the top bits of the hash.
+// A shard that fills up is replaced by two. Only now and then the directory, which is small,
+// doubles. Adding costs at most one split.
 //
-// A slot is hash<<32 | number+1; 0 is free. The caller tells numbers apart whose
-// hashes are the same.
+// A slot is hash<<32 | number+1; 0 is free. The caller must tell apart numbers with the same hash.
 //
-// One goroutine writes. Others may read at the same time, through [index.peek], if
-// numbers are only ever added or replaced: a shard that was split stays as it was, so
-// that a reader that still looks into it sees the index of a moment ago. Whom that
-// does not suffice, because a number must not be one that was replaced, needs a guard
-// that the writer has opened when it replaces numbers of that hash.
+// One goroutine writes. Others may read at the same time, through [index.peek], if numbers are
+// only ever added or replaced. A shard that was split stays as it was, so a reader still in it
+// sees the index as of a moment ago. That may be a number that was since replaced. A reader that
+// must not see one needs a guard, which the writer holds while it replaces numbers with that hash.
 type index struct {
 	own   *directory // the writer's
 	dir   atomic.Pointer[directory]
-	alone bool    // nobody reads beside the writer
-	spare []shard // made ahead
+	alone bool    // only the writer reads
+	spare []shard // allocated ahead
 }
 
 // directory names shards by the top depth bits of a hash.
@@ -35,22 +32,22 @@ type directory struct {
 
 const (
 	shardSlots = 512
-	// lineSlots is how many slots a line of the processor's cache has.
+	// lineSlots is the number of slots in a cache line.
 	lineSlots = 8
-	// maxProbe is how far from its home a slot's content may stand; a shard in
-	// which it would stand farther, at about two thirds full, is split. Counting
-	// what is in a shard would cost an add, and a removal, a second cache line.
+	// maxProbe is how far a slot's content may be from its home. A shard that would need more is
+	// split, at about two thirds full. Counting the content of a shard instead would cost each add
+	// and remove a second cache line.
 	maxProbe = 48
-	// spareShards is how many are made at a time.
+	// spareShards is how many shards are allocated at a time.
 	spareShards = 7
-	// maxDepth is the depth at which no split tells hashes apart any more.
+	// maxDepth is the depth from which a split no longer separates hashes.
 	maxDepth = 32
 )
 
 // shard is open addressing with linear probing, by a hash's low bits.
 type shard struct {
 	slots [shardSlots]uint64
-	depth uint64 // how many top bits the hashes in it have in common; as wide as a slot, so that slots keep their alignment
+	depth uint64 // how many top bits its hashes share; as wide as a slot, to keep slots aligned
 }
 
 func (x *index) init() {
@@ -64,8 +61,8 @@ func (x *index) show(d *directory) {
 	x.dir.Store(d)
 }
 
-// shard returns where the writer looks for a hash: from its home on, round,
-// until a slot is free. There is always a free one.
+// shard returns the shard in which the writer looks for a hash: from its home on, wrapping around,
+// until a slot is free. There always is a free one.
 func (x *index) shard(hash uint32) *shard { return x.own.shard(hash) }
 
 func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<(d.depth&63)>>32].Load() }
@@ -73,28 +70,28 @@ func (d *directory) shard(hash uint32) *shard { return d.shards[uint64(hash)<<(d
 // peek is shard for readers.
 func (x *index) peek(hash uint32) *shard { return x.dir.Load().shard(hash) }
 
-// at returns the place of slot i, round. Of s.slots[i] the compiler would make a look at the
-// first slot, too, to see that s is not nil: mostly a cache miss for nothing.
+// at returns the place of slot i, wrapping around. For s.slots[i] the compiler would also read the
+// first slot, to check that s is not nil: usually a wasted cache miss.
 func (s *shard) at(i uint32) *uint64 {
 	return (*uint64)(unsafe.Add(unsafe.Pointer(s), uintptr(i%shardSlots)*unsafe.Sizeof(s.slots[0])))
 }
 
-// load returns the slot i of a shard for a reader beside the writer.
+// load returns slot i of a shard, for a reader concurrent with the writer.
 func (s *shard) load(i uint32) uint64 { return atomic.LoadUint64(s.at(i)) }
 
-// content returns what stands in a number's slot.
+// content returns the content of a number's slot.
 func content(hash, number uint32) uint64 { return uint64(hash)<<32 | uint64(number+1) }
 
-// add puts a number in that is not there.
+// add adds a number that is not in the index.
 func (x *index) add(hash, number uint32) { x.insert(hash, content(hash, number)) }
 
-// replace puts a number in the place of one that is there. Readers see one or the other.
+// replace replaces a number that is in the index. Readers see either one.
 func (x *index) replace(hash, was, is uint32) {
 	s := x.shard(hash)
 	x.store(s, s.place(hash, content(hash, was)), content(hash, is))
 }
 
-// place returns in which slot something stands that is there.
+// place returns the slot with this content, which must be in the shard.
 func (s *shard) place(hash uint32, slot uint64) uint32 {
 	i := first(hash)
 	for *s.at(i) != slot {
@@ -111,19 +108,19 @@ func (x *index) insert(hash uint32, slot uint64) {
 		if x.shard(hash).depth < maxDepth {
 			x.split(hash)
 		} else {
-			most = shardSlots - 2 // and so many equal hashes do not happen
+			most = shardSlots - 2 // that many equal hashes do not happen
 		}
 	}
 }
 
-// first returns the home of a hash: the slot where its number would best stand.
+// first returns the home of a hash: the slot where a search for it begins.
 func first(hash uint32) uint32 { return hash % shardSlots }
 
-// home is first for the content of a slot.
+// home returns the home of a slot's content.
 func home(slot uint64) uint32 { return first(uint32(slot >> 32)) }
 
-// put puts a slot's content into a shard and reports whether there was a place for it,
-// at most so far from its home.
+// put puts a slot's content into a shard. It reports whether there was a free slot at most so far
+// from its home.
 func (x *index) put(s *shard, slot, most uint64) bool {
 	i := home(slot)
 	for n := uint64(0); *s.at(i) != 0; n++ {
@@ -136,7 +133,7 @@ func (x *index) put(s *shard, slot, most uint64) bool {
 	return true
 }
 
-// store sets the slot i of a shard.
+// store sets slot i of a shard.
 func (x *index) store(s *shard, i uint32, slot uint64) {
 	if x.alone {
 		*s.at(i) = slot
@@ -145,11 +142,11 @@ func (x *index) store(s *shard, i uint32, slot uint64) {
 	atomic.StoreUint64(s.at(i), slot)
 }
 
-// remove takes out a number that is there. There must be no readers.
+// remove removes a number that is in the index. There must be no readers.
 func (x *index) remove(hash, number uint32) {
 	s := x.shard(hash)
 	i := s.place(hash, content(hash, number))
-	// Close the gap: move back every later slot of the run that may stand in it.
+	// Close the gap: move into it every later slot of the run that may be there.
 	for j := i + 1; *s.at(j) != 0; j++ {
 		if (j-home(*s.at(j)))%shardSlots >= (j-i)%shardSlots {
 			*s.at(i) = *s.at(j)
@@ -159,8 +156,8 @@ func (x *index) remove(hash, number uint32) {
 	*s.at(i) = 0
 }
 
-// split replaces the shard of a hash by two halves. Readers may still look into the old one;
-// where there are none, it becomes one of the two.
+// split replaces the shard of a hash by two halves. Readers may still be in the old one. Without
+// readers, the old one becomes one of the halves.
 func (x *index) split(hash uint32) {
 	old := x.shard(hash)
 	if old.depth == x.own.depth {
@@ -177,7 +174,7 @@ func (x *index) split(hash uint32) {
 		if slot == 0 {
 			continue
 		}
-		into := &halves[slot>>(63-depth)&1].slots // which nobody reads yet
+		into := &halves[slot>>(63-depth)&1].slots // nobody reads it yet
 		i := home(slot)
 		for into[i] != 0 {
 			i = (i + 1) % shardSlots
@@ -185,7 +182,7 @@ func (x *index) split(hash uint32) {
 		into[i] = slot
 	}
 	halves[0].depth, halves[1].depth = depth+1, depth+1
-	// The directory's entries of the old shard: the second half of them has the bit set.
+	// The directory's entries for the old shard: in the second half of them the bit is set.
 	span := uint64(1) << (d.depth - depth)
 	first := uint64(hash) << d.depth >> 32 &^ (span - 1)
 	for i := range span {
@@ -204,7 +201,7 @@ func (x *index) double() {
 	x.show(d)
 }
 
-// fresh returns an empty shard. Several are made at a time: they fill a size of memory.
+// fresh returns an empty shard. It allocates several at a time, which together fill a size class.
 func (x *index) fresh() *shard {
 	if len(x.spare) == 0 {
 		x.spare = make([]shard, spareShards)

@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// Loader rebuilds a state from snapshots: one that holds all of it, and then those that
-// build on it, in order.
+// Loader rebuilds a state from snapshots: one that holds the whole state, then those that build on
+// it, in order.
 type Loader struct {
 	s    *State
 	want Mark   // of the snapshot being loaded
-	head uint64 // of its request ids
-	base uint32 // players of the base
-	next uint64 // the first player that may come next: they ascend, from block to block, too
+	head uint64 // number of its oldest request id
+	base uint32 // number of players in the base
+	next uint64 // the lowest player that may come next: they ascend, across blocks too
 	kind BlockKind
-	last idRecord // the last one loaded, without its answer
+	last idRecord // the last request loaded, without its answer
 
-	slots []slot // scratch
+	slots []slot // scratch memory
 }
 
-// NewLoader returns a loader of an empty state.
+// NewLoader returns a loader with an empty state.
 func NewLoader() *Loader { return &Loader{s: New()} }
 
-// Block loads the next block. Errors are *FormatError; the state is then of no use.
+// Block loads the next block. Errors are *FormatError; the state is then unusable.
 func (l *Loader) Block(kind BlockKind, data []byte) error {
 	r := Reader{b: data}
 	switch {
@@ -61,14 +61,14 @@ func (l *Loader) load(kind BlockKind, r *Reader) {
 	}
 }
 
-// same fails unless a number is the one that must come next.
+// same fails unless the next number is want.
 func (r *Reader) same(what string, want uint64) {
 	if got := r.Uint(what, 1<<63); r.err == nil && got != want {
 		r.Fail("%s is %d, want %d", what, got, want)
 	}
 }
 
-// try makes the reader fail with an error of the state, if it is one.
+// try makes the reader fail if err is not nil.
 func (r *Reader) try(err error) {
 	if err != nil {
 		r.Fail("%v", err)
@@ -89,7 +89,7 @@ func (l *Loader) state(r *Reader) {
 	l.want.IDs = r.Uint("the next request", 1<<63)
 	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
 	if r.More() {
-		r.Fail("more than the state's numbers")
+		r.Fail("bytes after the state's numbers")
 	}
 	if l.want.Position < s.applied || int64(now) < s.now || l.head > l.want.IDs || l.head < s.ids.head {
 		r.Fail("position %d, time %d, requests %d to %d do not follow the base's", l.want.Position, now, l.head, l.want.IDs)
@@ -130,7 +130,7 @@ func (l *Loader) pools(r *Reader) {
 	}
 }
 
-// pool returns the pool that a block is about, locked; nil after an error.
+// pool returns the pool that a block is about, locked, or nil after an error.
 func (l *Loader) pool(r *Reader) *pool {
 	n := r.Uint("a pool", maxPools)
 	if r.err == nil && n >= uint64(len(l.s.names.pools)) {
@@ -154,7 +154,7 @@ func (l *Loader) entries(r *Reader) {
 	for r.same("the first entry", uint64(len(p.entryIDs))); r.More(); {
 		id := r.name("an entry", MaxName)
 		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= maxEntries {
-			r.Fail("entry %q twice, or one too many", id)
+			r.Fail("entry %q is there twice, or there are too many entries", id)
 		}
 		if r.err == nil {
 			p.grow(string(id))
@@ -197,7 +197,7 @@ func (l *Loader) catalog(r *Reader) {
 	}
 }
 
-// players loads a block of players: some that the base has, and then new ones.
+// players loads a block of players: some of the base's, then new ones.
 func (l *Loader) players(r *Reader) {
 	p := &l.s.players
 	for from := uint64(0); r.More(); {
@@ -207,7 +207,7 @@ func (l *Loader) players(r *Reader) {
 		case r.err != nil:
 			return
 		case n < l.next || n > known || n < known && n >= uint64(l.base):
-			r.Fail("player %d, want %d or more, and %d at most", n, l.next, known)
+			r.Fail("player %d, want %d to %d", n, l.next, known)
 			return
 		}
 		id := ""
@@ -221,7 +221,7 @@ func (l *Loader) players(r *Reader) {
 		if id != "" {
 			h := p.key.hash(id)
 			if p.lookup(id, h) != nil || n >= MaxPlayers {
-				r.Fail("player %q twice, the second time as number %d, or one too many", id, n)
+				r.Fail("player %q, number %d, is there twice, or there are too many players", id, n)
 				return
 			}
 			p.add(id, h, uint32(len(l.slots)))
@@ -231,7 +231,7 @@ func (l *Loader) players(r *Reader) {
 	}
 }
 
-// readSlots reads what a player holds.
+// readSlots reads the slots of a player into l.slots.
 func (l *Loader) readSlots(r *Reader, player uint64) {
 	names := &l.s.names
 	l.slots = l.slots[:0]
@@ -252,7 +252,7 @@ func (l *Loader) readSlots(r *Reader, player uint64) {
 	}
 }
 
-// place gives a player the slots that were read.
+// place gives a player the slots in l.slots.
 func (l *Loader) place(n uint32, last uint64) {
 	items := l.s.names.items
 	p := &l.s.players
@@ -294,13 +294,13 @@ func (l *Loader) requests(r *Reader) {
 			return
 		}
 		if size, err := Decode(rec.answer, &ev); err != nil || size != len(rec.answer) || len(ev.ID) == 0 {
-			r.Fail("an answer is no event with a request id (%v)", err)
+			r.Fail("an answer is not an event with a request id (%v)", err)
 			return
 		}
 		h := ids.key.hashBytes(ev.ID)
 		_, twice := ids.find(ev.ID, h)
 		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.version < l.last.version || ids.atMost(0) {
-			r.Fail("request %q is there twice, older than the one before it, or one too many", ev.ID)
+			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
 			return
 		}
 		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
@@ -308,8 +308,8 @@ func (l *Loader) requests(r *Reader) {
 	}
 }
 
-// Loaded ends a snapshot: another that builds on it may follow. It checks that all is
-// there that the snapshot announced.
+// Loaded ends a snapshot. It checks that everything is there that the snapshot announced. Another
+// one that builds on it may follow.
 func (l *Loader) Loaded() error {
 	s := l.s
 	if s.ids.count() == 0 && s.ids.tail != l.want.IDs && l.head == l.want.IDs {
@@ -317,16 +317,16 @@ func (l *Loader) Loaded() error {
 	}
 	got, want := s.mark(), l.want
 	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
-		return &FormatError{Message: fmt.Sprintf("the snapshot is not complete: it announced %+v and gave %+v", want, got)}
+		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %+v and has %+v", want, got)}
 	}
 	if s.ids.head != l.head {
-		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, announced was %d", s.ids.head, l.head)}
+		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, but the snapshot announced %d", s.ids.head, l.head)}
 	}
 	l.kind = 0
 	return nil
 }
 
-// mark returns what the state holds, but for entries.
+// mark returns the state's mark, without entries.
 func (s *State) mark() Mark {
 	return Mark{
 		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),
@@ -334,8 +334,8 @@ func (s *State) mark() Mark {
 	}
 }
 
-// State ends loading and returns the state, as Apply left the one that was captured, and
-// the mark for the next capture.
+// State ends loading. It returns the state, the same as the one that was captured, and the mark
+// for the next capture.
 func (l *Loader) State() (*State, Mark, error) {
 	s := l.s
 	if l.kind != 0 {
@@ -350,6 +350,6 @@ func (l *Loader) State() (*State, Mark, error) {
 	}
 	s.names.shared()
 	s.show()
-	s.players.dirty.take()
+	s.players.dirty.reset()
 	return s, mark, nil
 }

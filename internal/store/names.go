@@ -2,30 +2,29 @@ package store
 
 import "maps"
 
-// names is the numbers of everything that events have named: items, pools, and
-// counters. Entries are in their pools. Numbers are given in the order of naming and
-// never reused.
+// names holds the numbers of everything that events have named: items, pools and counters. Entries
+// are in their pools. Numbers are given in the order of naming and never reused.
 type names struct {
 	items      []item // by number
 	itemNum    map[string]uint32
 	pools      []*pool // by number
 	poolNum    map[string]uint32
-	counters   []counters // by first number
+	counters   []counters // ascending by first number
 	counterNum map[string]uint32
-	next       uint32 // the first number of the next counters
+	next       uint32 // the number that the next counter gets
 
-	// Readers have the maps of items and pools: the first new name of an event copies them.
+	// Readers share the maps of items and pools. The first new name in an event copies them.
 	ownItems, ownPools bool
 }
 
-// item is what the realm knows of an item.
+// item is what the realm knows about an item.
 type item struct {
 	id     string
 	kind   uint8
 	supply sum // of all balances
 }
 
-// counters is some counters with numbers that follow each other.
+// counters is a named range of counters with consecutive numbers.
 type counters struct {
 	name  string
 	first uint32
@@ -36,7 +35,7 @@ func (n *names) init() {
 	n.itemNum, n.poolNum, n.counterNum = map[string]uint32{}, map[string]uint32{}, map[string]uint32{}
 }
 
-// shared says that readers have the maps from now on.
+// shared notes that readers share the maps from now on.
 func (n *names) shared() { n.ownItems, n.ownPools = false, false }
 
 func (n *names) addItem(id string, kind uint8) error {
@@ -75,7 +74,7 @@ func (n *names) addCounters(name string, width uint32) error {
 		return inconsistent("counters %q are not new", name)
 	}
 	if width == 0 || width > maxCounters-n.next {
-		return inconsistent("%d counters more than the %d that there are", width, n.next)
+		return inconsistent("%d more counters after %d", width, n.next)
 	}
 	n.counterNum[name] = n.next
 	n.counters = append(n.counters, counters{name: name, first: n.next, width: width})
@@ -92,8 +91,8 @@ func (s *State) ItemNum(id string) (num uint32, ok bool) {
 // Items returns how many items there are.
 func (s *State) Items() int { return len(s.names.items) }
 
-// ItemID returns the id of an item, empty for one that there is not. It may be called
-// beside the writer.
+// ItemID returns the id of an item, or "" if there is no such item. It may be called concurrently
+// with the writer.
 func (s *State) ItemID(num uint32) string {
 	if items := s.shown.Load().items; int(num) < len(items) {
 		return items[num].id
@@ -101,11 +100,11 @@ func (s *State) ItemID(num uint32) string {
 	return ""
 }
 
-// ItemKind returns the kind that an item was named with.
+// ItemKind returns the kind of an item, which never changes.
 func (s *State) ItemKind(num uint32) uint8 { return s.names.items[num].kind }
 
-// Supply returns how many of an item all players hold together, in decimal, and whether
-// that is more than none.
+// Supply returns how many of an item all players hold together, in decimal. any is true if that is
+// more than none.
 func (s *State) Supply(num uint32) (text string, any bool) {
 	supply := s.names.items[num].supply
 	return supply.String(), supply.hi|supply.lo != 0
@@ -120,8 +119,8 @@ func (s *State) PoolNum(id string) (num uint32, ok bool) {
 // Pools returns how many pools there are.
 func (s *State) Pools() int { return len(s.names.pools) }
 
-// PoolID returns the id of a pool, empty for one that there is not. It may be called
-// beside the writer.
+// PoolID returns the id of a pool, or "" if there is no such pool. It may be called concurrently
+// with the writer.
 func (s *State) PoolID(num uint32) string {
 	if pools := s.shown.Load().pools; int(num) < len(pools) {
 		return pools[num].id
@@ -129,11 +128,11 @@ func (s *State) PoolID(num uint32) string {
 	return ""
 }
 
-// CounterNum returns the first number of some counters.
+// CounterNum returns the number of the first counter with a name.
 func (s *State) CounterNum(name string) (first uint32, ok bool) {
 	first, ok = s.names.counterNum[name]
 	return first, ok
 }
 
-// NextCounter returns the first number that the next counters get.
+// NextCounter returns the number that the next counter gets.
 func (s *State) NextCounter() uint32 { return s.names.next }

@@ -5,35 +5,33 @@ import (
 	"unsafe"
 )
 
-// players holds every player: an index from id to the block of memory that holds the
-// rest, the blocks, and where the block of each number is. Nothing in it is a pointer
-// but the tables of chunks, so that the garbage collector's work does not grow with
-// players.
+// players holds every player: the blocks of memory with what players hold, an index from ids to
+// blocks, and the place of each number's block. Only the tables of chunks contain pointers, so the
+// garbage collector's work does not grow with the number of players.
 //
-// One goroutine writes. Others read players at the same time: see [players.enter].
-// Each player is guarded by one of some locks, which follows from the hash of the id.
-// The writer takes it with the first change that an event makes to the player and lets
-// it go when the event is applied as a whole. A reader holds it from before its look
-// into the index until it has copied what it wants. So a block is neither changed nor
-// moved under a reader.
+// One goroutine writes. Others read players at the same time: see [players.enter]. Each player has
+// a guard, a lock chosen by the hash of the id and shared with other players. The writer locks it
+// with an event's first change to the player, and unlocks it when the whole event is applied. A
+// reader holds it from before its look into the index until it has copied what it wants. So no
+// block changes or moves while it is read.
 //
-// unsafe is used here and in arena.go, and nowhere else in the room: a
-// block is a head, an id and slots of varying number in memory that has no pointers,
-// which no Go type can say. Every use computes an address inside a chunk from a unit
-// number, a length of an id or a number of slots that the block itself holds.
+// This package uses unsafe only here and in arena.go. A block is a head, an id and a varying
+// number of slots, in memory without pointers, which no Go type can express. Every use computes an
+// address inside a chunk from a unit number, the length of an id or a number of slots that the
+// block itself holds.
 type players struct {
 	key   hashKey
 	index index // from the hash of an id to the address of the player's block
-	addrs paged // by player number: the same
+	addrs paged // by player number: the address of the player's block
 	mem   arena
 	dirty bitmap // players changed since the last capture
 
 	guards [playerGuards]sync.Mutex
-	mine   [playerGuards]bool // the writer has locked it
-	held   []uint16           // those it has locked
+	mine   [playerGuards]bool // guards that the writer holds
+	held   []uint16           // their numbers
 
-	// Where the last players looked at stand, by their numbers' lowest bits: the
-	// writer asks for the same one several times in a command.
+	// The places of the players looked at last, by the lowest bits of their numbers: the writer
+	// asks for the same one several times in a command.
 	recent [8]struct {
 		num   uint32
 		addr  uint32
@@ -45,12 +43,12 @@ type players struct {
 
 const playerGuards = 1 << 10
 
-// block is the head of a player's memory, 24 bytes. The id follows, filled up
-// to a multiple of 4, and then the slots.
+// block is the head of a player's memory, 24 bytes. The id follows, padded to a multiple of 4,
+// then the slots.
 type block struct {
 	last  uint64 // position of the last change
-	num   uint32 // the player's number; deadBlock when the block was freed
-	units uint32 // size
+	num   uint32 // the player's number; deadBlock: the block was freed
+	units uint32 // size of the block
 	slots uint32 // in use
 	idLen uint8
 	_     uint8
@@ -77,10 +75,10 @@ func (s slot) value() uint64          { return uint64(s.hi)<<32 | uint64(s.lo) }
 func (s *slot) set(v uint64)          { s.hi, s.lo = uint32(v>>32), uint32(v) }
 func newSlot(k uint32, v uint64) slot { return slot{key: k, hi: uint32(v >> 32), lo: uint32(v)} }
 
-// slotsAt returns where a block's slots begin.
+// slotsAt returns the offset of a block's slots.
 func slotsAt(idLen int) uint32 { return blockHead + (uint32(idLen)+3)&^3 }
 
-// unitsFor returns the size of a block for so many slots.
+// unitsFor returns the size of a block with this many slots.
 func unitsFor(idLen int, slots uint32) uint32 {
 	return (slotsAt(idLen) + slots*slotBytes + unitBytes - 1) / unitBytes
 }
@@ -89,17 +87,17 @@ func (b *block) id() []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(b), blockHead)), b.idLen)
 }
 
-// room returns all slots, in use or not.
-func (b *block) room() []slot {
+// allSlots returns all slots of the block, in use or not.
+func (b *block) allSlots() []slot {
 	at := slotsAt(int(b.idLen))
 	if at+slotBytes > b.units*unitBytes {
-		return nil // and no pointer behind the block
+		return nil // a pointer here would be outside the block
 	}
 	return unsafe.Slice((*slot)(unsafe.Add(unsafe.Pointer(b), at)), (b.units*unitBytes-at)/slotBytes)
 }
 
 // holdings returns the slots in use, ascending by key.
-func (b *block) holdings() []slot { return b.room()[:b.slots] }
+func (b *block) holdings() []slot { return b.allSlots()[:b.slots] }
 
 func (p *players) init() {
 	p.key = newHashKey()
@@ -111,7 +109,7 @@ func (p *players) init() {
 
 func (p *players) count() int { return p.addrs.n }
 
-// find returns the number of the player with this id, for the writer.
+// find returns the number of the player with this id. For the writer.
 func (p *players) find(id string) (uint32, bool) {
 	if b := p.lookup(id, p.key.hash(id)); b != nil {
 		return b.num, true
@@ -119,8 +117,8 @@ func (p *players) find(id string) (uint32, bool) {
 	return 0, false
 }
 
-// lookup returns the block of the player with this id, which has this hash, for the
-// writer, valid as that of at is, or nil.
+// lookup returns the block of the player with this id and hash, or nil. For the writer; the block
+// is valid as long as that of at.
 func (p *players) lookup(id string, h uint32) *block {
 	s := p.index.shard(h)
 	for i := first(h); ; i++ {
@@ -139,14 +137,15 @@ func (p *players) lookup(id string, h uint32) *block {
 	}
 }
 
-// text returns bytes as a string that shares their memory, for as long as they stay.
+// text returns bytes as a string that shares their memory: it is valid as long as they do not
+// change.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// block returns the block that a slot of the index leads to, for the writer.
+// block returns the block that a slot of the index points to. For the writer.
 func (p *players) block(slot uint64) *block { return (*block)(p.mem.pointer(uint32(slot) - 1)) }
 
-// at returns a player's block for the writer, valid until it is moved: by the
-// next insert or release.
+// at returns a player's block. For the writer; it is valid until it is moved, by the next insert,
+// resize or clean.
 func (p *players) at(n uint32) *block {
 	r := &p.recent[n%uint32(len(p.recent))]
 	if r.num != n {
@@ -156,15 +155,15 @@ func (p *players) at(n uint32) *block {
 	return r.block
 }
 
-// addr returns the address of what at returns.
+// addr returns the address of a player's block.
 func (p *players) addr(n uint32) uint32 {
 	p.at(n)
 	return p.recent[n%uint32(len(p.recent))].addr
 }
 
-// enter locks the guard of the player with this id for a reader, and returns the
-// player's block, nil when there is none. The reader copies what it wants and then
-// unlocks the guard, in any case.
+// enter locks the guard of the player with this id, for a reader. It returns the player's block,
+// or nil if there is no such player. The reader copies what it wants, then unlocks the guard, also
+// if there is no block.
 func (p *players) enter(id string) (b *block, guard *sync.Mutex) {
 	h := p.key.hash(id)
 	guard = &p.guards[h%playerGuards]
@@ -178,14 +177,14 @@ func (p *players) enter(id string) (b *block, guard *sync.Mutex) {
 		if uint32(slot>>32) != h {
 			continue
 		}
-		// Whoever has this hash has this guard, so that the block stays where it is.
+		// Players with the same hash share this guard, so the block does not move.
 		if b := (*block)(p.mem.peek(uint32(slot) - 1)); string(b.id()) == id {
 			return b, guard
 		}
 	}
 }
 
-// enterNumber is enter for a number that there is.
+// enterNumber is enter for a number, which must exist.
 func (p *players) enterNumber(n uint32) (b *block, guard *sync.Mutex) {
 	page := p.addrs.pages.at(n / pageLen)
 	guard = &p.guards[page.guards[n%pageLen]]
@@ -193,7 +192,7 @@ func (p *players) enterNumber(n uint32) (b *block, guard *sync.Mutex) {
 	return (*block)(p.mem.peek(*page.at(n))), guard
 }
 
-// lock takes a guard for the writer, until release.
+// lock locks a guard for the writer, until unlock.
 func (p *players) lock(g uint16) {
 	if p.mine[g] {
 		return
@@ -203,7 +202,7 @@ func (p *players) lock(g uint16) {
 	p.held = append(p.held, g)
 }
 
-// unlock lets go of the guards that the writer holds.
+// unlock unlocks all guards that the writer holds.
 func (p *players) unlock() {
 	for _, g := range p.held {
 		p.mine[g] = false
@@ -224,9 +223,9 @@ func (p *players) clean() {
 	}
 }
 
-// change prepares a player for changes by an event at a position: its guard is taken,
-// what a snapshot still needs of it is put aside, and it is marked. It returns the
-// player's block, valid as that of at is.
+// change prepares a player for changes by an event at a position. It locks the guard, saves what a
+// snapshot still needs of the player, and marks the player as dirty. It returns the player's
+// block, valid as long as that of at.
 func (p *players) change(n uint32, pos uint64) *block {
 	b := p.at(n)
 	p.lock(b.guard)
@@ -238,8 +237,8 @@ func (p *players) change(n uint32, pos uint64) *block {
 	return b
 }
 
-// add makes a new player of an id that has this hash and is not known, and returns
-// the player's number. The guard is taken.
+// add adds a player with a new id, which has this hash, and returns the number. The guard is then
+// locked.
 func (p *players) add(id string, h, slots uint32) uint32 {
 	n, g := uint32(p.addrs.n), uint16(h%playerGuards)
 	p.lock(g)
@@ -254,8 +253,8 @@ func (p *players) add(id string, h, slots uint32) uint32 {
 	return n
 }
 
-// move gives a player, whose guard is taken and whose block is at an address, a block
-// of another size.
+// move moves a player from the block at address old to one of another size. The player's guard
+// must be locked.
 func (p *players) move(b *block, old, units uint32) *block {
 	addr := p.mem.alloc(units)
 	nb := (*block)(p.mem.pointer(addr))
@@ -273,27 +272,26 @@ func (p *players) move(b *block, old, units uint32) *block {
 	return nb
 }
 
-// resize gives a player, whose guard is taken, so many slots, whose content the caller
-// must fill in.
+// resize gives a player this many slots. The caller must fill them in. The player's guard must be
+// locked.
 func (p *players) resize(n, slots uint32) *block {
 	b := p.at(n)
-	if int(slots) > len(b.room()) {
+	if int(slots) > len(b.allSlots()) {
 		b = p.move(b, p.addr(n), unitsFor(int(b.idLen), slots))
 	}
 	b.slots = slots
 	return b
 }
 
-// id returns a player's external id.
+// id returns a player's id.
 func (p *players) id(n uint32) string { return string(p.at(n).id()) }
 
 // holdings returns a player's slots, ascending by key; valid until the next change.
 func (p *players) holdings(n uint32) []slot { return p.at(n).holdings() }
 
-// search returns where key stands in slots, or would stand: the first slot whose key is
-// not below it. It first looks where key stands if the player holds every item from the
-// first to it, and then halves without branches that could be predicted wrongly. Counters
-// are few, and stand at the end.
+// search returns the index of the first slot whose key is not below key. It first tries the index
+// that key has if the player holds every item up to it. Otherwise it bisects without branches that
+// the processor could mispredict. Counters are few and at the end, so it finds them from there.
 func search(h []slot, key uint32) int {
 	n := len(h)
 	if n == 0 {
@@ -322,7 +320,7 @@ func search(h []slot, key uint32) int {
 	return base
 }
 
-// get returns the value of key, 0 when the player has none.
+// get returns the value of a key, 0 if the player does not have it.
 func (p *players) get(n uint32, key uint32) uint64 {
 	h := p.holdings(n)
 	if i := search(h, key); i < len(h) && h[i].key == key {
@@ -331,12 +329,11 @@ func (p *players) get(n uint32, key uint32) uint64 {
 	return 0
 }
 
-// insert puts a slot at index i of the player whose block b is, moving the player to a
-// larger block when this one is full. It returns the block. The player must have been
-// prepared by change, as for remove.
+// insert puts a slot at index i of the player with block b. It moves the player to a larger block
+// if this one is full, and returns the block. Call change first, as for remove.
 func (p *players) insert(b *block, i int, s slot) *block {
-	if int(b.slots) == len(b.room()) {
-		const more = 3 // and a quarter: a player who is new gets new items often
+	if int(b.slots) == len(b.allSlots()) {
+		const more = 3 // and a quarter: new players often get new items
 		b = p.move(b, p.addr(b.num), unitsFor(int(b.idLen), b.slots+more+b.slots/4))
 	}
 	b.slots++
@@ -346,16 +343,15 @@ func (p *players) insert(b *block, i int, s slot) *block {
 	return b
 }
 
-// remove takes the slot at index i away from the player whose block b is.
+// remove removes the slot at index i of the player with block b.
 func (p *players) remove(b *block, i int) {
 	h := b.holdings()
 	copy(h[i:], h[i+1:])
 	b.slots--
 }
 
-// paged is a growing array of addresses, with the number of what guards
-// each, in pages that never move. One goroutine grows it; others may look at
-// elements that they know to be there.
+// paged is a growing array of addresses, each with the number of its guard, in pages that never
+// move. One goroutine grows it. Others may read elements that they know to exist.
 type paged struct {
 	pages shared[*page]
 	n     int
@@ -368,12 +364,12 @@ type page struct {
 	guards [pageLen]uint16 // they never change
 }
 
-// at returns the place of an address, as [shard.at] does.
+// at returns the place of an address; see [shard.at].
 func (g *page) at(i uint32) *uint32 {
 	return (*uint32)(unsafe.Add(unsafe.Pointer(g), uintptr(i%pageLen)*unsafe.Sizeof(g.addrs[0])))
 }
 
-// place returns where an address stands, and the next or the one before, to be looked at.
+// place returns the place of a pair of addresses, one of which is that of i, for reading.
 func (p *paged) place(i uint32) *uint64 {
 	return (*uint64)(unsafe.Pointer(p.pages.own[i/pageLen].at(i &^ 1)))
 }

@@ -5,31 +5,30 @@ import (
 	"sync"
 )
 
-// pool is the stock of a pool. One goroutine writes, and others read what mu guards:
-// the writer holds it from an event's first change of the pool until the event is
-// applied as a whole.
+// pool is the stock of a pool. One goroutine writes; others read what mu guards. The writer holds
+// mu from an event's first change of the pool until the whole event is applied.
 type pool struct {
 	num      uint32
 	id       string
-	entryNum map[string]uint32 // the writer's, and of whoever prepares a catalog
+	entryNum map[string]uint32 // for the writer and for those who prepare or plan a catalog
 
 	mine bool // the writer holds mu
 
 	mu       sync.Mutex
 	entryIDs []string // by entry number
-	stock    []uint64 // by entry number: in all; unlimited for one without a bound
+	stock    []uint64 // by entry number: the total, or unlimited
 	drawn    []uint64 // by entry number: over all catalogs
 	changed  []uint64 // by entry number / entryChunk: position of the last change of the chunk
 	last     uint64   // position of the last change
 }
 
-// unlimited is the stock of an entry without a bound.
+// unlimited is the stock of an entry without a limit.
 const unlimited = math.MaxUint64
 
 // entryChunk is how many entries a snapshot copies at a time.
 const entryChunk = 512
 
-// left returns what is left of an entry; unlimited without a bound.
+// left returns how many are left of an entry, or unlimited.
 func (p *pool) left(entry uint32) uint64 {
 	stock, drawn := p.stock[entry], p.drawn[entry]
 	switch {
@@ -41,7 +40,7 @@ func (p *pool) left(entry uint32) uint64 {
 	return stock - drawn
 }
 
-// lockPool takes a pool's lock for the writer, until release.
+// lockPool locks a pool for the writer, until release.
 func (s *State) lockPool(p *pool) {
 	if !p.mine {
 		p.mu.Lock()
@@ -58,8 +57,8 @@ func (s *State) unlockPools() {
 	s.held = s.held[:0]
 }
 
-// touch prepares a chunk of a pool, whose lock the writer holds, for a change by an
-// event at a position.
+// touch prepares a chunk of a pool for a change by an event at a position. The writer must hold
+// the pool's lock.
 func (s *State) touch(p *pool, entry uint32, pos uint64) {
 	if c := entry / entryChunk; p.changed[c] != pos {
 		if s.players.capture != nil {
@@ -70,13 +69,13 @@ func (s *State) touch(p *pool, entry uint32, pos uint64) {
 	p.last = pos
 }
 
-// take takes one of an entry.
+// take takes one of an entry out of stock.
 func (s *State) take(p *pool, entry uint32, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
 	}
 	if p.left(entry) == 0 {
-		return inconsistent("pool %q, entry %q: one taken, and none is left", p.id, p.entryIDs[entry])
+		return inconsistent("pool %q, entry %q: one taken, but none is left", p.id, p.entryIDs[entry])
 	}
 	s.lockPool(p)
 	s.touch(p, entry, pos)
@@ -84,7 +83,7 @@ func (s *State) take(p *pool, entry uint32, pos uint64) error {
 	return nil
 }
 
-// addEntry names an entry of a pool, whose lock the writer holds.
+// addEntry adds an entry to a pool. The writer must hold the pool's lock.
 func (s *State) addEntry(p *pool, id string, pos uint64) error {
 	if _, ok := p.entryNum[id]; ok {
 		return inconsistent("pool %q: entry %q is not new", p.id, id)
@@ -109,7 +108,7 @@ func (p *pool) grow(id string) {
 	}
 }
 
-// setStock sets an entry's stock in all. The writer holds the pool's lock.
+// setStock sets an entry's total stock. The writer must hold the pool's lock.
 func (s *State) setStock(p *pool, entry uint32, stock, pos uint64) error {
 	if int(entry) >= len(p.entryIDs) {
 		return inconsistent("pool %q has no entry number %d", p.id, entry)
@@ -119,7 +118,7 @@ func (s *State) setStock(p *pool, entry uint32, stock, pos uint64) error {
 	return nil
 }
 
-// entries returns the stocks and counts of a chunk of entries.
+// entries returns the stocks and the numbers of draws of a chunk of entries.
 func (p *pool) entries(chunk uint32) (stock, drawn []uint64) {
 	from, to := int(chunk*entryChunk), min(len(p.drawn), int(chunk+1)*entryChunk)
 	return p.stock[from:to], p.drawn[from:to]
@@ -131,10 +130,10 @@ func (s *State) EntryNum(pool uint32, id string) (num uint32, ok bool) {
 	return num, ok
 }
 
-// Entries returns how many entries a pool has ever had.
+// Entries returns how many entries a pool has had, over all catalogs.
 func (s *State) Entries(pool uint32) int { return len(s.names.pools[pool].entryIDs) }
 
-// EntryID returns the id of an entry, empty for one that there is not. It is for the writer.
+// EntryID returns the id of an entry, or "" if there is no such entry. For the writer.
 func (s *State) EntryID(pool, entry uint32) string {
 	if int(pool) < len(s.names.pools) {
 		if p := s.names.pools[pool]; int(entry) < len(p.entryIDs) {
@@ -144,7 +143,7 @@ func (s *State) EntryID(pool, entry uint32) string {
 	return ""
 }
 
-// Stock returns an entry's stock in all. Only a catalog changes it.
+// Stock returns an entry's total stock. Only a catalog changes it.
 func (s *State) Stock(pool, entry uint32) (stock uint64, limited bool) {
 	if stock = s.names.pools[pool].stock[entry]; stock == unlimited {
 		return 0, false
@@ -152,5 +151,6 @@ func (s *State) Stock(pool, entry uint32) (stock uint64, limited bool) {
 	return stock, true
 }
 
-// Left returns what is left of an entry: more than there can be draws if it has no bound.
+// Left returns how many are left of an entry. If its stock is unlimited, that is more than there
+// can be draws.
 func (s *State) Left(pool, entry uint32) uint64 { return s.names.pools[pool].left(entry) }

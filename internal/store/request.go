@@ -8,16 +8,16 @@ import (
 	"sort"
 )
 
-// requestIDs is the idempotency window: the newest request ids with their
-// answers. Records stand one behind the other, in the order of the log, in
-// chunks that are dropped from the front; an index leads from an id's hash to the
-// place of its record. Nothing in a chunk changes once it is written.
+// requestIDs is the idempotency window: the newest request ids with their answers. Records lie one
+// after another, in the order of the log, in chunks that are dropped from the front. An index
+// leads from the hash of an id to the place of its record. A record never changes once it is
+// written.
 //
-// A record begins at a multiple of 8 bytes and is
+// A record begins at a multiple of 8 bytes:
 //
-//	varint  position, above that of the chunk's first record
-//	varint  time, likewise
-//	varint  catalog version, likewise
+//	varint  position, minus that of the chunk's first record
+//	varint  time, minus that of the chunk's first record
+//	varint  catalog version, minus that of the chunk's first record
 //	varint  index in its batch
 //	varint  length of the answer
 //	bytes   the answer: the event
@@ -29,37 +29,37 @@ type requestIDs struct {
 	first  uint64 // number of chunks[0] among all chunks ever
 	used   int    // bytes of the last chunk
 	head   uint64 // number of the oldest remembered record
-	headAt int    // where it stands in chunks[0]
+	headAt int    // its offset in chunks[0]
 	tail   uint64 // number of the next record
 	index  index  // from the hash of an id to the place of its record
 	stored uint64 // bytes of the remembered answers
 	held   uint64 // bytes of the chunks
-	keep   int    // keptAnyway, fewer in tests
+	keep   int    // keptAnyway, or fewer in tests
 
 	window  window // the idempotency window
 	version uint64 // of the catalog in force
 	now     int64  // time stamp of the last event
-	warmed  uint64 // of no meaning: see WarmRemember
+	warmed  uint64 // has no meaning: see WarmRemember
 }
 
-// idChunk is a stretch of records.
+// idChunk is a chunk of records.
 type idChunk struct {
 	data  []byte
-	ends  int      // bytes used, once the next chunk is begun
+	ends  int      // bytes used; set when the next chunk begins
 	first uint64   // number of the first record
 	base  idRecord // its position, time and version
 }
 
 const (
 	idChunkSize = 1 << 18
-	// idPlaces is how many places the index tells apart: multiples of 8 bytes in
-	// chunks of idChunkSize. A record that is larger has a chunk of its own.
+	// idPlaces is how many places the index can tell apart: multiples of 8 bytes in chunks of
+	// idChunkSize. A larger record has a chunk of its own.
 	idPlaces    = 1 << 31
 	placesChunk = idChunkSize / 8
-	// maxIDChunks is how many chunks there are when new ids begin to have the oldest
-	// forgotten whatever their number: 15 GiB of records, unless some are larger than a
-	// chunk. mostIDChunks bounds them; a loader may need some more for the same, for which
-	// there are spareIDChunks.
+	// maxIDChunks is the number of chunks from which the oldest ids are forgotten for new ones,
+	// however few there are: 15 GiB of records, more if some are larger than a chunk. mostIDChunks
+	// is the most chunks there can be. A loader may need a few more than the writer did for the
+	// same records: spareIDChunks leaves room for them.
 	maxIDChunks   = 15 << 30 / idChunkSize
 	mostIDChunks  = idPlaces/placesChunk - 1
 	spareIDChunks = 1 << 9
@@ -83,20 +83,20 @@ func (r *requestIDs) init() {
 
 func (r *requestIDs) count() int { return int(r.tail - r.head) }
 
-// full reports whether there is no place for another record unless an old one is forgotten.
+// full reports whether an old record must be forgotten to make room for a new one.
 func (r *requestIDs) full() bool { return len(r.chunks) >= maxIDChunks }
 
-// atMost reports whether there is no place for another record, whatever is forgotten for it,
-// with some chunks left: a large one may begin a chunk where the oldest are small.
+// atMost reports whether there is no room for another record even if old ones are forgotten, less
+// a number of chunks. A large record may begin a new chunk while forgetting small ones frees none.
 func (r *requestIDs) atMost(left int) bool { return len(r.chunks) >= mostIDChunks-left }
 
-// memory returns about how many bytes the window takes.
+// memory returns approximately how many bytes the window takes.
 func (r *requestIDs) memory() uint64 {
-	const indexed = 18 // a slot of 8 bytes, of which little less than half are in use
+	const indexed = 18 // a slot has 8 bytes, and a little less than half of them are in use
 	return r.held + indexed*uint64(r.count())
 }
 
-// read decodes the record at an offset of a chunk and returns where the next begins.
+// read decodes the record at an offset in a chunk. next is the offset of the one after it.
 func (c *idChunk) read(at int) (rec idRecord, next int) {
 	num := func() uint64 {
 		if b := c.data[at]; b < 0x80 {
@@ -116,7 +116,7 @@ func (c *idChunk) read(at int) (rec idRecord, next int) {
 	return rec, (at + n + 7) &^ 7
 }
 
-// place returns the record at a place that the index names.
+// place returns the record at a place in the index.
 func (r *requestIDs) place(p uint32) idRecord {
 	chunk := (p/placesChunk - uint32(r.first)) % (idPlaces / placesChunk)
 	rec, _ := r.chunks[chunk].read(int(p%placesChunk) * 8)
@@ -128,8 +128,7 @@ func (r *requestIDs) placeOf(chunk, at int) uint32 {
 	return uint32(((r.first+uint64(chunk))*placesChunk + uint64(at/8)) % idPlaces)
 }
 
-// find returns the record of a remembered id that has this hash, valid until the next
-// change.
+// find returns the record of a remembered id with this hash. It is valid until the next change.
 func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
 	s := r.index.shard(h)
 	for i := first(h); *s.at(i) != 0; i++ {
@@ -144,8 +143,8 @@ func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
 	return idRecord{}, false
 }
 
-// add remembers the answer of an id that has this hash, and copies it. Positions and
-// times never decrease.
+// add remembers a copy of the answer to an id with this hash. Positions and times must never
+// decrease.
 func (r *requestIDs) add(hash uint32, rec idRecord) {
 	const most = 5 * binary.MaxVarintLen64
 	need := most + len(rec.answer)
@@ -184,7 +183,7 @@ func (r *requestIDs) oldest() (idRecord, bool) {
 	return rec, true
 }
 
-// forgetBelow drops the oldest records whose time stamp is below t, at most n.
+// forgetBelow forgets the oldest records with a time stamp below t, at most n.
 func (r *requestIDs) forgetBelow(t int64, n int) {
 	for ; n > 0; n-- {
 		if rec, ok := r.oldest(); !ok || rec.time >= t {
@@ -194,7 +193,7 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 	}
 }
 
-// forget drops the oldest record.
+// forget forgets the oldest record.
 func (r *requestIDs) forget() {
 	rec, next := r.chunks[0].read(r.headAt)
 	r.index.remove(r.key.hashBytes(answerID(rec.answer)), r.placeOf(0, r.headAt))
@@ -210,29 +209,29 @@ func (r *requestIDs) forget() {
 	}
 }
 
-// forgetBefore drops every record before number n.
+// forgetBefore forgets every record with a number below n.
 func (r *requestIDs) forgetBefore(n uint64) {
 	for r.head < n && r.head < r.tail {
 		r.forget()
 	}
-	if r.head == r.tail { // or the next might begin a chunk, and the oldest would stand behind the end of another
+	if r.head == r.tail { // otherwise the next record might begin a chunk, and headAt would point past the end of the one before
 		r.restart(r.tail)
 	}
 }
 
-// restart makes n the number of the next record of a window that holds none.
+// restart sets the number of the next record. The window must be empty.
 func (r *requestIDs) restart(n uint64) {
 	r.chunks, r.first, r.used, r.held = nil, 0, 0, 0
 	r.head, r.headAt, r.tail = n, 0, n
 }
 
-// frozen returns the records as they are now, which can be read with from while
-// the window goes on. Nothing can be found in it by id.
+// frozen returns the records as they are now. They can be read through from while the window goes
+// on, but not found by id.
 func (r *requestIDs) frozen() requestIDs {
 	return requestIDs{chunks: slices.Clone(r.chunks), first: r.first, used: r.used, head: r.head, headAt: r.headAt, tail: r.tail}
 }
 
-// from iterates the records with their numbers, from number n on.
+// from iterates over the records and their numbers, beginning with number n.
 func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
 	return func(yield func(uint64, idRecord) bool) {
 		n = max(n, r.head)
@@ -259,7 +258,7 @@ func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
 
 // youngerThan returns how many records have a time stamp above t.
 func (r *requestIDs) youngerThan(t int64) int {
-	// The first chunk that begins above t; of the one before, some may be.
+	// The first chunk that begins above t. Records in the one before it may be above t, too.
 	i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].base.time > t })
 	if i == 0 {
 		return r.count()
@@ -272,12 +271,12 @@ func (r *requestIDs) youngerThan(t int64) int {
 	return 0
 }
 
-// answerID returns the request id of an event that has one.
+// answerID returns the request id of an event. The event must have one.
 func answerID(event []byte) []byte {
 	at := 0
 	for event[at] >= 0x80 { // the size
 		at++
 	}
-	at += 2 // and the head
+	at += 2 // the last byte of the size, and the head
 	return event[at+1 : at+1+int(event[at])]
 }

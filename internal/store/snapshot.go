@@ -5,20 +5,19 @@ import (
 	"iter"
 )
 
-// The blocks of a snapshot. docs/internals/formats/snapshot.md shows every byte. A block
-// names what it holds by the numbers that events use, and holds what a base
-// does not have, or no longer has so.
+// The blocks of a snapshot. docs/internals/formats/snapshot.md shows every byte. A block uses the
+// same numbers as events. It holds what the base lacks and what has changed since the base.
 
-// BlockKind says what a block of a snapshot holds.
+// BlockKind says what a snapshot's block holds.
 type BlockKind uint8
 
-// The kinds, in the order in which they stand in a snapshot.
+// The kinds, in their order in a snapshot.
 const (
-	BlockState    BlockKind = 1 // position, time and how many there are of everything
+	BlockState    BlockKind = 1 // position, time, and the number of everything
 	BlockItems    BlockKind = 2
 	BlockCounters BlockKind = 3 // their names
 	BlockPools    BlockKind = 4
-	BlockEntries  BlockKind = 5 // their names, of one pool
+	BlockEntries  BlockKind = 5 // their ids, in one pool
 	BlockStock    BlockKind = 6 // of one chunk of a pool's entries
 	BlockCatalog  BlockKind = 7 // the one in force
 	BlockPlayers  BlockKind = 8
@@ -26,13 +25,12 @@ const (
 	blockEnd      BlockKind = 10
 )
 
-// defaultBlockSize is the size in bytes from which on a block is full; a catalog
-// may take more.
+// defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
 const defaultBlockSize = 256 << 10
 
-// Blocks iterates the blocks of a capture. A block's bytes are valid until the
-// next iteration. It runs beside the writer, once, and calls pause after every
-// few players, so that it need not keep the processor from those who wait.
+// Blocks iterates over the blocks of a capture, once. A block's bytes are valid until the next
+// iteration. It runs concurrently with the writer and often calls pause, so that it need not keep
+// the processor from others.
 func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 	return func(yield func(BlockKind, []byte) bool) {
 		w := blockWriter{yield: yield, pause: pause}
@@ -45,7 +43,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 	}
 }
 
-// blockWriter collects one block at a time.
+// blockWriter builds one block at a time.
 type blockWriter struct {
 	yield func(BlockKind, []byte) bool
 	pause func()
@@ -55,15 +53,15 @@ type blockWriter struct {
 	worked int // since the last pause
 }
 
-// Work is counted so that there is a pause after about a hundred microseconds of it.
+// Work is counted so that pause is called after about a hundred microseconds of it.
 const (
-	workLook   = 1  // at players of whom none, or not this one, is wanted
+	workLook   = 1  // to skip a player, or 64 at once
 	workItem   = 16 // a player, a request or a chunk of entries
-	workBytes  = 16 // so many bytes of what a player holds are worth a look
+	workBytes  = 16 // this many bytes of a player count as one workLook
 	pauseAfter = 256 * workItem
 )
 
-// work counts work, and pauses when it is time.
+// work counts n units of work and calls pause when it is time.
 func (w *blockWriter) work(n int) {
 	if w.worked += n; w.worked >= pauseAfter {
 		w.worked = 0
@@ -75,7 +73,7 @@ func (w *blockWriter) num(v uint64) { w.b = binary.AppendUvarint(w.b, v) }
 
 func (w *blockWriter) str(s string) { w.b = append(append(w.b, byte(len(s))), s...) }
 
-// end hands the block over.
+// end yields the block.
 func (w *blockWriter) end(kind BlockKind) {
 	if !w.ended {
 		w.ended = !w.yield(kind, w.b)
@@ -101,8 +99,8 @@ func (c *Capture) writeState(w *blockWriter) {
 	w.end(BlockState)
 }
 
-// writeNames writes what was named since the base: numbers are never reused, so
-// that names only ever come to the end.
+// writeNames writes what was named since the base. Numbers are never reused, so new names are
+// always at the end.
 func (c *Capture) writeNames(w *blockWriter) {
 	base := c.baseMark()
 	for i := base.Items; i < c.mark.Items; {
@@ -142,7 +140,7 @@ func (c *Capture) writePools(w *blockWriter) {
 		if c.base != nil && first == entries && p.last <= base.Position {
 			continue
 		}
-		for again := true; again; again = first < entries { // once without any, for last
+		for again := true; again; again = first < entries { // at least once, for p.last
 			w.num(uint64(num))
 			w.num(p.last)
 			w.num(uint64(first))
@@ -189,7 +187,7 @@ func (c *Capture) writePlayers(w *blockWriter) {
 	for n := uint32(0); n < c.mark.Players && !w.ended; n++ {
 		if c.base != nil && n%64 == 0 && c.dirty.word(n) == 0 {
 			w.work(workLook)
-			n += 63 // none of these 64
+			n += 63 // none of these 64 is dirty
 			continue
 		}
 		if !c.wants(n) {
@@ -213,8 +211,8 @@ func (c *Capture) writePlayers(w *blockWriter) {
 	}
 }
 
-// appendPlayer appends a player's encoded form: the id when the base does not
-// have it, the position of the last change, the slots.
+// appendPlayer appends a player's encoding: the id if the base lacks it, the position of the last
+// change, the slots.
 func (c *Capture) appendPlayer(buf []byte, n uint32, last uint64, id []byte, holdings []slot) []byte {
 	if c.base == nil || n >= c.base.Players {
 		buf = append(append(buf, byte(len(id))), id...)

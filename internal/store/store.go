@@ -1,22 +1,21 @@
-// Package store is what is: the state of one realm, in memory. Players with their
-// balances and counters, the stock of pools, remembered request ids, the catalog
-// in force as bytes.
+// Package store says what is: the state of one realm, in memory. That is players with their
+// balances and counters, the stock of pools, remembered request ids, and the catalog in force as
+// bytes.
 //
-//	Apply(event)   changes the state by the effects that an event carries
+//	Apply(event)   changes the state by the effects in an event
 //
-// It is the only way the state changes: live, in recovery, in the verifier and in
-// a reader of the log. It chooses nothing and knows no rule: why an effect is
-// there is for internal/rules to say. An effect that would break an invariant, such
-// as a stock below zero, is refused.
+// Apply is the only way the state changes: live, in recovery, in the verifier and in a reader of
+// the log. It chooses nothing and knows no rules: internal/rules decides which effects an event
+// has. It refuses an effect that would break an invariant, such as stock below zero.
 //
-// The same sequence of events gives the same state, and the same [State.Hash], on
-// every run, build and architecture: nothing here reads a clock, ranges over a map
-// into the result, uses a float or starts a goroutine.
+// The same sequence of events gives the same state, and the same [State.Hash], on every run, build
+// and architecture: nothing here reads a clock, ranges over a map into the result, uses a float or
+// starts a goroutine.
 //
-// One goroutine at a time applies events, under the realm's lock of the engine
-// above. The readers of view.go and a [Capture] run beside it and take small locks
-// of their own. The room knows nothing of logs: a position is a number that orders
-// changes. It imports nothing of the project.
+// Only one goroutine at a time applies events, under the realm's lock in package kuji. The readers
+// in view.go and a [Capture] run concurrently with it and take small locks. This package knows
+// nothing of logs: to it, a position is a number that orders changes. It imports nothing else of
+// the project.
 package store
 
 import "sync/atomic"
@@ -39,37 +38,37 @@ type State struct {
 	catalog InForce
 	applied uint64 // position of the last applied event
 	now     int64  // time stamp of the last applied event, Unix milliseconds
-	peak    uint64 // at least every item's supply, or maxPeak
+	peak    uint64 // no less than any item's supply; at most maxPeak
 
-	held  []*pool               // those whose lock the event being applied has taken
-	named bool                  // the event being applied has named something that readers must know
-	shown atomic.Pointer[shown] // what readers beside the writer need besides players and pools
+	held  []*pool               // pools that the current event has locked
+	named bool                  // the current event has named something that readers must know
+	shown atomic.Pointer[shown] // what readers need besides players and pools
 
-	begun        begun  // the command at hand
-	most, chunks int    // bounds of players and of their memory; less in tests
-	warmed       uint64 // of no meaning: see Warm
+	begun        begun  // the current command
+	most, chunks int    // the most players, and chunks of memory for them; less in tests
+	warmed       uint64 // has no meaning: see Warm
 }
 
 // InForce is the catalog in force.
 type InForce struct {
-	Version  uint64 // counts up from 1; 0: there is none
-	Bytes    []byte // its canonical form; not to be changed
+	Version  uint64 // counts from 1; 0: there is none
+	Bytes    []byte // its canonical form; read-only
 	Position uint64 // of the event that put it in force
 	Index    uint32 // of that event in its batch
 	Time     int64  // of that event, Unix milliseconds
 }
 
-// shown is what readers beside the writer need of names. It is replaced as a
-// whole; its slices only ever grow beyond what is shown.
+// shown is what readers need of names. It is replaced as a whole. Its slices only ever grow past
+// what is shown.
 type shown struct {
-	items   []item // their ids alone
+	items   []item // readers use only their ids
 	itemNum map[string]uint32
 	pools   []*pool
 	poolNum map[string]uint32
 	catalog InForce
 }
 
-// New returns the empty state of a realm that has no catalog yet.
+// New returns the empty state of a realm without a catalog.
 func New() *State {
 	s := &State{most: MaxPlayers, chunks: maxChunks}
 	s.names.init()
@@ -79,7 +78,7 @@ func New() *State {
 	return s
 }
 
-// show shows names and the catalog to readers.
+// show publishes names and the catalog to readers.
 func (s *State) show() {
 	n := &s.names
 	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, catalog: s.catalog})
@@ -91,10 +90,10 @@ func (s *State) Position() uint64 { return s.applied }
 // Now returns the time stamp of the last applied event in Unix milliseconds.
 func (s *State) Now() int64 { return s.now }
 
-// Players returns how many players there are. The next gets this number.
+// Players returns the number of players. The next player gets this number.
 func (s *State) Players() uint32 { return uint32(s.players.count()) }
 
-// Catalog returns the catalog in force. It may be called beside the writer.
+// Catalog returns the catalog in force. It may be called concurrently with the writer.
 func (s *State) Catalog() InForce { return s.shown.Load().catalog }
 
 // Player returns the number of the player with this id.
@@ -109,10 +108,10 @@ func (s *State) Player(id string) (num uint32, ok bool) {
 	return 0, false
 }
 
-// PlayerID returns the id of a player that there is.
+// PlayerID returns the id of a player, who must exist.
 func (s *State) PlayerID(num uint32) string { return s.players.id(num) }
 
-// Balance returns how many of an item a player holds; 0 for a player that there is not.
+// Balance returns how many of an item a player holds, 0 if there is no such player.
 func (s *State) Balance(player, item uint32) uint64 {
 	if int(player) >= s.players.count() {
 		return 0
@@ -120,7 +119,7 @@ func (s *State) Balance(player, item uint32) uint64 {
 	return s.players.get(player, item)
 }
 
-// Counter returns a player's counter; 0 for a player that there is not.
+// Counter returns a player's counter, 0 if there is no such player.
 func (s *State) Counter(player, counter uint32) uint64 {
 	if int(player) >= s.players.count() {
 		return 0
@@ -128,8 +127,7 @@ func (s *State) Counter(player, counter uint32) uint64 {
 	return s.players.get(player, counterSlot|counter)
 }
 
-// Counters appends to into those of a player's counters from first to last that are not 0,
-// ascending.
+// Counters appends to into those of a player's counters first to last that are not 0, ascending.
 func (s *State) Counters(player, first, last uint32, into []CounterValue) []CounterValue {
 	if int(player) >= s.players.count() {
 		return into
@@ -147,10 +145,10 @@ func (s *State) Counters(player, first, last uint32, into []CounterValue) []Coun
 // maxPeak bounds sums that only tell whether a balance could come near MaxQuantity.
 const maxPeak = 1 << 60
 
-// Peak returns a bound that no balance is above.
+// Peak returns a number that no balance exceeds.
 func (s *State) Peak() uint64 { return s.peak }
 
-// raisePeak keeps peak above an item's supply.
+// raisePeak raises peak to an item's supply, if that is higher.
 func (s *State) raisePeak(it *item) {
 	if it.supply.lo > s.peak || it.supply.hi != 0 {
 		s.peak = maxPeak

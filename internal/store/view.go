@@ -1,6 +1,6 @@
 package store
 
-// Readers beside the writer. Each sees an event wholly or not at all.
+// Reads that run concurrently with the writer. Each sees an event as a whole or not at all.
 
 // Balance is how many of an item a player holds.
 type Balance struct {
@@ -8,9 +8,8 @@ type Balance struct {
 	Quantity uint64
 }
 
-// Holdings returns what a player holds, by item number, that is in the order in which
-// catalogs named the items, and the position of the player's last change. It returns
-// false when there is no such player.
+// Holdings returns what a player holds, by item number, which is the order in which catalogs named
+// the items, and the position of the player's last change. ok is false if there is no such player.
 func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
 	var buf [64]slot
 	b, guard := s.players.enter(id)
@@ -21,7 +20,7 @@ func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
 	last = b.last
 	h := append(buf[:0], b.holdings()...)
 	guard.Unlock()
-	names := s.shown.Load().items // after the slots, so that it has all their items
+	names := s.shown.Load().items // loaded after the slots, so that it has all their items
 	h = h[:search(h, counterSlot)]
 	items = make([]Balance, len(h))
 	for i, sl := range h {
@@ -30,8 +29,8 @@ func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
 	return items, last, true
 }
 
-// HoldingOf returns how many of one item a player holds, and the position of the player's
-// last change. It returns false when there is no such player.
+// HoldingOf returns how many of one item a player holds, and the position of the player's last
+// change. ok is false if there is no such player.
 func (s *State) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
 	b, guard := s.players.enter(id)
 	defer guard.Unlock()
@@ -46,20 +45,20 @@ func (s *State) HoldingOf(id, item string) (quantity, last uint64, ok bool) {
 	return quantity, b.last, true
 }
 
-// CounterValue is a player's counter by number.
+// CounterValue is the value of a player's counter, by the counter's number.
 type CounterValue struct {
 	Counter uint32
 	Value   uint64
 }
 
-// partEntries is how many entries a reader of a pool copies at a time, so that draws from a
-// large one do not wait for the reader.
+// partEntries is how many entries a reader of a pool copies at a time, so that draws do not wait
+// long for a reader of a large pool.
 const partEntries = 4096
 
-// ReadStock calls f for some entries of a pool, by number, in order: with what is left,
-// whether that has a bound, and how often the entry was drawn. It returns the position of
-// the pool's last change. It stops, and returns false, once the catalog in force has
-// another version. Draws may happen between parts of 4096 entries.
+// ReadStock calls f for some entries of a pool, by number, in order, with how many are left, how
+// many were drawn, and whether the stock is limited. It returns the position of the pool's last
+// change. It stops and returns false once another catalog version is in force. Draws may happen
+// between parts of 4096 entries.
 func (s *State) ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool) {
 	pools := s.shown.Load().pools
 	if int(pool) >= len(pools) {

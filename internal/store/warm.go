@@ -1,27 +1,28 @@
 package store
 
-// Memory is fetched ahead of time, for many commands or events at a time, so that the
-// processor waits for all of it once instead of at each line of each command. It is a
-// hint: without it, everything is the same but for the time that it takes.
+// Memory is fetched ahead of time for many commands or events together, so that the processor
+// waits once for all of it instead of once for each cache line of each command. This is only a
+// hint: without it everything is the same, but slower.
 
-// warmFrom is how many players or request ids are too many for the nearest caches.
+// warmFrom is the number of players or request ids from which they no longer fit the nearest
+// caches.
 const warmFrom = 1 << 14
 
-// warmAtOnce is for how many commands memory is fetched at a time.
+// warmAtOnce is the number of commands whose memory is fetched together.
 const warmAtOnce = 64
 
-// Hashes is the hashes of the request id and the player's id of one command.
+// Hashes holds the hashes of a command's request id and player id.
 type Hashes struct{ request, player uint32 }
 
-// Hashes returns the hashes of a request id and a player's id.
+// Hashes returns the hashes of a request id and a player id.
 func (s *State) Hashes(request, player string) Hashes {
 	return Hashes{request: s.ids.key.hash(request), player: s.players.key.hash(player)}
 }
 
-// Large reports whether what a command needs is likely not to be in the nearest caches.
+// Large reports whether a command's memory is probably not in the nearest caches.
 func (s *State) Large() bool { return s.players.count() >= warmFrom || s.ids.count() >= warmFrom }
 
-// Warm fetches the memory that commands will need. It is for the writer.
+// Warm fetches the memory that commands will need. For the writer.
 func (s *State) Warm(hashes []Hashes) {
 	for len(hashes) > 0 {
 		n := min(len(hashes), warmAtOnce)
@@ -30,8 +31,8 @@ func (s *State) Warm(hashes []Hashes) {
 	}
 }
 
-// warm goes step by step along the way to a player: index, block, what has a place by the
-// player's number. A step first finds out where to look, for all commands, and then looks.
+// warm follows the way to a player step by step: index, block, and what is stored by player
+// number. Each step first computes all addresses, then reads them.
 func (s *State) warm(hashes []Hashes) {
 	var (
 		addrs [warmAtOnce]uint32
@@ -41,8 +42,8 @@ func (s *State) warm(hashes []Hashes) {
 	)
 	for i := range hashes {
 		ids := s.ids.index.shard(hashes[i].request)
-		// Half a line on, for the free slot of an id that is new, which it most often
-		// is, may be in the next one.
+		// Half a line further too: most ids are new, and the free slot for a new one
+		// may be in the next line.
 		at[n], at[n+1] = ids.at(first(hashes[i].request)), ids.at(first(hashes[i].request)+lineSlots/2)
 		h := hashes[i].player
 		at[n+2] = p.index.shard(h).at(first(h))
@@ -59,7 +60,7 @@ func (s *State) warm(hashes []Hashes) {
 	s.warmBlocks(addrs[:n])
 }
 
-// warmBlocks looks at the first two lines of blocks.
+// warmBlocks reads the first two cache lines of blocks, then what changes to them will touch.
 func (s *State) warmBlocks(addrs []uint32) {
 	var at [2 * warmAtOnce]*uint64
 	for i, addr := range addrs {
@@ -71,7 +72,7 @@ func (s *State) warmBlocks(addrs []uint32) {
 		b := (*block)(s.players.mem.pointer(addr))
 		at[n] = s.players.dirty.place(b.num)
 		n++
-		if int(b.slots) == len(b.room()) { // a new item moves it
+		if int(b.slots) == len(b.allSlots()) { // a new item would move it
 			h := s.players.key.hashBytes(b.id())
 			at[n] = s.players.index.shard(h).at(first(h))
 			n++
@@ -80,7 +81,7 @@ func (s *State) warmBlocks(addrs []uint32) {
 	s.warmed += look(at[:n])
 }
 
-// WarmChange fetches the memory that Change of events will need, at most 64.
+// WarmChange fetches the memory that Change will need for at most 64 events.
 func (s *State) WarmChange(evs []Event) {
 	p := &s.players
 	if p.count() < warmFrom {
@@ -97,7 +98,7 @@ func (s *State) WarmChange(evs []Event) {
 		case int(ev.Player.Num) < p.count():
 			addrs[m], at[n] = ev.Player.Num, p.addrs.place(ev.Player.Num)
 			n, m = n+1, m+1
-		default: // who joins by the first effect
+		default: // a new player: the first effect is a Join
 			var e Effect
 			if r := ev.Changes(); r.Next(&e) && e.Verb == Join {
 				h := p.key.hashBytes(e.Bytes)
@@ -113,7 +114,7 @@ func (s *State) WarmChange(evs []Event) {
 	s.warmBlocks(addrs[:m])
 }
 
-// WarmRemember is WarmChange for Remember.
+// WarmRemember fetches the memory that Remember will need for at most 64 events.
 func (s *State) WarmRemember(evs []Event) {
 	if s.ids.count() < warmFrom {
 		return
@@ -131,7 +132,7 @@ func (s *State) WarmRemember(evs []Event) {
 	s.ids.warmed += look(at[:n])
 }
 
-// likely returns the first number that stands under a hash near its home.
+// likely returns the first number with this hash near its home.
 func (x *index) likely(hash uint32) (number uint32, ok bool) {
 	s := x.shard(hash)
 	for i, n := first(hash), 0; n < 16; i, n = i+1, n+1 {
@@ -145,7 +146,7 @@ func (x *index) likely(hash uint32) (number uint32, ok bool) {
 	return 0, false
 }
 
-// look reads all of some places. It does nothing else, so that many loads are under way.
+// look reads all of some places and does nothing else, so that many loads overlap.
 func look(at []*uint64) (sum uint64) {
 	for _, p := range at {
 		sum += *p

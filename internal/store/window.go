@@ -2,21 +2,21 @@ package store
 
 import "time"
 
-// The idempotency window. An id is remembered for at least the age that the catalog
-// declares, by the time stamps of the log, and in any case while it is among the newest
-// keptAnyway. So a quiet realm remembers for longer, and a busy one never for less. The
-// declared count bounds memory: when that many ids are younger than the age, commands
-// with new ids are refused. Nothing is forgotten early.
+// The idempotency window. An id is remembered for at least the age that the catalog declares,
+// measured by the time stamps of the log. It is also remembered while it is among the newest
+// keptAnyway. So a quiet realm remembers ids for longer, and a busy one never for less. The
+// declared count limits memory: while that many ids are younger than the age, commands with new
+// ids are refused. Nothing is forgotten early.
 const (
-	// keptAnyway is how many ids are remembered whatever their age, if the catalog's
-	// count allows as many.
+	// keptAnyway is how many ids are remembered whatever their age, if the catalog's count allows
+	// that many.
 	keptAnyway = 1 << 20
-	// Each id that is added drops up to forgetAtOnce old ones, so that no command pays for
-	// all that have aged meanwhile.
+	// Each id that is added forgets up to forgetAtOnce old ones, so that no command pays for all
+	// that have aged.
 	forgetAtOnce = 4
 )
 
-// window is the idempotency window: how many ids, for how many milliseconds.
+// window is the idempotency window: room for count ids, for age milliseconds.
 type window struct {
 	count uint32
 	age   int64
@@ -28,8 +28,7 @@ const (
 	defaultWindowAge   = 10 * time.Minute
 )
 
-// Remember keeps the answer to an event's request id, and follows the window that catalogs
-// declare.
+// Remember keeps the answer to an event's request id, and follows changes of the window.
 func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
 	r.now = at.Time
@@ -42,26 +41,26 @@ func (s *State) Remember(ev *Event, at At) error {
 		}
 		r.add(hash, idRecord{position: at.Position, time: at.Time, version: r.version, index: at.Index, answer: ev.Raw})
 		r.forgetAged()
-	} else if !ev.Named && ev.Status == 0 { // of a catalog, perhaps
+	} else if !ev.Named && ev.Status == 0 { // perhaps a catalog event
 		r.follow(ev.Changes())
 	}
 	return nil
 }
 
-// follow notes the window, and that a catalog is in force, if effects say so.
+// follow takes over the window and the version of a catalog event.
 func (r *requestIDs) follow(effects Reader) {
 	for e := (Effect{}); effects.Next(&e); {
 		switch e.Verb {
 		case Window:
 			r.window = window{count: e.N, age: int64(e.Value)}
+			r.forgetAged()
 		case Catalog:
 			r.version++
-			r.forgetAged()
 		}
 	}
 }
 
-// Answer is what answered a remembered request id, and where it stands.
+// Answer is the remembered answer to a request id, and its place in the log.
 type Answer struct {
 	Event    []byte // valid until the next Apply
 	Position uint64
@@ -70,10 +69,9 @@ type Answer struct {
 	Version  uint64 // of the catalog in force when it was decided
 }
 
-// Begin begins a command with a request id, which may be empty, and a player, whose hashes
-// were computed by [State.Hashes]. It returns the answer that the id had, if the idempotency
-// window still covers it. The look-ups of the same ids that follow, until the next Apply,
-// take less time.
+// Begin begins a command with a request id, which may be empty, and a player. h must be from
+// [State.Hashes]. It returns the answer to the id, if the idempotency window still has it. Until
+// the next Apply, looking up the same ids again is faster.
 func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 	s.begun = begun{id: id, player: player, Hashes: h}
 	if id == "" {
@@ -90,11 +88,11 @@ func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 // End ends what Begin began. Nothing of the caller's memory is kept.
 func (s *State) End() { s.begun = begun{} }
 
-// begun is what is known of the command that Begin began.
+// begun is what Begin found out about the current command.
 type begun struct {
 	id, player string
 	Hashes
-	fresh bool // the id is not remembered
+	fresh bool // the id is not in the window
 }
 
 // request returns the hash of a request id, and whether it is known to be new.
@@ -105,8 +103,8 @@ func (s *State) request(id []byte) (hash uint32, fresh bool) {
 	return s.ids.key.hashBytes(id), false
 }
 
-// OldestAnswer returns the position of the oldest answer remembered, or that of the last
-// event when there is none.
+// OldestAnswer returns the position of the oldest remembered answer, or of the last event if there
+// is none.
 func (s *State) OldestAnswer() uint64 {
 	if r, ok := s.ids.oldest(); ok {
 		return r.position
@@ -114,7 +112,7 @@ func (s *State) OldestAnswer() uint64 {
 	return s.applied
 }
 
-// WindowFull reports whether there is no room for another request id at a time.
+// WindowFull reports whether the window has no room for another request id at this time.
 func (s *State) WindowFull(now int64) bool {
 	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
 		return false
@@ -126,17 +124,17 @@ func (s *State) WindowFull(now int64) bool {
 	return ok && !s.ids.window.aged(oldest.time, max(now, s.now))
 }
 
-// RoomForPlayers reports whether so many players more have a place.
+// RoomForPlayers reports whether there is room for n more players.
 func (s *State) RoomForPlayers(n int) bool { return s.players.count()+n <= s.most }
 
-// MemoryFull reports whether there might be no memory for what a command gives to
-// players: some 64 GiB are in use.
+// MemoryFull reports whether memory for players may run out in the next command: about 64 GiB are
+// in use.
 func (s *State) MemoryFull() bool { return s.players.mem.full(s.chunks) }
 
-// aged reports whether the time of an id is over.
+// aged reports whether an id of this time may be forgotten.
 func (w *window) aged(time, now int64) bool { return now-time > w.age }
 
-// forgetAged drops what the window does not cover any more.
+// forgetAged forgets some of the ids that the window no longer covers.
 func (r *requestIDs) forgetAged() {
 	over := r.count() - min(int(r.window.count), r.keep)
 	if r.full() {
@@ -147,15 +145,15 @@ func (r *requestIDs) forgetAged() {
 	}
 }
 
-// Window says what the idempotency window holds.
+// WindowSize says how full the idempotency window is.
 type WindowSize struct {
 	Remembered uint64
-	Limit      uint64 // how many within the age there can be
-	Bytes      uint64 // of memory, about
-	Oldest     int64  // time stamp of the oldest, Unix milliseconds; 0: none
+	Limit      uint64 // the most that can be younger than the age
+	Bytes      uint64 // approximate memory
+	Oldest     int64  // time stamp of the oldest id, Unix milliseconds; 0: none
 }
 
-// WindowSize returns what the idempotency window holds.
+// WindowSize returns how full the idempotency window is.
 func (s *State) WindowSize() WindowSize {
 	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.ids.window.count), Bytes: s.ids.memory()}
 	if oldest, ok := s.ids.oldest(); ok {

@@ -151,7 +151,7 @@ func TestManyIDs(t *testing.T) {
 		}
 		r.remember(id(i))
 		most = max(most, r.s.WindowSize().Bytes)
-		if _, ok := r.answer(id(i-kept)); ok && i >= kept {
+		if _, ok := r.answer(id(i - kept)); ok && i >= kept {
 			t.Fatalf("%d is remembered after %d", i-kept, i)
 		}
 		if a, ok := r.answer(id(max(i-kept+1, 0))); !ok || a.Position != uint64(max(i-kept+1, 0)+4) {
