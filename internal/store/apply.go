@@ -1,6 +1,9 @@
 package store
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // InconsistentError says that an event does not fit the state it is applied to. Either someone
 // tampered with the log, or something other than Kuji wrote it.
@@ -93,6 +96,14 @@ func (s *State) change(ev *Event, at At) error {
 			err = s.take(p, e.N, at.Position)
 		case Member:
 			b, p = nil, nil
+		case Window, Catalog:
+			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
+				return inconsistent("an event with a player or a request id puts a catalog in force")
+			}
+			if e.Verb == Catalog {
+				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
+				s.named = true
+			}
 		default:
 			p, err = s.define(p, &e, at)
 		}
@@ -175,8 +186,8 @@ func (s *State) hold(b *block, e *Effect) (*block, error) {
 	return b, nil
 }
 
-// define applies an effect that names something or puts a catalog in force. p is the pool that the
-// effects are about; define returns the pool of the following effects.
+// define applies an effect that names something or sets a stock. p is the pool that the effects are
+// about; define returns the pool of the following effects.
 func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 	n := &s.names
 	switch e.Verb {
@@ -188,12 +199,6 @@ func (s *State) define(p *pool, e *Effect, at At) (*pool, error) {
 		return n.addPool(string(e.Bytes))
 	case Counter:
 		return p, n.addCounters(string(e.Bytes), e.N)
-	case Window:
-		return p, nil // see Remember
-	case Catalog:
-		s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: append([]byte(nil), e.Bytes...), Position: at.Position, Index: at.Index, Time: at.Time}
-		s.named = true
-		return p, nil
 	}
 	if p == nil {
 		return nil, inconsistent("an entry, but no pool is named")

@@ -21,8 +21,6 @@ func TestCheckFindsDefects(t *testing.T) {
 					w.Buf = append(w.Buf, 0)
 					w.Text(fmt.Sprint("item", i))
 				}
-				w.More(Catalog)
-				w.Uint(0)
 			}
 			w.Join(fmt.Sprint("player", n))
 			w.Change(Gain, 0, 1+n)

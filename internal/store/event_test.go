@@ -248,7 +248,7 @@ func TestReaderSticks(t *testing.T) {
 	if v := r.Uint("three", 9); v != 0 || r.Byte("three") != 0 || r.Bytes("three", 1) != nil || r.More() {
 		t.Errorf("read %d after an error", v)
 	}
-	if r.Fail("another"); r.Err() != err || !strings.Contains(err.Error(), "byte 1: two is 2; at most 1") {
+	if r.Fail("another"); r.Err() != err || !strings.Contains(err.Error(), "byte 1: two is 2; want at most 1") {
 		t.Errorf("the error is %v, and was %v", r.Err(), err)
 	}
 }

@@ -28,7 +28,6 @@ func newBook(t testing.TB) *book { return &book{t: t, state: store.New(), at: st
 func (b *book) event(id string, status uint8, effects func(w *store.Writer)) (ev store.Event, err error) {
 	b.w = store.Writer{}
 	b.w.Begin(2, id)
-	b.w.Player(store.Ref{})
 	if status != 0 {
 		b.w.Fail(status, store.Ref{ID: "x"})
 	}

@@ -74,9 +74,11 @@ func (r *realm) step(rnd *rand.Rand) {
 			w.Effect(store.Pool, 0)
 			w.Effect(store.Take, 1)
 		}
-		if rnd.IntN(30) > 0 {
-			return
-		}
+	})
+	if rnd.IntN(30) > 0 {
+		return
+	}
+	r.do("", func(w *store.Writer) {
 		item(w, byte(n%2), fmt.Sprint("item", n))
 		w.Name(store.NewPool, fmt.Sprint("pool", n))
 		if pool := rnd.Uint32N(uint32(r.s.Pools())); rnd.IntN(2) == 0 {
