@@ -9,9 +9,9 @@
 //	res, err := r.Do(ctx, kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
 //
 // The Status of a Result says how the request ended: OK, or a refusal that depends on the state,
-// such as SoldOut. A refusal is final for its request id. An error means that there is no answer;
-// [CodeOf] says why. It is always safe to send a request again under its id: the engine never
-// carries out the same id twice.
+// such as SoldOut. An error means that there is no answer; [CodeOf] says why. A request id gets the
+// same answer again, refusals included, for as long as the idempotency window remembers it. So
+// within the window it is always safe to send a request again under its id.
 //
 // An [Engine] holds realms. A [Realm] is one game or campaign: one ordered log, one state, one
 // writer. Every request takes the same way through Realm.run, under the realm's lock and on the

@@ -38,11 +38,10 @@ func doAll(b *testing.B, f *fixture, n int, wide bool) {
 	}
 }
 
-// BenchmarkDoAll: batches of 1000 durable draws: hot as in BenchmarkDrawHot, and
-// wide. An operation is one draw. One caller sends the next batch when it has the
-// answers to the last; of several, some batches are decided while others become
-// durable. Beside it a store with a log of JSON lines that is fsynced after every
-// 1000.
+// BenchmarkDoAll: batches of 1000 durable draws: hot as in BenchmarkDrawHot, and wide. An
+// operation is one draw. Each caller sends its next batch when it has the answers to the last one.
+// With several callers, some batches are decided while others become durable. The baseline is a
+// store with a log of JSON lines, fsynced after every 1000 draws.
 func BenchmarkDoAll(top *testing.B) {
 	for _, wide := range []bool{false, true} {
 		name, players := "hot", 1000
@@ -89,12 +88,11 @@ func BenchmarkDoAll(top *testing.B) {
 	}
 }
 
-// durableCallers is how many goroutines wait for their own draw each.
+// durableCallers is the number of goroutines that each wait for their own draw.
 const durableCallers = 64
 
-// BenchmarkDoDurable: durable draws from 64 goroutines that wait for each, and
-// the same from the log alone, with records of the size that a batch of one
-// draw has.
+// BenchmarkDoDurable: durable draws from 64 goroutines that wait for each one. The baseline is the
+// log alone, with records as large as a batch of one draw.
 func BenchmarkDoDurable(top *testing.B) {
 	var f *fixture
 	top.Run("store=kuji", func(b *testing.B) {

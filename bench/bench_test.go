@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBenchmarks runs every benchmark once, small: nothing is measured, but
-// what is broken is seen.
+// TestBenchmarks runs every benchmark once with a small input. It measures nothing but shows what
+// is broken.
 func TestBenchmarks(t *testing.T) {
 	was := flag.Lookup("test.benchtime").Value.String()
 	if err := flag.Set("test.benchtime", "20x"); err != nil {

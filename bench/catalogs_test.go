@@ -16,13 +16,13 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// This file needs nothing of the engine but Open, Realm, Apply, DoAll, Draw, Grant and their
-// results, so that bench/gates.sh can build the very same file, with cpu_*_test.go, at an older commit.
+// This file uses only Open, Realm, Apply, DoAll, Draw, Grant and their results, so that
+// bench/gates.sh can build the same file, with cpu_*_test.go, at an older commit.
 
 // userCatalogs are catalogs as users write them. The first three differ by one rule. Limits and
-// stock are so high that every draw succeeds.
+// stock are high enough that every draw succeeds.
 var userCatalogs = []struct {
-	name, pool, funds string // funds is the item that every player holds much of
+	name, pool, funds string // every player holds plenty of the item funds
 	yaml              string
 }{
 	{"plain", "chest", "gem", chestItems + chestEntries},
@@ -76,8 +76,7 @@ const chestEntries = `
       - {id: stone, weight: 16, reward: {items: {stone: 5}}}
 `
 
-// raffleYAML is examples/box-raffle.yaml without its limit and with a box that no benchmark
-// empties.
+// raffleYAML is examples/box-raffle.yaml without its limit and with a box too large to empty.
 const raffleYAML = `
 kuji: 1
 name: Harvest Moon box raffle
@@ -167,23 +166,23 @@ start: {starlight: 1600}
 const (
 	catalogPlayers = 20_000
 	catalogBatch   = 1000
-	// catalogFunds pays for 100,000 draws of a player. All funds together are below the largest
-	// balance (2^53), as they are for users: far above it, engines need to look at more.
+	// catalogFunds pays for 100,000 draws of a player. The total of all funds is below the largest
+	// balance (2^53), as it is for users: far above it, engines must check more.
 	catalogFunds = 100_000_000
 )
 
 // BenchmarkCatalogs makes draws from catalogs as users write them: 20,000 players, a new request
 // id for each draw, durable, 1000 draws in a call. An operation is one call. Only the time in
-// DoAll counts; what a caller does to fill in the requests does not. Where disk and
-// processors are shared, two more tell more than ns/draw: cpu-ns/draw is processor time, and
-// p10-ns/draw is of the call that only a tenth of the calls are quicker than.
+// DoAll counts, not that of filling in the requests. Where others share the disk and the
+// processors, two more metrics are steadier than ns/draw: cpu-ns/draw is processor time, and
+// p10-ns/draw is the time of the call at the fastest tenth.
 func BenchmarkCatalogs(b *testing.B) {
 	for _, c := range userCatalogs {
 		b.Run(c.name, func(b *testing.B) { drawFrom(b, c.yaml, c.pool, c.funds, true) })
 	}
 }
 
-// BenchmarkEventBytes is BenchmarkCatalogs without request ids. It is about log-bytes/draw.
+// BenchmarkEventBytes is BenchmarkCatalogs without request ids. Look at its log-bytes/draw.
 func BenchmarkEventBytes(b *testing.B) {
 	for _, c := range userCatalogs {
 		b.Run(c.name, func(b *testing.B) { drawFrom(b, c.yaml, c.pool, c.funds, false) })
@@ -195,7 +194,7 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 	for i := range players {
 		players[i] = fmt.Sprintf("player-%d", i)
 	}
-	// A realm like the measured one, without draws: what its log holds is not of draws.
+	// The log of a realm like the measured one, but without draws, is what draws do not add.
 	empty := scratch(b)
 	e, _ := fundedRealm(b, empty, yaml, funds, players)
 	must(b, e.Close())
@@ -212,7 +211,7 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 	var last, done uint64
 	var took, cpu time.Duration
 	var calls []time.Duration
-	runtime.GC() // setup's garbage is not the draws'
+	runtime.GC() // do not count the garbage of the setup
 	mallocs := mallocsSoFar()
 	for b.Loop() {
 		if ids {
@@ -243,7 +242,7 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 		took += d
 	}
 	each := func(v float64) float64 { return v / float64(done) }
-	b.ReportMetric(0, "ns/op") // hides the time of filling in
+	b.ReportMetric(0, "ns/op") // hide the time of filling in requests
 	b.ReportMetric(each(float64(took.Nanoseconds())), "ns/draw")
 	slices.Sort(calls)
 	b.ReportMetric(float64(calls[len(calls)/10].Nanoseconds())/catalogBatch, "p10-ns/draw")
@@ -252,7 +251,7 @@ func drawFrom(b *testing.B, yaml, pool, funds string, ids bool) {
 	b.ReportMetric(each(float64(logSize(b, dir)-logSize(b, empty))), "log-bytes/draw")
 }
 
-// fundedRealm makes a realm in which every player is known and can pay for every draw.
+// fundedRealm makes a realm in which every player exists and can pay for every draw.
 func fundedRealm(b *testing.B, dir, yaml, funds string, players []string) (*kuji.Engine, *kuji.Realm) {
 	b.Helper()
 	c, err := catalog.Parse([]byte(yaml))
@@ -281,8 +280,8 @@ func fundedRealm(b *testing.B, dir, yaml, funds string, players []string) (*kuji
 	return e, r
 }
 
-// fillIDs gives every draw a request id of 16 bytes that none had before. All share one string,
-// so that they cost no allocation each.
+// fillIDs gives every draw a new request id of 16 bytes. All share one string, so that they cost
+// no allocation each.
 func fillIDs(draws []kuji.Draw, last *uint64) {
 	text := make([]byte, 0, 16*catalogBatch)
 	for range draws {
@@ -303,8 +302,8 @@ func mallocsSoFar() uint64 {
 	return m.Mallocs
 }
 
-// logSize is the size of all files below dir that are no snapshots: after Close those of the log,
-// which are then as long as what they hold.
+// logSize returns the size of all files below dir except snapshots. After Close these are the
+// log's, trimmed to their content.
 func logSize(b *testing.B, dir string) (bytes int64) {
 	b.Helper()
 	must(b, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

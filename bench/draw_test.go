@@ -11,14 +11,13 @@ import (
 	"github.com/kuji-dev/kuji/bench/baselines/stores"
 )
 
-// submit makes n requests by the callback form and waits until the last is
-// acknowledged. When the log has fallen behind it makes the next one by Do,
-// which waits, as a caller must.
+// submit makes n requests with Submit and waits until the last is acknowledged. If the log has
+// fallen behind, it makes the next one with Do, which waits, as a caller must.
 func submit[R kuji.Request](b *testing.B, r *kuji.Realm, n int, next func(i int) R) {
 	var behind bool
 	var failed error
 	done := func(res kuji.Result, err error) {
-		if kuji.CodeOf(err) == kuji.CodeOverloaded { // before Submit returns, as there is room for all ids
+		if kuji.CodeOf(err) == kuji.CodeOverloaded { // known before Submit returns, because there is room for all ids
 			behind = true
 		} else if err != nil {
 			failed = err
@@ -40,7 +39,7 @@ func submit[R kuji.Request](b *testing.B, r *kuji.Realm, n int, next func(i int)
 	must(b, failed)
 }
 
-// hot draws for players in turn, without request ids.
+// hot returns draws for players in turn, without request ids.
 func (f *fixture) hot() func(int) *kuji.Draw {
 	req := &kuji.Draw{Pool: "bench", Count: 1}
 	return func(i int) *kuji.Draw {
@@ -49,7 +48,7 @@ func (f *fixture) hot() func(int) *kuji.Draw {
 	}
 }
 
-// wide draws for players anywhere, with a new request id each time.
+// wide returns draws for random players, with a new request id each time.
 func (f *fixture) wide() func(int) *kuji.Draw {
 	req := &kuji.Draw{Pool: "bench", Count: 1}
 	ids := f.fresh()
@@ -59,7 +58,7 @@ func (f *fixture) wide() func(int) *kuji.Draw {
 	}
 }
 
-// baselines are the stores that keep the comparison alive.
+// baselines are the stores to compare with.
 var baselines = []struct {
 	name string
 	open func(tb testing.TB, weights []uint64) stores.Store
@@ -74,7 +73,7 @@ var baselines = []struct {
 	}},
 }
 
-// store opens a baseline with players that it knows, until tb ends.
+// store opens a baseline with its players, until tb ends.
 func store(tb testing.TB, open func(testing.TB, []uint64) stores.Store, players []string) stores.Store {
 	tb.Helper()
 	s := open(tb, weightsOf(100))
@@ -85,7 +84,7 @@ func store(tb testing.TB, open func(testing.TB, []uint64) stores.Store, players 
 	return s
 }
 
-// logged is how much a store has written.
+// logged returns how many bytes a store has written.
 func logged(s stores.Store) int64 {
 	if j, ok := s.(*stores.JSONLines); ok {
 		return j.Bytes()
@@ -93,11 +92,11 @@ func logged(s stores.Store) int64 {
 	return 0
 }
 
-// BenchmarkDrawHot: 1000 players, 100 entries, no request id, one goroutine,
-// by callback. Beside it the same from the stores that people write.
+// BenchmarkDrawHot: 1000 players, 100 entries, no request id, one goroutine, Submit. The baselines
+// are stores as people write them.
 func BenchmarkDrawHot(b *testing.B) { oneByOne(b, 1000, false) }
 
-// BenchmarkDrawWide: a million players anywhere, a new request id each time.
+// BenchmarkDrawWide: a million players at random, a new request id each time.
 func BenchmarkDrawWide(b *testing.B) { oneByOne(b, size(1_000_000), true) }
 
 func oneByOne(top *testing.B, players int, wide bool) {
@@ -142,8 +141,8 @@ func oneByOne(top *testing.B, players int, wide bool) {
 	}
 }
 
-// BenchmarkDrawWindow: hot draws by callback, log buffered, by a goroutine that lets so many be
-// unanswered and then waits for one of them.
+// BenchmarkDrawWindow: hot draws with Submit, log buffered, from a goroutine that leaves a number
+// of them unanswered and then waits for one.
 func BenchmarkDrawWindow(top *testing.B) {
 	var f *fixture
 	for _, ahead := range []int{4, 16, 64, 256, 1024} {
@@ -164,7 +163,7 @@ func BenchmarkDrawWindow(top *testing.B) {
 				free <- struct{}{}
 				f.realm.Submit(next(i), done)
 			}
-			for range ahead { // all are answered
+			for range ahead { // wait until all are answered
 				free <- struct{}{}
 			}
 			m.stop(b.N, 0)
@@ -173,8 +172,8 @@ func BenchmarkDrawWindow(top *testing.B) {
 	}
 }
 
-// BenchmarkDrawParallel: the same hot draws from one goroutine and from as
-// many as there are processors, by callback, log buffered.
+// BenchmarkDrawParallel: the same hot draws from one goroutine and from one per processor, with
+// Submit, log buffered.
 func BenchmarkDrawParallel(top *testing.B) {
 	var f *fixture
 	for _, goroutines := range []int{1, runtime.GOMAXPROCS(0)} {
@@ -218,8 +217,8 @@ func BenchmarkDrawParallel(top *testing.B) {
 	}
 }
 
-// BenchmarkDraw is the table of all forms of call, policies of the log, modes
-// and sizes of pools: 1000 players, no request ids.
+// BenchmarkDraw covers all forms of call, policies of the log, and modes and sizes of pools: 1000
+// players, no request ids.
 func BenchmarkDraw(top *testing.B) {
 	for _, mode := range []string{"weighted", "raffle"} {
 		for _, entries := range []int{10, 1000, 1_000_000} {

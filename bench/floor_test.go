@@ -10,18 +10,17 @@ import (
 	"github.com/kuji-dev/kuji/sampler"
 )
 
-// BenchmarkFloor is what no draw can do without, on this machine at this hour:
-// a lock, a choice among 1000 weights, 96 bytes of record and their CRC32C. The
-// times of draws mean something beside it only.
+// BenchmarkFloor is what no draw can do without, on this machine at this time: a lock, a choice
+// among 1000 weights, a record of 96 bytes and its CRC32C. Compare the times of draws with it.
 //
-// Wide is the same for one of a million players and with a request id that is
-// remembered: a slot of a hash table that leads to the player's block of 128
-// bytes, which is changed; a slot of another table, which is taken; the 16 bytes of
-// the id, kept. Nothing is compared, counted, found to be full or forgotten.
+// Wide is the same for one of a million players with a request id to remember: a slot in a hash
+// table that leads to the player's block of 128 bytes, a change to that block, a new slot in
+// another table, and the 16 bytes of the id. It does not compare or count anything, check whether
+// anything is full, or forget anything.
 //
-// Miss is one load of memory that no cache has, which the next one waits for. Machines
-// differ in it by three times and more where they differ in hot by little; what is wide costs
-// some of them, however few lines of code it has.
+// Miss is one load of uncached memory that the next load waits for. Two machines that differ
+// little in hot can differ by three times and more in it. A wide draw costs several of them,
+// however few lines of code it has.
 func BenchmarkFloor(top *testing.B) {
 	top.Run("hot", func(b *testing.B) { floor(b, 0) })
 	top.Run("wide", func(b *testing.B) { floor(b, size(1_000_000)) })
@@ -81,7 +80,7 @@ func floor(b *testing.B, players int) {
 
 // wideFloor is the memory that wide draws need.
 type wideFloor struct {
-	index  []uint32     // to blocks, half full
+	index  []uint32     // into blocks; half full
 	blocks [][16]uint64 // 128 bytes each
 	taken  []uint64     // by request ids
 	kept   [][2]uint64  // the ids

@@ -13,8 +13,8 @@ func reportBytes(b *testing.B, r *kuji.Realm, before kuji.Stats) {
 	b.ReportMetric(float64(r.Stats().LogBytes-before.LogBytes)/float64(b.N), "wal_bytes/op")
 }
 
-// BenchmarkGrant: 1, 10 and 25 items to one of 1000 players, together in one
-// grant and one by one in as many; an operation is all of them. Log buffered.
+// BenchmarkGrant: 1, 10 and 25 items to one of 1000 players, together in one grant and each in its
+// own. An operation is all of them. Log buffered.
 func BenchmarkGrant(top *testing.B) {
 	var f *fixture
 	for _, n := range []int{1, 10, 25} {
@@ -49,9 +49,9 @@ func BenchmarkGrant(top *testing.B) {
 	}
 }
 
-// BenchmarkAtomic: a group of five players who draw five times each, one
-// request for each player, and the same 25 draws on their own in one batch. An
-// operation is all of them. Log buffered.
+// BenchmarkAtomic: a group of five players who draw five times each, one request for each player,
+// and the same 25 draws as single requests in one batch. An operation is all of them. Log
+// buffered.
 func BenchmarkAtomic(top *testing.B) {
 	const players, draws = 5, 5
 	var f *fixture

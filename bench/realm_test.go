@@ -25,10 +25,10 @@ var (
 	largeFlag = flag.Bool("large", false, "measure with ten million players where a million is usual; takes about 3 GB of memory")
 )
 
-// small makes sizes small: for the tests, which measure nothing.
+// small is set by the tests, which measure nothing.
 var small = false
 
-// size is n, or less in a test.
+// size returns n, or less in a test.
 func size(n int) int {
 	if small {
 		return min(n, 1000)
@@ -39,8 +39,8 @@ func size(n int) int {
 // catalogs are parsed once each.
 var catalogs sync.Map // string: *catalog.Catalog
 
-// catalogOf has one pool, "bench", of n entries that give an item each, by
-// weights from 1 to 100 or by stock that no benchmark empties.
+// catalogOf returns a catalog with one pool, "bench", of n entries that give an item each, with
+// weights from 1 to 100 or with more stock than any benchmark draws.
 func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
 	tb.Helper()
 	key := fmt.Sprint(mode, n)
@@ -53,7 +53,7 @@ func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
 		fmt.Fprintf(&b, "  item%d: {}\n", i)
 	}
 	fmt.Fprintf(&b, "pools:\n  bench:\n    mode: %s\n    entries:\n", mode)
-	written := min(n, 1000) // as YAML; a million would be more than is accepted
+	written := min(n, 1000) // in YAML; a million would be too long for a catalog
 	for i := range written {
 		odds := fmt.Sprintf("weight: %d", 1+i%100)
 		if mode == "raffle" {
@@ -67,7 +67,7 @@ func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
 	}
 	pool := &c.Pools[0]
 	for i := written; i < n; i++ {
-		e := pool.Entries[i%written] // the weights and items go round in it
+		e := pool.Entries[i%written] // repeat its weights and items
 		e.ID = fmt.Sprint("e", i)
 		pool.Entries = append(pool.Entries, e)
 	}
@@ -75,7 +75,7 @@ func catalogOf(tb testing.TB, mode string, n int) *catalog.Catalog {
 	return c
 }
 
-// weightsOf are the odds of catalogOf.
+// weightsOf returns the weights of catalogOf.
 func weightsOf(n int) []uint64 {
 	weights := make([]uint64, n)
 	for i := range weights {
@@ -84,7 +84,7 @@ func weightsOf(n int) []uint64 {
 	return weights
 }
 
-// scratch is an empty directory that is gone with tb.
+// scratch returns an empty directory that is removed when tb ends.
 func scratch(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp(*dirFlag, "kuji-bench-")
@@ -99,14 +99,14 @@ func scratch(tb testing.TB) string {
 	return dir
 }
 
-// fixture is what a benchmark works on. It is made once for all the rounds in
-// which the testing package looks for a number of operations.
+// fixture is what a benchmark works on. It is made once for all rounds in which the testing
+// package looks for a number of operations.
 type fixture struct {
 	realm   *kuji.Realm
 	players []string
 }
 
-// logs are the policies of the log by the names that benchmarks call them.
+// logs are the policies of the log, by the names that benchmarks use.
 var logs = []struct {
 	name string
 	o    kuji.Options
@@ -116,7 +116,7 @@ var logs = []struct {
 	{"durable", kuji.Options{Sync: kuji.SyncAlways}},
 }
 
-// open makes a realm with a pool, and players that it knows, for as long as tb lives.
+// open makes a realm with a pool and players, until tb ends.
 func open(tb testing.TB, o kuji.Options, c *catalog.Catalog, players int) *fixture {
 	tb.Helper()
 	e, err := kuji.Open(scratch(tb), o)
@@ -149,7 +149,7 @@ func playerIDs(n int) []string {
 	return ids
 }
 
-// meet makes every player known and holding a gem, so that benchmarks measure draws.
+// meet adds every player and gives each a gem, so that benchmarks measure only draws.
 func meet(tb testing.TB, r *kuji.Realm, ids []string) {
 	tb.Helper()
 	reqs := make([]kuji.Request, 0, kuji.MaxBatch)
@@ -169,9 +169,9 @@ var lastID atomic.Uint64
 
 func init() { lastID.Store(rand.Uint64() >> 16) }
 
-// fresh makes the ids of wide requests for one goroutine: a new request id, and a
-// player anywhere. Both are in memory just written, as when a request was just
-// read: where they come from must not cost the cache misses that are to be measured.
+// fresh makes the ids of wide requests for one goroutine: a new request id and a random player.
+// Both are in memory that was just written, as if the request had just been read, so that reading
+// them does not add cache misses to the measurement.
 type fresh struct {
 	last, end uint64
 	players   uint64
@@ -179,11 +179,11 @@ type fresh struct {
 	ring      [2 * batchSize][20]byte // of the players' ids
 }
 
-// fresh returns a source of wide requests' ids for the fixture's players.
+// fresh returns a source of ids of wide requests for the fixture's players.
 func (f *fixture) fresh() *fresh { return &fresh{players: uint64(len(f.players))} }
 
-// next returns a new request id of 16 bytes, and a player's id that is valid for
-// batchSize calls more.
+// next returns a new request id of 16 bytes, and a player's id that is valid for another batchSize
+// calls.
 func (n *fresh) next() (id, player string) {
 	if n.last == n.end {
 		const some = 1 << 16
@@ -201,7 +201,7 @@ func (n *fresh) next() (id, player string) {
 	return string(text[:]), unsafe.String(&b[0], len(b))
 }
 
-// meter reports what ns/op does not say.
+// meter reports what ns/op does not show.
 type meter struct {
 	b      *testing.B
 	realm  *kuji.Realm
@@ -215,7 +215,7 @@ func gcCycles() uint32 {
 	return m.NumGC
 }
 
-// start begins to measure; realm may be nil.
+// start begins to measure. realm may be nil.
 func start(b *testing.B, realm *kuji.Realm) *meter {
 	m := &meter{b: b, realm: realm}
 	if realm != nil {
@@ -227,7 +227,7 @@ func start(b *testing.B, realm *kuji.Realm) *meter {
 	return m
 }
 
-// stop ends the measurement of draws. Without a realm, logged is what a
+// stop ends the measurement of draws. Without a realm, logged is the number of bytes that a
 // baseline has written.
 func (m *meter) stop(draws int, logged int64) {
 	m.b.StopTimer()
@@ -246,7 +246,7 @@ func (m *meter) stop(draws int, logged int64) {
 	}
 }
 
-// must is what a benchmark does with an error.
+// must stops a benchmark on an error.
 func must(tb testing.TB, err error) {
 	if err != nil {
 		tb.Helper()

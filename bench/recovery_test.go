@@ -14,8 +14,8 @@ import (
 	"github.com/kuji-dev/kuji/bench/baselines/stores"
 )
 
-// history writes a log of n hot draws, or wide ones, with their players' first
-// appearance, and returns the directory and how many events it holds.
+// history writes a log of n hot or wide draws, including their players' first appearance. It
+// returns the directory and the number of events.
 func history(tb testing.TB, n int, wide bool) (dir string, events uint64) {
 	tb.Helper()
 	dir = scratch(tb)
@@ -48,9 +48,9 @@ func history(tb testing.TB, n int, wide bool) (dir string, events uint64) {
 	return dir, events
 }
 
-// BenchmarkRecovery opens a realm that was closed, by the number of events in
-// its log: an operation is one opening, with memory that the process has yet to get.
-// There are no snapshots, so every event is replayed. Beside it a log of JSON lines.
+// BenchmarkRecovery opens a realm that was closed, by the number of events in its log. An
+// operation is one opening, in a process that must first get memory. There are no snapshots, so
+// every event is replayed. The baseline is a log of JSON lines.
 func BenchmarkRecovery(top *testing.B) {
 	for _, wide := range []bool{false, true} {
 		name := map[bool]string{false: "hot", true: "wide"}[wide]
@@ -99,8 +99,8 @@ func BenchmarkRecovery(top *testing.B) {
 	}
 }
 
-// likeNew gives the memory that is free back to the operating system, as a process that
-// begins has none, and starts the timer.
+// likeNew returns free memory to the operating system, so that the process has as little as a new
+// one, and starts the timer.
 func likeNew(b *testing.B) {
 	b.StopTimer()
 	debug.FreeOSMemory()
@@ -121,7 +121,7 @@ func jsonHistory(tb testing.TB, n int, wide bool) string {
 	for i := range n {
 		if wide {
 			id, player := ids.next()
-			s.Draw(id, strings.Clone(player)) // which it keeps
+			s.Draw(id, strings.Clone(player)) // the store keeps the string
 		} else {
 			s.Draw("", f.players[i%1000])
 		}
@@ -130,11 +130,11 @@ func jsonHistory(tb testing.TB, n int, wide bool) string {
 	return file
 }
 
-// BenchmarkCollect: a full garbage collection with a realm of many players of
-// ten items each in memory, and with maps of the same. Processor time of the
-// collector for one cycle is cpu-ms/gc; an operation is one cycle.
+// BenchmarkCollect: a full garbage collection with a realm of many players of ten items each in
+// memory, and with maps of the same content. cpu-ms/gc is the collector's processor time for one
+// cycle. An operation is one cycle.
 func BenchmarkCollect(top *testing.B) {
-	catalogs.Clear() // or the collector looks through those of other benchmarks
+	catalogs.Clear() // otherwise the collector also scans those of other benchmarks
 	n := size(1_000_000)
 	if *largeFlag {
 		n = size(10_000_000)
@@ -183,7 +183,7 @@ func grantTen(tb testing.TB, r *kuji.Realm, n int) {
 }
 
 func collect(b *testing.B, alive any) {
-	runtime.GC() // what setting up has left behind
+	runtime.GC() // the garbage of the setup
 	before := gcTime()
 	b.ResetTimer()
 	for range b.N {
@@ -194,7 +194,7 @@ func collect(b *testing.B, alive any) {
 	runtime.KeepAlive(alive)
 }
 
-// gcTime is the processor time that the collector has used so far.
+// gcTime returns the processor time that the collector has used so far.
 func gcTime() time.Duration {
 	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(sample)

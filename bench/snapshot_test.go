@@ -15,8 +15,8 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// populated is a realm of n players of ten items each, which takes snapshots
-// only when it is told to.
+// populated returns a realm of n players of ten items each, which takes snapshots only when told
+// to.
 func populated(tb testing.TB, n int, o kuji.Options) (f *fixture, dir string) {
 	tb.Helper()
 	o.SnapshotEvery = -1
@@ -33,8 +33,8 @@ func populated(tb testing.TB, n int, o kuji.Options) (f *fixture, dir string) {
 	return f, dir
 }
 
-// BenchmarkSnapshot writes snapshots: of everything, and of what changed since
-// the one before, by how much that is. An operation is one snapshot.
+// BenchmarkSnapshot writes snapshots: whole ones, and ones of what changed since the last, by the
+// amount of change. An operation is one snapshot.
 func BenchmarkSnapshot(top *testing.B) {
 	n := size(1_000_000)
 	if *largeFlag {
@@ -65,7 +65,7 @@ func BenchmarkSnapshot(top *testing.B) {
 	}
 }
 
-// touch changes k players, spread over all.
+// touch changes k players, spread evenly.
 func touch(b *testing.B, f *fixture, k int) {
 	reqs := make([]kuji.Request, 0, batchSize)
 	for i := range k {
@@ -78,9 +78,8 @@ func touch(b *testing.B, f *fixture, k int) {
 	}
 }
 
-// BenchmarkRestore opens a realm from its snapshot. An operation is one
-// opening, with memory that the process has yet to get; beside it the time that reading the
-// file takes. Cold is when the file is
+// BenchmarkRestore opens a realm from its snapshot. An operation is one opening, in a process that
+// must first get memory. It also reports the time to read the file. In the cold case the file is
 // read from the disk, otherwise the operating system has it in memory.
 func BenchmarkRestore(top *testing.B) {
 	n := size(1_000_000)
@@ -159,7 +158,7 @@ func BenchmarkRestore(top *testing.B) {
 	}
 }
 
-// resident is the heap in use, in bytes.
+// resident returns the size of the heap in use, in bytes.
 func resident(b *testing.B) float64 {
 	b.Helper()
 	runtime.GC()
@@ -168,13 +167,12 @@ func resident(b *testing.B) float64 {
 	return float64(m.HeapInuse)
 }
 
-// BenchmarkSnapshotLatency makes durable draws from 8 goroutines, without and
-// with snapshots all the time, in turns. An operation is one draw; p99.9 of
-// both is in µs. Beside it what the disk does without Kuji: 4 KiB written over
-// others and fdatasynced, alone and while a file is written and fsynced in
-// pieces of 1 MiB. On a disk that others use only the two beside each other tell
-// anything, of 100,000 operations or more and in several runs; with -dir on a tmpfs
-// no disk has a part in it.
+// BenchmarkSnapshotLatency makes durable draws from 8 goroutines, in turns without snapshots and
+// with snapshots all the time. An operation is one draw. It reports p99.9 of both in µs. The
+// baseline is the disk without Kuji: 4 KiB overwritten and fdatasynced, alone and while a file is
+// written and fsynced in pieces of 1 MiB. On a shared disk only the comparison of the two means
+// anything, with 100,000 operations or more and in several runs. With -dir on a tmpfs the disk has
+// no part in it.
 func BenchmarkSnapshotLatency(top *testing.B) {
 	n := size(1_000_000)
 	var f *fixture
@@ -182,7 +180,7 @@ func BenchmarkSnapshotLatency(top *testing.B) {
 		if f == nil {
 			f, _ = populated(top, n, kuji.Options{})
 		}
-		beside(b, func(n int) []time.Duration { return latencies(b, f, n) }, func() {
+		interleave(b, func(n int) []time.Duration { return latencies(b, f, n) }, func() {
 			_, err := f.realm.Snapshot(context.Background())
 			must(b, err)
 		})
@@ -208,12 +206,12 @@ func BenchmarkSnapshotLatency(top *testing.B) {
 			}
 			return took
 		}
-		beside(b, writes, func() {
+		interleave(b, writes, func() {
 			file, err := os.Create(filepath.Join(dir, "snapshot"))
 			must(b, err)
 			defer func() { must(b, file.Close()) }()
 			piece := make([]byte, 1<<20)
-			for range max(1, n/10_000) { // about what a snapshot of n players takes
+			for range max(1, n/10_000) { // about as large as a snapshot of n players
 				_, err := file.Write(piece)
 				must(b, err)
 				must(b, file.Sync())
@@ -222,9 +220,9 @@ func BenchmarkSnapshotLatency(top *testing.B) {
 	})
 }
 
-// beside takes the latencies of b.N operations, half of them while work is done over
-// and over, in turns, and reports both.
-func beside(b *testing.B, operations func(n int) []time.Duration, work func()) {
+// interleave takes the latencies of b.N operations, half of them while work runs again and again, in
+// turns, and reports both.
+func interleave(b *testing.B, operations func(n int) []time.Duration, work func()) {
 	const turns = 16
 	var quiet, busy []time.Duration
 	done := 0
@@ -256,7 +254,7 @@ func beside(b *testing.B, operations func(n int) []time.Duration, work func()) {
 	}
 }
 
-// latencies makes n draws in all, from 8 goroutines.
+// latencies makes n draws in total from 8 goroutines.
 func latencies(b *testing.B, f *fixture, n int) []time.Duration {
 	var all []time.Duration
 	var mu sync.Mutex

@@ -57,14 +57,14 @@ func (g *game) audit() {
 	}
 }
 
-// whole puts what a trim has taken before the records that the log still has.
+// whole returns all records: those that trims removed, then those still in the log.
 func (g *game) whole(records []kuji.Record, from uint64) []kuji.Record {
 	n := sort.Search(len(g.archive), func(i int) bool { return g.archive[i].Position > from })
 	return append(g.archive[:n:n], records...)
 }
 
-// observe reads the log before a part of it is removed, or a snapshot from
-// which it could be read.
+// observe reads the log before a trim removes part of it, or before a snapshot goes that it could
+// be read from.
 func (g *game) observe(trim bool) {
 	w := g.w
 	records, rep, err := g.verified(w.disk.KillClone())
@@ -78,8 +78,8 @@ func (g *game) observe(trim bool) {
 	w.note("trim: %d events read, from %d on", len(g.archive), rep.From)
 }
 
-// mustSurvive cuts the power of a copy of the disk, now and then, and looks
-// whether what was just told of is still there.
+// mustSurvive now and then cuts the power of a copy of the disk, and checks that what a client was
+// just told is still there.
 func (s *session) mustSurvive(position uint64) {
 	if s.l.rng.IntN(24) > 0 {
 		return
@@ -89,8 +89,7 @@ func (s *session) mustSurvive(position uint64) {
 	}
 }
 
-// mustRemember does the same for a refusal, which rests on another request
-// under the id.
+// mustRemember does the same for a refusal, which depends on another request with the same id.
 func (s *session) mustRemember(c *call) {
 	if s.l.rng.IntN(3) > 0 {
 		return
@@ -101,8 +100,8 @@ func (s *session) mustRemember(c *call) {
 	}
 }
 
-// afterPowerCut reads the log that a power cut now would leave, if the policy
-// is that nothing told may be lost.
+// afterPowerCut reads the log that a power cut now would leave, if the policy is to lose nothing
+// that was told.
 func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
 	if s.l.policy != kuji.SyncAlways || s.l.over {
 		return nil, rep, false
@@ -114,7 +113,7 @@ func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bo
 	return records, rep, true
 }
 
-// verified returns what the log on a disk holds.
+// verified returns the content of the log on a disk.
 func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, err error) {
 	report, err := hook.Verify(disk, dataDir, g.name, func(r kuji.Record) { records = append(records, r) })
 	return records, report.(kuji.Report), err
@@ -150,8 +149,8 @@ func (g *game) replay(records []kuji.Record, end uint64) *model {
 		w.fail("a read showed the state at position %d, and the log ends at %d", reads[0].position, end)
 	}
 	g.reads = g.reads[:0]
-	if m.anew > g.anew {
-		g.anew = m.anew
+	if m.repeated > g.repeated {
+		g.repeated = m.repeated
 		w.fired(Forget)
 	}
 	return m
@@ -172,7 +171,7 @@ func (m *model) shows(rd *read) error {
 	return nil
 }
 
-// told looks for everything that clients were told.
+// told looks in the log for everything that clients were told.
 func (g *game) told(records []kuji.Record) error {
 	type place struct {
 		position uint64
@@ -205,7 +204,7 @@ func (g *game) told(records []kuji.Record) error {
 	return nil
 }
 
-// matches compares what was told with what the log says.
+// matches compares what a client was told with what the log says.
 func matches(a ack, rec *kuji.Record) error {
 	if a.catalog {
 		if rec.Kind != "catalog" {
@@ -233,8 +232,8 @@ func sameOutcomes(a, b []kuji.Outcome) bool {
 	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
-// echo asks for everything that is remembered once more, at the very end: the
-// first answers must come again.
+// echo asks again for everything that is remembered, at the very end. It must get the first
+// answers.
 func (s *session) echo() {
 	w := s.w
 	records := map[string]*kuji.Record{}
@@ -280,7 +279,7 @@ func (s *session) echo() {
 	}
 }
 
-// checkpoint audits the logs of an engine that is running and idle.
+// checkpoint audits the logs of an engine that is running but idle.
 func (w *world) checkpoint() {
 	disk := w.disk
 	w.disk = disk.KillClone()
@@ -288,7 +287,7 @@ func (w *world) checkpoint() {
 	w.disk = disk
 }
 
-// atTheEnd checks what must hold after the last life, which was closed.
+// atTheEnd checks what must hold after the last life, which ends with Close.
 func (w *world) atTheEnd() {
 	for _, g := range w.games {
 		_, rep, err := g.verified(w.disk)

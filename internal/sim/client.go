@@ -9,8 +9,8 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// client is a player's device or a game server: it asks, waits, loses patience,
-// asks again under the same id, and repeats itself long after.
+// client is a player's device or a game server. It asks, waits, loses patience, asks again under
+// the same id, and repeats old requests much later.
 type client struct {
 	number int
 	game   *game
@@ -20,13 +20,13 @@ type client struct {
 	now    *call // waiting for its answer; nil: idle
 }
 
-// call is one request of a client, however often it is sent.
+// call is one request of a client, no matter how often it is sent.
 type call struct {
 	client    *client
 	req       kuji.Request
-	id        string // empty: sent once, and no more when its outcome is unknown
+	id        string // empty: sent once, and not again if its outcome is unknown
 	malformed bool
-	reused    bool // the id may be that of another request
+	reused    bool // another request may have the same id
 	answered  bool
 	sent      int
 }
@@ -37,7 +37,7 @@ type message struct {
 	err  error
 }
 
-// ack is a result that the engine told.
+// ack is a result that the engine returned.
 type ack struct {
 	call    *call // nil for a catalog
 	res     kuji.Result
@@ -46,7 +46,7 @@ type ack struct {
 	catalog bool
 }
 
-// refusal is a request refused because its id stood for another.
+// refusal is a request that was refused because another one had its id.
 type refusal struct {
 	call  *call
 	lossy bool
@@ -56,7 +56,7 @@ func newClient(cfg Config, number int, g *game) *client {
 	return &client{number: number, game: g, rng: stream(cfg.Seed, 1000+uint64(number)), left: cfg.Requests}
 }
 
-// todo counts what the client still has to do.
+// todo counts what a client still has to do.
 func (c *client) todo() int {
 	if c.now != nil {
 		return c.left + 1
@@ -64,7 +64,7 @@ func (c *client) todo() int {
 	return c.left
 }
 
-// act lets a client do what it does next.
+// act makes a client do its next thing.
 func (c *client) act(w *world) {
 	switch {
 	case c.now != nil:
@@ -76,10 +76,10 @@ func (c *client) act(w *world) {
 		c.now = c.next()
 		w.send(c.now)
 		if c.now != nil && c.now.id != "" && c.rng.IntN(10) == 0 {
-			w.send(c.twin()) // at the same moment, under the same id
+			w.send(c.twin()) // at the same time, with the same id
 		}
 	case len(c.calls) > 0 && c.rng.IntN(8) == 0:
-		w.send(c.calls[c.rng.IntN(len(c.calls))]) // long after
+		w.send(c.calls[c.rng.IntN(len(c.calls))]) // much later
 	}
 }
 
@@ -90,9 +90,9 @@ func (c *client) next() *call {
 	switch x := c.rng.IntN(40); {
 	case x == 0:
 		k.req, k.malformed = kuji.Draw{Player: "ann", Pool: "box", Count: -1}, true
-	case x == 1 && n > 0: // an id of its own that stands for something else
+	case x == 1 && n > 0: // one of its own ids, for another request
 		k.id, k.reused = c.calls[c.rng.IntN(n)].id, true
-	case x < 5: // an id that others use too, for the same or for another request
+	case x < 5: // an id that others use too, for the same or another request
 		k.id, k.reused = fmt.Sprintf("shared-%d", c.rng.IntN(4)), true
 	case x < 8:
 	default:
@@ -103,8 +103,8 @@ func (c *client) next() *call {
 	return k
 }
 
-// twin makes another request under the id of the one that the client waits for.
-// Nobody waits for its answer.
+// twin makes another request with the id of the one that the client waits for. Nobody waits for
+// its answer.
 func (c *client) twin() *call {
 	k := &call{client: c, id: c.now.id, req: withID(makeRequest(c.rng), c.now.id), reused: true, answered: true}
 	c.calls = append(c.calls, k)
@@ -125,7 +125,7 @@ func (w *world) send(c *call) {
 		}
 	}
 	if c.id == "" && c.sent > 0 {
-		c.client.now = nil // nobody may ask twice without an id
+		c.client.now = nil // without an id, nobody may ask twice
 		return
 	}
 	c.sent++
@@ -135,8 +135,7 @@ func (w *world) send(c *call) {
 	}
 }
 
-// take removes a message from a queue: the oldest, or any when the network
-// does not keep the order.
+// take removes a message from a queue: the oldest, or any if the network does not keep the order.
 func (w *world) take(queue *[]message) message {
 	i := 0
 	if w.cfg.Faults&Network != 0 {
@@ -157,7 +156,7 @@ func (l *life) deliver() {
 	w.note("deliver %q of client %d", c.id, c.client.number)
 	s := l.of(c.client)
 	if s.realm == nil {
-		return // it could not be opened: nobody answers
+		return // the realm could not be opened: nobody answers
 	}
 	if w.schedule.IntN(10) == 0 && !l.within {
 		all, err := s.realm.DoAll(context.Background(), []kuji.Request{c.req, c.req})
@@ -182,7 +181,7 @@ func (l *life) deliver() {
 	})
 }
 
-// reply is what the engine tells: it is kept, and sent to the client.
+// reply records what the engine returns and sends it to the client.
 func (s *session) reply(c *call, res kuji.Result, err error) {
 	w := s.w
 	w.note("told %q: %v %v %v", c.id, res, res.Outcomes, kuji.CodeOf(err))
@@ -192,7 +191,7 @@ func (s *session) reply(c *call, res kuji.Result, err error) {
 		if c.malformed {
 			w.fail("a malformed request was carried out: %v", res)
 		}
-		if s.poisoned && !res.Replayed { // an answer that was durable is given again even then, and must survive
+		if s.poisoned && !res.Replayed { // a durable answer is returned again even then, and must survive
 			w.fail("%q was answered %v after the realm had stopped", c.id, res)
 		}
 		if res.Receipt.Realm != s.name {
@@ -221,7 +220,7 @@ func (w *world) answer() {
 	code := kuji.CodeOf(m.err)
 	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
 	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused
-	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // asked often enough: it gives up for now
+	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // it has asked often enough: it gives up for now
 	if !known && c.id != "" && !full {
 		return // it will ask again
 	}
@@ -231,7 +230,7 @@ func (w *world) answer() {
 	}
 }
 
-// read is a view that was shown, and what was acknowledged then.
+// read is a view that was shown, and what was acknowledged at that time.
 type read struct {
 	position uint64
 	player   string
@@ -248,7 +247,7 @@ func (s *session) read() {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // what would have to wait is refused
+	cancel() // a read that would have to wait is refused
 	rd := read{position: s.realm.Stats().Position}
 	var err error
 	if w.schedule.IntN(2) == 0 {

@@ -5,37 +5,37 @@ import (
 	"strings"
 )
 
-// Config is everything that decides a run. Equal configurations give equal
-// runs, to the byte of the trace.
+// Config is everything that determines a run. Equal configurations give equal runs, down to the
+// bytes of the trace.
 type Config struct {
 	Seed     uint64
 	Realms   int    // of the engine
-	Clients  int    // at the same time, each of one realm
+	Clients  int    // at the same time, each in one realm
 	Requests int    // of each client; repeats come on top
-	Lives    int    // of the engine; the last one meets no fault
-	Steps    int    // of the schedule in each life but the last
+	Lives    int    // of the engine; the last one has no fault
+	Steps    int    // of the schedule, in each life but the last
 	Faults   Faults // what may go wrong
 }
 
-// Faults is a set of things that may go wrong, or make things harder.
+// Faults is a set of things that may go wrong or make things harder.
 type Faults uint32
 
 // The faults.
 const (
-	Power     Faults = 1 << iota // the power is cut at an operation of the disk
-	Kill                         // the process is killed at an operation of the disk
-	Sync                         // an fsync fails, and may lose what it was to make durable
-	Write                        // a write fails or is short, or a file cannot be made, renamed, cut
+	Power     Faults = 1 << iota // the power is cut at a disk operation
+	Kill                         // the process is killed at a disk operation
+	Sync                         // an fsync fails, and may lose what it should have made durable
+	Write                        // a write fails or is short, or a file cannot be created, renamed or cut
 	Full                         // the disk is full
 	Rot                          // bytes change on the disk
-	Clock                        // the clock jumps, back too
-	Network                      // messages are lost, come twice, late, out of order
-	Overlap                      // requests arrive in the middle of operations of the disk
+	Clock                        // the clock jumps, backwards too
+	Network                      // messages are lost, or arrive twice, late or out of order
+	Overlap                      // requests arrive in the middle of disk operations
 	Catalogs                     // the catalog changes while players draw
-	Relaxed                      // other sync policies than always
+	Relaxed                      // sync policies other than always
 	Forget                       // the idempotency window is short
-	Snapshots                    // snapshots are taken, and opening begins from them
-	Trim                         // the log is trimmed behind snapshots
+	Snapshots                    // snapshots are taken, and opening uses them
+	Trim                         // the log is trimmed up to snapshots
 
 	// AllFaults is every fault.
 	AllFaults Faults = 1<<iota - 1
@@ -48,7 +48,7 @@ var faultNames = [faultKinds]string{
 	"snapshots", "trim",
 }
 
-// String returns the names, separated by commas; "none" of the empty set.
+// String returns the names, separated by commas, or "none" for the empty set.
 func (f Faults) String() string {
 	var names []string
 	for i, n := range faultNames {
@@ -84,7 +84,7 @@ next:
 	return f, nil
 }
 
-// FromSeed returns the configuration of a seed: sizes that differ, all faults.
+// FromSeed returns the configuration for a seed: varying sizes, all faults.
 func FromSeed(seed uint64) Config {
 	r := stream(seed, 1)
 	c := Config{
@@ -103,7 +103,7 @@ func FromSeed(seed uint64) Config {
 	return c
 }
 
-// Command returns what repeats the run.
+// Command returns the command that repeats the run.
 func (c Config) Command() string {
 	s := fmt.Sprintf("go test ./internal/sim -run 'TestSeeds$' -seed %d", c.Seed)
 	if c == FromSeed(c.Seed) {

@@ -1,16 +1,15 @@
 // Package sim tries to break Kuji's promises.
 //
-// [Run] is a deterministic simulation: the whole engine on a disk in memory, on
-// one goroutine, with a clock, a network, clients that retry, time out and repeat
-// request ids, and faults: power cuts and kills at any operation of the disk,
-// torn and reordered writes, failing writes and fsyncs, a full disk, bit rot, a
-// clock that jumps. A seed and a [Config] decide everything, so that a failure
-// is found again by one command and made smaller by [Shrink].
+// [Run] is a deterministic simulation. It runs the whole engine on a disk in memory, on one
+// goroutine, with a clock, a network, and clients that retry, time out and repeat request ids. It
+// injects faults: power cuts and kills at any disk operation, torn and reordered writes, failing
+// writes and fsyncs, a full disk, bit rot, a clock that jumps. A seed and a [Config] decide
+// everything, so one command repeats a failure and [Shrink] makes it smaller.
 //
-// An independent [model] of plain maps judges what the engine logged, after
-// every recovery, and everything that a client was ever told is compared with
-// it. docs/reliability.md says which promise is checked where.
+// An independent [model] of plain maps judges what the engine logged, after every recovery, and is
+// compared with everything that clients were ever told. docs/reliability.md says where each
+// promise is checked.
 //
-// The room may use any surface of Kuji and nothing of internal/rules or internal/store: an oracle
+// This package may use any surface of Kuji except internal/rules and internal/store: an oracle
 // that shares code with what it judges shares its mistakes.
 package sim

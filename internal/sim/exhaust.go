@@ -13,17 +13,17 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Explored is what [Exhaust] went through.
+// Explored counts what [Exhaust] tried.
 type Explored struct {
-	Paths   int // schedules: every order of requests, of steps of the flusher and of a crash
-	Crashes int // disks that those crashes may leave
-	Checked int // of them, different ones, with what had been acknowledged
+	Paths   int // schedules: every order of requests, steps of the flusher and a crash
+	Crashes int // disks that those crashes can leave
+	Checked int // of them, those that differ, together with what was acknowledged
 }
 
-// Exhaust goes through every schedule of three clients with four requests on
-// one box with this stock: one asks twice, one for two at once. A request may
-// arrive between any two steps, and in the middle of every write and fsync; the
-// crash may come at the same places. It returns the first promise broken.
+// Exhaust tries every schedule of three clients with four requests on one box with this stock. One
+// client asks twice, one asks for two draws at once. A request may arrive between any two steps
+// and in the middle of every write and fsync, and so may the crash. It returns the first broken
+// promise.
 func Exhaust(stock int) (Explored, error) {
 	x := &exhaust{seen: map[[32]byte]bool{}}
 	if err := x.prepare(stock); err != nil {
@@ -51,9 +51,9 @@ type exhaust struct {
 	Explored
 	catalog *catalog.Catalog
 	base    *vfs.Mem          // a closed realm with the catalog
-	seen    map[[32]byte]bool // crashed disks with what was acknowledged
+	seen    map[[32]byte]bool // crashed disks, with what was acknowledged
 
-	// The schedule: what was chosen of how many at each point.
+	// The schedule: which of how many choices was made at each point.
 	digits, sizes []int
 	at            int
 }
@@ -82,7 +82,7 @@ func (x *exhaust) next() bool {
 	return false
 }
 
-// smallLife is an engine that is open on a disk.
+// smallLife is an engine that runs on a disk.
 type smallLife struct {
 	runner *runner
 	engine *kuji.Engine
@@ -116,7 +116,7 @@ func (x *exhaust) prepare(stock int) (err error) {
 	if _, err := l.realm.Apply(context.Background(), x.catalog); err != nil {
 		return err
 	}
-	if stock == 0 { // a pool must have something in it: it is drawn before
+	if stock == 0 { // a pool must not be empty: draw its only entry first
 		if _, err := l.realm.Do(context.Background(), kuji.Draw{ID: "all", Player: "zoe", Pool: "box"}); err != nil {
 			return err
 		}
@@ -158,9 +158,9 @@ func (x *exhaust) run() error {
 	return s.err
 }
 
-// choice does one of the things that can be done now: a request arrives, the
-// crash comes, or, between operations, the flusher takes a step. False means to
-// go on with the operation under way, or that the run is over.
+// choice does one of the things that can happen now: a request arrives, the crash comes, or,
+// between operations, the flusher takes a step. It returns false if the current operation should
+// go on or the run is over.
 func (s *smallRun) choice(between bool) bool {
 	if s.crashed {
 		return false
@@ -185,7 +185,7 @@ func (s *smallRun) choice(between bool) bool {
 	case work:
 		s.life.runner.Step()
 	default:
-		return false // on with the operation
+		return false // go on with the operation
 	}
 	return true
 }
@@ -205,7 +205,7 @@ func (s *smallRun) submit(client int) {
 	})
 }
 
-// crash checks every disk that a crash now may leave.
+// crash checks every disk that a crash now can leave.
 func (s *smallRun) crash() {
 	s.crashed = true
 	check := func(disk *vfs.Mem) {
@@ -224,7 +224,7 @@ func (s *smallRun) crash() {
 	}
 }
 
-// digest returns all that a disk holds.
+// digest returns everything on a disk, as bytes to compare.
 func digest(disk *vfs.Mem) []byte {
 	var all []byte
 	for _, dir := range []string{"", "log"} {
@@ -249,8 +249,8 @@ func digest(disk *vfs.Mem) []byte {
 	return all
 }
 
-// recovered opens a crashed disk: what was acknowledged is there, and every
-// request has one effect once everybody has asked again.
+// recovered opens a crashed disk. What was acknowledged must be there, and every request must have
+// one effect after everybody has asked again.
 func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 	l, err := openSmall(disk, 2)
 	if err != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// game is one realm of the engine over all its lives, and what is known of it.
-// Nothing that happens in one may show in another.
+// game is one realm of the engine over all its lives, and what is known about it. Nothing that
+// happens in one realm may affect another.
 type game struct {
 	w        *world
 	name     string
 	catalogs []*catalog.Catalog
 	applied  int // catalogs that were acknowledged
 
-	known    []kuji.Record // the log as the last audit found it, what was trimmed included
-	archive  []kuji.Record // what a trim took from the log, read before
+	known    []kuji.Record // the log as the last audit found it, including trimmed records
+	archive  []kuji.Record // the trimmed part of the log, read before
 	settled  uint64        // position up to which nothing may ever change
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
-	anew     int           // ids that were carried out again once forgotten
-	acks     []ack         // results that were told, not yet found in the log
-	refusals []refusal     // ids refused, not yet found in the log
-	reads    []read        // views that were shown, not yet found in the log
+	repeated int           // ids carried out again after they were forgotten
+	acks     []ack         // results told but not yet found in the log
+	refusals []refusal     // ids refused but not yet found in the log
+	reads    []read        // views shown but not yet found in the log
 }
 
 func newGame(w *world, number int) *game {
@@ -43,29 +43,29 @@ func (g *game) dir() string { return path.Join(dataDir, "realms", g.name) }
 type session struct {
 	*game
 	l        *life
-	realm    *kuji.Realm // nil until it is open, and once it is being closed
-	opened   bool        // it was
-	hurt     bool        // a write or an fsync of it has failed
-	poisoned bool        // it said so
-	noted    int         // snapshots that were counted
-	trimming bool        // the operation of the disk before removed a segment of it
+	realm    *kuji.Realm // nil before it is open and while it is closed
+	opened   bool        // it was opened
+	hurt     bool        // one of its writes or fsyncs has failed
+	poisoned bool        // it has reported that
+	noted    int         // snapshots counted so far
+	trimming bool        // the last disk operation removed one of its segments
 	safe     uint64      // position below which a relaxed policy loses nothing
 }
 
-// owner is the session that an operation of the disk is for, nil for none.
+// owner returns the session that a disk operation is for, nil for none.
 func (l *life) owner(name string) *session {
 	for _, s := range l.sessions {
 		if name == s.dir() || strings.HasPrefix(name, s.dir()+"/") {
 			return s
 		}
 	}
-	return l.opening // which makes its directory
+	return l.opening // which creates its directory
 }
 
-// excused reports whether the disk gave cause for a failure of the realm.
+// excused reports whether the disk gave the realm a reason to fail.
 func (s *session) excused() bool { return s.hurt || s.l.excused() }
 
-// acknowledged is the position up to which the realm has acknowledged.
+// acknowledged returns the position up to which the realm has acknowledged.
 func (s *session) acknowledged() uint64 {
 	if s == nil || s.realm == nil {
 		return 0
@@ -73,8 +73,8 @@ func (s *session) acknowledged() uint64 {
 	return s.realm.Stats().Position
 }
 
-// keeps notes that an fsync has ended that began when the realm had acknowledged
-// up to a position: no crash may take that, whatever the policy.
+// keeps records that an fsync ended which began after the realm had acknowledged a position: no
+// crash may remove that, whatever the policy.
 func (s *session) keeps(position uint64) {
 	if s != nil && !s.l.over && position > s.safe {
 		s.safe = position
@@ -90,7 +90,7 @@ func (l *life) any() *session {
 	return l.sessions[l.w.schedule.IntN(len(l.sessions))]
 }
 
-// of is the session of a client's realm.
+// of returns the session of a client's realm.
 func (l *life) of(c *client) *session {
 	for _, s := range l.sessions {
 		if s.game == c.game {

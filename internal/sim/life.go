@@ -15,7 +15,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// life is one life of the engine: from opening to the crash, or to closing.
+// life is one life of the engine, from opening to the crash or to Close.
 type life struct {
 	w        *world
 	number   int
@@ -28,19 +28,19 @@ type life struct {
 	sessions []*session // one of each realm
 	opening  *session   // the one being opened, if any
 
-	changes int             // operations so far that change the disk
+	changes int             // disk operations so far that change something
 	over    bool            // the process is gone
 	after   *vfs.Mem        // the disk that a kill left
-	hurt    bool            // a write or an fsync has failed that was no realm's
+	hurt    bool            // a write or an fsync outside every realm has failed
 	failed  map[string]bool // files and directories whose fsync has failed
 	waiting int             // requests that the engine has not answered
-	within  bool            // an operation of the disk is being interleaved
+	within  bool            // a disk operation is being interleaved
 }
 
-// fate is what ends a life, decided before it begins.
+// fate is what ends a life. It is chosen before the life begins.
 type fate struct {
-	fault Faults // 0: it is closed
-	at    int    // the operation that is hit, counted among those that can be
+	fault Faults // 0: it ends with Close
+	at    int    // the number of the operation that is hit, among those that can be
 }
 
 // pickFate chooses one of the faults that are allowed.
@@ -80,8 +80,8 @@ func (w *world) live(number int, last bool) {
 	l.end()
 }
 
-// open opens the engine and the realms. It may fail when the disk does; a realm
-// that cannot be opened keeps no other from it.
+// open opens the engine and the realms. It may fail if the disk does. A realm that cannot be
+// opened does not stop the others.
 func (l *life) open() bool {
 	w := l.w
 	var err error
@@ -126,7 +126,7 @@ func (s *session) open() {
 	s.settled, s.safe = st.Position, st.Position
 }
 
-// openIn opens an engine on a disk, whose background is run as steps.
+// openIn opens an engine on a disk, with its background work run as steps.
 func openIn(disk *vfs.Mem, steps step.Runner, o kuji.Options) (*kuji.Engine, error) {
 	engine, err := hook.Open(disk, steps, dataDir, o)
 	if err != nil {
@@ -147,8 +147,7 @@ func (l *life) options() kuji.Options {
 	return o
 }
 
-// excused reports whether the disk gave cause for a failure of the engine, and
-// so of every realm.
+// excused reports whether the disk gave the engine, and so every realm, a reason to fail.
 func (l *life) excused() bool { return l.over || l.hurt || l.fate.fault == Full }
 
 // wounded reports whether a write or an fsync has failed.
@@ -161,7 +160,7 @@ func (l *life) wounded() bool {
 	return l.hurt
 }
 
-// checkHash compares the recovered state with what the log gave.
+// checkHash compares the recovered state with the state that the log gives.
 func (s *session) checkHash() {
 	hash, position, err := s.realm.StateHash(context.Background())
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *session) checkHash() {
 	}
 }
 
-// work is the schedule: one thing at a time, chosen by chance.
+// work runs the schedule: one thing at a time, chosen at random.
 func (l *life) work() {
 	w := l.w
 	budget := w.cfg.Steps
@@ -189,11 +188,11 @@ func (l *life) work() {
 	}
 }
 
-// step does one thing that can be done now. It reports false when there is
-// nothing left to do, or the realms have stopped.
+// step does one thing that can be done now. It returns false if nothing is left to do or the
+// realms have stopped.
 func (l *life) step() bool {
 	w := l.w
-	if l.stopped() && w.schedule.IntN(4) == 0 { // some ask on, and must be refused
+	if l.stopped() && w.schedule.IntN(4) == 0 { // some keep asking, and must be refused
 		return false
 	}
 	pending := len(w.inbox) + len(w.outbox) + len(l.runner.tasks)
@@ -230,8 +229,8 @@ func (l *life) step() bool {
 	return true
 }
 
-// stopped reports whether it is time to end because realms have stopped: all
-// have, or one has and the others have gone on for a while.
+// stopped reports whether it is time to end because realms have stopped: all have, or one has and
+// the others have gone on for a while.
 func (l *life) stopped() bool {
 	running, down := 0, 0
 	for _, s := range l.sessions {
@@ -253,7 +252,7 @@ func (l *life) stopped() bool {
 	return down > 0 && (running == 0 || l.w.schedule.IntN(20) == 0)
 }
 
-// tick moves the clock: a little, a lot, and back.
+// tick moves the clock: a little, a lot, or back.
 func (w *world) tick() {
 	ms := w.schedule.Int64N(20)
 	if w.schedule.IntN(8) == 0 {
@@ -268,7 +267,7 @@ func (w *world) tick() {
 	w.note("clock %+d ms", ms)
 }
 
-// administer applies the next catalog, or tries what must be refused.
+// administer applies the next catalog, or tries one that must be refused.
 func (s *session) administer() {
 	w := s.w
 	if s.realm == nil {
@@ -289,7 +288,7 @@ func (s *session) administer() {
 		w.fail("a second engine on the same directory: %v, want it refused", err)
 	}
 	if _, _, err := s.verified(w.disk); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
-		w.fail("verify beside a running engine: %v, want it refused", err)
+		w.fail("verify while an engine runs: %v, want it refused", err)
 	}
 }
 
@@ -303,7 +302,7 @@ func (s *session) apply() {
 		res, err = s.realm.Apply(context.Background(), c)
 	case w.schedule.IntN(2) > 0:
 		res, err = s.realm.ApplyOver(context.Background(), c, over)
-	default: // by somebody who has seen another one
+	default: // from somebody who has seen another one
 		res, err = s.realm.ApplyOver(context.Background(), c, over+1+w.schedule.Uint64N(3))
 		w.note("%s: apply catalog %d over another version: %v", s.name, s.applied, kuji.CodeOf(err))
 		if kuji.CodeOf(err) == kuji.CodeConflict {
@@ -328,8 +327,7 @@ func (s *session) apply() {
 	}
 }
 
-// snapshot asks for one and does not wait: it is taken by steps, beside the
-// requests.
+// snapshot asks for a snapshot and does not wait: it is taken in steps, while requests go on.
 func (s *session) snapshot() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -343,7 +341,7 @@ func (s *session) snapshot() {
 	}
 }
 
-// countSnapshots notes those that became durable.
+// countSnapshots counts those that became durable.
 func (s *session) countSnapshots() {
 	if s.realm == nil {
 		return
@@ -353,14 +351,14 @@ func (s *session) countSnapshots() {
 	}
 }
 
-// told judges an error that the engine gave.
+// told judges an error from the engine.
 func (s *session) told(err error, c *call) {
 	w := s.w
 	switch code := kuji.CodeOf(err); {
 	case code == kuji.CodeInvalid && c != nil && c.malformed:
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
-	case code == kuji.CodeIDReused && c != nil: // also behind a batch that failed: the answer that it rests on was durable, and must survive
+	case code == kuji.CodeIDReused && c != nil: // also after a batch failed: the refusal depends on a durable answer, which must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})
 	case (code == kuji.CodeUnknownOutcome || code == kuji.CodeFailed) && s.excused():
@@ -371,7 +369,7 @@ func (s *session) told(err error, c *call) {
 	}
 }
 
-// hook is called before every operation of the disk.
+// hook is called before every disk operation.
 func (l *life) hook(op vfs.Op) vfs.Fault {
 	w := l.w
 	w.note("%v", op)
@@ -410,7 +408,7 @@ func (l *life) hook(op vfs.Op) vfs.Fault {
 	return vfs.Fault{}
 }
 
-// strike lets the life's fate come when it is time.
+// strike makes the life's fate happen when it is time.
 func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 	w := l.w
 	if !op.Kind.Changes() {
@@ -425,7 +423,7 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 		}
 	case Write:
 		if synced || op.Kind == vfs.OpLock || op.Kind == vfs.OpCreate && path.Base(op.Path) == "spare" {
-			// The log makes a file ahead of need, and goes on without it.
+			// The log creates a file ahead of need, and goes on without it.
 			return vfs.Fault{}, false
 		}
 	default:
@@ -459,9 +457,8 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 	return f, true
 }
 
-// wound notes that an operation has failed, and reports whether its realm, or the
-// engine, cannot go on. A realm can without a snapshot, and without having
-// trimmed the log; and no realm minds what another one has lost.
+// wound records that an operation has failed. It reports whether its realm, or the engine, cannot
+// go on. A realm can go on without a snapshot or a trim, and no realm depends on another one.
 func (l *life) wound(op vfs.Op) bool {
 	s := l.owner(op.Path)
 	switch {
@@ -475,7 +472,7 @@ func (l *life) wound(op vfs.Op) bool {
 	return true
 }
 
-// end brings the life to its end and leaves the disk for the next.
+// end ends the life and leaves the disk for the next.
 func (l *life) end() {
 	w := l.w
 	disk := w.disk
@@ -540,7 +537,7 @@ func (l *life) full() bool {
 	return false
 }
 
-// lose forgets what the sync policy lets a power cut take.
+// lose forgets what the sync policy allows a power cut to remove.
 func (l *life) lose() {
 	if l.policy == kuji.SyncAlways {
 		return
@@ -552,8 +549,8 @@ func (l *life) lose() {
 	}
 }
 
-// someSectors are those that reach the disk before an fsync fails: about half, or
-// none at all.
+// someSectors returns the sectors that reach the disk before an fsync fails: about half of them,
+// or none.
 func someSectors(op int64) func(sector int64) bool {
 	if op%2 == 0 {
 		return nil

@@ -9,17 +9,16 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// model is what a realm must hold, from plain maps. It is told each event of
-// the log with its outcome, judges whether the rules allowed it, and keeps what
-// follows from it.
+// model is what a realm must hold, in plain maps. It gets each event of the log with its outcome,
+// judges whether the rules allow it, and keeps what follows from it.
 type model struct {
-	catalog *catalog.Catalog // nil: none yet
-	version uint64
-	now     int64
-	players map[string]*holder
-	drawn   map[string]uint64 // by "pool/entry", over all catalog versions
-	ids     []answeredID      // oldest first, the newest answer of each id last
-	anew    int               // ids answered anew, having been forgotten
+	catalog  *catalog.Catalog // nil: none yet
+	version  uint64
+	now      int64
+	players  map[string]*holder
+	drawn    map[string]uint64 // by "pool/entry", over all catalog versions
+	ids      []answeredID      // oldest first, the newest answer of each id last
+	repeated int               // ids answered again after they were forgotten
 }
 
 // holder is one player.
@@ -28,7 +27,7 @@ type holder struct {
 	draws map[limit][]int64 // the time of every draw that counted
 }
 
-// limit names a player limit across catalog versions.
+// limit identifies a player limit across catalog versions.
 type limit struct {
 	pool   string
 	per    catalog.Per
@@ -39,8 +38,8 @@ type limit struct {
 type answeredID struct {
 	id     string
 	record kuji.Record
-	// forgettable is set once the window did not cover the id any more: the
-	// engine may have forgotten it, from then on.
+	// forgettable is set once the window no longer covered the id: from then on the engine may
+	// have forgotten it.
 	forgettable bool
 }
 
@@ -62,8 +61,7 @@ func (m *model) clone() *model {
 	return &c
 }
 
-// apply judges one event and takes it over. c is the catalog that a catalog
-// event puts in force.
+// apply judges one event and applies it. c is the catalog of a catalog event.
 func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	if rec.Time < m.now {
 		return fmt.Errorf("time stamp %d after %d", rec.Time, m.now)
@@ -114,13 +112,13 @@ func (m *model) checkID(rec kuji.Record) error {
 			return fmt.Errorf("request id %q has a second effect; the first was at position %d", rec.ID, a.record.Position)
 		}
 		m.ids = slices.Delete(slices.Clone(m.ids), i, i+1)
-		m.anew++
+		m.repeated++
 		return nil
 	}
 	return nil
 }
 
-// forget marks what the idempotency window does not cover.
+// forget marks the ids that the idempotency window does not cover.
 func (m *model) forget() {
 	count, age := uint32(catalog.DefaultIdempotencyCount), catalog.DefaultIdempotencyAge
 	if m.catalog != nil {
@@ -134,8 +132,8 @@ func (m *model) forget() {
 	}
 }
 
-// carryOut does what a command does and returns how it must end. That follows
-// from the state alone: what was drawn matters only to what everybody has afterwards.
+// carryOut carries out a command and returns how it must end. That follows from the state alone:
+// what was drawn affects only what players have afterwards.
 func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	members := rec.Members
 	if rec.Kind != "atomic" {
@@ -160,7 +158,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	return kuji.OK, "", nil
 }
 
-// one does what a command without members does that can be done.
+// one carries out a command without members that can be carried out.
 func (m *model) one(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
@@ -185,7 +183,7 @@ func (m *model) one(rec kuji.Record) error {
 	return nil
 }
 
-// meet returns a player, who has the starting grants when first seen.
+// meet returns a player. A new one gets the starting grants.
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
@@ -216,7 +214,7 @@ func (m *model) pool(id string) *catalog.Pool {
 	return nil
 }
 
-// left is how often an entry can still be drawn; ok is false when for ever.
+// left returns how many are left of an entry. ok is false if it is unlimited.
 func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool) {
 	if e.Stock.Unlimited {
 		return 0, false

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Report is what a run did.
+// Report counts what a run did.
 type Report struct {
 	Trace    [32]byte // hash of everything that happened, in order
 	Lines    int      // of the trace
 	Events   int      // in the log at the end
 	Lives    int      // of the engine
 	Audits   int      // of the whole log
-	Acked    int      // results told
-	Replayed int      // of them, told again
-	Unknown  int      // requests whose outcome was not told
+	Acked    int      // results that clients were told
+	Replayed int      // of them, first answers told again
+	Unknown  int      // requests whose outcome nobody was told
 	Reads    int      // of players and pools, checked
 	Shared   int      // runs with several realms in the engine
 	Fired    [faultKinds]int
@@ -37,7 +37,7 @@ func (r *Report) Add(o Report) {
 	}
 }
 
-// kindOf is the number of a fault.
+// kindOf returns the number of a fault.
 func kindOf(f Faults) int { return bits.TrailingZeros32(uint32(f)) }
 
 // Missing returns the faults that never happened.

@@ -7,8 +7,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// rot damages copies of the disk that a life left. Damage may be reported, or
-// do no harm; it may never be served.
+// rot damages copies of the disk that a life left. Damage may be reported or do no harm, but never
+// be served.
 func (w *world) rot() {
 	r := stream(w.cfg.Seed, 500+uint64(w.report.Audits))
 	g := w.games[r.IntN(len(w.games))]
@@ -69,8 +69,8 @@ func (w *world) rot() {
 	}
 }
 
-// unharmed checks that a log that passes for sound holds nothing but what it
-// held before it was damaged, in order from the beginning.
+// unharmed checks a damaged log that is taken for sound. It must hold only what it held before the
+// damage, in order from the beginning.
 func (g *game) unharmed(disk *vfs.Mem, how string) {
 	w := g.w
 	records, rep, err := g.verified(disk)

@@ -7,18 +7,18 @@ import (
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
-// runner is the step.Runner of one life of the engine: what would be goroutines
-// and timers waits in it until the schedule takes it up.
+// runner is the step.Runner of one life of the engine. What would be goroutines and timers waits
+// in it until the schedule runs it.
 type runner struct {
 	w      *world
 	tasks  []func()
 	timers []*timer
 
-	owner *session // the realm that runs, or is being opened, as far as that is known
+	owner *session // the realm that runs or is being opened, if known
 }
 
 type timer struct {
-	owner    *session // whose log it fsyncs, nil for none that is watched
+	owner    *session // whose log it fsyncs; nil: none that is watched
 	interval time.Duration
 	next     int64 // in the world's milliseconds
 	queued   bool
@@ -29,7 +29,7 @@ var _ step.Runner = (*runner)(nil)
 
 // Go implements [step.Runner].
 func (r *runner) Go(task func()) {
-	owner := r.owner // of all that comes of it
+	owner := r.owner // of everything that it starts
 	r.tasks = append(r.tasks, func() {
 		before := r.owner
 		r.owner = owner
@@ -49,7 +49,7 @@ func (r *runner) Step() {
 	task()
 }
 
-// stuck is what Step panics with: something waits for what will never happen.
+// stuck is what Step panics with: something waits for what can never happen.
 type stuck struct{}
 
 func (stuck) String() string { return "the engine waits for something that nothing will do" }
@@ -68,7 +68,7 @@ func (r *runner) ring() {
 		t.queued = true
 		r.Go(func() {
 			synced := t.owner.acknowledged()
-			t.queued = !t.task() // never again once it is done
+			t.queued = !t.task() // it never runs again once it is done
 			if !t.queued {
 				t.owner.keeps(synced)
 			}
@@ -85,8 +85,8 @@ func (r *runner) Entropy(p []byte) {
 	r.w.entropy.Read(p) // never fails
 }
 
-// stream returns a source of its own for one purpose, so that a fault that is
-// left out does not change what the others do.
+// stream returns a source for one purpose, so that leaving out one fault does not change what the
+// others do.
 func stream(seed uint64, purpose uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, purpose))
 }

@@ -1,8 +1,8 @@
 package sim
 
-// Shrink looks for a smaller configuration that breaks a promise too: fewer
-// kinds of faults, realms, lives, clients, requests, steps. It runs up to budget
-// simulations and returns the smallest failure that it found, f itself if none.
+// Shrink looks for a smaller configuration that also breaks a promise: fewer kinds of faults,
+// realms, lives, clients, requests, steps. It runs up to budget simulations and returns the
+// smallest failure it found, or f itself.
 func Shrink(f *Failure, budget int) *Failure {
 	best := f
 	try := func(change func(*Config)) bool {

@@ -5,15 +5,14 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// trial is what the model knows while it judges, member by member, how a
-// command must end. What draws give is not told here: a trial has the least and
-// the most that each player can hold at each point.
+// trial is what the model knows while it judges, member by member, how a command must end. It does
+// not know what draws give. It has the least and the most that each player can hold at each point.
 type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // without what the command's draws give
 	most    map[string]map[string]uint64 // with the most that they can give
 	earlier []kuji.Record                // draws of the command so far
-	wrong   string                       // what the event says a failure is about
+	wrong   string                       // the subject of the failure, from the event
 }
 
 // meet returns the least and the most that a player can hold.
@@ -52,7 +51,7 @@ func (t *trial) give(player string, it kuji.Stack) bool {
 	return most[it.Item] <= kuji.MaxQuantity
 }
 
-// member says how a member must end.
+// member returns how a member must end.
 func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 	if rec.Kind == "draw" {
 		return t.drawable(rec)
@@ -126,7 +125,7 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	return kuji.OK, ""
 }
 
-// used is how much of a limit a player has used before the command.
+// used returns how much of a limit a player has used before the command.
 func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit) (n int) {
 	h := m.players[player]
 	if h == nil {
@@ -140,8 +139,8 @@ func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit) (n i
 	return n
 }
 
-// odds is the weight of an entry, 0 when it is out of stock or leads to a pool
-// with nothing left.
+// odds returns the weight of an entry, 0 if it is out of stock or leads to a pool with nothing
+// left.
 func (m *model) odds(p *catalog.Pool, e *catalog.Entry) uint64 {
 	left, limited := m.left(p, e)
 	weight := e.Weight
@@ -168,7 +167,7 @@ func never(p *catalog.Pool, e *catalog.Entry) bool {
 	return p.Mode == catalog.ModeWeighted && e.Weight == 0
 }
 
-// below is the pools that a draw from p can take from, p included.
+// below returns the pools that a draw from p can take from, including p.
 func (m *model) below(p *catalog.Pool) map[string]bool {
 	all := map[string]bool{p.ID: true}
 	for i := range p.Entries {
@@ -193,11 +192,11 @@ func intersect(a, b map[string]bool) bool {
 // forever is more draws than any stock.
 const forever = 1 << 62
 
-// stands is how many draws a pool stands whatever is chosen. What its entries
-// lead to counts once for each pool led to, and those led to that have a pool
-// below them in common count together for the best of them.
+// stands returns how many draws a pool has stock for, whatever is chosen. What entries lead to
+// counts once for each target pool. Targets that share a pool further down count together as the
+// best of them.
 func (m *model) stands(p *catalog.Pool) uint64 {
-	stock := map[string]uint64{} // by the pool led to; "": none
+	stock := map[string]uint64{} // by target pool; "": none
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		n, limited := m.left(p, e)
@@ -225,7 +224,7 @@ func (m *model) stands(p *catalog.Pool) uint64 {
 	return min(alone+together, forever)
 }
 
-// best is the most of an item that one draw from p can give.
+// best returns the most of an item that one draw from p can give.
 func (m *model) best(p *catalog.Pool, item string) (most uint64) {
 	for i := range p.Entries {
 		e := &p.Entries[i]

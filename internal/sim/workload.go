@@ -9,11 +9,11 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// epoch is when the simulated clock starts, Unix milliseconds: a Sunday
-// evening, so that days and weeks end soon.
+// epoch is when the simulated clock starts, in Unix milliseconds: a Sunday evening, so that days
+// and weeks end soon.
 const epoch = 1_767_563_900_000
 
-// makeCatalogs returns the catalogs that are applied to a realm one after the other.
+// makeCatalogs returns the catalogs that are applied to a realm one after another.
 func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	r := stream(seed, 2+uint64(realm)<<32)
 	n := 1
@@ -23,7 +23,7 @@ func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	var all []*catalog.Catalog
 	for i := range n {
 		if i >= 2 && r.IntN(4) == 0 {
-			all = append(all, all[i-2]) // back to what it was
+			all = append(all, all[i-2]) // back to an earlier one
 			continue
 		}
 		text := catalogText(r, faults)
@@ -36,8 +36,7 @@ func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 	return all
 }
 
-// catalogText writes a small catalog: few pools, little stock, all that the
-// rules know.
+// catalogText writes a small catalog: few pools, little stock, and every rule.
 func catalogText(r *rand.Rand, faults Faults) string {
 	var b strings.Builder
 	pf := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -52,7 +51,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	}
 	pf("pools:")
 	pf("  open:")
-	if r.IntN(2) == 0 { // its single draws are the plain ones
+	if r.IntN(2) == 0 { // its single draws are plain ones
 		pf("    limits: [{per: day, draws: %d}, {per: window, window: %dm, draws: %d}]", 2+r.IntN(5), 1+r.IntN(200), 1+r.IntN(3))
 	}
 	pf("    entries:")
@@ -87,8 +86,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 
 var players = []string{"ann", "bob", "cyd", "dee"}
 
-// request makes a request that collides with others: few players, little
-// stock. It has no id.
+// request makes a request that collides with others: few players, little stock. It has no id.
 func makeRequest(r *rand.Rand) kuji.Request {
 	player := func() string { return players[r.IntN(len(players))] }
 	items := func() []kuji.Stack {
@@ -131,7 +129,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	return group
 }
 
-// withID returns the request under an id.
+// withID returns the request with an id.
 func withID(req kuji.Request, id string) kuji.Request {
 	switch q := req.(type) {
 	case kuji.Draw:

@@ -14,8 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// Where everything is on the simulated disk; further realms have a number behind
-// the name.
+// Where everything is on the simulated disk. Further realms have a number after the name.
 const (
 	dataDir   = "/data"
 	realmName = "r"
@@ -25,10 +24,10 @@ const (
 type world struct {
 	cfg      Config
 	schedule *rand.Rand    // what happens next
-	entropy  *rand.ChaCha8 // what the engine gets for chance
-	network  *rand.Rand    // what becomes of messages
+	entropy  *rand.ChaCha8 // the engine's entropy
+	network  *rand.Rand    // what happens to messages
 	clock    int64         // Unix milliseconds
-	latest   int64         // the latest that the clock ever said
+	latest   int64         // the latest time that the clock showed
 	sum      hash.Hash     // of the trace
 	tail     []string      // the newest lines of the trace
 	report   Report        // what happened

@@ -13,7 +13,7 @@ import (
 // draw of a ChaCha8 source being one operation:
 //
 //	Static   weights that never change
-//	RunOut   odds by weights of 1 to 1000; an entry's weight becomes 0 when its stock, a number kept beside, is gone;
+//	RunOut   odds by weights of 1 to 1000; an entry's weight becomes 0 when its stock, a separate number, is gone;
 //	         RunOutSlowly has a hundred times the stock
 //	Raffle   weights count tickets, and every draw lowers one by one; read back from the structure itself
 //

@@ -1,9 +1,10 @@
-// Package samplers holds the textbook ways to draw from a weighted table, each in its plainest honest form, for package
-// sampler's benchmarks to be compared with. Nothing but benchmarks and their tests may import it.
+// Package samplers holds the textbook ways to draw from a weighted table, each in its plainest
+// honest form, as baselines for the benchmarks of package sampler. Only benchmarks and their tests
+// may import it.
 //
-// All of them are exact: integers only, and unbiased by Lemire's multiply-shift with rejection. They have the methods of
-// sampler.Sampler, but check less: the callers keep indexes in range and sums, for the alias tables sums times entries,
-// below 2^63.
+// All of them are exact: they use only integers, and are unbiased by Lemire's multiply-shift with
+// rejection. They have the methods of sampler.Sampler but check less: callers must keep indexes in
+// range and sums below 2^63, for the alias tables sums times entries.
 package samplers
 
 import (

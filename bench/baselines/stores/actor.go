@@ -2,7 +2,7 @@ package stores
 
 import "sync"
 
-// Actor is a goroutine that owns its maps and takes requests by a channel.
+// Actor is a goroutine that owns its maps and receives requests on a channel.
 type Actor struct {
 	inbox   chan message
 	replies sync.Pool // of chan int

@@ -1,20 +1,21 @@
-// Package stores holds the ways in which a reward store is usually written, each small and in its plainest honest form, for the
-// benchmarks of package bench to be compared with. Nothing but benchmarks and their tests may import it.
+// Package stores holds the usual ways to write a reward store, each small and in its plainest
+// honest form, as baselines for package bench. Only benchmarks and their tests may import it.
 //
-// All of them pick an entry by weight, hand out its item, keep what each player holds and remember every request id for ever.
-// They know no stock, no price, no limits and no receipts, and but for JSONLines nothing of them outlives the process.
+// All of them choose an entry by weight, hand out its item, keep what each player holds, and
+// remember every request id for ever. They have no stock, prices, limits or receipts. Except for
+// JSONLines, nothing outlives the process.
 package stores
 
 import "math/rand/v2"
 
-// Store is what all of them do.
+// Store is what all of them implement.
 type Store interface {
-	// Draw gives player the item of an entry chosen by weight and returns the
-	// entry. A request id that is not empty gets its first answer again.
+	// Draw gives player the item of an entry chosen by weight and returns the entry. A request id
+	// that is not empty gets its first answer again.
 	Draw(id, player string) (entry int)
-	// Held is how often player has drawn an entry.
+	// Held returns how often player has drawn an entry.
 	Held(player string, entry int) int
-	// Close ends what runs in the background. Nothing may be called afterwards.
+	// Close ends background work. The store must not be used afterwards.
 	Close() error
 }
 

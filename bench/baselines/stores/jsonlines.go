@@ -28,8 +28,8 @@ type line struct {
 	Entry  int    `json:"entry"`
 }
 
-// OpenJSONLines returns a store that draws by weights, which are never empty,
-// and logs to a file, which it reads first when it is there.
+// OpenJSONLines returns a store that draws by weights, which must not be empty. It logs to a file,
+// and first reads it if it exists.
 func OpenJSONLines(file string, weights []uint64) (*JSONLines, error) {
 	f, err := os.OpenFile(filepath.Clean(file), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -90,7 +90,7 @@ func (j *JSONLines) Sync() error {
 	return j.err
 }
 
-// Bytes is how much has been logged since it was opened.
+// Bytes returns how many bytes were logged since the store was opened.
 func (j *JSONLines) Bytes() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

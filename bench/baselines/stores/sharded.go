@@ -5,15 +5,15 @@ import (
 	"hash/maphash"
 )
 
-// Sharded spreads players over actors. A pool is not shared between them: with
-// stock to keep count of, it could not be done like this.
+// Sharded spreads players over actors. Its shards do not share a pool: a pool with limited stock
+// could not be split like this.
 type Sharded struct {
 	seed   maphash.Seed
 	shards []*Actor
 }
 
-// NewSharded returns an empty store of n shards, 1 to 256, that draws by
-// weights, which are never empty.
+// NewSharded returns an empty store of n shards, 1 to 256, that draws by weights, which must not
+// be empty.
 func NewSharded(weights []uint64, n int) *Sharded {
 	s := &Sharded{seed: maphash.MakeSeed()}
 	for i := range n {
