@@ -74,7 +74,7 @@ func (r *Realm) recover() error {
 // folds the chain. This one changes the state. A third one remembers request ids, which no change
 // depends on.
 func (r *Realm) replayLog(from *resume) error {
-	const ahead = 8 // entries
+	const ahead = 4 // entries
 	hand, wait := step.Behind(r.world.steps, ahead, r.rememberEntry)
 	var failed error
 	for e, err := range step.Ahead(r.world.steps, ahead, replay(r.log.Entries, r.name, from, nil)) {
