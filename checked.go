@@ -15,7 +15,7 @@ type checkedLog struct {
 	first  uint64                                  // offset of the first entry
 	all    func(uint64) iter.Seq2[logEntry, error] // the readable entries, from an offset on
 	damage *wal.CorruptionError                    // the first damaged place, if any
-	stray  *wal.CorruptionError                    // a file that looks like a segment but is none
+	stray  *wal.CorruptionError                    // a file that looks like a segment but is not one
 	close  func() error
 }
 

@@ -29,7 +29,7 @@ func makeCatalogs(seed uint64, realm int, faults Faults) []*catalog.Catalog {
 		text := catalogText(r, faults)
 		c, err := catalog.Parse([]byte(text))
 		if err != nil {
-			panic(fmt.Sprintf("sim: a catalog that is none: %v\n%s", err, text))
+			panic(fmt.Sprintf("sim: a bad catalog: %v\n%s", err, text))
 		}
 		all = append(all, c)
 	}
