@@ -57,9 +57,11 @@ func (r *Realm) recover() error {
 	if err != nil {
 		return err
 	}
+	r.state.Alone(true)
 	if err := r.replayLog(from); err != nil {
 		return err
 	}
+	r.state.Alone(false)
 	r.stats.Recovered, r.next = r.chain.index, r.log.Next()
 	tables, err := rules.Load(r.state, r.state.Catalog())
 	if err != nil {

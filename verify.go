@@ -341,6 +341,7 @@ func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) err
 
 func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume) error {
 	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
+	v.state.Alone(true)
 	if err := v.resume(); err != nil {
 		return wrong(v.report.Position, err)
 	}

@@ -20,7 +20,11 @@ type Loader struct {
 }
 
 // NewLoader returns a loader with an empty state.
-func NewLoader() *Loader { return &Loader{s: New()} }
+func NewLoader() *Loader {
+	l := &Loader{s: New()}
+	l.s.Alone(true)
+	return l
+}
 
 // Block loads the next block. Errors are *FormatError; the state is then unusable.
 func (l *Loader) Block(kind BlockKind, data []byte) error {
@@ -351,5 +355,6 @@ func (l *Loader) State() (*State, Mark, error) {
 	s.names.shared()
 	s.show()
 	s.players.dirty.reset()
+	s.Alone(false)
 	return s, mark, nil
 }

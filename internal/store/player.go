@@ -194,7 +194,7 @@ func (p *players) enterNumber(n uint32) (b *block, guard *sync.Mutex) {
 
 // lock locks a guard for the writer, until unlock.
 func (p *players) lock(g uint16) {
-	if p.mine[g] {
+	if p.mine[g] || p.index.alone {
 		return
 	}
 	p.guards[g].Lock()

@@ -42,7 +42,7 @@ func (p *pool) left(entry uint32) uint64 {
 
 // lockPool locks a pool for the writer, until release.
 func (s *State) lockPool(p *pool) {
-	if !p.mine {
+	if !p.mine && !s.players.index.alone {
 		p.mu.Lock()
 		p.mine = true
 		s.held = append(s.held, p)

@@ -84,6 +84,10 @@ func (s *State) show() {
 	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, catalog: s.catalog})
 }
 
+// Alone says whether nobody but the writer uses the state, as while a log is replayed. Then no
+// locks are taken.
+func (s *State) Alone(alone bool) { s.players.index.alone = alone }
+
 // Position returns the position of the last applied event.
 func (s *State) Position() uint64 { return s.applied }
 
