@@ -3,6 +3,7 @@ package wal
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"runtime"
 )
 
@@ -66,7 +67,7 @@ func (l *Log) add(record []byte) (offset uint64, err error) {
 	if len(record) > MaxRecord {
 		return 0, tooLarge("record", len(record), MaxRecord)
 	}
-	sum := crcOf(record)
+	sum := crc32.Checksum(record, castagnoli)
 	l.lockBriefly()
 	if err = l.admit(); err != nil {
 		l.mu.Unlock()
@@ -117,7 +118,7 @@ func (l *Log) appendBatch(records [][]byte, sums []uint32) (first uint64, err er
 		if size += recordSize + int64(len(r)); size > MaxBatch {
 			return 0, tooLarge("batch", int(size), MaxBatch)
 		}
-		sums = append(sums, crcOf(r))
+		sums = append(sums, crc32.Checksum(r, castagnoli))
 	}
 	l.lockBriefly()
 	if err = l.admit(); err != nil {

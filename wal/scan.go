@@ -2,6 +2,7 @@ package wal
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -237,7 +238,7 @@ func checkGroup(data []byte, g groupSpan, base uint32, index []uint32) *fault {
 			return &fault{pos: pos + 4, offset: offset, what: "record reaches beyond its group", got: uint64(length), want: uint64(end - pos - recordSize)}
 		}
 		body := data[pos+recordSize : pos+recordSize+length]
-		if want := recordSum(base, offset, int(length), crcOf(body)); sum != want {
+		if want := recordSum(base, offset, int(length), crc32.Checksum(body, castagnoli)); sum != want {
 			return &fault{pos: pos, offset: offset, what: "record's checksum", got: uint64(sum), want: uint64(want), bits: true}
 		}
 		index[i] = uint32(pos)

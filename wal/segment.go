@@ -3,6 +3,7 @@ package wal
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"path"
 	"runtime"
 	"runtime/debug"
@@ -204,7 +205,7 @@ func (s *segment) view(b *body, offset uint64) (out []byte, err error) {
 
 // check compares a record's stored checksum with that of its data.
 func (s *segment) check(b *body, offset uint64, sum uint32, data []byte) *fault {
-	want := recordSum(s.base, offset, len(data), crcOf(data))
+	want := recordSum(s.base, offset, len(data), crc32.Checksum(data, castagnoli))
 	if sum == want {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math"
 	"path"
@@ -352,7 +353,7 @@ func (s *foundSegment) loadIndex(fsys vfs.FS) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := crcOf(b); sum != t.indexSum {
+	if sum := crc32.Checksum(b, castagnoli); sum != t.indexSum {
 		return nil, &CorruptionError{File: s.path, Pos: int64(t.index), Offset: s.first, What: "checksum of the index", Got: uint64(sum), Want: uint64(t.indexSum), Bits: true}
 	}
 	index := make([]uint32, count)
