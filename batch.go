@@ -39,6 +39,7 @@ type batch struct {
 	hash    *[32]byte     // of the state after this batch, for StateHash; nil: nobody asked
 	err     *Error        // why the outcome is unknown; final once done is closed
 	pending []pending     // Submit's callbacks
+	waiting int           // bytes that these and their results take, about
 }
 
 // pending is a callback and what it is called with once the batch is durable.
@@ -46,6 +47,15 @@ type pending struct {
 	done func(Result, error)
 	res  Result
 	err  error
+}
+
+// bytes returns about how much memory a waiting callback takes.
+func (p *pending) bytes() int {
+	n := 192 + 64*len(p.res.Outcomes)
+	for i := range p.res.Members {
+		n += 192 + 64*len(p.res.Members[i].Outcomes)
+	}
+	return n
 }
 
 const batchHeader = 12
@@ -155,10 +165,13 @@ func (r *Realm) flush() {
 	r.sealSnapshot(r.chain, r.offset)
 	r.acked.Store(b.position)
 	r.mu.Unlock()
+	defer func() { // also if a callback ends this goroutine
+		r.mu.Lock()
+		r.waiting -= b.waiting
+		r.recycle(b)
+		r.flushed(nil)
+	}()
 	b.finish(nil)
-	r.mu.Lock()
-	r.recycle(b)
-	r.flushed(nil)
 }
 
 // flushed ends a run of the flusher, and starts the next one if there are events. The caller holds
@@ -265,14 +278,25 @@ func (b *batch) finish(err *Error) {
 	if b.done != nil {
 		close(b.done)
 	}
-	for i := range b.pending {
-		p := &b.pending[i]
+	b.call(err, 0)
+}
+
+// call runs the callbacks from number i on, each once, even if one of them ends the goroutine.
+func (b *batch) call(err *Error, i int) {
+	defer func() {
+		if i < len(b.pending) {
+			b.call(err, i)
+		}
+	}()
+	for i < len(b.pending) {
+		p := b.pending[i]
+		b.pending[i] = pending{} // the memory is reused: keep nothing alive
+		i++
 		if err != nil {
 			p.done(Result{}, err)
 		} else {
 			p.done(p.res, p.err)
 		}
-		*p = pending{} // the memory is reused: keep nothing alive
 	}
 }
 

@@ -70,13 +70,20 @@ func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *u
 // putInForce applies a prepared catalog and fills in res. It returns the batch that makes the
 // result durable, or nil if it already is. The caller holds mu.
 func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *batch, err error) {
-	defer r.noPanic(&b, &err)
+	finished := false
+	defer r.ended(&finished, &b, &err)
+	b, err = r.commitCatalog(p, res)
+	finished = true
+	return b, err
+}
+
+func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*batch, error) {
 	if p.Event == nil { // already in force
 		v := r.state.Catalog()
 		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
 		return r.batchAt(v.Position), nil
 	}
-	b = r.open
+	b := r.open
 	r.stamp(b)
 	if err := r.commit(b, append(b.buf, p.Event...), res); err != nil {
 		return nil, err

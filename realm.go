@@ -38,6 +38,7 @@ type Realm struct {
 	flushing bool          // the flusher runs or was started
 	idle     chan struct{} // closed when the flusher ends; nil unless close waits for it
 	err      *Error        // why the realm stopped; nil while healthy
+	waiting  int           // bytes that callbacks and their results take, about
 	stats    Stats
 	outcomes outcomes
 	snap     snapshots

@@ -87,40 +87,39 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 	}
 	w := works.Get().(*work)
 	defer w.end()
+	err := w.prepare(0, req)
+	if err != nil {
+		done(Result{}, err)
+		return
+	}
 	var res Result
-	if err := w.prepare(0, req); err != nil {
-		done(Result{}, err)
-		return
-	}
-	r.mu.Lock()
-	err := r.usable()
-	waiting := len(r.open.pending)
-	if r.inflight != nil {
-		waiting += len(r.inflight.pending)
-	}
-	if err == nil && (len(r.open.buf) >= r.o.MaxPending || waiting >= r.o.MaxPending/callbackBytes) {
-		err = errf(CodeOverloaded, "", "%d bytes of events and %d callbacks wait for the log", len(r.open.buf), waiting)
-	}
-	if err != nil {
-		r.mu.Unlock()
-		done(Result{}, err)
-		return
-	}
-	b, err := r.carryOut(&w.cmds[0], r.state.Hashes(w.cmds[0].ID, w.cmds[0].Player), &res)
-	if err != nil {
-		res = Result{}
-	}
-	if b != nil {
-		b.pending = append(b.pending, pending{done: done, res: res, err: err})
-	}
-	r.unlock()
-	if b == nil { // refused or already durable
+	if b, err := r.submit(&w.cmds[0], &res, done); b == nil { // refused or already durable
 		done(res, err)
 	}
 }
 
-// callbackBytes is how much of Options.MaxPending a waiting callback counts for.
-const callbackBytes = 256
+// submit carries out a command. The batch has done among its callbacks; nil if the answer is known.
+func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *batch, err error) {
+	r.mu.Lock()
+	defer r.unlock()
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
+	if len(r.open.buf) >= r.o.MaxPending || r.waiting >= r.o.MaxPending {
+		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.open.buf), r.waiting)
+	}
+	b, err = r.carryOut(cmd, r.state.Hashes(cmd.ID, cmd.Player), res)
+	if err != nil {
+		*res = Result{}
+	}
+	if b != nil {
+		p := pending{done: done, res: *res, err: err}
+		b.pending = append(b.pending, p)
+		b.waiting += p.bytes()
+		r.waiting += p.bytes()
+	}
+	return b, err
+}
 
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.
 type Commit struct {
@@ -164,36 +163,39 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		if refused == len(some) {
 			continue // each has its answer, even if the realm has stopped
 		}
-		if err := r.carryOutAll(ctx, w, known[:len(some)], &c); err != nil {
-			if c.batch != nil {
+		for done := 0; done < len(some); {
+			n, err := r.carryOutSome(ctx, w, done, known[:len(some)], &c)
+			if err != nil && c.batch != nil {
 				err = &Error{Code: CodeUnknownOutcome, Message: "part of the batch was accepted; send the same request ids again to learn what became of each", Err: err}
 			}
-			return Commit{}, err
+			if err != nil {
+				return Commit{}, err
+			}
+			done = n
 		}
 	}
 	return c, nil
 }
 
-// carryOutAll carries out the prepared requests that were not refused.
-func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *Commit) error {
+// carryOutSome carries out the prepared requests that were not refused, from one on, until the open
+// batch is full. It returns which one is next.
+func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := r.lockForRoom(ctx); err != nil {
-		return err
+		return from, err
 	}
-	for i := range results {
+	defer r.unlock()
+	for i := from; i < len(results); i++ {
 		w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
 	}
 	if len(results) > 1 && r.state.Large() {
-		r.state.Warm(w.hashes[:len(results)])
+		r.state.Warm(w.hashes[from:len(results)])
 	}
-	for i := range results {
+	for i := from; i < len(results); i++ {
 		if w.cmds[i].Kind == 0 {
 			continue // refused
 		}
 		if len(r.open.buf) >= r.o.MaxPending {
-			r.unlock()
-			if err := r.lockForRoom(ctx); err != nil {
-				return err
-			}
+			return i, nil
 		}
 		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
 		if err != nil {
@@ -203,18 +205,18 @@ func (r *Realm) carryOutAll(ctx context.Context, w *work, results []Result, c *C
 			c.batch, c.done = b, r.waitFor(b) // while mu is held: later the batch may be durable and reused
 		}
 	}
-	r.unlock()
-	return nil
+	return len(results), nil
 }
 
 // carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
 // It returns the batch that makes the result durable, nil if it already is. With an error, b is
 // the batch that the refusal depends on. The caller holds mu.
 func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *batch, err error) {
-	defer r.noPanic(&b, &err)
 	if r.err != nil { // an earlier request of the same call stopped the realm
 		return nil, r.err
 	}
+	finished := false
+	defer r.ended(&finished, &b, &err)
 	a, known := r.state.Begin(cmd.ID, cmd.Player, h)
 	if known {
 		b, err = r.replay(cmd, a, res)
@@ -222,6 +224,7 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 		b, err = r.decide(cmd, res)
 	}
 	r.state.End()
+	finished = true
 	return b, err
 }
 
@@ -325,11 +328,11 @@ func (r *Realm) defect(err error) error {
 	return r.err
 }
 
-// noPanic turns a panic of the rules, the store or the caller's clock into a defect. It must be
-// deferred.
-func (r *Realm) noPanic(b **batch, err *error) {
-	if p := recover(); p != nil {
-		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
+// so a clock that ends its goroutine. finished says that there was neither.
+func (r *Realm) ended(finished *bool, b **batch, err *error) {
+	if !*finished {
+		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
 	}
 }
 

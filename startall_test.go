@@ -214,12 +214,15 @@ func TestDoAllWhoseBatchIsDurable(t *testing.T) {
 		}
 		return vfs.Fault{}
 	})
-	fill := func(id string, done func()) {
+	group := func(id string) kuji.Atomic {
 		var members []kuji.Request
 		for i := range 50 {
 			members = append(members, kuji.Grant{Player: fmt.Sprint("p", i), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}})
 		}
-		r.Submit(kuji.Atomic{ID: id, Members: members}, func(_ kuji.Result, err error) {
+		return kuji.Atomic{ID: id, Members: members}
+	}
+	fill := func(id string, done func()) {
+		r.Submit(group(id), func(_ kuji.Result, err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -231,7 +234,9 @@ func TestDoAllWhoseBatchIsDurable(t *testing.T) {
 	second := make(chan struct{})
 	fill("first of the second batch", func() { close(second) })
 	for i := 0; r.Stats().PendingBytes < 1<<20-1000; i++ {
-		fill(fmt.Sprint("fill", i), func() {})
+		if _, err := r.StartAll(t.Context(), []kuji.Request{group(fmt.Sprint("fill", i))}, make([]kuji.Result, 1)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var members []kuji.Request
 	for i := range kuji.MaxAtomic {

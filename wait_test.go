@@ -169,6 +169,18 @@ func TestWaitsForRoom(t *testing.T) {
 	if !refused {
 		t.Fatal("Submit takes without end")
 	}
+	for full := false; !full; { // results filled up before the batch did
+		members[0] = kuji.Grant{Player: fmt.Sprintf("more%050d", taken), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := r.StartAll(impatient{ctx, cancel}, []kuji.Request{kuji.Atomic{Members: members}}, make([]kuji.Result, 1))
+		cancel()
+		switch full = kuji.CodeOf(err) == kuji.CodeCanceled; {
+		case err == nil:
+			taken++
+		case !full:
+			t.Fatal(err)
+		}
+	}
 	late := kuji.Grant{ID: "late", Player: "late", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}}
 	waits, patient := make(chan struct{}), make(chan error, 1) // one who waits for room keeps nobody from giving up
 	go func() {
