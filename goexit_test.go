@@ -76,4 +76,14 @@ func TestLargeResultsThatWait(t *testing.T) {
 	if most := 1<<20/64_000 + 2; accepted > most {
 		t.Errorf("%d results of a thousand draws wait, want at most %d", accepted, most)
 	}
+	do(t, r, kuji.Draw{Player: "ann", Pool: "p"})
+	do(t, r, kuji.Draw{Player: "ann", Pool: "p"}) // behind all callbacks
+	for range 100 {                               // what was called waits no more
+		called := make(chan error)
+		r.Submit(kuji.Draw{Player: "ann", Pool: "p", Count: 1000}, func(_ kuji.Result, err error) { go func() { called <- err }() })
+		if err := <-called; err != nil {
+			t.Fatal(err)
+		}
+		do(t, r, kuji.Draw{Player: "ann", Pool: "p"})
+	}
 }

@@ -362,3 +362,19 @@ func TestReadersSeeWholeEvents(t *testing.T) {
 		t.Error(strings.Join(found, "; "))
 	}
 }
+
+// TestOnlyAPlainEventPutsACatalogInForce: Remember looks for windows and catalogs in events
+// without a player and a request id, so that no other may hold them.
+func TestOnlyAPlainEventPutsACatalogInForce(t *testing.T) {
+	for name, effects := range map[string]func(w *store.Writer){
+		"a window":  func(w *store.Writer) { w.More(store.Window); w.Uint(1); w.Uint(60_000) },
+		"a catalog": func(w *store.Writer) { w.More(store.Catalog); w.Uint(0) },
+	} {
+		if err := newBook(t).try("", effects); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := newBook(t).try("id", effects); err == nil {
+			t.Errorf("%s in an event with a request id is accepted", name)
+		}
+	}
+}
