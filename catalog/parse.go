@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,18 +38,27 @@ const (
 // GB for the largest sources, and not much more for hostile ones. A server
 // should accept no larger sources from clients than it needs.
 func Parse(yaml []byte) (*Catalog, error) {
+	return ParseContext(context.Background(), yaml)
+}
+
+// ParseContext is Parse for as long as a context lasts. When that ends, reading stops soon and the
+// error is the context's.
+func ParseContext(ctx context.Context, yaml []byte) (*Catalog, error) {
 	r := &reader{}
-	c := r.parse(yaml)
+	c := r.parse(ctx, yaml)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func (r *reader) parse(text []byte) *Catalog {
+func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	root := r.tree(text)
-	if root == nil {
+	root := r.tree(ctx, text) // nearly all of the time and memory
+	if root == nil || ctx.Err() != nil {
 		return nil
 	}
 	s := &source{}
@@ -116,11 +126,11 @@ func locate(n *yaml.Node, path []step, onKey bool) *yaml.Node {
 }
 
 // tree reads the one YAML document and returns its root, or nil.
-func (r *reader) tree(text []byte) *yaml.Node {
+func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 	if !r.bounds(text) {
 		return nil
 	}
-	g := &guard{text: text}
+	g := &guard{ctx: ctx, text: text}
 	loader, err := yaml.NewLoader(g, yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthFunc(g.deeper))))
 	if err != nil {
 		r.add(1, 1, "the YAML reader failed: %v", err)
@@ -152,8 +162,9 @@ func (r *reader) tree(text []byte) *yaml.Node {
 }
 
 // guard feeds the YAML scanner and watches it, so that it neither nests too
-// deeply nor hoards tokens.
+// deeply nor hoards tokens, and ends with the context.
 type guard struct {
+	ctx        context.Context
 	text       []byte
 	read, last int // bytes read, in all and when one last began outside of [] and {}
 	tripped    bool
@@ -162,6 +173,9 @@ type guard struct {
 var errQuiet = errors.New("no mapping or list begins in block style for too long")
 
 func (g *guard) Read(b []byte) (int, error) {
+	if err := g.ctx.Err(); err != nil {
+		return 0, err
+	}
 	if g.read-g.last > maxQuiet {
 		g.tripped = true
 		return 0, errQuiet

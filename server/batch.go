@@ -11,9 +11,8 @@ import (
 
 func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*kujiv1.BatchResponse, error) {
 	commands := req.GetCommands()
-	if n := len(commands); n == 0 || n > kuji.MaxBatch {
-		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
-			Message: fmt.Sprintf("%d commands, want 1 to %d", n, kuji.MaxBatch)}
+	if len(commands) == 0 {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands", Message: fmt.Sprintf("0 commands, want 1 to %d", kuji.MaxBatch)}
 	}
 	if n := outcomesAsked(commands); n > MaxBatchOutcomes {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "commands",
@@ -35,22 +34,33 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 	return batchResponse(results), nil
 }
 
-// outcomesAsked returns how many outcomes the commands ask for. It ignores draws that ask for too
-// many: each of them is refused on its own.
-func outcomesAsked(commands []*kujiv1.Command) int {
-	n := 0
-	add := func(d *kujiv1.Draw) {
-		if d != nil && d.GetCount() <= kuji.MaxDrawCount {
-			n += max(1, int(d.GetCount()))
-		}
-	}
+// outcomesAsked returns how many outcomes the commands ask for.
+func outcomesAsked(commands []*kujiv1.Command) int64 {
+	n := int64(0)
 	for _, c := range commands {
-		add(c.GetDraw())
+		n += drawn(c.GetDraw())
 		for _, m := range c.GetAtomic().GetMembers() {
-			add(m.GetDraw())
+			n += drawn(m.GetDraw())
 		}
 	}
 	return n
+}
+
+// drawn returns how many outcomes a draw asks for, none if it is nil.
+func drawn(d *kujiv1.Draw) int64 {
+	if d == nil {
+		return 0
+	}
+	return asked(d.GetCount())
+}
+
+// asked returns how many outcomes a count asks for: none if it is too large, because then its draw
+// is refused on its own.
+func asked(count uint32) int64 {
+	if count > kuji.MaxDrawCount {
+		return 0
+	}
+	return max(1, int64(count))
 }
 
 // requestOf translates a command. An empty command becomes nil, and the engine refuses it.

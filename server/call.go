@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 )
 
 // interceptor wraps every handler. It recovers from panics, and it is the only place that turns
@@ -19,8 +21,27 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 			err = i.finish(ctx, req.Any(), err)
 		}()
+		if m, ok := req.Any().(proto.Message); ok {
+			if err := i.admit(ctx, m); err != nil {
+				return nil, err
+			}
+		}
 		return next(ctx, req)
 	}
+}
+
+// admit refuses a request with a wrong count, and takes what the call needs from the budget.
+func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
+	if err := miscount(request); err != nil {
+		return err
+	}
+	c, ok := ctx.Value(callKey{}).(*call)
+	if !ok {
+		return errors.New("the call did not come through ServeHTTP")
+	}
+	var err error
+	c.work, err = i.s.work.take(ctx, workOf(request))
+	return err
 }
 
 func (i *interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {

@@ -56,8 +56,11 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 	if err != nil {
 		return nil, err
 	}
-	c, err := catalog.Parse(req.GetYaml())
-	if err != nil {
+	c, err := catalog.ParseContext(ctx, req.GetYaml())
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "yaml", Err: err}
 	}
 	plan, err := r.Plan(ctx, c)

@@ -12,18 +12,18 @@ import (
 )
 
 // codecs replaces Connect's codecs by stricter ones, under every name that a request can ask for.
-func codecs() connect.HandlerOption {
+func codecs(r requests) connect.HandlerOption {
 	return connect.WithHandlerOptions(
-		connect.WithCodec(protoCodec{}),
-		connect.WithCodec(jsonCodec{"json"}),
-		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+		connect.WithCodec(protoCodec{r}),
+		connect.WithCodec(jsonCodec{"json", r}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8", r}),
 	)
 }
 
-// protoCodec is binary Protocol Buffers with a limit on depth. It skips unknown fields, which a
+// protoCodec is binary Protocol Buffers with limits on depth and counts. It skips unknown fields, which a
 // newer client may send. It adds what it reads to the message, because a stream reuses the memory
 // of one message for the next.
-type protoCodec struct{}
+type protoCodec struct{ requests requests }
 
 func (protoCodec) Name() string { return "proto" }
 
@@ -37,17 +37,24 @@ func (protoCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-func (protoCodec) Unmarshal(data []byte, message any) error {
+func (c protoCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
 	}
-	return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
+	return c.requests.decode(m,
+		func(s *shape) error { return new(counter).binary(data, s) },
+		func() error {
+			return proto.UnmarshalOptions{Merge: true, DiscardUnknown: true, RecursionLimit: MaxDepth}.Unmarshal(data, m)
+		})
 }
 
 // jsonCodec is the standard JSON mapping, read strictly. A field that is not in the contract is an
 // error: otherwise a typing mistake could draw once instead of ten times, and nobody would notice.
-type jsonCodec struct{ name string }
+type jsonCodec struct {
+	name     string
+	requests requests
+}
 
 func (c jsonCodec) Name() string { return c.name }
 
@@ -61,7 +68,7 @@ func (jsonCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 	return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
-func (jsonCodec) Unmarshal(data []byte, message any) error {
+func (c jsonCodec) Unmarshal(data []byte, message any) error {
 	m, err := protoMessage(message)
 	if err != nil {
 		return err
@@ -69,7 +76,9 @@ func (jsonCodec) Unmarshal(data []byte, message any) error {
 	if len(data) == 0 {
 		return errors.New("the body is empty, want a JSON object, at least {}")
 	}
-	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
+	return c.requests.decode(m,
+		func(s *shape) error { return (&jsonCounter{data: data}).json(s) },
+		func() error { return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m) })
 }
 
 func protoMessage(message any) (proto.Message, error) {

@@ -95,6 +95,7 @@ func TestDocumentedLimits(t *testing.T) {
 		"members of an Atomic": kuji.MaxAtomic,
 		"commands of a Batch":  kuji.MaxBatch,
 		"draws in one batch":   kuji.MaxBatch,
+		"messages in one":      server.MaxMessages,
 		"outcomes of one":      server.MaxBatchOutcomes,
 		"entries or items":     server.MaxPage,
 		"depth of nested":      server.MaxDepth,

@@ -21,13 +21,13 @@ import (
 
 // endpoint is what the server knows of one RPC before it reads a byte of a body.
 type endpoint struct {
-	procedure string      // "/package.Service/Method", the path
-	role      kujiv1.Role // the least role that may call it; ROLE_UNSPECIFIED only if open
-	open      bool        // anybody may call it without a key
-	exempt    bool        // answered under any load
-	bulk      bool        // its requests can be large, so they take turns
-	stream    bool        // StreamDraws
-	limit     int64       // of a request's body, in bytes
+	procedure string        // "/package.Service/Method", the path
+	role      kujiv1.Role   // the least role that may call it; ROLE_UNSPECIFIED only if open
+	open      bool          // anybody may call it without a key
+	exempt    bool          // answered under any load
+	turns     chan struct{} // its requests can be large, so they take turns; nil if they cannot
+	stream    bool          // StreamDraws
+	limit     int64         // of a request's body, in bytes
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -43,7 +43,7 @@ const framing = 16
 func (s *Server) handlerOptions() connect.HandlerOption {
 	l := &s.o.Limits
 	return connect.WithHandlerOptions(
-		codecs(),
+		codecs(s.requests),
 		connect.WithInterceptors(&interceptor{s}),
 		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
 			compress := connect.WithCompressMinBytes(compressFrom)
@@ -63,8 +63,11 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	if err != nil {
 		return err
 	}
+	if s.requests, err = requestShapes(services); err != nil {
+		return err
+	}
 	options := s.handlerOptions()
-	s.errors = connect.NewErrorWriter(codecs())
+	s.errors = connect.NewErrorWriter(codecs(s.requests))
 	handlers := make(map[string]http.Handler) // by "/package.Service/"
 	handle := func(path string, h http.Handler) { handlers[path] = h }
 	handle(kujiv1connect.NewRewardServiceHandler(rewardService{s}, options))
@@ -82,10 +85,10 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		}
 		e := &endpoint{procedure: path, role: role, handler: h}
 		switch path {
-		case kujiv1connect.RewardServiceAtomicProcedure,
-			kujiv1connect.RewardServiceBatchProcedure,
-			kujiv1connect.AdminServiceApplyCatalogProcedure:
-			e.bulk = true
+		case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure:
+			e.turns = s.bulk
+		case kujiv1connect.AdminServiceApplyCatalogProcedure:
+			e.turns = s.catalogs
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
 			e.stream = true
 		}
@@ -116,6 +119,7 @@ type call struct {
 	endpoint *endpoint
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, if reached; 0 for OK
+	work     int64        // taken from Server.work
 
 	w http.ResponseWriter // only for a stream
 }
@@ -161,10 +165,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if e.bulk {
+	if e.turns != nil {
 		select {
-		case s.bulk <- struct{}{}:
-			defer func() { <-s.bulk }()
+		case e.turns <- struct{}{}:
+			defer func() { <-e.turns }()
 		case <-r.Context().Done():
 			return // the client is gone
 		}
@@ -175,6 +179,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	start := time.Now()
 	c := &call{endpoint: e}
+	defer func() { s.work.give(c.work) }() // the answer is sent
 	defer func() {
 		if p := recover(); p != nil {
 			// The interceptor catches panics of handlers, where the client can still be

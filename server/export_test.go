@@ -62,10 +62,19 @@ func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[R
 
 func (s *Server) InFlight() int { return len(s.inFlight) }
 func (s *Server) InBulk() int   { return len(s.bulk) }
+func (s *Server) InWork() int64 { return s.work.used.Load() }
+func (s *Server) Parsing() int  { return len(s.catalogs) }
+
+// WorkOf is what the results and the answer of a unary call may take, in bytes.
+func WorkOf(m proto.Message) int64 { return max(smallWork, workOf(m)) }
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	return map[string]connect.Codec{"proto": protoCodec{}, "json": jsonCodec{"json"}}
+	requests, err := requestShapes(contract())
+	if err != nil {
+		panic(err)
+	}
+	return map[string]connect.Codec{"proto": protoCodec{requests}, "json": jsonCodec{"json", requests}}
 }
 
 // Drain turns readiness off, as Shutdown does first.
@@ -96,6 +105,34 @@ func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerCon
 
 // StreamError is err as a stream returns it.
 func StreamError(err error, named bool) error { return &streamError{err, named} }
+
+// Miscount is why a codec left a request empty.
+var Miscount = miscount
+
+// CountMessages is how many messages within a request are counted.
+func CountMessages(json bool, data []byte, m proto.Message) int {
+	shapes, err := requestShapes(contract())
+	if err != nil {
+		panic(err)
+	}
+	s := shapes[m.ProtoReflect().Descriptor().FullName()]
+	c := jsonCounter{data: data}
+	if json {
+		err = c.json(s)
+	} else {
+		err = c.binary(data, s)
+	}
+	if err != nil {
+		return -1
+	}
+	return c.messages
+}
+
+// RequestShapes fails if a list of a request has no limit.
+func RequestShapes(services []protoreflect.ServiceDescriptor) error {
+	_, err := requestShapes(services)
+	return err
+}
 
 // DrawsOf is what the engine is asked for by a batch of a stream.
 func DrawsOf(m *kujiv1.StreamDrawsRequest) ([]kuji.Draw, error) {

@@ -24,6 +24,9 @@ const (
 	// MaxBatchOutcomes is the most outcomes that the draws of one Batch, or of
 	// one batch of a stream, may have together.
 	MaxBatchOutcomes = 100_000
+	// MaxMessages is the most messages in one request: commands, what each of them asks for,
+	// members, items.
+	MaxMessages = 100_000
 	// catalogSlack is what a catalog's request may contain besides the YAML, in bytes.
 	catalogSlack = 64 << 10
 )
@@ -33,8 +36,7 @@ const (
 type Limits struct {
 	// RequestBytes is the largest request message, after decompression, except for the RPCs below.
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
-	// escaped. A decoded message can take up to 40 times its bytes in memory; InFlight multiplies
-	// that.
+	// escaped.
 	RequestBytes int
 	// BatchBytes is the same limit for Atomic and Batch, and for each batch of a stream. Default:
 	// 4 MiB, enough for 10 000 draws with ids of any length.
@@ -64,17 +66,20 @@ type Limits struct {
 	Connections int
 	// InFlight is the most calls at a time. Any more get unavailable at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch and ApplyCatalog calls whose requests are read at a
-	// time, plus batches of streams that are larger than RequestBytes. More of them wait; they
-	// count for InFlight. Default: 16.
+	// BulkInFlight is the most Atomic and Batch calls whose requests are read at a time. More of
+	// them wait; they count for InFlight. A decoded request takes at most about 25 MB. Default: 16.
+	// Of ApplyCatalog calls there is always one at a time, because a catalog takes fifty times its
+	// size while it is read.
 	BulkInFlight int
+	// WorkBytes is the most memory that calls and batches of streams may take for results and
+	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
+	// them wait, in the order of arrival. Default: 256 MiB.
+	WorkBytes int
 	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
 	// unavailable at once. Default: 256.
 	DrawStreams int
 	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
-	// client waits. A batch of a thousand draws takes less than 1 MB of memory, the largest up to
-	// about 10 MB. A batch that ends its stream because it has too many draws can take 40 MB while
-	// it is read. Default: 4.
+	// client waits. WorkBytes bounds what they take, but for the requests themselves. Default: 4.
 	StreamBatches int
 }
 
@@ -96,6 +101,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("Connections", &l.Connections, 16<<10)
 	set("InFlight", &l.InFlight, 4096)
 	set("BulkInFlight", &l.BulkInFlight, 16)
+	set("WorkBytes", &l.WorkBytes, 256<<20)
 	set("DrawStreams", &l.DrawStreams, 256)
 	set("StreamBatches", &l.StreamBatches, 4)
 	span := func(name string, v *time.Duration, def time.Duration) {

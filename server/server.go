@@ -62,12 +62,15 @@ type Server struct {
 
 	realms    realms
 	endpoints map[string]*endpoint // by path
+	requests  requests             // what is counted in them
 	errors    *connect.ErrorWriter
 	origin    *http.CrossOriginProtection
 	hosts     map[string]bool
 	inFlight  chan struct{} // one token for each call being answered
-	bulk      chan struct{} // and one of these for each bulk call
+	bulk      chan struct{} // and one of these for each Atomic or Batch
+	catalogs  chan struct{} // or this one, for ApplyCatalog
 	streams   chan struct{} // and one of these for each stream
+	work      *work         // what results and answers take
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
@@ -104,7 +107,9 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		hosts:    make(map[string]bool, len(o.Hosts)),
 		inFlight: make(chan struct{}, limits.InFlight),
 		bulk:     make(chan struct{}, limits.BulkInFlight),
+		catalogs: make(chan struct{}, 1),
 		streams:  make(chan struct{}, limits.DrawStreams),
+		work:     newWork(int64(limits.WorkBytes)),
 		realmErr: (*kuji.Realm).Err,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())

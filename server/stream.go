@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -35,7 +34,6 @@ type drawStream struct {
 	keys    *[]key // the key file as of the last check
 	free    chan *drawBatch
 	started chan *drawBatch
-	failed  chan struct{} // closed when an answer failed: then reading stops
 	ends    streamEnds
 	reading watch
 	writing watch
@@ -54,9 +52,8 @@ func (e *streamError) Error() string { return e.err.Error() }
 func (e *streamError) Unwrap() error { return e.err }
 
 var (
-	errUnanswered = errors.New("an answer failed") // ends the reader; the client gets the answerer's error
-	errDraining   = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
-	errRevoked    = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
+	errDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
+	errRevoked  = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
 		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
 )
 
@@ -72,7 +69,7 @@ func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawS
 	n := s.o.Limits.StreamBatches
 	st := &drawStream{
 		s: s, call: c, conn: conn,
-		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n), failed: make(chan struct{}),
+		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n),
 	}
 	for range n {
 		st.free <- new(drawBatch)
@@ -95,8 +92,10 @@ func (st *drawStream) run(ctx context.Context) error {
 
 	var answering sync.WaitGroup
 	var answered error
-	answering.Go(func() { answered = st.answerAll(ctx) })
-	err = st.readAll(ctx)
+	reading, stopReading := context.WithCancel(ctx) // ends when an answer fails
+	defer stopReading()
+	answering.Go(func() { answered = st.answerAll(ctx, stopReading) })
+	err = st.readAll(reading)
 	close(st.started)
 	answering.Wait()
 	if answered != nil {
@@ -146,8 +145,6 @@ func (st *drawStream) readAll(ctx context.Context) error {
 		var b *drawBatch
 		select {
 		case b = <-st.free:
-		case <-st.failed:
-			return errUnanswered
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -166,7 +163,6 @@ func (st *drawStream) readAll(ctx context.Context) error {
 
 // receive reads the next batch.
 func (st *drawStream) receive(b *drawBatch) error {
-	b.clear()
 	st.reading.arm()
 	err := st.conn.Receive(&b.request)
 	late := st.reading.disarm()
@@ -182,15 +178,13 @@ func (st *drawStream) receive(b *drawBatch) error {
 		return errRevoked
 	}
 	b.arrived = time.Now()
-	return nil
+	return miscount(&b.request)
 }
 
 // start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
-	select {
-	case <-st.failed:
-		return errUnanswered
-	default:
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if err := b.build(); err != nil {
 		return err
@@ -199,7 +193,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err != nil {
 		return err
 	}
-	if err := st.admit(ctx, b); err != nil {
+	if b.work, err = st.s.work.take(ctx, b.size); err != nil {
 		return err
 	}
 	if !b.named {
@@ -211,37 +205,20 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	return err
 }
 
-// admit makes a large batch wait for its turn, like large unary calls.
-func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
-	if proto.Size(&b.request) <= st.s.o.Limits.RequestBytes {
-		return nil
-	}
-	select {
-	case st.s.bulk <- struct{}{}:
-		b.bulk = true
-		return nil
-	case <-st.failed:
-		return errUnanswered
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func (st *drawStream) release(b *drawBatch) {
-	if b.bulk {
-		b.bulk = false
-		<-st.s.bulk
-	}
+	st.s.work.give(b.work)
+	b.work = 0
+	b.clear()
 }
 
 // answerAll answers batches as they become durable. After an error it drops the rest and returns
 // the error.
-func (st *drawStream) answerAll(ctx context.Context) error {
+func (st *drawStream) answerAll(ctx context.Context, stopReading func()) error {
 	var failed error
 	for b := range st.started {
 		if failed == nil {
 			if failed = st.answer(ctx, b); failed != nil {
-				close(st.failed)
+				stopReading()
 				st.ends.stopReading()
 			}
 		}

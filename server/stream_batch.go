@@ -12,22 +12,36 @@ import (
 
 // drawBatch is one batch of a stream. Its memory is reused for one batch after another.
 type drawBatch struct {
-	request kujiv1.StreamDrawsRequest
-	arrived time.Time
-	draws   []kuji.Draw
-	reqs    []kuji.Request // pointers into draws
-	results []kuji.Result
-	commit  kuji.Commit
-	named   bool // every draw has a request id
-	bulk    bool // it holds one of Server.bulk's tokens
+	request  kujiv1.StreamDrawsRequest
+	arrived  time.Time
+	draws    []kuji.Draw
+	reqs     []kuji.Request // pointers into draws
+	results  []kuji.Result
+	commit   kuji.Commit
+	named    bool // every draw has a request id
+	outcomes int64
+	size     int64 // in memory, with its results and its answer
+	work     int64 // taken from Server.work
 }
 
-// clear empties the request but keeps the memory of its text columns.
+// keptBatch is the largest batch whose memory is kept for the next, in bytes. A batch of a thousand
+// draws is smaller.
+const keptBatch = 4 << 20
+
+// clear empties the batch. It keeps the memory of lists, not of what they refer to.
 func (b *drawBatch) clear() {
 	m := &b.request
-	players, ids := m.Players[:0], m.RequestIds[:0]
+	players, ids := m.Players, m.RequestIds
 	proto.Reset(m)
-	m.Players, m.RequestIds = players, ids
+	if b.size > keptBatch {
+		b.draws, b.reqs, b.results = nil, nil, nil
+		return
+	}
+	clear(players)
+	clear(ids)
+	m.Players, m.RequestIds = players[:0], ids[:0]
+	clear(b.draws)
+	clear(b.results)
 }
 
 // build makes the engine's requests from the request's columns.
@@ -38,21 +52,15 @@ func (b *drawBatch) build() error {
 		n = len(m.GetPlayers())
 	}
 	for _, column := range []struct {
-		field   string
-		got     int
-		perDraw bool // one for each draw, or none
+		field string
+		got   int // one for each draw, or none
 	}{
-		{"players", len(m.GetPlayers()), false},
-		{"player_indexes", len(m.GetPlayerIndexes()), true},
-		{"pools", len(m.GetPools()), false},
-		{"pool_indexes", len(m.GetPoolIndexes()), true},
-		{"counts", len(m.GetCounts()), true},
-		{"request_ids", len(m.GetRequestIds()), true},
+		{"player_indexes", len(m.GetPlayerIndexes())},
+		{"pool_indexes", len(m.GetPoolIndexes())},
+		{"counts", len(m.GetCounts())},
+		{"request_ids", len(m.GetRequestIds())},
 	} {
-		if column.got > kuji.MaxBatch {
-			return badColumn(column.field, "%d values, want at most %d", column.got, kuji.MaxBatch)
-		}
-		if column.perDraw && column.got != 0 && column.got != n {
+		if column.got != 0 && column.got != n {
 			return badColumn(column.field, "%d values for %d draws, want one for each or none", column.got, n)
 		}
 	}
@@ -62,12 +70,16 @@ func (b *drawBatch) build() error {
 	if len(m.GetPoolIndexes()) == 0 && len(m.GetPools()) != 1 {
 		return badColumn("pools", "%d pools without pool_indexes, want 1", len(m.GetPools()))
 	}
-	b.size(n)
-	return b.fill()
+	b.grow(n)
+	if err := b.fill(); err != nil {
+		return err
+	}
+	b.size = int64(proto.Size(m)) + int64(n)*drawBytes + b.outcomes*sharedBytes
+	return nil
 }
 
-// size makes room for n draws.
-func (b *drawBatch) size(n int) {
+// grow makes room for n draws.
+func (b *drawBatch) grow(n int) {
 	if cap(b.draws) < n {
 		b.draws = make([]kuji.Draw, n)
 		b.reqs = make([]kuji.Request, n)
@@ -85,7 +97,7 @@ func (b *drawBatch) fill() error {
 	pools, poolAt := b.request.GetPools(), b.request.GetPoolIndexes()
 	counts, ids := b.request.GetCounts(), b.request.GetRequestIds()
 	b.named = len(ids) > 0
-	outcomes := 0
+	b.outcomes = 0
 	for i := range b.draws {
 		player, pool := uint32(i), uint32(0)
 		if len(playerAt) > 0 {
@@ -108,13 +120,11 @@ func (b *drawBatch) fill() error {
 		if len(ids) > 0 {
 			d.ID = ids[i]
 		}
-		if d.Count <= kuji.MaxDrawCount { // others are refused on their own
-			outcomes += d.Count
-		}
+		b.outcomes += asked(uint32(d.Count))
 		b.named = b.named && d.ID != ""
 	}
-	if outcomes > MaxBatchOutcomes {
-		return badColumn("counts", "%d outcomes in all, want at most %d", outcomes, MaxBatchOutcomes)
+	if b.outcomes > MaxBatchOutcomes {
+		return badColumn("counts", "%d outcomes in all, want at most %d", b.outcomes, MaxBatchOutcomes)
 	}
 	return nil
 }

@@ -369,10 +369,10 @@ func TestStreamBackPressure(t *testing.T) {
 	}
 }
 
-// TestStreamBulk: large batches take turns with other large requests, and give
-// their places back whatever becomes of them.
-func TestStreamBulk(t *testing.T) {
-	f := newServer(t, server.Options{Limits: server.Limits{BulkInFlight: 1}})
+// TestStreamWork: large batches wait for memory, and give it back whatever becomes of
+// them.
+func TestStreamWork(t *testing.T) {
+	f := newServer(t, server.Options{Limits: server.Limits{WorkBytes: 1}})
 	batch, err := proto.Marshal(drawsOf(kuji.MaxBatch, -1))
 	if err != nil {
 		t.Fatal(err)
@@ -383,24 +383,24 @@ func TestStreamBulk(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- f.server.RunStream(ctx, c, deadlines{httptest.NewRecorder()}) }()
 		<-c.received
-		<-c.received // received, and waiting for the first's place
-		if n := f.server.InBulk(); n != 1 {
-			t.Errorf("%d places are taken, want 1", n)
+		<-c.received // received, and waiting for the first's memory
+		if n := f.server.InWork(); n != 1 {
+			t.Errorf("%d bytes are taken, want 1", n)
 		}
 		select {
 		case n := <-c.received:
-			t.Errorf("batch %d is read before the one before it has a place", n)
+			t.Errorf("batch %d is read before the one before it has its memory", n)
 		case c.take <- struct{}{}:
 		}
 		if fail == nil {
-			<-c.received // the second has its place
+			<-c.received // the second has its memory
 			cancel()
 			close(c.take)
 		}
 		<-ended
 		cancel()
-		if n := f.server.InBulk(); n != 0 {
-			t.Errorf("%d places are taken after the end, want 0", n)
+		if n := f.server.InWork(); n != 0 {
+			t.Errorf("%d bytes are taken after the end, want 0", n)
 		}
 	}
 }

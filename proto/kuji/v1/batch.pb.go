@@ -168,7 +168,8 @@ type BatchRequest struct {
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// 1 to 10000, independent of each other, carried out in order. Their draws
-	// may have at most 100000 outcomes in all.
+	// may have at most 100000 outcomes in all. The request is made of at most
+	// 100000 messages: commands, what each asks for, members, items.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
