@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
@@ -33,6 +34,7 @@ type batch struct {
 	position uint64
 	time     int64
 	events   int
+	full     bool   // it takes no more events: its last one has set the clock
 	buf      []byte // the whole entry; seal fills in its head
 
 	done    chan struct{} // made by waitFor; closed when err is final
@@ -84,7 +86,7 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 			r.mu.Unlock()
 			return err
 		}
-		if len(r.open.buf) < r.o.MaxPending {
+		if !r.full() {
 			return nil
 		}
 		taken := r.taken
@@ -93,6 +95,9 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 		_ = step.Wait(ctx, r.world.steps, taken)
 	}
 }
+
+// full reports whether the open batch takes no more events. The caller holds mu.
+func (r *Realm) full() bool { return r.open.full || len(r.open.buf) >= r.o.MaxPending }
 
 // unlock unlocks mu. It starts the flusher if there is something to flush.
 func (r *Realm) unlock() {
@@ -306,7 +311,7 @@ func decodeBatch(payload []byte) (time int64, events uint32, rest []byte, err er
 		return 0, 0, nil, fmt.Errorf("batch of %d bytes, want at least %d", len(payload), batchHeader)
 	}
 	t := binary.LittleEndian.Uint64(payload)
-	if t > math.MaxInt64 {
+	if t > rules.MaxTime {
 		return 0, 0, nil, fmt.Errorf("time stamp %d is out of range", t)
 	}
 	if events = binary.LittleEndian.Uint32(payload[8:]); events == 0 {

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	mathrand "math/rand/v2"
 	"strings"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -20,9 +20,10 @@ import (
 // every draw again. Until then the seed is also kept in a file next to the log, so that a crash
 // cannot make an epoch unprovable.
 
-// rulesVersion numbers how decisions use the epoch's random values. After a change to that, a new
-// build cannot verify old epochs unless its verifier keeps the old way. It must do that or refuse.
-const rulesVersion = 2
+// rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
+// counters hold. After a change to that, a new build cannot verify old epochs unless its verifier
+// keeps the old way. It must do that or refuse.
+const rulesVersion = 3
 
 type seed [32]byte
 
@@ -88,7 +89,7 @@ func decodeEpochBegin(b []byte) (p epochBegin, err error) {
 		return p, fmt.Errorf("epoch-begin of %d bytes, want 41", len(b))
 	}
 	t := binary.LittleEndian.Uint64(b[1:])
-	if t > math.MaxInt64 {
+	if t > rules.MaxTime {
 		return p, fmt.Errorf("time stamp %d is out of range", t)
 	}
 	return epochBegin{rules: b[0], time: int64(t), commitment: [32]byte(b[9:])}, nil

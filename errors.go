@@ -20,13 +20,14 @@ const (
 	CodeClosed                         // the engine or realm is closed
 	CodeCorrupt                        // the log or a file next to it is damaged: the message names the place
 	CodeLocked                         // another engine has the data directory open
+	CodeClock                          // the machine's clock is far ahead of a realm's log: see Options.ClockConfirmed
 	CodeCanceled                       // the context ended: for a request, before it was accepted, and nothing was logged
 )
 
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
 	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
-	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked",
+	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock",
 }
 
 // String returns the code's name in snake_case.

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -37,6 +38,7 @@ type formatEvent struct {
 	Pool                string
 	Count               int
 	Version             uint64 // of a catalog
+	Clock               *kuji.ClockSet
 	Items               map[string]uint64
 	Outcomes            []formatOutcome
 	Members             []formatEvent
@@ -59,6 +61,9 @@ func formatOf(rec kuji.Record) formatEvent {
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
 		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count,
+	}
+	if rec.Clock != nil {
+		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
 	}
 	if rec.Items != nil {
 		e.Items = amounts(rec.Items)
@@ -167,6 +172,21 @@ func TestFormatPages(t *testing.T) {
 		}
 		compare(t, dir)
 	})
+	t.Run("the clock set", func(t *testing.T) {
+		dir, ahead := t.TempDir(), 20*24*time.Hour
+		e, r := open(t, dir, worldOptions{Now: func() time.Time { return time.Now().Round(0).Add(ahead) }})
+		for i := range 3 {
+			do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "paid"})
+			if _, err := r.SetClock(t.Context(), time.Now().Add(ahead), "ops", "for a test"); err != nil {
+				t.Fatal(err)
+			}
+			ahead -= 10 * 24 * time.Hour
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir)
+	})
 	t.Run("an entry dropped", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
@@ -207,7 +227,7 @@ func players[T any](t *testing.T, dir string, ids map[string]T) map[string]map[s
 	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	e, err := openWorld(copied, worldOptions{})
+	e, err := openWorld(copied, worldOptions{Confirmed: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,15 @@ type Options struct {
 	// is kept: only then can every draw be verified from the first one on.
 	TrimLog bool
 	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
-	// clock steps back, and stays below the year 4200. Default: time.Now.
+	// clock steps back, except by Realm.SetClock, and stays below the year 2527. A clock that jumps
+	// by more than MaxLeap is not followed: see Realm.Clock. That is measured by the monotonic
+	// readings of the times; a clock whose times have none, such as a test's, may jump. Default:
+	// time.Now.
 	Now func() time.Time
+	// ClockConfirmed is a time that somebody has compared with the machine's clock. A realm whose
+	// log ends more than MaxDowntime before the time of Now is opened only if Now is at most MaxLeap
+	// past ClockConfirmed. Default: none.
+	ClockConfirmed time.Time
 }
 
 // world is everything outside the engine that it depends on.

@@ -29,6 +29,7 @@ type Realm struct {
 	mu       sync.Mutex
 	state    *store.State
 	rules    *rules.Rules
+	clock    clock
 	source   countedSource
 	event    store.Writer  // of the event being decided
 	epochs   []epochInfo   // ascending by first position, the current one last
@@ -95,6 +96,7 @@ type Stats struct {
 	Snapshots       uint64 // taken since opening
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
+	Clock           ClockView
 	Epoch           uint64 // of this writer
 }
 
@@ -123,6 +125,7 @@ func (r *Realm) Stats() Stats {
 	s.CatalogVersion = r.state.Catalog().Version
 	s.Epoch = r.epoch
 	s.SnapshotErr = r.snap.err
+	s.Clock = r.clockView()
 	if n := len(r.snap.files); n > 0 {
 		s.Snapshot = r.snap.files[n-1].position
 	}

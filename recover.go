@@ -69,6 +69,9 @@ func (r *Realm) recover() error {
 	}
 	r.rules = rules.New(r.state, tables)
 	r.tables.Store(tables)
+	if err := r.startClock(); err != nil {
+		return err
+	}
 	return r.beginEpoch()
 }
 
@@ -97,6 +100,7 @@ func (r *Realm) changeByEntry(e *replayed) error {
 	switch e.kind {
 	case entryEpochBegin:
 		r.epochs = append(r.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
+		r.clock.last = e.begin.time
 	case entryEpochEnd, entryReveal:
 		reveal(r.epochs, e.reveal.epoch)
 	case entryBatch:
@@ -109,6 +113,7 @@ func (r *Realm) changeByEntry(e *replayed) error {
 			}
 			r.stats.RecoveredEvents++
 		}
+		r.clock.last = r.state.Now()
 	}
 	r.chain, r.offset = e.chain, e.offset
 	r.snap.bytes += int64(envelopeSize(r.name) + len(e.payload))
@@ -153,6 +158,7 @@ func (r *Realm) restore() (*resume, error) {
 		return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
 	}
 	r.snap.files = loaded.chain // files outside the chain stay until the next snapshot is taken
+	r.clock.last = loaded.seal.last
 	r.snap.mark, r.state, r.epochs = &loaded.mark, loaded.state, loaded.seal.epochs
 	r.chain, r.offset = loaded.seal.chain, loaded.seal.offset
 	return loaded.resume(), nil
@@ -203,10 +209,11 @@ func (r *Realm) beginEpoch() error {
 	if err := writeSecrets(r.world.fs, r.dir, append(slices.Clone(secrets), revelation{r.epoch, r.seed})); err != nil {
 		return failed(err)
 	}
-	begin := epochBegin{rules: rulesVersion, time: max(r.o.Now().UnixMilli(), r.state.Now()), commitment: r.commitment}
+	begin := epochBegin{rules: rulesVersion, time: r.now(), commitment: r.commitment}
 	if err := r.appendControl(entryEpochBegin, begin.append(nil)); err != nil {
 		return failed(err)
 	}
+	r.clock.last = begin.time
 	r.epochs = append(r.epochs, epochInfo{first: r.chain.index, epoch: r.epoch, commitment: r.commitment})
 	for _, s := range secrets {
 		if err := r.appendControl(entryReveal, s.append(nil)); err != nil {
@@ -360,11 +367,11 @@ func (e *replayed) decode(commitments map[uint64][32]byte) (err error) {
 		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
 			return err
 		}
-		if e.begin.rules == 0 {
-			return fmt.Errorf("rules version 0; want at least 1")
+		if e.begin.rules < rulesVersion {
+			return fmt.Errorf("rules version %d; this build knows only %d: an older Kuji wrote this log", e.begin.rules, rulesVersion)
 		}
 		if e.begin.rules > rulesVersion {
-			return fmt.Errorf("rules version %d; this build knows up to %d: a newer Kuji wrote this log", e.begin.rules, rulesVersion)
+			return fmt.Errorf("rules version %d; this build knows only %d: a newer Kuji wrote this log", e.begin.rules, rulesVersion)
 		}
 		commitments[e.epoch] = e.begin.commitment
 	case entryEpochEnd, entryReveal:
@@ -422,7 +429,10 @@ func (e *replayed) events(warm func([]store.Event)) iter.Seq2[loggedEvent, error
 					break
 				}
 				rest = rest[size:]
-				m++
+				if m++; rules.Kind(some[m-1].Kind) == rules.KindClock && i+m < n {
+					err = e.corrupt(fmt.Errorf("event %d of %d sets the clock; only the last one may", i+m-1, n))
+					break
+				}
 			}
 			warm(some[:m])
 			for j := range some[:m] {

@@ -105,7 +105,7 @@ func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if len(r.open.buf) >= r.o.MaxPending || r.waiting >= r.o.MaxPending {
+	if r.full() || r.waiting >= r.o.MaxPending {
 		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.open.buf), r.waiting)
 	}
 	b, err = r.carryOut(cmd, r.state.Hashes(cmd.ID, cmd.Player), res)
@@ -194,7 +194,7 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 		if w.cmds[i].Kind == 0 {
 			continue // refused
 		}
-		if len(r.open.buf) >= r.o.MaxPending {
+		if r.full() {
 			return i, nil
 		}
 		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
@@ -258,6 +258,7 @@ func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
 	}
 	b.buf = buf
 	b.events++
+	r.clock.last = r.state.Now()
 	r.stats.Events++
 	return r.answer(&ev, res, at, version)
 }
@@ -316,7 +317,7 @@ func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch,
 // stamp sets the time of b if b has no events yet. The caller holds mu.
 func (r *Realm) stamp(b *batch) {
 	if b.events == 0 {
-		b.time = max(min(r.o.Now().UnixMilli(), rules.MaxTime), r.state.Now())
+		b.time = r.now()
 	}
 }
 

@@ -137,7 +137,7 @@ func (r *Realm) beginSnapshot(position uint64) {
 		job.base = &newest
 	}
 	job.capture = r.state.Capture(base)
-	job.seal.values = r.source.n
+	job.seal.values, job.seal.last = r.source.n, r.clock.last
 	job.seal.epochs = r.neededEpochs()
 	s.bytes = 0
 	if r.inflight == nil && r.chain.index == position { // the flusher is idle: we may read the chain

@@ -13,6 +13,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -29,7 +30,7 @@ import (
 const (
 	snapshotDir     = "snapshots"
 	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 3
+	snapshotVersion = 4
 	frameHead       = 9
 	frameHeader     = 0   // first frame
 	frameSeal       = 255 // last frame; between them, the blocks of package store
@@ -62,12 +63,17 @@ type seal struct {
 	chain  chain  // after the entry at the snapshot's position
 	offset uint64 // of that entry in the log
 	values uint64 // drawn from the current epoch's source so far
+	last   int64  // the last time in the log: a batch's, what it set the clock back to, or an epoch's
 	epochs []epochInfo
 }
 
 func (s *seal) append(b []byte, digest [32]byte) []byte {
 	c := &s.chain
-	for _, v := range []uint64{c.index, s.offset, c.epoch, c.ahead, s.values} {
+	ahead := c.ahead
+	if ahead <= c.index { // it says nothing
+		ahead = 0
+	}
+	for _, v := range []uint64{c.index, s.offset, c.epoch, ahead, s.values, uint64(s.last)} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	b = append(b, c.writer[:]...)
@@ -91,7 +97,7 @@ func flag(v bool) byte {
 }
 
 const (
-	sealHead  = 5*8 + 16 + 32 + 1 + 4
+	sealHead  = 6*8 + 16 + 32 + 1 + 4
 	sealEpoch = 8 + 8 + 1 + 32
 )
 
@@ -101,10 +107,10 @@ func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 		return s, digest, fmt.Errorf("seal of %d bytes, want at least %d", len(b), sealHead+32)
 	}
 	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[40:]), hash: [32]byte(b[56:]), ended: b[88] == 1}
-	s.offset, s.values = u64(8), u64(32)
-	flags := []byte{b[88]}
-	n := int64(binary.LittleEndian.Uint32(b[89:]))
+	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[48:]), hash: [32]byte(b[64:]), ended: b[96] == 1}
+	s.offset, s.values, s.last = u64(8), u64(32), int64(u64(40))
+	flags := []byte{b[96]}
+	n := int64(binary.LittleEndian.Uint32(b[97:]))
 	if want := sealHead + n*sealEpoch + 32; int64(len(b)) != want {
 		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
 	}
@@ -121,6 +127,12 @@ func decodeSeal(b []byte, realm string) (s seal, digest [32]byte, err error) {
 // check reports epochs that cannot be those of a log up to the seal's position. The last one must
 // be the epoch in force there.
 func (s *seal) check() error {
+	if s.last < 0 || s.last > rules.MaxTime {
+		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.last, int64(rules.MaxTime))
+	}
+	if c := &s.chain; c.ahead > 0 && c.ahead <= c.index {
+		return fmt.Errorf("a void entry at position %d of %d, want 0 or a later one", c.ahead, c.index)
+	}
 	for i, e := range s.epochs {
 		if e.first > s.chain.index || i > 0 && (e.first <= s.epochs[i-1].first || e.epoch <= s.epochs[i-1].epoch) {
 			return fmt.Errorf("epoch %d, which began at position %d, is out of order", e.epoch, e.first)

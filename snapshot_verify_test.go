@@ -125,7 +125,7 @@ func TestForgedSeal(t *testing.T) {
 	u64 := func(at int, v uint64) func([]byte) {
 		return func(b []byte) { binary.LittleEndian.PutUint64(b[at:], v) }
 	}
-	const values, first = 32, 93
+	const values, last, first = 32, 40, 101
 	forged := []struct {
 		name    string
 		change  func([]byte)
@@ -136,9 +136,11 @@ func TestForgedSeal(t *testing.T) {
 		{"values: too few", u64(values, 1), true},
 		{"values: more than all draws can have used", u64(values, 1<<62), true},
 		{"values: as many as can be written", u64(values, 1<<64-1), true},
-		{"writer", func(b []byte) { b[40]++ }, true},
-		{"hash", func(b []byte) { b[56]++ }, true},
-		{"epoch has ended", func(b []byte) { b[88] = 1 }, true},
+		{"last time", func(b []byte) { b[last]++ }, false},
+		{"last time: out of range", u64(last, 1<<44), true},
+		{"writer", func(b []byte) { b[48]++ }, true},
+		{"hash", func(b []byte) { b[64]++ }, true},
+		{"epoch has ended", func(b []byte) { b[96] = 1 }, true},
 		{"an epoch's begin", u64(first, 2), false},
 		{"revealed", func(b []byte) { b[first+16] = 1 }, true},
 		{"commitment", func(b []byte) { b[first+17]++ }, true},

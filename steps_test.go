@@ -39,4 +39,6 @@ func (s *steps) Every(time.Duration, func() bool) {} // time stands still but fo
 
 func (s *steps) Now() time.Time { return s.now }
 
+func (s *steps) Elapsed() time.Duration { return time.Duration(s.now.UnixNano()) }
+
 func (s *steps) Entropy(p []byte) { s.chaos.Read(p) } // never fails

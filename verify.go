@@ -202,6 +202,7 @@ type verifier struct {
 	files   []snapshotFile // all snapshots
 	next    int            // index in files of the next one to compare
 	damaged *VerifyError   // the first damaged or wrong snapshot
+	last    int64          // the last time in the log: see seal.last
 	epochs  []epochInfo    // so far; those in the first snapshot, if verification began there
 
 	source *countedSource // of the current epoch; nil: its seed is not known
@@ -242,7 +243,7 @@ func (v *verifier) begin(loaded *restored) (*resume, error) {
 	v.state = loaded.state
 	s := &loaded.seal
 	v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
-	v.epochs = s.epochs
+	v.epochs, v.last = s.epochs, s.last
 	e := s.epochs[len(s.epochs)-1] // the epoch in force: see seal.check
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
 	v.source = &countedSource{n: s.values} // only n is known yet
@@ -331,6 +332,9 @@ func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) err
 	if v.source != nil && s.values != v.source.n {
 		return fmt.Errorf("snapshot %s says that epoch %[3]d used %[2]d random values; it used %[4]d", f.name(), s.values, c.epoch, v.source.n)
 	}
+	if s.last != v.last {
+		return fmt.Errorf("snapshot %s says that the last time in the log is %d; it is %d", f.name(), s.last, v.last)
+	}
 	for _, e := range s.epochs {
 		if !slices.Contains(v.epochs, e) {
 			return fmt.Errorf("snapshot %s disagrees with the log about epoch %d, which began at %d: revealed %v, commitment %x", f.name(), e.epoch, e.first, e.revealed, e.commitment)
@@ -357,11 +361,13 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 		}
 		switch e.kind {
 		case entryEpochBegin:
+			v.last = e.begin.time
 			err = v.beginEpoch(&e)
 		case entryEpochEnd, entryReveal:
 			reveal(v.epochs, e.reveal.epoch)
 		case entryBatch:
 			err = v.batch(&e)
+			v.last = v.state.Now()
 		}
 		if err != nil {
 			return wrong(e.index, err)
@@ -451,7 +457,7 @@ func (v *verifier) batch(e *replayed) error {
 		}
 		epoch.Events++
 		v.report.Events++
-		if v.seen == nil && (ev.Status != 0 || rules.Kind(ev.Kind) == rules.KindCatalog) {
+		if v.seen == nil && (ev.Status != 0 || rules.Kind(ev.Kind) == rules.KindCatalog || rules.Kind(ev.Kind) == rules.KindClock) {
 			continue
 		}
 		rec, draws, err := v.record(&le, version)
@@ -473,8 +479,11 @@ func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
 		return nil, nil
 	}
 	ev := le.event
-	if rules.Kind(ev.Kind) == rules.KindCatalog {
+	switch rules.Kind(ev.Kind) {
+	case rules.KindCatalog:
 		return v.prepareAgain(ev)
+	case rules.KindClock:
+		return nil, v.setClockAgain(le)
 	}
 	cmd, _, err := rules.CommandOf(v.state, ev)
 	if err != nil {
@@ -509,6 +518,18 @@ func (v *verifier) prepareAgain(ev *store.Event) (*rules.Tables, error) {
 	return nil, errors.New("a catalog event without a catalog")
 }
 
+// setClockAgain is decideAgain for an event that sets the clock.
+func (v *verifier) setClockAgain(le *loggedEvent) error {
+	c, err := rules.SetClockOf(le.event)
+	if err != nil {
+		return err
+	}
+	w := store.Writer{Buf: v.buf[:0]}
+	c.Write(&w, le.at.Time)
+	v.buf = w.Buf
+	return agree(le.event, w.Buf)
+}
+
 // agree compares an event with the one that was decided again.
 func agree(ev *store.Event, again []byte) error {
 	const most = 256
@@ -523,7 +544,7 @@ type Record struct {
 	Position uint64 `json:"position"` // of its batch
 	Index    int    `json:"index"`    // in its batch
 	Time     int64  `json:"time"`     // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic
+	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic, clock
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -536,6 +557,7 @@ type Record struct {
 	Items          []Stack   `json:"items,omitempty"`
 	Outcomes       []Outcome `json:"outcomes,omitempty"`
 	Members        []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
+	Clock          *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
 	Bytes          int       `json:"bytes,omitempty"`   // of the event in the log
 }
 
@@ -545,8 +567,13 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
 	rec.Position, rec.Index, rec.Time = le.at.Position, int(le.at.Index), le.at.Time
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
-	if rules.Kind(ev.Kind) == rules.KindCatalog {
+	switch rules.Kind(ev.Kind) {
+	case rules.KindCatalog:
 		return rec, 0, nil
+	case rules.KindClock:
+		c, err := rules.SetClockOf(ev)
+		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
+		return rec, 0, err
 	}
 	cmd, _, err := rules.CommandOf(v.state, ev)
 	if err != nil {

@@ -21,6 +21,7 @@ type worldOptions struct {
 	SnapshotEvery int64
 	TrimLog       bool
 	Now           func() time.Time
+	Confirmed     time.Time // ClockConfirmed
 }
 
 // openWorld opens an engine in a world, by default the real one.
@@ -30,7 +31,7 @@ func openWorld(dir string, o worldOptions) (*kuji.Engine, error) {
 	}
 	e, err := hook.Open(o.FS, o.Steps, dir, kuji.Options{
 		Sync: o.Sync, SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MaxPending: o.MaxPending,
-		SnapshotEvery: o.SnapshotEvery, TrimLog: o.TrimLog, Now: o.Now,
+		SnapshotEvery: o.SnapshotEvery, TrimLog: o.TrimLog, Now: o.Now, ClockConfirmed: o.Confirmed,
 	})
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ var userCatalogs = []struct {
 	{"plain", "chest", "gem", chestItems + chestEntries},
 	{"limits", "chest", "gem", chestItems + `
     limits:
-      - {per: day, draws: 100000000}
+      - {per: day, draws: 200000}
       - {per: forever, draws: 1000000000}
 ` + chestEntries},
 	{"price", "chest", "gem", chestItems + `

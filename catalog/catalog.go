@@ -35,8 +35,8 @@ const (
 	MaxWeightSum = 1<<63 - 1
 	// MaxDrawCount is the largest value of a pool's max_count.
 	MaxDrawCount = 1000
-	// MaxWindowDraws is the most draws that a limit over a rolling window can allow.
-	MaxWindowDraws = 1<<18 - 1
+	// MaxTimedDraws is the most draws that a limit over a day, a week or a rolling window can allow.
+	MaxTimedDraws = 1<<18 - 1
 	// MaxPlayerLimits is the most player limits on one pool.
 	MaxPlayerLimits = 8
 )

@@ -247,10 +247,10 @@ func (k *check) limits(all []PlayerLimit) {
 		} else if l.Window != 0 {
 			k.at("window", func() { k.fault("expected none, found %d milliseconds: it belongs to per: window", l.Window) })
 		}
-		if l.Per == PerWindow {
-			k.between("draws", l.Draws, 1, MaxWindowDraws)
-		} else {
+		if l.Per == PerForever {
 			k.between("draws", l.Draws, 1, MaxQuantity)
+		} else {
+			k.between("draws", l.Draws, 1, MaxTimedDraws)
 		}
 		same := func(o PlayerLimit) bool { return o.Per == l.Per && o.Window == l.Window }
 		if j := slices.IndexFunc(all[:i], same); j >= 0 {

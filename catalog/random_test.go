@@ -98,8 +98,10 @@ func drawPool(t *rapid.T, items []string, before []catalog.Pool) (catalog.Pool, 
 	for _, per := range []catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerWindow} {
 		if rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
 			l := catalog.PlayerLimit{Per: per, Draws: quantity(t, 1)}
+			if per != catalog.PerForever {
+				l.Draws = min(l.Draws, catalog.MaxTimedDraws)
+			}
 			if per == catalog.PerWindow {
-				l.Draws = min(l.Draws, catalog.MaxWindowDraws)
 				l.Window = rapid.Int64Range(1, catalog.MaxWindow.Milliseconds()).Draw(t, "window")
 			}
 			p.Limits = append(p.Limits, l)

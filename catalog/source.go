@@ -134,7 +134,7 @@ var limitShape = &object[PlayerLimit]{
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integerShape{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
-			"The most draws within that time; for a window at most "+strconv.Itoa(MaxWindowDraws)+".").must(),
+			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except for ever.").must(),
 	},
 }
 

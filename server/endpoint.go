@@ -117,6 +117,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 // call is what the layers of one RPC tell each other.
 type call struct {
 	endpoint *endpoint
+	header   http.Header  // of the request
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, if reached; 0 for OK
 	work     int64        // taken from Server.work
@@ -178,7 +179,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) {
 	start := time.Now()
-	c := &call{endpoint: e}
+	c := &call{endpoint: e, header: r.Header}
 	defer func() { s.work.give(c.work) }() // the answer is sent
 	defer func() {
 		if p := recover(); p != nil {

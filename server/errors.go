@@ -37,8 +37,9 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeFailed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED},
 	kuji.CodeClosed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
-	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED}, // only while opening
-	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED},  // or deadline_exceeded
+	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},          // only while opening
+	kuji.CodeClock:          {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT}, // only while opening
+	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED},           // or deadline_exceeded
 }
 
 // statusAnswers are the codes of unary answers with a status other than OK.
@@ -139,6 +140,8 @@ func fieldOf(e *kuji.Error) string {
 		return "request_id"
 	case "version":
 		return "expected_version"
+	case "time":
+		return "time_unix_ms"
 	}
 	return e.Field
 }

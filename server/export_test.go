@@ -144,3 +144,6 @@ func DrawsOf(m *kujiv1.StreamDrawsRequest) ([]kuji.Draw, error) {
 
 // DrawsResponse is the answer to a batch of a stream.
 var DrawsResponse = drawsResponse
+
+// CheckClocks is what the server does every minute.
+func (s *Server) CheckClocks() { s.checkClocks() }

@@ -125,16 +125,24 @@ func parseKey(line string) (key, error) {
 // then compares the hash with every known one in constant time, so the time it takes reveals
 // nothing about the keys.
 func (k *Keys) role(secret string) kujiv1.Role {
+	one := k.find(secret)
+	return one.role
+}
+
+// find returns the key, the zero key if there is no such key.
+func (k *Keys) find(secret string) key {
 	if secret == "" || len(secret) > MaxKeyBytes {
-		return kujiv1.Role_ROLE_UNSPECIFIED
+		return key{}
 	}
 	hash := sha256.Sum256([]byte(secret))
-	found := 0
-	for _, one := range *k.set.Load() {
-		same := subtle.ConstantTimeCompare(hash[:], one.hash[:])
-		found |= subtle.ConstantTimeSelect(same, int(one.role), 0)
+	set, at := *k.set.Load(), -1
+	for i, one := range set {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], one.hash[:]), i, at)
 	}
-	return kujiv1.Role(found)
+	if at < 0 {
+		return key{}
+	}
+	return set[at]
 }
 
 // secretOf returns the key in a request's header, or "".

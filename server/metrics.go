@@ -155,6 +155,10 @@ func newRealmCollector(rs *realms) *realmCollector {
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
+	add(prometheus.GaugeValue, "clock_drift_seconds", "How far the machine's clock is ahead of the realm's time stamps; negative: behind. Beyond a minute one of the two is wrong.",
+		func(_ *kuji.Realm, st *kuji.Stats) float64 { return st.Clock.Drift().Seconds() })
+	add(prometheus.GaugeValue, "clock_back_seconds", "How far the realm's clock was set back in all.",
+		func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(st.Clock.Back) / 1000 })
 	gauge("players", "Players seen so far.", func(s *kuji.Stats) uint64 { return s.Players })
 	gauge("request_ids", "Request ids remembered.", func(s *kuji.Stats) uint64 { return s.RequestIDs })
 	gauge("request_ids_limit", "The most request ids within the idempotency window's age.", func(s *kuji.Stats) uint64 { return s.RequestIDLimit })

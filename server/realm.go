@@ -152,7 +152,7 @@ func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest)
 			Draws: st.Draws, Failures: st.Failures, Replays: st.Replays, LogBytes: st.LogBytes, Players: st.Players,
 			RequestIds: st.RequestIDs, PendingBytes: st.PendingBytes,
 			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
-			CatalogVersion: st.CatalogVersion,
+			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back,
 		}
 		if err := r.Err(); err != nil {
 			one.Error = err.Error()

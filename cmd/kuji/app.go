@@ -79,7 +79,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(),
-		a.playerCommand(), a.poolCommand(), a.applyCommand(), a.statusCommand(),
+		a.playerCommand(), a.poolCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(),
 		a.verifyCommand(), a.logCommand(), a.catalogCommand(),
 		a.versionCommand(), exitCodesTopic(),
 	)

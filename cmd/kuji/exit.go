@@ -39,7 +39,8 @@ func exitCodesTopic() *cobra.Command {
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments, a data directory or an address in use. The same request
+       other arguments, a data directory or an address in use, a clock
+       far ahead of the log. The same request
        id gets the same answer
     4  denied: no API key, an unknown one, or one without the role
     5  unreachable: no answer, or a lost one. If anything was sent, it may have
@@ -223,7 +224,7 @@ func exitOfEngine(c kuji.Code) exitCode {
 	switch c {
 	case kuji.CodeInvalid:
 		return exitUsage
-	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked:
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock:
 		return exitRefused
 	case kuji.CodeCorrupt:
 		return exitDamage

@@ -27,6 +27,7 @@ import (
 // serveFlags is what the flags of serve say.
 type serveFlags struct {
 	data, catalog, realm, listen string
+	confirmClock                 string
 	acceptWarnings               bool
 	sync                         string
 	syncEvery                    time.Duration
@@ -78,6 +79,7 @@ a second look is refused without --accept-warnings.`,
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
 	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
 	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that the newest two snapshots cover; older draws can then no longer be verified")
+	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
 	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
@@ -115,6 +117,12 @@ func (f *serveFlags) check() error {
 
 func (f *serveFlags) engineOptions() (kuji.Options, error) {
 	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog}
+	if f.confirmClock != "" {
+		var err error
+		if o.ClockConfirmed, err = parseTime("confirm-clock", f.confirmClock); err != nil {
+			return o, err
+		}
+	}
 	for _, p := range []kuji.SyncPolicy{kuji.SyncAlways, kuji.SyncInterval, kuji.SyncNone} {
 		if f.sync == p.String() {
 			o.Sync = p
@@ -205,11 +213,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	if c != nil {
 		if err := a.applyAtStart(ctx, engine, f, c); err != nil {
-			return err
+			return clockError(err)
 		}
 	}
 	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), hangup, reload); err != nil {
-		return err
+		return clockError(err)
 	}
 	return stoppedRealms(engine)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -34,6 +35,9 @@ type realmStatusJSON struct {
 	PendingBytes      uint64 `json:"pending_bytes"`
 	RecoveredPosition uint64 `json:"recovered_position"`
 	RecoveredEvents   uint64 `json:"recovered_events"`
+	Clock             int64  `json:"clock_unix_ms"` // of the server's machine
+	Time              int64  `json:"time_unix_ms"`  // the time stamp that a command would get
+	Back              int64  `json:"back_ms"`       // how far the clock was set back in all
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -41,8 +45,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the health and counters of every realm of a server",
 		Long: `Status shows every realm of a server, or only the one that --realm names. Counters
-start when the server opens the realm. It ends with exit code 1 if a realm has
-stopped.`,
+start when the server opens the realm. TIME says whether its
+time stamps follow the clock of the server's machine: see "kuji clock set --help".
+It ends with exit code 1 if a realm has stopped.`,
 		Example: "  kuji status",
 		Args:    exactArgs(),
 	}
@@ -85,6 +90,7 @@ func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
 			CatalogVersion: r.GetCatalogVersion(), Players: r.GetPlayers(), Draws: r.GetDraws(), Events: r.GetEvents(),
 			Failures: r.GetFailures(), Replays: r.GetReplays(), LogBytes: r.GetLogBytes(), RequestIDs: r.GetRequestIds(),
 			PendingBytes: r.GetPendingBytes(), RecoveredPosition: r.GetRecoveredPosition(), RecoveredEvents: r.GetRecoveredEvents(),
+			Clock: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), Back: r.GetBackMs(),
 		})
 	}
 	return out
@@ -104,13 +110,13 @@ func printStatus(w io.Writer, s statusJSON) {
 		state = "shutting down"
 	}
 	fprintf(w, "version %s, %s, sync %s\n\n", s.Version, state, s.Sync)
-	fprintf(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\n")
+	fprintf(w, "REALM\tSTATE\tPOSITION\tEPOCH\tCATALOG\tPLAYERS\tDRAWS\tFAILURES\tREPLAYS\tLOG BYTES\tTIME\n")
 	for _, r := range s.Realms {
 		health := "healthy"
 		if r.Error != "" {
 			health = "stopped"
 		}
-		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", r.Realm, health, r.Position, r.Epoch,
-			r.CatalogVersion, r.Players, r.Draws, r.Failures, r.Replays, r.LogBytes)
+		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Realm, health, r.Position, r.Epoch,
+			r.CatalogVersion, r.Players, r.Draws, r.Failures, r.Replays, r.LogBytes, kuji.ClockView{Wall: r.Clock, Time: r.Time})
 	}
 }

@@ -17,13 +17,14 @@ const (
 	KindConsume  Kind = 4
 	KindTransfer Kind = 5
 	KindAtomic   Kind = 6
+	KindClock    Kind = 7
 
-	kindEnd Kind = 7
+	kindEnd Kind = 8
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
-	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic",
+	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock",
 }
 
 // String returns the kind's name.

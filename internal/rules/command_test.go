@@ -262,7 +262,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", 0: "kind(0)", 7: "kind(7)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", 8: "kind(8)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

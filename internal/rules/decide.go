@@ -17,7 +17,8 @@ import (
 // decision is the scratch memory of one Decide: what later parts of the command must know about
 // earlier ones.
 type decision struct {
-	now    int64
+	now    int64 // the time stamp
+	steady int64 // the steady time: see store.State.Back
 	src    Source
 	w      *store.Writer
 	base   uint32   // how many players there are before the command
@@ -73,6 +74,7 @@ func (d *decision) init() {
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	d := &r.d
 	d.now, d.src, d.w, d.extra = max(now, r.state.Now()), src, w, 0
+	d.steady = d.now + r.state.Back()
 	d.base, d.joined, d.draws, d.sets = r.state.Players(), 0, d.draws[:0], d.sets[:0]
 	d.values.reset()
 	d.taken.reset()

@@ -12,9 +12,15 @@ type counterValue = store.CounterValue
 // A player limit counts a player's draws from a pool, in counters of its own:
 //
 //	forever    the draws so far
-//	day, week  the draws in it <<periodBits | the number of the day or week
-//	window     several counters, in no order: a time stamp <<drawBits | the draws that
-//	           count until that time is a window ago
+//	day, week  the time of the last draw <<drawBits | the draws in that day or week
+//	window     several counters, in no order: a time <<drawBits | the draws that count
+//	           until that time is a window ago
+//
+// These times are steady: time stamps plus how far the clock was set back in all (store.State.Back).
+// So setting the clock back gives nobody a draw and takes none away: draws count for as long as they
+// would have counted. A day or a week is the time since it began by the time stamps. A midnight that
+// the stamps pass twice begins a day each time, and draws that a later one of the player has
+// replaced in the counter do not come back.
 //
 // A window limit of at most exactDraws draws is exact: each request has a counter. A larger one
 // counts in steps. A step is a stepsth of the window. The draws of one step share a counter, and
@@ -22,17 +28,16 @@ type counterValue = store.CounterValue
 // sees more draws than declared, a draw may count for up to one step too long, and the counters
 // stay few.
 const (
-	periodBits   = 20 // until the year 4840
-	drawBits     = 18 // time stamps have 46 bits: see MaxTime
-	maxStepDraws = catalog.MaxWindowDraws
+	drawBits     = 18 // steady times have 46 bits: see MaxTime
+	maxStepDraws = catalog.MaxTimedDraws
 	exactDraws   = 64
 	steps        = 64
 	windowWidth  = 72 // counters of a window: room for exactDraws, or for the steps and both ends
 )
 
-// MaxTime is the latest time stamp that limits can count with, in Unix milliseconds. It is in the
-// year 4199. Events must not have later time stamps.
-const MaxTime = 1<<(64-drawBits) - 1
+// MaxTime is the latest time stamp, in Unix milliseconds. It is in the year 2527. Steady times can
+// be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
+const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
 const (
 	dayMillis  = 24 * 60 * 60 * 1000
@@ -41,13 +46,20 @@ const (
 	mondayShift = 3 * dayMillis
 )
 
-// period returns the number of the day or week of a time stamp, in UTC.
-func period(per catalog.Per, now int64) uint64 {
-	now = max(now, 0)
-	if per == catalog.PerWeek {
-		return uint64((now + mondayShift) / weekMillis)
+// span returns for how long draws have counted: a limit counts those that are less old.
+func (r *Rules) span(l *limitTable) int64 {
+	switch l.per {
+	case catalog.PerDay:
+		return r.d.now%dayMillis + 1
+	case catalog.PerWeek:
+		return (r.d.now+mondayShift)%weekMillis + 1
 	}
-	return uint64(now / dayMillis)
+	return l.window
+}
+
+// counts reports whether the draws in a counter of a limit over a time count now.
+func (r *Rules) counts(l *limitTable, counter uint64) bool {
+	return int64(counter>>drawBits) > r.d.steady-r.span(l)
 }
 
 // counterName returns the name of a limit's counters. It is the same in every catalog in which the
@@ -85,14 +97,13 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	case catalog.PerForever:
 		return r.counter(player, l.counter)
 	case catalog.PerDay, catalog.PerWeek:
-		v := r.counter(player, l.counter)
-		if v&(1<<periodBits-1) != period(l.per, r.d.now) {
-			return 0
+		if v := r.counter(player, l.counter); v != 0 && r.counts(l, v) {
+			return v & maxStepDraws
 		}
-		return v >> periodBits
+		return 0
 	}
 	for _, c := range r.windowCounters(l, player) {
-		if int64(c.Value>>drawBits) > r.d.now-l.window {
+		if r.counts(l, c.Value) {
 			used += c.Value & maxStepDraws
 		}
 	}
@@ -106,7 +117,7 @@ func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 		case catalog.PerForever:
 			r.setCounter(player, l.counter, r.d.used[i]+n)
 		case catalog.PerDay, catalog.PerWeek:
-			r.setCounter(player, l.counter, (r.d.used[i]+n)<<periodBits|period(l.per, r.d.now))
+			r.setCounter(player, l.counter, uint64(r.d.steady)<<drawBits|(r.d.used[i]+n))
 		default:
 			r.countWindow(l, player, n)
 		}
@@ -167,7 +178,7 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 			free++
 		}
 		switch time := c.Value >> drawBits; {
-		case int64(time) > r.d.now-l.window:
+		case r.counts(l, c.Value):
 			if newest < 0 || time > all[newest].Value>>drawBits {
 				newest = i
 			}
@@ -177,7 +188,7 @@ func (r *Rules) countWindow(l *limitTable, player uint32, n uint64) {
 			more = i
 		}
 	}
-	v := uint64(r.d.now)<<drawBits | n
+	v := uint64(r.d.steady)<<drawBits | n
 	gone := more
 	switch {
 	case newest >= 0 && r.sameStep(l, all[newest].Value):
@@ -221,7 +232,7 @@ func (r *Rules) sameStep(l *limitTable, counter uint64) bool {
 	if l.draws <= exactDraws {
 		return false
 	}
-	return l.step(counter) == l.step(uint64(r.d.now)<<drawBits)
+	return l.step(counter) == l.step(uint64(r.d.steady)<<drawBits)
 }
 
 // step returns the number of the step that a counter's time is in.

@@ -77,7 +77,7 @@ func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog) *Planner {
 			p.supplies[i] = text
 		}
 	}
-	p.young = state.YoungerThan(p.now - c.Idempotency.Age.Milliseconds() - 1)
+	p.young = state.YoungerThan(p.now + state.Back() - c.Idempotency.Age.Milliseconds() - 1)
 	return p
 }
 

@@ -7,7 +7,8 @@
 // follow from the catalog in force and the stock, and can be rebuilt at any time: see
 // [Rules.Reset].
 //
-// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog, plan.
+// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog, clock,
+// plan.
 // A rule's checks are in one function, in the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and
@@ -29,6 +30,7 @@ type Source = sampler.Source
 type State interface {
 	Names
 	Now() int64                             // time stamp of the last event, Unix milliseconds
+	Back() int64                            // how far the clock was set back in all, milliseconds
 	Players() uint32                        // how many there are: the number that the next one gets
 	Player(id string) (num uint32, ok bool) // by id
 	PlayerID(num uint32) string             // the inverse

@@ -133,8 +133,8 @@ func (g *game) replay(records []kuji.Record, end uint64) *model {
 	}
 	for _, rec := range records {
 		shown(rec.Position)
-		if rec.Time > w.latest {
-			w.fail("position %d is stamped %d, the clock never passed %d", rec.Position, rec.Time, w.latest)
+		if rec.Time > g.clock.highest {
+			w.fail("position %d is stamped %d; no clock led past %d", rec.Position, rec.Time, g.clock.highest)
 		}
 		var c *catalog.Catalog
 		if rec.Kind == "catalog" && int(m.version) < len(g.catalogs) {
@@ -206,9 +206,9 @@ func (g *game) told(records []kuji.Record) error {
 
 // matches compares what a client was told with what the log says.
 func matches(a ack, rec *kuji.Record) error {
-	if a.catalog {
-		if rec.Kind != "catalog" {
-			return fmt.Errorf("a catalog was acknowledged, the log has a %s", rec.Kind)
+	if a.call == nil {
+		if rec.Kind != a.kind {
+			return fmt.Errorf("a %s was acknowledged, the log has a %s", a.kind, rec.Kind)
 		}
 		return nil
 	}

@@ -39,11 +39,11 @@ type message struct {
 
 // ack is a result that the engine returned.
 type ack struct {
-	call    *call // nil for a catalog
-	res     kuji.Result
-	life    int
-	lossy   bool // under a relaxed policy
-	catalog bool
+	call  *call  // nil for what an administrator did
+	kind  string // of that
+	res   kuji.Result
+	life  int
+	lossy bool // under a relaxed policy
 }
 
 // refusal is a request that was refused because another one had its id.
@@ -196,6 +196,9 @@ func (s *session) reply(c *call, res kuji.Result, err error) {
 		}
 		if res.Receipt.Realm != s.name {
 			w.fail("%q was answered by %s, and sent to %s", c.id, res.Receipt.Realm, s.name)
+		}
+		if latest := s.clock.latest(w); !res.Replayed && res.Receipt.Time > latest {
+			w.fail("%q is stamped %d; the clock leads to %d at most", c.id, res.Receipt.Time, latest)
 		}
 		s.mustSurvive(res.Receipt.Position)
 		w.report.Acked++

@@ -28,7 +28,7 @@ const (
 	Write                        // a write fails or is short, or a file cannot be created, renamed or cut
 	Full                         // the disk is full
 	Rot                          // bytes change on the disk
-	Clock                        // the clock jumps, backwards too
+	Clock                        // the clock jumps, backwards too, and is put right
 	Network                      // messages are lost, or arrive twice, late or out of order
 	Overlap                      // requests arrive in the middle of disk operations
 	Catalogs                     // the catalog changes while players draw

@@ -92,7 +92,7 @@ type smallLife struct {
 func openSmall(disk *vfs.Mem, entropy uint64) (*smallLife, error) {
 	var key [32]byte
 	key[0] = byte(entropy)
-	w := &world{schedule: rand.New(rand.NewPCG(1, 1)), entropy: rand.NewChaCha8(key), clock: epoch}
+	w := &world{schedule: rand.New(rand.NewPCG(1, 1)), entropy: rand.NewChaCha8(key), clock: epoch, truth: epoch}
 	l := &smallLife{runner: &runner{w: w}}
 	var err error
 	l.engine, err = openIn(disk, l.runner, kuji.Options{Now: l.runner.Now, SegmentSize: 4096, SyncEvery: time.Second})

@@ -26,6 +26,7 @@ type game struct {
 	acks     []ack         // results told but not yet found in the log
 	refusals []refusal     // ids refused but not yet found in the log
 	reads    []read        // views shown but not yet found in the log
+	clock    leash
 }
 
 func newGame(w *world, number int) *game {

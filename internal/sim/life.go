@@ -105,7 +105,13 @@ func (l *life) open() bool {
 
 func (s *session) open() {
 	w := s.w
+	w.note("open %s with the clock at %s", s.name, stamp(w.clock))
 	realm, err := s.l.engine.Realm(s.name)
+	if kuji.CodeOf(err) == kuji.CodeClock {
+		s.clockRefused(err)
+		realm, err = s.l.engine.Realm(s.name)
+	}
+	s.clockRead(err == nil)
 	if err != nil {
 		w.note("open %s: %v", s.name, err)
 		if !s.excused() {
@@ -137,7 +143,7 @@ func openIn(disk *vfs.Mem, steps step.Runner, o kuji.Options) (*kuji.Engine, err
 
 func (l *life) options() kuji.Options {
 	o := kuji.Options{
-		Now: l.runner.Now, SegmentSize: 4096 << (l.w.cfg.Seed % 3),
+		Now: l.runner.Now, ClockConfirmed: l.confirmed(), SegmentSize: 4096 << (l.w.cfg.Seed % 3),
 		Sync: l.policy, SyncEvery: 5 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
 	}
 	if l.w.cfg.Faults&Snapshots != 0 {
@@ -252,21 +258,6 @@ func (l *life) stopped() bool {
 	return down > 0 && (running == 0 || l.w.schedule.IntN(20) == 0)
 }
 
-// tick moves the clock: a little, a lot, or back.
-func (w *world) tick() {
-	ms := w.schedule.Int64N(20)
-	if w.schedule.IntN(8) == 0 {
-		ms = w.schedule.Int64N(3_600_000)
-	}
-	if w.schedule.IntN(6) == 0 && w.cfg.Faults&Clock != 0 {
-		ms = w.schedule.Int64N(40*3_600_000) - 20*3_600_000
-		w.fired(Clock)
-	}
-	w.clock += ms
-	w.latest = max(w.latest, w.clock)
-	w.note("clock %+d ms", ms)
-}
-
 // administer applies the next catalog, or tries one that must be refused.
 func (s *session) administer() {
 	w := s.w
@@ -275,6 +266,10 @@ func (s *session) administer() {
 	}
 	if s.applied < len(s.catalogs) && (s.applied == 0 || w.schedule.IntN(10) == 0) {
 		s.apply()
+		return
+	}
+	if w.cfg.Faults&Clock != 0 && w.schedule.IntN(6) == 0 {
+		s.setClock()
 		return
 	}
 	if w.cfg.Faults&Snapshots != 0 && w.schedule.IntN(4) == 0 {
@@ -321,7 +316,7 @@ func (s *session) apply() {
 		w.fail("a catalog was applied after the realm had stopped")
 	}
 	s.applied++
-	s.acks = append(s.acks, ack{res: res, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways, catalog: true})
+	s.acks = append(s.acks, ack{kind: "catalog", res: res, life: s.l.number, lossy: s.l.policy != kuji.SyncAlways})
 	if s.applied > 1 {
 		w.fired(Catalogs)
 	}
@@ -358,6 +353,7 @@ func (s *session) told(err error, c *call) {
 	case code == kuji.CodeInvalid && c != nil && c.malformed:
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
+	case code == kuji.CodeOverloaded && c != nil && w.cfg.Faults&Clock != 0: // the open batch has set the clock
 	case code == kuji.CodeIDReused && c != nil: // also after a batch failed: the refusal depends on a durable answer, which must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})

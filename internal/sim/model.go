@@ -14,7 +14,8 @@ import (
 type model struct {
 	catalog  *catalog.Catalog // nil: none yet
 	version  uint64
-	now      int64
+	now      int64 // the last time stamp, or what it was set back to
+	back     int64 // how far the clock was set back in all
 	players  map[string]*holder
 	drawn    map[string]uint64 // by "pool/entry", over all catalog versions
 	ids      []answeredID      // oldest first, the newest answer of each id last
@@ -24,7 +25,7 @@ type model struct {
 // holder is one player.
 type holder struct {
 	items map[string]uint64
-	draws map[limit][]int64 // the time of every draw that counted
+	draws map[limit][]int64 // the steady time of every draw that counted
 }
 
 // limit identifies a player limit across catalog versions.
@@ -38,6 +39,7 @@ type limit struct {
 type answeredID struct {
 	id     string
 	record kuji.Record
+	steady int64 // when
 	// forgettable is set once the window no longer covered the id: from then on the engine may
 	// have forgotten it.
 	forgettable bool
@@ -73,6 +75,13 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	if err := m.checkID(rec); err != nil {
 		return err
 	}
+	if rec.Kind == "clock" {
+		if back := m.now - rec.Clock.To; back > 0 {
+			m.now -= back
+			m.back += back
+		}
+		return nil
+	}
 	if rec.Kind == "catalog" {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
@@ -93,7 +102,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		m.players, m.drawn = draft.players, draft.drawn
 	}
 	if rec.ID != "" {
-		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec})
+		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec, steady: m.steady()})
 	}
 	m.forget()
 	return nil
@@ -126,7 +135,7 @@ func (m *model) forget() {
 	}
 	for i := range m.ids {
 		newer := len(m.ids) - 1 - i
-		if newer >= min(int(count), 1<<20) && m.now-m.ids[i].record.Time > age.Milliseconds() {
+		if newer >= min(int(count), 1<<20) && m.steady()-m.ids[i].steady > age.Milliseconds() {
 			m.ids[i].forgettable = true
 		}
 	}
@@ -222,16 +231,19 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 	return e.Stock.Count - min(e.Stock.Count, m.drawn[p.ID+"/"+e.ID]), true
 }
 
-// since returns the time after which draws count for a limit.
-func since(l catalog.PlayerLimit, now int64) int64 {
+// steady returns a time that goes on, and does not go back, when the clock is set back.
+func (m *model) steady() int64 { return m.now + m.back }
+
+// since returns the steady time after which draws count for a limit.
+func (m *model) since(l catalog.PlayerLimit) int64 {
 	const day = 24 * 60 * 60 * 1000
 	switch l.Per {
 	case catalog.PerDay:
-		return now - now%day - 1
+		return m.steady() - m.now%day - 1
 	case catalog.PerWeek: // 1970-01-05 was a Monday
-		return now - (now-4*day)%(7*day) - 1
+		return m.steady() - (m.now-4*day)%(7*day) - 1
 	case catalog.PerWindow:
-		return now - l.Window
+		return m.steady() - l.Window
 	}
 	return -1
 }
@@ -251,8 +263,14 @@ func (m *model) draw(rec kuji.Record, h *holder) error {
 	}
 	for _, l := range p.Limits {
 		key := limit{p.ID, l.Per, l.Window}
+		if l.Per == catalog.PerDay || l.Per == catalog.PerWeek { // draws count together, as late as the last
+			h.draws[key] = slices.DeleteFunc(h.draws[key], func(at int64) bool { return at <= m.since(l) })
+			for i := range h.draws[key] {
+				h.draws[key][i] = m.steady()
+			}
+		}
 		for range rec.Count {
-			h.draws[key] = append(h.draws[key], m.now)
+			h.draws[key] = append(h.draws[key], m.steady())
 		}
 	}
 	return nil

@@ -43,7 +43,9 @@ func (w *world) rot() {
 	w.note("rot: %s, byte %d", name, at)
 	g.unharmed(disk, "verify")
 	l := &life{w: w, runner: &runner{w: w}}
-	engine, err := openIn(disk, l.runner, l.options())
+	o := l.options()
+	o.ClockConfirmed = l.runner.Now()
+	engine, err := openIn(disk, l.runner, o)
 	if err != nil {
 		w.fail("open the damaged directory: %w", err)
 	}

@@ -56,13 +56,13 @@ func (stuck) String() string { return "the engine waits for something that nothi
 
 // Every implements [step.Runner].
 func (r *runner) Every(interval time.Duration, task func() bool) {
-	r.timers = append(r.timers, &timer{owner: r.owner, interval: interval, next: r.w.clock + interval.Milliseconds(), task: task})
+	r.timers = append(r.timers, &timer{owner: r.owner, interval: interval, next: r.w.truth + interval.Milliseconds(), task: task})
 }
 
 // ring queues the timers that are due.
 func (r *runner) ring() {
 	for _, t := range r.timers {
-		if t.queued || t.next > r.w.clock {
+		if t.queued || t.next > r.w.truth {
 			continue
 		}
 		t.queued = true
@@ -72,13 +72,16 @@ func (r *runner) ring() {
 			if !t.queued {
 				t.owner.keeps(synced)
 			}
-			t.next = r.w.clock + t.interval.Milliseconds()
+			t.next = r.w.truth + t.interval.Milliseconds()
 		})
 	}
 }
 
 // Now implements [step.Runner].
 func (r *runner) Now() time.Time { return time.UnixMilli(r.w.clock) }
+
+// Elapsed implements [step.Runner].
+func (r *runner) Elapsed() time.Duration { return time.Duration(r.w.truth) * time.Millisecond }
 
 // Entropy implements [step.Runner].
 func (r *runner) Entropy(p []byte) {

@@ -132,7 +132,7 @@ func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit) (n i
 		return 0
 	}
 	for _, at := range h.draws[limit{p.ID, l.Per, l.Window}] {
-		if at > since(l, m.now) {
+		if at > m.since(l) {
 			n++
 		}
 	}

@@ -26,8 +26,8 @@ type world struct {
 	schedule *rand.Rand    // what happens next
 	entropy  *rand.ChaCha8 // the engine's entropy
 	network  *rand.Rand    // what happens to messages
-	clock    int64         // Unix milliseconds
-	latest   int64         // the latest time that the clock showed
+	clock    int64         // what the machine's clock shows, Unix milliseconds
+	truth    int64         // what it should show
 	sum      hash.Hash     // of the trace
 	tail     []string      // the newest lines of the trace
 	report   Report        // what happened
@@ -86,7 +86,7 @@ func newWorld(cfg Config) *world {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], cfg.Seed)
 	w := &world{
-		cfg: cfg, clock: epoch, latest: epoch, sum: sha256.New(),
+		cfg: cfg, clock: epoch, truth: epoch, sum: sha256.New(),
 		schedule: stream(cfg.Seed, 3), network: stream(cfg.Seed, 4), entropy: rand.NewChaCha8(key),
 		disk: vfs.NewMem(),
 	}

@@ -26,6 +26,8 @@ type Runner interface {
 	Every(interval time.Duration, task func() bool)
 	// Now returns the time.
 	Now() time.Time
+	// Elapsed returns the time since some moment, by a clock that nobody sets.
+	Elapsed() time.Duration
 	// Entropy fills p with random bytes.
 	Entropy(p []byte)
 }
@@ -73,6 +75,16 @@ func Now(r Runner) time.Time {
 		return time.Now()
 	}
 	return r.Now()
+}
+
+// Elapsed returns the time from one time to another by a clock that nobody sets, if both were read
+// from the machine's clock; otherwise the difference. With a Runner, it returns the Runner's Elapsed
+// for any two times: take differences.
+func Elapsed(r Runner, from, to time.Time) time.Duration {
+	if r == nil {
+		return to.Sub(from) // by their monotonic readings
+	}
+	return r.Elapsed()
 }
 
 // Entropy fills p with random bytes that nobody can predict. It never fails.

@@ -19,7 +19,7 @@ func inconsistent(format string, args ...any) error {
 type At struct {
 	Position uint64 // of its batch; never decreasing
 	Index    uint32 // in its batch
-	Time     int64  // the batch's time stamp, Unix milliseconds; never decreasing
+	Time     int64  // the batch's time stamp, Unix milliseconds; decreasing only after a Clock effect
 }
 
 // Apply changes the state by an event. It keeps nothing of the event except a copy of its bytes,
@@ -96,9 +96,12 @@ func (s *State) change(ev *Event, at At) error {
 			err = s.take(p, e.N, at.Position)
 		case Member:
 			b, p = nil, nil
-		case Window, Catalog:
+		case Window, Catalog, Clock:
 			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
-				return inconsistent("an event with a player or a request id puts a catalog in force")
+				return inconsistent("an event with a player or a request id puts a catalog in force or sets the clock")
+			}
+			if e.Verb == Clock {
+				err = s.setBack(int64(e.Value))
 			}
 			if e.Verb == Catalog {
 				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
@@ -120,6 +123,17 @@ func (s *State) change(ev *Event, at At) error {
 		s.players.clean()
 	}
 	return err
+}
+
+// setBack sets the clock back. Stamps go on from there. What is measured in steady time goes on as
+// if nothing had happened.
+func (s *State) setBack(ms int64) error {
+	if ms == 0 || ms > s.now || ms > MaxBack-s.back {
+		return inconsistent("the clock is set back by %d milliseconds from %d, after %d before", ms, s.now, s.back)
+	}
+	s.now -= ms
+	s.back += ms
+	return nil
 }
 
 // join adds a player, with room for what the next effects give and a little more.

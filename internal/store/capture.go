@@ -15,6 +15,7 @@ import (
 type Capture struct {
 	position uint64
 	now      int64
+	back     int64
 	base     *Mark // nil: the whole state
 	mark     Mark
 	players  *players
@@ -72,7 +73,7 @@ func (s *State) Capture(base *Mark) *Capture {
 	p := &s.players
 	n := &s.names
 	c := &Capture{
-		position: s.applied, now: s.now, base: base, players: p,
+		position: s.applied, now: s.now, back: s.back, base: base, players: p,
 		dirty: p.dirty.reset(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,

@@ -56,8 +56,9 @@ const (
 	Counter Verb = 8 + 5 // names the next counters: how many, their name
 	Window  Verb = 8 + 6 // the idempotency window: how many ids, for how many milliseconds
 	Catalog Verb = 8 + 7 // puts a catalog in force: length, bytes
+	Clock   Verb = 8 + 8 // sets the clock back: by how many milliseconds
 
-	verbEnd Verb = 8 + 8
+	verbEnd Verb = 8 + 9
 )
 
 // Limits of the format.
@@ -69,6 +70,9 @@ const (
 	MaxQuantity = 1<<53 - 1 // so that JSON clients read every quantity exactly
 
 	maxCatalog = 1 << 26 // bytes
+
+	// MaxBack is the most that a realm's clock can be set back in all, in milliseconds: 1,670 years.
+	MaxBack = 3 << 44
 )
 
 // Ref refers to a player, a pool or an item: by number if it has one, by id otherwise.
@@ -81,7 +85,7 @@ type Ref struct {
 type Effect struct {
 	Verb  Verb
 	N     uint32 // player, item, pool, entry, counter; Counter: how many; Item: its kind
-	Value uint64 // quantity, counter, stock, window
+	Value uint64 // quantity, counter, stock, window, milliseconds
 	Bytes []byte // the id or the catalog; aliases the event
 }
 
@@ -410,6 +414,8 @@ func (r *Reader) more(e *Effect) {
 	case Window:
 		e.N = uint32(r.Uint("a number of request ids", math.MaxUint32))
 		e.Value = r.Uint("an age", math.MaxInt64)
+	case Clock:
+		e.Value = r.Uint("milliseconds", MaxBack)
 	case Catalog:
 		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))
 	}

@@ -11,8 +11,8 @@ import (
 func (s *State) Hash() [32]byte {
 	w := hasher{h: sha256.New()}
 	n := &s.names
-	w.text("kuji state v2")
-	w.nums(s.applied, uint64(s.now), uint64(s.ids.window.count), uint64(s.ids.window.age))
+	w.text("kuji state v3")
+	w.nums(s.applied, uint64(s.now), uint64(s.back), uint64(s.ids.window.count), uint64(s.ids.window.age))
 	w.nums(s.catalog.Version, s.catalog.Position, uint64(s.catalog.Index), uint64(s.catalog.Time))
 	w.bytes(s.catalog.Bytes)
 	w.nums(uint64(len(n.items)))
@@ -46,7 +46,7 @@ func (s *State) Hash() [32]byte {
 	}
 	w.nums(uint64(s.ids.count()))
 	for _, r := range s.ids.from(s.ids.head) {
-		w.nums(r.position, uint64(r.time), r.version, uint64(r.index))
+		w.nums(r.position, uint64(r.time), uint64(r.back), r.version, uint64(r.index))
 		w.bytes(r.answer)
 	}
 	w.flush()

@@ -82,7 +82,8 @@ func (r *Reader) try(err error) {
 func (l *Loader) state(r *Reader) {
 	s := l.s
 	l.want.Position = r.Uint("the position", 1<<63)
-	now := r.Uint("the time", math.MaxInt64)
+	now := r.Uint("the time", math.MaxInt64-MaxBack)
+	back := int64(r.Uint("how far the clock was set back", MaxBack))
 	r.same("the base's position", s.applied)
 	l.want.Version = r.Uint("the catalog's version", 1<<63)
 	l.want.Items = uint32(r.Uint("the number of items", maxItems))
@@ -95,15 +96,15 @@ func (l *Loader) state(r *Reader) {
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
 	}
-	if l.want.Position < s.applied || int64(now) < s.now || l.head > l.want.IDs || l.head < s.ids.head {
-		r.Fail("position %d, time %d, requests %d to %d do not follow the base's", l.want.Position, now, l.head, l.want.IDs)
+	if l.want.Position < s.applied || int64(now)+back < s.now+s.back || back < s.back || l.head > l.want.IDs || l.head < s.ids.head {
+		r.Fail("position %d, time %d and %d, requests %d to %d do not follow the base's", l.want.Position, now, back, l.head, l.want.IDs)
 	}
 	if r.err != nil {
 		return
 	}
 	l.base, l.next = uint32(s.players.count()), 0
-	s.applied, s.now = l.want.Position, int64(now)
-	s.ids.window, s.ids.version, s.ids.now = w, l.want.Version, s.now
+	s.applied, s.now, s.back = l.want.Position, int64(now), back
+	s.ids.window, s.ids.version, s.ids.now, s.ids.back = w, l.want.Version, s.now+s.back, s.back
 	s.ids.forgetBefore(l.head)
 }
 
@@ -190,7 +191,7 @@ func (l *Loader) stock(r *Reader) {
 func (l *Loader) catalog(r *Reader) {
 	s := l.s
 	c := InForce{Version: r.Uint("a version", l.want.Version), Position: r.Uint("a position", l.want.Position)}
-	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", uint64(s.now)))
+	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", uint64(s.now+s.back)))
 	c.Bytes = append([]byte(nil), r.b[min(r.off, len(r.b)):]...)
 	r.off = len(r.b)
 	if r.err == nil && c.Version <= s.catalog.Version {
@@ -291,7 +292,8 @@ func (l *Loader) requests(r *Reader) {
 	var ev Event
 	for r.More() {
 		rec := idRecord{position: r.Uint("a request's position", l.want.Position), index: uint32(r.Uint("a request's index", math.MaxUint32))}
-		rec.time = int64(r.Uint("a request's time", uint64(l.s.now)))
+		rec.time = int64(r.Uint("a request's time", uint64(l.s.now+l.s.back)))
+		rec.back = int64(r.Uint("how far the clock had been set back", uint64(min(l.s.back, rec.time))))
 		rec.version = r.Uint("a request's catalog version", l.want.Version)
 		rec.answer = r.Bytes("an answer", r.Uint("an answer's length", math.MaxInt32))
 		if r.err != nil {
@@ -303,11 +305,11 @@ func (l *Loader) requests(r *Reader) {
 		}
 		h := ids.key.hashBytes(ev.ID)
 		_, twice := ids.find(ev.ID, h)
-		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.version < l.last.version || ids.atMost(0) {
+		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
 			return
 		}
-		l.last = idRecord{position: rec.position, time: rec.time, version: rec.version}
+		l.last = idRecord{position: rec.position, time: rec.time, back: rec.back, version: rec.version}
 		ids.add(h, rec)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // A record begins at a multiple of 8 bytes:
 //
 //	varint  position, minus that of the chunk's first record
-//	varint  time, minus that of the chunk's first record
+//	varint  steady time, minus that of the chunk's first record
 //	varint  catalog version, minus that of the chunk's first record
 //	varint  index in its batch
 //	varint  length of the answer
@@ -38,7 +38,8 @@ type requestIDs struct {
 
 	window  window // the idempotency window
 	version uint64 // of the catalog in force
-	now     int64  // time stamp of the last event
+	now     int64  // steady time of the last event
+	back    int64  // how far the clock was set back in all
 	warmed  uint64 // has no meaning: see WarmRemember
 }
 
@@ -47,7 +48,7 @@ type idChunk struct {
 	data  []byte
 	ends  int      // bytes used; set when the next chunk begins
 	first uint64   // number of the first record
-	base  idRecord // its position, time and version
+	base  idRecord // its position, time and version; its back is that of all records
 }
 
 const (
@@ -68,7 +69,8 @@ const (
 // idRecord is one remembered request.
 type idRecord struct {
 	position uint64
-	time     int64
+	time     int64  // steady: see [State.Back]
+	back     int64  // how far the clock had been set back
 	version  uint64 // of the catalog in force when it was decided
 	index    uint32 // in its batch
 	answer   []byte // the event; see answerID
@@ -108,7 +110,7 @@ func (c *idChunk) read(at int) (rec idRecord, next int) {
 		return v
 	}
 	rec.position = c.base.position + num()
-	rec.time = c.base.time + int64(num())
+	rec.time, rec.back = c.base.time+int64(num()), c.base.back
 	rec.version = c.base.version + num()
 	rec.index = uint32(num())
 	n := int(num())
@@ -144,12 +146,12 @@ func (r *requestIDs) find(id []byte, h uint32) (idRecord, bool) {
 }
 
 // add remembers a copy of the answer to an id with this hash. Positions and times must never
-// decrease.
+// decrease. A chunk ends when the clock is set back.
 func (r *requestIDs) add(hash uint32, rec idRecord) {
 	const most = 5 * binary.MaxVarintLen64
 	need := most + len(rec.answer)
 	last := len(r.chunks) - 1
-	if last < 0 || r.used+need > len(r.chunks[last].data) {
+	if last < 0 || r.used+need > len(r.chunks[last].data) || rec.back != r.chunks[last].base.back {
 		if last >= 0 {
 			r.chunks[last].ends = r.used
 		}
@@ -183,7 +185,7 @@ func (r *requestIDs) oldest() (idRecord, bool) {
 	return rec, true
 }
 
-// forgetBelow forgets the oldest records with a time stamp below t, at most n.
+// forgetBelow forgets the oldest records with a time below t, at most n.
 func (r *requestIDs) forgetBelow(t int64, n int) {
 	for ; n > 0; n-- {
 		if rec, ok := r.oldest(); !ok || rec.time >= t {
@@ -256,7 +258,7 @@ func (r *requestIDs) from(n uint64) iter.Seq2[uint64, idRecord] {
 	}
 }
 
-// youngerThan returns how many records have a time stamp above t.
+// youngerThan returns how many records have a time above t.
 func (r *requestIDs) youngerThan(t int64) int {
 	// The first chunk that begins above t. Records in the one before it may be above t, too.
 	i := sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].base.time > t })

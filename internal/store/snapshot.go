@@ -13,7 +13,7 @@ type BlockKind uint8
 
 // The kinds, in their order in a snapshot.
 const (
-	BlockState    BlockKind = 1 // position, time, and the number of everything
+	BlockState    BlockKind = 1 // position, time, how far the clock was set back, and the number of everything
 	BlockItems    BlockKind = 2
 	BlockCounters BlockKind = 3 // their names
 	BlockPools    BlockKind = 4
@@ -90,7 +90,7 @@ func (c *Capture) baseMark() Mark {
 
 func (c *Capture) writeState(w *blockWriter) {
 	for _, v := range []uint64{
-		c.position, uint64(c.now), c.baseMark().Position, c.mark.Version,
+		c.position, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
 		uint64(c.mark.Items), uint64(c.mark.Counters), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
 		uint64(c.window.count), uint64(c.window.age),
 	} {
@@ -237,6 +237,7 @@ func (c *Capture) writeRequests(w *blockWriter) {
 		w.num(r.position)
 		w.num(uint64(r.index))
 		w.num(uint64(r.time))
+		w.num(uint64(r.back))
 		w.num(r.version)
 		w.num(uint64(len(r.answer)))
 		w.b = append(w.b, r.answer...)

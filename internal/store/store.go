@@ -37,7 +37,8 @@ type State struct {
 	ids     requestIDs
 	catalog InForce
 	applied uint64 // position of the last applied event
-	now     int64  // time stamp of the last applied event, Unix milliseconds
+	now     int64  // the time stamp of the last applied event, Unix milliseconds, or what it set the clock back to
+	back    int64  // how far the clock was set back in all, milliseconds
 	peak    uint64 // no less than any item's supply; at most maxPeak
 
 	held  []*pool               // pools that the current event has locked
@@ -91,8 +92,14 @@ func (s *State) Alone(alone bool) { s.players.index.alone = alone }
 // Position returns the position of the last applied event.
 func (s *State) Position() uint64 { return s.applied }
 
-// Now returns the time stamp of the last applied event in Unix milliseconds.
+// Now returns the time stamp of the last applied event in Unix milliseconds, or what that event set
+// the clock back to.
 func (s *State) Now() int64 { return s.now }
+
+// Back returns how far the clock was set back in all, in milliseconds. A time stamp plus what Back
+// returned at the time is steady time, which never decreases: limits over a time and the ages of
+// request ids are measured in it.
+func (s *State) Back() int64 { return s.back }
 
 // Players returns the number of players. The next player gets this number.
 func (s *State) Players() uint32 { return uint32(s.players.count()) }

@@ -3,7 +3,7 @@ package store
 import "time"
 
 // The idempotency window. An id is remembered for at least the age that the catalog declares,
-// measured by the time stamps of the log. It is also remembered while it is among the newest
+// measured in steady time: see [State.Back]. It is also remembered while it is among the newest
 // keptAnyway. So a quiet realm remembers ids for longer, and a busy one never for less. The
 // declared count limits memory: while that many ids are younger than the age, commands with new
 // ids are refused. Nothing is forgotten early.
@@ -31,7 +31,7 @@ const (
 // Remember keeps the answer to an event's request id, and follows changes of the window.
 func (s *State) Remember(ev *Event, at At) error {
 	r := &s.ids
-	r.now = at.Time
+	r.now = at.Time + r.back
 	if len(ev.ID) > 0 {
 		hash, fresh := s.request(ev.ID)
 		if !fresh {
@@ -39,15 +39,15 @@ func (s *State) Remember(ev *Event, at At) error {
 				return inconsistent("request id %q a second time", ev.ID)
 			}
 		}
-		r.add(hash, idRecord{position: at.Position, time: at.Time, version: r.version, index: at.Index, answer: ev.Raw})
+		r.add(hash, idRecord{position: at.Position, time: r.now, back: r.back, version: r.version, index: at.Index, answer: ev.Raw})
 		r.forgetAged()
-	} else if !ev.Named && ev.Status == 0 { // perhaps a catalog event
+	} else if !ev.Named && ev.Status == 0 { // perhaps an event of a catalog or the clock
 		r.follow(ev.Changes())
 	}
 	return nil
 }
 
-// follow takes over the window and the version of a catalog event.
+// follow takes over the window and the version of a catalog event, and a clock that is set back.
 func (r *requestIDs) follow(effects Reader) {
 	for e := (Effect{}); effects.Next(&e); {
 		switch e.Verb {
@@ -56,6 +56,8 @@ func (r *requestIDs) follow(effects Reader) {
 			r.forgetAged()
 		case Catalog:
 			r.version++
+		case Clock:
+			r.back += int64(e.Value)
 		}
 	}
 }
@@ -82,7 +84,7 @@ func (s *State) Begin(id, player string, h Hashes) (Answer, bool) {
 		s.begun.fresh = true
 		return Answer{}, false
 	}
-	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time, Version: r.version}, true
+	return Answer{Event: r.answer, Position: r.position, Index: r.index, Time: r.time - r.back, Version: r.version}, true
 }
 
 // End ends what Begin began. Nothing of the caller's memory is kept.
@@ -112,7 +114,7 @@ func (s *State) OldestAnswer() uint64 {
 	return s.applied
 }
 
-// WindowFull reports whether the window has no room for another request id at this time.
+// WindowFull reports whether the window has no room for another request id at this time stamp.
 func (s *State) WindowFull(now int64) bool {
 	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
 		return false
@@ -121,7 +123,7 @@ func (s *State) WindowFull(now int64) bool {
 		return true
 	}
 	oldest, ok := s.ids.oldest()
-	return ok && !s.ids.window.aged(oldest.time, max(now, s.now))
+	return ok && !s.ids.window.aged(oldest.time, max(now, s.now)+s.back)
 }
 
 // RoomForPlayers reports whether there is room for n more players.
@@ -157,10 +159,10 @@ type WindowSize struct {
 func (s *State) WindowSize() WindowSize {
 	w := WindowSize{Remembered: uint64(s.ids.count()), Limit: uint64(s.ids.window.count), Bytes: s.ids.memory()}
 	if oldest, ok := s.ids.oldest(); ok {
-		w.Oldest = oldest.time
+		w.Oldest = oldest.time - oldest.back
 	}
 	return w
 }
 
-// YoungerThan returns how many remembered ids have a time stamp above t.
+// YoungerThan returns how many remembered ids were answered after t, in steady time.
 func (s *State) YoungerThan(t int64) int { return s.ids.youngerThan(t) }

@@ -162,9 +162,9 @@ class Chain:
 # event.md: events and their effects. Nothing here knows a rule or reads a catalog.
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
-MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG = range(8, 16)
+MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, CLOCK = range(8, 17)
 VERBS = "player join gain spend pool take set more member item new_pool entry stock counter window catalog".split()
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic"]
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock"]
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", "unknown_pool",
             "unknown_item", "count_too_large", "balance_overflow"]
 
@@ -195,6 +195,8 @@ def effects(r):
                 n, value = r.number(), r.name()
             elif verb == CATALOG:
                 value = r.text()
+            elif verb == CLOCK:
+                value = r.number()
             else:
                 assert verb == MEMBER, "unknown effect: a newer Kuji wrote this log"
         yield verb, n, value
@@ -253,6 +255,8 @@ class Event:
 def arguments(r, kind):
     if kind == 1:
         return None
+    if kind == 7:
+        return r.number(), r.name(), r.name()  # to, by, reason
     if kind == 2:
         return ref(r), r.number()  # pool, count
     other = ref(r) if kind == 5 else None
@@ -269,8 +273,11 @@ class State:
         self.held, self.counted = [], []  # by player number: balances by item, counters
         self.number = {}  # of players by id
         self.version, self.catalog = 0, b""
+        self.time, self.back = 0, 0  # the last time stamp, and how far the clock was set back in all
 
-    def apply(self, event):
+    def apply(self, event, time):
+        assert time >= self.time, "time goes back"
+        self.time = time
         player, pool = event.player, None
         for verb, n, value in event.effects:
             if verb in (GAIN, SPEND):
@@ -314,6 +321,9 @@ class State:
             self.counters += n
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
+        elif verb == CLOCK:
+            assert 0 < value <= self.time and self.back + value <= 3 << 44, "the clock is set back too far"
+            self.time, self.back = self.time - value, self.back + value
         return pool
 
     def left(self, pool, entry):
@@ -346,6 +356,9 @@ def describe(state, event):
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.kind == 1:
         return {**said, "version": state.version}
+    if event.kind == 7:
+        to, by, reason = event.commands()[0][2]
+        return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
     all_of_it = []
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
@@ -515,7 +528,7 @@ class Rules:
 class Realm:
     def __init__(self, name, seeds, seen=None):
         self.name, self.seeds, self.seen = name, seeds, seen
-        self.chain, self.state, self.time = Chain(name), State(), 0
+        self.chain, self.state = Chain(name), State()
         self.rules = Rules(self.state)
         self.commitments, self.source = {}, None
         self.found = dict(batches=0, events=0, draws=0, choices=0)
@@ -528,7 +541,7 @@ class Realm:
         kind, payload = self.chain.entry(data)
         epoch = self.chain.epoch
         if kind == 1:
-            assert payload[0] == 2 and len(payload) == 41
+            assert payload[0] == 3 and len(payload) == 41
             self.commitments[epoch], self.source = payload[9:], None
             if epoch in self.seeds:
                 seed = self.seeds[epoch]
@@ -540,22 +553,24 @@ class Realm:
             assert le(payload, 0, 8) in self.commitments
 
     def batch(self, payload):
-        assert le(payload, 0, 8) >= self.time
-        self.time = le(payload, 0, 8)
-        r = Reader(payload, 12)
-        for index in range(le(payload, 8, 4)):
+        r, time, events = Reader(payload, 12), le(payload, 0, 8), le(payload, 8, 4)
+        for index in range(events):
             event = Event(r)
-            if event.kind != 1 and not event.status:
+            assert event.kind != 7 or index == events - 1, "events after one that sets the clock"
+            if event.kind == 7:
+                to = event.commands()[0][2][0]
+                assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
+            elif event.kind != 1 and not event.status:
                 self.rules.welcome(event)
                 if self.source:
                     self.found["choices"] += self.rules.compare(event, self.source)
-            self.state.apply(event)
+            self.state.apply(event, time)
             if event.kind == 1:
                 self.rules.put_in_force()
             self.found["events"] += 1
             self.found["draws"] += sum(len(draws) for _, draws in event.outcomes())
             if self.seen:
-                self.seen({"position": self.chain.index, "index": index, "time": self.time, **describe(self.state, event)})
+                self.seen({"position": self.chain.index, "index": index, "time": time, **describe(self.state, event)})
         assert r.at == len(payload)
         self.found["batches"] += 1
 

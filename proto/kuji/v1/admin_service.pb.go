@@ -24,10 +24,11 @@ var File_kuji_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/realm.proto\x1a\x12kuji/v1/role.proto2\xd1\x02\n" +
+	"\x1bkuji/v1/admin_service.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/realm.proto\x1a\x12kuji/v1/role.proto2\x98\x03\n" +
 	"\fAdminService\x12Q\n" +
 	"\fApplyCatalog\x12\x1c.kuji.v1.ApplyCatalogRequest\x1a\x1d.kuji.v1.ApplyCatalogResponse\"\x04\x88\xe7\x18\x03\x12Q\n" +
-	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12N\n" +
+	"\vCreateRealm\x12\x1b.kuji.v1.CreateRealmRequest\x1a\x1c.kuji.v1.CreateRealmResponse\"\a\x88\xe7\x18\x03\x90\x02\x02\x12E\n" +
+	"\bSetClock\x12\x18.kuji.v1.SetClockRequest\x1a\x19.kuji.v1.SetClockResponse\"\x04\x88\xe7\x18\x03\x12N\n" +
 	"\n" +
 	"ListRealms\x12\x1a.kuji.v1.ListRealmsRequest\x1a\x1b.kuji.v1.ListRealmsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tGetStatus\x12\x19.kuji.v1.GetStatusRequest\x1a\x1a.kuji.v1.GetStatusResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
@@ -35,24 +36,28 @@ const file_kuji_v1_admin_service_proto_rawDesc = "" +
 var file_kuji_v1_admin_service_proto_goTypes = []any{
 	(*ApplyCatalogRequest)(nil),  // 0: kuji.v1.ApplyCatalogRequest
 	(*CreateRealmRequest)(nil),   // 1: kuji.v1.CreateRealmRequest
-	(*ListRealmsRequest)(nil),    // 2: kuji.v1.ListRealmsRequest
-	(*GetStatusRequest)(nil),     // 3: kuji.v1.GetStatusRequest
-	(*ApplyCatalogResponse)(nil), // 4: kuji.v1.ApplyCatalogResponse
-	(*CreateRealmResponse)(nil),  // 5: kuji.v1.CreateRealmResponse
-	(*ListRealmsResponse)(nil),   // 6: kuji.v1.ListRealmsResponse
-	(*GetStatusResponse)(nil),    // 7: kuji.v1.GetStatusResponse
+	(*SetClockRequest)(nil),      // 2: kuji.v1.SetClockRequest
+	(*ListRealmsRequest)(nil),    // 3: kuji.v1.ListRealmsRequest
+	(*GetStatusRequest)(nil),     // 4: kuji.v1.GetStatusRequest
+	(*ApplyCatalogResponse)(nil), // 5: kuji.v1.ApplyCatalogResponse
+	(*CreateRealmResponse)(nil),  // 6: kuji.v1.CreateRealmResponse
+	(*SetClockResponse)(nil),     // 7: kuji.v1.SetClockResponse
+	(*ListRealmsResponse)(nil),   // 8: kuji.v1.ListRealmsResponse
+	(*GetStatusResponse)(nil),    // 9: kuji.v1.GetStatusResponse
 }
 var file_kuji_v1_admin_service_proto_depIdxs = []int32{
 	0, // 0: kuji.v1.AdminService.ApplyCatalog:input_type -> kuji.v1.ApplyCatalogRequest
 	1, // 1: kuji.v1.AdminService.CreateRealm:input_type -> kuji.v1.CreateRealmRequest
-	2, // 2: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
-	3, // 3: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
-	4, // 4: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
-	5, // 5: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
-	6, // 6: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
-	7, // 7: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
-	4, // [4:8] is the sub-list for method output_type
-	0, // [0:4] is the sub-list for method input_type
+	2, // 2: kuji.v1.AdminService.SetClock:input_type -> kuji.v1.SetClockRequest
+	3, // 3: kuji.v1.AdminService.ListRealms:input_type -> kuji.v1.ListRealmsRequest
+	4, // 4: kuji.v1.AdminService.GetStatus:input_type -> kuji.v1.GetStatusRequest
+	5, // 5: kuji.v1.AdminService.ApplyCatalog:output_type -> kuji.v1.ApplyCatalogResponse
+	6, // 6: kuji.v1.AdminService.CreateRealm:output_type -> kuji.v1.CreateRealmResponse
+	7, // 7: kuji.v1.AdminService.SetClock:output_type -> kuji.v1.SetClockResponse
+	8, // 8: kuji.v1.AdminService.ListRealms:output_type -> kuji.v1.ListRealmsResponse
+	9, // 9: kuji.v1.AdminService.GetStatus:output_type -> kuji.v1.GetStatusResponse
+	5, // [5:10] is the sub-list for method output_type
+	0, // [0:5] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name

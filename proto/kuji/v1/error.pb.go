@@ -33,7 +33,8 @@ const (
 	// The request id was used before with other arguments; nothing was logged.
 	Reason_REASON_ID_REUSED Reason = 3
 	// A catalog that the realm's state refuses, or that was to be applied over
-	// another version than the one in force; nothing was logged.
+	// another version than the one in force; a time that the server's clock does
+	// not show; nothing was logged.
 	Reason_REASON_CONFLICT Reason = 4
 	// Too much in flight: send the request again later; nothing was logged.
 	Reason_REASON_OVERLOADED Reason = 5

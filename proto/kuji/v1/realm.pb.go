@@ -172,6 +172,134 @@ func (x *CreateRealmResponse) GetCreated() bool {
 	return false
 }
 
+type SetClockRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means "default".
+	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	// What the time is, in Unix milliseconds. The server's clock must show the
+	// same within a minute, or it is REASON_CONFLICT: nobody confirms a clock that
+	// they have not looked at.
+	TimeUnixMs int64 `protobuf:"varint,2,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
+	// Why, for the log: 1 to 200 bytes.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetClockRequest) Reset() {
+	*x = SetClockRequest{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetClockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetClockRequest) ProtoMessage() {}
+
+func (x *SetClockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetClockRequest.ProtoReflect.Descriptor instead.
+func (*SetClockRequest) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SetClockRequest) GetRealm() string {
+	if x != nil {
+		return x.Realm
+	}
+	return ""
+}
+
+func (x *SetClockRequest) GetTimeUnixMs() int64 {
+	if x != nil {
+		return x.TimeUnixMs
+	}
+	return 0
+}
+
+func (x *SetClockRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type SetClockResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last time stamp before.
+	FromUnixMs int64 `protobuf:"varint,1,opt,name=from_unix_ms,json=fromUnixMs,proto3" json:"from_unix_ms,omitempty"`
+	// What the server's clock showed: time stamps go on from here.
+	ToUnixMs int64 `protobuf:"varint,2,opt,name=to_unix_ms,json=toUnixMs,proto3" json:"to_unix_ms,omitempty"`
+	// Of the event in the log.
+	Position      uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetClockResponse) Reset() {
+	*x = SetClockResponse{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetClockResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetClockResponse) ProtoMessage() {}
+
+func (x *SetClockResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetClockResponse.ProtoReflect.Descriptor instead.
+func (*SetClockResponse) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetClockResponse) GetFromUnixMs() int64 {
+	if x != nil {
+		return x.FromUnixMs
+	}
+	return 0
+}
+
+func (x *SetClockResponse) GetToUnixMs() int64 {
+	if x != nil {
+		return x.ToUnixMs
+	}
+	return 0
+}
+
+func (x *SetClockResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
 type ListRealmsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -180,7 +308,7 @@ type ListRealmsRequest struct {
 
 func (x *ListRealmsRequest) Reset() {
 	*x = ListRealmsRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -192,7 +320,7 @@ func (x *ListRealmsRequest) String() string {
 func (*ListRealmsRequest) ProtoMessage() {}
 
 func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[2]
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -205,7 +333,7 @@ func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsRequest.ProtoReflect.Descriptor instead.
 func (*ListRealmsRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{2}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
 }
 
 type ListRealmsResponse struct {
@@ -218,7 +346,7 @@ type ListRealmsResponse struct {
 
 func (x *ListRealmsResponse) Reset() {
 	*x = ListRealmsResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -230,7 +358,7 @@ func (x *ListRealmsResponse) String() string {
 func (*ListRealmsResponse) ProtoMessage() {}
 
 func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[3]
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -243,7 +371,7 @@ func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsResponse.ProtoReflect.Descriptor instead.
 func (*ListRealmsResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListRealmsResponse) GetRealms() []string {
@@ -263,7 +391,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +403,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +416,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetStatusRequest) GetRealm() string {
@@ -314,7 +442,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -326,7 +454,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -339,7 +467,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -403,13 +531,20 @@ type RealmStatus struct {
 	RecoveredEvents   uint64 `protobuf:"varint,15,opt,name=recovered_events,json=recoveredEvents,proto3" json:"recovered_events,omitempty"`
 	// In force.
 	CatalogVersion uint64 `protobuf:"varint,16,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the server's clock shows, in Unix milliseconds.
+	ClockUnixMs int64 `protobuf:"varint,17,opt,name=clock_unix_ms,json=clockUnixMs,proto3" json:"clock_unix_ms,omitempty"`
+	// The time stamp that a command would get, in Unix milliseconds. More than a
+	// minute from the clock: one of the two is wrong, or was. See SetClock.
+	TimeUnixMs int64 `protobuf:"varint,18,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
+	// How far SetClock has set the realm's time back in all, in milliseconds.
+	BackMs        int64 `protobuf:"varint,19,opt,name=back_ms,json=backMs,proto3" json:"back_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RealmStatus) Reset() {
 	*x = RealmStatus{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +556,7 @@ func (x *RealmStatus) String() string {
 func (*RealmStatus) ProtoMessage() {}
 
 func (x *RealmStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +569,7 @@ func (x *RealmStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RealmStatus.ProtoReflect.Descriptor instead.
 func (*RealmStatus) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RealmStatus) GetRealm() string {
@@ -549,6 +684,27 @@ func (x *RealmStatus) GetCatalogVersion() uint64 {
 	return 0
 }
 
+func (x *RealmStatus) GetClockUnixMs() int64 {
+	if x != nil {
+		return x.ClockUnixMs
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetTimeUnixMs() int64 {
+	if x != nil {
+		return x.TimeUnixMs
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetBackMs() int64 {
+	if x != nil {
+		return x.BackMs
+	}
+	return 0
+}
+
 var File_kuji_v1_realm_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_realm_proto_rawDesc = "" +
@@ -557,7 +713,18 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\x12CreateRealmRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\"/\n" +
 	"\x13CreateRealmResponse\x12\x18\n" +
-	"\acreated\x18\x01 \x01(\bR\acreated\"\x13\n" +
+	"\acreated\x18\x01 \x01(\bR\acreated\"a\n" +
+	"\x0fSetClockRequest\x12\x14\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12 \n" +
+	"\ftime_unix_ms\x18\x02 \x01(\x03R\n" +
+	"timeUnixMs\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"n\n" +
+	"\x10SetClockResponse\x12 \n" +
+	"\ffrom_unix_ms\x18\x01 \x01(\x03R\n" +
+	"fromUnixMs\x12\x1c\n" +
+	"\n" +
+	"to_unix_ms\x18\x02 \x01(\x03R\btoUnixMs\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\"\x13\n" +
 	"\x11ListRealmsRequest\",\n" +
 	"\x12ListRealmsResponse\x12\x16\n" +
 	"\x06realms\x18\x01 \x03(\tR\x06realms\"(\n" +
@@ -567,7 +734,7 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
 	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\x12'\n" +
-	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xe9\x03\n" +
+	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xc8\x04\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -586,7 +753,11 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\rpending_bytes\x18\r \x01(\x04R\fpendingBytes\x12-\n" +
 	"\x12recovered_position\x18\x0e \x01(\x04R\x11recoveredPosition\x12)\n" +
 	"\x10recovered_events\x18\x0f \x01(\x04R\x0frecoveredEvents\x12'\n" +
-	"\x0fcatalog_version\x18\x10 \x01(\x04R\x0ecatalogVersion*\x86\x01\n" +
+	"\x0fcatalog_version\x18\x10 \x01(\x04R\x0ecatalogVersion\x12\"\n" +
+	"\rclock_unix_ms\x18\x11 \x01(\x03R\vclockUnixMs\x12 \n" +
+	"\ftime_unix_ms\x18\x12 \x01(\x03R\n" +
+	"timeUnixMs\x12\x17\n" +
+	"\aback_ms\x18\x13 \x01(\x03R\x06backMs*\x86\x01\n" +
 	"\n" +
 	"SyncPolicy\x12\x1b\n" +
 	"\x17SYNC_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -608,19 +779,21 @@ func file_kuji_v1_realm_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_realm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_kuji_v1_realm_proto_goTypes = []any{
 	(SyncPolicy)(0),             // 0: kuji.v1.SyncPolicy
 	(*CreateRealmRequest)(nil),  // 1: kuji.v1.CreateRealmRequest
 	(*CreateRealmResponse)(nil), // 2: kuji.v1.CreateRealmResponse
-	(*ListRealmsRequest)(nil),   // 3: kuji.v1.ListRealmsRequest
-	(*ListRealmsResponse)(nil),  // 4: kuji.v1.ListRealmsResponse
-	(*GetStatusRequest)(nil),    // 5: kuji.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),   // 6: kuji.v1.GetStatusResponse
-	(*RealmStatus)(nil),         // 7: kuji.v1.RealmStatus
+	(*SetClockRequest)(nil),     // 3: kuji.v1.SetClockRequest
+	(*SetClockResponse)(nil),    // 4: kuji.v1.SetClockResponse
+	(*ListRealmsRequest)(nil),   // 5: kuji.v1.ListRealmsRequest
+	(*ListRealmsResponse)(nil),  // 6: kuji.v1.ListRealmsResponse
+	(*GetStatusRequest)(nil),    // 7: kuji.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),   // 8: kuji.v1.GetStatusResponse
+	(*RealmStatus)(nil),         // 9: kuji.v1.RealmStatus
 }
 var file_kuji_v1_realm_proto_depIdxs = []int32{
-	7, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
+	9, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
 	0, // 1: kuji.v1.GetStatusResponse.sync:type_name -> kuji.v1.SyncPolicy
 	2, // [2:2] is the sub-list for method output_type
 	2, // [2:2] is the sub-list for method input_type
@@ -640,7 +813,7 @@ func file_kuji_v1_realm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_realm_proto_rawDesc), len(file_kuji_v1_realm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

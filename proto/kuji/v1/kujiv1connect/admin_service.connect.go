@@ -39,6 +39,8 @@ const (
 	// AdminServiceCreateRealmProcedure is the fully-qualified name of the AdminService's CreateRealm
 	// RPC.
 	AdminServiceCreateRealmProcedure = "/kuji.v1.AdminService/CreateRealm"
+	// AdminServiceSetClockProcedure is the fully-qualified name of the AdminService's SetClock RPC.
+	AdminServiceSetClockProcedure = "/kuji.v1.AdminService/SetClock"
 	// AdminServiceListRealmsProcedure is the fully-qualified name of the AdminService's ListRealms RPC.
 	AdminServiceListRealmsProcedure = "/kuji.v1.AdminService/ListRealms"
 	// AdminServiceGetStatusProcedure is the fully-qualified name of the AdminService's GetStatus RPC.
@@ -52,6 +54,10 @@ type AdminServiceClient interface {
 	ApplyCatalog(context.Context, *v1.ApplyCatalogRequest) (*v1.ApplyCatalogResponse, error)
 	// CreateRealm creates an empty realm; creating it again changes nothing.
 	CreateRealm(context.Context, *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error)
+	// SetClock makes a realm's time stamps follow the server's clock from here on,
+	// forward or back. The log says who did it and why. Made again, it only adds
+	// another entry of the log.
+	SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
 	// GetStatus returns health and counters of the server's realms.
@@ -82,6 +88,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithIdempotency(connect.IdempotencyIdempotent),
 			connect.WithClientOptions(opts...),
 		),
+		setClock: connect.NewClient[v1.SetClockRequest, v1.SetClockResponse](
+			httpClient,
+			baseURL+AdminServiceSetClockProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("SetClock")),
+			connect.WithClientOptions(opts...),
+		),
 		listRealms: connect.NewClient[v1.ListRealmsRequest, v1.ListRealmsResponse](
 			httpClient,
 			baseURL+AdminServiceListRealmsProcedure,
@@ -103,6 +115,7 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 type adminServiceClient struct {
 	applyCatalog *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
 	createRealm  *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
+	setClock     *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
 	listRealms   *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
 	getStatus    *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
 }
@@ -119,6 +132,15 @@ func (c *adminServiceClient) ApplyCatalog(ctx context.Context, req *v1.ApplyCata
 // CreateRealm calls kuji.v1.AdminService.CreateRealm.
 func (c *adminServiceClient) CreateRealm(ctx context.Context, req *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error) {
 	response, err := c.createRealm.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SetClock calls kuji.v1.AdminService.SetClock.
+func (c *adminServiceClient) SetClock(ctx context.Context, req *v1.SetClockRequest) (*v1.SetClockResponse, error) {
+	response, err := c.setClock.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -150,6 +172,10 @@ type AdminServiceHandler interface {
 	ApplyCatalog(context.Context, *v1.ApplyCatalogRequest) (*v1.ApplyCatalogResponse, error)
 	// CreateRealm creates an empty realm; creating it again changes nothing.
 	CreateRealm(context.Context, *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error)
+	// SetClock makes a realm's time stamps follow the server's clock from here on,
+	// forward or back. The log says who did it and why. Made again, it only adds
+	// another entry of the log.
+	SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
 	// GetStatus returns health and counters of the server's realms.
@@ -176,6 +202,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithIdempotency(connect.IdempotencyIdempotent),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceSetClockHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceSetClockProcedure,
+		svc.SetClock,
+		connect.WithSchema(adminServiceMethods.ByName("SetClock")),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceListRealmsHandler := connect.NewUnaryHandlerSimple(
 		AdminServiceListRealmsProcedure,
 		svc.ListRealms,
@@ -196,6 +228,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceApplyCatalogHandler.ServeHTTP(w, r)
 		case AdminServiceCreateRealmProcedure:
 			adminServiceCreateRealmHandler.ServeHTTP(w, r)
+		case AdminServiceSetClockProcedure:
+			adminServiceSetClockHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
 			adminServiceListRealmsHandler.ServeHTTP(w, r)
 		case AdminServiceGetStatusProcedure:
@@ -215,6 +249,10 @@ func (UnimplementedAdminServiceHandler) ApplyCatalog(context.Context, *v1.ApplyC
 
 func (UnimplementedAdminServiceHandler) CreateRealm(context.Context, *v1.CreateRealmRequest) (*v1.CreateRealmResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.CreateRealm is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetClock is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error) {

@@ -1,0 +1,219 @@
+package kuji
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A realm's time stamps follow the machine's wall clock as far as that is believed:
+//
+//	expected = what the wall clock showed when it was last believed anew,
+//	           plus the time that has passed since then by the monotonic clock
+//	now      = the wall clock, if it is within MaxLeap of expected; otherwise expected
+//	stamp    = the later of now and the last stamp
+//
+// The wall clock is believed anew by the first reading after opening that is not behind the log, and
+// when somebody confirms it with SetClock. A first reading that is too far ahead of the log is not
+// believed: the realm is not opened. So one bad reading moves no stamp by more than MaxLeap, a clock
+// that is wrong for long does no harm while the process runs, and one that was wrong at start can be
+// put right. Replay never asks a clock: all of this ends in the stamps.
+// (docs/internals/decisions/0005-clocks.md)
+
+const (
+	// MaxLeap is how far the wall clock may be from where the monotonic clock expects it. While it
+	// is further away, the realm's time goes on by the monotonic clock.
+	MaxLeap = time.Minute
+	// MaxDowntime is how far the wall clock may be ahead of a realm's log when the realm is opened,
+	// unless Options.ClockConfirmed says that it is right.
+	MaxDowntime = 30 * 24 * time.Hour
+	// MaxClockText bounds who sets a clock and why, in bytes.
+	MaxClockText = rules.MaxClockText
+)
+
+// clock is what a realm knows about its machine's clock. The realm's mu guards it.
+type clock struct {
+	last    int64         // the last time in the log: see seal.last
+	known   bool          // the wall clock has been believed
+	wall    time.Time     // the wall clock when it was last believed anew
+	elapsed time.Duration // the monotonic clock at that time: see step.Elapsed
+}
+
+// readClock returns the wall clock, and the realm's time if no stamp is later, both in Unix
+// milliseconds. The caller holds mu.
+func (r *Realm) readClock() (at time.Time, wall, now int64) {
+	at = r.o.Now()
+	wall = unixMilli(at)
+	if !r.clock.known {
+		if wall < r.clock.last-MaxLeap.Milliseconds() || r.leaps(wall) {
+			return at, wall, 0
+		}
+		r.believe(at)
+		return at, wall, wall
+	}
+	passed := step.Elapsed(r.world.steps, r.clock.wall, at) - r.clock.elapsed
+	expected := min(max(unixMilli(r.clock.wall)+passed.Milliseconds(), 0), rules.MaxTime)
+	if apart := wall - expected; apart > MaxLeap.Milliseconds() || apart < -MaxLeap.Milliseconds() {
+		return at, wall, expected
+	}
+	return at, wall, wall
+}
+
+// unixMilli returns a time as a time stamp can be.
+func unixMilli(t time.Time) int64 { return min(max(t.UnixMilli(), 0), rules.MaxTime) }
+
+// now returns the time stamp of a batch that begins now. The caller holds mu.
+func (r *Realm) now() int64 {
+	_, _, now := r.readClock()
+	return max(now, r.state.Now())
+}
+
+// believe takes a reading of the wall clock as right. The caller holds mu.
+func (r *Realm) believe(at time.Time) {
+	r.clock.known, r.clock.wall, r.clock.elapsed = true, at, step.Elapsed(r.world.steps, at, at)
+}
+
+// leaps reports whether the wall clock is too far ahead of the log for the realm to be opened.
+func (r *Realm) leaps(wall int64) bool {
+	last, confirmed := r.clock.last, r.o.ClockConfirmed
+	return last > 0 && wall-last > MaxDowntime.Milliseconds() && (confirmed.IsZero() || wall > unixMilli(confirmed.Add(MaxLeap)))
+}
+
+// startClock reads the wall clock for the first time. If it is behind the log, stamps stand still
+// until it has caught up, or until SetClock.
+func (r *Realm) startClock() error {
+	if _, wall, _ := r.readClock(); r.leaps(wall) {
+		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+
+			"if the clock is right, confirm it with that time; nothing was written", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
+	}
+	return nil
+}
+
+func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+// ClockView says what a realm makes of its machine's clock.
+type ClockView struct {
+	Wall int64 // the machine's clock, Unix milliseconds
+	Time int64 // the time stamp that a batch would get, Unix milliseconds
+	Back int64 // how far SetClock has set the clock back since the realm's first batch, milliseconds
+}
+
+// Drift returns how far the machine's clock is ahead of the realm's time stamps; negative: behind.
+func (v ClockView) Drift() time.Duration { return time.Duration(v.Wall-v.Time) * time.Millisecond }
+
+// Drifts reports whether the two are more than MaxLeap apart. Either the machine's clock is wrong,
+// or it was. Once it is right, SetClock makes the realm follow it again.
+func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
+
+// clockView returns the realm's view of the clock. The caller holds mu.
+func (r *Realm) clockView() ClockView {
+	_, wall, now := r.readClock()
+	return ClockView{Wall: wall, Time: max(now, r.state.Now()), Back: r.state.Back()}
+}
+
+// ClockSet is what SetClock did, or what the log says of it.
+type ClockSet struct {
+	To     int64  `json:"to"` // what the machine's clock showed, Unix milliseconds
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason"`
+	// Receipt says where in the log that is. Its Time is the last stamp before.
+	Receipt Receipt `json:"-"`
+}
+
+// SetClock makes time stamps follow the machine's clock from here on, and returns once that is
+// durable. If they are ahead of it, they go back. The caller confirms the machine's clock: the
+// given time must be within MaxLeap of it. Who asked and why, at most 200 bytes each, stand in the
+// log; a reason must be given.
+//
+// Pools start and end by the new time stamps. Limits over a time and the idempotency window go on
+// as if nothing had happened: what counted still counts for as long as it would have counted, and a
+// day or a week is the time since it began by the new stamps. So setting the clock back gives
+// nobody more draws and forgets no request id early.
+//
+// CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
+// those of Do.
+func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
+	set, wait, err := r.setClock(ctx, now, by, reason)
+	if err == nil {
+		err = wait.Wait(ctx)
+	}
+	if err != nil {
+		return ClockSet{}, err
+	}
+	return set, nil
+}
+
+func (r *Realm) setClock(ctx context.Context, now time.Time, by, reason string) (set ClockSet, wait Commit, err error) {
+	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
+		return set, wait, err
+	}
+	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
+		return set, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+	}
+	if err := r.lockForRoom(ctx); err != nil {
+		return set, wait, err
+	}
+	defer r.unlock()
+	b, err := r.commitClock(now, by, reason, &set)
+	if err != nil {
+		return set, wait, err
+	}
+	return set, Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, nil
+}
+
+// commitClock sets the clock. The batch takes no more events: what follows has other stamps. The
+// caller holds mu.
+func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b *batch, err error) {
+	finished := false
+	defer r.ended(&finished, &b, &err)
+	b, err = r.doSetClock(now, by, reason, set)
+	finished = true
+	return b, err
+}
+
+func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*batch, error) {
+	at, wall, _ := r.readClock()
+	if apart := time.Duration(wall-now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
+		return nil, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(now.UnixMilli()), utc(wall), MaxLeap)
+	}
+	b := r.open
+	r.stamp(b)
+	c := rules.SetClock{To: wall, By: by, Reason: reason}
+	if c.Back(b.time) > store.MaxBack-r.state.Back() {
+		return nil, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(r.state.Back())*time.Millisecond)
+	}
+	w := store.Writer{Buf: b.buf}
+	c.Write(&w, b.time)
+	var res Result
+	if err := r.commit(b, w.Buf, &res); err != nil {
+		return nil, err
+	}
+	b.full = true
+	r.believe(at)
+	*set = ClockSet{To: wall, By: by, Reason: reason, Receipt: res.Receipt}
+	return b, nil
+}
+
+// Clock says what the realm makes of the machine's clock.
+func (r *Realm) Clock() ClockView {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.clockView()
+}
+
+// String returns the drift in words.
+func (v ClockView) String() string {
+	switch d := v.Drift(); {
+	case !v.Drifts():
+		return "good"
+	case d > 0:
+		return fmt.Sprintf("%v behind the machine's clock", d)
+	default:
+		return fmt.Sprintf("%v ahead of the machine's clock", -d)
+	}
+}

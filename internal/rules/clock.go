@@ -1,0 +1,67 @@
+package rules
+
+import "github.com/kuji-dev/kuji/internal/store"
+
+// SetClock says that from here on time stamps follow a machine's clock that showed To, whatever they
+// were before. Somebody has confirmed that. Stamps that are ahead of it go back, by one effect. Those
+// that are behind just go on from there.
+//
+// The event keeps what the log cannot tell otherwise: To, who confirmed it and why. It is the last
+// one of its batch, so that every batch has one time stamp.
+type SetClock struct {
+	To     int64  // Unix milliseconds, at most MaxTime
+	By     string // who, at most MaxClockText bytes; may be empty
+	Reason string // at most MaxClockText bytes; not empty
+}
+
+// MaxClockText bounds who sets a clock and why, in bytes.
+const MaxClockText = 200
+
+// Check reports what is malformed, or nil.
+func (c *SetClock) Check() *CommandError {
+	switch {
+	case c.To < 0 || c.To > MaxTime:
+		return malformed("time", "%d; want Unix milliseconds, at most %d", c.To, int64(MaxTime))
+	case len(c.By) > MaxClockText:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(c.By), MaxClockText)
+	case c.Reason == "" || len(c.Reason) > MaxClockText:
+		return malformed("reason", "%d bytes long; want 1 to %d", len(c.Reason), MaxClockText)
+	}
+	return nil
+}
+
+// Back returns how far the clock goes back for a batch with this time stamp, 0 if it does not.
+func (c *SetClock) Back(now int64) int64 { return max(now-c.To, 0) }
+
+// Write writes the event for a batch with this time stamp to w. c must have passed Check.
+func (c *SetClock) Write(w *store.Writer, now int64) {
+	w.Begin(uint8(KindClock), "")
+	w.BeginAsked()
+	w.Uint(uint64(c.To))
+	w.Text(c.By)
+	w.Text(c.Reason)
+	w.EndAsked()
+	if back := c.Back(now); back > 0 {
+		w.More(store.Clock)
+		w.Uint(uint64(back))
+	}
+	w.End()
+}
+
+// SetClockOf returns what an event that Write wrote says.
+func SetClockOf(ev *store.Event) (c SetClock, err error) {
+	r := store.NewReader(ev.Asked)
+	c.To = int64(r.Uint("a time", MaxTime))
+	c.By = string(r.Bytes("who set the clock", uint64(r.Byte("who set the clock"))))
+	c.Reason = string(r.Bytes("why the clock was set", uint64(r.Byte("why the clock was set"))))
+	if r.More() {
+		r.Fail("bytes after the arguments")
+	}
+	if err = r.Err(); err != nil {
+		return c, err
+	}
+	if bad := c.Check(); bad != nil {
+		return c, bad
+	}
+	return c, nil
+}

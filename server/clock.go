@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (h adminService) SetClock(ctx context.Context, req *kujiv1.SetClockRequest) (*kujiv1.SetClockResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), h.s.caller(ctx), req.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	h.s.log.Warn("the clock was set", "realm", r.Name(), "from", time.UnixMilli(set.Receipt.Time).UTC(), "to", time.UnixMilli(set.To).UTC(), "by", set.By, "reason", set.Reason)
+	return &kujiv1.SetClockResponse{FromUnixMs: set.Receipt.Time, ToUnixMs: set.To, Position: set.Receipt.Position}, nil
+}
+
+// caller says in the log who made a call: the name of the key, or that there are no keys.
+func (s *Server) caller(ctx context.Context) string {
+	c, _ := ctx.Value(callKey{}).(*call)
+	if s.o.Keys == nil || c == nil {
+		return "no key"
+	}
+	one := s.o.Keys.find(secretOf(c.header))
+	name := "key " + strings.ToValidUTF8(one.name, "?")
+	for len(name) > kuji.MaxClockText {
+		name = strings.ToValidUTF8(name[:kuji.MaxClockText], "")
+	}
+	return name
+}
+
+// clockEvery is the time between two looks at the clock.
+const clockEvery = time.Minute
+
+// watchClocks warns of realms whose time is not the machine's, now and every so often, until stop is
+// called.
+func (s *Server) watchClocks() (stop func()) {
+	s.checkClocks()
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		ticker := time.NewTicker(clockEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				s.checkClocks()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return stop
+}
+
+// checkClocks warns of realms whose time is not the machine's.
+func (s *Server) checkClocks() {
+	for _, r := range s.realms.sorted() {
+		if v := r.Clock(); v.Drifts() {
+			s.log.Warn("a realm's time is not the machine's: make sure that the machine's is right, then set the realm's clock",
+				"realm", r.Name(), "time", time.UnixMilli(v.Time).UTC(), "machine", time.UnixMilli(v.Wall).UTC(), "drift", v.Drift())
+		}
+	}
+}
