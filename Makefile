@@ -67,7 +67,7 @@ peers: ## the log, the sampler and player reads beside their rivals, six times, 
 
 .PHONY: sim
 sim: ## the simulator, the checkers and the crashes of real servers, as long as CI runs them
-	go test -count=1 -timeout 10m -v ./internal/sim -seeds 1000 -stocks 4 -histories 600 -served 50 -kills 100 -idle 10000 -greed 16
+	go test -count=1 -timeout 10m -v ./internal/sim -seeds 1000 -stocks 4 -histories 600 -served 50 -kills 100 -injections 40 -idle 10000 -greed 16
 
 .PHONY: sabotage
 sabotage: ## plant every bug, and see that a test fails for each; prints the table
@@ -77,13 +77,13 @@ sabotage: ## plant every bug, and see that a test fails for each; prints the tab
 FUZZTIME ?= 2m
 
 .PHONY: nightly
-nightly: sabotage ## every planted bug, the simulator for long, the race detector on everything, kills and power cuts by the hundred (the latter need root and loop devices), fuzzing
+nightly: sabotage ## every planted bug, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), fuzzing
 	GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./...
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	go generate ./... && git diff --exit-code
 	go test -race -count=1 -timeout 60m ./...
-	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -idle 10000 -greed 16
-	KUJI_POWERCUTS=200 go test -count=1 -timeout 60m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
+	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
+	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 

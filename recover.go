@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"syscall"
 
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -49,6 +50,15 @@ func logError(realm string, err error) *Error {
 		code = CodeLocked
 	}
 	return &Error{Code: code, Message: "log of realm " + realm, Err: err}
+}
+
+// damage returns the code of a file that cannot be used. What the disk does not give is not
+// damaged: it may give it later.
+func damage(err error) Code {
+	if _, ok := errors.AsType[syscall.Errno](err); ok {
+		return CodeFailed
+	}
+	return CodeCorrupt
 }
 
 // recover replays the log and begins this writer's epoch.
@@ -144,12 +154,13 @@ func (r *Realm) restore() (*resume, error) {
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	loaded, err := newestSnapshot(r.world.fs, r.snap.dir, r.name, files)
+	first := r.log.First()
+	loaded, err := newestSnapshot(r.world.fs, r.snap.dir, r.name, files, first)
 	r.snap.err = err // about the damaged ones
 	if loaded == nil {
-		if first := r.log.First(); first > 0 {
+		if first > 0 {
 			err = errors.Join(fmt.Errorf("the log begins at offset %d, and no intact snapshot covers what came before", first), err)
-			return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
+			return nil, &Error{Code: damage(err), Message: "snapshots of realm " + r.name, Err: err}
 		}
 		return nil, nil // the log has everything
 	}
@@ -164,12 +175,15 @@ func (r *Realm) restore() (*resume, error) {
 	return loaded.resume(), nil
 }
 
-// newestSnapshot loads the newest intact snapshot, nil if there is none. The error says what is
-// wrong with newer ones.
-func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile) (*restored, error) {
+// newestSnapshot loads the newest intact snapshot that a log goes back to which begins at an offset,
+// nil if there is none. The error says what is wrong with newer ones.
+func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, first uint64) (*restored, error) {
 	var errs []error
 	for _, f := range slices.Backward(files) {
 		loaded, err := loadSnapshot(fsys, dir, realm, files, f)
+		if err == nil && loaded.seal.offset < first {
+			err = fmt.Errorf("snapshot %s/%s: it ends at log offset %d, before the log begins", dir, f.name(), loaded.seal.offset)
+		}
 		if err == nil {
 			return loaded, errors.Join(errs...)
 		}
@@ -195,7 +209,7 @@ func (r *Realm) beginEpoch() error {
 	}
 	secrets, err := readSecrets(r.world.fs, r.dir)
 	if err != nil {
-		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
+		return &Error{Code: damage(err), Message: "realm " + r.name, Err: err}
 	}
 	r.epoch, r.seed = r.chain.epoch+1, seed{}
 	r.world.entropy(r.name, r.seed[:])

@@ -1,14 +1,19 @@
 package kuji_test
 
 import (
+	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // TestRecoverManyPlayers opens a realm of so many players that what its events need is
@@ -162,6 +167,42 @@ func TestRecoverUnderManyCatalogs(t *testing.T) {
 		got[first+i].Replayed = true
 		if !reflect.DeepEqual(again[i], got[first+i]) {
 			t.Fatalf("%+v\nwas answered\n%+v\nand is now\n%+v", asked[first+i], got[first+i], again[i])
+		}
+	}
+}
+
+// unreadable is a file system on which no byte of the files with one name can be read.
+type unreadable struct {
+	vfs.FS
+	name string
+}
+
+func (u unreadable) Open(name string) (vfs.File, error) {
+	f, err := u.FS.Open(name)
+	if err == nil && path.Base(name) == u.name {
+		f = unreadableFile{f}
+	}
+	return f, err
+}
+
+type unreadableFile struct{ vfs.File }
+
+func (unreadableFile) ReadAt([]byte, int64) (int, error) { return 0, syscall.EIO }
+
+// TestUnreadableIsNotDamaged: a file that the disk does not give today is not called damaged.
+func TestUnreadableIsNotDamaged(t *testing.T) {
+	disk := vfs.NewMem()
+	for life, fsys := range []vfs.FS{disk, unreadable{disk, "seeds"}, disk} {
+		e, err := hook.Open(fsys, nil, "data", kuji.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.(*kuji.Engine).Realm("r")
+		if want := life == 1; (kuji.CodeOf(err) == kuji.CodeFailed && errors.Is(err, syscall.EIO)) != want || !want && err != nil {
+			t.Errorf("life %d: %v", life, err)
+		}
+		if err := e.(*kuji.Engine).Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -33,7 +33,9 @@ import (
 //	>>>>
 //
 // The line "promise:" names what the bug breaks, by a key of [promises] and in
-// words. The line "test:" holds the arguments of the go test that must fail.
+// words. The line "test:" holds the arguments of the go test that must fail. After
+// it may come a line "needs:" with the name of a program without which that test is
+// skipped; then the bug is not planted.
 //
 // A section names a declaration as go doc does: folder, type, function. The
 // package at the root is "kuji". The text between <<<< and ==== must occur once
@@ -50,6 +52,7 @@ type bug struct {
 	about   string
 	promise string
 	test    []string
+	needs   string
 	changes []change
 }
 
@@ -71,6 +74,7 @@ var promises = map[string]string{
 	"6":      "damage is reported with its place, never served",
 	"7":      "what was read cannot be lost",
 	"8":      "a second writer never appends",
+	"order":  "to concurrent clients pools and players are one book",
 	"stop":   "a write or an fsync that fails stops the realm",
 	"proof":  "every epoch can be proven once it has ended, and none before",
 	"odds":   "draws have the odds that the catalog says",
@@ -104,7 +108,7 @@ func readBugs(t *testing.T) []*bug {
 	return bugs
 }
 
-var bugHead = regexp.MustCompile(`(?s)^(.+)\npromise: ([^\n]+)\ntest: ([^\n]+)\n$`)
+var bugHead = regexp.MustCompile(`(?s)^(.+)\npromise: ([^\n]+)\ntest: ([^\n]+)\n(?:needs: ([^\n]+)\n)?$`)
 
 func parseBug(name string, data []byte) (*bug, error) {
 	a := txtar.Parse(data)
@@ -112,7 +116,7 @@ func parseBug(name string, data []byte) (*bug, error) {
 	if m == nil || len(a.Files) == 0 {
 		return nil, errors.New("want a line on the bug, a line promise:, a line test:, and a change")
 	}
-	b := &bug{name: name, about: m[1], promise: m[2], test: strings.Fields(m[3])}
+	b := &bug{name: name, about: m[1], promise: m[2], test: strings.Fields(m[3]), needs: m[4]}
 	key, _, ok := strings.Cut(b.promise, ", ")
 	if _, known := promises[key]; !ok || !known {
 		return nil, fmt.Errorf("promise %q; want one of %q, a comma, and the promise in words",

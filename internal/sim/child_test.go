@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -160,9 +162,17 @@ type child struct {
 // start starts the process, which kills itself at a change of the disk. The
 // caller holds mu, or nobody else knows c.
 func (c *child) start(kill int64) error {
-	c.cmd = exec.Command(os.Args[0])
-	c.cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill),
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill),
 		fmt.Sprintf("%s=%d", childSnapshots, max(1<<10, c.snapshots)))
+	return c.run(cmd)
+}
+
+var address = regexp.MustCompile(`http://\S+`)
+
+// run starts a server with a command that says its address in the first line.
+func (c *child) run(cmd *exec.Cmd) error {
+	c.cmd = cmd
 	var said strings.Builder
 	c.cmd.Stderr = &said
 	stdin, err := c.cmd.StdinPipe()
@@ -183,7 +193,7 @@ func (c *child) start(kill int64) error {
 		close(gone)
 	}(c.cmd, c.gone)
 	c.life++
-	c.url = strings.TrimSpace(line)
+	c.url = address.FindString(line)
 	if c.url == "" {
 		<-c.gone
 		return fmt.Errorf("the server ended before it was ready: %v\n%s", c.cmd.ProcessState, said.String())
@@ -241,30 +251,108 @@ func (c *child) failed(life int, err error) error {
 	return err
 }
 
-func (c *child) draw(ctx context.Context, id, player string, q question) (reply, error) {
+func (c *child) ask(ctx context.Context, id string, q question) (reply, error) {
 	calls, life, err := c.now()
 	if err != nil {
 		return reply{}, err
 	}
-	res, err := calls.Draw(ctx, &kujiv1.DrawRequest{
-		RequestId: id, Player: player, Pool: fmt.Sprint("p", q.pool), Count: uint32(q.count),
-	})
-	r := res.GetResult()
-	if err != nil {
-		if r = logged(err); r == nil {
-			return reply{}, c.failed(life, err)
+	var out reply
+	switch {
+	case len(q.acts) > 0:
+		var res *kujiv1.Result
+		if res, err = send(ctx, calls, q.request(id)); err != nil {
+			res = logged(err)
+		}
+		if res != nil {
+			return q.replyOf(resultOf(res)), nil
+		}
+	case q.holds:
+		var res *kujiv1.GetPlayerResponse
+		res, err = calls.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: playerNames[q.player]})
+		if connect.CodeOf(err) == connect.CodeNotFound {
+			return reply{}, nil
+		}
+		out.known = true
+		for _, it := range res.GetPlayer().GetItems() {
+			out.holds[slices.Index(itemNames[:], it.GetItem())] = int(it.GetQuantity())
+		}
+	default:
+		var res *kujiv1.GetPoolResponse
+		res, err = calls.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: fmt.Sprint("p", q.pool)})
+		for i, e := range res.GetPool().GetEntries() {
+			out.left[i] = int(e.GetLeft())
 		}
 	}
-	out := reply{soldOut: r.GetStatus() == kujiv1.Status_STATUS_SOLD_OUT, replayed: r.GetReplayed()}
-	for _, o := range r.GetOutcomes() {
-		out.stock[o.GetEntry()[0]-'a']++
+	if err != nil {
+		return reply{}, c.failed(life, err)
 	}
 	return out, nil
 }
 
+// send sends a request by the call that is made for its kind.
+func send(ctx context.Context, calls kujiv1connect.RewardServiceClient, req kuji.Request) (*kujiv1.Result, error) {
+	switch r := req.(type) {
+	case kuji.Draw:
+		res, err := calls.Draw(ctx, &kujiv1.DrawRequest{RequestId: r.ID, Player: r.Player, Pool: r.Pool, Count: uint32(r.Count)})
+		return res.GetResult(), err
+	case kuji.Grant:
+		res, err := calls.Grant(ctx, &kujiv1.GrantRequest{RequestId: r.ID, Player: r.Player, Items: stacksOf(r.Items)})
+		return res.GetResult(), err
+	case kuji.Consume:
+		res, err := calls.Consume(ctx, &kujiv1.ConsumeRequest{RequestId: r.ID, Player: r.Player, Items: stacksOf(r.Items)})
+		return res.GetResult(), err
+	case kuji.Transfer:
+		res, err := calls.Transfer(ctx, &kujiv1.TransferRequest{RequestId: r.ID, From: r.From, To: r.To, Items: stacksOf(r.Items)})
+		return res.GetResult(), err
+	}
+	group := req.(kuji.Atomic)
+	msg := &kujiv1.AtomicRequest{RequestId: group.ID}
+	for _, m := range group.Members {
+		msg.Members = append(msg.Members, memberOf(m))
+	}
+	res, err := calls.Atomic(ctx, msg)
+	return res.GetResult(), err
+}
+
+func memberOf(req kuji.Request) *kujiv1.Member {
+	switch r := req.(type) {
+	case kuji.Draw:
+		return &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: r.Player, Pool: r.Pool, Count: uint32(r.Count)}}}
+	case kuji.Grant:
+		return &kujiv1.Member{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: r.Player, Items: stacksOf(r.Items)}}}
+	case kuji.Consume:
+		return &kujiv1.Member{Command: &kujiv1.Member_Consume{Consume: &kujiv1.Consume{Player: r.Player, Items: stacksOf(r.Items)}}}
+	}
+	r := req.(kuji.Transfer)
+	return &kujiv1.Member{Command: &kujiv1.Member_Transfer{Transfer: &kujiv1.Transfer{From: r.From, To: r.To, Items: stacksOf(r.Items)}}}
+}
+
+func stacksOf(items []kuji.Stack) []*kujiv1.Stack {
+	var all []*kujiv1.Stack
+	for _, it := range items {
+		all = append(all, &kujiv1.Stack{Item: it.Item, Quantity: it.Quantity})
+	}
+	return all
+}
+
+// resultOf returns what of a server's result replyOf looks at.
+func resultOf(res *kujiv1.Result) kuji.Result {
+	out := kuji.Result{Status: kuji.Status(res.GetStatus() - kujiv1.Status_STATUS_OK), Replayed: res.GetReplayed()}
+	for _, o := range res.GetOutcomes() {
+		out.Outcomes = append(out.Outcomes, kuji.Outcome{Entry: o.GetEntry()})
+	}
+	for _, m := range res.GetMembers() {
+		out.Members = append(out.Members, resultOf(m))
+	}
+	return out
+}
+
 // logged returns the result that an error carries when the outcome depends on
 // the state, nil for any other error.
-func logged(err error) *kujiv1.Result {
+func logged(err error) *kujiv1.Result { return detailOf(err).GetResult() }
+
+// detailOf returns what a server says of an error, nil if it came from elsewhere.
+func detailOf(err error) *kujiv1.ErrorDetail {
 	rpc, ok := errors.AsType[*connect.Error](err)
 	if !ok {
 		return nil
@@ -272,25 +360,9 @@ func logged(err error) *kujiv1.Result {
 	for _, d := range rpc.Details() {
 		if v, err := d.Value(); err == nil {
 			if detail, ok := v.(*kujiv1.ErrorDetail); ok {
-				return detail.GetResult()
+				return detail
 			}
 		}
 	}
 	return nil
-}
-
-func (c *child) left(ctx context.Context, q question) (reply, error) {
-	calls, life, err := c.now()
-	if err != nil {
-		return reply{}, err
-	}
-	res, err := calls.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: fmt.Sprint("p", q.pool)})
-	if err != nil {
-		return reply{}, c.failed(life, err)
-	}
-	var out reply
-	for i, e := range res.GetPool().GetEntries() {
-		out.stock[i] = int(e.GetLeft())
-	}
-	return out, nil
 }

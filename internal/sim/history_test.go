@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/kuji-dev/kuji"
 )
 
 var (
@@ -20,20 +22,26 @@ var (
 	served    = flag.Int("served", 3, "how many histories TestLinearizableServer takes of a server process, through SIGKILLs")
 )
 
-// The shape of a history: 1 000 operations on 4 pools.
+// The shape of a history: 1 000 operations on two corners, of three players and two
+// pools each. No request reaches from one corner into the other, so that each can be
+// checked alone.
 const (
 	historyClients = 8
 	historyOps     = 125 // of each client
-	historyPools   = 4
+	historyPools   = 2 * cornerPools
+
+	cornerPlayers = 3
+	cornerPools   = 2
+	mostActs      = 3
 )
 
 const historyCatalog = `
 kuji: 1
-items: {gem: {}}
+items: {gem: {}, gold: {kind: currency}}
 pools:
   p0: {mode: raffle, entries: [{id: a, stock: 20, reward: {items: {gem: 1}}}, {id: b, stock: 60}, {id: c, stock: 100}]}
   p1: {entries: [{id: a, weight: 1, stock: 9}, {id: b, weight: 9, stock: 90, reward: {items: {gem: 2}}}, {id: c, weight: 1, stock: 1}]}
-  p2: {mode: raffle, entries: [{id: a, stock: 3}, {id: b, stock: 4}, {id: c, stock: 5}]}
+  p2: {mode: raffle, entries: [{id: a, stock: 3}, {id: b, stock: 4}, {id: c, stock: 5, reward: {items: {gold: 3}}}]}
   p3: {entries: [{id: a, weight: 1, stock: 1000000}, {id: b, weight: 1, stock: 5}, {id: c, weight: 0.001, stock: 2}]}
 `
 
@@ -42,17 +50,49 @@ type stock [3]int
 
 var firstStock = [historyPools]stock{{20, 60, 100}, {9, 90, 1}, {3, 4, 5}, {1_000_000, 5, 2}}
 
-// question is what a client asks of a pool: to draw, or what is left.
+// items is how many gems and how much gold.
+type items [2]int
+
+var itemNames = [...]string{"gem", "gold"}
+
+// rewards is what the entries of each pool give.
+var rewards = [historyPools][3]items{0: {{1, 0}}, 1: {1: {2, 0}}, 2: {2: {0, 3}}}
+
+// playerNames are those of the first corner, then those of the second.
+var playerNames = [...]string{"ann", "ben", "cat", "dan", "eva", "fay"}
+
+// question is what a client asks: for a request of one act, for an atomic group of
+// several, or, without any, what is left in a pool or what a player holds.
 type question struct {
-	pool  int
-	count int // 0: what is left
+	acts         []act
+	holds        bool
+	pool, player int
 }
+
+// act is a draw, or with a count of 0 a movement of items.
+type act struct {
+	pool, count int
+	from, to    int // players; nobody: a grant, a consumption. A draw is from's
+	items       items
+}
+
+const nobody = -1
+
+func drawing(pool, count int) question {
+	return question{acts: []act{{pool: pool, count: count, to: nobody}}}
+}
+func looking(pool int) question   { return question{pool: pool} }
+func holding(player int) question { return question{holds: true, player: player} }
 
 // reply is what it was told.
 type reply struct {
-	soldOut  bool
+	status   kuji.Status
+	failed   int // of a group: the member that the status is about
 	replayed bool
-	stock    stock // drawn, or left
+	drawn    [mostActs]stock // by the acts
+	left     stock
+	known    bool // whether the player was ever seen
+	holds    items
 }
 
 // errDead is wrapped by errors after which asking again is of no use.
@@ -61,42 +101,181 @@ var errDead = errors.New("the service does not come back")
 // service is what histories are taken of. An error means that the outcome is
 // not known: the client asks again under the same id.
 type service interface {
-	draw(ctx context.Context, id, player string, q question) (reply, error)
-	left(ctx context.Context, q question) (reply, error)
+	ask(ctx context.Context, id string, q question) (reply, error)
 }
 
-// poolModel says what a pool may answer, one question at a time.
-func poolModel() porcupine.Model {
+// corner returns which one a question is about.
+func (q question) corner() int {
+	switch {
+	case len(q.acts) > 0:
+		return max(q.acts[0].from, q.acts[0].to) / cornerPlayers
+	case q.holds:
+		return q.player / cornerPlayers
+	}
+	return q.pool / cornerPools
+}
+
+// someQuestion makes one up.
+func someQuestion(r *rand.Rand) question {
+	corner := r.IntN(2)
+	switch k := r.IntN(20); {
+	case k < 3:
+		return looking(corner*cornerPools + r.IntN(cornerPools))
+	case k < 9:
+		return holding(somePlayer(r, corner))
+	case k < 13:
+		return someRequest(r, corner, 2+r.IntN(mostActs-1))
+	}
+	return someRequest(r, corner, 1)
+}
+
+func somePlayer(r *rand.Rand, corner int) int { return corner*cornerPlayers + r.IntN(cornerPlayers) }
+
+// someRequest makes up a request of so many acts in a corner.
+func someRequest(r *rand.Rand, corner, acts int) question {
+	var q question
+	for range acts {
+		a := act{from: somePlayer(r, corner), to: nobody}
+		k := r.IntN(8)
+		if k < 3 {
+			a.pool, a.count = corner*cornerPools+r.IntN(cornerPools), 1+r.IntN(3)
+			q.acts = append(q.acts, a)
+			continue
+		}
+		for a.items == (items{}) {
+			a.items = items{r.IntN(3), r.IntN(4)}
+		}
+		switch {
+		case k < 4:
+			a.from, a.to = nobody, a.from
+		case k < 6:
+			for a.to = a.from; a.to == a.from; {
+				a.to = somePlayer(r, corner)
+			}
+		}
+		q.acts = append(q.acts, a)
+	}
+	return q
+}
+
+// cornerState is what there is in a corner.
+type cornerState struct {
+	left  [cornerPools]stock
+	known [cornerPlayers]bool
+	holds [cornerPlayers]items
+}
+
+func firstCorner(corner int) cornerState {
+	return cornerState{left: [cornerPools]stock(firstStock[corner*cornerPools:])}
+}
+
+// answers reports whether a question can be answered so, and what is there after it.
+func (s cornerState) answers(q question, r reply) (bool, cornerState) {
+	switch player := q.player % cornerPlayers; {
+	case len(q.acts) > 0:
+		status, failed := s.decide(q.acts)
+		if r.status != status || r.failed != failed || status != kuji.OK {
+			return r.status == status && r.failed == failed && r.drawn == [mostActs]stock{}, s
+		}
+		return s.carryOut(q, r)
+	case q.holds:
+		return r.known == s.known[player] && r.holds == s.holds[player], s
+	}
+	return r.left == s.left[q.pool%cornerPools], s
+}
+
+// decide returns how a request ends, and which of its acts fails. What a draw gives
+// cannot be spent by the same request.
+func (s cornerState) decide(acts []act) (status kuji.Status, failed int) {
+	var drawn [cornerPools]int
+	for i, a := range acts {
+		if p := a.pool % cornerPools; a.count > 0 {
+			drawn[p] += a.count
+			if left := s.left[p]; left[0]+left[1]+left[2] < drawn[p] {
+				return kuji.SoldOut, i
+			}
+			continue
+		}
+		for item, n := range a.items {
+			if a.from != nobody {
+				if s.holds[a.from%cornerPlayers][item] -= n; s.holds[a.from%cornerPlayers][item] < 0 {
+					return kuji.InsufficientItems, i
+				}
+			}
+			if a.to != nobody {
+				s.holds[a.to%cornerPlayers][item] += n
+			}
+		}
+	}
+	return kuji.OK, 0
+}
+
+// carryOut does what was decided, with the draws as they were told.
+func (s cornerState) carryOut(q question, r reply) (bool, cornerState) {
+	for i, a := range q.acts {
+		for _, player := range []int{a.from, a.to} {
+			if player != nobody {
+				s.known[player%cornerPlayers] = true
+			}
+		}
+		if d := r.drawn[i]; d[0]+d[1]+d[2] != a.count {
+			return false, s
+		}
+	}
+	ok := true
+	q.effects(r, func(pool, entry, n int) {
+		left := &s.left[pool%cornerPools][entry]
+		*left -= n
+		ok = ok && *left >= 0
+	}, func(player, item, n int) {
+		s.holds[player%cornerPlayers][item] += n
+	})
+	return ok, s
+}
+
+// effects tells what a request that was carried out changes.
+func (q question) effects(r reply, drawn func(pool, entry, n int), moved func(player, item, n int)) {
+	for i, a := range q.acts {
+		for item, n := range a.items {
+			if a.from != nobody {
+				moved(a.from, item, -n)
+			}
+			if a.to != nobody {
+				moved(a.to, item, n)
+			}
+		}
+		if a.count == 0 {
+			continue
+		}
+		for e, n := range r.drawn[i] {
+			drawn(a.pool, e, n)
+			for item, each := range rewards[a.pool][e] {
+				moved(a.from, item, n*each)
+			}
+		}
+	}
+}
+
+// historyModel says what the pools and players of a corner may answer together, one
+// question at a time.
+func historyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-			parts := make([][]porcupine.Operation, historyPools)
+			parts := make([][]porcupine.Operation, 2)
 			for _, op := range history {
-				p := op.Input.(question).pool
-				parts[p] = append(parts[p], op)
+				c := op.Input.(question).corner()
+				parts[c] = append(parts[c], op)
 			}
 			return parts
 		},
-		// The pool is in the question; the state before the first one is told by it.
-		Init: func() any { return stock{-1} },
+		// The corner is in the question; the state before the first one is told by it.
+		Init: func() any { return nil },
 		Step: func(state, input, output any) (bool, any) {
-			left, q, r := state.(stock), input.(question), output.(reply)
-			if left[0] < 0 {
-				left = firstStock[q.pool]
+			q := input.(question)
+			if state == nil {
+				state = firstCorner(q.corner())
 			}
-			switch {
-			case q.count == 0:
-				return r.stock == left, left
-			case r.soldOut:
-				return left[0]+left[1]+left[2] < q.count, left
-			}
-			drawn := 0
-			for i, n := range r.stock {
-				drawn += n
-				if left[i] -= n; left[i] < 0 {
-					return false, state
-				}
-			}
-			return drawn == q.count, left
+			return state.(cornerState).answers(q, output.(reply))
 		},
 		Equal: func(a, b any) bool { return a == b },
 		DescribeOperation: func(input, output any) string {
@@ -117,17 +296,10 @@ func takeHistory(t *testing.T, s service, seed uint64) []porcupine.Operation {
 		running.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(c)))
 			for i := range historyOps {
-				q := question{pool: r.IntN(historyPools), count: max(0, r.IntN(5)-1)}
-				id, player := fmt.Sprintf("%d-%d", c, i), fmt.Sprint("p", r.IntN(3))
+				q, id := someQuestion(r), fmt.Sprintf("%d-%d", c, i)
 				op := porcupine.Operation{ClientId: c, Input: q, Call: clock.Add(1)}
 				for {
-					var out reply
-					var err error
-					if q.count == 0 {
-						out, err = s.left(ctx, q)
-					} else {
-						out, err = s.draw(ctx, id, player, q)
-					}
+					out, err := s.ask(ctx, id, q)
 					if err == nil {
 						op.Output = out
 						break
@@ -151,45 +323,105 @@ func takeHistory(t *testing.T, s service, seed uint64) []porcupine.Operation {
 	return history
 }
 
-// checkHistory fails when no order of the operations explains what clients saw,
-// and when none is found in time.
-func checkHistory(t *testing.T, history []porcupine.Operation) {
+// checks counts what the checker found, and how the requests of all histories ended.
+type checks struct {
+	sound, unknown int
+	ended          [2]map[kuji.Status]int // single requests, groups
+}
+
+// check fails when no order of the operations explains what clients saw. That none
+// is found in time fails too, in the end: see report.
+func (c *checks) check(t *testing.T, history []porcupine.Operation) {
 	t.Helper()
 	if len(history) != historyClients*historyOps {
 		t.Fatalf("a history of %d operations, want %d", len(history), historyClients*historyOps)
 	}
-	switch porcupine.CheckOperationsTimeout(poolModel(), history, time.Minute) {
+	if c.ended[0] == nil {
+		c.ended = [2]map[kuji.Status]int{{}, {}}
+	}
+	for _, op := range history {
+		if n := len(op.Input.(question).acts); n > 0 {
+			c.ended[min(n-1, 1)][op.Output.(reply).status]++
+		}
+	}
+	switch porcupine.CheckOperationsTimeout(historyModel(), history, 10*time.Second) {
 	case porcupine.Ok:
+		c.sound++
 	case porcupine.Illegal:
 		t.Error("the history is not linearizable")
 	case porcupine.Unknown:
-		t.Error("the checker found no answer in time: take shorter histories or smaller pools")
+		c.unknown++
 	}
 }
 
-// TestCheckerSeesFaults: the checker itself refuses histories that no pool can
-// have given.
+// report tells the counts. A history that was not decided is not taken for sound.
+func (c *checks) report(t *testing.T, lives int) {
+	t.Helper()
+	n := c.sound + c.unknown
+	t.Logf("%d histories of %d operations, %d crashes: %d linearizable, %d not decided in time",
+		n, historyClients*historyOps, lives-n, c.sound, c.unknown)
+	t.Logf("single requests: %v; groups: %v", c.ended[0], c.ended[1])
+	for _, ended := range c.ended {
+		if ended[kuji.OK] == 0 || ended[kuji.SoldOut] == 0 || ended[kuji.InsufficientItems] == 0 {
+			t.Errorf("requests ended %v: the histories show too little", ended)
+		}
+	}
+	if c.unknown > 0 {
+		t.Errorf("%d histories were not decided in time: take shorter ones or smaller pools", c.unknown)
+	}
+}
+
+// TestCheckerSeesFaults: the checker itself refuses histories that no pools and
+// players can have given.
 func TestCheckerSeesFaults(t *testing.T) {
 	op := func(call, ret int64, q question, r reply) porcupine.Operation {
 		return porcupine.Operation{Input: q, Call: call, Output: r, Return: ret}
 	}
-	one := stock{1, 0, 0}
+	drawn := func(s stock) reply { return reply{drawn: [mostActs]stock{s}} }
+	left := func(s stock) reply { return reply{left: s} }
+	holds := func(gems, gold int) reply { return reply{known: true, holds: items{gems, gold}} }
+	const dan, eva = 3, 4
+	ofDan, ofEva := holding(dan), holding(eva)
+	draw := func(count int) act { return act{pool: 2, count: count, from: dan, to: nobody} }
+	one := question{acts: []act{draw(1)}}
+	grant := question{acts: []act{{from: nobody, to: dan, items: items{2, 2}}}}
+	transfer := question{acts: []act{{from: dan, to: eva, items: items{2, 1}}}}
+	group := question{acts: []act{draw(1), transfer.acts[0]}}
 	full := firstStock[2]
 	for name, tc := range map[string]struct {
 		history []porcupine.Operation
 		want    bool
 	}{
 		"sound": {[]porcupine.Operation{
-			op(1, 4, question{2, 1}, reply{stock: one}), op(2, 3, question{2, 0}, reply{stock: full})}, true},
-		"beyond stock":       {[]porcupine.Operation{op(1, 2, question{2, 4}, reply{stock: stock{4, 0, 0}})}, false},
-		"sold out too early": {[]porcupine.Operation{op(1, 2, question{2, 3}, reply{soldOut: true})}, false},
+			op(1, 4, one, drawn(stock{1})), op(2, 3, looking(2), left(full))}, true},
+		"beyond stock":       {[]porcupine.Operation{op(1, 2, question{acts: []act{draw(4)}}, drawn(stock{4}))}, false},
+		"sold out too early": {[]porcupine.Operation{op(1, 2, one, reply{status: kuji.SoldOut})}, false},
 		"a draw that is lost": {[]porcupine.Operation{
-			op(1, 2, question{2, 1}, reply{stock: one}), op(3, 4, question{2, 0}, reply{stock: full})}, false},
+			op(1, 2, one, drawn(stock{1})), op(3, 4, looking(2), left(full))}, false},
 		"a draw seen before it was asked for": {[]porcupine.Operation{
-			op(1, 2, question{2, 0}, reply{stock: stock{2, 4, 5}}), op(3, 4, question{2, 1}, reply{stock: one})}, false},
-		"fewer than asked for": {[]porcupine.Operation{op(1, 2, question{2, 2}, reply{stock: one})}, false},
+			op(1, 2, looking(2), left(stock{2, 4, 5})), op(3, 4, one, drawn(stock{1}))}, false},
+		"fewer than asked for": {[]porcupine.Operation{op(1, 2, question{acts: []act{draw(2)}}, drawn(stock{1}))}, false},
+		"a reward in hand": {[]porcupine.Operation{
+			op(1, 2, one, drawn(stock{0, 0, 1})), op(3, 4, ofDan, holds(0, 3))}, true},
+		"a reward that never came": {[]porcupine.Operation{
+			op(1, 2, one, drawn(stock{0, 0, 1})), op(3, 4, ofDan, holds(0, 0))}, false},
+		"a transfer": {[]porcupine.Operation{
+			op(1, 2, grant, reply{}), op(3, 8, transfer, reply{}), op(4, 5, ofDan, holds(2, 2)), op(6, 7, ofEva, holds(2, 1))}, true},
+		"a transfer that arrives before it leaves": {[]porcupine.Operation{
+			op(1, 2, grant, reply{}), op(3, 8, transfer, reply{}), op(4, 5, ofEva, holds(2, 1)), op(6, 7, ofDan, holds(2, 2))}, false},
+		"half a transfer": {[]porcupine.Operation{
+			op(1, 2, grant, reply{}), op(3, 6, transfer, reply{}), op(4, 5, ofDan, holds(0, 2))}, false},
+		"what nobody has": {[]porcupine.Operation{op(1, 2, transfer, reply{})}, false},
+		"a group that fails": {[]porcupine.Operation{
+			op(1, 2, group, reply{status: kuji.InsufficientItems, failed: 1}), op(3, 4, looking(2), left(full)), op(5, 6, ofDan, reply{})}, true},
+		"a group that is half done": {[]porcupine.Operation{
+			op(1, 2, group, reply{status: kuji.InsufficientItems, failed: 1}), op(3, 4, looking(2), left(stock{2, 4, 5}))}, false},
+		"a group that spends what it draws": {[]porcupine.Operation{
+			op(1, 2, question{acts: []act{draw(1), {from: dan, to: nobody, items: items{0, 3}}}}, drawn(stock{0, 0, 1}))}, false},
+		"a player whom a failure made": {[]porcupine.Operation{
+			op(1, 2, transfer, reply{status: kuji.InsufficientItems}), op(3, 4, ofDan, holds(0, 0))}, false},
 	} {
-		if got := porcupine.CheckOperations(poolModel(), tc.history); got != tc.want {
+		if got := porcupine.CheckOperations(historyModel(), tc.history); got != tc.want {
 			t.Errorf("%s: linearizable %v, want %v", name, got, tc.want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -100,49 +101,100 @@ func (s *embedded) failed(life int, err error) error {
 	return err
 }
 
-func (s *embedded) draw(ctx context.Context, id, player string, q question) (reply, error) {
+func (s *embedded) ask(ctx context.Context, id string, q question) (reply, error) {
 	realm, life, err := s.now()
 	if err != nil {
 		return reply{}, err
-	}
-	res, err := realm.Do(ctx, kuji.Draw{ID: id, Player: player, Pool: fmt.Sprint("p", q.pool), Count: q.count})
-	if err != nil {
-		return reply{}, s.failed(life, err)
-	}
-	out := reply{soldOut: res.Status == kuji.SoldOut}
-	for _, o := range res.Outcomes {
-		out.stock[o.Entry[0]-'a']++
-	}
-	return out, nil
-}
-
-func (s *embedded) left(ctx context.Context, q question) (reply, error) {
-	realm, life, err := s.now()
-	if err != nil {
-		return reply{}, err
-	}
-	v, err := realm.Pool(ctx, fmt.Sprint("p", q.pool))
-	if err != nil {
-		return reply{}, s.failed(life, err)
 	}
 	var out reply
-	for i, e := range v.Entries {
-		out.stock[i] = int(e.Left)
+	switch {
+	case len(q.acts) > 0:
+		var res kuji.Result
+		if res, err = realm.Do(ctx, q.request(id)); err == nil {
+			out = q.replyOf(res)
+		}
+	case q.holds:
+		var v kuji.PlayerView
+		if v, err = realm.Player(ctx, playerNames[q.player]); kuji.CodeOf(err) == kuji.CodeNotFound {
+			return reply{}, nil
+		}
+		out.known = true
+		for _, it := range v.Items {
+			out.holds[slices.Index(itemNames[:], it.Item)] = int(it.Quantity)
+		}
+	default:
+		var v kuji.PoolView
+		v, err = realm.Pool(ctx, fmt.Sprint("p", q.pool))
+		for i, e := range v.Entries {
+			out.left[i] = int(e.Left)
+		}
+	}
+	if err != nil {
+		return reply{}, s.failed(life, err)
 	}
 	return out, nil
 }
 
-// TestLinearizable: to concurrent clients, through power cuts, a pool is one
-// box from which one draw at a time is made.
+// request returns what an engine is to carry out.
+func (q question) request(id string) kuji.Request {
+	if len(q.acts) == 1 {
+		return q.acts[0].request(id)
+	}
+	group := kuji.Atomic{ID: id}
+	for _, a := range q.acts {
+		group.Members = append(group.Members, a.request(""))
+	}
+	return group
+}
+
+func (a act) request(id string) kuji.Request {
+	var stacks []kuji.Stack
+	for i, n := range a.items {
+		if n > 0 {
+			stacks = append(stacks, kuji.Stack{Item: itemNames[i], Quantity: uint64(n)})
+		}
+	}
+	switch {
+	case a.count > 0:
+		return kuji.Draw{ID: id, Player: playerNames[a.from], Pool: fmt.Sprint("p", a.pool), Count: a.count}
+	case a.from == nobody:
+		return kuji.Grant{ID: id, Player: playerNames[a.to], Items: stacks}
+	case a.to == nobody:
+		return kuji.Consume{ID: id, Player: playerNames[a.from], Items: stacks}
+	}
+	return kuji.Transfer{ID: id, From: playerNames[a.from], To: playerNames[a.to], Items: stacks}
+}
+
+// replyOf returns what an engine told.
+func (q question) replyOf(res kuji.Result) reply {
+	out := reply{status: res.Status, replayed: res.Replayed}
+	members := res.Members
+	if len(q.acts) == 1 {
+		members = []kuji.Result{res}
+	}
+	for i, m := range members {
+		if m.Status != kuji.OK && m.Status != kuji.Aborted {
+			out.failed = i
+		}
+		for _, o := range m.Outcomes {
+			out.drawn[i][o.Entry[0]-'a']++
+		}
+	}
+	return out
+}
+
+// TestLinearizable: to concurrent clients, through power cuts, pools and players are
+// one book, in which one request at a time is carried out.
 func TestLinearizable(t *testing.T) {
 	lives := 0
+	var found checks
 	for n := range *histories {
 		s := newEmbedded(t, uint64(n), n%6)
 		history := takeHistory(t, s, uint64(n))
 		if s.err != nil {
 			t.Fatalf("history %d: %v", n, s.err)
 		}
-		checkHistory(t, history)
+		found.check(t, history)
 		if err := s.engine.Close(); err != nil && !errors.Is(err, vfs.ErrCrashed) {
 			t.Errorf("history %d: %v", n, err)
 		}
@@ -151,5 +203,5 @@ func TestLinearizable(t *testing.T) {
 			t.Fatalf("history %d", n)
 		}
 	}
-	t.Logf("%d histories of %d operations, %d power cuts", *histories, historyClients*historyOps, lives-*histories)
+	found.report(t, lives)
 }

@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -29,7 +28,7 @@ func cutServer(t *testing.T, disk *powercut.Disk, cuts int) {
 		if n%25 == 24 {
 			b.settle(t, c)
 		}
-		load(t, c, b, fmt.Sprint(n), 1+r.Int64N(200), func() {
+		load(t, c, b, n, 1+r.Int64N(200), func() {
 			if err := disk.Cut(n%2 == 0); err != nil {
 				t.Error(err)
 			}

@@ -26,6 +26,7 @@ var kills = flag.Int("kills", 6, "how many random kills TestKillUnderLoad surviv
 // through SIGKILLs.
 func TestLinearizableServer(t *testing.T) {
 	lives := 0
+	var found checks
 	for n := range *served {
 		c := &child{dir: filepath.Join(t.TempDir(), "data"), snapshots: 64 << 10}
 		if err := c.start(0); err != nil {
@@ -40,7 +41,7 @@ func TestLinearizableServer(t *testing.T) {
 		if c.err != nil {
 			t.Fatal(c.err)
 		}
-		checkHistory(t, history)
+		found.check(t, history)
 		if !c.stop() {
 			t.Errorf("history %d: the server did not close well: %v", n, c.cmd.ProcessState)
 		}
@@ -50,7 +51,7 @@ func TestLinearizableServer(t *testing.T) {
 			t.Fatalf("history %d", n)
 		}
 	}
-	t.Logf("%d histories of %d operations, %d kills", *served, historyClients*historyOps, lives-*served)
+	found.report(t, lives)
 }
 
 // endWell starts the server for the last time, finds out what became of all that it was
@@ -90,12 +91,12 @@ type book struct {
 
 func newBook() *book { return &book{asked: map[string]question{}, told: map[string]reply{}} }
 
-// draw asks once and writes down the answer, unless it came too late to count.
-func (b *book) draw(ctx context.Context, s service, id string, q question, late *atomic.Bool) error {
+// ask asks once and writes down the answer, unless it came too late to count.
+func (b *book) ask(ctx context.Context, s service, id string, q question, late *atomic.Bool) error {
 	b.mu.Lock()
 	b.asked[id] = q
 	b.mu.Unlock()
-	r, err := s.draw(ctx, id, "ann", q)
+	r, err := s.ask(ctx, id, q)
 	if err != nil || late.Load() {
 		return err
 	}
@@ -109,13 +110,14 @@ func (b *book) draw(ctx context.Context, s service, id string, q question, late 
 	return nil
 }
 
-// settle asks for everything again: what was told comes again, and what was
-// given in all is what the pools lack.
+// settle asks for everything again: what was told comes again, what was given in
+// all is what the pools lack, and what was moved in all is what players hold.
 func (b *book) settle(t *testing.T, s service) {
 	t.Helper()
-	given := [historyPools]stock{}
+	var given [historyPools]stock
+	var held [len(playerNames)]items
 	for id, q := range b.asked {
-		r, err := s.draw(t.Context(), id, "ann", q)
+		r, err := s.ask(t.Context(), id, q)
 		if err != nil {
 			t.Fatalf("%s again: %v", id, err)
 		}
@@ -127,19 +129,28 @@ func (b *book) settle(t *testing.T, s service) {
 			t.Errorf("%s was told %+v, first %+v", id, r, first)
 		}
 		b.told[id] = r
-		for i, n := range r.stock {
-			given[q.pool][i] += n
+		if r.status == kuji.OK {
+			q.effects(r, func(pool, entry, n int) { given[pool][entry] += n }, func(player, item, n int) { held[player][item] += n })
 		}
 	}
 	for p := range historyPools {
-		left, err := s.left(t.Context(), question{pool: p})
+		r, err := s.ask(t.Context(), "", looking(p))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, n := range left.stock {
+		for i, n := range r.left {
 			if n < 0 || n+given[p][i] != firstStock[p][i] {
 				t.Errorf("pool %d, entry %d: %d given and %d left of %d", p, i, given[p][i], n, firstStock[p][i])
 			}
+		}
+	}
+	for p, want := range held {
+		r, err := s.ask(t.Context(), "", holding(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.holds != want {
+			t.Errorf("%s holds %v, was told of %v", playerNames[p], r.holds, want)
 		}
 	}
 }
@@ -195,8 +206,9 @@ func scripted(t *testing.T, c *child, b *book, kill int64) bool {
 		return false
 	}
 	var late atomic.Bool
+	r := rand.New(rand.NewPCG(1, 5))
 	for i := range 14 {
-		if b.draw(t.Context(), c, fmt.Sprint("s", i), question{pool: i % historyPools, count: 1 + i%3}, &late) != nil {
+		if b.ask(t.Context(), c, fmt.Sprint("s", i), someRequest(r, i%2, 1+i%2), &late) != nil {
 			c.kill()
 			return false
 		}
@@ -204,18 +216,19 @@ func scripted(t *testing.T, c *child, b *book, kill int64) bool {
 	return c.stop()
 }
 
-// load lets clients draw until enough was told, then calls crash, and returns
+// load lets clients make requests until enough was told, then calls crash, and returns
 // when all have stopped.
-func load(t *testing.T, s service, b *book, tag string, enough int64, crash func()) {
+func load(t *testing.T, s service, b *book, tag int, enough int64, crash func()) {
 	t.Helper()
 	var told atomic.Int64
 	var late atomic.Bool
 	var running sync.WaitGroup
 	for w := range 6 {
 		running.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(tag), uint64(w)))
 			for i := 0; !late.Load(); i++ {
-				id := fmt.Sprintf("%s-%d-%d", tag, w, i)
-				if err := b.draw(t.Context(), s, id, question{pool: (w + i) % historyPools, count: 1}, &late); err != nil {
+				id := fmt.Sprintf("%d-%d-%d", tag, w, i)
+				if err := b.ask(t.Context(), s, id, someRequest(r, i%2, 1+i%mostActs), &late); err != nil {
 					if !late.Load() {
 						t.Errorf("%s: %v", id, err)
 					}
@@ -234,7 +247,7 @@ func load(t *testing.T, s service, b *book, tag string, enough int64, crash func
 	}
 }
 
-// TestKillUnderLoad kills a server at random while clients draw, again and
+// TestKillUnderLoad kills a server at random while clients make requests, again and
 // again on the same directory.
 func TestKillUnderLoad(t *testing.T) {
 	c := &child{dir: filepath.Join(t.TempDir(), "data"), held: true}
@@ -247,7 +260,7 @@ func TestKillUnderLoad(t *testing.T) {
 		if err := c.apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		load(t, c, b, fmt.Sprint(n), 1+r.Int64N(120), c.kill)
+		load(t, c, b, n, 1+r.Int64N(120), c.kill)
 		if t.Failed() {
 			return
 		}
@@ -287,7 +300,7 @@ func TestIdleConnections(t *testing.T) {
 		}
 	}
 	for i := range 50 {
-		if _, err := c.draw(t.Context(), fmt.Sprint(i), "ann", question{pool: 3, count: 1}); err != nil {
+		if _, err := c.ask(t.Context(), fmt.Sprint(i), drawing(3, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}

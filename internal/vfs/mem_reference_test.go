@@ -16,8 +16,8 @@ import (
 const sector = 512
 
 // The reference tells what may survive a crash, in the plainest way: for each
-// sector, for each size and for each directory, the list of all states since
-// the last sync.
+// sector and for each size the list of all states since the last sync, and for
+// the directory the list of all changes.
 
 type refFile struct {
 	live    string
@@ -115,22 +115,81 @@ func (f *refFile) survivors(limit int) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// refDir is a directory: its states since the last SyncDir, that one first.
-type refDir []map[string]*refFile
+// refDir is a directory.
+type refDir struct {
+	entries map[string]*refFile // now
+	durable map[string]*refFile // at the last SyncDir
+	moves   []refMove           // since
+}
 
-func (d refDir) now() map[string]*refFile { return d[len(d)-1] }
+// refMove is a create, a rename or a remove.
+type refMove struct {
+	name string   // that it is about
+	from string   // of a rename: the name that is gone with it
+	file *refFile // that has the name from then on; nil: it is gone
+}
 
-func (d *refDir) change(f func(entries map[string]*refFile)) {
-	next := maps.Clone(d.now())
-	f(next)
-	*d = append(*d, next)
+func (m refMove) apply(entries map[string]*refFile) {
+	delete(entries, m.from)
+	if entries[m.name] = m.file; m.file == nil {
+		delete(entries, m.name)
+	}
+}
+
+// follows reports that m cannot survive an earlier move: both are about a name.
+func (m refMove) follows(earlier refMove) bool {
+	for _, name := range []string{m.name, m.from} {
+		if name != "" && (name == earlier.name || name == earlier.from) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *refDir) move(m refMove) {
+	d.moves = append(d.moves, m)
+	m.apply(d.entries)
+}
+
+func (d *refDir) sync() { d.durable, d.moves = maps.Clone(d.entries), nil }
+
+// listings returns the names that a crash may leave, with their files. Ordered:
+// those of any moment. Unordered: after any of the moves, if of two that are about
+// the same name the later one does not come without the earlier one.
+func (d *refDir) listings(unordered bool) []map[string]*refFile {
+	var all []map[string]*refFile
+	kept := make([]bool, len(d.moves))
+	var choose func(i int)
+	choose = func(i int) {
+		if i == len(d.moves) {
+			entries := maps.Clone(d.durable)
+			for i, m := range d.moves {
+				if kept[i] {
+					m.apply(entries)
+				}
+			}
+			all = append(all, entries)
+			return
+		}
+		kept[i] = false
+		choose(i + 1)
+		for j, earlier := range d.moves[:i] {
+			if !kept[j] && (!unordered || d.moves[i].follows(earlier)) {
+				return
+			}
+		}
+		kept[i] = true
+		choose(i + 1)
+	}
+	choose(0)
+	return all
 }
 
 // survivors returns the dump of every state of the disk after a crash, or nil
 // when they are more than limit.
-func (d refDir) survivors(limit int) map[string]bool {
+func (d *refDir) survivors(limit int, unordered bool) map[string]bool {
 	all := map[string]bool{}
-	for _, entries := range d {
+	for _, entries := range d.listings(unordered) {
 		partial := []string{""}
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			contents := entries[name].survivors(limit)
@@ -175,7 +234,7 @@ type refMachine struct {
 
 func newRefMachine(fsys vfs.FS, root string) *refMachine {
 	return &refMachine{
-		fsys: fsys, root: root, dir: refDir{{}}, stamp: 'a',
+		fsys: fsys, root: root, dir: refDir{entries: map[string]*refFile{}, durable: map[string]*refFile{}}, stamp: 'a',
 		kinds: []string{"write", "write", "write", "truncate", "sync", "syncdir", "rename", "remove"},
 	}
 }
@@ -196,7 +255,7 @@ func newMemMachine() (*vfs.Mem, *refMachine) {
 
 func (r *refMachine) step(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
-	_, exists := r.dir.now()[name]
+	_, exists := r.dir.entries[name]
 	kind := rapid.SampledFrom(r.kinds).Draw(t, "kind")
 	if !exists {
 		if kind == "syncdir" {
@@ -236,7 +295,7 @@ func (r *refMachine) step(t *rapid.T) {
 	case "rename":
 		r.rename(t, name, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "to"))
 	case "remove":
-		r.dir.change(func(e map[string]*refFile) { delete(e, name) })
+		r.dir.move(refMove{name: name})
 		r.check(t, r.fsys.Remove(path.Join(r.root, name)))
 	}
 }
@@ -246,21 +305,18 @@ func (r *refMachine) create(t *rapid.T, name string) {
 	f, err := r.fsys.Create(path.Join(r.root, name))
 	r.check(t, err)
 	r.open = append(r.open, pair{ref, f})
-	r.dir.change(func(e map[string]*refFile) { e[name] = ref })
+	r.dir.move(refMove{name: name, file: ref})
 }
 
 func (r *refMachine) rename(t *rapid.T, from, to string) {
 	if from != to {
-		r.dir.change(func(e map[string]*refFile) {
-			e[to] = e[from]
-			delete(e, from)
-		})
+		r.dir.move(refMove{name: to, from: from, file: r.dir.entries[from]})
 	}
 	r.check(t, r.fsys.Rename(path.Join(r.root, from), path.Join(r.root, to)))
 }
 
 func (r *refMachine) syncDir(t *rapid.T) {
-	r.dir = refDir{r.dir.now()}
+	r.dir.sync()
 	r.check(t, r.fsys.SyncDir(r.root))
 }
 
@@ -289,13 +345,14 @@ func TestCrashStatesMatchReference(t *testing.T) {
 				rt.Fatalf("read: got %s, %v, want %s", runs(string(got)), err, runs(p.ref.live))
 			}
 		}
-		want := r.dir.survivors(limit)
+		unordered := rapid.Bool().Draw(rt, "unordered")
+		want := r.dir.survivors(limit, unordered)
 		if want == nil {
 			return
 		}
 		got := map[string]bool{}
 		n := 0
-		for disk := range m.CrashStates(limit, rapid.Uint64().Draw(rt, "seed"), false) {
+		for disk := range m.CrashStates(limit, rapid.Uint64().Draw(rt, "seed"), unordered) {
 			d := dump(t, disk)
 			if got[d] = true; !want[d] {
 				rt.Fatalf("not allowed:\n%sallowed:\n%q", d, sorted(want))

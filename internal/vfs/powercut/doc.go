@@ -1,11 +1,15 @@
-// Package powercut gives tests a real ext4 and a real XFS whose power they can
+// Package powercut gives tests a real ext4, XFS and btrfs whose power they can
 // cut. The disk is an image file on a loop device. The kernel's ioctl shuts it
 // down by force and drops all dirty pages and, if asked to, the journal that
 // has not reached the disk.
 //
-// The package needs Linux, root, and mkfs.ext4 or mkfs.xfs. It is off unless
-// the environment sets [Env]. It cannot show a disk that loses writes from a
-// cache of its own: the loop device keeps what reached it.
+// A btrfs cannot be shut down so. Its image lies on an ext4 that is, with the same
+// ioctl. Then nothing more reaches the image, and of what reached it, whatever no
+// flush came after may be lost: it is a device with a cache of its own. Under the
+// others lies no such device: the loop device keeps what reached it.
+//
+// The package needs Linux, root, and mkfs.ext4, mkfs.xfs or mkfs.btrfs. It is off
+// unless the environment sets [Env].
 //
 // Only tests import it, and it imports nothing of the project.
 package powercut
