@@ -264,16 +264,28 @@ func (r *Realm) fail(err *Error) {
 	r.stopped.Store(err)
 }
 
+// showDurable lowers the acknowledged position to what is known to be on disk, because a write has
+// failed. Only a relaxed policy had acknowledged more. Reads then show no more than that. The caller
+// holds mu and is the writer.
+func (r *Realm) showDurable() {
+	lost := uint64(0) // entries up to the chain's last one, each with an offset of its own
+	if end, durable := r.offset+1, r.log.Durable(); durable < end {
+		lost = end - durable
+	}
+	r.acked.Store(min(r.acked.Load(), r.chain.index-min(lost, r.chain.index)))
+}
+
 // stop stops the realm after an append of b failed, or after a defect. The outcome of b and of
 // everything after it is unknown. The caller holds mu.
 func (r *Realm) stop(b *batch, cause error) (unknown *Error) {
 	if r.err == nil {
 		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause})
 	}
+	r.showDurable()
 	r.loseSnapshot()
 	close(r.taken)
 	r.taken = make(chan struct{})
-	return &Error{Code: CodeUnknownOutcome, Message: "the realm stopped before the request was durable; after reopening, send the same request id again to learn what became of it", Err: cause}
+	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after reopening, send the same request id again to learn what became of it", r.name), Err: cause}
 }
 
 // finish wakes the waiters and runs the callbacks of b: with err if it is not nil, otherwise with

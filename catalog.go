@@ -123,7 +123,7 @@ func (r *Realm) plan(c *catalog.Catalog) (p rules.Plan, seen uint64, err error) 
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		r.mu.Unlock()
 		return p, 0, err
 	}

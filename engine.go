@@ -77,7 +77,7 @@ func open(w world, dir string, o Options) (*Engine, error) {
 	if err := w.fs.MkdirAll(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	lock, err := w.fs.Lock(dir + "/lock")
+	lock, err := w.fs.Lock(dir)
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by another engine", Err: err}
 	}

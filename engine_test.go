@@ -3,6 +3,8 @@ package kuji_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -178,4 +180,35 @@ func TestPanicWhileOpening(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestLockHasNoFile: whatever somebody removes beside a running engine's realms and logs, a second
+// engine stays out.
+func TestLockHasNoFile(t *testing.T) {
+	dir := t.TempDir()
+	e, err := kuji.Open(dir, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Realm("r"); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []string{dir, filepath.Join(dir, "realms", "r", "log")} {
+		entries, err := os.ReadDir(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && filepath.Ext(e.Name()) != ".wal" {
+				_ = os.Remove(filepath.Join(in, e.Name())) // refused where a lock needs a file
+			}
+		}
+	}
+	if _, err := kuji.Open(dir, kuji.Options{}); kuji.CodeOf(err) != kuji.CodeLocked {
+		t.Errorf("a second engine: %v", err)
+	}
+	if _, err := wal.Open(filepath.Join(dir, "realms", "r", "log"), wal.Options{}); !errors.Is(err, wal.ErrLocked) {
+		t.Errorf("a second log: %v", err)
+	}
 }

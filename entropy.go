@@ -118,29 +118,42 @@ func decodeRevelation(b []byte) (p revelation, err error) {
 // anyone who reads it can predict the draws of the current epoch.
 const seedFile = "seeds"
 
-// readSecrets reads the seed file in a realm's directory. A missing file is not an error.
-func readSecrets(fsys vfs.FS, dir string) ([]revelation, error) {
-	name := dir + "/" + seedFile
-	b, err := readFile(fsys, name, 1<<20)
+// maxSeedFile bounds what is read of a seed file. It has a line for each epoch that ended in a
+// crash since the last opening, so it has one or two.
+const maxSeedFile = 1 << 20
+
+// savedSecrets is what a seed file holds.
+type savedSecrets struct {
+	raw    []byte
+	seeds  []revelation
+	damage error // the first line that holds no seed; nil: there is none
+}
+
+// readSecrets reads the seed file in a realm's directory. A missing file is an empty one. Damage is
+// no error: only what the log says of the epochs tells whether a seed is missed.
+func readSecrets(fsys vfs.FS, dir string) (saved savedSecrets, err error) {
+	saved.raw, err = readFile(fsys, dir+"/"+seedFile, maxSeedFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return saved, nil
 	}
 	if err != nil {
-		return nil, err
+		return saved, err
 	}
-	var out []revelation
-	for i, line := range strings.Split(strings.TrimSuffix(string(b), "\n"), "\n") {
+	for i, line := range strings.Split(strings.TrimSuffix(string(saved.raw), "\n"), "\n") {
 		var s revelation
 		var text string
 		_, err := fmt.Sscanf(line, "%d %s", &s.epoch, &text)
 		raw, hexErr := hex.DecodeString(text)
 		if err != nil || hexErr != nil || len(raw) != len(s.seed) {
-			return nil, fmt.Errorf("%s:%d: want an epoch number and 64 hexadecimal digits; to go on without it, move the file away: the epochs in it can then never be proven", name, i+1)
+			if saved.damage == nil {
+				saved.damage = fmt.Errorf("%s:%d: want an epoch number and 64 hexadecimal digits", seedFile, i+1)
+			}
+			continue
 		}
 		copy(s.seed[:], raw)
-		out = append(out, s)
+		saved.seeds = append(saved.seeds, s)
 	}
-	return out, nil
+	return saved, nil
 }
 
 // writeSecrets replaces the seed file, durably.
@@ -152,7 +165,7 @@ func writeSecrets(fsys vfs.FS, dir string, secrets []revelation) error {
 	return replaceFile(fsys, dir, seedFile, []byte(b.String()))
 }
 
-// readFile reads a whole file of at most limit bytes.
+// readFile reads the first bytes of a file, at most as many as the limit.
 func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -163,10 +176,7 @@ func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > limit {
-		return nil, fmt.Errorf("%s: %d bytes, at most %d are expected", name, size, limit)
-	}
-	b = make([]byte, size)
+	b = make([]byte, min(size, limit))
 	if n, err := f.ReadAt(b, 0); n < len(b) {
 		return nil, fmt.Errorf("%s: read %d of %d bytes: %w", name, n, len(b), err)
 	}

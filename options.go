@@ -77,6 +77,7 @@ type world struct {
 	fs      vfs.FS
 	steps   step.Runner                        // runs background work; nil: goroutines
 	log     func(dir string) (entryLog, error) // opens a realm's log
+	readLog func(dir string) (entryLog, error) // opens it for reading only, if it exists
 	entropy func(realm string, p []byte)       // for seeds and writer ids
 }
 
@@ -86,6 +87,7 @@ func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
 	return world{
 		fs: fs, steps: steps,
 		log:     func(dir string) (entryLog, error) { return openWAL(fs, steps, dir, o) },
+		readLog: func(dir string) (entryLog, error) { return openWALReadOnly(fs, dir) },
 		entropy: func(_ string, p []byte) { step.Entropy(steps, p) },
 	}
 }

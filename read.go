@@ -13,6 +13,10 @@ import (
 // Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
 // takes to copy it. They lock the realm only if what they read is not durable yet: then they wait
 // until it is. With a context from [Stale] they do not wait.
+//
+// A realm that stopped because the log could not be written still answers reads of what is durable.
+// A player or a pool whose newest change is not durable is refused with the error that stopped the
+// realm: nobody knows whether that change happened until the realm is opened again.
 
 // Stale returns a context for reads that do not wait until what they read is durable. A crash may
 // still undo what they return.
@@ -22,7 +26,7 @@ type staleKey struct{}
 
 // Catalog returns the catalog in force.
 func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		return CatalogView{}, err
 	}
 	t, c := r.catalog()
@@ -35,7 +39,7 @@ func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
 // Player returns what a player holds. It waits until that is durable, and for nothing else.
 // CodeNotFound: the player was never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		return PlayerView{}, err
 	}
 	items, last, ok := r.state.Holdings(id)
@@ -59,7 +63,7 @@ func (r *Realm) unseen(player string) error {
 // Balance returns how many of one item a player holds. It waits as Player does, and allocates
 // nothing. CodeNotFound: the player was never seen, or the catalog in force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		return 0, err
 	}
 	t, c := r.catalog()
@@ -93,7 +97,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	if from < 0 || count < 0 {
 		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
 	}
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		return PoolView{}, err
 	}
 	for {
@@ -123,7 +127,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 // build. It blocks the realm while it hashes, for a time that grows with the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	r.mu.Lock()
-	if err := r.usable(); err != nil {
+	if err := r.readable(); err != nil {
 		r.mu.Unlock()
 		return hash, 0, err
 	}
@@ -144,9 +148,10 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 	return *b.hash, b.position, nil
 }
 
-// settle waits until the batch of a position is durable, unless the context is stale.
+// settle waits until the batch of a position is durable, unless the context is stale and the realm
+// goes on.
 func (r *Realm) settle(ctx context.Context, pos uint64) error {
-	if pos <= r.acked.Load() || ctx.Value(staleKey{}) != nil {
+	if pos <= r.acked.Load() || ctx.Value(staleKey{}) != nil && r.usable() == nil {
 		return nil
 	}
 	r.mu.Lock()

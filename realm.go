@@ -47,7 +47,8 @@ type Realm struct {
 	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
 	acked    atomic.Uint64                // position of the newest acknowledged batch
 	answered atomic.Uint64                // events acknowledged since opening
-	stopped  atomic.Pointer[Error]        // why the realm refuses calls, for readers without mu
+	stopped  atomic.Pointer[Error]        // why the realm refuses requests, for readers without mu
+	gone     atomic.Pointer[Error]        // why it refuses reads too: it was closed, or a defect may have spoilt the state
 }
 
 // writing is where the writer stands in the log. It belongs to openRealm, then to the flusher,
@@ -60,6 +61,7 @@ type writing struct {
 	spare   *batch // for reuse
 
 	// Fixed once the realm is open.
+	seedsErr   error // what was wrong with the seed file
 	writer     [16]byte
 	epoch      uint64
 	commitment [32]byte // of the epoch
@@ -97,6 +99,7 @@ type Stats struct {
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
+	SeedsErr        error  // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
 	Epoch           uint64 // of this writer
 }
 
@@ -107,10 +110,7 @@ func (r *Realm) Name() string { return r.name }
 func (r *Realm) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil {
-		return nil
-	}
-	return r.err
+	return orNil(r.err)
 }
 
 // Stats returns counters and sizes.
@@ -126,6 +126,7 @@ func (r *Realm) Stats() Stats {
 	s.Epoch = r.epoch
 	s.SnapshotErr = r.snap.err
 	s.Clock = r.clockView()
+	s.SeedsErr = r.seedsErr
 	if n := len(r.snap.files); n > 0 {
 		s.Snapshot = r.snap.files[n-1].position
 	}
@@ -148,21 +149,29 @@ func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version 
 	}
 }
 
-// usable returns why the realm refuses calls, or nil.
-func (r *Realm) usable() error {
-	if err := r.stopped.Load(); err != nil {
-		return err
+// usable returns why the realm refuses requests, or nil.
+func (r *Realm) usable() error { return orNil(r.stopped.Load()) }
+
+// readable returns why the realm refuses reads, or nil.
+func (r *Realm) readable() error { return orNil(r.gone.Load()) }
+
+func orNil(err *Error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // close closes the realm. It answers what was accepted, reveals the epoch's seed and closes the
 // log.
 func (r *Realm) close() error {
 	r.mu.Lock()
-	if r.err == nil {
-		r.stopped.Store(errf(CodeClosed, "", "realm %q is closed", r.name))
+	closed := r.err
+	if closed == nil {
+		closed = errf(CodeClosed, "", "realm %q is closed", r.name)
 	}
+	r.stopped.Store(closed)
+	r.gone.Store(closed)
 	idle := make(chan struct{})
 	if r.flushing {
 		r.idle = idle

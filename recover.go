@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"math"
@@ -19,11 +20,20 @@ import (
 )
 
 // openRealm opens a realm's directory, creating it if needed, replays its log and begins an epoch.
+//
+// If the disk is too full to begin an epoch, or to repair the end of the log, the realm is opened
+// all the same: stopped, as after a write that failed, so that what is durable can be read.
 func openRealm(w world, dir, name string, o Options) (*Realm, error) {
 	if err := w.fs.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
 	}
 	log, err := w.log(dir + "/log")
+	full := err
+	if vfs.Full(err) {
+		if log, err = w.readLog(dir + "/log"); errors.Is(err, fs.ErrNotExist) {
+			err = full // there was no log yet
+		}
+	}
 	if err != nil {
 		return nil, logError(name, err)
 	}
@@ -31,12 +41,31 @@ func openRealm(w world, dir, name string, o Options) (*Realm, error) {
 		name: name, dir: dir, o: o, world: w, log: log,
 		writing: writing{chain: chain{realm: name}}, state: store.New(), taken: make(chan struct{}),
 	}
-	if err := r.recover(); err != nil {
+	err = r.recover()
+	if err == nil && full == nil {
+		full = r.beginEpoch()
+		if !vfs.Full(full) {
+			err, full = full, nil
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	r.open = &batch{}
 	r.reset(r.open, r.chain.index+1)
+	if full != nil {
+		r.openFull(full)
+	}
 	return r, nil
+}
+
+// openFull opens a realm for reading only, because the disk is full.
+func (r *Realm) openFull(err error) {
+	r.acked.Store(r.chain.index)
+	r.showDurable()
+	r.open.position = math.MaxUint64 // stays empty
+	r.snap.stop.Store(true)
+	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and reopen the engine", r.name), Err: err})
 }
 
 // logError classifies an error of the log.
@@ -61,7 +90,7 @@ func damage(err error) Code {
 	return CodeCorrupt
 }
 
-// recover replays the log and begins this writer's epoch.
+// recover replays the log.
 func (r *Realm) recover() error {
 	from, err := r.restore()
 	if err != nil {
@@ -79,10 +108,7 @@ func (r *Realm) recover() error {
 	}
 	r.rules = rules.New(r.state, tables)
 	r.tables.Store(tables)
-	if err := r.startClock(); err != nil {
-		return err
-	}
-	return r.beginEpoch()
+	return r.startClock()
 }
 
 // replayLog applies the log from where the snapshot ends. One goroutine reads and checks it and
@@ -156,6 +182,9 @@ func (r *Realm) restore() (*resume, error) {
 	}
 	first := r.log.First()
 	loaded, err := newestSnapshot(r.world.fs, r.snap.dir, r.name, files, first)
+	if vfs.Short(err) {
+		return nil, &Error{Code: CodeFailed, Message: "snapshots of realm " + r.name, Err: err}
+	}
 	r.snap.err = err // about the damaged ones
 	if loaded == nil {
 		if first > 0 {
@@ -187,6 +216,9 @@ func newestSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, first 
 		if err == nil {
 			return loaded, errors.Join(errs...)
 		}
+		if vfs.Short(err) { // nothing is wrong with the file
+			return nil, err
+		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
@@ -207,18 +239,23 @@ func (r *Realm) beginEpoch() error {
 	if r.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
 		return &Error{Code: CodeCorrupt, Message: fmt.Sprintf("realm %s: epoch %d cannot be followed by another", r.name, r.chain.epoch)}
 	}
-	secrets, err := readSecrets(r.world.fs, r.dir)
-	if err != nil {
-		return &Error{Code: damage(err), Message: "realm " + r.name, Err: err}
+	failed := func(err error) error {
+		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": beginning an epoch", Err: err}
 	}
+	saved, err := readSecrets(r.world.fs, r.dir)
+	if err != nil {
+		return failed(err)
+	}
+	secrets, keep := r.sortSecrets(saved)
 	r.epoch, r.seed = r.chain.epoch+1, seed{}
 	r.world.entropy(r.name, r.seed[:])
 	r.world.entropy(r.name, r.writer[:])
 	r.commitment = r.seed.commitment(r.name, r.epoch)
 	r.source = countedSource{src: r.seed.source(r.name, r.epoch)}
-	secrets = slices.DeleteFunc(secrets, func(s revelation) bool { return !r.began(&s) })
-	failed := func(err error) error {
-		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": beginning an epoch", Err: err}
+	if keep { // a bit or two can be found by trial, with the commitment to tell
+		if err := replaceFile(r.world.fs, r.dir, fmt.Sprintf("%s.%d", seedFile, r.epoch), saved.raw); err != nil {
+			return failed(err)
+		}
 	}
 	if err := writeSecrets(r.world.fs, r.dir, append(slices.Clone(secrets), revelation{r.epoch, r.seed})); err != nil {
 		return failed(err)
@@ -241,12 +278,39 @@ func (r *Realm) beginEpoch() error {
 	return nil
 }
 
-// began reports whether the log has the commitment to this seed but not yet the seed. The
-// commitment is missing after a crash between writing the seed file and the log, or when the log
-// was restored from a backup.
-func (r *Realm) began(s *revelation) bool {
-	i := slices.IndexFunc(r.epochs, func(e epochInfo) bool { return e.epoch == s.epoch })
-	return i >= 0 && !r.epochs[i].revealed && s.seed.commitment(r.name, s.epoch) == r.epochs[i].commitment
+// sortSecrets returns those of the saved seeds whose epoch began and is not revealed yet. It notes
+// what an operator must know: a realm goes on without a seed, but nobody can ever prove the draws
+// of its epoch. keep says that the file holds the damaged rest of a seed that is missed.
+func (r *Realm) sortSecrets(saved savedSecrets) (usable []revelation, keep bool) {
+	of := func(epoch uint64) func(revelation) bool {
+		return func(s revelation) bool { return s.epoch == epoch }
+	}
+	var errs []error
+	for _, s := range saved.seeds {
+		i := slices.IndexFunc(r.epochs, func(e epochInfo) bool { return e.epoch == s.epoch })
+		switch {
+		case s.epoch > r.chain.epoch:
+			// A crash came between saving the seed and logging the commitment, or the log is an
+			// older copy.
+			errs = append(errs, fmt.Errorf("the seed of epoch %d is dropped: the log ends in epoch %d", s.epoch, r.chain.epoch))
+		case i < 0 || r.epochs[i].revealed || slices.ContainsFunc(usable, of(s.epoch)): // no longer needed
+		case s.seed.commitment(r.name, s.epoch) != r.epochs[i].commitment:
+			saved.damage = fmt.Errorf("%s: the seed of epoch %d does not match its commitment", seedFile, s.epoch)
+		default:
+			usable = append(usable, s)
+		}
+	}
+	for _, e := range r.epochs {
+		if !e.revealed && !slices.ContainsFunc(usable, of(e.epoch)) {
+			errs = append(errs, fmt.Errorf("epoch %d cannot be proven: its seed is lost", e.epoch))
+			keep = saved.damage != nil
+		}
+	}
+	if keep {
+		errs = append(errs, saved.damage)
+	}
+	r.seedsErr = errors.Join(errs...)
+	return usable, keep
 }
 
 // endEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.

@@ -326,6 +326,7 @@ func (r *Realm) stamp(b *batch) {
 func (r *Realm) defect(err error) error {
 	r.state.Abandon()
 	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.open.position), Err: err})
+	r.gone.Store(r.err)
 	return r.err
 }
 

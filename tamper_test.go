@@ -158,7 +158,7 @@ func TestEveryByteOfALog(t *testing.T) {
 			}
 			dir := "data/realms/test/log"
 			names, err := was.List(dir)
-			if err != nil || len(names) != 2 { // and its lock
+			if err != nil || len(names) != 1 {
 				t.Fatal(names, err)
 			}
 			file := dir + "/" + names[0]

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"math"
 	"slices"
-	"syscall"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -162,7 +160,7 @@ func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
 	if _, err := fsys.Stat(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
 	}
-	lock, err := lockToRead(fsys, dir+"/lock")
+	lock, err := fsys.Lock(dir)
 	if errors.Is(err, vfs.ErrLocked) {
 		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
 	}
@@ -170,23 +168,6 @@ func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
 	return lock, nil
-}
-
-// lockToRead takes a lock even if only reading is allowed, as in a read-only copy or in somebody
-// else's directory.
-func lockToRead(fsys vfs.FS, name string) (io.Closer, error) {
-	lock, err := fsys.Lock(name)
-	locker, ok := fsys.(vfs.ReadLocker)
-	if !ok || !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
-		return lock, err
-	}
-	switch lock, failed := locker.LockReadOnly(name); {
-	case errors.Is(failed, fs.ErrNotExist): // an engine creates the file before anything else: there was none
-		return io.NopCloser(nil), nil
-	case failed == nil, errors.Is(failed, vfs.ErrLocked):
-		return lock, failed
-	}
-	return nil, err
 }
 
 type verifier struct {

@@ -99,7 +99,8 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 			a.code = connect.CodeUnknown
 		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
 			a.code = connect.CodeDeadlineExceeded
-		case ke.Code == kuji.CodeFailed, ke.Code == kuji.CodeCorrupt:
+		}
+		if machine(ke) {
 			s.logFailure(ke)
 		}
 		return withDetail(connect.NewError(a.code, errors.New(messageOf(ke))), detailOf(ke, a.reason))
@@ -146,8 +147,21 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// messageOf returns the text of an engine error, without the prefix that Connect's code already
-// gives.
+// machine reports whether the cause of an engine error is one of the machine. It may name files of
+// the server, or hold a stack: it is for the log, and clients get what is in front of it, which
+// names the realm.
+func machine(e *kuji.Error) bool {
+	switch e.Code {
+	case kuji.CodeFailed, kuji.CodeCorrupt, kuji.CodeLocked:
+		return true
+	case kuji.CodeUnknownOutcome:
+		return !errors.Is(e.Err, context.Canceled) && !errors.Is(e.Err, context.DeadlineExceeded)
+	}
+	return false
+}
+
+// messageOf returns the text of an engine error for clients, without the prefix that Connect's code
+// already gives.
 func messageOf(e *kuji.Error) string {
 	var parts []string
 	if e.Field != "" {
@@ -156,7 +170,7 @@ func messageOf(e *kuji.Error) string {
 	if e.Message != "" {
 		parts = append(parts, e.Message)
 	}
-	if e.Err != nil {
+	if e.Err != nil && !machine(e) {
 		parts = append(parts, e.Err.Error())
 	}
 	return strings.Join(parts, ": ")

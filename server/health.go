@@ -21,7 +21,7 @@ func (s *Server) unready() []string {
 	}
 	for _, r := range s.realms.sorted() {
 		if s.realmErr(r) != nil {
-			// The cause may name files: only the log and GetStatus have it.
+			// The cause may name files: only the log has it.
 			why = append(why, fmt.Sprintf("realm %s has stopped", r.Name()))
 		}
 	}

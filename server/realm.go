@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -154,8 +155,8 @@ func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest)
 			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
 			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back,
 		}
-		if err := r.Err(); err != nil {
-			one.Error = err.Error()
+		if ke, ok := errors.AsType[*kuji.Error](r.Err()); ok {
+			one.Error = messageOf(ke)
 		}
 		out.Realms = append(out.Realms, one)
 	}

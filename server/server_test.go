@@ -109,10 +109,14 @@ func newServer(t testing.TB, o server.Options) *fixture {
 
 func newServerWith(t testing.TB, eo kuji.Options, o server.Options) *fixture {
 	t.Helper()
+	return newServerOn(t, newEngine(t, eo), o)
+}
+
+func newServerOn(t testing.TB, engine *kuji.Engine, o server.Options) *fixture {
+	t.Helper()
 	if o.Logger == nil {
 		o.Logger = quiet()
 	}
-	engine := newEngine(t, eo)
 	s, err := server.New(engine, o)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +132,12 @@ func start(t testing.TB, o server.Options) *fixture {
 
 func startWith(t testing.TB, eo kuji.Options, o server.Options) *fixture {
 	t.Helper()
-	f := newServerWith(t, eo, o)
+	return startEngine(t, newEngine(t, eo), o)
+}
+
+func startEngine(t testing.TB, engine *kuji.Engine, o server.Options) *fixture {
+	t.Helper()
+	f := newServerOn(t, engine, o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

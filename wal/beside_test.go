@@ -3,7 +3,9 @@
 package wal_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -160,5 +162,72 @@ func TestReadWhileRemoved(t *testing.T) {
 	}
 	if err := <-trimmed; err != nil {
 		t.Error(err)
+	}
+}
+
+// holeFS is a file system that has no room to show the pages of a file that nobody wrote, such as a
+// full tmpfs: to touch them in a mapping is a fault. They can be read as zeros.
+type holeFS struct {
+	vfs.FS
+	t       *testing.T
+	touched atomic.Int64 // mappings with such pages
+}
+
+type holeFile struct {
+	vfs.File
+	fs *holeFS
+}
+
+func (h *holeFS) Open(name string) (vfs.File, error) {
+	f, err := h.FS.Open(name)
+	return &holeFile{f, h}, err
+}
+
+// Map maps a copy of the file that ends where its last zeros begin.
+func (f *holeFile) Map(length int64) (vfs.Mapping, error) {
+	b := make([]byte, length)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	name := filepath.Join(f.fs.t.TempDir(), "copy")
+	if err := os.WriteFile(name, bytes.TrimRight(b[:n], "\x00"), 0o600); err != nil {
+		return nil, err
+	}
+	copied, err := vfs.OS().Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer copied.Close()
+	f.fs.touched.Add(1)
+	return copied.Map(length)
+}
+
+// TestHoleWithoutPage: a page of a mapping that cannot be shown is no damage if the file can be
+// read there.
+func TestHoleWithoutPage(t *testing.T) {
+	disk, l := openMem(t, wal.Options{LogID: 42})
+	appendTo(t, l, 100)
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	disk = disk.KillClone() // the file was longer ahead of writing
+	h := &holeFS{FS: disk, t: t}
+	for g, err := range wal.Groups(memDir, wal.Options{FS: h}) {
+		if err != nil {
+			t.Errorf("groups: %+v, %v", g, err)
+		}
+	}
+	if _, err := wal.Verify(t.Context(), memDir, wal.Options{FS: h}); err != nil {
+		t.Errorf("verify: %v", err)
+	}
+	l, err := wal.Open(memDir, wal.Options{FS: h})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	checkRange(t, l, 0, 100)
+	if h.touched.Load() < 3 {
+		t.Errorf("%d mappings, want one for each reader at least", h.touched.Load())
 	}
 }

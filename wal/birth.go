@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"syscall"
+	"time"
 
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -79,6 +79,9 @@ func (l *Log) makeSpare() {
 	l.io.Lock()
 	defer l.io.Unlock()
 	l.spare, l.sparing = file, false
+	if vfs.Short(err) {
+		l.tail.spared = false // the next write tries again
+	}
 }
 
 // allocate asks for the disk space of the first bytes of a file, if the file
@@ -106,12 +109,11 @@ func (l *Log) sweep() error {
 // create makes the file of a segment, from the spare if there is one, and
 // writes its header. The caller holds io.
 func (l *Log) create(s *segment) (err error) {
-	if l.spare != nil {
+	if l.spare == nil {
+		s.file, err = l.fs.Create(s.path)
+	} else if err = l.fs.Rename(l.sparePath(), s.path); err == nil {
 		s.file, l.spare = l.spare, nil
 		s.allocated = l.spareSize()
-		err = l.fs.Rename(l.sparePath(), s.path)
-	} else {
-		s.file, err = l.fs.Create(s.path)
 	}
 	if err != nil {
 		return fmt.Errorf("create segment: %w", err)
@@ -123,6 +125,28 @@ func (l *Log) create(s *segment) (err error) {
 		return errors.Join(err, s.file.Close())
 	}
 	return nil
+}
+
+// shortagePause is how long the log waits before it tries again.
+const shortagePause = 10 * time.Millisecond
+
+// throughShortage opens something that the next write needs. While descriptors
+// or memory are short, it tries again and again: appends wait, as for a slow
+// disk, until somebody gives some back. The caller holds io.
+func (l *Log) throughShortage(open func() error) error {
+	for {
+		err := open()
+		if !vfs.Short(err) {
+			return err
+		}
+		l.mu.Lock()
+		closed := l.closed
+		l.mu.Unlock()
+		if closed {
+			return err
+		}
+		step.Sleep(l.opts.Steps, shortagePause)
+	}
 }
 
 // bear makes the name and the header of a segment durable.
@@ -142,7 +166,7 @@ func (l *Log) nameAll(segments ...*segment) error {
 	if !unnamed {
 		return nil
 	}
-	if err := l.fs.SyncDir(l.dir); err != nil {
+	if err := l.held.Sync(); err != nil {
 		return fmt.Errorf("fsync directory: %w", err)
 	}
 	for _, s := range segments {
@@ -215,7 +239,7 @@ func (s *segment) zero(end, upto int64) error {
 	for from < upto {
 		n := min(upto-from, int64(len(zeroBytes)))
 		err := writeAt(s.file, zeroBytes[:n], from)
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		if vfs.Full(err) {
 			return nil
 		}
 		if err != nil {

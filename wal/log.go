@@ -20,7 +20,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -51,8 +50,8 @@ type Log struct {
 	dir      string
 	opts     Options
 	logID    uint64
-	base     uint32 // logSum of logID
-	lock     io.Closer
+	base     uint32  // logSum of logID
+	held     vfs.Dir // the directory, open and locked; nil: read-only
 	readOnly bool
 
 	block        int // blockOf the segments
@@ -196,8 +195,8 @@ func (l *Log) Close() error {
 	for _, s := range *l.list.Load() {
 		s.drop()
 	}
-	if l.lock != nil {
-		err = errors.Join(err, l.lock.Close())
+	if l.held != nil {
+		err = errors.Join(err, l.held.Close())
 	}
 	return err
 }

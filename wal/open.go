@@ -12,8 +12,6 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-const lockName = "LOCK"
-
 // Open opens the log in a directory, and creates the directory if it does not
 // exist. If the log was not closed, Open recovers it: it cuts off a torn end
 // and fsyncs the rest, so that Durable equals Next.
@@ -43,8 +41,8 @@ func Open(dir string, o Options) (*Log, error) {
 		}
 	}
 	if err := l.recover(); err != nil {
-		if l.lock != nil {
-			err = errors.Join(err, l.lock.Close())
+		if l.held != nil {
+			err = errors.Join(err, l.held.Close())
 		}
 		return nil, err
 	}
@@ -57,7 +55,7 @@ func Open(dir string, o Options) (*Log, error) {
 	return l, nil
 }
 
-// acquire makes the directory and takes its lock.
+// acquire makes the directory, opens it for good and takes its lock.
 func (l *Log) acquire() error {
 	if err := l.fs.MkdirAll(l.dir); err != nil {
 		return fmt.Errorf("wal: %w", writable(err))
@@ -69,14 +67,14 @@ func (l *Log) acquire() error {
 			return fmt.Errorf("wal: %w", writable(err))
 		}
 	}
-	lock, err := l.fs.Lock(path.Join(l.dir, lockName))
+	held, err := l.fs.Lock(l.dir)
 	if errors.Is(err, vfs.ErrLocked) {
 		return fmt.Errorf("%w: %s", ErrLocked, l.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("wal: %w", writable(err))
 	}
-	l.lock = lock
+	l.held = held
 	return nil
 }
 
@@ -177,7 +175,7 @@ func (l *Log) repair(r *surveyed) error {
 		if !synced {
 			// The process may have died between making a file and fsyncing the
 			// directory.
-			if err := l.fs.SyncDir(l.dir); err != nil {
+			if err := l.held.Sync(); err != nil {
 				return fmt.Errorf("wal: repair: fsync directory: %w", err)
 			}
 			synced = true

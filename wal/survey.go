@@ -205,14 +205,11 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		return fmt.Errorf("wal: %w", err)
 	}
 	data := m.Bytes()[:s.size]
-	at := place{logID: r.logID, segment: s.first}
-	var found scan
-	var unreadable *fault
+	at, scan := place{logID: r.logID, segment: s.first}, scanSegment
 	if s.unborn {
-		found, unreadable = scanUnborn(data, at)
-	} else {
-		found, unreadable = scanSegment(data, at)
+		scan = scanUnborn
 	}
+	found, unreadable := scan(data, at)
 	if err := m.Unmap(); err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
@@ -220,6 +217,11 @@ func (r *surveyed) scan(s *foundSegment, file vfs.File) error {
 		if size, err := file.Size(); err == nil && size < s.size {
 			return errCutToSize
 		}
+		if data, err := readAll(file, s.size); err == nil {
+			found, unreadable = scan(data, at)
+		}
+	}
+	if unreadable != nil {
 		unreadable.offset = soundBefore(r.fs, s, unreadable.pos)
 		return unreadable.in(s.path, 0)
 	}

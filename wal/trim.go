@@ -245,7 +245,7 @@ func (l *Log) removed(err error) error {
 	if err != nil {
 		return fmt.Errorf("wal: remove segment: %w", err)
 	}
-	if err := l.fs.SyncDir(l.dir); err != nil {
+	if err := l.held.Sync(); err != nil {
 		return fmt.Errorf("wal: remove segment: fsync directory: %w", err)
 	}
 	return nil

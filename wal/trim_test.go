@@ -122,7 +122,7 @@ func TestTrimUnderReaders(t *testing.T) {
 // unlinkFS is a file system that removes in two parts, and counts.
 type unlinkFS struct {
 	vfs.FS
-	syncDir error         // what SyncDir fails with
+	syncDir error         // what an fsync of the directory fails with
 	begun   chan string   // who frees in pieces tells so
 	freed   chan struct{} // and waits for it
 
@@ -130,7 +130,17 @@ type unlinkFS struct {
 	removed, held int
 }
 
-func (u *unlinkFS) SyncDir(dir string) error { return errors.Join(u.syncDir, u.FS.SyncDir(dir)) }
+func (u *unlinkFS) Lock(dir string) (vfs.Dir, error) {
+	d, err := u.FS.Lock(dir)
+	return unlinkDir{d, u}, err
+}
+
+type unlinkDir struct {
+	vfs.Dir
+	u *unlinkFS
+}
+
+func (d unlinkDir) Sync() error { return errors.Join(d.u.syncDir, d.Dir.Sync()) }
 
 func (u *unlinkFS) Unlink(name string) (func(stop func() bool), error) {
 	if err := u.Remove(name); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"runtime"
 	"runtime/debug"
@@ -235,23 +236,26 @@ func checkFooter(s *foundSegment, data []byte, t segmentTrailer, found scan) *Co
 }
 
 // mapWhole maps the file of a segment. An empty file gives no bytes.
-func mapWhole(fsys vfs.FS, s *foundSegment) (data []byte, release func(), err error) {
-	file, err := fsys.Open(s.path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("wal: %w", err)
-	}
-	defer file.Close() // read-only: nothing can be lost by its failing
-	if s.size, err = file.Size(); err != nil {
-		return nil, nil, fmt.Errorf("wal: %w", err)
-	}
-	if s.size == 0 {
-		return nil, func() {}, nil
+func mapWhole(file vfs.File, s *foundSegment) (data []byte, release func(), err error) {
+	if s.size, err = file.Size(); err != nil || s.size == 0 {
+		return nil, func() {}, err
 	}
 	m, err := file.Map(s.size)
 	if err != nil {
-		return nil, nil, fmt.Errorf("wal: %w", err)
+		return nil, nil, err
 	}
 	return m.Bytes(), func() { _ = m.Unmap() }, nil // only address space is at stake
+}
+
+// readAll reads a file where a page of its mapping cannot be read. That need not
+// be damage: a full tmpfs has no room for a page of zeros that nobody wrote, and
+// a mapping needs one.
+func readAll(file io.ReaderAt, size int64) ([]byte, error) {
+	data := make([]byte, size)
+	if n, err := file.ReadAt(data, 0); n < len(data) {
+		return nil, err
+	}
+	return data, nil
 }
 
 // readWhole passes the bytes of a segment, a mapping, to read. It returns what
@@ -263,23 +267,32 @@ func readWhole(fsys vfs.FS, s *foundSegment, read func(data []byte) *fault) (unr
 		defer catchFault(data, &unreadable)
 		return read(data)
 	}
+	file, err := fsys.Open(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	defer file.Close() // read-only: nothing can be lost by its failing
 	for {
-		data, release, err := mapWhole(fsys, s)
+		data, release, err := mapWhole(file, s)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("wal: %w", err)
 		}
 		unreadable = guarded(data)
 		release()
 		if unreadable == nil {
 			return nil, nil
 		}
-		info, err := fsys.Stat(s.path)
+		size, err := file.Size()
 		if err != nil {
 			return nil, fmt.Errorf("wal: %w", err)
 		}
-		if info.Size() >= s.size {
-			return unreadable, nil
+		if size < s.size {
+			continue
 		}
+		if data, err := readAll(file, s.size); err == nil {
+			return read(data), nil
+		}
+		return unreadable, nil
 	}
 }
 

@@ -141,7 +141,7 @@ func (l *Log) writeGroup(g *group) error {
 		s.footed = false
 		s.grown, s.zeroed, s.sealedAt = s.written, s.written, 0
 	}
-	if err := s.remap(g.capacity); err != nil {
+	if err := l.throughShortage(func() error { return s.remap(g.capacity) }); err != nil {
 		return err
 	}
 	groupHeader{
@@ -194,7 +194,7 @@ func (s *segment) remap(capacity int64) error {
 
 // rotate goes on to the segment after the tail. The caller holds io.
 func (l *Log) rotate(to *segment) error {
-	if err := l.create(to); err != nil {
+	if err := l.throughShortage(func() error { return l.create(to) }); err != nil {
 		return err
 	}
 	full := l.tail

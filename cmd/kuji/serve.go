@@ -293,7 +293,7 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	if err != nil {
 		return err
 	}
-	if err := noteSnapshots(engine, o.Logger); err != nil {
+	if err := noteOpened(engine, o.Logger); err != nil {
 		return err
 	}
 	listener, err := net.Listen(network(f.listen), f.listen)
@@ -337,19 +337,28 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	}
 }
 
-// noteSnapshots names the realms that were opened without their newest
-// snapshot. Nothing is lost. But verify finds the damaged file until somebody
-// removes it.
-func noteSnapshots(engine *kuji.Engine, log *slog.Logger) error {
+// noteOpened names the realms that were not opened as usual: stopped, without
+// their newest snapshot, or without a seed.
+func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
 	names, err := engine.Realms()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if realm, err := engine.Lookup(name); err == nil { // all of them are open
-			if damaged := realm.Stats().SnapshotErr; damaged != nil {
-				log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
-			}
+		realm, err := engine.Lookup(name) // all of them are open
+		if err != nil {
+			continue
+		}
+		if stopped := realm.Err(); stopped != nil {
+			log.Error("the realm can only be read", "realm", name, "error", stopped)
+		}
+		stats := realm.Stats()
+		if damaged := stats.SnapshotErr; damaged != nil {
+			// Nothing is lost. But verify finds the damaged file until somebody removes it.
+			log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
+		}
+		if seeds := stats.SeedsErr; seeds != nil {
+			log.Warn("the saved seeds are not those that the log needs", "realm", name, "error", seeds)
 		}
 	}
 	return nil

@@ -124,6 +124,18 @@ func (k *killFS) Rename(a, b string) error                { k.change(none); retu
 func (k *killFS) MkdirAll(dir string) error               { k.change(none); return k.FS.MkdirAll(dir) }
 func (k *killFS) SyncDir(dir string) error                { k.change(none); return k.FS.SyncDir(dir) }
 
+func (k *killFS) Lock(dir string) (vfs.Dir, error) {
+	d, err := k.FS.Lock(dir)
+	return killDir{d, k}, err
+}
+
+type killDir struct {
+	vfs.Dir
+	fs *killFS
+}
+
+func (d killDir) Sync() error { d.fs.change(none); return d.Dir.Sync() }
+
 type killFile struct {
 	vfs.File
 	fs *killFS

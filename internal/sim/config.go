@@ -36,6 +36,7 @@ const (
 	Forget                       // the idempotency window is short
 	Snapshots                    // snapshots are taken, and opening uses them
 	Trim                         // the log is trimmed up to snapshots
+	Short                        // for a while nothing can be opened: no descriptors or no memory are left
 
 	// AllFaults is every fault.
 	AllFaults Faults = 1<<iota - 1
@@ -45,7 +46,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	"power", "kill", "sync", "write", "full", "rot", "clock", "network", "overlap", "catalogs", "relaxed", "forget",
-	"snapshots", "trim",
+	"snapshots", "trim", "short",
 }
 
 // String returns the names, separated by commas, or "none" for the empty set.

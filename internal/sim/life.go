@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -41,14 +42,18 @@ type life struct {
 type fate struct {
 	fault Faults // 0: it ends with Close
 	at    int    // the number of the operation that is hit, among those that can be
+	span  int    // how many are hit in a row, where more than one can be
 }
 
 // pickFate chooses one of the faults that are allowed.
 func (w *world) pickFate(r *rand.Rand, last bool) fate {
-	kinds := []Faults{0, Power, Power, Power, Kill, Kill, Sync, Sync, Write, Full}
+	kinds := []Faults{0, Power, Power, Power, Kill, Kill, Sync, Sync, Write, Full, Short}
 	f := fate{fault: kinds[r.IntN(len(kinds))], at: r.IntN(12)}
 	if r.IntN(3) > 0 {
 		f.at = r.IntN(150)
+	}
+	if f.fault == Short {
+		f.span = 1 + r.IntN(20)
 	}
 	if last || f.fault&w.cfg.Faults == 0 {
 		f.fault = 0
@@ -85,7 +90,10 @@ func (w *world) live(number int, last bool) {
 func (l *life) open() bool {
 	w := l.w
 	var err error
-	if l.engine, err = openIn(w.disk, l.runner, l.options()); err != nil {
+	for again := true; again; again = vfs.Short(err) { // which passes, and has changed nothing
+		l.engine, err = openIn(w.disk, l.runner, l.options())
+	}
+	if err != nil {
 		w.note("open: %v", err)
 		if !l.excused() {
 			w.fail("opening failed without a cause: %w", err)
@@ -107,8 +115,14 @@ func (s *session) open() {
 	w := s.w
 	w.note("open %s with the clock at %s", s.name, stamp(w.clock))
 	realm, err := s.l.engine.Realm(s.name)
-	if kuji.CodeOf(err) == kuji.CodeClock {
-		s.clockRefused(err)
+	for {
+		if kuji.CodeOf(err) == kuji.CodeClock {
+			s.clockRefused(err)
+		} else if vfs.Short(err) {
+			w.note("open %s: %v", s.name, err)
+		} else {
+			break
+		}
 		realm, err = s.l.engine.Realm(s.name)
 	}
 	s.clockRead(err == nil)
@@ -169,6 +183,9 @@ func (l *life) wounded() bool {
 // checkHash compares the recovered state with the state that the log gives.
 func (s *session) checkHash() {
 	hash, position, err := s.realm.StateHash(context.Background())
+	if err != nil && s.l.fate.fault == Full && errors.Is(s.realm.Err(), syscall.ENOSPC) {
+		return // the end of the log could not be repaired: what is there may be lost
+	}
 	if err != nil {
 		s.w.fail("state hash: %w", err)
 	}
@@ -279,10 +296,10 @@ func (s *session) administer() {
 	if w.schedule.IntN(20) > 0 {
 		return
 	}
-	if _, err := openIn(w.disk, s.l.runner, s.l.options()); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
+	if _, err := openIn(w.disk, s.l.runner, s.l.options()); kuji.CodeOf(err) != kuji.CodeLocked && !vfs.Short(err) && !s.l.over {
 		w.fail("a second engine on the same directory: %v, want it refused", err)
 	}
-	if _, _, err := s.verified(w.disk); kuji.CodeOf(err) != kuji.CodeLocked && !s.l.over {
+	if _, _, err := s.verified(w.disk); kuji.CodeOf(err) != kuji.CodeLocked && !vfs.Short(err) && !s.l.over {
 		w.fail("verify while an engine runs: %v, want it refused", err)
 	}
 }
@@ -330,7 +347,7 @@ func (s *session) snapshot() {
 	s.w.note("snapshot of %s: %+v, %v", s.name, info, kuji.CodeOf(err))
 	switch code := kuji.CodeOf(err); {
 	case err == nil, code == kuji.CodeCanceled:
-	case code == kuji.CodeFailed && s.excused():
+	case code == kuji.CodeFailed && (s.excused() || vfs.Short(err)):
 	default:
 		s.w.fail("a snapshot failed without a cause: %w", err)
 	}
@@ -407,6 +424,9 @@ func (l *life) hook(op vfs.Op) vfs.Fault {
 // strike makes the life's fate happen when it is time.
 func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 	w := l.w
+	if l.fate.fault == Short {
+		return l.starve(op)
+	}
 	if !op.Kind.Changes() {
 		return vfs.Fault{}, false
 	}
@@ -418,7 +438,7 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 			return vfs.Fault{}, false
 		}
 	case Write:
-		if synced || op.Kind == vfs.OpLock || op.Kind == vfs.OpCreate && path.Base(op.Path) == "spare" {
+		if synced || op.Kind == vfs.OpCreate && path.Base(op.Path) == "spare" {
 			// The log creates a file ahead of need, and goes on without it.
 			return vfs.Fault{}, false
 		}
@@ -451,6 +471,23 @@ func (l *life) strike(op vfs.Op) (vfs.Fault, bool) {
 		f.Short = l.rng.Int64N(op.Length + 1)
 	}
 	return f, true
+}
+
+// starve lets a number of operations in a row fail that open something. No realm may stop for that.
+func (l *life) starve(op vfs.Op) (vfs.Fault, bool) {
+	if !op.Opens() {
+		return vfs.Fault{}, false
+	}
+	l.changes++
+	n := l.changes - 1 - l.fate.at
+	if n < 0 || n >= l.fate.span {
+		return vfs.Fault{}, false
+	}
+	if n == 0 {
+		l.w.fired(Short)
+	}
+	l.w.note("nothing is left for %v", op)
+	return vfs.Fault{Err: []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}[l.rng.IntN(3)]}, true
 }
 
 // wound records that an operation has failed. It reports whether its realm, or the engine, cannot

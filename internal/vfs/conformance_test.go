@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -341,22 +342,35 @@ func conformSync(t *testing.T, fsys vfs.FS, dir string) {
 }
 
 func conformLock(t *testing.T, fsys vfs.FS, dir string) {
-	name := path.Join(dir, "LOCK")
+	name := path.Join(dir, "locked")
+	must(t, fsys.MkdirAll(name))
+	must(t, fsys.MkdirAll(path.Join(dir, "other")))
 	l, err := fsys.Lock(name)
 	must(t, err)
-	wantList(t, fsys, dir, "LOCK")
 	_, err = fsys.Lock(name)
 	wantErr(t, "second Lock", err, vfs.ErrLocked)
-	other, err := fsys.Lock(path.Join(dir, "OTHER"))
+	if runtime.GOOS != "windows" { // where a file stands for the lock, and nobody can remove it
+		wantList(t, fsys, name)
+		must(t, fsys.Rename(name, name+"2")) // the lock goes with the directory
+		_, err = fsys.Lock(name + "2")
+		wantErr(t, "Lock under another name", err, vfs.ErrLocked)
+		must(t, fsys.Rename(name+"2", name))
+	}
+	other, err := fsys.Lock(path.Join(dir, "other"))
 	must(t, err)
+	f := create(t, fsys, path.Join(name, "a"), "data")
+	must(t, l.Sync())
 	must(t, l.Close())
 	l, err = fsys.Lock(name)
 	must(t, err)
 	must(t, l.Close())
 	must(t, other.Close())
-	wantList(t, fsys, dir, "LOCK", "OTHER")
-	_, err = fsys.Lock(path.Join(dir, "missing", "LOCK"))
-	wantErr(t, "Lock in a missing directory", err, fs.ErrNotExist)
+	must(t, f.Close())
+	_, err = fsys.Lock(path.Join(dir, "missing"))
+	wantErr(t, "Lock of nothing", err, fs.ErrNotExist)
+	if _, err = fsys.Lock(path.Join(name, "a")); err == nil {
+		t.Error("a file was locked as a directory")
+	}
 }
 
 func conformAllocate(t *testing.T, fsys vfs.FS, dir string) {

@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -105,6 +104,7 @@ type memNode struct {
 	entries map[string]*memNode // now
 	durable map[string]*memNode // on disk for certain
 	moves   []memMove           // from durable to entries, in order
+	locked  bool
 
 	// Of a file.
 	live   image      // what reads see
@@ -113,7 +113,6 @@ type memNode struct {
 	maps   []*memMapping
 	names  int // entries that refer to it
 	opens  int // handles
-	locked bool
 }
 
 // memMove is a change to a directory whose fate is open.
@@ -472,16 +471,13 @@ func (n *memNode) settle(upto uint64) {
 	n.moves = slices.Delete(n.moves, 0, done)
 }
 
-// Lock implements [FS]. The lock belongs to the file, whatever its name, and
-// is not there after a crash.
-func (m *Mem) Lock(name string) (io.Closer, error) {
-	name = cleanPath(name)
+// Lock implements [FS]. The lock belongs to the directory, whatever its name,
+// and is not there after a crash.
+func (m *Mem) Lock(dir string) (Dir, error) {
+	dir = cleanPath(dir)
 	var l *memLock
-	err := m.run(Op{Kind: OpLock, Path: name}, func(Op, Fault) error {
-		n, err := m.lookupFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			n, err = m.create(name)
-		}
+	err := m.run(Op{Kind: OpLock, Path: dir}, func(Op, Fault) error {
+		n, err := m.lookupDir(dir)
 		if err != nil {
 			return err
 		}
@@ -489,8 +485,7 @@ func (m *Mem) Lock(name string) (io.Closer, error) {
 			return ErrLocked
 		}
 		n.locked = true
-		n.opens++
-		l = &memLock{m: m, node: n, name: name}
+		l = &memLock{m: m, node: n, name: dir}
 		return nil
 	})
 	if err != nil {
@@ -506,6 +501,17 @@ type memLock struct {
 	closed bool
 }
 
+// Sync implements [Dir].
+func (l *memLock) Sync() error {
+	return l.m.run(Op{Kind: OpSyncDir, Path: l.name, Held: true}, func(op Op, _ Fault) error {
+		if l.closed {
+			return fs.ErrClosed
+		}
+		l.node.settle(op.began)
+		return nil
+	})
+}
+
 func (l *memLock) Close() error {
 	return l.m.run(Op{Kind: OpUnlock, Path: l.name}, func(Op, Fault) error {
 		if l.closed {
@@ -513,8 +519,6 @@ func (l *memLock) Close() error {
 		}
 		l.closed = true
 		l.node.locked = false
-		l.node.opens--
-		l.m.reclaim(l.node)
 		return nil
 	})
 }

@@ -349,7 +349,7 @@ func TestCrashSamplesBeginWithTheExtremes(t *testing.T) {
 
 func TestCrashEndsTheRun(t *testing.T) {
 	m, f := durable(t, 100)
-	l, err := m.Lock("LOCK")
+	l, err := m.Lock("/")
 	must(t, err)
 	must(t, m.SyncDir("/"))
 	mp, err := f.Map(100)
@@ -373,7 +373,7 @@ func TestCrashEndsTheRun(t *testing.T) {
 		"List":     second(m.List("/")),
 		"Stat":     second(m.Stat("f")),
 		"SyncDir":  m.SyncDir("/"),
-		"Lock":     second(m.Lock("LOCK")),
+		"Lock":     second(m.Lock("/")),
 	} {
 		wantErr(t, what, err, vfs.ErrCrashed)
 	}
@@ -382,7 +382,7 @@ func TestCrashEndsTheRun(t *testing.T) {
 	}
 	must(t, mp.Unmap())
 
-	l, err = disk.Lock("LOCK") // a crash releases locks
+	l, err = disk.Lock("/") // a crash releases locks
 	must(t, err)
 	must(t, l.Close())
 	wantFile(t, disk, "f", strings.Repeat("o", 100))
@@ -398,14 +398,14 @@ func TestKillClone(t *testing.T) {
 	write(t, g, "unlinked", 0)
 	must(t, m.Remove("g"))
 	file(t, m, "h")
-	_, err := m.Lock("LOCK")
+	_, err := m.Lock("/")
 	must(t, err)
 
 	next := m.KillClone()
 	if got, want := dump(t, next), dump(t, m); got != want {
 		t.Fatalf("got\n%s want\n%s", got, want)
 	}
-	l, err := next.Lock("LOCK")
+	l, err := next.Lock("/")
 	must(t, err)
 	must(t, l.Close())
 	if got, want := sorted(states(t, next, false)), sorted(states(t, m, false)); !slices.Equal(got, want) {

@@ -49,7 +49,7 @@ func (k OpKind) String() string {
 // leaves behind. Only those are numbered in [Op.Change].
 func (k OpKind) Changes() bool {
 	switch k {
-	case OpCreate, OpRemove, OpRename, OpMkdir, OpSyncDir, OpLock, OpWrite, OpSync, OpTruncate:
+	case OpCreate, OpRemove, OpRename, OpMkdir, OpSyncDir, OpWrite, OpSync, OpTruncate:
 		return true
 	}
 	return false
@@ -62,10 +62,24 @@ type Op struct {
 	Kind   OpKind // what it does
 	Path   string // cleaned, absolute; for a file, the name that it was opened by
 	To     string // the new name of a rename
+	Held   bool   // of a syncdir: of a directory that is held open (see Dir)
 	Offset int64  // of a read or a write
 	Length int64  // of a read, a write or a mapping; the size asked for by a truncate or an allocate
 
 	began uint64 // Mem.seq when the operation began
+}
+
+// Opens reports whether the operation needs a descriptor, or memory, that the
+// process may have run out of. It can then fail with syscall.EMFILE, ENFILE or
+// ENOMEM before anything has happened.
+func (o Op) Opens() bool {
+	switch o.Kind {
+	case OpCreate, OpOpen, OpOpenWrite, OpMkdir, OpList, OpLock, OpMap:
+		return true
+	case OpSyncDir:
+		return !o.Held
+	}
+	return false
 }
 
 func (o Op) String() string {

@@ -47,7 +47,7 @@ func TestHookFailsEveryKind(t *testing.T) {
 		{vfs.OpList, func(m *vfs.Mem, _ vfs.File, _ io.Closer) error { return second(m.List("/")) }},
 		{vfs.OpStat, func(m *vfs.Mem, _ vfs.File, _ io.Closer) error { return second(m.Stat("f")) }},
 		{vfs.OpSyncDir, func(m *vfs.Mem, _ vfs.File, _ io.Closer) error { return m.SyncDir("/") }},
-		{vfs.OpLock, func(m *vfs.Mem, _ vfs.File, _ io.Closer) error { return second(m.Lock("x")) }},
+		{vfs.OpLock, func(m *vfs.Mem, _ vfs.File, _ io.Closer) error { return second(m.Lock("other")) }},
 		{vfs.OpUnlock, func(_ *vfs.Mem, _ vfs.File, l io.Closer) error { return l.Close() }},
 		{vfs.OpRead, func(_ *vfs.Mem, f vfs.File, _ io.Closer) error { return second(f.ReadAt(make([]byte, 3), 0)) }},
 		{vfs.OpWrite, func(_ *vfs.Mem, f vfs.File, _ io.Closer) error { return second(f.WriteAt([]byte("new"), 0)) }},
@@ -60,7 +60,8 @@ func TestHookFailsEveryKind(t *testing.T) {
 	} {
 		t.Run(c.kind.String(), func(t *testing.T) {
 			m, f := durable(t, 10)
-			l, err := m.Lock("LOCK")
+			must(t, m.MkdirAll("other"))
+			l, err := m.Lock("/")
 			must(t, err)
 			write(t, f, "x", 0)
 			file(t, m, "unsynced")

@@ -2,7 +2,6 @@ package vfs
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -36,12 +35,6 @@ type Allocator interface {
 // lacks this ability.
 type WriteStarter interface {
 	StartWrite(pos, length int64) error
-}
-
-// ReadLocker is an optional ability of an [FS]: Lock for a process that may
-// read a directory but not write to it. The file must exist.
-type ReadLocker interface {
-	LockReadOnly(name string) (io.Closer, error)
 }
 
 // AccessChecker is an optional ability of an [FS]: to say, without trying, why
@@ -143,7 +136,7 @@ func (osFS) Stat(name string) (fs.FileInfo, error) { return os.Stat(filepath.Fro
 
 func (osFS) SyncDir(dir string) error { return syncDir(filepath.FromSlash(dir)) }
 
-func (osFS) Lock(name string) (io.Closer, error) { return lockFile(filepath.FromSlash(name)) }
+func (osFS) Lock(dir string) (Dir, error) { return lockDir(filepath.FromSlash(dir)) }
 
 // Size, Truncate and the rest are the same on all platforms.
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"runtime"
 	"sync"
@@ -77,20 +76,3 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
-
-// lockFile makes a file that must not exist. Unlike flock, the file outlives a
-// killed process: then somebody has to remove it by hand.
-func lockFile(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name+".held", os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, &os.PathError{Op: "lock", Path: name, Err: ErrLocked}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return heldFile{f}, nil
-}
-
-type heldFile struct{ *os.File }
-
-func (h heldFile) Close() error { return errors.Join(h.File.Close(), os.Remove(h.Name())) }

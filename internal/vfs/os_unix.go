@@ -5,7 +5,6 @@ package vfs
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -72,15 +71,6 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func lockFile(name string) (io.Closer, error) {
-	return lockOpened(name, os.O_RDWR|os.O_CREATE)
-}
-
-// LockReadOnly is Lock for a file that can only be read.
-func (osFS) LockReadOnly(name string) (io.Closer, error) {
-	return lockOpened(filepath.FromSlash(name), os.O_RDONLY)
-}
-
 // CheckWritable asks access(2) about the rights that files are opened with.
 func (osFS) CheckWritable(dir string) error {
 	dir = filepath.FromSlash(dir)
@@ -90,10 +80,15 @@ func (osFS) CheckWritable(dir string) error {
 	return nil
 }
 
-func lockOpened(name string, flag int) (io.Closer, error) {
-	f, err := os.OpenFile(name, flag, 0o600)
+// lockDir takes the lock on the directory's own inode. Closing the descriptor
+// releases it.
+func lockDir(dir string) (Dir, error) {
+	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
+		return nil, errors.Join(&os.PathError{Op: "lock", Path: dir, Err: unix.ENOTDIR}, f.Close())
 	}
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -105,7 +100,7 @@ func lockOpened(name string, flag int) (io.Closer, error) {
 		err = ErrLocked
 	}
 	if err != nil {
-		return nil, errors.Join(&os.PathError{Op: "flock", Path: name, Err: err}, f.Close())
+		return nil, errors.Join(&os.PathError{Op: "flock", Path: dir, Err: err}, f.Close())
 	}
-	return f, nil // closing the descriptor releases the lock
+	return f, nil
 }

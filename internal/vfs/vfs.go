@@ -11,11 +11,25 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"syscall"
 )
 
 // ErrLocked is returned by [FS.Lock] when another process, or another opener
 // in this process, holds the lock.
 var ErrLocked = errors.New("vfs: already locked")
+
+// Short reports whether an operation failed because the process or the system
+// has no descriptors left, or no memory for another one. An operation that
+// opens something has then done nothing, and it can be tried again.
+func Short(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
+// Full reports whether an operation failed because there is no room on the
+// disk, or no more of it for this user.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 
 // FS is the set of file-system operations that durable code needs, with the
 // durability of each stated. Names are slash-separated paths.
@@ -45,10 +59,20 @@ type FS interface {
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir makes the creates, removes and renames in dir durable.
 	SyncDir(dir string) error
-	// Lock takes an exclusive advisory lock on name, creating the file if
-	// need be, and returns ErrLocked at once when it is taken. Closing the
-	// result, or the end of the process, releases it.
-	Lock(name string) (io.Closer, error)
+	// Lock opens a directory, which must exist, and takes an exclusive advisory
+	// lock on it. It returns ErrLocked at once when the lock is taken. The lock
+	// is on the directory itself: there is no file that somebody could remove,
+	// and so let a second holder in. Closing the result, or the end of the
+	// process, releases it.
+	Lock(dir string) (Dir, error)
+}
+
+// Dir is a directory that is held open and locked.
+type Dir interface {
+	// Sync is SyncDir of the directory. It opens nothing, so a process that has
+	// run out of descriptors can still do it.
+	Sync() error
+	io.Closer
 }
 
 // File is an open file. Reads and writes at offsets may run concurrently.
