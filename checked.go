@@ -36,7 +36,7 @@ func checkLog(fsys vfs.FS, dir string) (*checkedLog, error) {
 			l.damage = d
 		}
 	}
-	log, err := openWALReadOnly(fsys, dir)
+	log, err := openWALReadOnly(fsys, dir, knownLog{})
 	if err == nil {
 		l.first, l.all, l.close = log.First(), log.Entries, log.Close
 		return l, nil

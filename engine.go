@@ -38,8 +38,8 @@ type opening struct {
 
 // Open opens the data directory dir and creates it if needed. Only one engine at a time can have
 // it open; a second one gets CodeLocked. A realm is opened when it is first asked for. Other
-// errors: CodeInvalid if dir is empty or an option is out of range, CodeFailed if the directory
-// cannot be created or read.
+// errors: CodeInvalid if dir is empty or an option is out of range, CodeNotFound if it does not
+// exist under Options.MustExist, CodeFailed if the directory cannot be created or read.
 func Open(dir string, o Options) (*Engine, error) {
 	return openIn(vfs.OS(), nil, dir, o)
 }
@@ -65,16 +65,20 @@ func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.SnapshotEvery = -1
+	o.SnapshotEvery, o.MustExist = -1, false
 	return open(world{
 		fs:      vfs.NewMem(),
-		log:     func(string) (entryLog, error) { return &memoryLog{}, nil },
+		log:     func(string, knownLog) (entryLog, error) { return &memoryLog{}, nil },
 		entropy: func(realm string, p []byte) { memoryEntropy(seed, realm, p) },
 	}, "memory", o)
 }
 
 func open(w world, dir string, o Options) (*Engine, error) {
-	if err := w.fs.MkdirAll(dir + "/realms"); err != nil {
+	if o.MustExist {
+		if err := mustExist(w.fs, dir); err != nil {
+			return nil, err
+		}
+	} else if err := w.fs.MkdirAll(dir + "/realms"); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
 	lock, err := w.fs.Lock(dir)
@@ -115,8 +119,9 @@ func checkRealmName(name string) *Error {
 
 // Realm returns the realm with this name, and creates an empty one if there is none. Opening a
 // realm replays its log. Errors: CodeInvalid for a bad name, CodeConflict if MaxRealms realms
-// exist, CodeCorrupt if the log is damaged, CodeFailed if it cannot be read or written, CodeClosed
-// if the engine is closed.
+// exist, CodeCorrupt if the log is damaged, has lost its end or is gone, CodeFailed if it cannot be
+// read or written, CodeNotFound if it does not exist under Options.MustExist, CodeClosed if the
+// engine is closed.
 func (e *Engine) Realm(name string) (*Realm, error) { return e.open(name, true) }
 
 // Lookup is Realm, but it creates nothing: CodeNotFound if the realm does not exist.
@@ -171,7 +176,7 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
-	if !create {
+	if !create || e.o.MustExist {
 		return errf(CodeNotFound, "realm", "there is no realm %q", name)
 	}
 	for other := range e.realms { // their directories may not exist yet

@@ -197,6 +197,27 @@ func TestFormatPages(t *testing.T) {
 			t.Errorf("a log without one of its entries passes for good: %+v", found)
 		}
 	})
+	t.Run("the end is missing", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+			t.Fatal(err)
+		}
+		closed := filepath.Join(dir, "realms", "test", "closed")
+		says, err := os.ReadFile(closed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, dir, func(e [][]byte) [][]byte { return e[:len(e)-1] })
+		if _, err := read(dir); err != nil {
+			t.Errorf("nothing says how long the log was, and it is refused: %v", err)
+		}
+		if err := os.WriteFile(closed, says, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := read(dir); err == nil {
+			t.Errorf("a log that has lost its end passes for good: %+v", found)
+		}
+	})
 	t.Run("damaged", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {

@@ -199,7 +199,7 @@ func TestGolden(t *testing.T) {
 	if err := os.CopyFS(old, os.DirFS(goldenDir+"/data")); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"log", "snapshots"} {
+	for _, dir := range []string{"log", "snapshots", "closed"} {
 		was, is := entriesOf(t, old, dir), entriesOf(t, fresh, dir)
 		if !slices.Equal(was, is) {
 			t.Errorf("%s is written otherwise than it was:\n%s", dir, firstDifference(was, is))
@@ -214,14 +214,21 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// entriesOf returns the records of a log, or the snapshots, as text.
+// entriesOf returns the records of a log, the snapshots, or what says where the log was closed.
 func entriesOf(t *testing.T, dir, what string) (all []string) {
 	t.Helper()
-	if what == "log" {
+	switch what {
+	case "log":
 		for _, b := range logEntries(t, dir) {
 			all = append(all, fmt.Sprintf("%x", b))
 		}
 		return all
+	case "closed":
+		b, err := os.ReadFile(dir + "/realms/test/closed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(string(b), "\n")
 	}
 	for _, name := range snapshotFiles(t, dir) {
 		b, err := os.ReadFile(name)
@@ -257,11 +264,18 @@ func writeGolden(t *testing.T, dir string) {
 	if err := os.MkdirAll(goldenDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	const realm = "/realms/test/"
 	for _, what := range []string{"log", "snapshots"} {
-		const realm = "/realms/test/"
 		if err := os.CopyFS(goldenDir+"/data"+realm+what, os.DirFS(dir+realm+what)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	closed, err := os.ReadFile(dir + realm + "closed")
+	if err == nil {
+		err = os.WriteFile(goldenDir+"/data"+realm+"closed", closed, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	text := strings.Join(readGolden(t, dir), "\n") + "\n"
 	if err := os.WriteFile(goldenDir+"/reads.txt", []byte(text), 0o600); err != nil {

@@ -43,8 +43,17 @@ type walLog struct {
 	policy SyncPolicy
 }
 
-func openWAL(fs vfs.FS, steps step.Runner, dir string, o *Options) (entryLog, error) {
-	wo := wal.Options{SegmentSize: o.SegmentSize, FS: fs, Steps: steps, CheckTail: true}
+// knownLog is what is known of a log before it is opened.
+type knownLog struct {
+	exists  bool   // it must not be created
+	durable uint64 // every entry below this offset was durable
+}
+
+func openWAL(fs vfs.FS, steps step.Runner, dir string, known knownLog, o *Options) (entryLog, error) {
+	wo := wal.Options{
+		SegmentSize: o.SegmentSize, FS: fs, Steps: steps, CheckTail: true,
+		MustExist: known.exists, DurableUpto: known.durable,
+	}
 	if o.Sync == SyncInterval {
 		wo.SyncInterval = o.SyncEvery
 	}
@@ -56,8 +65,8 @@ func openWAL(fs vfs.FS, steps step.Runner, dir string, o *Options) (entryLog, er
 }
 
 // openWALReadOnly opens a log that must exist. It changes nothing.
-func openWALReadOnly(fsys vfs.FS, dir string) (*walLog, error) {
-	w, err := wal.Open(dir, wal.Options{ReadOnly: true, FS: fsys, SegmentSize: wal.MinSegmentSize})
+func openWALReadOnly(fsys vfs.FS, dir string, known knownLog) (entryLog, error) {
+	w, err := wal.Open(dir, wal.Options{ReadOnly: true, FS: fsys, SegmentSize: wal.MinSegmentSize, DurableUpto: known.durable})
 	if err != nil {
 		return nil, err
 	}

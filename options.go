@@ -60,6 +60,10 @@ type Options struct {
 	// TrimLog removes log segments that the newest two snapshots cover. By default the whole log
 	// is kept: only then can every draw be verified from the first one on.
 	TrimLog bool
+	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data
+	// directory, a realm or a log. It guards a service that has data against a wrong path or a
+	// disk that is not mounted. Default: they are created.
+	MustExist bool
 	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
 	// clock steps back, except by Realm.SetClock, and stays below the year 2527. A clock that jumps
 	// by more than MaxLeap is not followed: see Realm.Clock. That is measured by the monotonic
@@ -75,10 +79,10 @@ type Options struct {
 // world is everything outside the engine that it depends on.
 type world struct {
 	fs      vfs.FS
-	steps   step.Runner                        // runs background work; nil: goroutines
-	log     func(dir string) (entryLog, error) // opens a realm's log
-	readLog func(dir string) (entryLog, error) // opens it for reading only, if it exists
-	entropy func(realm string, p []byte)       // for seeds and writer ids
+	steps   step.Runner                                        // runs background work; nil: goroutines
+	log     func(dir string, known knownLog) (entryLog, error) // opens a realm's log
+	readLog func(dir string, known knownLog) (entryLog, error) // opens it for reading only, if it exists
+	entropy func(realm string, p []byte)                       // for seeds and writer ids
 }
 
 // realWorld is the disk, goroutines and the operating system's entropy, unless a test brings its
@@ -86,8 +90,8 @@ type world struct {
 func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
 	return world{
 		fs: fs, steps: steps,
-		log:     func(dir string) (entryLog, error) { return openWAL(fs, steps, dir, o) },
-		readLog: func(dir string) (entryLog, error) { return openWALReadOnly(fs, dir) },
+		log:     func(dir string, known knownLog) (entryLog, error) { return openWAL(fs, steps, dir, known, o) },
+		readLog: func(dir string, known knownLog) (entryLog, error) { return openWALReadOnly(fs, dir, known) },
 		entropy: func(_ string, p []byte) { step.Entropy(steps, p) },
 	}
 }

@@ -19,6 +19,7 @@ type Realm struct {
 	o     Options
 	world world
 	log   entryLog
+	last  *lastClose // where the log stood when it was last closed; nil: it never was
 
 	writing // owned by the flusher
 
@@ -162,16 +163,16 @@ func orNil(err *Error) error {
 	return err
 }
 
-// close closes the realm. It answers what was accepted, reveals the epoch's seed and closes the
-// log.
+// close closes the realm. It answers what was accepted, reveals the epoch's seed, closes the log,
+// and notes where the log stands.
 func (r *Realm) close() error {
 	r.mu.Lock()
-	closed := r.err
-	if closed == nil {
-		closed = errf(CodeClosed, "", "realm %q is closed", r.name)
+	refusal := r.err
+	if refusal == nil {
+		refusal = errf(CodeClosed, "", "realm %q is closed", r.name)
 	}
-	r.stopped.Store(closed)
-	r.gone.Store(closed)
+	r.stopped.Store(refusal)
+	r.gone.Store(refusal)
 	idle := make(chan struct{})
 	if r.flushing {
 		r.idle = idle
@@ -186,5 +187,12 @@ func (r *Realm) close() error {
 	} else if err == nil {
 		err = r.endEpoch()
 	}
-	return errors.Join(err, r.log.Close())
+	if err = errors.Join(err, r.log.Close()); err != nil {
+		return err
+	}
+	closed := lastClose{next: r.log.Next(), position: r.chain.index, epoch: r.epoch, hash: r.chain.hash}
+	if err := writeLastClose(r.world.fs, r.dir, &closed); err != nil {
+		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": noting where the log was closed", Err: err}
+	}
+	return nil
 }

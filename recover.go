@@ -27,18 +27,12 @@ func openRealm(w world, dir, name string, o Options) (*Realm, error) {
 	if err := w.fs.MkdirAll(dir); err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
 	}
-	log, err := w.log(dir + "/log")
-	full := err
-	if vfs.Full(err) {
-		if log, err = w.readLog(dir + "/log"); errors.Is(err, fs.ErrNotExist) {
-			err = full // there was no log yet
-		}
-	}
+	log, last, full, err := openLog(w, dir, name, o)
 	if err != nil {
-		return nil, logError(name, err)
+		return nil, err
 	}
 	r := &Realm{
-		name: name, dir: dir, o: o, world: w, log: log,
+		name: name, dir: dir, o: o, world: w, log: log, last: last,
 		writing: writing{chain: chain{realm: name}}, state: store.New(), taken: make(chan struct{}),
 	}
 	err = r.recover()
@@ -66,6 +60,42 @@ func (r *Realm) openFull(err error) {
 	r.open.position = math.MaxUint64 // stays empty
 	r.snap.stop.Store(true)
 	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and reopen the engine", r.name), Err: err})
+}
+
+// openLog opens the log in a realm's directory. It creates one only if nothing says that there was
+// one before. If the disk is too full to repair the log's end, it opens it for reading only, and
+// full says so.
+func openLog(w world, dir, name string, o Options) (log entryLog, last *lastClose, full, err error) {
+	last, wrong := readLastClose(w.fs, name, dir)
+	if wrong != nil {
+		return nil, nil, nil, wrong
+	}
+	relic, err := relic(w.fs, dir)
+	if err != nil {
+		return nil, nil, nil, &Error{Code: CodeFailed, Message: "realm " + name, Err: err}
+	}
+	known := knownLog{exists: relic != "" || o.MustExist}
+	if last != nil {
+		known.durable = last.next
+	}
+	log, err = w.log(dir+"/log", known)
+	if vfs.Full(err) {
+		full = err
+		if log, err = w.readLog(dir+"/log", known); errors.Is(err, fs.ErrNotExist) {
+			err = full // there was no log yet
+		}
+	}
+	switch {
+	case err == nil:
+		return log, last, full, nil
+	case errors.Is(err, fs.ErrNotExist) && relic != "":
+		err = missingLog(name, relic, err)
+	case errors.Is(err, fs.ErrNotExist) && o.MustExist:
+		err = &Error{Code: CodeNotFound, Field: "realm", Message: "realm " + name + " has no log, and Options.MustExist forbids to create one", Err: err}
+	default:
+		err = logError(name, err)
+	}
+	return nil, nil, nil, err
 }
 
 // logError classifies an error of the log.
@@ -118,7 +148,7 @@ func (r *Realm) replayLog(from *resume) error {
 	const ahead = 4 // entries
 	hand, wait := step.Behind(r.world.steps, ahead, r.rememberEntry)
 	var failed error
-	for e, err := range step.Ahead(r.world.steps, ahead, replay(r.log.Entries, r.name, from, nil)) {
+	for e, err := range step.Ahead(r.world.steps, ahead, replay(r.log.Entries, r.name, from, r.last, nil)) {
 		if err == nil {
 			err = r.changeByEntry(&e)
 		}
@@ -294,7 +324,7 @@ func (r *Realm) sortSecrets(saved savedSecrets) (usable []revelation, keep bool)
 			// older copy.
 			errs = append(errs, fmt.Errorf("the seed of epoch %d is dropped: the log ends in epoch %d", s.epoch, r.chain.epoch))
 		case i < 0 || r.epochs[i].revealed || slices.ContainsFunc(usable, of(s.epoch)): // no longer needed
-		case s.seed.commitment(r.name, s.epoch) != r.epochs[i].commitment:
+		case !s.reveals(r.name, &r.epochs[i]):
 			saved.damage = fmt.Errorf("%s: the seed of epoch %d does not match its commitment", seedFile, s.epoch)
 		default:
 			usable = append(usable, s)
@@ -311,6 +341,11 @@ func (r *Realm) sortSecrets(saved savedSecrets) (usable []revelation, keep bool)
 	}
 	r.seedsErr = errors.Join(errs...)
 	return usable, keep
+}
+
+// reveals reports whether this is the seed that an epoch committed to.
+func (p *revelation) reveals(realm string, e *epochInfo) bool {
+	return p.epoch == e.epoch && p.seed.commitment(realm, e.epoch) == e.commitment
 }
 
 // endEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.
@@ -378,9 +413,10 @@ func (r *resume) matches(le logEntry) error {
 
 // replay iterates over the entries of a log that count, in order. It folds the chain and checks
 // every revealed seed against its commitment. It begins after the entry that from names, or at the
-// start of the log if from is nil. It ends after the first error. If passed is not nil, it is
-// called for every entry that does not count.
-func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume, passed func()) iter.Seq2[replayed, error] {
+// start of the log if from is nil. The log must go through the place where it was last closed, if
+// that is known. It ends after the first error. If passed is not nil, it is called for every entry
+// that does not count.
+func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from *resume, last *lastClose, passed func()) iter.Seq2[replayed, error] {
 	return func(yield func(replayed, error) bool) {
 		c := chain{realm: realm}
 		commitments := map[uint64][32]byte{} // of epochs not yet revealed
@@ -395,7 +431,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 			}
 			end = le.offset + 1
 			if !resumed {
-				if err := from.matches(le); err != nil {
+				if err := cmp.Or(from.matches(le), last.agrees(&c, le.offset)); err != nil {
 					e := replayed{envelope: envelope{realm: realm, index: c.index}, offset: le.offset}
 					yield(e, e.corrupt(err))
 					return
@@ -416,7 +452,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 			if err != nil {
 				e.index = c.index + 1 // not the index in the entry: it cannot be trusted
 			} else {
-				err = e.decode(commitments)
+				err = cmp.Or(last.agrees(&c, le.offset), e.decode(commitments))
 			}
 			if err != nil {
 				yield(e, e.corrupt(err))
@@ -427,7 +463,7 @@ func replay(entries func(uint64) iter.Seq2[logEntry, error], realm string, from 
 				return
 			}
 		}
-		err := c.complete()
+		err := cmp.Or(c.complete(), last.reached(c.index))
 		if !resumed {
 			err = fmt.Errorf("the log ends before offset %d, where the snapshot of position %d was taken", first, c.index)
 		}

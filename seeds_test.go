@@ -26,22 +26,6 @@ func killed(t *testing.T) *vfs.Mem {
 	return left
 }
 
-// replace writes a file anew.
-func replace(t *testing.T, disk *vfs.Mem, name string, b []byte) {
-	t.Helper()
-	if err := disk.Remove(name); err != nil {
-		t.Fatal(err)
-	}
-	f, err := disk.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteAt(b, 0); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // reopen opens the realm, draws, closes it, and returns what it said of the seeds, and the epochs
 // whose seeds the log lacks then.
 func reopen(t *testing.T, disk *vfs.Mem) (said string, unproven []uint64) {

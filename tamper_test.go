@@ -36,13 +36,13 @@ func logEntries(t *testing.T, dir string) (entries [][]byte) {
 	return entries
 }
 
-// rewrite replaces a realm's log by one that holds other entries: what someone
-// does who can compute checksums.
+// rewrite replaces a realm's log by one that holds other entries, and removes what says where the
+// old one was closed: what someone does who can compute checksums.
 func rewrite(t *testing.T, dir string, change func([][]byte) [][]byte) {
 	t.Helper()
 	path := dir + "/realms/test/log"
 	entries := logEntries(t, dir)
-	if err := os.RemoveAll(path); err != nil {
+	if err := errors.Join(os.RemoveAll(path), os.RemoveAll(dir+"/realms/test/closed")); err != nil {
 		t.Fatal(err)
 	}
 	l, err := wal.Open(path, wal.Options{})
@@ -228,7 +228,7 @@ func TestEveryByteOfALog(t *testing.T) {
 	}
 }
 
-func bytesAt(t *testing.T, fsys vfs.FS, name string, pos, n int64) []byte {
+func bytesAt(t testing.TB, fsys vfs.FS, name string, pos, n int64) []byte {
 	t.Helper()
 	f, err := fsys.Open(name)
 	if err != nil {

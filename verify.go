@@ -2,12 +2,15 @@ package kuji
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math"
 	"slices"
+	"syscall"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -41,9 +44,12 @@ type EpochReport struct {
 	Events     uint64
 	Commitment [32]byte
 	// Revealed reports that the seed is in the log. Verify has then computed every choice of the
-	// epoch again from it, with the same result. An epoch that is still open or that lost its seed
-	// file is not revealed.
+	// epoch again from it, with the same result. An epoch that a crash ended, or whose realm was
+	// copied while it was open, is not revealed yet: the next start does that.
 	Revealed bool
+	// Lost reports that the seed is neither in the log nor in the file seeds beside it: nobody can
+	// ever prove the choices of this epoch. Of an epoch before Report.From, nothing else is known.
+	Lost bool
 }
 
 // VerifyError says what is wrong with a log and where. Its position is the first wrong one.
@@ -73,6 +79,8 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 //   - computes every choice of every revealed epoch again from its seed;
 //   - checks the invariants after every epoch and at the end;
 //   - compares every snapshot with the state at its position;
+//   - checks that the log goes on from where it stood when it was last closed;
+//   - names epochs whose seed is lost;
 //   - reports the hash of the state.
 //
 // Damage is a *VerifyError with the first wrong position; the report then covers everything before
@@ -104,8 +112,10 @@ func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report,
 func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
 	v := verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]seed{}}
 	v.report.Realm = realm
+	at := dir + "/realms/" + realm
+	v.fsys, v.dir = fsys, at+"/"+snapshotDir
 	err := withLog(fsys, dir, realm, func(log *checkedLog) error {
-		v.fsys, v.dir = fsys, dir+"/realms/"+realm+"/"+snapshotDir
+		last, damaged := readLastClose(fsys, realm, at)
 		from, err := v.start(log)
 		if err != nil {
 			return &VerifyError{Realm: realm, Err: err}
@@ -118,7 +128,7 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 			return wrong
 		}
 		// Seeds are revealed after the draws that used them: collect them first.
-		for e, err := range replay(log.all, realm, from, nil) {
+		for e, err := range replay(log.all, realm, from, nil, nil) {
 			if err != nil {
 				break // the second pass reports it, after what comes before it
 			}
@@ -126,10 +136,19 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 				v.seeds[e.reveal.epoch] = e.reveal.seed
 			}
 		}
-		if err := v.run(log.sound, from); err != nil || log.stray == nil {
+		if err := v.run(log.sound, from, last); err != nil {
 			return err
 		}
-		return &VerifyError{Realm: realm, Err: log.stray}
+		v.lost(at)
+		switch {
+		case log.stray != nil:
+			return &VerifyError{Realm: realm, Err: log.stray}
+		case damaged != nil && damaged.Code == CodeCorrupt:
+			return &VerifyError{Realm: realm, Err: damaged.Err}
+		case damaged != nil:
+			return damaged
+		}
+		return nil
 	})
 	return v.report, err
 }
@@ -147,7 +166,13 @@ func withLog(fsys vfs.FS, dir, realm string, f func(*checkedLog) error) error {
 	if _, err := fsys.Stat(dir + "/realms/" + realm); err != nil {
 		return &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: err}
 	}
-	log, err := checkLog(fsys, dir+"/realms/"+realm+"/log")
+	at := dir + "/realms/" + realm
+	log, err := checkLog(fsys, at+"/log")
+	if errors.Is(err, fs.ErrNotExist) {
+		if name, failed := relic(fsys, at); failed != nil || name != "" {
+			err = cmp.Or(failed, missingLog(realm, name, err).Err)
+		}
+	}
 	if err != nil {
 		return &VerifyError{Realm: realm, Err: err}
 	}
@@ -155,10 +180,22 @@ func withLog(fsys vfs.FS, dir, realm string, f func(*checkedLog) error) error {
 	return f(log)
 }
 
+// mustExist refuses a directory that is not a data directory.
+func mustExist(fsys vfs.FS, dir string) error {
+	_, err := fsys.Stat(dir + "/realms")
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+	}
+	return &Error{Code: CodeFailed, Message: "data directory", Err: err}
+}
+
 // lockExisting takes the lock of a data directory that must exist.
 func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
-	if _, err := fsys.Stat(dir + "/realms"); err != nil {
-		return nil, &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+	if err := mustExist(fsys, dir); err != nil {
+		return nil, err
 	}
 	lock, err := fsys.Lock(dir)
 	if errors.Is(err, vfs.ErrLocked) {
@@ -324,7 +361,7 @@ func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) err
 	return nil
 }
 
-func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume) error {
+func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume, last *lastClose) error {
 	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
 	if err := v.resume(); err != nil {
@@ -333,7 +370,7 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	if err := v.anchored(); err != nil {
 		return err
 	}
-	for e, err := range replay(entries, v.realm, from, func() { v.report.Void++ }) {
+	for e, err := range replay(entries, v.realm, from, last, func() { v.report.Void++ }) {
 		if err != nil {
 			if e.index == 0 {
 				e.index = v.report.Position + 1
@@ -376,6 +413,30 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 		return v.damaged
 	}
 	return nil
+}
+
+// lost finds the epochs that can never be proven: their seed is not in the log and not in the seed
+// file. If that file cannot be read, it may hold what is missing, and none is called lost.
+func (v *verifier) lost(dir string) {
+	saved, err := readSecrets(v.fsys, dir)
+	if err != nil {
+		return
+	}
+	r := &v.report
+	older := 0 // epochs in the first snapshot that ended before it
+	for i := range v.epochs {
+		e := &v.epochs[i]
+		if e.revealed || slices.ContainsFunc(saved.seeds, func(s revelation) bool { return s.reveals(v.realm, e) }) {
+			continue
+		}
+		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.epoch })
+		if at < 0 {
+			at = older
+			older++
+			r.Epochs = slices.Insert(r.Epochs, at, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
+		}
+		r.Epochs[at].Lost = true
+	}
 }
 
 // anchored compares the anchor with the chain when the chain has reached its position.

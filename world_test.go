@@ -20,6 +20,7 @@ type worldOptions struct {
 	MaxPending    int
 	SnapshotEvery int64
 	TrimLog       bool
+	MustExist     bool
 	Now           func() time.Time
 	Confirmed     time.Time // ClockConfirmed
 }
@@ -31,7 +32,7 @@ func openWorld(dir string, o worldOptions) (*kuji.Engine, error) {
 	}
 	e, err := hook.Open(o.FS, o.Steps, dir, kuji.Options{
 		Sync: o.Sync, SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MaxPending: o.MaxPending,
-		SnapshotEvery: o.SnapshotEvery, TrimLog: o.TrimLog, Now: o.Now, ClockConfirmed: o.Confirmed,
+		SnapshotEvery: o.SnapshotEvery, TrimLog: o.TrimLog, MustExist: o.MustExist, Now: o.Now, ClockConfirmed: o.Confirmed,
 	})
 	if err != nil {
 		return nil, err

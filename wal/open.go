@@ -22,7 +22,7 @@ import (
 // Options.CheckTail.
 //
 // Errors: ErrLocked, ErrReadOnly if the directory cannot be written to,
-// ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly.
+// ErrCorrupt, ErrOptions, fs.ErrNotExist under Options.ReadOnly and MustExist.
 func Open(dir string, o Options) (*Log, error) {
 	o, dir, err := o.at(dir)
 	if err != nil {
@@ -57,8 +57,10 @@ func Open(dir string, o Options) (*Log, error) {
 
 // acquire makes the directory, opens it for good and takes its lock.
 func (l *Log) acquire() error {
-	if err := l.fs.MkdirAll(l.dir); err != nil {
-		return fmt.Errorf("wal: %w", writable(err))
+	if !l.opts.MustExist {
+		if err := l.fs.MkdirAll(l.dir); err != nil {
+			return fmt.Errorf("wal: %w", writable(err))
+		}
 	}
 	if c, ok := l.fs.(vfs.AccessChecker); ok {
 		// Appends need new files only when a segment is full. That is too late
@@ -89,9 +91,15 @@ func writable(err error) error {
 // recover finds out what the log holds, repairs its end, and prepares it for
 // appends.
 func (l *Log) recover() error {
-	r, err := survey(l.fs, l.dir, l.opts.CheckTail)
+	r, err := survey(l.fs, l.dir, l.opts.CheckTail, l.opts.DurableUpto)
 	if err != nil {
 		return err
+	}
+	if len(r.found) == 0 && (l.readOnly || l.opts.MustExist) {
+		return fmt.Errorf("wal: no log in %s: %w", l.dir, fs.ErrNotExist)
+	}
+	if len(r.found) == 0 && r.durable > 0 {
+		return &CorruptionError{File: l.dir, What: "the log is missing: offset after its last durable record", Want: r.durable}
 	}
 	if !l.readOnly {
 		if err := l.sweep(); err != nil {
@@ -114,9 +122,6 @@ func (l *Log) setID(id uint64) { l.logID, l.base = id, logSum(id) }
 
 // begin makes the first segment of a new log.
 func (l *Log) begin(r *surveyed) error {
-	if l.readOnly {
-		return fmt.Errorf("wal: no log in %s: %w", l.dir, fs.ErrNotExist)
-	}
 	id := l.opts.LogID
 	for id == 0 {
 		var b [8]byte

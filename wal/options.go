@@ -79,6 +79,15 @@ type Options struct {
 	// when more has been appended behind it. Open then reads up to a segment
 	// more. Default: false.
 	CheckTail bool
+	// MustExist makes Open fail with fs.ErrNotExist instead of making a new
+	// log. For those who know that there was one. Default: false.
+	MustExist bool
+	// DurableUpto is an offset below which every record is known to have been
+	// durable, such as Next when the log was last closed. If the log ends
+	// before it, that is damage, and Open changes nothing. The log's own files
+	// say how far it was durable too, but that says nothing of files that are
+	// missing at the end. Default: 0, nothing is known.
+	DurableUpto uint64
 
 	// LogID names a new log; two logs must not have the same. Ignored when the
 	// log exists. Default: 0, drawn at random. For reproducible tests.

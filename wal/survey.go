@@ -17,7 +17,7 @@ import (
 // nothing.
 //
 // From the last segment back, every durable_upto counts, of headers, groups and
-// trailers. D is the highest. A segment that ends at or below D and has a sound
+// trailers, and what the opener knows. D is the highest. A segment that ends at or below D and has a sound
 // trailer is trusted, if a later one has a sound trailer too or if its own
 // index is sound. The others are scanned. Then, from the first segment on, the
 // log is what follows without a gap. It ends at X. If X < D, that is
@@ -57,9 +57,9 @@ type foundSegment struct {
 	stop    *fault   // why a scan ended; nil when only zeros are left
 }
 
-// survey finds out what a directory holds.
-func survey(fsys vfs.FS, dir string, tail bool) (*surveyed, error) {
-	r := &surveyed{fs: fsys, dir: dir, tail: tail}
+// survey finds out what a directory holds. Every record below known was durable.
+func survey(fsys vfs.FS, dir string, tail bool, known uint64) (*surveyed, error) {
+	r := &surveyed{fs: fsys, dir: dir, tail: tail, durable: known}
 	found, damage, err := listSegments(fsys, dir)
 	if err != nil {
 		return nil, err

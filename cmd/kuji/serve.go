@@ -32,7 +32,7 @@ type serveFlags struct {
 	sync                         string
 	syncEvery                    time.Duration
 	segmentSize, snapshotEvery   int64
-	trimLog                      bool
+	trimLog, mustExist           bool
 	tlsCert, tlsKey, keys        string
 	insecure                     bool
 	hosts                        []string
@@ -78,7 +78,8 @@ a second look is refused without --accept-warnings.`,
 	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval; a crash of the machine can lose that much")
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
 	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
-	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that the newest two snapshots cover; older draws can then no longer be verified")
+	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that two independent chains of snapshots cover; older draws can then no longer be verified")
+	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm: end with exit code 3 if there is none")
 	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
@@ -116,7 +117,7 @@ func (f *serveFlags) check() error {
 }
 
 func (f *serveFlags) engineOptions() (kuji.Options, error) {
-	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog}
+	o := kuji.Options{SyncEvery: f.syncEvery, SegmentSize: f.segmentSize, SnapshotEvery: f.snapshotEvery, TrimLog: f.trimLog, MustExist: f.mustExist}
 	if f.confirmClock != "" {
 		var err error
 		if o.ClockConfirmed, err = parseTime("confirm-clock", f.confirmClock); err != nil {

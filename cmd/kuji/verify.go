@@ -53,11 +53,13 @@ type verifyEpochJSON struct {
 	First      uint64 `json:"first_position"`
 	Events     uint64 `json:"events"`
 	Commitment string `json:"commitment"`
-	Revealed   bool   `json:"revealed"` // every choice was computed again from the seed
+	Revealed   bool   `json:"revealed"`       // every choice was computed again from the seed
+	Lost       bool   `json:"lost,omitempty"` // the seed is gone: its choices can never be proven
 }
 
 func (a *app) verifyCommand() *cobra.Command {
 	var data, realm, since string
+	var strict bool
 	cmd := &cobra.Command{
 		Use:     "verify --data DIR",
 		Short:   "Check a data directory offline: every event, every choice, every sum",
@@ -69,6 +71,8 @@ server may have the directory open. It
   - replays every event, and computes every choice of every revealed epoch again;
   - checks that stocks and balances add up;
   - compares snapshots with the state that the log gives at their position;
+  - checks that the log goes on from where it stood when it was last closed;
+  - names epochs whose seed is lost: nobody can prove their choices;
   - prints a hash of the state: the same log gives the same hash everywhere.
 
 If the log was trimmed, verification begins at the oldest snapshot and says so.
@@ -78,7 +82,7 @@ chain. With --since, every realm's chain must go through the place where it stoo
 in an earlier report. --json writes such a report: keep one elsewhere.
 
 It ends with exit code 6 if something is wrong, and names the first wrong
-position. It ends with exit code 3 if a server has the directory open: stop the
+position. With --strict it also does so if the seed of an epoch is lost. It ends with exit code 3 if a server has the directory open: stop the
 server, or verify a copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
@@ -99,12 +103,13 @@ server, or verify a copy.`,
 			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
 				return usageError{fmt.Errorf("--since %s: realm %q is not in it", since, realm)}
 			}
-			return a.verify(cmd.Context(), data, realms, anchors)
+			return a.verify(cmd.Context(), data, realms, anchors, strict)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
 	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if the seed of an epoch is lost, too")
 	return cmd
 }
 
@@ -142,15 +147,34 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 	return anchors, nil
 }
 
-func (a *app) verify(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor) error {
+func (a *app) verify(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, strict bool) error {
 	out, err := verifyData(ctx, data, realms, anchors, nil)
 	if err != nil && len(out.Realms) == 0 {
 		return err
+	}
+	if lost := out.lost(); strict && len(lost) > 0 {
+		errs := []error{err}
+		for _, text := range lost {
+			errs = append(errs, errors.New(text))
+		}
+		out.OK, err = false, damageError{errors.Join(errs...)}
 	}
 	if err := a.print(out, func(w io.Writer) { printVerify(w, out) }); err != nil {
 		return err
 	}
 	return err
+}
+
+// lost says which epochs can never be proven.
+func (v *verifyJSON) lost() (texts []string) {
+	for _, r := range v.Realms {
+		for _, e := range r.Epochs {
+			if e.Lost {
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, can never be proven: its seed is lost", r.Realm, e.Epoch, e.First))
+			}
+		}
+	}
+	return texts
 }
 
 // verifyData checks the named realms of a data directory, or all. Damage is a
@@ -254,7 +278,7 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 		out.StateHash = "" // damage has no state
 	}
 	for _, e := range r.Epochs {
-		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed})
+		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed, e.Lost})
 	}
 	return out
 }
@@ -281,6 +305,9 @@ func printVerify(w io.Writer, v verifyJSON) {
 		}
 		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
 			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
+	}
+	for _, text := range v.lost() {
+		fprintf(w, "warning: %s\n", text)
 	}
 	for _, r := range v.Realms {
 		for _, name := range r.Strays {

@@ -52,6 +52,9 @@ func (g *game) audit() {
 	}
 	g.applied = int(m.version)
 	g.known, g.archive, g.hash = records, records, rep.StateHash
+	if g.closed {
+		g.ended, g.settled = rep.Position, rep.Position
+	}
 	g.position = 0
 	if n := len(records); n > 0 {
 		g.position = records[n-1].Position

@@ -37,6 +37,7 @@ const (
 	Snapshots                    // snapshots are taken, and opening uses them
 	Trim                         // the log is trimmed up to snapshots
 	Short                        // for a while nothing can be opened: no descriptors or no memory are left
+	Tail                         // a closed log loses its end
 
 	// AllFaults is every fault.
 	AllFaults Faults = 1<<iota - 1
@@ -46,7 +47,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	"power", "kill", "sync", "write", "full", "rot", "clock", "network", "overlap", "catalogs", "relaxed", "forget",
-	"snapshots", "trim", "short",
+	"snapshots", "trim", "short", "tail",
 }
 
 // String returns the names, separated by commas, or "none" for the empty set.

@@ -20,6 +20,8 @@ type game struct {
 	known    []kuji.Record // the log as the last audit found it, including trimmed records
 	archive  []kuji.Record // the trimmed part of the log, read before
 	settled  uint64        // position up to which nothing may ever change
+	closed   bool          // the last life closed it in good order
+	ended    uint64        // position at which it was last closed
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
 	repeated int           // ids carried out again after they were forgotten

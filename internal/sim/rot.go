@@ -1,8 +1,13 @@
 package sim
 
 import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
 	"path"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -16,31 +21,85 @@ func (w *world) rot() {
 		return
 	}
 	disk := w.disk.KillClone()
-	dir := path.Join(g.dir(), "log")
-	if s := path.Join(g.dir(), "snapshots"); r.IntN(2) == 0 {
-		if names, err := disk.List(s); err == nil && len(names) > 0 {
-			dir = s
+	switch {
+	case g.closed && r.IntN(2) == 0:
+		g.loseTail(disk, r)
+		w.fired(Tail)
+		g.reopen(disk)
+	case g.flip(disk, r):
+		w.fired(Rot)
+		g.reopen(disk)
+	}
+}
+
+// list returns the names in one of the realm's directories, and none if there is no directory.
+func (g *game) list(disk *vfs.Mem, dir string) []string {
+	names, err := disk.List(path.Join(g.dir(), dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		g.w.fail("list %s: %w", dir, err)
+	}
+	return names
+}
+
+// flip changes one bit of one of the realm's files, unless it hits an empty one.
+func (g *game) flip(disk *vfs.Mem, r *rand.Rand) bool {
+	var names []string
+	switch dir := []string{"log", "snapshots", ""}[r.IntN(5)/2]; dir {
+	case "":
+		names = []string{"closed"}
+	default:
+		for _, name := range g.list(disk, dir) {
+			names = append(names, path.Join(dir, name))
 		}
 	}
-	names, err := disk.List(dir)
-	if err != nil {
-		w.fail("list %s: %w", dir, err)
+	if len(names) == 0 {
+		return false
 	}
-	name := path.Join(dir, names[r.IntN(len(names))])
+	name := path.Join(g.dir(), names[r.IntN(len(names))])
 	info, err := disk.Stat(name)
-	if err != nil {
-		w.fail("stat: %w", err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return false
 	}
-	if info.Size() == 0 {
-		return
+	if err != nil {
+		g.w.fail("stat: %w", err)
 	}
 	at := r.Int64N(info.Size())
-	mask := byte(1) << r.IntN(8)
-	if err := disk.Flip(name, at, 1, mask); err != nil {
-		w.fail("flip: %w", err)
+	if err := disk.Flip(name, at, 1, byte(1)<<r.IntN(8)); err != nil {
+		g.w.fail("flip: %w", err)
 	}
-	w.fired(Rot)
-	w.note("rot: %s, byte %d", name, at)
+	g.w.note("rot: %s, byte %d", name, at)
+	return true
+}
+
+// loseTail takes the end of a closed log away: its last sectors, or segments from the last one on.
+func (g *game) loseTail(disk *vfs.Mem, r *rand.Rand) {
+	dir := path.Join(g.dir(), "log")
+	names := slices.DeleteFunc(g.list(disk, "log"), func(n string) bool { return !strings.HasSuffix(n, ".wal") })
+	if r.IntN(2) == 0 {
+		name := path.Join(dir, names[len(names)-1])
+		info, err := disk.Stat(name)
+		if err != nil {
+			g.w.fail("stat: %w", err)
+		}
+		from := max(0, info.Size()-1-r.Int64N(2048)) &^ 511
+		if err := disk.Overwrite(name, from, make([]byte, info.Size()-from)); err != nil {
+			g.w.fail("overwrite: %w", err)
+		}
+		g.w.note("rot: %s is zero from byte %d on", name, from)
+		return
+	}
+	for n := 1 + r.IntN(len(names)); n > 0; n-- {
+		name := path.Join(dir, names[len(names)-n])
+		if err := disk.Remove(name); err != nil {
+			g.w.fail("remove: %w", err)
+		}
+		g.w.note("rot: %s is gone", name)
+	}
+}
+
+// reopen verifies and opens a disk on which this realm is damaged.
+func (g *game) reopen(disk *vfs.Mem) {
+	w := g.w
 	g.unharmed(disk, "verify")
 	l := &life{w: w, runner: &runner{w: w}}
 	o := l.options()
@@ -79,6 +138,9 @@ func (g *game) unharmed(disk *vfs.Mem, how string) {
 	if err != nil {
 		w.note("rot: %s: %v", how, err)
 		return
+	}
+	if rep.Position < g.ended {
+		w.fail("%s lost the log behind position %d, and did not say so: it was closed at %d", how, rep.Position, g.ended)
 	}
 	records = g.whole(records, rep.From)
 	for i, rec := range records {

@@ -159,6 +159,23 @@ class Chain:
         assert self.ahead <= self.index, f"position {self.index + 1}: missing or out of place"
 
 
+# closed.md
+
+def closed(directory):
+    """Where the log stood when it was last closed: offset after it, position, epoch, hash. None: it never was."""
+    try:
+        with open(os.path.join(directory, "closed"), "rb") as f:
+            data = f.read()
+    except FileNotFoundError:
+        return None
+    lines = data.split(b"\n")
+    names = [line.split(b" ")[0] for line in lines]
+    assert lines[0] == b"kuji closed 1" and names[1:] == [b"offset", b"position", b"epoch", b"hash", b"crc32c", b""], "closed"
+    offset, position, epoch, digest, crc = (line.split(b" ")[1] for line in lines[1:6])
+    assert int(crc, 16) == crc32c(data[:data.rindex(b"crc32c ")]), "closed: checksum"
+    return int(offset), int(position), int(epoch), bytes.fromhex(digest.decode())
+
+
 # event.md: events and their effects. Nothing here knows a rule or reads a catalog.
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
@@ -579,11 +596,15 @@ def main(directory, seen=None):
     name = os.path.basename(os.path.normpath(directory)).encode()
     entries = list(records(os.path.join(directory, "log")))
     chain, seeds = Chain(name), {}
-    for entry in entries:  # seeds are revealed after the draws that used them
+    last = closed(directory)
+    for offset, entry in enumerate(entries):  # seeds are revealed after the draws that used them
         kind, payload = chain.entry(entry)
         if kind in (3, 4):
             seeds[le(payload, 0, 8)] = payload[8:]
+        if kind and last and chain.index == last[1]:
+            assert (offset + 1, chain.index, chain.epoch, chain.prev) == last, "not the log that was closed"
     chain.complete()
+    assert not last or chain.index >= last[1], f"position {chain.index + 1}: the log was longer when it was closed"
     realm = Realm(name, seeds, seen)
     for entry in entries:
         realm.replay(entry)
