@@ -57,8 +57,9 @@ type Options struct {
 	// so that reopening it need not replay the whole log. Default: 64 MiB. Negative: only
 	// Realm.Snapshot takes snapshots.
 	SnapshotEvery int64
-	// TrimLog removes log segments that the newest two snapshots cover. By default the whole log
-	// is kept: only then can every draw be verified from the first one on.
+	// TrimLog removes log segments that two chains of snapshots cover which share no file. Both are
+	// read back from the disk before. By default the whole log is kept: only then can every draw be
+	// verified from the first one on.
 	TrimLog bool
 	// MustExist makes Open and Engine.Realm fail with CodeNotFound instead of creating a data
 	// directory, a realm or a log. It guards a service that has data against a wrong path or a

@@ -227,9 +227,12 @@ func (r *Realm) restore() (*resume, error) {
 		err = fmt.Errorf("the newest covers position %d, at log offset %d, but the log ends at %d: acknowledged entries are missing", loaded.seal.chain.index, loaded.seal.offset, next)
 		return nil, &Error{Code: CodeCorrupt, Message: "snapshots of realm " + r.name, Err: err}
 	}
-	r.snap.files = loaded.chain // files outside the chain stay until the next snapshot is taken
+	r.snap.files = loaded.chain
+	if err == nil { // otherwise a chain is damaged: the next snapshot begins another
+		r.snap.mark = &loaded.mark
+	}
 	r.clock.last = loaded.seal.last
-	r.snap.mark, r.state, r.epochs = &loaded.mark, loaded.state, loaded.seal.epochs
+	r.state, r.epochs = loaded.state, loaded.seal.epochs
 	r.chain, r.offset = loaded.seal.chain, loaded.seal.offset
 	return loaded.resume(), nil
 }

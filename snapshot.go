@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +22,8 @@ import (
 //	                               saves the old value
 //	once the batch is durable:      seal the file with the chain's hash and the log's offset;
 //	                               fsync, rename, fsync the directory
-//	then:                           remove what neither this snapshot nor the one before it
-//	                               needs; trim the log if Options.TrimLog is set
+//	then:                           remove chains that are no longer needed; trim the log if
+//	                               Options.TrimLog is set (snapshot_prune.go)
 //
 // The log is the truth: a snapshot that cannot be written is no reason to stop.
 
@@ -41,7 +40,8 @@ type snapshots struct {
 	fs      vfs.FS // used by jobs; set once, like dir
 	dir     string
 	made    bool           // the directory exists durably; used by jobs only
-	files   []snapshotFile // intact and needed, ascending
+	files   []snapshotFile // the newest chain, ascending: intact, as far as is known
+	before  []snapshotFile // the chain before it, likewise; nil: not known
 	mark    *store.Mark    // of the newest; nil: the next one holds the whole state
 	job     *snapshotJob   // being written
 	pending *snapshotJob   // to begin between two batches
@@ -70,7 +70,8 @@ type snapshotJob struct {
 
 const (
 	// maxSnapshotChain is how many snapshots may build on one another. Recovery needs all of a
-	// chain's files intact, so there should be few.
+	// chain's files intact, so there should be few. And where the log is trimmed, it is kept from
+	// the end of the chain before: for so many snapshots.
 	maxSnapshotChain = 16
 	// snapshotPause is how long the writing of a snapshot pauses while requests are served, after
 	// about every tenth of a millisecond.
@@ -290,6 +291,9 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 	}
 	j.info = file.info()
 	r.mu.Lock()
+	if base == 0 {
+		r.snap.before, r.snap.files = r.snap.files, nil
+	}
 	r.snap.files = append(r.snap.files, file)
 	mark := j.capture.Mark()
 	r.snap.mark = &mark
@@ -304,8 +308,11 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	r.snap.made = err == nil // if it failed, the next one creates the directory again, in case somebody removed it
 	shown := err
 	if err == nil { // a failure below does not undo the snapshot
-		if pruned := r.prune(); pruned != nil {
+		if pruned := r.prune(j); pruned != nil {
 			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)
+			if errors.Is(pruned, errNotReadBack) { // but this one does: it is gone
+				j.err = shown
+			}
 		}
 	}
 	r.mu.Lock()
@@ -340,56 +347,4 @@ func (r *Realm) endSnapshots() error {
 		return nil
 	}
 	return step.Wait(context.Background(), r.world.steps, job.done)
-}
-
-// prune removes the snapshots that neither the newest nor the one before it needs. With
-// Options.TrimLog it also trims the log before the older of the two. Only the job that just ended
-// calls it.
-func (r *Realm) prune() error {
-	r.mu.Lock()
-	files := slices.Clone(r.snap.files)
-	r.mu.Unlock()
-	if len(files) < 2 {
-		return nil
-	}
-	previous := files[len(files)-2]
-	needed := map[string]bool{} // by name
-	for _, f := range []snapshotFile{files[len(files)-1], previous} {
-		chain, _ := snapshotChain(files, f)
-		for _, n := range chain {
-			needed[n.name()] = true
-		}
-	}
-	files = slices.DeleteFunc(files, func(f snapshotFile) bool { return !needed[f.name()] })
-	r.mu.Lock()
-	r.snap.files = files
-	r.mu.Unlock()
-	there, _, err := listSnapshots(r.snap.fs, r.snap.dir) // damaged ones too
-	there = slices.DeleteFunc(there, func(f snapshotFile) bool { return needed[f.name()] })
-	errs := []error{err, r.removeSnapshots(there)}
-	if r.o.TrimLog {
-		// Keep the entry at the position: it proves that the snapshot belongs to this log.
-		errs = append(errs, r.log.TrimBefore(previous.offset))
-	}
-	return errors.Join(errs...)
-}
-
-// removeSnapshots removes files durably and then frees their space. Nobody has them open. It takes
-// them one by one, to keep each commit of the file system's journal small: the log's fsyncs wait
-// for it.
-func (r *Realm) removeSnapshots(files []snapshotFile) error {
-	if len(files) == 0 {
-		return nil // without an fsync, which would delay those of the log
-	}
-	var errs []error
-	for i := range files {
-		free, err := vfs.Unlink(r.snap.fs, r.snap.dir+"/"+files[i].name())
-		if free != nil {
-			err = r.snap.fs.SyncDir(r.snap.dir)
-			// Do not cut a file that may be back after a crash.
-			free(func() bool { return err != nil || r.snap.stop.Load() })
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(append(errs, r.snap.fs.SyncDir(r.snap.dir))...)
 }

@@ -290,33 +290,46 @@ type restored struct {
 // loadSnapshot loads the state in one of a directory's snapshots, together with those that it
 // builds on.
 func loadSnapshot(fsys vfs.FS, dir, realm string, files []snapshotFile, file snapshotFile) (*restored, error) {
-	loader := store.NewLoader()
 	chain, ok := snapshotChain(files, file)
 	if !ok {
 		return nil, fmt.Errorf("snapshot %s/%s: the snapshot that it builds on is missing", dir, file.name())
 	}
-	r := &restored{chain: chain}
-	for i := range r.chain {
-		f := &r.chain[i]
-		var base [32]byte
-		if i > 0 {
-			base = r.chain[i-1].digest
-		}
-		var err error
-		if r.seal, err = readSnapshot(fsys, dir, realm, base, f, loader); err != nil {
-			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
-		}
-		if err := loader.Loaded(); err != nil {
-			return nil, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
+	r, loader := &restored{chain: chain}, store.NewLoader()
+	var err error
+	for i := range chain {
+		if r.seal, err = loadFile(fsys, dir, realm, chain, i, loader); err != nil {
+			return nil, err
 		}
 	}
-	var err error
 	r.state, r.mark, err = loader.State()
 	return r, err
 }
 
+// snapshotLoader is a *store.Loader, or one with something around it.
+type snapshotLoader interface {
+	Block(kind store.BlockKind, data []byte) error
+	Loaded() error
+}
+
+// loadFile loads number i of a chain, behind those before it, and completes what is known of it.
+func loadFile(fsys vfs.FS, dir, realm string, chain []snapshotFile, i int, loader snapshotLoader) (seal, error) {
+	f := &chain[i]
+	var base [32]byte
+	if i > 0 {
+		base = chain[i-1].digest
+	}
+	s, err := readSnapshot(fsys, dir, realm, base, f, loader)
+	if err == nil {
+		err = loader.Loaded()
+	}
+	if err != nil {
+		return s, fmt.Errorf("snapshot %s/%s: %w", dir, f.name(), err)
+	}
+	return s, nil
+}
+
 // readSnapshot loads a file's blocks and completes f.
-func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, loader *store.Loader) (s seal, err error) {
+func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile, loader snapshotLoader) (s seal, err error) {
 	file, err := fsys.Open(dir + "/" + f.name())
 	if err != nil {
 		return s, err
@@ -328,7 +341,7 @@ func readSnapshot(fsys vfs.FS, dir, realm string, base [32]byte, f *snapshotFile
 	return readBlocks(file, realm, base, f, loader)
 }
 
-func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, loader *store.Loader) (s seal, err error) {
+func readBlocks(file vfs.File, realm string, base [32]byte, f *snapshotFile, loader snapshotLoader) (s seal, err error) {
 	sealed := false
 	for fr, err := range readFrames(file, f.bytes) {
 		if err != nil {

@@ -68,7 +68,7 @@ func segmented(t *testing.T, o worldOptions, snapshots bool) (rep kuji.Report, g
 	e, r := open(t, dir, o)
 	for i := range 150 {
 		do(t, r, kuji.Draw{Player: fmt.Sprint("p", i%9), Pool: "free"})
-		if snapshots && i%50 == 49 {
+		if snapshots && i%20 == 19 {
 			if _, err := r.Snapshot(t.Context()); err != nil {
 				t.Fatal(err)
 			}

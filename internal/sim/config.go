@@ -38,6 +38,7 @@ const (
 	Trim                         // the log is trimmed up to snapshots
 	Short                        // for a while nothing can be opened: no descriptors or no memory are left
 	Tail                         // a closed log loses its end
+	Chain                        // a snapshot is damaged after the log before it was trimmed
 
 	// AllFaults is every fault.
 	AllFaults Faults = 1<<iota - 1
@@ -47,7 +48,7 @@ const (
 
 var faultNames = [faultKinds]string{
 	"power", "kill", "sync", "write", "full", "rot", "clock", "network", "overlap", "catalogs", "relaxed", "forget",
-	"snapshots", "trim", "short", "tail",
+	"snapshots", "trim", "short", "tail", "chain",
 }
 
 // String returns the names, separated by commas, or "none" for the empty set.

@@ -161,8 +161,8 @@ func (l *life) options() kuji.Options {
 		Sync: l.policy, SyncEvery: 5 * time.Millisecond, MaxPending: 1 << 20, SnapshotEvery: -1,
 	}
 	if l.w.cfg.Faults&Snapshots != 0 {
-		o.SnapshotEvery = []int64{-1, 500, 2500}[(l.w.cfg.Seed/3+uint64(l.number))%3]
-		o.TrimLog = o.SnapshotEvery > 0 && l.w.cfg.Faults&Trim != 0 && (l.w.cfg.Seed/9+uint64(l.number)/2)%2 == 0
+		o.SnapshotEvery = []int64{-1, 250, 1500}[(l.w.cfg.Seed/3+uint64(l.number))%3]
+		o.TrimLog = o.SnapshotEvery > 0 && l.w.cfg.Faults&Trim != 0 && (l.w.cfg.Seed/9+uint64(l.number)/2)%4 > 0
 	}
 	return o
 }

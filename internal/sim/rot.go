@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"path"
@@ -21,15 +22,26 @@ func (w *world) rot() {
 		return
 	}
 	disk := w.disk.KillClone()
-	switch {
-	case g.closed && r.IntN(2) == 0:
+	if g.closed && r.IntN(3) == 0 {
 		g.loseTail(disk, r)
 		w.fired(Tail)
-		g.reopen(disk)
-	case g.flip(disk, r):
+		g.reopen(disk, false)
+	} else if name := g.flip(disk, r); name != "" {
 		w.fired(Rot)
-		g.reopen(disk)
+		snapshot := strings.HasSuffix(name, ".snapshot")
+		if _, _, err := g.verified(disk); err == nil && snapshot {
+			w.fail("verify does not see that %s is damaged", name)
+		}
+		if snapshot && g.trimmed(disk) {
+			w.fired(Chain)
+		}
+		g.reopen(disk, snapshot)
 	}
+}
+
+// trimmed reports whether the log has lost its beginning to snapshots.
+func (g *game) trimmed(disk *vfs.Mem) bool {
+	return !slices.Contains(g.list(disk, "log"), fmt.Sprintf("%020d.wal", 0))
 }
 
 // list returns the names in one of the realm's directories, and none if there is no directory.
@@ -41,8 +53,9 @@ func (g *game) list(disk *vfs.Mem, dir string) []string {
 	return names
 }
 
-// flip changes one bit of one of the realm's files, unless it hits an empty one.
-func (g *game) flip(disk *vfs.Mem, r *rand.Rand) bool {
+// flip changes one bit of one of the realm's files, and returns its name, or nothing if it hits an
+// empty one.
+func (g *game) flip(disk *vfs.Mem, r *rand.Rand) string {
 	var names []string
 	switch dir := []string{"log", "snapshots", ""}[r.IntN(5)/2]; dir {
 	case "":
@@ -53,12 +66,12 @@ func (g *game) flip(disk *vfs.Mem, r *rand.Rand) bool {
 		}
 	}
 	if len(names) == 0 {
-		return false
+		return ""
 	}
 	name := path.Join(g.dir(), names[r.IntN(len(names))])
 	info, err := disk.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return false
+		return ""
 	}
 	if err != nil {
 		g.w.fail("stat: %w", err)
@@ -68,7 +81,7 @@ func (g *game) flip(disk *vfs.Mem, r *rand.Rand) bool {
 		g.w.fail("flip: %w", err)
 	}
 	g.w.note("rot: %s, byte %d", name, at)
-	return true
+	return name
 }
 
 // loseTail takes the end of a closed log away: its last sectors, or segments from the last one on.
@@ -97,8 +110,9 @@ func (g *game) loseTail(disk *vfs.Mem, r *rand.Rand) {
 	}
 }
 
-// reopen verifies and opens a disk on which this realm is damaged.
-func (g *game) reopen(disk *vfs.Mem) {
+// reopen verifies and opens a disk on which this realm is damaged. No snapshot is needed so much
+// that the realm could not open without it.
+func (g *game) reopen(disk *vfs.Mem, mustOpen bool) {
 	w := g.w
 	g.unharmed(disk, "verify")
 	l := &life{w: w, runner: &runner{w: w}}
@@ -112,6 +126,9 @@ func (g *game) reopen(disk *vfs.Mem) {
 	for _, o := range w.games {
 		realm, err := engine.Realm(o.name)
 		w.note("rot: open %s: %v", o.name, err)
+		if err != nil && o == g && mustOpen {
+			w.fail("%s does not open without one of its snapshots: %w", g.name, err)
+		}
 		if err != nil && realm != nil {
 			w.fail("a realm with an error")
 		}

@@ -103,9 +103,7 @@ func (w *world) run() {
 	for n := range w.cfg.Lives {
 		w.live(n, n == w.cfg.Lives-1)
 		w.audit()
-		if n < w.cfg.Lives-1 {
-			w.rot()
-		}
+		w.rot()
 	}
 	w.atTheEnd()
 	for _, g := range w.games {

@@ -9,6 +9,8 @@ import (
 // it, in order.
 type Loader struct {
 	s    *State
+	keep bool   // players and requests; otherwise they are only checked and counted
+	seen uint64 // players, if they are not kept
 	want Mark   // of the snapshot being loaded
 	head uint64 // number of its oldest request id
 	base uint32 // number of players in the base
@@ -21,9 +23,26 @@ type Loader struct {
 
 // NewLoader returns a loader with an empty state.
 func NewLoader() *Loader {
-	l := &Loader{s: New()}
+	l := &Loader{s: New(), keep: true}
 	l.s.Alone(true)
 	return l
+}
+
+// NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory: it
+// keeps neither players nor requests. It has no state to give. It does not see that a player or a
+// request is there twice.
+func NewChecker() *Loader {
+	l := NewLoader()
+	l.keep = false
+	return l
+}
+
+// count returns how many players there are so far.
+func (l *Loader) count() uint64 {
+	if l.keep {
+		return uint64(l.s.players.count())
+	}
+	return l.seen
 }
 
 // Block loads the next block. Errors are *FormatError; the state is then unusable.
@@ -102,10 +121,14 @@ func (l *Loader) state(r *Reader) {
 	if r.err != nil {
 		return
 	}
-	l.base, l.next = uint32(s.players.count()), 0
+	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
 	s.ids.window, s.ids.version, s.ids.now, s.ids.back = w, l.want.Version, s.now+s.back, s.back
-	s.ids.forgetBefore(l.head)
+	if l.keep {
+		s.ids.forgetBefore(l.head)
+	} else {
+		s.ids.head = max(s.ids.head, min(l.head, s.ids.tail))
+	}
 }
 
 func (l *Loader) items(r *Reader) {
@@ -207,7 +230,7 @@ func (l *Loader) players(r *Reader) {
 	p := &l.s.players
 	for from := uint64(0); r.More(); {
 		n := from + r.Uint("a player's distance", MaxPlayers)
-		known := uint64(p.count())
+		known := l.count()
 		switch {
 		case r.err != nil:
 			return
@@ -223,6 +246,11 @@ func (l *Loader) players(r *Reader) {
 		if l.readSlots(r, n); r.err != nil {
 			return
 		}
+		from, l.next = n+1, n+1
+		if !l.keep {
+			l.seen = max(l.seen, n+1)
+			continue
+		}
 		if id != "" {
 			h := p.key.hash(id)
 			if p.lookup(id, h) != nil || n >= MaxPlayers {
@@ -232,7 +260,6 @@ func (l *Loader) players(r *Reader) {
 			p.add(id, h, uint32(len(l.slots)))
 		}
 		l.place(uint32(n), last)
-		from, l.next = n+1, n+1
 	}
 }
 
@@ -303,13 +330,19 @@ func (l *Loader) requests(r *Reader) {
 			r.Fail("an answer is not an event with a request id (%v)", err)
 			return
 		}
-		h := ids.key.hashBytes(ev.ID)
-		_, twice := ids.find(ev.ID, h)
+		h, twice := ids.key.hashBytes(ev.ID), false
+		if l.keep {
+			_, twice = ids.find(ev.ID, h)
+		}
 		if twice || rec.position < l.last.position || rec.time < l.last.time || rec.back < l.last.back || rec.version < l.last.version || ids.atMost(0) {
 			r.Fail("request %q is there twice or is older than the one before it, or there are too many requests", ev.ID)
 			return
 		}
 		l.last = idRecord{position: rec.position, time: rec.time, back: rec.back, version: rec.version}
+		if !l.keep {
+			ids.tail++
+			continue
+		}
 		ids.add(h, rec)
 	}
 }
@@ -322,6 +355,7 @@ func (l *Loader) Loaded() error {
 		s.ids.restart(l.head)
 	}
 	got, want := s.mark(), l.want
+	got.Players = uint32(l.count())
 	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %+v and has %+v", want, got)}
 	}

@@ -433,3 +433,60 @@ func FuzzLoader(f *testing.F) {
 		}
 	})
 }
+
+// TestChecker: a checker takes two snapshots that build on one another as a loader does, and, when a
+// byte of either is changed, refuses what a loader refuses, except for who is there twice.
+func TestChecker(t *testing.T) {
+	r, rnd := newRealm(t), rand.New(rand.NewPCG(3, 2))
+	r.do("", base)
+	var chain []snapshot
+	var mark *store.Mark
+	for range 2 {
+		for range 25 {
+			r.step(rnd)
+		}
+		c := r.s.Capture(mark)
+		chain = append(chain, taken(c))
+		r.s.Release(c, true)
+		m := c.Mark()
+		mark = &m
+	}
+	try := func(l *store.Loader) error {
+		for _, snap := range chain {
+			for _, b := range snap {
+				if err := l.Block(b.kind, b.data); err != nil {
+					return err
+				}
+			}
+			if err := l.Loaded(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := try(store.NewChecker()); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, snap := range chain {
+		for i := range snap {
+			b := &snap[i]
+			sound := b.data
+			for at := 0; at < len(sound); at += 1 + len(sound)/16 { // a loader costs a millisecond
+				b.data = bytes.Clone(sound)
+				b.data[at] ^= 1 << (at % 8)
+				loads, checks := try(store.NewLoader()), try(store.NewChecker())
+				if loads != nil {
+					refused++
+				}
+				if (loads == nil) != (checks == nil) && (loads == nil || !strings.Contains(loads.Error(), "twice")) {
+					t.Errorf("block %d of kind %d, byte %d: a loader says %v, a checker %v", i, b.kind, at, loads, checks)
+				}
+			}
+			b.data = sound
+		}
+	}
+	if refused < 50 {
+		t.Errorf("%d refused", refused)
+	}
+}

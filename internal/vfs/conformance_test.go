@@ -34,6 +34,7 @@ var conformance = []struct {
 	{"sync", conformSync},
 	{"lock", conformLock},
 	{"allocate", conformAllocate},
+	{"drop cache", conformDropCache},
 	{"start write", conformStartWrite},
 	{"map", conformMap},
 	{"map outlives", conformMapOutlives},
@@ -390,6 +391,23 @@ func conformAllocate(t *testing.T, fsys vfs.FS, dir string) {
 	must(t, f.Truncate(2))
 	wantContents(t, f, "da")
 	must(t, f.Close())
+}
+
+func conformDropCache(t *testing.T, fsys vfs.FS, dir string) {
+	f := create(t, fsys, path.Join(dir, "a"), "data")
+	d, ok := f.(vfs.CacheDropper)
+	if !ok {
+		t.Skip("files of this file system cannot drop what is cached")
+	}
+	must(t, d.DropCache()) // what is not yet written stays
+	wantContents(t, f, "data")
+	must(t, f.Sync())
+	must(t, d.DropCache())
+	wantContents(t, f, "data")
+	must(t, f.Close())
+	if err := d.DropCache(); err == nil {
+		t.Error("DropCache of a closed file: no error")
+	}
 }
 
 func conformStartWrite(t *testing.T, fsys vfs.FS, dir string) {

@@ -28,6 +28,14 @@ type Allocator interface {
 	Allocate(size int64) error
 }
 
+// CacheDropper is an optional ability of a [File]: to make the system forget
+// what it has of a durable file in memory, so that the next read comes from the
+// disk. Where the system keeps something all the same, reads are only faster. An
+// error may say that the system lacks this ability.
+type CacheDropper interface {
+	DropCache() error
+}
+
 // WriteStarter is an optional ability of a [File]: to make the system begin to
 // bring bytes [pos, pos+length) to the disk, without waiting for it. Nothing is
 // durable before Sync, which then has less to wait for. After an error nothing
