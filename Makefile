@@ -83,6 +83,7 @@ nightly: sabotage ## every planted bug, the simulator for long, the race detecto
 	go generate ./... && git diff --exit-code
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
+	go test -count=1 -timeout 60m -v ./server -run 'TestRawStreams$$' -rawfirst $$(date +%Y%m%d)00000 -rawstreams 100000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done

@@ -28,7 +28,7 @@ func (s *Server) caller(ctx context.Context) string {
 	if s.o.Keys == nil || c == nil {
 		return "no key"
 	}
-	one := s.o.Keys.find(secretOf(c.header))
+	one := s.o.Keys.of(c.who)
 	name := "key " + strings.ToValidUTF8(one.name, "?")
 	for len(name) > kuji.MaxClockText {
 		name = strings.ToValidUTF8(name[:kuji.MaxClockText], "")

@@ -24,10 +24,11 @@ type endpoint struct {
 	procedure string        // "/package.Service/Method", the path
 	role      kujiv1.Role   // the least role that may call it; ROLE_UNSPECIFIED only if open
 	open      bool          // anybody may call it without a key
-	exempt    bool          // answered under any load
+	exempt    bool          // needs nothing of the engine: answered under any load
 	turns     chan struct{} // its requests can be large, so they take turns; nil if they cannot
 	stream    bool          // StreamDraws
-	limit     int64         // of a request's body, in bytes
+	bidi      bool          // its body is a stream of messages
+	limit     int64         // of a request's body, in bytes; not if bidi
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -90,7 +91,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
-			e.stream = true
+			e.stream, e.bidi = true, true
 		}
 		s.endpoints[path] = e
 	}
@@ -105,11 +106,14 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	} {
 		path, h := newHandler(reflector, options)
 		path += "ServerReflectionInfo"
-		s.endpoints[path] = &endpoint{procedure: path, role: kujiv1.Role_ROLE_READ, handler: h}
+		s.endpoints[path] = &endpoint{procedure: path, role: kujiv1.Role_ROLE_READ, exempt: true, bidi: true, handler: h}
 	}
 	for _, e := range s.endpoints {
 		e.metrics = s.metrics.rpc(e.procedure)
 		e.limit = int64(s.o.Limits.message(e.procedure)) + framing
+		if e.open {
+			e.limit = bodyStep - 1 // in the memory that every request has
+		}
 	}
 	return nil
 }
@@ -117,7 +121,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 // call is what the layers of one RPC tell each other.
 type call struct {
 	endpoint *endpoint
-	header   http.Header  // of the request
+	who      caller
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, if reached; 0 for OK
 	work     int64        // taken from Server.work
@@ -127,44 +131,99 @@ type call struct {
 
 type callKey struct{}
 
-// ServeHTTP implements [http.Handler].
+// ServeHTTP implements [http.Handler]. A request is admitted if it presents a key, where there are
+// keys, and the key's share of memory and connections allows one more. Any other request belongs to
+// the crowd.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := connOf(r.Context())
+	e := s.endpoints[r.URL.Path]
+	who, refusal := s.admit(c, r, e)
+	if who == stranger {
+		s.conns.touch(c)
+		defer s.crowd.leave(s.crowd.enter(w))
+	} else {
+		defer func() {
+			s.memory.give(who, requestCost)
+			s.conns.end(c)
+		}()
+	}
+	switch {
+	case refusal != nil:
+		s.hurry(w, r)
+		s.refuse(w, r, e, refusal)
+	case e == nil:
+		s.serveOther(w, r)
+	default:
+		s.serveEndpoint(w, r, e, who)
+	}
+	if r.ProtoMajor == 2 {
+		// A client that takes no answers must not make requests pile up behind their
+		// handlers, where nobody counts them.
+		_ = http.NewResponseController(w).Flush() // the client may be gone
+	}
+}
+
+// admit finds out who a request comes from, and takes requestCost of memory and a busy connection
+// for it. It returns stranger if it has taken nothing: the request is for health, or refused.
+func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (caller, *connect.Error) {
 	if s.o.Keys == nil {
 		if err := s.checkOrigin(r); err != nil {
-			s.refuse(w, r, nil, connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
-			return
+			return stranger, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
 		}
 	}
-	e := s.endpoints[r.URL.Path]
-	if e == nil {
-		s.serveOther(w, r)
-		return
+	role := kujiv1.Role_ROLE_READ // of /metrics
+	switch {
+	case e != nil && e.open, e == nil && isHealthPath(r.URL.Path):
+		return stranger, nil
+	case e != nil:
+		role = e.role
+	case r.URL.Path != metricsPath:
+		return stranger, refused(connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
+			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
 	}
-	if !e.open {
-		if code, reason, err := s.authorize(r, e.role); err != nil {
-			s.refuse(w, r, e, code, reason, err)
+	who, refusal := s.authorize(r, role)
+	if refusal != nil {
+		return stranger, refusal
+	}
+	if !s.conns.begin(c, who) {
+		return stranger, s.overloaded(who, s.conns.busy, "connections are busy")
+	}
+	if !s.memory.take(who, requestCost) {
+		s.conns.end(c)
+		return stranger, s.noMemory(who)
+	}
+	return who, nil
+}
+
+// serveEndpoint answers a call. The body of a unary call arrives before the call counts as one: a
+// client that sends half of it keeps others from nothing.
+func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, who caller) {
+	b := &body{who: who}
+	if e.bidi {
+		s.hurry(w, r) // Connect refuses it over HTTP/1.1
+	} else {
+		defer s.free(b)
+		if err := s.receive(b, r, e.limit); err != nil {
+			if err.Code() != connect.CodeInvalidArgument { // a broken body has no rest
+				s.hurry(w, r)
+			}
+			s.refuse(w, r, e, err)
 			return
 		}
 	}
 	if !e.exempt {
-		select {
-		case s.inFlight <- struct{}{}:
-			defer func() { <-s.inFlight }()
-		default:
-			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-				fmt.Errorf("%d calls are being answered, which is the limit: try again later", cap(s.inFlight)))
+		if !s.calls.take(who, 1) {
+			s.refuse(w, r, e, s.overloaded(who, s.calls, "calls are being answered"))
 			return
 		}
+		defer s.calls.give(who, 1)
 	}
 	if e.stream {
-		select {
-		case s.streams <- struct{}{}:
-			defer func() { <-s.streams }()
-		default:
-			s.refuse(w, r, e, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-				fmt.Errorf("%d streams are open, which is the limit: try again later", cap(s.streams)))
+		if !s.streams.take(who, 1) {
+			s.refuse(w, r, e, s.overloaded(who, s.streams, "streams are open"))
 			return
 		}
+		defer s.streams.give(who, 1)
 	}
 	if e.turns != nil {
 		select {
@@ -174,12 +233,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return // the client is gone
 		}
 	}
-	s.serveCall(w, r, e)
+	s.serveCall(w, received(r, b), e, who)
 }
 
-func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) {
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, who caller) {
 	start := time.Now()
-	c := &call{endpoint: e, header: r.Header}
+	c := &call{endpoint: e, who: who}
 	defer func() { s.work.give(c.work) }() // the answer is sent
 	defer func() {
 		if p := recover(); p != nil {
@@ -196,16 +255,10 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint) 
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	inner := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	switch {
-	case e.stream:
+	if e.stream {
 		c.w = w
-	case r.ContentLength < 0 || r.ContentLength > e.limit:
-		// Connect keeps no more than the limit but reads to the end. r keeps its own
-		// body: net/http looks there to see whether it can reuse the connection.
-		inner.Body = http.MaxBytesReader(w, r.Body, e.limit)
 	}
-	e.handler.ServeHTTP(w, inner)
+	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 }
 
 // took returns how long a call took that began at start. It returns 0 for a stream, which is not
@@ -225,34 +278,57 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return s.origin.Check(r)
 }
 
-// authorize checks the request's key against a role.
-func (s *Server) authorize(r *http.Request, want kujiv1.Role) (connect.Code, kujiv1.Reason, error) {
+// authorize checks the request's key against a role, and returns whose it is.
+func (s *Server) authorize(r *http.Request, want kujiv1.Role) (caller, *connect.Error) {
 	if s.o.Keys == nil {
-		return 0, 0, nil
+		return caller{}, nil
 	}
-	got := s.o.Keys.role(secretOf(r.Header))
-	if got == kujiv1.Role_ROLE_UNSPECIFIED {
-		return connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
-			errors.New("want a valid API key in the header Authorization: Bearer KEY, or X-Api-Key: KEY")
+	one := s.o.Keys.find(secretOf(r.Header))
+	if one.role == kujiv1.Role_ROLE_UNSPECIFIED {
+		return stranger, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+			errors.New("want a valid API key in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
 	}
-	if got < want {
-		return connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
-			fmt.Errorf("the API key's role is %s, want %s", roleName(got), roleName(want))
+	if one.role < want {
+		return stranger, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+			fmt.Errorf("the API key's role is %s, want %s", roleName(one.role), roleName(want)))
 	}
-	return 0, 0, nil
+	return one.hash, nil
 }
 
-// refuse answers a request before its handler sees it, in the client's protocol.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, code connect.Code, reason kujiv1.Reason, cause error) {
+// refused returns the error of a request that is refused for a reason of the contract.
+func refused(code connect.Code, reason kujiv1.Reason, cause error) *connect.Error {
+	return withDetail(connect.NewError(code, cause), &kujiv1.ErrorDetail{Reason: reason})
+}
+
+// overloaded returns the error of a request that would take more of a budget than is left for its
+// caller.
+func (s *Server) overloaded(who caller, b *budget, what string) *connect.Error {
+	used, mine, total := b.holdings(who)
+	text := fmt.Errorf("%d %s and the limit is %d: try again later", used, what, total)
+	if mine < used {
+		text = fmt.Errorf("%d %s, %d of them for this key, and the limit is %d: try again later", used, what, mine, total)
+	}
+	return refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED, text)
+}
+
+func (s *Server) noMemory(who caller) *connect.Error {
+	return s.overloaded(who, s.memory, "bytes of memory are in use for requests")
+}
+
+// refuse answers a request without its handler, in the client's protocol.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, ce *connect.Error) {
 	metrics := s.metrics.unrouted
 	if e != nil {
 		metrics = e.metrics
 	}
-	metrics.done(codeLabel(code), 0)
-	if code == connect.CodeUnauthenticated {
+	label := codeLabel(ce.Code())
+	if len(ce.Details()) == 0 { // receive could not read it
+		label = labelUnreadable
+	}
+	metrics.done(label, 0)
+	if ce.Code() == connect.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kuji"`)
 	}
-	ce := withDetail(connect.NewError(code, cause), &kujiv1.ErrorDetail{Reason: reason})
 	if err := s.errors.Write(w, r, ce); err != nil {
 		s.log.Debug("writing an error failed", "error", err)
 	}

@@ -60,13 +60,47 @@ func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[R
 	return connect.NewUnaryHandler(path, func(_ context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) { return f(r) }, s.handlerOptions())
 }
 
-func (s *Server) InFlight() int { return len(s.inFlight) }
+func (s *Server) InFlight() int { return int(used(s.calls)) }
 func (s *Server) InBulk() int   { return len(s.bulk) }
 func (s *Server) InWork() int64 { return s.work.used.Load() }
 func (s *Server) Parsing() int  { return len(s.catalogs) }
 
 // WorkOf is what the results and the answer of a unary call may take, in bytes.
 func WorkOf(m proto.Message) int64 { return max(smallWork, workOf(m)) }
+
+// RequestMemory is how many bytes requests hold.
+func (s *Server) RequestMemory() int64 { return used(s.memory) }
+
+// Crowd is how many requests without a key have a place.
+func (s *Server) Crowd() int {
+	s.crowd.mu.Lock()
+	defer s.crowd.mu.Unlock()
+	return s.crowd.list.Len()
+}
+
+// Connections is how many connections have a place.
+func (s *Server) Connections() int {
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	return s.conns.n
+}
+
+// ConnectionLimit is how many connections a limit on open files leaves.
+var ConnectionLimit = connectionLimit
+
+// Budget is a budget of callers with numbers.
+type Budget struct{ *budget }
+
+func NewBudget(total int64, shared bool) Budget { return Budget{newBudget(total, shared)} }
+func (b Budget) Take(who byte, n int64) bool    { return b.take(caller{who}, n) }
+func (b Budget) Give(who byte, n int64)         { b.give(caller{who}, n) }
+func (b Budget) Held(who byte) int64            { _, mine, _ := b.holdings(caller{who}); return mine }
+func (b Budget) Used() int64                    { return used(b.budget) }
+
+func used(b *budget) int64 {
+	n, _, _ := b.holdings(caller{})
+	return n
+}
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {

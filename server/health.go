@@ -9,8 +9,6 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
-
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // unready returns why the server should get no requests, nil if it should.
@@ -18,6 +16,9 @@ func (s *Server) unready() []string {
 	var why []string
 	if s.draining.Load() {
 		why = append(why, "draining")
+	}
+	if !s.calls.room(1) || !s.memory.room(requestCost) || !s.conns.busy.room(1) {
+		why = append(why, "overloaded")
 	}
 	for _, r := range s.realms.sorted() {
 		if s.realmErr(r) != nil {
@@ -45,15 +46,14 @@ func (h *health) Check(_ context.Context, req *grpchealth.CheckRequest) (*grpche
 	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
 }
 
-// serveOther answers every request that is not an RPC.
+// metricsPath needs the role read. Anybody may ask for the paths of isHealthPath.
+const metricsPath = "/metrics"
+
+func isHealthPath(path string) bool { return path == "/healthz" || path == "/readyz" }
+
+// serveOther answers what is not an RPC.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/healthz", "/readyz", "/metrics":
-	default:
-		s.refuse(w, r, nil, connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
-			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
-		return
-	}
+	s.hurry(w, r)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed, want GET", http.StatusMethodNotAllowed)
@@ -73,11 +73,7 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		plain(w, http.StatusOK, "ready\n")
-	case "/metrics":
-		if code, reason, err := s.authorize(r, kujiv1.Role_ROLE_READ); err != nil {
-			s.refuse(w, r, nil, code, reason, err)
-			return
-		}
+	case metricsPath:
 		s.metricsH.ServeHTTP(w, r)
 	}
 }

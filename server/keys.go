@@ -121,23 +121,20 @@ func parseKey(line string) (key, error) {
 	return one, nil
 }
 
-// role returns the role of a key, ROLE_UNSPECIFIED if there is no such key. It hashes the key and
-// then compares the hash with every known one in constant time, so the time it takes reveals
-// nothing about the keys.
-func (k *Keys) role(secret string) kujiv1.Role {
-	one := k.find(secret)
-	return one.role
-}
-
-// find returns the key, the zero key if there is no such key.
+// find returns the key with this secret, the zero key if there is none.
 func (k *Keys) find(secret string) key {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return key{}
 	}
-	hash := sha256.Sum256([]byte(secret))
+	return k.of(sha256.Sum256([]byte(secret)))
+}
+
+// of returns a caller's key, the zero key if there is none. It compares with every known one in
+// constant time, so the time it takes reveals nothing about the keys.
+func (k *Keys) of(who caller) key {
 	set, at := *k.set.Load(), -1
 	for i, one := range set {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(hash[:], one.hash[:]), i, at)
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who[:], one.hash[:]), i, at)
 	}
 	if at < 0 {
 		return key{}

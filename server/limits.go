@@ -61,15 +61,21 @@ type Limits struct {
 	IdleTimeout time.Duration
 	// Streams is the most calls at a time on one HTTP/2 connection. Default: 256.
 	Streams int
-	// Connections is the most connections at a time. More of them wait to be accepted. Default:
-	// 16384.
+	// Connections is the most connections at a time, fewer if the process may not open so many
+	// files. One more takes the place of the one that has waited longest for its client, or is
+	// closed if there is none. Default: 16384.
 	Connections int
-	// InFlight is the most calls at a time. Any more get unavailable at once. Default: 4096.
+	// RequestMemory is the most memory that requests may take, in bytes: their bodies, from their
+	// first byte until the call is answered, and 16 KiB for each request besides. Any more get
+	// unavailable at once. It must be at least twice the largest message. Default: 256 MiB.
+	RequestMemory int
+	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
+	// at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic and Batch calls whose requests are read at a time. More of
-	// them wait; they count for InFlight. A decoded request takes at most about 25 MB. Default: 16.
-	// Of ApplyCatalog calls there is always one at a time, because a catalog takes fifty times its
-	// size while it is read.
+	// BulkInFlight is the most Atomic and Batch calls that are carried out at a time. More of them
+	// wait; they count for InFlight. A decoded request takes at most about 25 MB. Default: 16. Of
+	// ApplyCatalog calls there is always one at a time, because a catalog takes fifty times its size
+	// while it is read.
 	BulkInFlight int
 	// WorkBytes is the most memory that calls and batches of streams may take for results and
 	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
@@ -99,6 +105,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("HeaderBytes", &l.HeaderBytes, 16<<10)
 	set("Streams", &l.Streams, 256)
 	set("Connections", &l.Connections, 16<<10)
+	set("RequestMemory", &l.RequestMemory, 256<<20)
 	set("InFlight", &l.InFlight, 4096)
 	set("BulkInFlight", &l.BulkInFlight, 16)
 	set("WorkBytes", &l.WorkBytes, 256<<20)
@@ -116,6 +123,9 @@ func (l Limits) withDefaults() (Limits, error) {
 	span("ReadTimeout", &l.ReadTimeout, 30*time.Second)
 	span("WriteTimeout", &l.WriteTimeout, time.Minute)
 	span("IdleTimeout", &l.IdleTimeout, 2*time.Minute)
+	if least := 2 * max(l.RequestBytes, l.BatchBytes, l.CatalogBytes, 1<<20); l.RequestMemory < least && err == nil {
+		err = fmt.Errorf("server: Limits.RequestMemory is %d, want at least %d: twice the largest message", l.RequestMemory, least)
+	}
 	return l, err
 }
 

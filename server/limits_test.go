@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -360,62 +359,6 @@ func TestSlowClients(t *testing.T) {
 func isTimeout(err error) bool {
 	ne, ok := errors.AsType[net.Error](err)
 	return ok && ne.Timeout()
-}
-
-// TestConnections fills the server with idle connections and checks that one
-// more is served as soon as one of them goes.
-func TestConnections(t *testing.T) {
-	f := start(t, server.Options{Limits: server.Limits{Connections: 3}})
-	ask := func(conn net.Conn) *bufio.Reader {
-		if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		return bufio.NewReader(conn)
-	}
-	var conns []net.Conn
-	for range 4 {
-		conn, err := net.Dial("tcp", f.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		conns = append(conns, conn)
-	}
-	for _, conn := range conns[:3] {
-		res, err := http.ReadResponse(ask(conn), nil)
-		if err != nil || res.StatusCode != http.StatusOK {
-			t.Fatalf("%v, %v", res, err)
-		}
-		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	answer := ask(conns[3])
-	got := make(chan string, 1)
-	go func() {
-		line, _ := answer.ReadString('\n')
-		got <- line
-	}()
-	for range 50 { // time enough for a server that would serve it
-		for _, conn := range conns[:3] {
-			res, err := http.ReadResponse(ask(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.Copy(io.Discard, res.Body); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	select {
-	case line := <-got:
-		t.Errorf("a fourth connection is served beside three: %q", line)
-	default:
-	}
-	conns[0].Close()
-	if line := <-got; !strings.Contains(line, "200") {
-		t.Errorf("after one has gone, the fourth gets %q", line)
-	}
 }
 
 // TestInFlight holds as many calls as the limit allows and checks what others get.

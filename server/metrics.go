@@ -38,7 +38,7 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 		}, []string{"rpc", "code"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "kuji_rpc_duration_seconds",
-			Help: "Time from a request's header to the end of its answer, by RPC; for a stream, from each batch to its answer. " +
+			Help: "Time from when a request has arrived to the end of its answer, by RPC; for a stream, from each batch to its answer. " +
 				"Calls refused before decoding are not counted.",
 			Buckets: latencyBuckets,
 		}, []string{"rpc"}),

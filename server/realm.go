@@ -93,6 +93,18 @@ func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error)
 	return true, nil
 }
 
+func (t *realms) has(name string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byName[name] != nil
+}
+
+func (t *realms) len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.byName)
+}
+
 // sorted returns the open realms, sorted by name.
 func (t *realms) sorted() []*kuji.Realm {
 	t.mu.RLock()
@@ -107,6 +119,9 @@ func (t *realms) sorted() []*kuji.Realm {
 func (h adminService) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*kujiv1.CreateRealmResponse, error) {
 	if req.GetRealm() == "" {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: "is empty, want the name of the realm to create"}
+	}
+	if err := h.s.checkRealm(req.GetRealm()); err != nil {
+		return nil, err
 	}
 	created, err := h.s.realms.new(h.s.engine, req.GetRealm())
 	if err != nil {

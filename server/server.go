@@ -5,10 +5,10 @@
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
 // draw gives, who may still draw and what a retry gets.
 //
-// A request takes this way: net/http reads it. [Server.ServeHTTP] checks origin, key, role and
-// load before it reads a byte of the body. Connect decodes it with the codecs in codec.go. The
-// handler in the file of its noun calls the engine. The interceptor in call.go translates errors
-// and counts. There is no other way.
+// A request takes this way: net/http reads its header. [Server.ServeHTTP] checks origin, key, role
+// and the key's shares, receives the body, and then counts it as a call. Connect decodes it with the
+// codecs in codec.go. The handler in the file of its noun calls the engine. The interceptor in
+// call.go translates errors and counts. There is no other way.
 package server
 
 import (
@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"golang.org/x/net/netutil"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
@@ -66,11 +65,14 @@ type Server struct {
 	errors    *connect.ErrorWriter
 	origin    *http.CrossOriginProtection
 	hosts     map[string]bool
-	inFlight  chan struct{} // one token for each call being answered
+	conns     *conns
+	memory    *budget       // bytes: requestCost for each request with a key, and its body
+	calls     *budget       // one for each call being answered
+	streams   *budget       // and one of these for each stream
 	bulk      chan struct{} // and one of these for each Atomic or Batch
 	catalogs  chan struct{} // or this one, for ApplyCatalog
-	streams   chan struct{} // and one of these for each stream
 	work      *work         // what results and answers take
+	crowd     crowd         // requests without a key
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
@@ -105,10 +107,8 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		log:      o.Logger,
 		origin:   http.NewCrossOriginProtection(),
 		hosts:    make(map[string]bool, len(o.Hosts)),
-		inFlight: make(chan struct{}, limits.InFlight),
 		bulk:     make(chan struct{}, limits.BulkInFlight),
 		catalogs: make(chan struct{}, 1),
-		streams:  make(chan struct{}, limits.DrawStreams),
 		work:     newWork(int64(limits.WorkBytes)),
 		realmErr: (*kuji.Realm).Err,
 	}
@@ -122,12 +122,32 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if err := s.realms.open(engine); err != nil {
 		return nil, err
 	}
+	if err := s.divide(); err != nil {
+		return nil, err
+	}
 	s.metrics, s.metricsH = newMetrics(&s.realms, o.Version, s.log)
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}
 	s.http = s.newHTTP()
 	return s, nil
+}
+
+// divide makes the budgets. Each key has a share of each; a server without keys has one caller. The
+// crowd has a sixteenth of the memory, which no key can use up.
+func (s *Server) divide() error {
+	if err := s.checkDescriptors(); err != nil {
+		return err
+	}
+	l := &s.o.Limits
+	shared := s.o.Keys != nil
+	total := int64(l.RequestMemory)
+	s.memory = newBudget(total-total/16, shared)
+	s.crowd.places = int(total / 16 / requestCost)
+	s.calls = newBudget(int64(l.InFlight), shared)
+	s.streams = newBudget(int64(l.DrawStreams), shared)
+	s.conns = newConns(s.connections(), s.connections, shared)
+	return nil
 }
 
 // newHTTP configures the HTTP server. Every timeout is set, so that a slow or half-open client
@@ -143,6 +163,7 @@ func (s *Server) newHTTP() *http.Server {
 	}
 	srv := &http.Server{
 		Handler:           s,
+		ConnContext:       withConn,
 		Protocols:         protocols,
 		ReadHeaderTimeout: l.HeaderTimeout,
 		ReadTimeout:       l.ReadTimeout,
@@ -164,12 +185,13 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve accepts connections on l, at most Limits.Connections at a time, and closes l at the end.
+// Serve accepts connections on l, at most Limits.Connections at a time and fewer if the process may
+// not open so many files, and closes l at the end.
 // After [Server.Shutdown] is called it returns nil at once, while Shutdown still waits for calls
 // in flight. Check the address first: see [CheckListen].
 func (s *Server) Serve(l net.Listener) error {
 	defer s.watchClocks()()
-	l = netutil.LimitListener(l, s.o.Limits.Connections)
+	l = s.conns.listen(l)
 	var err error
 	if s.o.TLS != nil {
 		err = s.http.ServeTLS(l, "", "")

@@ -134,7 +134,7 @@ func (st *drawStream) stillAllowed() bool {
 	}
 	if set := keys.set.Load(); set != st.keys {
 		st.keys = set
-		return keys.role(secretOf(st.conn.RequestHeader())) >= st.call.endpoint.role
+		return keys.of(st.call.who).role >= st.call.endpoint.role
 	}
 	return true
 }

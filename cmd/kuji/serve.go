@@ -90,6 +90,7 @@ a second look is refused without --accept-warnings.`,
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
 	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
 	flags.IntVar(&f.limits.Connections, "max-connections", 0, "most connections at a time (default 16384)")
+	flags.IntVar(&f.limits.RequestMemory, "max-request-memory", 0, "most memory of requests, in `bytes`: their bodies, and 16 KiB each (default 256 MiB)")
 	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
@@ -113,6 +114,7 @@ func (f *serveFlags) check() error {
 	}
 	return cmp.Or( // 0 is the default
 		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
+		atLeast("max-request-memory", f.limits.RequestMemory, 0),
 		atLeast("max-request-bytes", f.limits.RequestBytes, 0), atLeast("max-batch-bytes", f.limits.BatchBytes, 0))
 }
 

@@ -164,6 +164,7 @@ type child struct {
 	calls  kujiv1connect.RewardServiceClient
 	admin  kujiv1connect.AdminServiceClient
 
+	files     int   // how many it may open; 0: as many as this process
 	snapshots int64 // bytes of log between them; 0: very few, so that there is much to interrupt
 
 	count  atomic.Int64
@@ -175,6 +176,9 @@ type child struct {
 // caller holds mu, or nobody else knows c.
 func (c *child) start(kill int64) error {
 	cmd := exec.Command(os.Args[0])
+	if c.files > 0 {
+		cmd = exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0"`, c.files), os.Args[0])
+	}
 	cmd.Env = append(os.Environ(), childDir+"="+c.dir, fmt.Sprintf("%s=%d", childKill, kill),
 		fmt.Sprintf("%s=%d", childSnapshots, max(1<<10, c.snapshots)))
 	return c.run(cmd)

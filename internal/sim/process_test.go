@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
 
@@ -312,6 +314,49 @@ func TestIdleConnections(t *testing.T) {
 	}
 	if most := int64(*idle)*64<<10 + 64<<20; grown > most {
 		t.Errorf("%d bytes more with %d idle connections, want at most %d", grown, *idle, most)
+	}
+	if !c.stop() {
+		t.Error("the server did not close well")
+	}
+}
+
+// TestOpenFiles: clients that connect and say nothing cannot take the last file
+// descriptors of a server. Its log goes on, with new segments and snapshots.
+func TestOpenFiles(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no shell that could limit open files")
+	}
+	c := &child{dir: filepath.Join(t.TempDir(), "data"), files: 150}
+	if err := c.start(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+		if errors.Is(err, syscall.EMFILE) {
+			t.Skipf("this system allows %d connections in a process, 300 are wanted: raise the limit of open files", i)
+		}
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer conn.Close()
+		if i%10 != 0 {
+			continue
+		}
+		for k := range 20 {
+			if _, err := c.ask(t.Context(), fmt.Sprint(i, " ", k), drawing(3, 1)); err != nil {
+				t.Fatalf("a draw beside %d idle connections: %v", i+1, err)
+			}
+		}
+	}
+	status, err := c.admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{})
+	if err != nil || status.GetRealms()[0].GetError() != "" {
+		t.Errorf("status: %v, %v", status, err)
+	}
+	if segments, err := filepath.Glob(filepath.Join(c.dir, "realms", "*", "log", "*")); err != nil || len(segments) < 2 {
+		t.Errorf("%d segments, %v: want more, or nothing was opened", len(segments), err)
 	}
 	if !c.stop() {
 		t.Error("the server did not close well")

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"net/http"
+	"sync"
+)
+
+// caller is who a request comes from: the hash of its API key. On a server without keys everybody
+// is the zero caller.
+type caller [sha256.Size]byte
+
+// greed is how many times what is left free one caller may hold. One greedy caller alone gets three
+// quarters of a budget, two get three sevenths each, and a newcomer always finds something.
+const greed = 3
+
+// budget is an amount of something that callers share. It never waits: whoever waits for a part of
+// a budget while holding another part can wait for ever.
+type budget struct {
+	shared bool // callers have shares; otherwise one may take everything
+
+	mu    sync.Mutex
+	total int64
+	used  int64
+	held  map[caller]int64 // only callers that hold something
+}
+
+func newBudget(total int64, shared bool) *budget {
+	return &budget{shared: shared, total: total, held: make(map[caller]int64)}
+}
+
+// take takes n for a caller. It takes nothing and returns false if the budget, or the caller's share
+// of it, is used up.
+func (b *budget) take(who caller, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	held := b.held[who] + n
+	if !b.allows(held, n) {
+		return false
+	}
+	b.used += n
+	b.held[who] = held
+	return true
+}
+
+// allows reports whether a caller may take n and then hold that much in all. Of a budget that is
+// counted, everybody may have one. mu must be held.
+func (b *budget) allows(held, n int64) bool {
+	left := b.total - b.used - n
+	return left >= 0 && (!b.shared || held == 1 || held <= greed*left)
+}
+
+// give returns n of what a caller holds.
+func (b *budget) give(who caller, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	if held := b.held[who] - n; held > 0 {
+		b.held[who] = held
+	} else {
+		delete(b.held, who)
+	}
+}
+
+// room reports whether a caller that holds nothing could take n.
+func (b *budget) room(n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.allows(n, n)
+}
+
+// holdings returns how much all callers hold, how much of it one of them holds, and the budget.
+func (b *budget) holdings(who caller) (used, mine, total int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used, b.held[who], b.total
+}
+
+// crowd is all requests that no key vouches for: those for health, and those that are refused. It
+// has a number of places. A newcomer to a full crowd gets the place of the oldest request, which is
+// cut off: an honest one is answered within a moment, so the oldest is one that dawdles. This keeps
+// health reachable whatever strangers do.
+type crowd struct {
+	mu     sync.Mutex
+	places int
+	list   list.List // of *streamEnds, the oldest first
+}
+
+// enter gives the request that w answers a place, until leave is called.
+func (c *crowd) enter(w http.ResponseWriter) *list.Element {
+	c.mu.Lock()
+	place := c.list.PushBack(&streamEnds{conn: http.NewResponseController(w)})
+	var oldest *list.Element
+	if c.list.Len() > c.places {
+		oldest = c.list.Front()
+		c.list.Remove(oldest)
+	}
+	c.mu.Unlock()
+	if oldest != nil {
+		ends := oldest.Value.(*streamEnds)
+		ends.stopReading()
+		ends.stopWriting()
+	}
+	return place
+}
+
+// leave must be called before the handler returns.
+func (c *crowd) leave(place *list.Element) {
+	place.Value.(*streamEnds).close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list.Remove(place) // does nothing if a newcomer has it
+}
