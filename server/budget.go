@@ -2,6 +2,7 @@ package server
 
 import (
 	"container/list"
+	"context"
 	"crypto/sha256"
 	"net/http"
 	"sync"
@@ -15,15 +16,23 @@ type caller [sha256.Size]byte
 // quarters of a budget, two get three sevenths each, and a newcomer always finds something.
 const greed = 3
 
-// budget is an amount of something that callers share. It never waits: whoever waits for a part of
-// a budget while holding another part can wait for ever.
+// budget is an amount of something that callers share. Whoever finds too little left is refused, or
+// waits. Callers wait for turns and then for work, in this order, and whoever has its work needs
+// nothing more: so nobody waits for ever.
 type budget struct {
 	shared bool // callers have shares; otherwise one may take everything
+	total  int64
 
 	mu    sync.Mutex
-	total int64
 	used  int64
 	held  map[caller]int64 // only callers that hold something
+	queue list.List        // of *waiter, in the order of arrival
+}
+
+type waiter struct {
+	who   caller
+	n     int64
+	taken chan struct{} // closed when it has its part
 }
 
 func newBudget(total int64, shared bool) *budget {
@@ -44,6 +53,66 @@ func (b *budget) take(who caller, n int64) bool {
 	return true
 }
 
+// wait takes n for a caller as soon as that is possible. n must be at most b.most. The error is
+// ctx's, and then nothing is taken.
+func (b *budget) wait(ctx context.Context, who caller, n int64) error {
+	w := &waiter{who: who, n: n, taken: make(chan struct{})}
+	b.mu.Lock()
+	place := b.queue.PushBack(w)
+	b.serve()
+	b.mu.Unlock()
+	select {
+	case <-w.taken:
+		return nil
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	select {
+	case <-w.taken: // just now
+		return nil
+	default:
+	}
+	b.queue.Remove(place)
+	b.serve() // who is behind it may need less
+	return ctx.Err()
+}
+
+// serve gives parts to those who wait, in the order of arrival. A caller who holds something and may
+// not have more is passed over. Nobody else is, so that who needs much gets it at some time. mu must
+// be held.
+func (b *budget) serve() {
+	var full map[caller]bool // who is passed over
+	for place := b.queue.Front(); place != nil; {
+		w := place.Value.(*waiter)
+		next, held := place.Next(), b.held[w.who]
+		switch {
+		case full[w.who]:
+		case b.allows(held+w.n, w.n):
+			b.used += w.n
+			b.held[w.who] = held + w.n
+			b.queue.Remove(place)
+			close(w.taken)
+		case held > 0:
+			if full == nil {
+				full = make(map[caller]bool)
+			}
+			full[w.who] = true
+		default:
+			return
+		}
+		place = next
+	}
+}
+
+// most is as much as one caller can ever take at once.
+func (b *budget) most() int64 {
+	if !b.shared {
+		return b.total
+	}
+	return max(1, b.total*greed/(greed+1))
+}
+
 // allows reports whether a caller may take n and then hold that much in all. Of a budget that is
 // counted, everybody may have one. mu must be held.
 func (b *budget) allows(held, n int64) bool {
@@ -61,6 +130,7 @@ func (b *budget) give(who caller, n int64) {
 	} else {
 		delete(b.held, who)
 	}
+	b.serve()
 }
 
 // room reports whether a caller that holds nothing could take n.

@@ -40,7 +40,7 @@ func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
 		return errors.New("the call did not come through ServeHTTP")
 	}
 	var err error
-	c.work, err = i.s.work.take(ctx, workOf(request))
+	c.work, err = i.s.takeWork(ctx, c.who, workOf(request))
 	return err
 }
 

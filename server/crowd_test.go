@@ -7,8 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,6 +302,57 @@ func TestUntakenAnswers(t *testing.T) {
 	wellServed(t, f)
 }
 
+// TestWorkShares has one key ask for many large answers and take none of them:
+// the others that it asks for wait, and those of another key do not.
+func TestWorkShares(t *testing.T) {
+	const total, page = 1 << 20, `{"pool":"free","entryLimit":20}`
+	f := newServer(t, server.Options{Keys: keyFile(t), Limits: server.Limits{WorkBytes: total}})
+	ask := func(w http.ResponseWriter, key string) {
+		r := httptest.NewRequest(http.MethodPost, getPool, strings.NewReader(page))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+key)
+		f.server.ServeHTTP(w, r)
+	}
+	release := make(chan struct{})
+	var calls sync.WaitGroup
+	answering, waiting := 0, 0
+	for range 20 {
+		slow := &slowClient{httptest.NewRecorder(), make(chan struct{}, 8), release}
+		calls.Go(func() { ask(slow, readKey) })
+		until(t, "a call is answered or waits", func() bool {
+			select {
+			case <-slow.answering:
+				answering++
+				return true
+			default:
+			}
+			more := f.server.Waiting() > waiting
+			if more {
+				waiting++
+			}
+			return more
+		})
+	}
+	if used := f.server.InWork(); waiting == 0 || used > total*3/4 || used < total/2 {
+		t.Errorf("%d calls are answered and %d wait; one key holds %d bytes of %d", answering, waiting, used, total)
+	}
+	var ended atomic.Bool
+	other := httptest.NewRecorder()
+	calls.Go(func() {
+		ask(other, writeKey)
+		ended.Store(true)
+	})
+	until(t, "another key's call ends or waits", func() bool { return ended.Load() || f.server.Waiting() > waiting })
+	if !ended.Load() {
+		t.Error("another key's call waits for the greedy one's")
+	}
+	close(release)
+	calls.Wait()
+	if other.Code != http.StatusOK || f.server.InWork() != 0 {
+		t.Errorf("another key's call got %d, and then %d bytes are taken", other.Code, f.server.InWork())
+	}
+}
+
 // TestConnections fills the server with connections that wait for their clients,
 // and checks that others are served, and whose connections go.
 func TestConnections(t *testing.T) {
@@ -401,5 +455,37 @@ func TestBudget(t *testing.T) {
 	}
 	if alone.Take(0, 1) {
 		t.Error("more was taken than there is")
+	}
+}
+
+// TestBudgetWaits: callers wait in the order of arrival. Who has a share already is passed over,
+// and who needs much is not.
+func TestBudgetWaits(t *testing.T) {
+	b := server.NewBudget(100, true)
+	got := make(chan byte)
+	wait := func(ctx context.Context, who byte, n int64) {
+		waiting := b.Waiting()
+		go func() {
+			if b.Wait(ctx, who, n) == nil {
+				got <- who
+			}
+		}()
+		until(t, "it is in the queue", func() bool { return b.Waiting() > waiting })
+	}
+	b.Take(1, 70)
+	ctx, leave := context.WithCancel(t.Context())
+	wait(t.Context(), 1, 20) // it has its share
+	wait(ctx, 2, 40)         // too much for now
+	wait(t.Context(), 3, 20) // behind it
+	if b.Used() != 70 {
+		t.Fatalf("%d are taken, want 70: nobody may pass who needs much", b.Used())
+	}
+	leave()
+	if who := <-got; who != 3 {
+		t.Fatalf("%d got its part, want 3", who)
+	}
+	b.Give(1, 70)
+	if who := <-got; who != 1 || b.Used() != 40 || b.Waiting() != 0 {
+		t.Fatalf("%d got its part, %d are taken and %d wait; want 1, 40 and none", who, b.Used(), b.Waiting())
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// What the limit on open files (RLIMIT_NOFILE) is shared among. The log must never be refused a
-// descriptor: its realm would stop.
+// What the limit on open files (RLIMIT_NOFILE) is shared among. Without a descriptor a log cannot go
+// on: its realm's commands would wait.
 const (
 	// spareDescriptors are for the process and the engine: standard streams, the listener, the
 	// poller, the lock, profiles, key files and certificates that are read again, and connections
 	// that are accepted only to be closed.
 	spareDescriptors = 64
-	// realmDescriptors are for one realm: the log's segment and the next one, a segment that is
-	// read, a snapshot that is written and one that is read, the seeds, and two directories that
-	// are synced.
+	// realmDescriptors are for one realm: the log's directory, its segment and the next one, a
+	// segment that is read, a snapshot that is written and one that is read, the seeds, and a
+	// directory that is synced.
 	realmDescriptors = 8
 	// leastConnections is how many connections a server must be able to have.
 	leastConnections = 16

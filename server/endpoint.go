@@ -21,14 +21,14 @@ import (
 
 // endpoint is what the server knows of one RPC before it reads a byte of a body.
 type endpoint struct {
-	procedure string        // "/package.Service/Method", the path
-	role      kujiv1.Role   // the least role that may call it; ROLE_UNSPECIFIED only if open
-	open      bool          // anybody may call it without a key
-	exempt    bool          // needs nothing of the engine: answered under any load
-	turns     chan struct{} // its requests can be large, so they take turns; nil if they cannot
-	stream    bool          // StreamDraws
-	bidi      bool          // its body is a stream of messages
-	limit     int64         // of a request's body, in bytes; not if bidi
+	procedure string      // "/package.Service/Method", the path
+	role      kujiv1.Role // the least role that may call it; ROLE_UNSPECIFIED only if open
+	open      bool        // anybody may call it without a key
+	exempt    bool        // needs nothing of the engine: answered under any load
+	turns     *budget     // its requests can be large, so they take turns; nil if they cannot
+	stream    bool        // StreamDraws
+	bidi      bool        // its body is a stream of messages
+	limit     int64       // of a request's body, in bytes; not if bidi
 	handler   http.Handler
 	metrics   *rpcMetrics
 }
@@ -226,12 +226,10 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoi
 		defer s.streams.give(who, 1)
 	}
 	if e.turns != nil {
-		select {
-		case e.turns <- struct{}{}:
-			defer func() { <-e.turns }()
-		case <-r.Context().Done():
+		if err := e.turns.wait(r.Context(), who, 1); err != nil {
 			return // the client is gone
 		}
+		defer e.turns.give(who, 1)
 	}
 	s.serveCall(w, received(r, b), e, who)
 }
@@ -239,7 +237,7 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoi
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, who caller) {
 	start := time.Now()
 	c := &call{endpoint: e, who: who}
-	defer func() { s.work.give(c.work) }() // the answer is sent
+	defer func() { s.giveWork(who, c.work) }() // the answer is sent
 	defer func() {
 		if p := recover(); p != nil {
 			// The interceptor catches panics of handlers, where the client can still be

@@ -61,9 +61,11 @@ func Intercepted[Req, Res any](s *Server, path string, f func(*connect.Request[R
 }
 
 func (s *Server) InFlight() int { return int(used(s.calls)) }
-func (s *Server) InBulk() int   { return len(s.bulk) }
-func (s *Server) InWork() int64 { return s.work.used.Load() }
-func (s *Server) Parsing() int  { return len(s.catalogs) }
+func (s *Server) InBulk() int   { return int(used(s.bulk)) }
+func (s *Server) InWork() int64 { return used(s.work) }
+
+// Waiting is how many calls wait for memory of results and answers.
+func (s *Server) Waiting() int { return Budget{s.work}.Waiting() }
 
 // WorkOf is what the results and the answer of a unary call may take, in bytes.
 func WorkOf(m proto.Message) int64 { return max(smallWork, workOf(m)) }
@@ -96,6 +98,17 @@ func (b Budget) Take(who byte, n int64) bool    { return b.take(caller{who}, n) 
 func (b Budget) Give(who byte, n int64)         { b.give(caller{who}, n) }
 func (b Budget) Held(who byte) int64            { _, mine, _ := b.holdings(caller{who}); return mine }
 func (b Budget) Used() int64                    { return used(b.budget) }
+
+func (b Budget) Wait(ctx context.Context, who byte, n int64) error {
+	return b.wait(ctx, caller{who}, n)
+}
+
+// Waiting is how many wait.
+func (b Budget) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Len()
+}
 
 func used(b *budget) int64 {
 	n, _, _ := b.holdings(caller{})

@@ -31,8 +31,9 @@ const (
 	catalogSlack = 64 << 10
 )
 
-// Limits bounds what clients can make the server hold at a time. Zero means the default. A
-// negative value is an error.
+// Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
+// three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes and
+// DrawStreams. Zero means the default. A negative value is an error.
 type Limits struct {
 	// RequestBytes is the largest request message, after decompression, except for the RPCs below.
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
@@ -79,7 +80,7 @@ type Limits struct {
 	BulkInFlight int
 	// WorkBytes is the most memory that calls and batches of streams may take for results and
 	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
-	// them wait, in the order of arrival. Default: 256 MiB.
+	// them wait, in the order of arrival of each key. Default: 256 MiB.
 	WorkBytes int
 	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
 	// unavailable at once. Default: 256.

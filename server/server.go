@@ -66,13 +66,13 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	hosts     map[string]bool
 	conns     *conns
-	memory    *budget       // bytes: requestCost for each request with a key, and its body
-	calls     *budget       // one for each call being answered
-	streams   *budget       // and one of these for each stream
-	bulk      chan struct{} // and one of these for each Atomic or Batch
-	catalogs  chan struct{} // or this one, for ApplyCatalog
-	work      *work         // what results and answers take
-	crowd     crowd         // requests without a key
+	memory    *budget // bytes: requestCost for each request with a key, and its body
+	calls     *budget // one for each call being answered
+	streams   *budget // and one of these for each stream
+	bulk      *budget // and one of these for each Atomic or Batch; they wait
+	catalogs  *budget // or this one, for ApplyCatalog; they wait
+	work      *budget // bytes: what results and answers take; calls wait
+	crowd     crowd   // requests without a key
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
@@ -107,9 +107,6 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		log:      o.Logger,
 		origin:   http.NewCrossOriginProtection(),
 		hosts:    make(map[string]bool, len(o.Hosts)),
-		bulk:     make(chan struct{}, limits.BulkInFlight),
-		catalogs: make(chan struct{}, 1),
-		work:     newWork(int64(limits.WorkBytes)),
 		realmErr: (*kuji.Realm).Err,
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -146,6 +143,9 @@ func (s *Server) divide() error {
 	s.crowd.places = int(total / 16 / requestCost)
 	s.calls = newBudget(int64(l.InFlight), shared)
 	s.streams = newBudget(int64(l.DrawStreams), shared)
+	s.bulk = newBudget(int64(l.BulkInFlight), shared)
+	s.catalogs = newBudget(1, shared)
+	s.work = newBudget(int64(l.WorkBytes), shared)
 	s.conns = newConns(s.connections(), s.connections, shared)
 	return nil
 }

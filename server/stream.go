@@ -193,7 +193,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err != nil {
 		return err
 	}
-	if b.work, err = st.s.work.take(ctx, b.size); err != nil {
+	if b.work, err = st.s.takeWork(ctx, st.call.who, b.size); err != nil {
 		return err
 	}
 	if !b.named {
@@ -206,7 +206,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 }
 
 func (st *drawStream) release(b *drawBatch) {
-	st.s.work.give(b.work)
+	st.s.giveWork(st.call.who, b.work)
 	b.work = 0
 	b.clear()
 }

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/protobuf/proto"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -30,34 +28,23 @@ const (
 // do.
 const smallWork = 64 << 10
 
-// work is a budget of bytes. Whoever wants more than is left waits, in the order of arrival.
-type work struct {
-	total int64
-	free  *semaphore.Weighted
-	used  atomic.Int64
-}
-
-func newWork(total int64) *work {
-	return &work{total: total, free: semaphore.NewWeighted(total)}
-}
-
-// take waits until n bytes are left, and takes them. More than there are at all is all of them:
-// then nobody else has any. It returns what give wants back. The error is ctx's.
-func (w *work) take(ctx context.Context, n int64) (taken int64, err error) {
+// takeWork waits until n bytes are left for a caller, and takes them. More than there can be is as
+// much as there can be. It returns what is to be given back. The error is ctx's.
+func (s *Server) takeWork(ctx context.Context, who caller, n int64) (taken int64, err error) {
 	if n <= smallWork {
 		return 0, nil
 	}
-	n = min(n, w.total)
-	if err := w.free.Acquire(ctx, n); err != nil {
+	n = min(n, s.work.most())
+	if err := s.work.wait(ctx, who, n); err != nil {
 		return 0, err
 	}
-	w.used.Add(n)
 	return n, nil
 }
 
-func (w *work) give(taken int64) {
-	w.used.Add(-taken)
-	w.free.Release(taken)
+func (s *Server) giveWork(who caller, taken int64) {
+	if taken > 0 {
+		s.work.give(who, taken)
+	}
 }
 
 // workOf returns how many bytes the results and the answer of a unary call need.
