@@ -321,7 +321,8 @@ func TestIdleConnections(t *testing.T) {
 }
 
 // TestOpenFiles: clients that connect and say nothing cannot take the last file
-// descriptors of a server. Its log goes on, with new segments and snapshots.
+// descriptors of a server. Its log goes on, with new segments and snapshots, and
+// never waits for a descriptor.
 func TestOpenFiles(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell that could limit open files")
@@ -350,6 +351,9 @@ func TestOpenFiles(t *testing.T) {
 				t.Fatalf("a draw beside %d idle connections: %v", i+1, err)
 			}
 		}
+		if open := c.open(); open > c.files-16 {
+			t.Fatalf("%d descriptors are open beside %d idle connections, want at most %d of %d", open, i+1, c.files-16, c.files)
+		}
 	}
 	status, err := c.admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{})
 	if err != nil || status.GetRealms()[0].GetError() != "" {
@@ -361,6 +365,15 @@ func TestOpenFiles(t *testing.T) {
 	if !c.stop() {
 		t.Error("the server did not close well")
 	}
+}
+
+// open is how many descriptors the process has open; 0 where nobody tells.
+func (c *child) open() int {
+	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	return len(fds)
 }
 
 // memory is what the process has in memory, in bytes; 0 where nobody tells.
