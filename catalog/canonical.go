@@ -11,24 +11,45 @@ import (
 // only, so that its SHA-256 names the catalog. A form once written must be
 // readable for ever: a change needs a new version, and limits may only rise.
 //
-//	form       "KUJICAT" version(1 byte: 0x01) name items pools start count age
+//	form       "KUJICAT" version(1 byte: 0x02) name zone items pools start count age
+//	zone       name [ number { from offset+86399 } ]   ([…] only if name is not empty)
 //	items      number { id kind(1 byte) name }
-//	pools      number { id name mode(1 byte) price starts ends max_count limits weight_scale entries }
-//	price      stacks
+//	pools      number { id name mode(1 byte) flags(1 byte) price bundles free starts ends max_count
+//	                    limits when rolls tracks guarantees last refill budgets weight_scale entries }
+//	flags      1 internal, 2 memoryless, 4 rolls are distinct
+//	price      number { stacks }
+//	bundles    number { draws stacks }
+//	free       per(1 byte; 0: none, and nothing follows) draws
+//	when       stacks names number { track draws }
+//	rolls      min max-min
+//	tracks     number { name names certain from [ table(1 byte) scale number { by } ] share }
+//	                                                  ([…] only if from is not 0)
+//	guarantees number { draws at_least names }
+//	budgets    number { per(1 byte) stacks share }
+//	names      number { text }
 //	start      stacks
 //	stacks     number { item quantity }
 //	limits     number { per(1 byte) window draws }
-//	entries    number { id weight stock reward }
+//	entries    number { id weight stock flags(1 byte) [ group ] [ when ] [ luck ] [ moments ] reward }
+//	flags      1 group follows, 2 when follows, 4 unique, 8 luck follows, 16 moments follow
 //	stock      0: unlimited; else the stock + 1
-//	reward     1 | 2 bundle | 3 pool-id               (the first is one byte)
-//	bundle     number { item min max-min }
+//	luck       of(1 byte; 1: an item, 2: a track) name number { from weight }
+//	moments    count spread(1 byte) pass(1 byte) number { hours weight }
+//	reward     number { item min max-min } number { pool-id min max-min } names (lists of codes)
+//	last       reward
 //
 // Text is its length in bytes, then the bytes. Every number but the single
 // bytes is an unsigned LEB128 in its shortest form; starts, ends and windows
-// count milliseconds, age nanoseconds. Nothing follows age.
+// count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows age.
 const (
 	canonicalMagic   = "KUJICAT"
-	canonicalVersion = 1
+	canonicalVersion = 2
+)
+
+// What luck counts.
+const (
+	luckItem  = 1
+	luckTrack = 2
 )
 
 // MaxCanonical is the longest canonical form, in bytes. It is shorter than the
@@ -41,6 +62,7 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 	b = append(b, canonicalMagic...)
 	b = append(b, canonicalVersion)
 	b = appendText(b, c.Name)
+	b = c.Zone.append(b)
 	b = appendNumber(b, len(c.Items))
 	for i := range c.Items {
 		item := &c.Items[i]
@@ -60,8 +82,20 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 func (p *Pool) append(b []byte) []byte {
 	b = appendText(b, p.ID)
 	b = appendText(b, p.Name)
-	b = append(b, byte(p.Mode))
-	b = appendStacks(b, p.Price)
+	b = append(b, byte(p.Mode), bit(p.Internal, 1)|bit(p.Memoryless, 2)|bit(p.Rolls.Distinct, 4))
+	b = appendNumber(b, len(p.Price))
+	for _, one := range p.Price {
+		b = appendStacks(b, one)
+	}
+	b = appendNumber(b, len(p.Bundles))
+	for i := range p.Bundles {
+		b = binary.AppendUvarint(b, uint64(p.Bundles[i].Draws))
+		b = appendStacks(b, p.Bundles[i].Price)
+	}
+	b = append(b, byte(p.Free.Per))
+	if p.Free.Per != 0 {
+		b = binary.AppendUvarint(b, p.Free.Draws)
+	}
 	b = binary.AppendUvarint(b, uint64(p.StartsAt))
 	b = binary.AppendUvarint(b, uint64(p.EndsAt))
 	b = binary.AppendUvarint(b, uint64(p.MaxCount))
@@ -70,6 +104,28 @@ func (p *Pool) append(b []byte) []byte {
 		b = append(b, byte(l.Per))
 		b = binary.AppendUvarint(b, uint64(l.Window))
 		b = binary.AppendUvarint(b, l.Draws)
+	}
+	b = p.When.append(b)
+	b = binary.AppendUvarint(b, uint64(p.Rolls.Min))
+	b = binary.AppendUvarint(b, uint64(p.Rolls.Max-p.Rolls.Min))
+	b = appendNumber(b, len(p.Tracks))
+	for i := range p.Tracks {
+		b = p.Tracks[i].append(b)
+	}
+	b = appendNumber(b, len(p.Guarantees))
+	for i := range p.Guarantees {
+		g := &p.Guarantees[i]
+		b = binary.AppendUvarint(b, uint64(g.Draws))
+		b = binary.AppendUvarint(b, uint64(g.AtLeast))
+		b = appendNames(b, g.Of)
+	}
+	b = p.Last.append(b)
+	b = binary.AppendUvarint(b, uint64(p.Refill))
+	b = appendNumber(b, len(p.Budgets))
+	for i := range p.Budgets {
+		b = append(b, byte(p.Budgets[i].Per))
+		b = appendStacks(b, p.Budgets[i].Of)
+		b = appendText(b, p.Budgets[i].Share)
 	}
 	b = binary.AppendUvarint(b, p.WeightScale)
 	b = appendNumber(b, len(p.Entries))
@@ -82,26 +138,97 @@ func (p *Pool) append(b []byte) []byte {
 		} else {
 			b = binary.AppendUvarint(b, e.Stock.Count+1)
 		}
+		b = append(b, bit(e.Group != "", 1)|bit(!e.When.Empty(), 2)|bit(e.Unique, 4)|bit(!e.Luck.Empty(), 8)|bit(e.Moments.Count > 0, 16))
+		if e.Group != "" {
+			b = appendText(b, e.Group)
+		}
+		if !e.When.Empty() {
+			b = e.When.append(b)
+		}
+		if !e.Luck.Empty() {
+			b = e.Luck.append(b)
+		}
+		if e.Moments.Count > 0 {
+			b = e.Moments.append(b)
+		}
 		b = e.Reward.append(b)
 	}
 	return b
 }
 
-func (w *Reward) append(b []byte) []byte {
-	b = append(b, byte(w.Kind))
-	switch w.Kind {
-	case RewardItems:
-		b = appendNumber(b, len(w.Items))
-		for i := range w.Items {
-			q := &w.Items[i]
-			b = appendText(b, q.Item)
-			b = binary.AppendUvarint(b, q.Min)
-			b = binary.AppendUvarint(b, q.Max-q.Min)
-		}
-	case RewardPool:
-		b = appendText(b, w.Pool)
+func (c *Condition) append(b []byte) []byte {
+	b = appendStacks(b, c.Holds)
+	b = appendNames(b, c.Lacks)
+	b = appendNumber(b, len(c.Tracks))
+	for _, t := range c.Tracks {
+		b = appendText(b, t.Track)
+		b = binary.AppendUvarint(b, t.Draws)
 	}
 	return b
+}
+
+func (l *Luck) append(b []byte) []byte {
+	if l.Item != "" {
+		b = appendText(append(b, luckItem), l.Item)
+	} else {
+		b = appendText(append(b, luckTrack), l.Track)
+	}
+	b = appendNumber(b, len(l.Steps))
+	for _, s := range l.Steps {
+		b = binary.AppendUvarint(b, s.From)
+		b = binary.AppendUvarint(b, s.Weight)
+	}
+	return b
+}
+
+func (t *Track) append(b []byte) []byte {
+	b = appendText(b, t.Name)
+	b = appendNames(b, t.Of)
+	b = binary.AppendUvarint(b, uint64(t.Certain))
+	b = binary.AppendUvarint(b, uint64(t.Rising.From))
+	if t.Rising.From != 0 {
+		b = append(b, bit(t.Rising.Table, 1))
+		b = binary.AppendUvarint(b, t.Rising.Scale)
+		b = appendNumber(b, len(t.Rising.By))
+		for _, by := range t.Rising.By {
+			b = binary.AppendUvarint(b, by)
+		}
+	}
+	return appendText(b, t.Share)
+}
+
+func appendNames(b []byte, names []string) []byte {
+	b = appendNumber(b, len(names))
+	for _, name := range names {
+		b = appendText(b, name)
+	}
+	return b
+}
+
+// bit returns a flag.
+func bit(set bool, flag byte) byte {
+	if set {
+		return flag
+	}
+	return 0
+}
+
+func (w *Reward) append(b []byte) []byte {
+	b = appendNumber(b, len(w.Items))
+	for i := range w.Items {
+		q := &w.Items[i]
+		b = appendText(b, q.Item)
+		b = binary.AppendUvarint(b, q.Min)
+		b = binary.AppendUvarint(b, q.Max-q.Min)
+	}
+	b = appendNumber(b, len(w.Draws))
+	for i := range w.Draws {
+		d := &w.Draws[i]
+		b = appendText(b, d.Pool)
+		b = binary.AppendUvarint(b, uint64(d.Min))
+		b = binary.AppendUvarint(b, uint64(d.Max-d.Min))
+	}
+	return appendNames(b, w.Codes)
 }
 
 func appendStacks(b []byte, all []Stack) []byte {
@@ -246,6 +373,7 @@ func (d *decoder) catalog() *Catalog {
 		d.fail("expected version %d, found %d", canonicalVersion, v)
 	}
 	c := &Catalog{Name: d.text(MaxName)}
+	d.zone(&c.Zone)
 	c.Items = some[Item](d.count(MaxItems, 3))
 	for i := range c.Items {
 		item := &c.Items[i]
@@ -253,7 +381,7 @@ func (d *decoder) catalog() *Catalog {
 		item.Kind = ItemKind(d.byte())
 		item.Name = d.text(MaxName)
 	}
-	c.Pools = some[Pool](d.count(MaxPools, 10))
+	c.Pools = some[Pool](d.count(MaxPools, 24))
 	left := MaxEntries
 	for i := range c.Pools {
 		d.pool(&c.Pools[i], left)
@@ -266,7 +394,7 @@ func (d *decoder) catalog() *Catalog {
 }
 
 func (d *decoder) stacks() []Stack {
-	all := some[Stack](d.count(MaxBundle, 2))
+	all := some[Stack](d.count(MaxBundle, 3))
 	for i := range all {
 		all[i] = Stack{d.ref(), d.number()}
 	}
@@ -277,7 +405,20 @@ func (d *decoder) pool(p *Pool, maxEntries int) {
 	p.ID = d.ref()
 	p.Name = d.text(MaxName)
 	p.Mode = Mode(d.byte())
-	p.Price = d.stacks()
+	flags := d.flags(7)
+	p.Internal, p.Memoryless, p.Rolls.Distinct = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	p.Price = some[[]Stack](d.count(MaxPrices, 1))
+	for i := range p.Price {
+		p.Price[i] = d.stacks()
+	}
+	p.Bundles = some[Bundle](d.count(MaxPrices, 2))
+	for i := range p.Bundles {
+		p.Bundles[i].Draws = uint32(d.small("draws", MaxDrawCount))
+		p.Bundles[i].Price = d.stacks()
+	}
+	if p.Free.Per = Per(d.byte()); p.Free.Per != 0 {
+		p.Free.Draws = d.number()
+	}
 	p.StartsAt = int64(d.small("a time", maxInstant))
 	p.EndsAt = int64(d.small("a time", maxInstant))
 	p.MaxCount = uint32(d.small("max_count", MaxDrawCount))
@@ -288,8 +429,27 @@ func (d *decoder) pool(p *Pool, maxEntries int) {
 		l.Window = int64(d.small("a window", uint64(MaxWindow.Milliseconds())))
 		l.Draws = d.number()
 	}
+	d.condition(&p.When)
+	p.Rolls.Min, p.Rolls.Max = d.times()
+	p.Tracks = some[Track](d.count(MaxTracks, 5))
+	for i := range p.Tracks {
+		d.track(&p.Tracks[i])
+	}
+	p.Guarantees = some[Guarantee](d.count(MaxTracks, 3))
+	for i := range p.Guarantees {
+		g := &p.Guarantees[i]
+		g.Draws = uint32(d.small("draws", MaxDrawCount))
+		g.AtLeast = uint32(d.small("a number of draws", MaxDrawCount))
+		g.Of = d.names(MaxConditions)
+	}
+	d.reward(&p.Last)
+	p.Refill = uint32(d.small("a number of boxes", MaxRefill))
+	p.Budgets = some[Budget](d.count(MaxBudgets, 3))
+	for i := range p.Budgets {
+		p.Budgets[i] = Budget{Per: Per(d.byte()), Of: d.stacks(), Share: d.ref()}
+	}
 	p.WeightScale = d.number()
-	p.Entries = some[Entry](d.count(maxEntries, 4))
+	p.Entries = some[Entry](d.count(maxEntries, 7))
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		e.ID = d.text(MaxID)
@@ -299,22 +459,106 @@ func (d *decoder) pool(p *Pool, maxEntries int) {
 		} else {
 			e.Stock.Count = n - 1
 		}
+		flags := d.flags(31)
+		if flags&1 != 0 {
+			if e.Group = d.ref(); e.Group == "" {
+				d.fail("expected the name of a group")
+			}
+		}
+		if flags&2 != 0 {
+			if d.condition(&e.When); e.When.Empty() {
+				d.fail("expected a condition that asks for something")
+			}
+		}
+		e.Unique = flags&4 != 0
+		if flags&8 != 0 {
+			d.luck(&e.Luck)
+		}
+		if flags&16 != 0 {
+			d.moments(&e.Moments)
+		}
 		d.reward(&e.Reward)
 	}
 }
 
-func (d *decoder) reward(w *Reward) {
-	w.Kind = RewardKind(d.byte())
-	switch w.Kind {
-	case RewardItems:
-		w.Items = some[Quantity](d.count(MaxBundle, 3))
-		for i := range w.Items {
-			q := &w.Items[i]
-			q.Item = d.ref()
-			q.Min = d.number()
-			q.Max = q.Min + d.number()
-		}
-	case RewardPool:
-		w.Pool = d.ref()
+// flags reads a byte of flags.
+func (d *decoder) flags(known byte) byte {
+	v := d.byte()
+	if v&^known != 0 {
+		d.fail("unknown flags %#x", v&^known)
+		return 0
 	}
+	return v
+}
+
+// times reads a range of how often something is done.
+func (d *decoder) times() (low, high uint32) {
+	low = uint32(d.small("a number of times", MaxPicks))
+	return low, low + uint32(d.small("a number of times", MaxPicks))
+}
+
+func (d *decoder) names(most int) []string {
+	all := some[string](d.count(most, 2))
+	for i := range all {
+		all[i] = d.ref()
+	}
+	return all
+}
+
+func (d *decoder) condition(c *Condition) {
+	c.Holds = d.stacks()
+	c.Lacks = d.names(MaxConditions)
+	c.Tracks = some[Reached](d.count(MaxTracks, 3))
+	for i := range c.Tracks {
+		c.Tracks[i] = Reached{d.ref(), d.number()}
+	}
+}
+
+func (d *decoder) luck(l *Luck) {
+	switch of := d.byte(); of {
+	case luckItem:
+		l.Item = d.ref()
+	case luckTrack:
+		l.Track = d.ref()
+	default:
+		d.fail("expected %d or %d, what luck counts, found %d", luckItem, luckTrack, of)
+	}
+	if l.Steps = some[LuckStep](d.count(MaxLuckSteps, 2)); l.Empty() {
+		d.fail("expected at least one step of luck")
+	}
+	for i := range l.Steps {
+		l.Steps[i] = LuckStep{d.number(), d.number()}
+	}
+}
+
+func (d *decoder) track(t *Track) {
+	t.Name = d.ref()
+	t.Of = d.names(MaxConditions)
+	t.Certain = uint32(d.small("a number of draws", MaxTrackDraws))
+	if t.Rising.From = uint32(d.small("a number of draws", MaxTrackDraws)); t.Rising.From != 0 {
+		t.Rising.Table = d.flags(1) != 0
+		t.Rising.Scale = d.number()
+		t.Rising.By = some[uint64](d.count(MaxTrackTable, 1))
+		for i := range t.Rising.By {
+			t.Rising.By[i] = d.number()
+		}
+	}
+	t.Share = d.ref()
+}
+
+func (d *decoder) reward(w *Reward) {
+	w.Items = some[Quantity](d.count(MaxBundle, 3))
+	for i := range w.Items {
+		q := &w.Items[i]
+		q.Item = d.ref()
+		q.Min = d.number()
+		q.Max = q.Min + d.number()
+	}
+	w.Draws = some[Inner](d.count(MaxInner, 3))
+	for i := range w.Draws {
+		in := &w.Draws[i]
+		in.Pool = d.ref()
+		in.Min, in.Max = d.times()
+	}
+	w.Codes = d.names(MaxCodes)
 }

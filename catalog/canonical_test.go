@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -16,14 +17,14 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// TestGolden holds the canonical form to bytes written down once. They must
-// never be rewritten: catalogs in old logs look like this.
+// TestGolden holds the canonical form to bytes written down once. Once Kuji is
+// released they must never be rewritten: catalogs in old logs look like this.
 func TestGolden(t *testing.T) {
-	source, err := os.ReadFile("testdata/canonical/v1.yaml")
+	source, err := os.ReadFile("testdata/canonical/v2.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("testdata/canonical/v1.hex")
+	text, err := os.ReadFile("testdata/canonical/v2.hex")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestGolden(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-parsed +decoded)\n%s", diff)
 	}
-	const hash = "9e1dbe3d33665521422179b8239102b1756c80c0d9c2b43e2c0505be799d56b1"
+	const hash = "0dfe3acc8f3aa90d791b30bca27df7502691d86edcf3eb3b95553972432377bf"
 	if sum := got.Hash(); hex.EncodeToString(sum[:]) != hash {
 		t.Errorf("hash %x, want %s", sum, hash)
 	}
@@ -87,7 +88,7 @@ func decodeStrictly(t interface{ Fatalf(string, ...any) }, b []byte) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, file := range []string{"instant-win.yaml", "gacha-banner.yaml", "box-raffle.yaml"} {
+	for _, file := range exampleFiles(f) {
 		f.Add(example(f, file).AppendCanonical(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { decodeStrictly(t, b) })
@@ -98,6 +99,11 @@ func TestDecodeRefuses(t *testing.T) {
 	good := example(t, "gacha-banner.yaml").AppendCanonical(nil)
 	at := bytes.Index(good, []byte("Lantern"))
 	overlong := slices.Concat(good[:at-1], []byte{good[at-1] | 0x80, 0}, good[at:])
+	// afterID replaces what follows the weight 51 and the stock of an entry of the banner.
+	afterID := func(id string, with ...byte) []byte {
+		at := bytes.Index(good, append(append([]byte{byte(len(id))}, id...), 51, 0)) + 1 + len(id) + 2
+		return slices.Concat(good[:at], with, good[at+1:])
+	}
 	crowded := &catalog.Catalog{Pools: []catalog.Pool{
 		{Entries: make([]catalog.Entry, catalog.MaxEntries/2+1)}, {Entries: make([]catalog.Entry, catalog.MaxEntries/2)},
 	}}
@@ -105,15 +111,21 @@ func TestDecodeRefuses(t *testing.T) {
 		form []byte
 		want string
 	}{
-		"many entries":   {crowded.AppendCanonical(nil), "expected a count of at most 524287, found 524288"},
-		"nothing":        {nil, `found the end`},
-		"other magic":    {append([]byte("KUJIDOG"), good[7:]...), `expected "KUJICAT" first`},
-		"other version":  {slices.Concat(good[:7], []byte{2}, good[8:]), "expected version 1, found 2"},
-		"overlong":       {overlong, "in its shortest form"},
-		"more after it":  {append(slices.Clone(good), 0), "found 1 more bytes"},
-		"huge count":     {slices.Concat(good[:8], []byte{0}, binary.AppendUvarint(nil, 65536)), "expected 65536 elements, found only 0 bytes"},
-		"too many items": {slices.Concat(good[:8], []byte{0}, binary.AppendUvarint(nil, 65537)), "a count of at most 65536, found 65537"},
-		"too long":       {make([]byte, catalog.MaxCanonical+1), "expected at most 33554432 bytes"},
+		"many entries":    {crowded.AppendCanonical(nil), "expected a count of at most 524287, found 524288"},
+		"nothing":         {nil, `found the end`},
+		"other magic":     {append([]byte("KUJIDOG"), good[7:]...), `expected "KUJICAT" first`},
+		"other version":   {slices.Concat(good[:7], []byte{1}, good[8:]), "expected version 2, found 1"},
+		"overlong":        {overlong, "in its shortest form"},
+		"more after it":   {append(slices.Clone(good), 0), "found 1 more bytes"},
+		"huge count":      {slices.Concat(good[:8], []byte{0, 0}, binary.AppendUvarint(nil, 65536)), "expected 65536 elements, found only 0 bytes"},
+		"too many items":  {slices.Concat(good[:8], []byte{0, 0}, binary.AppendUvarint(nil, 65537)), "a count of at most 65536, found 65537"},
+		"unknown flags":   {afterID("four-star", 0x20), "unknown flags 0x20"},
+		"no group":        {afterID("four-star", 1, 0), "expected the name of a group"},
+		"no condition":    {afterID("four-star", 2, 0, 0, 0), "expected a condition that asks for something"},
+		"luck by what":    {afterID("four-star", 8, 3), "expected 1 or 2, what luck counts, found 3"},
+		"luck by nothing": {afterID("four-star", 8, 1, 1, 'x', 0), "expected at least one step of luck"},
+		"many steps":      {afterID("four-star", 8, 1, 1, 'x', 101), "expected a count of at most 100, found 101"},
+		"too long":        {make([]byte, catalog.MaxCanonical+1), "expected at most 33554432 bytes"},
 	} {
 		_, err := catalog.Decode(c.form)
 		if err == nil || !errors.Is(err, catalog.ErrCanonical) || !strings.Contains(err.Error(), c.want) {
@@ -135,9 +147,9 @@ func TestCheck(t *testing.T) {
 		"item twice":         {func(c *catalog.Catalog) { c.Items[1].ID = "starlight" }, "items.starlight: duplicate id"},
 		"name not UTF-8":     {func(c *catalog.Catalog) { c.Items[1].Name = "\xff" }, "items.stardust.name: expected a text"},
 		"pool twice":         {func(c *catalog.Catalog) { c.Pools[1].ID = "banner" }, "pools.banner: duplicate id"},
-		"mode":               {func(c *catalog.Catalog) { c.Pools[0].Mode = 0 }, "pools.banner.mode: expected weighted or raffle"},
-		"price twice":        {func(c *catalog.Catalog) { p := &c.Pools[0].Price; *p = append(*p, (*p)[0]) }, "pools.banner.price.starlight: duplicate id"},
-		"price 0":            {func(c *catalog.Catalog) { c.Pools[0].Price[0].Quantity = 0 }, "pools.banner.price.starlight: expected a whole number"},
+		"mode":               {func(c *catalog.Catalog) { c.Pools[0].Mode = 0 }, "pools.banner.mode: expected weighted, raffle or each"},
+		"price twice":        {func(c *catalog.Catalog) { p := &c.Pools[0].Price[1]; *p = append(*p, (*p)[0]) }, "pools.banner.price[1].starlight: duplicate id"},
+		"price 0":            {func(c *catalog.Catalog) { c.Pools[0].Price[1][0].Quantity = 0 }, "pools.banner.price[1].starlight: expected a whole number"},
 		"time":               {func(c *catalog.Catalog) { c.Pools[0].StartsAt = 1 << 60 }, "pools.banner.starts: expected Unix milliseconds"},
 		"max_count 0":        {func(c *catalog.Catalog) { c.Pools[0].MaxCount = 0 }, "pools.banner.max_count: expected a whole number from 1 to 1000, found 0"},
 		"limit":              {func(c *catalog.Catalog) { c.Pools[0].Limits = []catalog.PlayerLimit{{Per: 9, Draws: 1}} }, "pools.banner.limits[0].per: expected"},
@@ -152,16 +164,71 @@ func TestCheck(t *testing.T) {
 		"scale too large":    {func(c *catalog.Catalog) { c.Pools[0].WeightScale = 1e19 }, "pools.banner.entries: expected weights scaled by a power of ten"},
 		"raffle with weight": {func(c *catalog.Catalog) { c.Pools[1].Mode = catalog.ModeRaffle }, "pools.five-star.entries[0].weight: expected none"},
 		"raffle unlimited":   {func(c *catalog.Catalog) { c.Pools[1].Mode = catalog.ModeRaffle }, "pools.five-star.entries[0].stock: expected a number"},
-		"raffle scaled":      {func(c *catalog.Catalog) { c.Pools[1].Mode = catalog.ModeRaffle }, "pools.five-star.entries: expected weights scaled by a power of ten up to 10^18 (by 1 in a raffle)"},
+		"raffle scaled":      {func(c *catalog.Catalog) { c.Pools[1].Mode = catalog.ModeRaffle }, "pools.five-star.entries: expected weights scaled by a power of ten up to 10^0, found 10"},
 		"stock":              {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Stock = catalog.Stock{Count: 1 << 53} }, "pools.banner.entries[0].stock: expected a whole number"},
-		"reward kind":        {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Reward.Kind = 0 }, "pools.banner.entries[0].reward: expected items, a pool or nothing"},
-		"no pool":            {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Reward.Pool = "" }, "pools.banner.entries[0].reward: expected a pool"},
-		"no items":           {func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Items = nil }, "pools.five-star.entries[0].reward: expected items"},
+		"no pool":            {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Reward.Draws[0].Pool = "" }, `pools.banner.entries[0].reward.pool: there is no pool ""`},
+		"times 0":            {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Reward.Draws[0].Min = 0 }, "pools.banner.entries[0].reward.pool: expected times from 1 to 1000"},
 		"quantity 0":         {func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Items[0].Min = 0 }, "pools.five-star.entries[0].reward.items.hoshimi: expected whole numbers"},
 		"max below min":      {func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Items[1].Max = 1 }, "pools.five-star.entries[0].reward.items.stardust: expected whole numbers"},
 		"item twice in reward": {func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Items[1].Item = "hoshimi" },
 			"pools.five-star.entries[0].reward.items.hoshimi: duplicate id"},
-		"cycle":       {func(c *catalog.Catalog) { c.Pools[2].Entries[0].Reward = catalog.Reward{Kind: 3, Pool: "five-star"} }, "expected no cycle of pools, found five-star → five-star-other → five-star"},
+		"cycle": {func(c *catalog.Catalog) {
+			c.Pools[2].Entries[0].Reward = catalog.Reward{Draws: []catalog.Inner{{Pool: "five-star", Min: 1, Max: 1}}}
+		}, "expected no cycle of pools, found five-star → five-star-other → five-star"},
+		"last of a pool":   {func(c *catalog.Catalog) { c.Pools[4].Last.Items = []catalog.Quantity{{Item: "quill", Min: 1, Max: 1}} }, "pools.three-star.last: expected none"},
+		"refill of a pool": {func(c *catalog.Catalog) { c.Pools[4].Refill = 1 }, "pools.three-star.refill: expected none"},
+		"no price":         {func(c *catalog.Catalog) { c.Pools[0].Price[1] = nil }, "pools.banner.price[1]: expected at least one item"},
+		"many prices":      {func(c *catalog.Catalog) { c.Pools[0].Price = make([][]catalog.Stack, 9) }, "pools.banner.price: expected at most 8 prices"},
+		"many bundles":     {func(c *catalog.Catalog) { c.Pools[0].Bundles = make([]catalog.Bundle, 9) }, "pools.banner.bundles: expected at most 8 bundles"},
+		"bundle of one":    {func(c *catalog.Catalog) { c.Pools[0].Bundles = []catalog.Bundle{{Draws: 1, Price: c.Start}} }, "pools.banner.bundles[0].draws: expected a whole number from 2"},
+		"free per":         {func(c *catalog.Catalog) { c.Pools[0].Free = catalog.Free{Per: catalog.PerWindow, Draws: 1} }, "pools.banner.free.per: expected forever, day or week"},
+		"free draws":       {func(c *catalog.Catalog) { c.Pools[0].Free = catalog.Free{Per: catalog.PerDay} }, "pools.banner.free.draws: expected"},
+		"no rolls":         {func(c *catalog.Catalog) { c.Pools[0].Rolls.Min = 0 }, "pools.banner.rolls: expected whole numbers"},
+		"many rolls":       {func(c *catalog.Catalog) { c.Pools[0].Rolls.Max = 1001 }, "pools.banner.rolls: expected whole numbers"},
+		"many tracks":      {func(c *catalog.Catalog) { c.Pools[0].Tracks = make([]catalog.Track, 9) }, "pools.banner.pity: expected at most 8 tracks"},
+		"track id":         {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Name = "" }, "expected the id of a track"},
+		"track twice":      {func(c *catalog.Catalog) { c.Pools[0].Tracks[1].Name = "five-star" }, "pools.banner.pity.five-star: duplicate id"},
+		"track of none":    {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Of = nil }, "pools.banner.pity.five-star.of: expected at least one"},
+		"track of all":     {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Of = make([]string, 65) }, "pools.banner.pity.five-star.of: expected at most 64 names"},
+		"certain":          {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Certain = 1_000_001 }, "pools.banner.pity.five-star.certain: expected"},
+		"rising scale":     {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.Scale = 11 }, "pools.banner.pity.five-star.rising.by: expected chances scaled"},
+		"rising by":        {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.By = nil }, "pools.banner.pity.five-star.rising.by: expected a number"},
+		"rising far":       {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.By[0] = 101 }, "pools.banner.pity.five-star.rising.by: expected at most 100"},
+		"rising two":       {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Rising.By = []uint64{1, 2} }, "pools.banner.pity.five-star.rising.by: expected a number"},
+		"rising finely":    {func(c *catalog.Catalog) { c.Pools[0].Entries[2].Weight = 1 << 60 }, "pools.banner.pity.five-star.rising.by: expected odds in the pool"},
+		"share":            {func(c *catalog.Catalog) { c.Pools[0].Tracks[0].Share = "a b" }, "pools.banner.pity.five-star.share: expected the id of a counter"},
+		"guarantee":        {func(c *catalog.Catalog) { c.Pools[0].Guarantees = make([]catalog.Guarantee, 9) }, "pools.banner.pity: expected at most 8 tracks and as many guarantees"},
+		"guarantee of more": {func(c *catalog.Catalog) {
+			c.Pools[0].Guarantees = []catalog.Guarantee{{Draws: 2, AtLeast: 3, Of: []string{"five-star"}}}
+		}, "pools.banner.guarantee[0].at_least: expected"},
+		"group":         {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Group = "a b" }, "pools.banner.entries[0].group: expected the id of a group"},
+		"reached":       {func(c *catalog.Catalog) { c.Pools[0].When.Tracks = []catalog.Reached{{Track: "five-star"}} }, "pools.banner.when.pity.five-star: expected a whole number"},
+		"luck downward": {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Luck = luck("ticket", "", 2, 1) }, "pools.banner.entries[0].luck.weights[1].from: expected more than 2"},
+		"luck of 0":     {func(c *catalog.Catalog) { c.Pools[0].Entries[0].Luck = luck("ticket", "", 0) }, "pools.banner.entries[0].luck.weights[0].from: expected"},
+		"luck weight": {func(c *catalog.Catalog) {
+			c.Pools[0].Entries[0].Luck = catalog.Luck{Item: "ticket", Steps: []catalog.LuckStep{{From: 1, Weight: 1 << 63}}}
+		}, "pools.banner.entries[0].weight: expected odds whose sum"},
+		"luck in a box": {func(c *catalog.Catalog) {
+			c.Pools[4].Mode, c.Pools[4].Entries[0].Luck = catalog.ModeRaffle, luck("ticket", "", 1)
+		}, "pools.three-star.entries[0].luck: expected none outside of mode weighted"},
+		"zone of none": {func(c *catalog.Catalog) { c.Zone.Name = "Asia/Tokyo" }, "zone: expected 1 to 1024 offsets"},
+		"zone UTC":     {func(c *catalog.Catalog) { c.Zone = catalog.Zone{Name: "UTC", Offsets: make([]catalog.Offset, 1)} }, "zone: expected a time zone"},
+		"offsets at once": {func(c *catalog.Catalog) {
+			c.Zone = catalog.Zone{Name: "Asia/Tokyo", Offsets: make([]catalog.Offset, 2)}
+		}, "zone.offsets: expected ascending times"},
+		"an offset": {func(c *catalog.Catalog) {
+			c.Zone = catalog.Zone{Name: "Asia/Tokyo", Offsets: []catalog.Offset{{Seconds: 86400}}}
+		}, "zone.offsets: expected at most 86399 seconds"},
+		"budget per":     {func(c *catalog.Catalog) { budget(c).Per = catalog.PerWindow }, "pools.banner.budget.per: expected hour, day, week or forever"},
+		"budget of none": {func(c *catalog.Catalog) { budget(c).Of = nil }, "pools.banner.budget.of: expected at least one item"},
+		"budget share":   {func(c *catalog.Catalog) { budget(c).Share = "a b" }, "pools.banner.budget.share: expected the id of a budget"},
+		"many budgets":   {func(c *catalog.Catalog) { c.Pools[0].Budgets = make([]catalog.Budget, 9) }, "pools.banner.budget: expected at most 8 budgets"},
+		"moments": {func(c *catalog.Catalog) {
+			c.Pools[0].Entries[0].Moments = catalog.Moments{Count: 1, Spread: catalog.SpreadEven}
+		}, "pools.banner.entries[0].moments: expected a pool with starts and ends"},
+		"moments spread": {func(c *catalog.Catalog) {
+			c.Pools[0].Entries[0] = catalog.Entry{ID: "five-star", Stock: catalog.Stock{Count: 1}, Moments: catalog.Moments{Count: 1}}
+		}, "pools.banner.entries[0].moments.spread: expected even, slots or random"},
 		"ids kept":    {func(c *catalog.Catalog) { c.Idempotency.Count = 0 }, "idempotency.count: expected"},
 		"ids kept by": {func(c *catalog.Catalog) { c.Idempotency.Age = 1 }, "idempotency.age: expected"},
 		"start":       {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
@@ -182,19 +249,55 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// budget gives the banner a budget that is well formed.
+func budget(c *catalog.Catalog) *catalog.Budget {
+	c.Pools[0].Budgets = []catalog.Budget{{Per: catalog.PerDay, Of: []catalog.Stack{{Item: "ticket", Quantity: 1}}}}
+	return &c.Pools[0].Budgets[0]
+}
+
+// luck makes a luck with steps from each count.
+func luck(item, track string, from ...uint64) catalog.Luck {
+	l := catalog.Luck{Item: item, Track: track}
+	for _, n := range from {
+		l.Steps = append(l.Steps, catalog.LuckStep{From: n, Weight: 1})
+	}
+	return l
+}
+
 // TestCheckOnly holds Check to what no encoding can express.
 func TestCheckOnly(t *testing.T) {
 	for name, damage := range map[string]func(c *catalog.Catalog){
-		"negative time":       func(c *catalog.Catalog) { c.Pools[0].EndsAt = -1 },
-		"unlimited, with 5":   func(c *catalog.Catalog) { c.Pools[0].Entries[0].Stock.Count = 5 },
-		"nothing, with items": func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Kind = catalog.RewardNothing },
-		"items, with a pool":  func(c *catalog.Catalog) { c.Pools[1].Entries[0].Reward.Pool = "three-star" },
-		"too many pools":      func(c *catalog.Catalog) { c.Pools = make([]catalog.Pool, catalog.MaxPools+1) },
-		"too many items":      func(c *catalog.Catalog) { c.Items = make([]catalog.Item, catalog.MaxItems+1) },
-		"too many entries":    func(c *catalog.Catalog) { c.Pools[4].Entries = make([]catalog.Entry, catalog.MaxEntries) },
-		"too much to start":   func(c *catalog.Catalog) { c.Start = make([]catalog.Stack, catalog.MaxBundle+1) },
+		"negative time":          func(c *catalog.Catalog) { c.Pools[0].EndsAt = -1 },
+		"unlimited, with 5":      func(c *catalog.Catalog) { c.Pools[0].Entries[0].Stock.Count = 5 },
+		"luck of two things":     func(c *catalog.Catalog) { c.Pools[0].Entries[0].Luck = luck("ticket", "five-star", 1, 2) },
+		"offsets without a zone": func(c *catalog.Catalog) { c.Zone.Offsets = make([]catalog.Offset, 1) },
+		"luck without steps":     func(c *catalog.Catalog) { c.Pools[0].Entries[0].Luck.Item = "ticket" },
+		"free draws, of none":    func(c *catalog.Catalog) { c.Pools[0].Free.Draws = 1 },
+		"rising from nothing":    func(c *catalog.Catalog) { c.Pools[0].Tracks[1].Rising.Scale = 1 },
+		"too many entries with moments": func(c *catalog.Catalog) {
+			for i := range catalog.MaxMomentEntries + 1 {
+				e := catalog.Entry{ID: fmt.Sprint("e", i), Stock: catalog.Stock{Count: 1}, Moments: catalog.Moments{Count: 1, Spread: catalog.SpreadEven}}
+				c.Pools[0].Entries = append(c.Pools[0].Entries, e)
+			}
+			c.Pools[0].StartsAt, c.Pools[0].EndsAt = 1, 2
+		},
+		"too many budgets of items": func(c *catalog.Catalog) {
+			for i := range c.Pools {
+				for range catalog.MaxBudgets {
+					b := catalog.Budget{Per: catalog.PerDay, Share: "s"}
+					for j := range catalog.MaxBudgetCounters/8/len(c.Pools) + 1 {
+						b.Of = append(b.Of, catalog.Stack{Item: fmt.Sprint(j), Quantity: 1})
+					}
+					c.Pools[i].Budgets = append(c.Pools[i].Budgets, b)
+				}
+			}
+		},
+		"too many pools":    func(c *catalog.Catalog) { c.Pools = make([]catalog.Pool, catalog.MaxPools+1) },
+		"too many items":    func(c *catalog.Catalog) { c.Items = make([]catalog.Item, catalog.MaxItems+1) },
+		"too many entries":  func(c *catalog.Catalog) { c.Pools[4].Entries = make([]catalog.Entry, catalog.MaxEntries) },
+		"too much to start": func(c *catalog.Catalog) { c.Start = make([]catalog.Stack, catalog.MaxBundle+1) },
 		"too large a form": func(c *catalog.Catalog) {
-			w := catalog.Reward{Kind: catalog.RewardItems}
+			w := catalog.Reward{}
 			for _, i := range c.Items {
 				w.Items = append(w.Items, catalog.Quantity{Item: i.ID, Min: 1, Max: 1 << 50})
 			}

@@ -39,12 +39,51 @@ const (
 	MaxTimedDraws = 1<<18 - 1
 	// MaxPlayerLimits is the most player limits on one pool.
 	MaxPlayerLimits = 8
+	// MaxPrices is the most alternatives of a price, and the most bundles of a pool.
+	MaxPrices = 8
+	// MaxTracks is the most tracks of one pool, and the most guarantees.
+	MaxTracks = 8
+	// MaxTrackDraws is the largest number of draws that a track counts to.
+	MaxTrackDraws = 1_000_000
+	// MaxTrackTable is the most steps in a table of rising chances.
+	MaxTrackTable = 1000
+	// MaxChanceDigits is the most digits after the point of a rising chance.
+	MaxChanceDigits = 6
+	// MaxDropDigits is the most digits after the point of an entry's chance in mode each.
+	MaxDropDigits = 15
+	// MaxLuckSteps is the most steps in a table of luck.
+	MaxLuckSteps = 100
+	// MaxRefill is the most times that a box is filled again.
+	MaxRefill = 1_000_000
+	// MaxBudgets is the most budgets of one pool.
+	MaxBudgets = 8
+	// MaxBudgetItems is the most different items that budgets are of.
+	MaxBudgetItems = 64
+	// MaxBudgetCounters is the most items that all budgets of all pools name together.
+	MaxBudgetCounters = 4096
+	// MaxConditions is the most items, or tracks, that one condition names.
+	MaxConditions = 64
+	// MaxAdaptive is the most entries of one pool with a condition.
+	MaxAdaptive = 4096
+	// MaxAsked is the most questions that one request for draws can ask about a player in the
+	// conditions of entries, through all pools. It bounds how long a draw takes.
+	MaxAsked = 1_000_000
+	// MaxInner is the most pools that one reward draws from.
+	MaxInner = 16
+	// MaxCodes is the most codes that one reward gives, each from another list.
+	MaxCodes = 16
+	// MaxPicks is the most entries that one draw can take, through all pools below. One that gives
+	// several items counts as often.
+	MaxPicks = 1000
+	// MaxRequestPicks is the same for one request. It bounds the bytes of an event.
+	MaxRequestPicks = 100_000
 )
 
 // Catalog is a compiled catalog. It is immutable after [Parse]: do not write to
 // its slices. Their order is that of the source.
 type Catalog struct {
 	Name        string      `json:"name,omitempty"`
+	Zone        Zone        `json:"zone,omitzero"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
 	Start       []Stack     `json:"start,omitempty"` // what a player holds when first seen
@@ -72,22 +111,105 @@ type Mode uint8
 const (
 	ModeWeighted Mode = 1 // odds by weight among entries still in stock
 	ModeRaffle   Mode = 2 // odds by remaining stock: drawing tickets from a box
+	ModeEach     Mode = 3 // every entry by itself, with its own chance: a drop table
 )
 
 // Pool is weighted entries with stock.
 type Pool struct {
-	ID       string        `json:"id"`
-	Name     string        `json:"name,omitempty"`
-	Mode     Mode          `json:"mode"`
-	Price    []Stack       `json:"price,omitempty"`  // for each single draw
-	StartsAt int64         `json:"starts,omitempty"` // Unix milliseconds; 0: no start
-	EndsAt   int64         `json:"ends,omitempty"`   // Unix milliseconds, exclusive; 0: no end
-	MaxCount uint32        `json:"max_count"`        // most draws in one request, 1 to MaxDrawCount
-	Limits   []PlayerLimit `json:"limits,omitempty"`
-	Entries  []Entry       `json:"entries"`
-	// WeightScale is the power of ten by which the decimal weights of the
-	// source were multiplied to become integers; 1 when all were integers.
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Mode Mode   `json:"mode"`
+	// Internal pools are drawn from only through the rewards of others.
+	Internal bool `json:"internal,omitempty"`
+	// Memoryless pools, and those below them, have nothing that adapts to the player.
+	Memoryless bool          `json:"memoryless,omitempty"`
+	Price      [][]Stack     `json:"price,omitempty"`     // for each single draw: alternatives, the first that a player can pay; none: free
+	Bundles    []Bundle      `json:"bundles,omitempty"`   // by ascending number of draws
+	Free       Free          `json:"free,omitzero"`       // draws that cost nothing
+	StartsAt   int64         `json:"starts,omitempty"`    // Unix milliseconds; 0: no start
+	EndsAt     int64         `json:"ends,omitempty"`      // Unix milliseconds, exclusive; 0: no end
+	MaxCount   uint32        `json:"max_count"`           // most draws in one request, 1 to MaxDrawCount
+	Limits     []PlayerLimit `json:"limits,omitempty"`    //
+	When       Condition     `json:"when,omitzero"`       // who can draw
+	Rolls      Rolls         `json:"rolls"`               // how many entries a draw takes
+	Tracks     []Track       `json:"pity,omitempty"`      // the first one that decides a draw wins
+	Guarantees []Guarantee   `json:"guarantee,omitempty"` // at_least adds up to no more than the fewest draws
+	Last       Reward        `json:"last,omitzero"`       // in mode raffle: also for whoever takes the last ticket of a box
+	Refill     uint32        `json:"refill,omitempty"`    // in mode raffle: how often the box is filled again when it is empty
+	Budgets    []Budget      `json:"budget,omitempty"`    // all of them hold
+	Entries    []Entry       `json:"entries"`
+	// WeightScale is the power of ten by which the decimal weights (or chances) of the source were
+	// multiplied to become integers; 1 when all were integers.
 	WeightScale uint64 `json:"weight_scale"`
+}
+
+// Bundle is a price for several draws in one request.
+type Bundle struct {
+	Draws uint32  `json:"draws"` // at least 2: a request for exactly so many
+	Price []Stack `json:"price"`
+}
+
+// Free says how many draws of a player cost nothing. The zero value: none.
+type Free struct {
+	Per   Per    `json:"per"`   // not PerWindow
+	Draws uint64 `json:"draws"` // at least 1
+}
+
+// Rolls is how many entries one draw takes: a fixed (Min == Max) or uniform number.
+type Rolls struct {
+	Min uint32 `json:"min"` // at least 1
+	Max uint32 `json:"max"` // at most MaxPicks
+	// Distinct draws take no entry twice.
+	Distinct bool `json:"distinct,omitempty"`
+}
+
+// Track is a player's counter of draws without a group of entries, and what follows from it. It
+// resets when the group is drawn.
+type Track struct {
+	Name string `json:"name"`
+	// Of names the group: ids of entries, and groups that entries say they are in.
+	Of []string `json:"of"`
+	// Certain is the draw, counted from the last hit, that certainly takes one of the group (hard
+	// pity). 0: none.
+	Certain uint32 `json:"certain,omitempty"`
+	Rising  Rising `json:"rising,omitzero"`
+	// Share is the name of the counter, if pools share it; empty: this pool's own.
+	Share string `json:"share,omitempty"`
+}
+
+// Rising raises a group's chance from a draw on (soft pity). The zero value raises nothing.
+type Rising struct {
+	// From is the first draw, counted from the last hit, that has a higher chance.
+	From uint32 `json:"from"`
+	// By is in percentage points, multiplied by Scale: how much each draw adds, or with Table what
+	// the draws from From on add in all. The last one holds for all later draws.
+	By    []uint64 `json:"by"`
+	Table bool     `json:"table,omitempty"`
+	Scale uint64   `json:"scale"` // a power of ten
+}
+
+// Guarantee promises at least AtLeast of a group in each Draws draws of one request.
+type Guarantee struct {
+	Draws   uint32   `json:"draws"`
+	AtLeast uint32   `json:"at_least"`
+	Of      []string `json:"of"` // as in a Track
+}
+
+// Condition says when something applies to a player. All of it must hold. The zero value always
+// does.
+type Condition struct {
+	Holds  []Stack   `json:"holds,omitempty"` // at least this many
+	Lacks  []string  `json:"lacks,omitempty"` // not a single one of these items
+	Tracks []Reached `json:"pity,omitempty"`  // the pool's own tracks
+}
+
+// Empty reports whether the condition always holds.
+func (c *Condition) Empty() bool { return len(c.Holds) == 0 && len(c.Lacks) == 0 && len(c.Tracks) == 0 }
+
+// Reached asks that a track of the pool has counted at least Draws draws since the last hit.
+type Reached struct {
+	Track string `json:"track"`
+	Draws uint64 `json:"draws"`
 }
 
 // Per says over what a player limit counts.
@@ -95,9 +217,10 @@ type Per uint8
 
 const (
 	PerForever Per = 1 // all time
-	PerDay     Per = 2 // the UTC calendar day
-	PerWeek    Per = 3 // the ISO week, from Monday 00:00 UTC
+	PerDay     Per = 2 // the calendar day, in the catalog's zone
+	PerWeek    Per = 3 // the ISO week, from Monday 00:00 in the catalog's zone
 	PerWindow  Per = 4 // a rolling window of Window milliseconds
+	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets only
 )
 
 // PlayerLimit bounds the draws of one player from a pool.
@@ -109,10 +232,39 @@ type PlayerLimit struct {
 
 // Entry is one line of a pool.
 type Entry struct {
-	ID     string `json:"id"`
-	Weight uint64 `json:"weight"` // scaled; in mode raffle always 0: the odds are the stock
+	ID string `json:"id"`
+	// Weight is scaled. In mode raffle it is always 0: the odds are the stock. In mode each it is
+	// the chance in percent.
+	Weight uint64 `json:"weight"`
 	Stock  Stock  `json:"stock"`
-	Reward Reward `json:"reward"`
+	// Group names a group that tracks and guarantees can refer to, besides the entry's own id.
+	Group string    `json:"group,omitempty"`
+	When  Condition `json:"when,omitzero"` // otherwise the entry weighs nothing for this player
+	// Unique entries apply only to players who hold none of the items that they give.
+	Unique bool `json:"unique,omitempty"`
+	Luck   Luck `json:"luck,omitzero"` // in mode weighted only
+	// Moments release the entry, whatever the odds. It then has weight 0, and stock for each.
+	Moments Moments `json:"moments,omitzero"`
+	Reward  Reward  `json:"reward"`
+}
+
+// Luck replaces an entry's weight by that of the last step that the player has reached. Below the
+// first step the entry has its own. The zero value replaces nothing.
+type Luck struct {
+	// What is counted: how many the player holds of Item, or what Track, a track of the pool, has
+	// counted. The other one is empty.
+	Item  string     `json:"item,omitempty"`
+	Track string     `json:"pity,omitempty"`
+	Steps []LuckStep `json:"weights"` // by ascending From
+}
+
+// Empty reports whether the weight is always the entry's own.
+func (l *Luck) Empty() bool { return len(l.Steps) == 0 }
+
+// LuckStep is the weight of an entry from a count on.
+type LuckStep struct {
+	From   uint64 `json:"from"`   // at least 1
+	Weight uint64 `json:"weight"` // scaled like the pool's other weights
 }
 
 // Stock is how many times an entry can be drawn in all, counted from the first
@@ -122,20 +274,24 @@ type Stock struct {
 	Count     uint64 `json:"count,omitempty"` // at most MaxQuantity; 0 when Unlimited
 }
 
-// RewardKind says what a reward is.
-type RewardKind uint8
-
-const (
-	RewardNothing RewardKind = 1
-	RewardItems   RewardKind = 2
-	RewardPool    RewardKind = 3
-)
-
-// Reward is what an entry gives.
+// Reward is what an entry gives: items, codes, and draws from other pools. All may be empty.
 type Reward struct {
-	Kind  RewardKind `json:"kind"`
-	Items []Quantity `json:"items,omitempty"` // for RewardItems, at least one
-	Pool  string     `json:"pool,omitempty"`  // for RewardPool: the pool to draw once from, free of its price, times and limits
+	Items []Quantity `json:"items,omitempty"`
+	Codes []string   `json:"codes,omitempty"` // lists of codes: the next one of each
+	// Draws are made in this order, free of their pools' prices, times, limits and conditions.
+	Draws []Inner `json:"draws,omitempty"`
+}
+
+// Nothing reports whether the reward is a blank.
+func (w *Reward) Nothing() bool {
+	return len(w.Items) == 0 && len(w.Codes) == 0 && len(w.Draws) == 0
+}
+
+// Inner is a fixed (Min == Max) or uniform number of draws from another pool.
+type Inner struct {
+	Pool string `json:"pool"`
+	Min  uint32 `json:"min"` // at least 1
+	Max  uint32 `json:"max"` // at most MaxPicks
 }
 
 // Stack is a quantity of one item.

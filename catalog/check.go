@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 )
 
 // Check checks everything that rules rely on. [Parse] and [Decode] have done so;
@@ -34,6 +33,10 @@ type check struct {
 
 	items map[string]*Item
 	pools map[string]int
+
+	sharedBudgets map[string]sharedBudget // by time and name
+	budgeted      map[string]int          // a number for each item that a budget is of
+	gives         [][]uint64              // by pool: see gains
 }
 
 func (k *check) fault(format string, args ...any) {
@@ -53,6 +56,7 @@ func (k *check) at(key string, f func()) {
 
 func (k *check) run() {
 	k.name(k.c.Name)
+	k.at("zone", func() { k.zone(&k.c.Zone) })
 	k.at("items", k.checkItems)
 	k.at("pools", k.checkPools)
 	k.at("start", func() { k.stacks(k.c.Start) })
@@ -97,7 +101,7 @@ func (k *check) checkItems() {
 // newID checks an id that is being defined.
 func (k *check) newID(id, what string, taken bool) bool {
 	switch {
-	case !validID(id):
+	case !ValidID(id):
 		k.faultOnKey("expected %s, found %s", idShape{what}.expects(), quote(id))
 	case taken:
 		k.faultOnKey("duplicate id")
@@ -164,11 +168,12 @@ func (k *check) checkIdempotency() {
 
 func (k *check) checkPools() {
 	k.pools = make(map[string]int, len(k.c.Pools))
+	k.sharedBudgets, k.budgeted = map[string]sharedBudget{}, map[string]int{}
 	if len(k.c.Pools) > MaxPools {
 		k.fault("expected at most %d pools, found %d", MaxPools, len(k.c.Pools))
 		return
 	}
-	entries := 0
+	entries, timed := 0, 0
 	for i := range k.c.Pools {
 		id := k.c.Pools[i].ID
 		_, taken := k.pools[id]
@@ -178,11 +183,20 @@ func (k *check) checkPools() {
 		}
 		k.leave()
 		entries += len(k.c.Pools[i].Entries)
+		for j := range k.c.Pools[i].Entries {
+			if k.c.Pools[i].Entries[j].Moments.Count > 0 {
+				timed++
+			}
+		}
 	}
 	if entries > MaxEntries {
 		k.fault("expected at most %d entries in all pools together, found %d", MaxEntries, entries)
 		return
 	}
+	if timed > MaxMomentEntries {
+		k.fault("expected at most %d entries with moments in all pools together, found %d", MaxMomentEntries, timed)
+	}
+	k.budgetItems()
 	for i := range k.c.Pools {
 		k.enter(k.c.Pools[i].ID)
 		k.pool(&k.c.Pools[i])
@@ -193,11 +207,11 @@ func (k *check) checkPools() {
 
 func (k *check) pool(p *Pool) {
 	k.name(p.Name)
-	if p.Mode != ModeWeighted && p.Mode != ModeRaffle {
-		k.at("mode", func() { k.fault("expected weighted or raffle, found mode %d", p.Mode) })
+	if p.Mode < ModeWeighted || p.Mode > ModeEach {
+		k.at("mode", func() { k.fault("expected weighted, raffle or each, found mode %d", p.Mode) })
 		return
 	}
-	k.at("price", func() { k.stacks(p.Price) })
+	k.prices(p)
 	k.times(p)
 	k.between("max_count", uint64(p.MaxCount), 1, MaxDrawCount)
 	k.at("limits", func() { k.limits(p.Limits) })
@@ -205,10 +219,152 @@ func (k *check) pool(p *Pool) {
 		k.fault("expected at least one entry, found none")
 		return
 	}
+	k.at("budget", func() { k.budgets(p) })
 	k.at("entries", func() {
 		k.entries(p)
 		k.odds(p)
+		k.affordable(p)
 	})
+	k.at("when", func() { k.condition(p, &p.When) })
+	k.rolls(p)
+	k.tracks(p)
+	k.box(p)
+	k.internal(p)
+}
+
+// box checks what happens when a raffle's box is empty.
+func (k *check) box(p *Pool) {
+	k.at("last", func() {
+		if p.Mode != ModeRaffle && !p.Last.Nothing() {
+			k.fault("expected none, found a reward: only a raffle has a last ticket")
+		}
+		k.reward(&p.Last)
+		if len(p.Last.Codes) > 0 {
+			k.at("code", func() { k.fault("expected none: when the last ticket is drawn, the list may be used up") })
+		}
+	})
+	switch sum := p.oddsSum(); {
+	case p.Refill == 0:
+	case p.Mode != ModeRaffle:
+		k.at("refill", func() { k.fault("expected none, found %d: only a raffle has a box", p.Refill) })
+	case p.Refill > MaxRefill:
+		k.between("refill", uint64(p.Refill), 0, MaxRefill)
+	case sum > MaxQuantity/(uint64(p.Refill)+1):
+		k.at("refill", func() {
+			k.fault("expected at most %d tickets in all boxes together, found %d in each of %d", uint64(MaxQuantity), sum, p.Refill+1)
+		})
+	}
+}
+
+// internal refuses what nobody would ever come by.
+func (k *check) internal(p *Pool) {
+	if !p.Internal {
+		return
+	}
+	for _, rule := range []struct {
+		key string
+		set bool
+	}{
+		{"price", len(p.Price) > 0}, {"bundles", len(p.Bundles) > 0}, {"free", p.Free.Per != 0}, {"starts", p.StartsAt != 0},
+		{"ends", p.EndsAt != 0}, {"max_count", p.MaxCount != DefaultMaxCount}, {"limits", len(p.Limits) > 0}, {"when", !p.When.Empty()}, {"guarantee", len(p.Guarantees) > 0},
+	} {
+		if rule.set {
+			k.at(rule.key, func() { k.fault("expected none in an internal pool: it is for those who draw from it directly") })
+		}
+	}
+}
+
+func (k *check) prices(p *Pool) {
+	k.at("price", func() {
+		if len(p.Price) > MaxPrices {
+			k.fault("expected at most %d prices, found %d", MaxPrices, len(p.Price))
+			return
+		}
+		for i, one := range p.Price {
+			k.price(one, i, len(p.Price) > 1)
+		}
+	})
+	k.at("bundles", func() {
+		switch {
+		case len(p.Bundles) > MaxPrices:
+			k.fault("expected at most %d bundles, found %d", MaxPrices, len(p.Bundles))
+			return
+		case len(p.Bundles) > 0 && len(p.Price) == 0:
+			k.fault("expected a price too: without one, drawing is free")
+		}
+		for i := range p.Bundles {
+			b := &p.Bundles[i]
+			k.enterIndex(i)
+			k.between("draws", uint64(b.Draws), 2, MaxDrawCount)
+			k.fitsCount(p, b.Draws)
+			if i > 0 && b.Draws <= p.Bundles[i-1].Draws {
+				k.at("draws", func() {
+					k.fault("expected more than %d, as in the bundle before, found %d", p.Bundles[i-1].Draws, b.Draws)
+				})
+			}
+			k.at("price", func() { k.price(b.Price, 0, false) })
+			k.leave()
+		}
+	})
+	if f := p.Free; f != (Free{}) {
+		k.at("free", func() {
+			if f.Per != PerForever && f.Per != PerDay && f.Per != PerWeek {
+				k.at("per", func() { k.fault("expected forever, day or week, found %d", f.Per) })
+			}
+			k.between("draws", f.Draws, 1, MaxTimedDraws)
+			if len(p.Price) == 0 {
+				k.fault("expected a price too: without one, every draw is free")
+			}
+		})
+	}
+}
+
+// fitsCount checks a number of draws that a request must be able to ask for.
+func (k *check) fitsCount(p *Pool, draws uint32) {
+	if draws <= MaxDrawCount && draws > p.MaxCount {
+		k.at("draws", func() { k.fault("expected at most %d, the pool's max_count, found %d", p.MaxCount, draws) })
+	}
+}
+
+func (k *check) price(all []Stack, i int, listed bool) {
+	if listed {
+		k.enterIndex(i)
+		defer k.leave()
+	}
+	if len(all) == 0 {
+		k.fault("expected at least one item, found none")
+	}
+	k.stacks(all)
+}
+
+func (k *check) rolls(p *Pool) {
+	k.enter("rolls")
+	defer k.leave()
+	if p.Rolls.Min < 1 || p.Rolls.Max > MaxPicks || p.Rolls.Min > p.Rolls.Max {
+		k.fault("expected whole numbers from 1 to %d, min not above max, found min %d and max %d", MaxPicks, p.Rolls.Min, p.Rolls.Max)
+		return
+	}
+	switch {
+	case len(p.Guarantees) > 0 && p.Rolls.Max > 1:
+		k.fault("expected one roll in a pool with a guarantee, found up to %d", p.Rolls.Max)
+	case !p.Rolls.Distinct:
+	case p.Mode != ModeWeighted:
+		k.fault("expected distinct rolls in mode weighted only")
+	case len(p.Tracks) > 0:
+		k.fault("expected no pity in a pool with distinct rolls")
+	}
+}
+
+// heaviest returns the most that an entry can weigh: in mode raffle its tickets.
+func (p *Pool) heaviest(e *Entry) uint64 {
+	if p.Mode == ModeRaffle {
+		return e.Stock.Count
+	}
+	w := e.Weight
+	for _, s := range e.Luck.Steps {
+		w = max(w, s.Weight)
+	}
+	return w
 }
 
 func (k *check) times(p *Pool) {
@@ -261,7 +417,7 @@ func (k *check) limits(all []PlayerLimit) {
 }
 
 func (k *check) entries(p *Pool) {
-	first := make(map[string]int, len(p.Entries))
+	first, adaptive := make(map[string]int, len(p.Entries)), 0
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		k.enterIndex(i)
@@ -273,10 +429,38 @@ func (k *check) entries(p *Pool) {
 		}
 		k.leave()
 		k.stock(p, e)
+		if e.Group != "" && !ValidID(e.Group) {
+			k.at("group", func() { k.fault("expected %s, found %s", idShape{"a group"}.expects(), quote(e.Group)) })
+		}
+		k.at("when", func() { k.condition(p, &e.When) })
+		k.at("luck", func() { k.luck(p, &e.Luck) })
+		k.at("moments", func() { k.moments(p, e) })
+		switch {
+		case k.always(p, e):
+		case p.Mode == ModeRaffle:
+			k.fault("expected no condition in a raffle: a ticket is for everybody")
+		default:
+			adaptive++
+		}
+		switch {
+		case k.everybody(p, e) || !k.always(p, e):
+		case p.Mode == ModeRaffle:
+			k.at("reward", func() {
+				k.fault("expected no code in a raffle, where the list may be used up before the tickets: let the ticket draw from a pool that has something else too")
+			})
+		default:
+			adaptive++
+		}
+		if e.Unique && len(e.Reward.Items) == 0 {
+			k.at("unique", func() { k.fault("expected items in the reward: a player can have them only once") })
+		}
 		k.enter("reward")
 		k.reward(&e.Reward)
 		k.leave()
 		k.leave()
+	}
+	if adaptive > MaxAdaptive {
+		k.fault("expected at most %d entries with a condition or a code, found %d", MaxAdaptive, adaptive)
 	}
 }
 
@@ -294,25 +478,36 @@ func (k *check) stock(p *Pool, e *Entry) {
 }
 
 func (k *check) reward(w *Reward) {
-	items, pool := len(w.Items) > 0, w.Pool != ""
-	switch w.Kind {
-	case RewardNothing:
-		if items || pool {
-			k.fault("expected nothing, found items or a pool")
+	k.at("items", func() { k.quantities(w.Items) })
+	if len(w.Codes) > MaxCodes {
+		k.fault("expected codes from at most %d lists, found %d", MaxCodes, len(w.Codes))
+		return
+	}
+	for i, list := range w.Codes {
+		k.enterPlace("code", i)
+		k.newID(list, "a list of codes", false)
+		if slices.Contains(w.Codes[:i], list) {
+			k.fault("expected each list of codes once, found %s again", quote(list))
 		}
-	case RewardItems:
-		if !items || pool {
-			k.fault("expected items and no pool")
+		k.leave()
+	}
+	if len(w.Draws) > MaxInner {
+		k.fault("expected draws from at most %d pools, found %d", MaxInner, len(w.Draws))
+		return
+	}
+	for i := range w.Draws {
+		in := &w.Draws[i]
+		k.enterPlace("pool", i)
+		if _, ok := k.pools[in.Pool]; !ok && k.poolsKnown {
+			k.fault("there is no pool %s%s", quote(in.Pool), k.suggest(in.Pool, keys(k.pools)))
 		}
-		k.at("items", func() { k.quantities(w.Items) })
-	case RewardPool:
-		if items || !pool {
-			k.fault("expected a pool and no items")
-		} else if _, ok := k.pools[w.Pool]; !ok && k.poolsKnown {
-			k.at("pool", func() { k.fault("there is no pool %s%s", quote(w.Pool), k.suggest(w.Pool, keys(k.pools))) })
+		if slices.ContainsFunc(w.Draws[:i], func(o Inner) bool { return o.Pool == in.Pool }) {
+			k.fault("expected each pool once, with times, found %s again", quote(in.Pool))
 		}
-	default:
-		k.fault("expected items, a pool or nothing, found kind %d", w.Kind)
+		if in.Min < 1 || in.Max > MaxPicks || in.Min > in.Max {
+			k.fault("expected times from 1 to %d, min not above max, found min %d and max %d", MaxPicks, in.Min, in.Max)
+		}
+		k.leave()
 	}
 }
 
@@ -323,13 +518,16 @@ func (k *check) quantities(all []Quantity) {
 	}
 	for i := range all {
 		q := &all[i]
-		k.enter(q.Item)
-		k.item(q.Item)
+		before := 0
 		for j := range i {
 			if all[j].Item == q.Item {
-				k.faultOnKey("duplicate id")
-				break
+				before++
 			}
+		}
+		k.enterPlace(q.Item, before)
+		k.item(q.Item)
+		if before > 0 {
+			k.faultOnKey("duplicate id")
 		}
 		if q.Min < 1 || q.Max > MaxQuantity || q.Min > q.Max {
 			k.fault("expected whole numbers from 1 to %d, min not above max, found min %d and max %d", uint64(MaxQuantity), q.Min, q.Max)
@@ -338,107 +536,47 @@ func (k *check) quantities(all []Quantity) {
 	}
 }
 
-// odds checks the sum of a pool's weights or tickets, and that something can
-// be drawn at all.
+// odds checks the weights, tickets or chances of a pool, and that something can be drawn at all.
 func (k *check) odds(p *Pool) {
+	digits := map[Mode]int{ModeWeighted: maxDigits, ModeRaffle: 0, ModeEach: MaxDropDigits}[p.Mode]
 	scale, n := uint64(1), 0
-	for scale < p.WeightScale && n < maxDigits {
+	for scale < p.WeightScale && n < digits {
 		scale, n = scale*10, n+1
 	}
-	if scale != p.WeightScale || p.Mode == ModeRaffle && scale != 1 {
-		k.fault("expected weights scaled by a power of ten up to 10^%d (by 1 in a raffle), found %d", maxDigits, p.WeightScale)
+	if scale != p.WeightScale {
+		k.fault("expected weights scaled by a power of ten up to 10^%d, found %d", digits, p.WeightScale)
 	}
-	key, sum, drawable := "weight", uint64(0), false
-	if p.Mode == ModeRaffle {
-		key = "stock"
-	}
+	key := map[Mode]string{ModeWeighted: "weight", ModeRaffle: "stock", ModeEach: "chance"}[p.Mode]
+	sum, stocked, always := uint64(0), false, false
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		odds := e.Weight
-		if p.Mode == ModeRaffle {
-			odds = e.Stock.Count
+		odds, wrong := p.heaviest(e), ""
+		switch {
+		case p.Mode == ModeEach && odds > 100*scale:
+			wrong = "expected at most 100 percent"
+		case p.Mode != ModeEach && odds > MaxWeightSum-sum:
+			wrong = fmt.Sprintf("expected odds whose sum, scaled by %d, is at most %d; it is larger from here on", p.WeightScale, uint64(MaxWeightSum))
 		}
-		if odds > MaxWeightSum || sum > MaxWeightSum-odds {
+		if wrong != "" {
 			k.enterIndex(i)
-			k.at(key, func() {
-				k.fault("expected odds whose sum, scaled by %d, is at most %d; it is larger from here on", p.WeightScale, uint64(MaxWeightSum))
-			})
+			k.at(key, func() { k.fault("%s", wrong) })
 			k.leave()
 			return
 		}
-		sum += odds
-		drawable = drawable || odds > 0 && (e.Stock.Unlimited || e.Stock.Count > 0)
+		if p.Mode != ModeEach {
+			sum += odds
+		}
+		if odds > 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
+			stocked, always = true, always || k.everybody(p, e)
+		}
 	}
 	switch {
-	case drawable:
+	case always || stocked && p.Mode == ModeEach:
+	case stocked:
+		k.collect(p)
 	case p.Mode == ModeRaffle:
 		k.fault("expected at least one ticket, found a stock of 0 in every entry")
-	case sum == 0:
-		k.fault("expected a total weight above 0, found 0")
 	default:
-		k.fault("expected an entry with a weight above 0 and stock, found none")
+		k.fault("expected an entry with a %s above 0 and stock, found none", key)
 	}
-}
-
-// chains refuses cycles of pool rewards, and chains of more than MaxPoolDepth
-// pools. It walks depth first; depth[i] is the longest chain that starts at
-// pool i once that is known. Recursion ends after MaxPools steps at most.
-func (k *check) chains() {
-	const unseen, onPath = 0, -1
-	depth := make([]int, len(k.c.Pools))
-	var path []int
-	var walk func(i int) int
-	walk = func(i int) int {
-		depth[i], path = onPath, append(path, i)
-		longest := 1
-		for j := range k.c.Pools[i].Entries {
-			w := &k.c.Pools[i].Entries[j].Reward
-			next, ok := k.pools[w.Pool]
-			if w.Kind != RewardPool || !ok {
-				continue
-			}
-			if depth[next] == unseen {
-				walk(next)
-			}
-			if depth[next] == onPath {
-				k.faultAtReward(i, j, fmt.Sprintf("expected no cycle of pools, found %s", k.cycle(path, next)))
-				continue
-			}
-			if longest <= MaxPoolDepth && depth[next]+1 > MaxPoolDepth && depth[next] <= MaxPoolDepth {
-				k.faultAtReward(i, j, fmt.Sprintf("expected at most %d pools on a chain of pool rewards, found %d from %s on", MaxPoolDepth, depth[next]+1, k.c.Pools[i].ID))
-			}
-			longest = max(longest, depth[next]+1)
-		}
-		depth[i], path = longest, path[:len(path)-1]
-		return longest
-	}
-	for i := range k.c.Pools {
-		if depth[i] == unseen {
-			walk(i)
-		}
-	}
-}
-
-func (k *check) faultAtReward(pool, entry int, message string) {
-	depth := len(k.here)
-	k.enter(k.c.Pools[pool].ID)
-	k.enter("entries")
-	k.enterIndex(entry)
-	k.enter("reward")
-	k.enter("pool")
-	k.fault("%s", message)
-	k.here = k.here[:depth]
-}
-
-// cycle writes the part of path from pool on as a → b → a.
-func (k *check) cycle(path []int, pool int) string {
-	from := slices.Index(path, pool)
-	var names []string
-	for _, i := range append(slices.Clone(path[from:]), pool) {
-		names = append(names, k.c.Pools[i].ID)
-	}
-	if len(names) > 12 {
-		names = append(append(slices.Clone(names[:6]), "…"), names[len(names)-5:]...)
-	}
-	return strings.Join(names, " → ")
 }

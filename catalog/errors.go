@@ -72,7 +72,8 @@ func (e *Errors) Unwrap() []error {
 }
 
 // step is one step of a path: a key, or an index when key is empty and
-// inList is set.
+// inList is set. The index of a key counts its places, where the source may
+// have a list of mappings instead of one (see locate); it is not printed.
 type step struct {
 	key    string
 	index  int
@@ -90,7 +91,7 @@ func pathString(steps []step) string {
 			b.WriteByte('[')
 			b.WriteString(strconv.Itoa(s.index))
 			b.WriteByte(']')
-		case strings.Contains(s.key, ".") || !validID(s.key):
+		case strings.Contains(s.key, ".") || !ValidID(s.key):
 			b.WriteByte('[')
 			b.WriteString(quote(s.key))
 			b.WriteByte(']')
@@ -113,8 +114,11 @@ type log struct {
 
 func (l *log) enter(key string) { l.here = append(l.here, step{key: key}) }
 func (l *log) enterIndex(i int) { l.here = append(l.here, step{index: i, inList: true}) }
-func (l *log) leave()           { l.here = l.here[:len(l.here)-1] }
-func (l *log) full() bool       { return l.more }
+func (l *log) enterPlace(key string, i int) {
+	l.here = append(l.here, step{key: key, index: i})
+}
+func (l *log) leave()     { l.here = l.here[:len(l.here)-1] }
+func (l *log) full() bool { return l.more }
 
 // add reports an error at the present path.
 func (l *log) add(line, column int, format string, args ...any) {
@@ -166,8 +170,8 @@ func quote(s string) string {
 	return strconv.Quote(s[:cut] + "…")
 }
 
-// validID tells whether s is an id: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
-func validID(s string) bool {
+// ValidID tells whether s is an id: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+func ValidID(s string) bool {
 	if len(s) == 0 || len(s) > MaxID {
 		return false
 	}

@@ -19,8 +19,8 @@ type object[T any] struct {
 	// by is the key whose value decides which fields there are (see
 	// field.when); byDefault is its value when the key is missing.
 	by, byDefault string
-	// one: exactly one of the keys must be there.
-	one bool
+	// some: at least one of the keys must be there.
+	some bool
 	// begin, if set, prepares dst before any key is read.
 	begin func(dst *T)
 }
@@ -30,6 +30,7 @@ type field[T any] struct {
 	name, doc string
 	required  bool
 	when      string // only if the object's by key has this value; "": always
+	beside    string // the key that must be there too; "": none
 	never     string // if set, why the key must not be here
 	hasValue  bool   // value is what a missing key stands for
 	value     any
@@ -73,6 +74,9 @@ func (f field[T]) must() field[T] { f.required = true; return f }
 
 // only makes the key belong to one value of the object's by key.
 func (f field[T]) only(when string) field[T] { f.when = when; return f }
+
+// with makes the key belong to another one, which must be there too.
+func (f field[T]) with(beside string) field[T] { f.beside = beside; return f }
 
 // noKey is a key that must not be there, because of why.
 func noKey[T any](name, why string) field[T] { return field[T]{name: name, doc: why, never: why} }
@@ -209,18 +213,18 @@ func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string
 			r.fail(n, "missing; expected %s", f.expects())
 			r.leave()
 		}
+		if f.beside != "" && seen&(1<<i) != 0 && seen&(1<<o.find(f.beside, variant)) == 0 {
+			if k, _ := child(n, step{key: f.name}); k != nil {
+				r.enter(f.name)
+				r.fail(k, "this key belongs to %s, which is missing", f.beside)
+				r.leave()
+			}
+		}
 	}
-	if found := len(n.Content) / 2; o.one && found != 1 {
-		r.fail(n, "expected exactly one of the keys %s, found %s", strings.Join(o.names(), ", "), count(found, "key", "keys"))
+	if o.some && len(n.Content) == 0 {
+		names := slices.DeleteFunc(o.names(), func(name string) bool { return o.fields[o.find(name, variant)].beside != "" })
+		r.fail(n, "expected at least one of the keys %s, found none", strings.Join(names, ", "))
 	}
-}
-
-// count writes a number with its noun.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprint(n, " ", many)
 }
 
 // dict is a mapping from ids to T. It keeps the order of the source.
@@ -261,7 +265,7 @@ func (s dict[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 		switch shape := (idShape{s.what}); {
 		case dup:
 			r.fail(k, "duplicate id, already in line %d", line)
-		case !validID(id):
+		case !ValidID(id):
 			r.mismatch(k, shape.expects(), "")
 		default:
 			firstAt[id] = k.Line
@@ -319,6 +323,29 @@ func (s list[T]) read(r *reader, n *yaml.Node, dst *[]T) {
 
 func (s list[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{Type: "array", Items: s.value.schema(d), MinItems: 1, MaxItems: s.max}
+}
+
+// oneOrList reads lists with one shape, and everything else as the only element.
+type oneOrList[T any] struct {
+	one  shape[T]
+	many list[T]
+}
+
+func (s oneOrList[T]) expects() string { return s.one.expects() + ", or " + s.many.expects() }
+
+func (s oneOrList[T]) read(r *reader, n *yaml.Node, dst *[]T) {
+	if n.Kind == yaml.SequenceNode {
+		s.many.read(r, n, dst)
+		return
+	}
+	*dst = make([]T, 1)
+	before := len(r.list)
+	s.one.read(r, n, &(*dst)[0])
+	r.widen(before, s.one.expects(), s.expects())
+}
+
+func (s oneOrList[T]) schema(d *definitions) *schemaNode {
+	return &schemaNode{OneOf: []*schemaNode{s.one.schema(d), s.many.schema(d)}}
 }
 
 // emptiness says what is wrong with an empty mapping or list: a key that says

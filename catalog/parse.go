@@ -88,41 +88,75 @@ func (r *reader) failedAt(key string) bool {
 // consequence reports what a check of the compiled form found, at the place in
 // the source, unless an error reported there before explains it.
 func (r *reader) consequence(root *yaml.Node, at *log, onKey bool, message string) {
-	r.here = at.here
+	var n *yaml.Node
+	n, r.here = locate(root, at.here, onKey)
 	if !r.covers() {
-		n := locate(root, at.here, onKey)
 		r.fail(n, "%s", message)
 	}
 	r.here = nil
 }
 
-// locate finds the node that a path leads to, or the nearest above it. onKey
-// asks for the last key itself rather than for its value.
-func locate(n *yaml.Node, path []step, onKey bool) *yaml.Node {
+// locate finds the node that a path leads to, or the nearest above it, and the
+// path as it is in the source: where that has a list of mappings and the path a
+// key, it is the key of one of them. onKey asks for the last key itself rather
+// than for its value.
+func locate(n *yaml.Node, path []step, onKey bool) (*yaml.Node, []step) {
+	exact := make([]step, 0, len(path)+1)
 	for i, s := range path {
-		next := (*yaml.Node)(nil)
-		if s.inList {
-			if n.Kind == yaml.SequenceNode && s.index < len(n.Content) {
-				next = n.Content[s.index]
+		if !s.inList && n.Kind == yaml.SequenceNode {
+			at := elementOf(n, path[i:])
+			if at < 0 {
+				return n, append(exact, path[i:]...)
 			}
-		} else if n.Kind == yaml.MappingNode {
-			for k := 0; k+1 < len(n.Content); k += 2 {
-				if n.Content[k].Value != s.key {
-					continue
-				}
-				next = n.Content[k+1]
-				if onKey && i == len(path)-1 {
-					next = n.Content[k]
-				}
+			n, exact = n.Content[at], append(exact, step{index: at, inList: true})
+		}
+		k, next := child(n, s)
+		if next == nil {
+			return n, append(exact, path[i:]...)
+		}
+		exact = append(exact, step{s.key, s.index, s.inList})
+		if n = next; onKey && i == len(path)-1 && k != nil {
+			n = k
+		}
+	}
+	return n, exact
+}
+
+// child returns what one step leads to, and its key.
+func child(n *yaml.Node, s step) (k, v *yaml.Node) {
+	switch {
+	case s.inList && n.Kind == yaml.SequenceNode && s.index < len(n.Content):
+		return nil, n.Content[s.index]
+	case !s.inList && n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == s.key {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// elementOf returns which mapping of a list has the key that a path begins
+// with, and the key after it; -1: none. If several have, the path says which.
+func elementOf(n *yaml.Node, path []step) int {
+	path = path[:min(2, len(path))]
+	found, place := -1, path[len(path)-1].index
+	for i := range n.Content {
+		v := n.Content[i]
+		for _, s := range path {
+			if v != nil && !s.inList {
+				_, v = child(v, s)
+			}
+		}
+		if v != nil {
+			if found = i; place == 0 {
 				break
 			}
+			place--
 		}
-		if next == nil {
-			return n
-		}
-		n = next
 	}
-	return n
+	return found
 }
 
 // tree reads the one YAML document and returns its root, or nil.
@@ -302,22 +336,42 @@ func (s *source) compile(r *reader, root *yaml.Node) *Catalog {
 		}
 		var digits uint8
 		for j := range from.entries {
-			digits = max(digits, from.entries[j].weight.digits)
+			e := &from.entries[j]
+			digits = max(digits, e.weight.digits)
+			for _, s := range e.luck {
+				digits = max(digits, s.weight.digits)
+			}
 		}
 		to.WeightScale = powerOfTen(digits)
 		for j := range from.entries {
 			e := &from.entries[j]
+			scaled := func(d decimal, path ...step) uint64 {
+				v, ok := d.scaleTo(digits)
+				if !ok {
+					r.here = append([]step{{key: "pools"}, {key: to.ID}, {key: "entries"}, {index: j, inList: true}}, path...)
+					n, _ := locate(root, r.here, false)
+					r.fail(n, "expected weights whose sum fits in 63 bits, found one that does not when scaled by %d, as another weight of the pool has %d digits after the point",
+						to.WeightScale, digits)
+					r.here = nil
+				}
+				return v
+			}
 			to.Entries[j] = e.out
-			var ok bool
-			if to.Entries[j].Weight, ok = e.weight.scaleTo(digits); !ok {
-				r.here = []step{{key: "pools"}, {key: to.ID}, {key: "entries"}, {index: j, inList: true}, {key: "weight"}}
-				n := locate(root, r.here, false)
-				r.fail(n, "expected weights whose sum fits in 63 bits, found one that does not when scaled by %d, as another weight of the pool has %d digits after the point",
-					to.WeightScale, digits)
-				r.here = nil
+			if n := e.out.Moments.Count; n > 0 && e.out.Stock.Unlimited {
+				to.Entries[j].Stock = Stock{Count: uint64(n)}
+			}
+			to.Entries[j].Weight = scaled(e.weight, step{key: "weight"})
+			for i, s := range e.luck {
+				weight := scaled(s.weight, step{key: "luck"}, step{key: "weights"}, step{index: i, inList: true}, step{key: "weight"})
+				to.Entries[j].Luck.Steps = append(to.Entries[j].Luck.Steps, LuckStep{s.from, weight})
 			}
 		}
 		from.entries = nil
+		for j := range to.Tracks {
+			if t := &to.Tracks[j]; len(t.Of) == 0 {
+				t.Of = []string{t.Name}
+			}
+		}
 	}
 	return c
 }

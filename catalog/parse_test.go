@@ -107,11 +107,7 @@ func TestWeights(t *testing.T) {
 }
 
 func TestExamples(t *testing.T) {
-	files, err := fs.Glob(examples.Files, "*.yaml")
-	if err != nil || len(files) != 3 {
-		t.Fatalf("%d files: %v", len(files), err)
-	}
-	for _, file := range files {
+	for _, file := range exampleFiles(t) {
 		c := example(t, file)
 		roundTrip(t, c)
 		source, err := fs.ReadFile(examples.Files, file)
@@ -122,6 +118,14 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
+}
+
+func exampleFiles(t testing.TB) []string {
+	files, err := fs.Glob(examples.Files, "*.yaml")
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	return files
 }
 
 func example(t testing.TB, file string) *catalog.Catalog {
@@ -248,6 +252,54 @@ func TestLimits(t *testing.T) {
 		"limits": {catalog.MaxPlayerLimits, func(n int) string {
 			return pool + "    - {id: a, weight: 1}\n    limits:\n" + many(n, "    - {per: window, window: 1h#ms, draws: 1}\n")
 		}, "a list of 1 to 8"},
+		"prices": {catalog.MaxPrices, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    price:\n" + many(n, "    - {gem: 1#}\n")
+		}, "a list of 1 to 8"},
+		"bundles": {catalog.MaxPrices, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    price: {gem: 1}\n    bundles:\n" + many(n, "    - {draws: 1#, price: {gem: 1}}\n")
+		}, "a list of 1 to 8"},
+		"tracks": {catalog.MaxTracks, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    pity:\n" + many(n, "      t#: {of: [a]}\n")
+		}, "with 1 to 8"},
+		"guarantees": {catalog.MaxTracks, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    guarantee:\n" + many(n, "    - {draws: 50, of: [a]}\n")
+		}, "a list of 1 to 8"},
+		"steps of a rising chance": {catalog.MaxTrackTable, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    pity: {a: {rising: {from: 1, by: [" + many(n, "0.#, ") + "]}}}\n"
+		}, "a list of 1 to 1000"},
+		"steps of luck": {catalog.MaxLuckSteps, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n    - {id: b, weight: 1, luck: {item: gem, weights: [" + many(n, "{from: 1000#, weight: 1}, ") + "]}}\n"
+		}, "1 to 100 steps"},
+		"names of a group": {catalog.MaxConditions, func(n int) string {
+			return pool + many(n, "    - {id: e#, weight: 1}\n") + "    pity: {t: {of: [" + many(n, "e#, ") + "]}}\n"
+		}, "a list of 1 to 64"},
+		"entries with a condition": {catalog.MaxAdaptive, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n" + many(n, "    - {id: e#, weight: 1, when: {lacks: [gem]}}\n")
+		}, "at most 4096 entries with a condition"},
+		"questions of conditions": {catalog.MaxAsked / 100_000, func(n int) string {
+			return pool + "    - {id: a, weight: 1}\n" + many(n, "    - {id: e#, weight: 1, when: {lacks: [gem]}}\n") + "    rolls: 100\n    max_count: 1000\n"
+		}, "at most 1000000 questions"},
+		"inner pools": {catalog.MaxInner, func(n int) string {
+			return smallest + "pools:\n" + many(n, "  p#: {entries: [{id: a, weight: 1}]}\n") +
+				"  q:\n    entries:\n    - id: a\n      weight: 1\n      reward:\n" + many(n, "      - pool: p#\n")
+		}, "a list of 1 to 16"},
+		"classes": {6, func(n int) string { // 2^6 sets of groups are 64
+			s := pool
+			for i := range min(1<<n, 65) {
+				s += fmt.Sprintf("    - {id: e%d, weight: 1}\n", i)
+			}
+			s += "    pity:\n"
+			for j := range n {
+				s += fmt.Sprintf("      t%d: {of: [", j)
+				for i := range min(1<<n, 65) {
+					if i>>j&1 == 1 {
+						s += fmt.Sprintf("e%d, ", i)
+					}
+				}
+				s += "]}\n"
+			}
+			return s
+		}, "entries in at most 64 different sets of groups"},
 		"depth": {catalog.MaxPoolDepth, func(n int) string {
 			s := smallest + "pools:\n"
 			for i := range n - 1 {
@@ -302,11 +354,7 @@ func TestRefusedEarly(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	files, err := fs.Glob(examples.Files, "*.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, file := range files {
+	for _, file := range exampleFiles(f) {
 		source, err := fs.ReadFile(examples.Files, file)
 		if err != nil {
 			f.Fatal(err)

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,22 +52,34 @@ func decimalText(t *rapid.T) string {
 	return rapid.StringMatching(`(0|[1-9][0-9]{0,5})(\.[0-9]{1,9}0{0,2})?`).Draw(t, "weight")
 }
 
+// zones are some whose clocks will hardly be changed again.
+var zones = []catalog.Zone{
+	{},
+	{Name: "Asia/Kathmandu", Offsets: []catalog.Offset{{From: 0, Seconds: 19800}, {From: 504901800, Seconds: 20700}}},
+	{Name: "America/Bogota", Offsets: []catalog.Offset{
+		{From: 0, Seconds: -18000}, {From: 704869200, Seconds: -14400}, {From: 729057600, Seconds: -18000},
+	}},
+}
+
 // drawCatalog draws a catalog that Parse must accept.
 func drawCatalog(t *rapid.T) *written {
 	w := &written{}
 	c := &w.want
 	c.Name = name(t)
+	c.Zone = rapid.SampledFrom(zones).Draw(t, "zone")
 	var items []string
 	for _, item := range ids(t, 1, 6, "items") {
 		kind := rapid.SampledFrom([]catalog.ItemKind{catalog.KindItem, catalog.KindCurrency}).Draw(t, "kind")
 		c.Items = append(c.Items, catalog.Item{ID: item, Kind: kind, Name: name(t)})
 		items = append(items, item)
 	}
+	var drawn []*drawnPool
 	for i, pool := range ids(t, 0, 5, "pools") {
-		p, weights := drawPool(t, items, c.Pools[:min(i, catalog.MaxPoolDepth-1)])
+		p := drawPool(t, items, drawn[:min(i, catalog.MaxPoolDepth-1)])
 		p.ID = pool
-		c.Pools = append(c.Pools, p)
-		w.weights = append(w.weights, weights)
+		drawn = append(drawn, p)
+		c.Pools = append(c.Pools, p.Pool)
+		w.weights = append(w.weights, p.texts)
 	}
 	c.Start = stacks(t, items)
 	c.Idempotency = catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge}
@@ -78,25 +91,289 @@ func drawCatalog(t *rapid.T) *written {
 	return w
 }
 
+// A drawnPool is a pool with what decides how others may lead to it.
+type drawnPool struct {
+	catalog.Pool
+	texts       []string // its weights or chances
+	picks       uint64   // the most entries that a draw takes from
+	endless     uint32   // entries that are there for everybody, always
+	conditional bool
+	adaptive    bool
+}
+
+func maybe(t *rapid.T, what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
+
 // drawPool draws a pool. Its rewards draw from pools before it, and only the
 // first few of those, so that there are no cycles and no chain is too long.
-func drawPool(t *rapid.T, items []string, before []catalog.Pool) (catalog.Pool, []string) {
-	p := catalog.Pool{
-		Name:        name(t),
-		Mode:        rapid.SampledFrom([]catalog.Mode{catalog.ModeWeighted, catalog.ModeRaffle}).Draw(t, "mode"),
-		Price:       stacks(t, items),
-		MaxCount:    catalog.DefaultMaxCount,
-		WeightScale: 1,
+func drawPool(t *rapid.T, items []string, before []*drawnPool) *drawnPool {
+	p := &drawnPool{Pool: catalog.Pool{
+		Name:     name(t),
+		Mode:     rapid.SampledFrom([]catalog.Mode{catalog.ModeWeighted, catalog.ModeRaffle, catalog.ModeEach}).Draw(t, "mode"),
+		Internal: maybe(t, "internal"),
+		Rolls:    catalog.Rolls{Min: 1, Max: 1},
+		MaxCount: catalog.DefaultMaxCount,
+	}}
+	if maybe(t, "rolls") {
+		p.Rolls.Max = rapid.Uint32Range(1, 4).Draw(t, "max")
+		p.Rolls.Min = rapid.Uint32Range(1, p.Rolls.Max).Draw(t, "min")
 	}
+	entries := ids(t, 1, 6, "entries")
+	if p.Mode != catalog.ModeEach && rapid.Bool().Draw(t, "pity") {
+		p.drawTracks(t, entries)
+	}
+	p.drawEntries(t, items, entries, before)
+	if p.Mode == catalog.ModeWeighted && len(p.Tracks) == 0 && p.endless >= p.Rolls.Max {
+		p.Rolls.Distinct = rapid.Bool().Draw(t, "distinct")
+	}
+	if p.Mode == catalog.ModeRaffle {
+		p.drawBox(t, items, before)
+	}
+	if p.Mode != catalog.ModeRaffle {
+		p.drawBudgets(t, items)
+	}
+	p.picks *= uint64(p.Rolls.Max)
+	if !p.Internal {
+		p.drawTerms(t, items, entries)
+		if p.StartsAt > 0 && p.Mode == catalog.ModeWeighted && !p.Rolls.Distinct && maybe(t, "moments") {
+			p.drawMoments(t)
+		}
+	}
+	p.adaptive = p.adaptive || p.conditional || len(p.Tracks)+len(p.Guarantees) > 0
+	p.Memoryless = !p.adaptive && rapid.Bool().Draw(t, "memoryless")
+	return p
+}
+
+// drawTracks draws pity. The first entry, which can always be drawn, is in every group.
+func (p *drawnPool) drawTracks(t *rapid.T, entries []string) {
+	for _, track := range ids(t, 1, 3, "tracks") {
+		k := catalog.Track{Name: track, Of: group(t, entries)}
+		if len(p.Tracks) == 0 && rapid.Bool().Draw(t, "named like an entry") {
+			k.Name, k.Of = entries[0], entries[:1]
+		} else if track == entries[0] {
+			continue
+		}
+		most := uint32(catalog.MaxTrackDraws)
+		if rapid.Bool().Draw(t, "certain") {
+			k.Certain = rapid.Uint32Range(1, most).Draw(t, "draw")
+			most = k.Certain
+		}
+		if rapid.Bool().Draw(t, "rising") {
+			k.Rising.From = rapid.Uint32Range(1, most).Draw(t, "from")
+			k.Rising.Table = rapid.Bool().Draw(t, "table")
+			steps := 1
+			if k.Rising.Table {
+				steps = rapid.IntRange(1, 4).Draw(t, "steps")
+			}
+			points := rapid.StringMatching(`([1-9]?[0-9])(\.[0-9]{1,6}0{0,2})?|100`)
+			k.Rising.Scale, k.Rising.By = scaleExactly(rapid.SliceOfN(points, steps, steps).Draw(t, "by"))
+		}
+		if maybe(t, "shared") {
+			k.Share = fmt.Sprint("counter-", len(p.Tracks))
+		}
+		p.Tracks = append(p.Tracks, k)
+	}
+}
+
+func group(t *rapid.T, entries []string) []string {
+	of := []string{entries[0]}
+	for _, e := range entries[1:] {
+		if rapid.Bool().Draw(t, "in the group") {
+			of = append(of, e)
+		}
+	}
+	return of
+}
+
+func (p *drawnPool) drawEntries(t *rapid.T, items, entries []string, before []*drawnPool) {
+	rising := slices.ContainsFunc(p.Tracks, func(k catalog.Track) bool { return k.Rising.From > 0 })
+	weight := func() string {
+		switch {
+		case p.Mode == catalog.ModeEach:
+			return rapid.StringMatching(`([1-9]?[0-9])(\.[0-9]{1,15}0{0,2})?|100`).Draw(t, "chance")
+		case rising:
+			return rapid.StringMatching(`(0|[1-9][0-9]{0,3})(\.[0-9]{1,2}0{0,2})?`).Draw(t, "weight")
+		}
+		return decimalText(t)
+	}
+	var luck []string // the weights by luck of all entries
+	for i, id := range entries {
+		e := catalog.Entry{ID: id}
+		if p.Mode != catalog.ModeEach && maybe(t, "group") {
+			e.Group = fmt.Sprint("group-", i%2)
+		}
+		conditional := i > 0 && p.Mode != catalog.ModeRaffle && rapid.Bool().Draw(t, "conditional")
+		if conditional {
+			e.When = p.drawCondition(t, items)
+			if p.Mode == catalog.ModeWeighted && rapid.Bool().Draw(t, "luck") {
+				p.drawLuck(t, &e.Luck, items)
+				for range e.Luck.Steps {
+					luck = append(luck, weight())
+				}
+			}
+		}
+		switch {
+		case p.Mode == catalog.ModeRaffle:
+			most := rapid.SampledFrom([]uint64{20, catalog.MaxQuantity}).Draw(t, "most tickets")
+			if rising {
+				most = 1000
+			}
+			e.Stock.Count = rapid.Uint64Range(0, most).Draw(t, "tickets")
+			if i == 0 {
+				e.Stock.Count = max(1, e.Stock.Count)
+			}
+		case i == 0: // something must be drawable
+			e.Stock.Unlimited = true
+			p.texts = append(p.texts, "1")
+		default:
+			p.texts = append(p.texts, weight())
+			if e.Stock.Unlimited = rapid.Bool().Draw(t, "unlimited"); !e.Stock.Unlimited {
+				e.Stock.Count = quantity(t, 0)
+			}
+		}
+		reward := drawReward(t, items, before, i > 0 && !conditional && p.Mode != catalog.ModeEach)
+		e.Reward = reward.Reward
+		if conditional && len(e.Reward.Items) > 0 {
+			e.Unique = rapid.Bool().Draw(t, "unique")
+		}
+		if i > 0 && p.Mode != catalog.ModeRaffle && !reward.finite && maybe(t, "codes") {
+			e.Reward.Codes = []string{"ten-percent", "007"}[:rapid.IntRange(1, 2).Draw(t, "lists")]
+		}
+		always := e.When.Empty() && e.Luck.Empty() && !e.Unique
+		coded := len(e.Reward.Codes) > 0
+		p.conditional = p.conditional || !always || coded
+		p.adaptive = p.adaptive || reward.adaptive
+		if p.Mode == catalog.ModeEach {
+			p.picks += reward.picks
+		} else {
+			p.picks = max(p.picks, reward.picks)
+		}
+		if always && !coded && e.Stock.Unlimited && !reward.finite && strings.Trim(p.texts[i], "0.") != "" {
+			p.endless++
+		}
+		p.Entries = append(p.Entries, e)
+	}
+	if p.Mode == catalog.ModeRaffle {
+		p.WeightScale = 1
+		return
+	}
+	scale, scaled := scaleExactly(append(slices.Clone(p.texts), luck...))
+	p.WeightScale = scale
+	rest := scaled[len(p.texts):]
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		e.Weight = scaled[i]
+		for j := range e.Luck.Steps {
+			e.Luck.Steps[j].Weight = rest[0]
+			rest = rest[1:]
+		}
+	}
+}
+
+func (p *drawnPool) drawCondition(t *rapid.T, items []string) catalog.Condition {
+	var c catalog.Condition
+	for i, s := range stacks(t, items) {
+		if i%2 == 0 {
+			c.Holds = append(c.Holds, s)
+		} else {
+			c.Lacks = append(c.Lacks, s.Item)
+		}
+	}
+	for _, k := range p.Tracks {
+		if maybe(t, "reached") {
+			c.Tracks = append(c.Tracks, catalog.Reached{Track: k.Name, Draws: rapid.Uint64Range(1, catalog.MaxTrackDraws).Draw(t, "draws")})
+		}
+	}
+	return c
+}
+
+// drawLuck draws all but the weights.
+func (p *drawnPool) drawLuck(t *rapid.T, l *catalog.Luck, items []string) {
+	most := uint64(catalog.MaxQuantity)
+	if len(p.Tracks) > 0 && rapid.Bool().Draw(t, "luck by pity") {
+		l.Track, most = p.Tracks[0].Name, catalog.MaxTrackDraws
+	} else {
+		l.Item = rapid.SampledFrom(items).Draw(t, "luck by")
+	}
+	from := rapid.SliceOfNDistinct(rapid.Uint64Range(1, most), 1, 4, rapid.ID).Draw(t, "from")
+	slices.Sort(from)
+	for _, n := range from {
+		l.Steps = append(l.Steps, catalog.LuckStep{From: n})
+	}
+}
+
+// drawBox draws what happens with a raffle's last ticket.
+func (p *drawnPool) drawBox(t *rapid.T, items []string, before []*drawnPool) {
+	if maybe(t, "last") {
+		last := drawReward(t, items, before, false)
+		p.Last = last.Reward
+		p.picks += last.picks
+		p.adaptive = p.adaptive || last.adaptive
+	}
+	tickets, alone := uint64(0), true
+	for i := range p.Entries {
+		tickets += p.Entries[i].Stock.Count
+		for _, in := range p.Entries[i].Reward.Draws {
+			for _, b := range before {
+				alone = alone && (b.ID != in.Pool || b.endless > 0 || b.Mode == catalog.ModeEach)
+			}
+		}
+	}
+	if boxes := catalog.MaxQuantity / tickets; alone && boxes > 1 && maybe(t, "refill") {
+		p.Refill = rapid.Uint32Range(0, uint32(min(boxes-1, catalog.MaxRefill))).Draw(t, "boxes")
+	}
+}
+
+// drawBudgets draws budgets that no entry takes from, so that none depends on them.
+func (p *drawnPool) drawBudgets(t *rapid.T, items []string) {
+	var free []string
+	for _, item := range items {
+		given := slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool {
+			return len(e.Reward.Draws) > 0 || slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return q.Item == item })
+		})
+		if !given {
+			free = append(free, item)
+		}
+	}
+	for _, per := range []catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerForever} {
+		b := catalog.Budget{Per: per}
+		if maybe(t, "budget") {
+			b.Of = stacks(t, free)
+		}
+		if rapid.Bool().Draw(t, "shared") {
+			b.Share = "s" + fmt.Sprint(rapid.IntRange(1, 1<<60).Draw(t, "share")) // hardly ever that of another pool
+		}
+		if len(b.Of) > 0 {
+			p.Budgets = append(p.Budgets, b)
+		}
+	}
+}
+
+// drawMoments adds an entry with moments.
+func (p *drawnPool) drawMoments(t *rapid.T) {
+	m := catalog.Moments{
+		Count:  rapid.Uint32Range(1, catalog.MaxRandomMoments).Draw(t, "moments"),
+		Spread: rapid.SampledFrom([]catalog.Spread{catalog.SpreadEven, catalog.SpreadSlots, catalog.SpreadRandom}).Draw(t, "spread"),
+		Pass:   rapid.Bool().Draw(t, "pass"),
+	}
+	for hour := rapid.IntRange(0, 23).Draw(t, "hour"); hour < 24 && len(m.Weights) < 3; hour += 5 {
+		m.Weights = append(m.Weights, catalog.HourWeight{Hours: fmt.Sprintf("%d-%d", hour, hour+1), Weight: rapid.Uint64Range(0, catalog.MaxHourWeight).Draw(t, "weight")})
+	}
+	id := strings.Repeat("m", catalog.MaxID) // hardly ever that of another entry
+	p.Entries = append(p.Entries, catalog.Entry{ID: id, Stock: catalog.Stock{Count: uint64(m.Count)}, Moments: m})
+	p.texts, p.conditional = append(p.texts, "0"), true
+}
+
+// drawTerms draws what belongs only to a pool that players draw from directly.
+func (p *drawnPool) drawTerms(t *rapid.T, items, entries []string) {
 	if rapid.Bool().Draw(t, "timed") {
 		p.StartsAt = rapid.Int64Range(1, 200_000_000_000_000).Draw(t, "starts")
 		p.EndsAt = rapid.Int64Range(p.StartsAt+1, 253402300799999).Draw(t, "ends")
 	}
 	if rapid.Bool().Draw(t, "own max_count") {
-		p.MaxCount = rapid.Uint32Range(1, catalog.MaxDrawCount).Draw(t, "max_count")
+		p.MaxCount = rapid.Uint32Range(1, uint32(min(catalog.MaxDrawCount, catalog.MaxRequestPicks/p.picks))).Draw(t, "max_count")
 	}
 	for _, per := range []catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek, catalog.PerWindow} {
-		if rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
+		if maybe(t, "limited") {
 			l := catalog.PlayerLimit{Per: per, Draws: quantity(t, 1)}
 			if per != catalog.PerForever {
 				l.Draws = min(l.Draws, catalog.MaxTimedDraws)
@@ -107,191 +384,427 @@ func drawPool(t *rapid.T, items []string, before []catalog.Pool) (catalog.Pool, 
 			p.Limits = append(p.Limits, l)
 		}
 	}
-	var weights []string
-	for i, entry := range ids(t, 1, 6, "entries") {
-		e := catalog.Entry{ID: entry, Reward: drawReward(t, items, before)}
-		weight := ""
-		switch {
-		case p.Mode == catalog.ModeRaffle:
-			e.Stock.Count = quantity(t, 0)
-			if i == 0 {
-				e.Stock.Count++
-				e.Stock.Count = min(e.Stock.Count, catalog.MaxQuantity)
-			}
-		case i == 0: // something must be drawable
-			weight, e.Stock.Unlimited = "1", true
-		default:
-			weight = decimalText(t)
-			if e.Stock.Unlimited = rapid.Bool().Draw(t, "unlimited"); !e.Stock.Unlimited {
-				e.Stock.Count = quantity(t, 0)
-			}
+	for range rapid.IntRange(0, 2).Draw(t, "prices") {
+		if price := stacks(t, items); len(price) > 0 {
+			p.Price = append(p.Price, price)
 		}
-		weights = append(weights, weight)
-		p.Entries = append(p.Entries, e)
 	}
-	if p.Mode == catalog.ModeWeighted {
-		p.WeightScale = scaleExactly(weights, p.Entries)
+	if len(p.Price) > 0 && maybe(t, "free") {
+		p.Free.Per = rapid.SampledFrom([]catalog.Per{catalog.PerForever, catalog.PerDay, catalog.PerWeek}).Draw(t, "free per")
+		p.Free.Draws = min(quantity(t, 1), catalog.MaxTimedDraws)
 	}
-	return p, weights
+	for draws := uint32(2); len(p.Price) > 0 && draws <= min(10, p.MaxCount) && maybe(t, "bundle"); draws += 3 {
+		if price := stacks(t, items); len(price) > 0 {
+			p.Bundles = append(p.Bundles, catalog.Bundle{Draws: draws, Price: price})
+		}
+	}
+	if maybe(t, "when") {
+		p.When = p.drawCondition(t, items)
+	}
+	if p.Mode != catalog.ModeEach && p.Rolls.Max == 1 && !p.Rolls.Distinct && maybe(t, "guarantee") {
+		for left := p.MaxCount; left > 0 && len(p.Guarantees) < 3; {
+			g := catalog.Guarantee{Draws: p.MaxCount, AtLeast: rapid.Uint32Range(1, left).Draw(t, "at least"), Of: group(t, entries)}
+			left -= g.AtLeast
+			p.Guarantees = append(p.Guarantees, g)
+		}
+	}
 }
 
-func drawReward(t *rapid.T, items []string, before []catalog.Pool) catalog.Reward {
-	switch rapid.IntRange(0, 3).Draw(t, "reward") {
-	case 0:
-		return catalog.Reward{Kind: catalog.RewardNothing}
-	case 1:
-		if len(before) > 0 {
-			return catalog.Reward{Kind: catalog.RewardPool, Pool: rapid.SampledFrom(before).Draw(t, "pool").ID}
-		}
-	}
-	w := catalog.Reward{Kind: catalog.RewardItems}
+// A drawnReward is a reward with what decides where it may stand.
+type drawnReward struct {
+	catalog.Reward
+	picks            uint64
+	finite, adaptive bool // of the pools it leads to
+}
+
+// drawReward draws a reward. Quantities are so small that no draw can give too much of an item.
+// alone: it may depend on a pool that can run out.
+func drawReward(t *rapid.T, items []string, before []*drawnPool, alone bool) drawnReward {
+	w := drawnReward{picks: 1}
 	for _, s := range stacks(t, items) {
-		q := catalog.Quantity{Item: s.Item, Min: s.Quantity, Max: s.Quantity}
+		q := catalog.Quantity{Item: s.Item, Min: 1 + s.Quantity/10_000}
+		q.Max = q.Min
 		if rapid.Bool().Draw(t, "range") {
-			q.Max = rapid.Uint64Range(q.Min, catalog.MaxQuantity).Draw(t, "max")
+			q.Max = rapid.Uint64Range(q.Min, catalog.MaxQuantity/5000).Draw(t, "max")
 		}
 		w.Items = append(w.Items, q)
+		w.picks = uint64(len(w.Items))
 	}
-	if len(w.Items) == 0 {
-		w.Items = []catalog.Quantity{{Item: items[0], Min: 1, Max: 1}}
+	for _, p := range before {
+		if !maybe(t, "lead to it") {
+			continue
+		}
+		in := catalog.Inner{Min: 1, Max: 1, Pool: p.ID}
+		if p.endless == 0 && p.Mode != catalog.ModeEach {
+			if alone && !p.conditional && p.Rolls.Max == 1 && len(w.Draws) == 0 && w.picks+p.picks <= 40 {
+				w.Draws, w.picks, w.finite, w.adaptive = []catalog.Inner{in}, 1+p.picks, true, p.adaptive
+				return w
+			}
+			continue
+		}
+		in.Max = rapid.Uint32Range(1, 3).Draw(t, "times")
+		in.Min = rapid.Uint32Range(1, in.Max).Draw(t, "least times")
+		if picks := w.picks + p.picks*uint64(in.Max); picks <= 40 { // 6 entries, 4 rolls: below MaxPicks
+			w.Draws, w.picks, w.adaptive = append(w.Draws, in), picks, w.adaptive || p.adaptive
+		}
 	}
 	return w
 }
 
 // scaleExactly computes, in math/big, the smallest power of ten that makes all
-// weights integers, and stores these.
-func scaleExactly(weights []string, entries []catalog.Entry) uint64 {
+// of the texts integers, and these.
+func scaleExactly(texts []string) (uint64, []uint64) {
 	scale := new(big.Rat).SetInt64(1)
 	ten := new(big.Rat).SetInt64(10)
+	all := make([]uint64, len(texts))
 	for {
 		whole := true
-		for i, text := range weights {
+		for i, text := range texts {
 			v, ok := new(big.Rat).SetString(text)
 			if !ok {
 				panic(text)
 			}
 			v.Mul(v, scale)
 			whole = whole && v.IsInt()
-			if v.IsInt() {
-				entries[i].Weight = v.Num().Uint64()
-			}
+			all[i] = v.Num().Uint64()
 		}
 		if whole {
-			return scale.Num().Uint64()
+			return scale.Num().Uint64(), all
 		}
 		scale.Mul(scale, ten)
 	}
 }
 
-// write writes the catalog as YAML, leaving out some of what is default.
+// decimals writes a scaled number.
+func decimals(v, scale uint64) string {
+	s := fmt.Sprint(v / scale)
+	if v%scale > 0 {
+		s += "." + strings.TrimRight(fmt.Sprint(scale + v%scale)[1:], "0")
+	}
+	return s
+}
+
+// A writer writes YAML, leaving out some of what is default.
+type writer struct {
+	t *rapid.T
+	strings.Builder
+}
+
+func (w *writer) line(indent int, format string, args ...any) {
+	w.WriteString(strings.Repeat(" ", indent))
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+func (w *writer) optional() bool { return rapid.Bool().Draw(w.t, "written out") }
+
+func (w *writer) name(indent int, name string) {
+	if name != "" {
+		w.line(indent, "name: %q", name)
+	}
+}
+
+func (w *writer) stacks(indent int, key string, all []catalog.Stack) {
+	if len(all) > 0 {
+		w.line(indent, "%s:", key)
+	}
+	for _, s := range all {
+		w.line(indent+2, "%s: %d", s.Item, s.Quantity)
+	}
+}
+
+// flow writes stacks on one line.
+func flow(all []catalog.Stack) string {
+	var parts []string
+	for _, s := range all {
+		parts = append(parts, fmt.Sprintf("%q: %d", s.Item, s.Quantity))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func quotes(all []string) string {
+	var parts []string
+	for _, s := range all {
+		parts = append(parts, fmt.Sprintf("%q", s))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// between writes a number or a range.
+func (w *writer) between(low, high uint64) string {
+	if low == high && w.optional() {
+		return fmt.Sprint(low)
+	}
+	return fmt.Sprintf("{min: %d, max: %d}", low, high)
+}
+
+var perWords = map[catalog.Per]string{catalog.PerForever: "forever", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerWindow: "window", catalog.PerHour: "hour"}
+
+// write writes the catalog as YAML.
 func (w *written) write(t *rapid.T) {
-	var b strings.Builder
+	out := &writer{t: t}
 	c := &w.want
-	line := func(indent int, format string, args ...any) {
-		b.WriteString(strings.Repeat(" ", indent))
-		fmt.Fprintf(&b, format+"\n", args...)
+	out.line(0, "kuji: 1 # comment")
+	out.name(0, c.Name)
+	if c.Zone.Name != "" {
+		out.line(0, "zone: %s", c.Zone.Name)
+	} else if out.optional() {
+		out.line(0, "zone: UTC")
 	}
-	optional := func() bool { return rapid.Bool().Draw(t, "written out") }
-	named := func(indent int, name string) {
-		if name != "" {
-			line(indent, "name: %q", name)
-		}
-	}
-	bundle := func(indent int, key string, all []catalog.Stack) {
-		if len(all) > 0 {
-			line(indent, "%s:", key)
-		}
-		for _, s := range all {
-			line(indent+2, "%s: %d", s.Item, s.Quantity)
-		}
-	}
-	line(0, "kuji: 1 # comment")
-	named(0, c.Name)
-	line(0, "items:")
+	out.line(0, "items:")
 	for _, i := range c.Items {
 		switch {
 		case i.Name == "" && i.Kind == catalog.KindItem:
-			line(2, "%q: {}", i.ID)
+			out.line(2, "%q: {}", i.ID)
 		default:
-			line(2, "%s:", i.ID)
+			out.line(2, "%s:", i.ID)
 			if i.Kind == catalog.KindCurrency {
-				line(4, "kind: currency")
-			} else if i.Name == "" || optional() {
-				line(4, `"kind": 'item'`)
+				out.line(4, "kind: currency")
+			} else if i.Name == "" || out.optional() {
+				out.line(4, `"kind": 'item'`)
 			}
-			named(4, i.Name)
+			out.name(4, i.Name)
 		}
 	}
 	if len(c.Pools) > 0 {
-		line(0, "pools:")
+		out.line(0, "pools:")
 	}
 	for i := range c.Pools {
-		p := &c.Pools[i]
-		line(2, "%s:", p.ID)
-		named(4, p.Name)
-		if p.Mode == catalog.ModeRaffle {
-			line(4, "mode: raffle")
-		} else if optional() {
-			line(4, "mode: weighted")
-		}
-		bundle(4, "price", p.Price)
-		if p.StartsAt > 0 {
-			zone := time.FixedZone("", rapid.IntRange(-12*60, 14*60).Draw(t, "zone")*60)
-			line(4, "starts: %s", time.UnixMilli(p.StartsAt).In(zone).Format("2006-01-02T15:04:05.000Z07:00"))
-			line(4, "ends: %q", time.UnixMilli(p.EndsAt).UTC().Format("2006-01-02T15:04:05.999Z07:00"))
-		}
-		if p.MaxCount != catalog.DefaultMaxCount || optional() {
-			line(4, "max_count: %d", p.MaxCount)
-		}
-		if len(p.Limits) > 0 {
-			line(4, "limits:")
-		}
-		for _, l := range p.Limits {
-			per := map[catalog.Per]string{catalog.PerForever: "forever", catalog.PerDay: "day", catalog.PerWeek: "week", catalog.PerWindow: "window"}[l.Per]
-			line(6, "- draws: %d", l.Draws)
-			line(8, "per: %s", per)
-			if l.Per == catalog.PerWindow {
-				line(8, "window: %s", duration(l.Window))
-			}
-		}
-		line(4, "entries:")
-		for j := range p.Entries {
-			w.writeEntry(line, optional, &p.Entries[j], w.weights[i][j])
-		}
+		out.pool(&c.Pools[i], w.weights[i])
 	}
-	bundle(0, "start", c.Start)
-	line(0, "idempotency:")
-	line(2, "count: %d", c.Idempotency.Count)
-	line(2, "age: %s", duration(c.Idempotency.Age.Milliseconds()))
-	w.yaml = b.String()
+	out.stacks(0, "start", c.Start)
+	out.line(0, "idempotency:")
+	out.line(2, "count: %d", c.Idempotency.Count)
+	out.line(2, "age: %s", duration(c.Idempotency.Age.Milliseconds()))
+	w.yaml = out.String()
 }
 
-func (w *written) writeEntry(line func(int, string, ...any), optional func() bool, e *catalog.Entry, weight string) {
-	line(4, "- id: %q", e.ID)
-	if weight != "" {
-		line(6, "weight: %s", weight)
+func (w *writer) pool(p *catalog.Pool, texts []string) {
+	w.line(2, "%s:", p.ID)
+	w.name(4, p.Name)
+	if p.Mode != catalog.ModeWeighted || w.optional() {
+		w.line(4, "mode: %s", map[catalog.Mode]string{catalog.ModeWeighted: "weighted", catalog.ModeRaffle: "raffle", catalog.ModeEach: "each"}[p.Mode])
+	}
+	if p.Internal || w.optional() {
+		w.line(4, "internal: %v", p.Internal)
+	}
+	if p.Memoryless || w.optional() {
+		w.line(4, "memoryless: %v", p.Memoryless)
+	}
+	if len(p.Price) == 1 && w.optional() {
+		w.stacks(4, "price", p.Price[0])
+	} else if len(p.Price) > 0 {
+		w.line(4, "price:")
+		for _, one := range p.Price {
+			w.line(4, "- %s", flow(one))
+		}
+	}
+	if len(p.Bundles) > 0 {
+		w.line(4, "bundles:")
+	}
+	for _, b := range p.Bundles {
+		w.line(4, "- {draws: %d, price: %s}", b.Draws, flow(b.Price))
+	}
+	if p.Free.Per != 0 {
+		w.line(4, "free:")
+		w.line(6, "per: %s", perWords[p.Free.Per])
+		if p.Free.Draws != 1 || w.optional() {
+			w.line(6, "draws: %d", p.Free.Draws)
+		}
+	}
+	if p.StartsAt > 0 {
+		zone := time.FixedZone("", rapid.IntRange(-12*60, 14*60).Draw(w.t, "zone")*60)
+		w.line(4, "starts: %s", time.UnixMilli(p.StartsAt).In(zone).Format("2006-01-02T15:04:05.000Z07:00"))
+		w.line(4, "ends: %q", time.UnixMilli(p.EndsAt).UTC().Format("2006-01-02T15:04:05.999Z07:00"))
+	}
+	if p.MaxCount != catalog.DefaultMaxCount || w.optional() {
+		w.line(4, "max_count: %d", p.MaxCount)
+	}
+	if len(p.Limits) > 0 {
+		w.line(4, "limits:")
+	}
+	for _, l := range p.Limits {
+		w.line(6, "- draws: %d", l.Draws)
+		w.line(8, "per: %s", perWords[l.Per])
+		if l.Per == catalog.PerWindow {
+			w.line(8, "window: %s", duration(l.Window))
+		}
+	}
+	w.condition(4, &p.When)
+	switch one := p.Rolls.Min == p.Rolls.Max && !p.Rolls.Distinct; {
+	case one && p.Rolls.Max == 1 && w.optional():
+	case one && w.optional():
+		w.line(4, "rolls: %d", p.Rolls.Max)
+	default:
+		w.line(4, "rolls: {min: %d, max: %d, distinct: %v}", p.Rolls.Min, p.Rolls.Max, p.Rolls.Distinct)
+	}
+	if len(p.Tracks) > 0 {
+		w.line(4, "pity:")
+	}
+	for i := range p.Tracks {
+		w.track(&p.Tracks[i])
+	}
+	if len(p.Guarantees) > 0 {
+		w.line(4, "guarantee:")
+	}
+	for _, g := range p.Guarantees {
+		w.line(4, "- draws: %d", g.Draws)
+		if g.AtLeast != 1 || w.optional() {
+			w.line(6, "at_least: %d", g.AtLeast)
+		}
+		w.line(6, "of: %s", quotes(g.Of))
+	}
+	if p.Mode == catalog.ModeRaffle {
+		w.reward(4, "last", &p.Last)
+		if p.Refill > 0 || w.optional() {
+			w.line(4, "refill: %d", p.Refill)
+		}
+	}
+	if len(p.Budgets) == 1 && w.optional() {
+		w.line(4, "budget: %s", budgetText(&p.Budgets[0]))
+	} else if len(p.Budgets) > 0 {
+		w.line(4, "budget:")
+		for i := range p.Budgets {
+			w.line(4, "- %s", budgetText(&p.Budgets[i]))
+		}
+	}
+	w.line(4, "entries:")
+	for j := range p.Entries {
+		text := ""
+		if p.Mode != catalog.ModeRaffle {
+			text = texts[j]
+		}
+		w.entry(p, &p.Entries[j], text)
+	}
+}
+
+func budgetText(b *catalog.Budget) string {
+	text := fmt.Sprintf("{per: %s, of: %s", perWords[b.Per], flow(b.Of))
+	if b.Share != "" {
+		text += fmt.Sprintf(", share: %q", b.Share)
+	}
+	return text + "}"
+}
+
+func (w *writer) track(k *catalog.Track) {
+	parts := []string{}
+	if !slices.Equal(k.Of, []string{k.Name}) || w.optional() {
+		parts = append(parts, "of: "+quotes(k.Of))
+	}
+	if k.Certain > 0 {
+		parts = append(parts, fmt.Sprint("certain: ", k.Certain))
+	}
+	if r := &k.Rising; r.From > 0 {
+		var by []string
+		for _, v := range r.By {
+			by = append(by, decimals(v, r.Scale))
+		}
+		points := by[0]
+		if r.Table {
+			points = "[" + strings.Join(by, ", ") + "]"
+		}
+		parts = append(parts, fmt.Sprintf("rising: {from: %d, by: %s}", r.From, points))
+	}
+	if k.Share != "" {
+		parts = append(parts, fmt.Sprintf("share: %q", k.Share))
+	}
+	w.line(6, "%q: {%s}", k.Name, strings.Join(parts, ", "))
+}
+
+func (w *writer) condition(indent int, c *catalog.Condition) {
+	if c.Empty() {
+		return
+	}
+	w.line(indent, "when:")
+	w.stacks(indent+2, "holds", c.Holds)
+	if len(c.Lacks) > 0 {
+		w.line(indent+2, "lacks: %s", quotes(c.Lacks))
+	}
+	if len(c.Tracks) > 0 {
+		w.line(indent+2, "pity:")
+	}
+	for _, k := range c.Tracks {
+		w.line(indent+4, "%q: %d", k.Track, k.Draws)
+	}
+}
+
+func (w *writer) entry(p *catalog.Pool, e *catalog.Entry, text string) {
+	w.line(4, "- id: %q", e.ID)
+	switch p.Mode {
+	case catalog.ModeWeighted:
+		w.line(6, "weight: %s", text)
+	case catalog.ModeEach:
+		w.line(6, "chance: %s", text)
 	}
 	if !e.Stock.Unlimited {
-		line(6, "stock: %d", e.Stock.Count)
-	} else if optional() {
-		line(6, "stock: unlimited")
+		w.line(6, "stock: %d", e.Stock.Count)
+	} else if w.optional() {
+		w.line(6, "stock: unlimited")
 	}
-	switch e.Reward.Kind {
-	case catalog.RewardPool:
-		line(6, "reward: {pool: %q}", e.Reward.Pool)
-	case catalog.RewardNothing:
-		if optional() {
-			line(6, "reward: nothing")
+	if e.Group != "" {
+		w.line(6, "group: %s", e.Group)
+	}
+	w.condition(6, &e.When)
+	if e.Unique {
+		w.line(6, "unique: true")
+	}
+	if m := &e.Moments; m.Count > 0 {
+		w.line(6, "moments:")
+		w.line(8, "count: %d", m.Count)
+		w.line(8, "spread: %s", []string{"", "even", "slots", "random"}[m.Spread])
+		w.line(8, "weights:")
+		for _, h := range m.Weights {
+			w.line(10, "%s: %d", h.Hours, h.Weight)
 		}
-	case catalog.RewardItems:
-		line(6, "reward:")
-		line(8, "items:")
-		for _, q := range e.Reward.Items {
-			if q.Min == q.Max && optional() {
-				line(10, "%s: %d", q.Item, q.Min)
-			} else {
-				line(10, "%s: {min: %d, max: %d}", q.Item, q.Min, q.Max)
-			}
+		if m.Pass {
+			w.line(8, "missed: pass")
+		} else if w.optional() {
+			w.line(8, "missed: wait")
+		}
+	}
+	if l := &e.Luck; !l.Empty() {
+		w.line(6, "luck:")
+		if l.Item != "" {
+			w.line(8, "item: %q", l.Item)
+		} else {
+			w.line(8, "pity: %q", l.Track)
+		}
+		w.line(8, "weights:")
+		for _, s := range l.Steps {
+			w.line(8, "- {from: %d, weight: %s}", s.From, decimals(s.Weight, p.WeightScale))
+		}
+	}
+	w.reward(6, "reward", &e.Reward)
+}
+
+// reward writes a reward: as one mapping if it can be, or as a list of its parts.
+func (w *writer) reward(indent int, key string, r *catalog.Reward) {
+	if r.Nothing() {
+		if w.optional() {
+			w.line(indent, "%s: nothing", key)
+		}
+		return
+	}
+	w.line(indent, "%s:", key)
+	dash, listed := "", len(r.Draws) > 1 || len(r.Codes) > 1 || w.optional()
+	if listed {
+		dash = "- "
+	}
+	if len(r.Items) > 0 {
+		w.line(indent+2, "%sitems:", dash)
+		for _, q := range r.Items {
+			w.line(indent+8, "%s: %s", q.Item, w.between(q.Min, q.Max))
+		}
+		if listed && len(r.Codes) == 0 && len(r.Draws) == 1 && w.optional() {
+			dash = "  "
+		}
+	}
+	for _, list := range r.Codes {
+		w.line(indent+2, "%scode: %q", dash, list)
+	}
+	for _, in := range r.Draws {
+		w.line(indent+2, "%spool: %q", dash, in.Pool)
+		if in.Max > 1 || w.optional() {
+			w.line(indent+2+len(dash), "times: %s", w.between(uint64(in.Min), uint64(in.Max)))
 		}
 	}
 }

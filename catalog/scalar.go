@@ -99,6 +99,12 @@ func (d decimal) scaleTo(digits uint8) (uint64, bool) {
 	return low, high == 0 && low <= MaxWeightSum
 }
 
+// above tells whether d is larger than a whole number.
+func (d decimal) above(n uint64) bool {
+	high, low := bits.Mul64(n, powerOfTen(d.digits))
+	return high == 0 && d.mantissa > low
+}
+
 // powerOfTen returns 10^n for n up to 18.
 func powerOfTen(n uint8) uint64 {
 	p := uint64(1)

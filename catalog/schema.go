@@ -72,6 +72,7 @@ type schemaNode struct {
 	MinProperties        int                    `json:"minProperties,omitempty"`
 	MaxProperties        int                    `json:"maxProperties,omitempty"`
 	Required             []string               `json:"required,omitempty"`
+	DependentRequired    map[string][]string    `json:"dependentRequired,omitempty"`
 	OneOf                []*schemaNode          `json:"oneOf,omitempty"`
 	Not                  *schemaNode            `json:"not,omitempty"`
 	If                   *schemaNode            `json:"if,omitempty"`
@@ -133,9 +134,12 @@ func (o *object[T]) schema(d *definitions) *schemaNode {
 		if f.required && (f.when == "" || o.everyVariant(f.name)) && !slices.Contains(n.Required, f.name) {
 			n.Required = append(n.Required, f.name)
 		}
+		if f.beside != "" {
+			n.DependentRequired = map[string][]string{f.name: {f.beside}}
+		}
 	}
-	if o.one {
-		n.MinProperties, n.MaxProperties = 1, 1
+	if o.some {
+		n.MinProperties = 1
 	}
 	for _, v := range o.variants() {
 		if then := o.variantSchema(d, v); then != nil {

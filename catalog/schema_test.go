@@ -120,7 +120,8 @@ func reference(t *testing.T) string {
 		b.WriteString("\n")
 	}
 	table("The catalog", &root)
-	for _, name := range []string{"item", "pool", "limit", "weighted_entry", "raffle_entry", "reward", "quantity", "idempotency"} {
+	for _, name := range []string{"item", "pool", "bundle", "free", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
+		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency"} {
 		found := false
 		for _, d := range root.Defs {
 			if d.name == name {
@@ -132,7 +133,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 9 { // those and id
+	if len(root.Defs) != 22 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()
@@ -227,7 +228,13 @@ func words(n *node) string {
 	case n.Type == "string":
 		return fmt.Sprintf("a text of at most %d bytes", n.MaxLength)
 	case n.Type == "array":
-		return fmt.Sprintf("a list of at most %d, each a %s", n.MaxItems, words(n.Items))
+		each := words(n.Items)
+		if !strings.HasPrefix(each, "a ") && !strings.HasPrefix(each, "an ") {
+			each = "a " + each
+		}
+		return fmt.Sprintf("a list of at most %d, each %s", n.MaxItems, each)
+	case n.Type == "boolean":
+		return "`true` or `false`"
 	case n.Type == "object" && n.MaxProps > 0:
 		var inner node
 		if json.Unmarshal(n.Additional, &inner) == nil {

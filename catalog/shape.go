@@ -57,6 +57,15 @@ func (r *reader) node(n *yaml.Node) bool {
 	return n.Kind != yaml.ScalarNode // what a mapping or list holds may be wrong too
 }
 
+// widen makes the first error after so many name all that is expected, if the
+// whole value is wrong and not something in it.
+func (r *reader) widen(before int, narrow, wide string) {
+	if len(r.list) > before && len(r.list[before].at) == len(r.here) {
+		e := r.list[before]
+		e.Message = strings.Replace(e.Message, "expected "+narrow+", found", "expected "+wide+", found", 1)
+	}
+}
+
 // key reads the text of a mapping's key as it stands: 007 is the key 007,
 // whatever YAML makes of it.
 func (r *reader) key(k *yaml.Node) (string, bool) {
@@ -169,12 +178,21 @@ func (s integerShape) schema(*definitions) *schemaNode {
 
 func (s integerShape) show(v uint64) any { return v }
 
-// decimalShape is a number that is not negative, with at most maxDigits digits
-// after the point.
-type decimalShape struct{}
+// decimalShape is a number from 0 to most.
+type decimalShape struct {
+	what   string
+	most   uint64
+	digits uint8 // the most after the point
+}
 
-func (decimalShape) expects() string {
-	return fmt.Sprintf("a number such as 3 or 0.06, at least 0, with at most %d digits after the point", maxDigits)
+var (
+	weightShape = decimalShape{"a number such as 3 or 0.06, at least 0", MaxWeightSum, maxDigits}
+	chanceShape = decimalShape{"a number of percent from 0 to 100", 100, MaxDropDigits}
+	pointShape  = decimalShape{"a number of percentage points from 0 to 100", 100, MaxChanceDigits}
+)
+
+func (s decimalShape) expects() string {
+	return fmt.Sprintf("%s, with at most %d digits after the point", s.what, s.digits)
 }
 
 func (s decimalShape) read(r *reader, n *yaml.Node, dst *decimal) {
@@ -183,15 +201,18 @@ func (s decimalShape) read(r *reader, n *yaml.Node, dst *decimal) {
 		return
 	}
 	v, wrong := parseDecimal(text)
-	if wrong != "" {
+	if wrong == "" && v.digits > s.digits {
+		wrong = fmt.Sprintf("it has %d digits after the point", v.digits)
+	}
+	if wrong != "" || v.above(s.most) {
 		r.mismatch(n, s.expects(), wrong)
 		return
 	}
 	*dst = v
 }
 
-func (decimalShape) schema(*definitions) *schemaNode {
-	return &schemaNode{Type: "number", Minimum: number(0), Maximum: number(MaxWeightSum)}
+func (s decimalShape) schema(*definitions) *schemaNode {
+	return &schemaNode{Type: "number", Minimum: number(0), Maximum: number(s.most)}
 }
 
 // nameShape is a display name.
@@ -229,7 +250,7 @@ func (s idShape) read(r *reader, n *yaml.Node, dst *string) {
 	if !ok {
 		return
 	}
-	if !validID(text) {
+	if !ValidID(text) {
 		r.mismatch(n, s.expects(), "")
 		return
 	}
@@ -364,10 +385,7 @@ func (s wordOr[T]) read(r *reader, n *yaml.Node, dst *T) {
 	}
 	before := len(r.list)
 	s.other.read(r, n, dst)
-	if len(r.list) > before { // name the word too, if the whole value is wrong
-		e := r.list[before]
-		e.Message = strings.Replace(e.Message, "expected "+s.other.expects(), "expected "+s.expects(), 1)
-	}
+	r.widen(before, s.other.expects(), s.expects())
 }
 
 func (s wordOr[T]) schema(d *definitions) *schemaNode {
@@ -411,4 +429,87 @@ func (s windowShape) read(r *reader, n *yaml.Node, dst *int64) {
 	var d time.Duration
 	s.durationShape.read(r, n, &d)
 	*dst = d.Milliseconds()
+}
+
+// boolShape is true or false.
+type boolShape struct{}
+
+func (boolShape) expects() string { return "true or false" }
+
+func (s boolShape) read(r *reader, n *yaml.Node, dst *bool) {
+	text, ok := r.number(n, s.expects())
+	if !ok {
+		return
+	}
+	if text != "true" && text != "false" {
+		r.mismatch(n, s.expects(), "")
+		return
+	}
+	*dst = text == "true"
+}
+
+func (boolShape) schema(*definitions) *schemaNode { return &schemaNode{Type: "boolean"} }
+
+func (boolShape) show(v bool) any { return v }
+
+// pointsShape is by how many percentage points a chance rises: one number, or a list of them.
+type pointsShape struct{ oneOrList[decimal] }
+
+var risingPoints = pointsShape{oneOrList[decimal]{pointShape, list[decimal]{"such numbers", pointShape, MaxTrackTable}}}
+
+func (s pointsShape) read(r *reader, n *yaml.Node, dst *Rising) {
+	var all []decimal
+	s.oneOrList.read(r, n, &all)
+	dst.Table = n.Kind == yaml.SequenceNode
+	digits := uint8(0)
+	for _, d := range all {
+		digits = max(digits, d.digits)
+	}
+	dst.Scale = powerOfTen(digits)
+	for _, d := range all {
+		v, _ := d.scaleTo(digits) // it is at most 100, with few digits
+		dst.By = append(dst.By, v)
+	}
+}
+
+// fixedRolls is a number of rolls whose least and most are the same.
+type fixedRolls struct{ narrowShape }
+
+func (s fixedRolls) read(r *reader, n *yaml.Node, dst *Rolls) {
+	s.narrowShape.read(r, n, &dst.Min)
+	dst.Max = dst.Min
+}
+
+// fixedTimes is a number of draws whose least and most are the same.
+type fixedTimes struct{ narrowShape }
+
+func (s fixedTimes) read(r *reader, n *yaml.Node, dst *Inner) {
+	s.narrowShape.read(r, n, &dst.Min)
+	dst.Max = dst.Min
+}
+
+// defaultOne shows a number of rolls.
+type defaultOne struct{ eitherKind[Rolls] }
+
+func (defaultOne) show(v Rolls) any { return v.Min }
+
+// rewardParts puts the parts of a reward together.
+type rewardParts struct{ oneOrList[rewardPart] }
+
+func (s rewardParts) read(r *reader, n *yaml.Node, dst *Reward) {
+	var parts []rewardPart
+	s.oneOrList.read(r, n, &parts)
+	*dst = Reward{}
+	for _, w := range parts {
+		dst.Items = append(dst.Items, w.items...)
+		if w.code != "" {
+			dst.Codes = append(dst.Codes, w.code)
+		}
+		if w.inner.Pool != "" {
+			if w.inner.Max == 0 {
+				w.inner.Min, w.inner.Max = 1, 1
+			}
+			dst.Draws = append(dst.Draws, w.inner)
+		}
+	}
 }

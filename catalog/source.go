@@ -23,9 +23,15 @@ type poolSource struct {
 	entries []entrySource
 }
 
-// entrySource holds a decimal weight until all weights of its pool are known.
+// entrySource holds decimal weights until all weights of its pool are known.
 type entrySource struct {
 	out    Entry
+	weight decimal
+	luck   []luckSource
+}
+
+type luckSource struct {
+	from   uint64
 	weight decimal
 }
 
@@ -52,6 +58,8 @@ var rootShape = &object[source]{
 			"The version of the catalog format: 1.").must(),
 		key("name", nameShape{}, func(s *source) *string { return &s.out.Name },
 			"A name to show, for the catalog as a whole."),
+		keyOr[source, Zone]("zone", zoneShape{}, func(s *source) *Zone { return &s.out.Zone }, Zone{},
+			"The time zone whose days and weeks count for limits, free draws and budgets, by its name in the IANA database, such as Asia/Tokyo."),
 		key("items", dict[Item]{"an item", itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(s *source) *[]Item { return &s.out.Items },
 			"Everything that can be held and counted, by id.").must(),
@@ -89,19 +97,38 @@ var stacksShape = dict[Stack]{
 	max:   MaxBundle,
 }
 
+var modeWords = choiceShape[Mode]{
+	{"weighted", ModeWeighted, "Odds by weight among the entries still in stock."},
+	{"raffle", ModeRaffle, "Odds by remaining stock: drawing tickets from a box."},
+	{"each", ModeEach, "Every entry by itself, with its own chance: a drop table."},
+}
+
+var perWords = choiceShape[Per]{
+	{"forever", PerForever, "All time."},
+	{"day", PerDay, "The calendar day, in the catalog's zone."},
+	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
+	{"window", PerWindow, "The time just past, as long as window says."},
+}
+
 var poolShape = &object[poolSource]{
 	name: "pool",
 	doc:  "Weighted entries with stock, and the rules for drawing from them.",
 	by:   "mode", byDefault: "weighted",
 	fields: []field[poolSource]{
 		key("name", nameShape{}, func(p *poolSource) *string { return &p.out.Name }, "A name to show."),
-		keyOr("mode", choiceShape[Mode]{
-			{"weighted", ModeWeighted, "Odds by weight among the entries still in stock."},
-			{"raffle", ModeRaffle, "Odds by remaining stock: drawing tickets from a box."},
-		}, func(p *poolSource) *Mode { return &p.out.Mode }, ModeWeighted,
+		keyOr("mode", modeWords, func(p *poolSource) *Mode { return &p.out.Mode }, ModeWeighted,
 			"How an entry is chosen."),
-		key("price", stacksShape, func(p *poolSource) *[]Stack { return &p.out.Price },
-			"What each single draw costs: ids of items of any kind, with quantities. Without it, drawing is free."),
+		keyOr("internal", boolShape{}, func(p *poolSource) *bool { return &p.out.Internal }, false,
+			"Whether the pool is drawn from only through the rewards of others."),
+		keyOr("memoryless", boolShape{}, func(p *poolSource) *bool { return &p.out.Memoryless }, false,
+			"Whether to refuse all that adapts the odds to the player (pity, guarantee, and entries with when, unique or luck), here and in the pools below."),
+		key("price", oneOrList[[]Stack]{stacksShape, list[[]Stack]{"prices", stacksShape, MaxPrices}},
+			func(p *poolSource) *[][]Stack { return &p.out.Price },
+			"What each single draw costs: ids of items of any kind, with quantities; or a list of such prices. The caller can choose one; "+
+				"otherwise it is the first that the player can pay. Without it, drawing is free."),
+		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *poolSource) *[]Bundle { return &p.out.Bundles },
+			"Prices for several draws in one request, by ascending number of draws."),
+		key("free", freeShape, func(p *poolSource) *Free { return &p.out.Free }, "How many draws cost nothing."),
 		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
@@ -111,10 +138,27 @@ var poolShape = &object[poolSource]{
 		key("limits", list[PlayerLimit]{"limits", limitShape, MaxPlayerLimits},
 			func(p *poolSource) *[]PlayerLimit { return &p.out.Limits },
 			"How often one player can draw. All of the limits apply."),
+		key("when", conditionShape, func(p *poolSource) *Condition { return &p.out.When }, "Who can draw. Otherwise the draw ends as not_eligible."),
+		keyOr("rolls", rollsShape, func(p *poolSource) *Rolls { return &p.out.Rolls }, Rolls{Min: 1, Max: 1},
+			"How many entries one draw takes."),
+		key("pity", dict[Track]{"a track", trackShape, func(t *Track) *string { return &t.Name }, MaxTracks},
+			func(p *poolSource) *[]Track { return &p.out.Tracks },
+			"Tracks: what follows from how many draws a player has made since the last one that hit a group. The first track that decides a draw wins."),
+		key("guarantee", list[Guarantee]{"guarantees", guaranteeShape, MaxTracks}, func(p *poolSource) *[]Guarantee { return &p.out.Guarantees },
+			"What many draws in one request are sure to hit."),
+		key("last", rewardShape, func(p *poolSource) *Reward { return &p.out.Last },
+			"What whoever takes the last ticket of the box gets besides.").only("raffle"),
+		key("refill", narrowShape{integerShape{0, MaxRefill}}, func(p *poolSource) *uint32 { return &p.out.Refill },
+			"How often the box is filled again when it is empty. Without it, never.").only("raffle"),
+		key("budget", oneOrList[Budget]{budgetShape, list[Budget]{"budgets", budgetShape, MaxBudgets}},
+			func(p *poolSource) *[]Budget { return &p.out.Budgets },
+			"How much of some items the pool's entries can give within a time; or a list of such budgets. An entry that could give more than is left is out of stock until then."),
 		key("entries", list[entrySource]{"entries", weightedEntryShape, MaxEntries}, entriesOf,
 			"The lines of the pool. Each draw picks one.").must().only("weighted"),
 		key("entries", list[entrySource]{"entries", raffleEntryShape, MaxEntries}, entriesOf,
 			"The lines of the box. Each draw takes one ticket.").must().only("raffle"),
+		key("entries", list[entrySource]{"entries", eachEntryShape, MaxEntries}, entriesOf,
+			"What can drop. Each entry is drawn or not, by its own chance.").must().only("each"),
 	},
 }
 
@@ -125,12 +169,7 @@ var limitShape = &object[PlayerLimit]{
 	doc:  "A bound on the draws of one player from the pool.",
 	by:   "per",
 	fields: []field[PlayerLimit]{
-		key("per", choiceShape[Per]{
-			{"forever", PerForever, "All time."},
-			{"day", PerDay, "The UTC calendar day."},
-			{"week", PerWeek, "The week, which begins on Monday 00:00 UTC."},
-			{"window", PerWindow, "The time just past, as long as window says."},
-		}, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
+		key("per", perWords, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
 		key("draws", integerShape{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
@@ -138,11 +177,132 @@ var limitShape = &object[PlayerLimit]{
 	},
 }
 
+var bundleShape = &object[Bundle]{
+	name: "bundle",
+	doc:  "A price for several draws in one request.",
+	fields: []field[Bundle]{
+		key("draws", narrowShape{integerShape{2, MaxDrawCount}}, func(b *Bundle) *uint32 { return &b.Draws },
+			"How many draws the request asks for, exactly. Draws that are free do not count.").must(),
+		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
+	},
+}
+
+var freeShape = &object[Free]{
+	name: "free",
+	doc:  "Draws that cost nothing: the first ones of each player.",
+	fields: []field[Free]{
+		key("per", perWords[:3], func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
+		keyOr("draws", integerShape{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
+	},
+}
+
+var budgetPerWords = choiceShape[Per]{
+	{"hour", PerHour, "The hour, in the catalog's zone."},
+	{"day", PerDay, "The calendar day, in the catalog's zone."},
+	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
+	{"forever", PerForever, "All time."},
+}
+
+var budgetShape = &object[Budget]{
+	name: "budget",
+	doc:  "A bound on what the pool's entries give to all players together, through inner pools too.",
+	fields: []field[Budget]{
+		key("per", budgetPerWords, func(b *Budget) *Per { return &b.Per }, "Within what time. Then the budget is full again.").must(),
+		key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
+		key("share", idShape{"a budget"}, func(b *Budget) *string { return &b.Share },
+			"The name of the budget. Budgets with the same one and the same time, in any pool and catalog, are one."),
+	},
+}
+
+// rollsShape is a fixed number of rolls, or bounds of one.
+var rollsShape = defaultOne{eitherKind[Rolls]{
+	other: fixedRolls{narrowShape{integerShape{1, MaxPicks}}},
+	mapping: &object[Rolls]{
+		name: "rolls",
+		doc:  "How many entries one draw takes: from min to max, each number as likely as any other.",
+		fields: []field[Rolls]{
+			key("min", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Min }, "The fewest.").must(),
+			key("max", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Max }, "The most.").must(),
+			keyOr("distinct", boolShape{}, func(r *Rolls) *bool { return &r.Distinct }, false,
+				"Whether one draw takes no entry twice. The pool must then have so many entries without conditions that cannot run out."),
+		},
+	},
+}}
+
+// namesShape is a list of ids: what says of what.
+func namesShape(what string) list[string] { return list[string]{"names", idShape{what}, MaxConditions} }
+
+var conditionShape = &object[Condition]{
+	name: "condition",
+	doc:  "What must be true of a player. All of it must be.",
+	some: true,
+	fields: []field[Condition]{
+		key("holds", stacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items of which the player holds at least so many."),
+		key("lacks", namesShape("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
+		key("pity", dict[Reached]{
+			what:  "a track",
+			value: part[Reached, uint64]{integerShape{1, MaxTrackDraws}, func(r *Reached) *uint64 { return &r.Draws }},
+			id:    func(r *Reached) *string { return &r.Track },
+			max:   MaxTracks,
+		}, func(c *Condition) *[]Reached { return &c.Tracks },
+			"Tracks of the pool, with how many draws they have counted at least."),
+	},
+}
+
+var trackShape = &object[Track]{
+	name: "track",
+	doc:  "A player's counter of draws without a group of entries. It resets when the group is drawn. Its name is what clients see.",
+	fields: []field[Track]{
+		key("of", namesShape("an entry or group"), func(t *Track) *[]string { return &t.Of },
+			"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name."),
+		key("certain", narrowShape{integerShape{1, MaxTrackDraws}}, func(t *Track) *uint32 { return &t.Certain },
+			"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
+		key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
+		key("share", idShape{"a counter"}, func(t *Track) *string { return &t.Share },
+			"The name of the counter. Tracks with the same one, in any pool and catalog, share it: it carries over to the next banner."),
+	},
+}
+
+var risingShape = &object[Rising]{
+	name: "rising",
+	doc:  "A chance that rises. What is not in the group shares the rest in proportion.",
+	fields: []field[Rising]{
+		key("from", narrowShape{integerShape{1, MaxTrackDraws}}, func(r *Rising) *uint32 { return &r.From },
+			"The first draw, counted from the last hit, that has a higher chance.").must(),
+		key("by", risingPoints, func(r *Rising) *Rising { return r },
+			"Percentage points that each draw from then on adds; or a list of what the draws have in addition, one after the other. "+
+				"The last one holds for all that follow.").must(),
+	},
+}
+
+var guaranteeShape = &object[Guarantee]{
+	name: "guarantee",
+	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for what is missing.",
+	fields: []field[Guarantee]{
+		key("draws", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
+		keyOr("at_least", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
+			"How many of them are sure to hit."),
+		key("of", namesShape("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
+			"The group: ids of entries, and groups that entries say they are in.").must(),
+	},
+}
+
 var (
 	entryID = key("id", idShape{"an entry"}, func(e *entrySource) *string { return &e.out.ID },
 		"Names the entry within its pool. Stock already drawn is kept under it when the catalog changes.").must()
+	entryGroup = key("group", idShape{"a group"}, func(e *entrySource) *string { return &e.out.Group },
+		"A group that the entry is in, for pity and guarantee.")
+	entryWhen = key("when", conditionShape, func(e *entrySource) *Condition { return &e.out.When },
+		"For whom the entry is in the pool. For others it weighs nothing.")
+	entryUnique = keyOr("unique", boolShape{}, func(e *entrySource) *bool { return &e.out.Unique }, false,
+		"Whether the entry is only for players who hold none of the items that it gives (no duplicates).")
 	entryReward = keyOr("reward", rewardShape, func(e *entrySource) *Reward { return &e.out.Reward },
-		Reward{Kind: RewardNothing}, "What the entry gives. Without it, nothing.")
+		Reward{}, "What the entry gives. Without it, nothing.")
+	entryStock = keyOr("stock", wordOr[Stock]{
+		"unlimited", Stock{Unlimited: true}, "It never runs out.",
+		part[Stock, uint64]{integerShape{0, MaxQuantity}, func(s *Stock) *uint64 { s.Unlimited = false; return &s.Count }},
+	}, func(e *entrySource) *Stock { return &e.out.Stock }, Stock{Unlimited: true},
+		"How often the entry can be drawn in all, by all players.")
 )
 
 var weightedEntryShape = &object[entrySource]{
@@ -150,14 +310,61 @@ var weightedEntryShape = &object[entrySource]{
 	doc:  "One line of a pool: how likely it is, how often it can be drawn, what it gives.",
 	fields: []field[entrySource]{
 		entryID,
-		key("weight", decimalShape{}, func(e *entrySource) *decimal { return &e.weight },
+		key("weight", weightShape, func(e *entrySource) *decimal { return &e.weight },
 			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must(),
-		keyOr("stock", wordOr[Stock]{
-			"unlimited", Stock{Unlimited: true}, "It never runs out.",
-			part[Stock, uint64]{integerShape{0, MaxQuantity}, func(s *Stock) *uint64 { s.Unlimited = false; return &s.Count }},
-		}, func(e *entrySource) *Stock { return &e.out.Stock }, Stock{Unlimited: true},
-			"How often the entry can be drawn in all, by all players."),
+		entryStock, entryGroup, entryWhen, entryUnique,
+		key("luck", luckShape, func(e *entrySource) *entrySource { return e }, "Other weights, by what the player holds or has drawn."),
+		key("moments", momentsShape, func(e *entrySource) *entrySource { return e },
+			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. Its weight must be 0, and its stock is their number."),
 		entryReward,
+	},
+}
+
+var spreadWords = choiceShape[Spread]{
+	{"even", SpreadEven, "At even steps, which everybody can work out."},
+	{"slots", SpreadSlots, "One at random in each of as many slots."},
+	{"random", SpreadRandom, "Each at random in the whole time."},
+}
+
+var momentsShape = &object[entrySource]{
+	name: "moments",
+	doc:  "Winning moments.",
+	fields: []field[entrySource]{
+		key("count", narrowShape{integerShape{1, MaxMoments}}, func(e *entrySource) *uint32 { return &e.out.Moments.Count },
+			"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
+		key("spread", spreadWords, func(e *entrySource) *Spread { return &e.out.Moments.Spread }, "How they lie in the time of the pool.").must(),
+		key("weights", dict[HourWeight]{
+			what:  "a range of hours",
+			value: part[HourWeight, uint64]{integerShape{0, MaxHourWeight}, func(h *HourWeight) *uint64 { return &h.Weight }},
+			id:    func(h *HourWeight) *string { return &h.Hours },
+			max:   24,
+		}, func(e *entrySource) *[]HourWeight { return &e.out.Moments.Weights },
+			"How many times as many moments lie in an hour of the day, in the catalog's zone: ranges such as 19-23, which ends at 23:00. Other hours weigh 1."),
+		keyOr("missed", choiceShape[bool]{
+			{"wait", false, "It waits for a draw, beside those that follow."},
+			{"pass", true, "It passes when the next one comes."},
+		}, func(e *entrySource) *bool { return &e.out.Moments.Pass }, false, "What happens to a moment after which nobody draws."),
+	},
+}
+
+var luckShape = &object[entrySource]{
+	name: "luck",
+	doc:  "Weights that depend on a count: how many of an item the player holds, or what a track has counted. One of item and pity must be there.",
+	fields: []field[entrySource]{
+		key("item", idShape{"an item"}, func(e *entrySource) *string { return &e.out.Luck.Item }, "The item whose number counts."),
+		key("pity", idShape{"a track"}, func(e *entrySource) *string { return &e.out.Luck.Track }, "The track of the pool whose draws count."),
+		key("weights", list[luckSource]{"steps", luckStepShape, MaxLuckSteps}, func(e *entrySource) *[]luckSource { return &e.luck },
+			"Steps by ascending from. The last one that is reached holds; below the first, the entry has its own weight.").must(),
+	},
+}
+
+var luckStepShape = &object[luckSource]{
+	name: "luck_step",
+	doc:  "A weight from a count on.",
+	fields: []field[luckSource]{
+		key("from", integerShape{1, MaxQuantity}, func(s *luckSource) *uint64 { return &s.from },
+			"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
+		key("weight", weightShape, func(s *luckSource) *decimal { return &s.weight }, "The weight in place of the entry's own.").must(),
 	},
 }
 
@@ -169,23 +376,63 @@ var raffleEntryShape = &object[entrySource]{
 		noKey[entrySource]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
 		key("stock", integerShape{0, MaxQuantity}, func(e *entrySource) *uint64 { return &e.out.Stock.Count },
 			"How many of these tickets are in the box at first.").must(),
+		entryGroup,
+		noKey[entrySource]("when", "a ticket is for everybody"),
+		noKey[entrySource]("unique", "a ticket is for everybody"),
 		entryReward,
 	},
 }
 
-var rewardShape = wordOr[Reward]{
-	"nothing", Reward{Kind: RewardNothing}, "A blank.",
-	&object[Reward]{
-		name: "reward",
-		doc:  "What an entry gives: a bundle of items, or a draw from another pool.",
-		one:  true,
-		fields: []field[Reward]{
-			key("items", dict[Quantity]{"an item", quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle},
-				func(w *Reward) *[]Quantity { w.Kind = RewardItems; return &w.Items },
-				"The items given together: ids with quantities."),
-			key("pool", idShape{"a pool"},
-				func(w *Reward) *string { w.Kind = RewardPool; return &w.Pool },
-				"The pool to draw once from. Its price, times and limits do not apply."),
+var eachEntryShape = &object[entrySource]{
+	name: "each_entry",
+	doc:  "One line of a drop table: how likely it is, how often it can drop, what it gives.",
+	fields: []field[entrySource]{
+		entryID,
+		noKey[entrySource]("weight", "an entry of mode each has a chance, whatever the others have; write chance, in percent"),
+		key("chance", chanceShape, func(e *entrySource) *decimal { return &e.weight },
+			"The chance in percent, at most 100, whatever the other entries do. Decimals are exact.").must(),
+		entryStock, entryWhen, entryUnique, entryReward,
+	},
+}
+
+// rewardShape is nothing, one part of a reward, or a list of them.
+var rewardShape = wordOr[Reward]{"nothing", Reward{}, "A blank.", rewardParts{oneOrList[rewardPart]{
+	partShape, list[rewardPart]{"rewards", partShape, MaxInner},
+}}}
+
+// rewardPart is a part of a reward as it is written.
+type rewardPart struct {
+	items []Quantity
+	code  string
+	inner Inner
+}
+
+var partShape = &object[rewardPart]{
+	name: "reward",
+	doc:  "What an entry gives: items, a code, draws from another pool, or all of it. A list of such rewards gives all of them.",
+	some: true,
+	fields: []field[rewardPart]{
+		key("items", dict[Quantity]{"an item", quantityShape, func(q *Quantity) *string { return &q.Item }, MaxBundle},
+			func(w *rewardPart) *[]Quantity { return &w.items },
+			"The items given together: ids with quantities."),
+		key("code", idShape{"a list of codes"}, func(w *rewardPart) *string { return &w.code },
+			"A list of codes: the player gets the next one. Once the list is used up, the entry is out of stock."),
+		key("pool", idShape{"a pool"}, func(w *rewardPart) *string { return &w.inner.Pool },
+			"The pool to draw from. Its price, times, limits and conditions do not apply."),
+		key("times", timesShape, func(w *rewardPart) *Inner { return &w.inner },
+			"How often to draw from it. Without it, once.").with("pool"),
+	},
+}
+
+// timesShape is a fixed number of draws, or bounds of one.
+var timesShape = eitherKind[Inner]{
+	other: fixedTimes{narrowShape{integerShape{1, MaxPicks}}},
+	mapping: &object[Inner]{
+		name: "times",
+		doc:  "A number of draws from min to max, each as likely as any other.",
+		fields: []field[Inner]{
+			key("min", narrowShape{integerShape{1, MaxPicks}}, func(i *Inner) *uint32 { return &i.Min }, "The fewest.").must(),
+			key("max", narrowShape{integerShape{1, MaxPicks}}, func(i *Inner) *uint32 { return &i.Max }, "The most.").must(),
 		},
 	},
 }

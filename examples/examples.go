@@ -4,8 +4,8 @@ package examples
 
 import "embed"
 
-// Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml and
-// box-raffle.yaml.
+// Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml,
+// box-raffle.yaml, drop-table.yaml, boxes.yaml and collection.yaml.
 //
 //go:embed *.yaml
 var Files embed.FS

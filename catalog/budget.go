@@ -1,0 +1,197 @@
+package catalog
+
+import "slices"
+
+// A budget bounds how much a pool's draws give of some items, all players together. An entry that
+// could give more than is left is out of stock until the budget refills. So nobody may count on
+// such an entry: it is one with a condition.
+
+// Budget is how much the entries of a pool can give of some items within a time.
+type Budget struct {
+	Per Per     `json:"per"` // not PerWindow
+	Of  []Stack `json:"of"`  // at least one
+	// Share is the name of the budget, if pools share it; empty: this pool's own.
+	Share string `json:"share,omitempty"`
+}
+
+var perNames = map[Per]string{PerForever: "forever", PerDay: "day", PerWeek: "week", PerHour: "hour"}
+
+// budgets checks the budgets of a pool.
+func (k *check) budgets(p *Pool) {
+	switch n := len(p.Budgets); {
+	case n == 0:
+		return
+	case n > MaxBudgets:
+		k.fault("expected at most %d budgets, found %d", MaxBudgets, n)
+		return
+	case p.Mode == ModeRaffle:
+		k.fault("expected none in a raffle: a ticket is for everybody")
+		return
+	}
+	for i := range p.Budgets {
+		b := &p.Budgets[i]
+		if len(p.Budgets) > 1 {
+			k.enterIndex(i)
+		}
+		if perNames[b.Per] == "" {
+			k.at("per", func() { k.fault("expected hour, day, week or forever, found %d", b.Per) })
+		}
+		k.at("of", func() {
+			if len(b.Of) == 0 {
+				k.fault("expected at least one item, found none")
+			}
+			k.stacks(b.Of)
+		})
+		if b.Share != "" && !ValidID(b.Share) {
+			k.at("share", func() { k.fault("expected %s, found %s", idShape{"a budget"}.expects(), quote(b.Share)) })
+		}
+		for j := range p.Budgets[:i] {
+			o := &p.Budgets[j]
+			if o.Per == b.Per && o.Share == b.Share && (b.Share != "" || slices.ContainsFunc(b.Of, o.has)) {
+				k.fault("duplicate budget: budget[%d] counts the same", j)
+			}
+		}
+		k.shared(p, b)
+		if len(p.Budgets) > 1 {
+			k.leave()
+		}
+	}
+}
+
+// has reports whether a budget is of an item.
+func (b *Budget) has(s Stack) bool {
+	return slices.ContainsFunc(b.Of, func(o Stack) bool { return o.Item == s.Item })
+}
+
+// shared checks that a shared budget is the same everywhere.
+func (k *check) shared(p *Pool, b *Budget) {
+	if b.Share == "" {
+		return
+	}
+	key := perNames[b.Per] + "/" + b.Share
+	first, ok := k.sharedBudgets[key]
+	if !ok {
+		k.sharedBudgets[key] = sharedBudget{p.ID, b}
+	} else if !slices.Equal(first.Of, b.Of) {
+		k.at("of", func() { k.fault("expected the same as in pool %s, which shares the budget", first.pool) })
+	}
+}
+
+type sharedBudget struct {
+	pool string
+	*Budget
+}
+
+// budgetItems gives the items that budgets are of their numbers.
+func (k *check) budgetItems() {
+	counters := 0
+	for i := range k.c.Pools {
+		for j := range k.c.Pools[i].Budgets {
+			b := &k.c.Pools[i].Budgets[j]
+			counters += len(b.Of)
+			for _, s := range b.Of {
+				if _, ok := k.budgeted[s.Item]; !ok && len(k.budgeted) <= MaxBudgetItems {
+					k.budgeted[s.Item] = len(k.budgeted)
+				}
+			}
+		}
+	}
+	switch {
+	case len(k.budgeted) > MaxBudgetItems:
+		k.fault("expected budgets of at most %d different items, found more", MaxBudgetItems)
+		clear(k.budgeted)
+	case counters > MaxBudgetCounters:
+		k.fault("expected budgets that name at most %d items in all pools together, found %d", MaxBudgetCounters, counters)
+	}
+	k.gives = make([][]uint64, len(k.c.Pools))
+}
+
+// gains returns the most that one draw from a pool can give of each item that a budget is of. In a
+// cycle of pools, which is refused, it counts what it finds.
+func (k *check) gains(pool int) []uint64 {
+	if k.gives[pool] != nil {
+		return k.gives[pool]
+	}
+	p, sum := &k.c.Pools[pool], make([]uint64, len(k.budgeted))
+	k.gives[pool] = sum
+	if len(sum) == 0 {
+		return sum
+	}
+	last := k.gainsOf(&p.Last)
+	for i := range p.Entries {
+		if e := &p.Entries[i]; p.heaviest(e) == 0 && e.Moments.Count == 0 {
+			continue
+		}
+		for n, q := range k.gainsOf(&p.Entries[i].Reward) {
+			if p.Mode == ModeEach {
+				sum[n] = plus(sum[n], q)
+			} else {
+				sum[n] = max(sum[n], q)
+			}
+		}
+	}
+	for n := range sum {
+		sum[n] = times(plus(sum[n], last[n]), uint64(p.Rolls.Max))
+	}
+	return sum
+}
+
+// gainsOf is gains of a reward.
+func (k *check) gainsOf(w *Reward) []uint64 {
+	sum := make([]uint64, len(k.budgeted))
+	for _, q := range w.Items {
+		if n, ok := k.budgeted[q.Item]; ok {
+			sum[n] = plus(sum[n], q.Max)
+		}
+	}
+	for _, in := range w.Draws {
+		if pool, ok := k.pools[in.Pool]; ok {
+			for n, q := range k.gains(pool) {
+				sum[n] = plus(sum[n], times(q, uint64(in.Max)))
+			}
+		}
+	}
+	return sum
+}
+
+// always reports whether an entry of p is there for every player and at any time while it has
+// stock, always with the same weight.
+func (k *check) always(p *Pool, e *Entry) bool {
+	return e.always() && !k.costly(p, e) && e.Moments.Count == 0
+}
+
+// costly reports whether an entry of p can give what a budget of p is of.
+func (k *check) costly(p *Pool, e *Entry) (costly bool) {
+	k.costs(p, e, func(Stack, uint64) { costly = true })
+	return costly
+}
+
+// costs calls f with each item that an entry can give of a budget, and how much of it at most.
+func (k *check) costs(p *Pool, e *Entry, f func(s Stack, cost uint64)) {
+	if len(p.Budgets) == 0 {
+		return
+	}
+	gains := k.gainsOf(&e.Reward)
+	for i := range p.Budgets {
+		for _, s := range p.Budgets[i].Of {
+			if n, ok := k.budgeted[s.Item]; ok && gains[n] > 0 {
+				f(s, gains[n])
+			}
+		}
+	}
+}
+
+// affordable refuses entries that cost more than their budget ever has.
+func (k *check) affordable(p *Pool) {
+	for i := range p.Entries {
+		k.costs(p, &p.Entries[i], func(s Stack, cost uint64) {
+			if cost > s.Quantity && (p.heaviest(&p.Entries[i]) > 0 || p.Entries[i].Moments.Count > 0) {
+				k.enterIndex(i)
+				k.at("reward", func() {
+					k.fault("expected at most %d %s, all of its budget, found up to %d: the entry could never be drawn", s.Quantity, s.Item, cost)
+				})
+				k.leave()
+			}
+		})
+	}
+}

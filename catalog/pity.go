@@ -1,0 +1,189 @@
+package catalog
+
+import "slices"
+
+// tracks checks pity and guarantees.
+func (k *check) tracks(p *Pool) {
+	if len(p.Tracks)+len(p.Guarantees) == 0 {
+		return
+	}
+	if p.Mode == ModeEach {
+		k.at("pity", func() { k.fault("expected no pity or guarantee in mode each: its entries do not share one choice") })
+		return
+	}
+	if len(p.Tracks) > MaxTracks || len(p.Guarantees) > MaxTracks {
+		k.at("pity", func() {
+			k.fault("expected at most %d tracks and as many guarantees, found %d and %d", MaxTracks, len(p.Tracks), len(p.Guarantees))
+		})
+		return
+	}
+	odds := p.groupOdds()
+	k.at("pity", func() {
+		for i := range p.Tracks {
+			t := &p.Tracks[i]
+			k.enter(t.Name)
+			k.newID(t.Name, "a track", slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Name == t.Name }))
+			if len(t.Of) == 1 && t.Of[0] == t.Name { // the key of may be left out
+				k.group(odds, t.Of, true)
+			} else {
+				k.at("of", func() { k.group(odds, t.Of, false) })
+			}
+			k.track(p, t)
+			if t.Share != "" {
+				k.at("share", func() {
+					if !ValidID(t.Share) {
+						k.fault("expected %s, found %s", idShape{"a counter"}.expects(), quote(t.Share))
+					}
+					if slices.ContainsFunc(p.Tracks[:i], func(o Track) bool { return o.Share == t.Share }) {
+						k.fault("expected another counter for each track of the pool")
+					}
+				})
+			}
+			k.leave()
+		}
+	})
+	k.at("guarantee", func() { k.guarantees(p, odds) })
+	k.groups(p)
+}
+
+// groupOdds returns the entries and groups of p, and whether they can be drawn.
+func (p *Pool) groupOdds() map[string]bool {
+	odds := map[string]bool{}
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		drawable := p.Mode == ModeRaffle || p.heaviest(e) > 0
+		odds[e.ID] = odds[e.ID] || drawable
+		if e.Group != "" {
+			odds[e.Group] = odds[e.Group] || drawable
+		}
+	}
+	return odds
+}
+
+// group checks the names of a group. inherited: it has that of its track.
+func (k *check) group(odds map[string]bool, of []string, inherited bool) {
+	drawable := len(of) == 0
+	if len(of) == 0 {
+		k.fault("expected at least one entry or group, found none")
+	}
+	named := func(name string) {
+		_, known := odds[name]
+		drawable = drawable || odds[name] || !known
+		if !known {
+			k.faultOnKey("there is no entry or group %s in the pool%s", quote(name), k.suggest(name, keys(odds)))
+		}
+	}
+	if inherited {
+		named(of[0])
+	} else {
+		k.distinct("names", of, named)
+	}
+	if !drawable && len(of) <= MaxConditions {
+		k.faultOnKey("expected an entry with a weight above 0 in the group, found none")
+	}
+}
+
+func (k *check) guarantees(p *Pool, odds map[string]bool) {
+	sum, fewest := uint64(0), uint32(MaxDrawCount)
+	for i := range p.Guarantees {
+		g := &p.Guarantees[i]
+		k.enterIndex(i)
+		k.between("draws", uint64(g.Draws), 1, MaxDrawCount)
+		k.fitsCount(p, g.Draws)
+		k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
+		k.at("of", func() { k.group(odds, g.Of, false) })
+		k.leave()
+		sum, fewest = sum+uint64(g.AtLeast), min(fewest, g.Draws)
+	}
+	if len(p.Guarantees) > 1 && sum > uint64(fewest) {
+		k.fault("expected guarantees that can hold together: at_least of all may add up to %d, the fewest draws, found %d", fewest, sum)
+	}
+}
+
+func (k *check) track(p *Pool, t *Track) {
+	r := &t.Rising
+	k.between("certain", uint64(t.Certain), 0, MaxTrackDraws)
+	if r.From == 0 {
+		if len(r.By) > 0 || r.Table || r.Scale != 0 {
+			k.at("rising", func() { k.fault("expected from to be at least 1") })
+		}
+		return
+	}
+	k.enter("rising")
+	defer k.leave()
+	k.between("from", uint64(r.From), 1, MaxTrackDraws)
+	if t.Certain != 0 && r.From > t.Certain {
+		k.at("from", func() { k.fault("expected at most %d, when the group is certain, found %d", t.Certain, r.From) })
+	}
+	k.enter("by")
+	defer k.leave()
+	scale := uint64(1)
+	for n := 0; scale < r.Scale && n < MaxChanceDigits; n++ {
+		scale *= 10
+	}
+	switch {
+	case scale != r.Scale:
+		k.fault("expected chances scaled by a power of ten up to 10^%d, found %d", MaxChanceDigits, r.Scale)
+	case len(r.By) == 0 || len(r.By) > MaxTrackTable || !r.Table && len(r.By) != 1:
+		k.fault("expected %s, found %d numbers", risingPoints.expects(), len(r.By))
+	case slices.ContainsFunc(r.By, func(by uint64) bool { return by > 100*scale }):
+		k.fault("expected at most 100 percentage points")
+	default:
+		if sum := p.oddsSum(); sum > MaxWeightSum/(100*scale) {
+			k.fault("expected odds in the pool whose sum is at most %d, so that the chance can be raised exactly, found %d",
+				MaxWeightSum/(100*scale), sum)
+		}
+	}
+}
+
+// oddsSum returns the largest sum that a pool's weights or tickets can have, at most MaxWeightSum.
+func (p *Pool) oddsSum() uint64 {
+	sum := uint64(0)
+	for i := range p.Entries {
+		sum += min(p.heaviest(&p.Entries[i]), MaxWeightSum-sum)
+	}
+	return sum
+}
+
+// maxClasses is the most different sets of tracks and guarantees that entries of a pool can be in.
+const maxClasses = 64
+
+// Classes divides a pool's entries by the tracks and guarantees whose groups they are in. It
+// returns a set of bits for each entry, the first track lowest, guarantees above the tracks.
+func (p *Pool) Classes() []uint32 {
+	bits := map[string]uint32{}
+	n := 0
+	mark := func(of []string) {
+		for _, name := range of {
+			bits[name] |= 1 << n
+		}
+		n++
+	}
+	for i := range p.Tracks {
+		mark(p.Tracks[i].Of)
+	}
+	for i := range p.Guarantees {
+		mark(p.Guarantees[i].Of)
+	}
+	all := make([]uint32, len(p.Entries))
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		all[i] = bits[e.ID]
+		if e.Group != "" {
+			all[i] |= bits[e.Group]
+		}
+	}
+	return all
+}
+
+func (k *check) groups(p *Pool) {
+	seen := map[uint32]bool{}
+	for _, class := range p.Classes() {
+		seen[class] = true
+	}
+	if len(seen) > maxClasses {
+		k.at("pity", func() {
+			k.fault("expected entries in at most %d different sets of groups, found %d", maxClasses, len(seen))
+		})
+	}
+}
