@@ -96,6 +96,19 @@ func (s *State) change(ev *Event, at At) error {
 			err = s.take(p, e.N, at.Position)
 		case Member:
 			b, p = nil, nil
+		case Return:
+			if p == nil {
+				return inconsistent("%d of entry number %d returned, but no pool is named", e.Value, e.N)
+			}
+			err = s.putBack(p, e.N, e.Value, at.Position)
+		case Draw:
+		case Tally:
+			if e.N >= s.names.next {
+				return inconsistent("counter number %d of %d", e.N, s.names.next)
+			}
+			err = s.tallies.set(e.N, e.Value)
+		case NewList, AddCodes, GiveCode:
+			err = s.changeCodes(&e, player, at)
 		case Window, Catalog, Clock:
 			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
 				return inconsistent("an event with a player or a request id puts a catalog in force or sets the clock")
@@ -123,6 +136,18 @@ func (s *State) change(ev *Event, at At) error {
 		s.players.clean()
 	}
 	return err
+}
+
+// changeCodes applies an effect on a list of codes.
+func (s *State) changeCodes(e *Effect, player uint32, at At) error {
+	switch e.Verb {
+	case NewList:
+		s.named = true
+		return s.codes.name(string(e.Bytes))
+	case AddCodes:
+		return s.addCodes(e.N, e.Bytes, at.Position)
+	}
+	return s.giveCode(e.N, e.Value, player, at)
 }
 
 // setBack sets the clock back. Stamps go on from there. What is measured in steady time goes on as

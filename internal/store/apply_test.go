@@ -108,13 +108,68 @@ func TestApplyRefuses(t *testing.T) {
 		"too many counters": {
 			func(w *store.Writer) { counters(w, 1<<31-1-2, "all") },
 			func(w *store.Writer) { counters(w, 1<<31-1-3, "all") }},
+		"a list of codes twice": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); w.Name(store.NewList, "l") },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); w.Name(store.NewList, "p") }},
+		"codes of no list": {
+			func(w *store.Writer) { codes(w, 0, "x") },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x") }},
+		"a code twice at once": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y", "x") },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y", "X") }},
+		"a code twice": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); codes(w, 0, "x") },
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				w.Name(store.NewList, "m")
+				codes(w, 0, "x")
+				codes(w, 1, "x")
+			}},
+		"an empty code": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "") },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0) }},
+		"a code that is too long": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, strings.Repeat("x", store.MaxCode+1)) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, strings.Repeat("x", store.MaxCode)) }},
+		"one more code than there are": {
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.GiveCode(0, 0)
+				w.GiveCode(0, 1)
+			},
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x", "y")
+				w.GiveCode(0, 0)
+				w.GiveCode(0, 1)
+			}},
+		"a code given twice": {
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x", "y")
+				w.GiveCode(0, 0)
+				w.GiveCode(0, 0)
+			},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+		"a code out of its turn": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.GiveCode(0, 0) }},
+		"a code for a player that there is not": {
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.Effect(store.Player, 1)
+				w.GiveCode(0, 0)
+			},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.GiveCode(0, 0) }},
 		"a malformed effect behind a good one": {
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1); w.Buf = append(w.Buf, 0xff) },
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1) }},
 	} {
 		r := based(t)
 		refused(t, name, r.apply(r.write("", c.bad)))
-		if _, _, ok := r.s.Holdings("ann"); !ok { // readers can go on
+		if _, _, _, ok := r.s.Holdings("ann"); !ok { // readers can go on
 			t.Errorf("%s: ann is lost", name)
 		}
 		left(r.s, 0, 0)
@@ -235,6 +290,15 @@ type naive struct {
 	stock, drawn [][]int64 // -1: without a bound
 	players      []string
 	holds        []map[string]uint64 // "item n", "counter n"
+	tallies      map[uint32]uint64
+	lists        []*naiveList
+}
+
+// naiveList is a list of codes.
+type naiveList struct {
+	name  string
+	codes []string
+	given []int // players
 }
 
 func (n *naive) has(list []string, s []byte) bool {
@@ -275,6 +339,35 @@ func (n *naive) apply(effects []store.Effect) bool {
 				return false
 			}
 			n.holds[player][fmt.Sprint("counter ", e.N)] = e.Value
+		case store.NewList:
+			for _, l := range n.lists {
+				if l.name == string(e.Bytes) {
+					return false
+				}
+			}
+			n.lists = append(n.lists, &naiveList{name: string(e.Bytes)})
+		case store.AddCodes:
+			if int(e.N) >= len(n.lists) {
+				return false
+			}
+			l := n.lists[e.N]
+			for b := e.Bytes; len(b) > 0; b = b[1+b[0]:] {
+				code := b[1 : 1+b[0]]
+				if n.has(l.codes, code) {
+					return false
+				}
+				l.codes = append(l.codes, string(code))
+			}
+		case store.GiveCode:
+			if int(e.N) >= len(n.lists) || player >= len(n.players) || int(e.Value) != len(n.lists[e.N].given) || int(e.Value) >= len(n.lists[e.N].codes) {
+				return false
+			}
+			n.lists[e.N].given = append(n.lists[e.N].given, player)
+		case store.Tally:
+			if uint64(e.N) >= n.next {
+				return false
+			}
+			n.tallies[e.N] = e.Value
 		case store.Pool:
 			if pool = int(e.N); pool >= len(n.pools) {
 				return false
@@ -320,7 +413,7 @@ func (n *naive) apply(effects []store.Effect) bool {
 	return true
 }
 
-func newNaive() *naive { return &naive{counters: map[string]bool{}} }
+func newNaive() *naive { return &naive{counters: map[string]bool{}, tallies: map[uint32]uint64{}} }
 
 // compare checks that a state holds what the naive one holds.
 func (n *naive) compare(t rapid.TB, s *store.State) {
@@ -330,6 +423,27 @@ func (n *naive) compare(t rapid.TB, s *store.State) {
 	}
 	if int(s.Players()) != len(n.players) || s.Items() != len(n.items) || s.Pools() != len(n.pools) || uint64(s.NextCounter()) != n.next {
 		t.Fatalf("%d players, %d items, %d pools, %d counters, want %d, %d, %d, %d", s.Players(), s.Items(), s.Pools(), s.NextCounter(), len(n.players), len(n.items), len(n.pools), n.next)
+	}
+	for i, l := range n.lists {
+		all, _ := s.Codes(uint32(i))
+		if s.CodeListName(uint32(i)) != l.name || int(all.Count()) != len(l.codes) || int(all.Given()) != len(l.given) {
+			t.Fatalf("list %d, %q: %d of %d codes given, want %d of %d of %q", i, s.CodeListName(uint32(i)), all.Given(), all.Count(), len(l.given), len(l.codes), l.name)
+		}
+		for k, code := range l.codes {
+			if got := s.Code(uint32(i), uint64(k)); got != code || !s.HasCode(uint32(i), code) {
+				t.Fatalf("code %d is %q, want %q", k, got, code)
+			}
+		}
+		for k, player := range l.given {
+			if got, _, _ := all.GivenTo(uint64(k)); int(got) != player {
+				t.Fatalf("code %d was given to player %d, want %d", k, got, player)
+			}
+		}
+	}
+	for c := range uint32(min(n.next, 40)) {
+		if got, want := s.Tally(c), n.tallies[c]; got != want {
+			t.Fatalf("the realm's counter %d is %d, want %d", c, got, want)
+		}
 	}
 	for p, id := range n.players {
 		if num, ok := s.Player(id); !ok || num != uint32(p) || s.PlayerID(num) != id {
@@ -345,7 +459,7 @@ func (n *naive) compare(t rapid.TB, s *store.State) {
 				seen++
 			}
 		}
-		if all, _, _ := s.Holdings(id); len(all) != seen {
+		if all, _, _, _ := s.Holdings(id); len(all) != seen {
 			t.Fatalf("player %q holds %v, want %d items", id, all, seen)
 		}
 		for c := range uint32(min(n.next, 40)) {
@@ -375,7 +489,8 @@ func drawClose(t *rapid.T, n *naive) (e store.Effect) {
 	name := func(what string) []byte { return fmt.Append(nil, what, rapid.IntRange(0, 12).Draw(t, what)) }
 	e.Verb = rapid.SampledFrom([]store.Verb{
 		store.Player, store.Player, store.Join, store.Gain, store.Gain, store.Gain, store.Spend, store.Set, store.Pool, store.Pool, store.Take, store.Take,
-		store.Member, store.Item, store.NewPool, store.Entry, store.Stock, store.Counter,
+		store.Member, store.Item, store.NewPool, store.Entry, store.Stock, store.Counter, store.Draw, store.Tally,
+		store.NewList, store.AddCodes, store.AddCodes, store.GiveCode, store.GiveCode,
 	}).Draw(t, "verb")
 	switch e.Verb {
 	case store.Player:
@@ -384,7 +499,7 @@ func drawClose(t *rapid.T, n *naive) (e store.Effect) {
 		e.Bytes = name("player ")
 	case store.Gain, store.Spend:
 		e.N, e.Value = below("item", len(n.items)-1), rapid.SampledFrom([]uint64{1, 1, 2, 3, 1 << 20, store.MaxQuantity / 2}).Draw(t, "quantity")
-	case store.Set:
+	case store.Set, store.Tally:
 		e.N, e.Value = below("counter", int(min(n.next, 12))-1), rapid.Uint64Range(0, 2).Draw(t, "value")
 	case store.Pool:
 		e.N = below("pool", len(n.pools)-1)
@@ -396,6 +511,21 @@ func drawClose(t *rapid.T, n *naive) (e store.Effect) {
 		e.Bytes = name("pool ")
 	case store.Entry:
 		e.Bytes = name("entry ")
+	case store.NewList:
+		e.Bytes = name("list ")
+	case store.AddCodes:
+		e.N = below("list", len(n.lists)-1)
+		for range rapid.IntRange(0, 3).Draw(t, "codes") {
+			code := name("code ")
+			e.Bytes = append(append(e.Bytes, byte(len(code))), code...)
+		}
+	case store.GiveCode:
+		if e.N = below("list", len(n.lists)-1); int(e.N) < len(n.lists) {
+			e.Value = uint64(len(n.lists[e.N].given))
+		}
+		if rapid.IntRange(0, 20).Draw(t, "another") == 20 {
+			e.Value++
+		}
 	case store.Counter:
 		e.N, e.Bytes = rapid.Uint32Range(0, 4).Draw(t, "width"), name("counters ")
 	}
@@ -478,6 +608,16 @@ func FuzzApply(f *testing.F) {
 		w.More(store.Member)
 		counters(w, 9, "nine")
 		w.Change(store.Set, 11, 1<<63)
+		w.Tally(3, 1<<63)
+		w.More(store.Draw)
+		w.Tally(5, 1)
+	}))
+	f.Add(r.write("new", func(w *store.Writer) {
+		w.Name(store.NewList, "l")
+		codes(w, 0, "x", "y", strings.Repeat("z", 100))
+		w.Join("b")
+		w.GiveCode(0, 0)
+		w.GiveCode(0, 1)
 	}))
 	seeds := r.log[:2]
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -525,7 +665,7 @@ func wantWhole(t testing.TB, s *store.State) {
 	}
 	for p := range s.Players() {
 		id := s.PlayerID(p)
-		items, _, ok := s.Holdings(id)
+		items, _, _, ok := s.Holdings(id)
 		if !ok {
 			t.Fatalf("player %q is not found", id)
 		}

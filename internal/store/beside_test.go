@@ -32,7 +32,7 @@ func beside(t *testing.T, look func(rnd *rand.Rand) error) (stop func()) {
 }
 
 // TestReadersSeeEventsWhole reads players and a pool, and captures the state, while events go
-// on that keep every player's sum of two items, and what is left of an entry and drawn. Who
+// on that keep every player's sum of two items, count in a counter of the player, and what is left of an entry and drawn. Who
 // saw half an event would see another sum.
 func TestReadersSeeEventsWhole(t *testing.T) {
 	const players, sum, inStock = 100, 1000, 1_000_000
@@ -50,7 +50,10 @@ func TestReadersSeeEventsWhole(t *testing.T) {
 	stops := []func(){
 		beside(t, func(rnd *rand.Rand) error {
 			p := id(rnd)
-			items, last, ok := r.s.Holdings(p)
+			items, counters, last, ok := r.s.Holdings(p)
+			if last > 1 && (len(counters) != 1 || counters[0] != store.CounterValue{Counter: 1, Value: last}) {
+				return fmt.Errorf("%s has the counters %v as of %d", p, counters, last)
+			}
 			got := uint64(0)
 			for _, b := range items {
 				if b.Item != "c" {
@@ -111,6 +114,7 @@ func TestReadersSeeEventsWhole(t *testing.T) {
 				for _, p := range []uint32{one, two} {
 					w.Effect(store.Player, p)
 					w.Change(store.Gain, 2, pos-held[p])
+					w.Change(store.Set, 1, pos)
 					held[p] = pos
 				}
 				w.Effect(store.Pool, 0)
@@ -141,7 +145,7 @@ func TestNewPlayersBesideReaders(t *testing.T) {
 	stop := beside(t, func(*rand.Rand) error {
 		n := newest.Load()
 		for _, id := range []string{fmt.Sprint("new", n), fmt.Sprint("new", n+1)} {
-			items, _, ok := r.s.Holdings(id)
+			items, _, _, ok := r.s.Holdings(id)
 			if ok && (len(items) < 3 || items[0].Item == "") {
 				return fmt.Errorf("%s is seen holding %v", id, items)
 			}
@@ -186,7 +190,7 @@ func TestMovingPlayersBesideReaders(t *testing.T) {
 	stop := beside(t, func(rnd *rand.Rand) error {
 		n := rnd.IntN(players)
 		since := shown[n].Load()
-		all, last, ok := r.s.Holdings(fmt.Sprint("p", n))
+		all, _, last, ok := r.s.Holdings(fmt.Sprint("p", n))
 		if !ok || last < since {
 			return fmt.Errorf("player %d is seen as of %d, after %d (%v)", n, last, since, ok)
 		}
@@ -266,7 +270,7 @@ func TestAbandonLetsReadersGo(t *testing.T) {
 		take(w, 0, 2)
 	})))
 	r.s.Abandon()
-	if _, _, ok := r.s.Holdings("ann"); !ok {
+	if _, _, _, ok := r.s.Holdings("ann"); !ok {
 		t.Error("the player is not seen")
 	}
 	left(r.s, 0, 0)

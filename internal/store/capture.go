@@ -26,6 +26,8 @@ type Capture struct {
 	counters []counters
 	pools    []capturedPool
 	ids      capturedIDs
+	tallies  tallies
+	codes    []capturedCodes
 
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
@@ -44,8 +46,19 @@ type Mark struct {
 	Counters uint32 // names, not numbers
 	Pools    uint32
 	Players  uint32
-	IDs      uint64   // number of the next request id
-	Entries  []uint32 // by pool number
+	IDs      uint64      // number of the next request id
+	Entries  []uint32    // by pool number
+	Codes    []CodesMark // by list number
+}
+
+// CodesMark says what a snapshot covers of a list of codes.
+type CodesMark struct{ Codes, Given uint64 }
+
+// capturedCodes is a list of codes as of the capture.
+type capturedCodes struct {
+	Codes
+	name string
+	last uint64
 }
 
 // capturedPool is a pool as of the capture. Its stock is copied later.
@@ -78,6 +91,10 @@ func (s *State) Capture(base *Mark) *Capture {
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
 		kept:      map[uint32][]byte{}, stock: map[uint64][]uint64{},
+	}
+	c.tallies = slices.Clone(s.tallies)
+	for _, l := range s.codes.lists {
+		c.codes = append(c.codes, capturedCodes{l.codes, l.name, l.last.Load()})
 	}
 	c.mark = s.mark()
 	c.mark.Entries = make([]uint32, len(n.pools))

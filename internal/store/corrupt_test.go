@@ -25,6 +25,13 @@ func TestCheckFindsDefects(t *testing.T) {
 			w.Join(fmt.Sprint("player", n))
 			w.Change(Gain, 0, 1+n)
 			w.Change(Gain, 1, 7)
+			if n == 0 {
+				w.Name(NewList, "list")
+				w.AddCodes(0, 4)
+				w.Text("x")
+				w.Text("y")
+				w.GiveCode(0, 0)
+			}
 			var ev Event
 			if _, err := Decode(w.End(), &ev); err != nil {
 				t.Fatal(err)
@@ -49,6 +56,12 @@ func TestCheckFindsDefects(t *testing.T) {
 		"a bound below a supply":      func(s *State, _ []slot) { s.peak = 1 },
 		"a player's id":               func(s *State, _ []slot) { s.players.at(2).id()[0] ^= 1 },
 		"a player's guard":            func(s *State, _ []slot) { s.players.at(2).guard ^= 1 },
+		"a code":                      func(s *State, _ []slot) { s.codes.lists[0].codes.Code(1)[0] = 'z' },
+		"a code twice":                func(s *State, _ []slot) { s.codes.lists[0].codes.Code(1)[0] = 'x' },
+		"the codes that are left":     func(s *State, _ []slot) { s.codes.lists[0].left.Store(2) },
+		"the number of codes":         func(s *State, _ []slot) { s.codes.codes++ },
+		"whose a code is":             func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).player = 6 },
+		"when a code was given":       func(s *State, _ []slot) { s.codes.lists[0].codes.given.get(0).position = 2 },
 		"a request id":                func(s *State, _ []slot) { r, _ := s.ids.oldest(); answerID(r.answer)[0] ^= 1 },
 	} {
 		s := sound()

@@ -48,24 +48,30 @@ const (
 
 	// The other verbs follow a 7. Their number is n.
 
-	Member  Verb = 8 + 0 // the effects of the next member of a group follow
-	Item    Verb = 8 + 1 // names the next item: its kind (1 byte), its id
-	NewPool Verb = 8 + 2 // names the next pool, which the next effects are about: its id
-	Entry   Verb = 8 + 3 // names the pool's next entry: its id
-	Stock   Verb = 8 + 4 // the total stock of an entry of the pool: its number, then 0 for unlimited or 1 + the stock
-	Counter Verb = 8 + 5 // names the next counters: how many, their name
-	Window  Verb = 8 + 6 // the idempotency window: how many ids, for how many milliseconds
-	Catalog Verb = 8 + 7 // puts a catalog in force: length, bytes
-	Clock   Verb = 8 + 8 // sets the clock back: by how many milliseconds
+	Member   Verb = 8 + 0  // the effects of the next member of a group follow
+	Item     Verb = 8 + 1  // names the next item: its kind (1 byte), its id
+	NewPool  Verb = 8 + 2  // names the next pool, which the next effects are about: its id
+	Entry    Verb = 8 + 3  // names the pool's next entry: its id
+	Stock    Verb = 8 + 4  // the total stock of an entry of the pool: its number, then 0 for unlimited or 1 + the stock
+	Counter  Verb = 8 + 5  // names the next counters: how many, their name
+	Window   Verb = 8 + 6  // the idempotency window: how many ids, for how many milliseconds
+	Catalog  Verb = 8 + 7  // puts a catalog in force: length, bytes
+	Draw     Verb = 8 + 8  // the effects of the command's next draw follow, where draws take several entries or none
+	Tally    Verb = 8 + 9  // the realm's counter gets a value: its number, the value; 0 removes it
+	Return   Verb = 8 + 10 // puts some of an entry back into the pool's stock: its number, how many
+	Clock    Verb = 8 + 11 // sets the clock back: by how many milliseconds
+	NewList  Verb = 8 + 12 // names the next list of codes: its name
+	AddCodes Verb = 8 + 13 // adds codes to a list: its number, length, then each code: length (1 byte), bytes
+	GiveCode Verb = 8 + 14 // gives the list's next code to the player: the list's number, the code's
 
-	verbEnd Verb = 8 + 9
+	verbEnd Verb = 8 + 15
 )
 
 // Limits of the format.
 const (
-	MaxID       = 64 // bytes of a request id, a player's id
-	MaxName     = 64 // bytes of the id of an item, a pool or an entry
-	maxCounter  = 96 // bytes of the name of counters
+	MaxID       = 64  // bytes of a request id, a player's id
+	MaxName     = 64  // bytes of the id of an item, a pool or an entry
+	maxCounter  = 160 // bytes of the name of counters
 	MaxKind     = 31
 	MaxQuantity = 1<<53 - 1 // so that JSON clients read every quantity exactly
 
@@ -84,9 +90,9 @@ type Ref struct {
 // Effect is one change in an event.
 type Effect struct {
 	Verb  Verb
-	N     uint32 // player, item, pool, entry, counter; Counter: how many; Item: its kind
-	Value uint64 // quantity, counter, stock, window, milliseconds
-	Bytes []byte // the id or the catalog; aliases the event
+	N     uint32 // player, item, pool, entry, counter, list; Counter: how many; Item: its kind
+	Value uint64 // quantity, counter, stock, window, number of a code, milliseconds
+	Bytes []byte // the id, the catalog or the codes; aliases the event
 }
 
 // Event is a decoded event. It aliases the bytes it was decoded from.
@@ -209,12 +215,40 @@ func (w *Writer) Join(id string) {
 // More appends one of the verbs from Member on.
 func (w *Writer) More(v Verb) { w.Effect(more, uint32(v-8)) }
 
+// Tally appends a Tally.
+func (w *Writer) Tally(counter uint32, value uint64) {
+	w.More(Tally)
+	w.Uint(uint64(counter))
+	w.Uint(value)
+}
+
+// Return appends a Return.
+func (w *Writer) Return(entry uint32, n uint64) {
+	w.More(Return)
+	w.Uint(uint64(entry))
+	w.Uint(n)
+}
+
+// AddCodes begins an effect: its codes, of size bytes together, follow, each as a Text.
+func (w *Writer) AddCodes(list uint32, size int) {
+	w.More(AddCodes)
+	w.Uint(uint64(list))
+	w.Uint(uint64(size))
+}
+
+// GiveCode appends a GiveCode.
+func (w *Writer) GiveCode(list uint32, number uint64) {
+	w.More(GiveCode)
+	w.Uint(uint64(list))
+	w.Uint(number)
+}
+
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {
 	w.Buf = append(append(w.Buf, byte(len(s))), s...)
 }
 
-// Name appends NewPool or Entry.
+// Name appends NewPool, Entry or NewList.
 func (w *Writer) Name(v Verb, id string) {
 	w.More(v)
 	w.Text(id)
@@ -414,8 +448,22 @@ func (r *Reader) more(e *Effect) {
 	case Window:
 		e.N = uint32(r.Uint("a number of request ids", math.MaxUint32))
 		e.Value = r.Uint("an age", math.MaxInt64)
+	case Return:
+		e.N = uint32(r.Uint("an entry", maxEntries))
+		e.Value = r.Uint("a number of draws", MaxQuantity)
+	case Tally:
+		e.N = uint32(r.Uint("a counter", maxCounters))
+		e.Value = r.Uint("a counter", math.MaxUint64)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
+	case NewList:
+		e.Bytes = r.name("a list of codes", MaxName)
+	case AddCodes:
+		e.N = uint32(r.Uint("a list of codes", maxCodeLists))
+		e.Bytes = r.Bytes("codes", r.Uint("codes", MaxCodesBytes))
+	case GiveCode:
+		e.N = uint32(r.Uint("a list of codes", maxCodeLists))
+		e.Value = r.Uint("a code's number", maxListCodes)
 	case Catalog:
 		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))
 	}

@@ -49,7 +49,8 @@ func drawEvent(t *rapid.T) (e written) {
 func drawEffect(t *rapid.T) store.Effect {
 	e := store.Effect{Verb: rapid.SampledFrom([]store.Verb{
 		store.Player, store.Join, store.Gain, store.Spend, store.Pool, store.Take, store.Set, store.Member,
-		store.Item, store.NewPool, store.Entry, store.Stock, store.Counter, store.Window, store.Catalog,
+		store.Item, store.NewPool, store.Entry, store.Stock, store.Counter, store.Window, store.Catalog, store.Draw, store.Tally,
+		store.Return, store.NewList, store.AddCodes, store.GiveCode,
 	}).Draw(t, "verb")}
 	name := func() []byte { return []byte(rapid.StringN(1, 16, store.MaxName).Draw(t, "name")) }
 	switch e.Verb {
@@ -57,6 +58,14 @@ func drawEffect(t *rapid.T) store.Effect {
 		e.N = rapid.Uint32().Draw(t, "n")
 	case store.Gain, store.Spend:
 		e.N, e.Value = rapid.Uint32().Draw(t, "n"), rapid.Uint64Range(0, store.MaxQuantity).Draw(t, "quantity")
+	case store.Tally:
+		e.N, e.Value = rapid.Uint32Range(0, 1<<31-1).Draw(t, "n"), rapid.Uint64().Draw(t, "value")
+	case store.Return:
+		e.N, e.Value = rapid.Uint32Range(0, 1<<22).Draw(t, "n"), rapid.Uint64Range(0, store.MaxQuantity).Draw(t, "returned")
+	case store.GiveCode:
+		e.N, e.Value = rapid.Uint32Range(0, 1<<12).Draw(t, "n"), rapid.Uint64Range(0, 1<<24).Draw(t, "number")
+	case store.AddCodes: // the decoder does not look into them
+		e.N, e.Bytes = rapid.Uint32Range(0, 1<<12).Draw(t, "n"), rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "codes")
 	case store.Set:
 		e.N, e.Value = rapid.Uint32().Draw(t, "n"), rapid.Uint64().Draw(t, "value")
 	case store.Join:
@@ -64,7 +73,7 @@ func drawEffect(t *rapid.T) store.Effect {
 		e.N = uint32(len(e.Bytes))
 	case store.Item:
 		e.N, e.Bytes = uint32(rapid.Byte().Draw(t, "kind")), name()
-	case store.NewPool, store.Entry:
+	case store.NewPool, store.Entry, store.NewList:
 		e.Bytes = name()
 	case store.Stock:
 		e.N, e.Value = rapid.Uint32Range(0, 1<<22).Draw(t, "n"), rapid.Uint64().Draw(t, "stock")
@@ -98,12 +107,21 @@ func (e *written) write(w *store.Writer) []byte {
 			w.Change(f.Verb, f.N, f.Value)
 		case store.Join:
 			w.Join(string(f.Bytes))
-		case store.Member:
+		case store.Member, store.Draw:
 			w.More(f.Verb)
 		case store.Item:
 			item(w, byte(f.N), string(f.Bytes))
-		case store.NewPool, store.Entry:
+		case store.NewPool, store.Entry, store.NewList:
 			w.Name(f.Verb, string(f.Bytes))
+		case store.Tally:
+			w.Tally(f.N, f.Value)
+		case store.Return:
+			w.Return(f.N, f.Value)
+		case store.AddCodes:
+			w.AddCodes(f.N, len(f.Bytes))
+			w.Buf = append(w.Buf, f.Bytes...)
+		case store.GiveCode:
+			w.GiveCode(f.N, f.Value)
 		case store.Stock:
 			stock(w, uint64(f.N), int64(f.Value-1))
 		case store.Counter:
@@ -211,7 +229,7 @@ func TestMalformedEvents(t *testing.T) {
 		"a player's id of 0 bytes":    sized("\x10\x00\x01"),
 		"a player's id too long":      sized("\x10\x00\x89\x04" + id65),
 		"a player's id cut short":     sized("\x10\x00\x29abc"),
-		"an unknown verb":             sized("\x10\x00\x47"),
+		"an unknown verb":             sized("\x10\x00\x7f"),
 		"an unknown verb, far":        sized("\x10\x00\xff\x7f"),
 		"a verb in two bytes":         sized("\x10\x00\x84\x00"),
 		"a number beyond 32 bits":     sized("\x10\x00\x80\x80\x80\x80\x80\x01"),
@@ -221,7 +239,7 @@ func TestMalformedEvents(t *testing.T) {
 		"a pool's name cut short":     sized("\x10\x00\x17\x05abc"),
 		"an entry without a stock":    sized("\x10\x00\x27\x00"),
 		"an entry beyond all":         sized("\x10\x00\x27\x81\x80\x80\x02\x00"),
-		"counters of a name too long": sized("\x10\x00\x2f\x01\x61" + strings.Repeat("c", 97)),
+		"counters of a name too long": sized("\x10\x00\x2f\x01\xa1" + strings.Repeat("c", 161)),
 		"a window without an age":     sized("\x10\x00\x37\x01"),
 		"an age too large":            sized("\x10\x00\x37\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
 		"a catalog cut short":         sized("\x10\x00\x3f\x05abc"),
@@ -297,7 +315,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		e, changes := store.Effect{}, ev.Changes()
 		for changes.Next(&e) {
-			if e.Verb > store.Catalog || (e.Verb == store.Gain || e.Verb == store.Spend) && e.Value > store.MaxQuantity {
+			if e.Verb > store.GiveCode || (e.Verb == store.Gain || e.Verb == store.Spend) && e.Value > store.MaxQuantity {
 				t.Fatalf("effect %+v of %x", e, b[:n])
 			}
 		}

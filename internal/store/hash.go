@@ -35,6 +35,14 @@ func (s *State) Hash() [32]byte {
 			w.nums(p.stock[i], p.drawn[i])
 		}
 	}
+	w.nums(uint64(len(s.tallies)))
+	for _, t := range s.tallies {
+		w.nums(uint64(t.Counter), t.Value)
+	}
+	w.nums(uint64(len(s.codes.lists)))
+	for _, l := range s.codes.lists {
+		w.codes(l)
+	}
 	w.nums(uint64(s.players.count()))
 	for n := range uint32(s.players.count()) {
 		b := s.players.at(n)
@@ -51,6 +59,19 @@ func (s *State) Hash() [32]byte {
 	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))
+}
+
+// codes hashes a list of codes.
+func (w *hasher) codes(l *codeList) {
+	w.text(l.name)
+	w.nums(l.last.Load(), l.codes.Count(), l.codes.Given())
+	for n := range l.codes.Count() {
+		w.bytes(l.codes.Code(n))
+	}
+	for n := range l.codes.Given() {
+		player, position, time := l.codes.GivenTo(n)
+		w.nums(uint64(player), position, uint64(time))
+	}
 }
 
 // hasher feeds a hash with length-prefixed fields.

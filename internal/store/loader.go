@@ -8,15 +8,16 @@ import (
 // Loader rebuilds a state from snapshots: one that holds the whole state, then those that build on
 // it, in order.
 type Loader struct {
-	s    *State
-	keep bool   // players and requests; otherwise they are only checked and counted
-	seen uint64 // players, if they are not kept
-	want Mark   // of the snapshot being loaded
-	head uint64 // number of its oldest request id
-	base uint32 // number of players in the base
-	next uint64 // the lowest player that may come next: they ascend, across blocks too
-	kind BlockKind
-	last idRecord // the last request loaded, without its answer
+	s       *State
+	keep    bool   // players and requests; otherwise they are only checked and counted
+	seen    uint64 // players, if they are not kept
+	want    Mark   // of the snapshot being loaded
+	head    uint64 // number of its oldest request id
+	base    uint32 // number of players in the base
+	next    uint64 // the lowest player that may come next: they ascend, across blocks too
+	kind    BlockKind
+	tallied int      // how many counters the realm has
+	last    idRecord // the last request loaded, without its answer
 
 	slots []slot // scratch memory
 }
@@ -29,7 +30,7 @@ func NewLoader() *Loader {
 }
 
 // NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory: it
-// keeps neither players nor requests. It has no state to give. It does not see that a player or a
+// keeps neither players nor requests, but codes. It has no state to give. It does not see that a player or a
 // request is there twice.
 func NewChecker() *Loader {
 	l := NewLoader()
@@ -81,6 +82,12 @@ func (l *Loader) load(kind BlockKind, r *Reader) {
 		l.players(r)
 	case BlockRequests:
 		l.requests(r)
+	case BlockTallies:
+		l.tally(r)
+	case BlockCodes:
+		l.codes(r)
+	case BlockGiven:
+		l.given(r)
 	}
 }
 
@@ -112,6 +119,8 @@ func (l *Loader) state(r *Reader) {
 	l.head = r.Uint("the oldest request", 1<<63)
 	l.want.IDs = r.Uint("the next request", 1<<63)
 	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
+	l.tallied = int(r.Uint("the number of the realm's counters", maxTallies))
+	lists := l.codeLists(r)
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
 	}
@@ -120,6 +129,18 @@ func (l *Loader) state(r *Reader) {
 	}
 	if r.err != nil {
 		return
+	}
+	s.tallies = nil // the snapshot has all of them
+	l.want.Codes = nil
+	for i, h := range lists {
+		if i == len(s.codes.lists) {
+			r.try(s.codes.name(h.name))
+		}
+		if r.err != nil {
+			return
+		}
+		s.codes.lists[i].last.Store(h.last)
+		l.want.Codes = append(l.want.Codes, h.CodesMark)
 	}
 	l.base, l.next = uint32(l.count()), 0
 	s.applied, s.now, s.back = l.want.Position, int64(now), back
@@ -146,6 +167,105 @@ func (l *Loader) counters(r *Reader) {
 		if name := r.name("counters", maxCounter); r.err == nil {
 			r.try(l.s.names.addCounters(string(name), width))
 		}
+	}
+}
+
+// tally loads the counters of the realm.
+func (l *Loader) tally(r *Reader) {
+	prev := int64(-1)
+	if n := len(l.s.tallies); n > 0 {
+		prev = int64(l.s.tallies[n-1].Counter)
+	}
+	for r.More() {
+		counter := uint64(max(prev, 0)) + r.Uint("a counter's distance", maxCounters)
+		v := r.Uint("a counter", math.MaxUint64)
+		if r.err == nil && (counter >= uint64(l.s.names.next) || int64(counter) <= prev || v == 0 || len(l.s.tallies) >= maxTallies) {
+			r.Fail("counter %d of the realm, value %d, after %d", counter, v, prev)
+		}
+		if r.err != nil {
+			return
+		}
+		prev = int64(counter)
+		l.s.tallies = append(l.s.tallies, CounterValue{Counter: uint32(counter), Value: v})
+	}
+}
+
+// codeHead is what the state's block says of a list of codes.
+type codeHead struct {
+	name string
+	last uint64
+	CodesMark
+}
+
+// codeLists reads the heads of all lists of codes.
+func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
+	have := l.s.codes.lists
+	n := int(r.Uint("the number of code lists", maxCodeLists))
+	if r.err == nil && n < len(have) {
+		r.Fail("%d code lists, the base has %d", n, len(have))
+	}
+	for i := 0; i < n && r.err == nil; i++ {
+		h := codeHead{name: string(r.name("a code list", MaxName)), last: r.Uint("a code list's last change", l.want.Position)}
+		h.Codes = r.Uint("a number of codes", maxListCodes)
+		h.Given = r.Uint("a number of given codes", h.Codes)
+		if i < len(have) && (h.name != have[i].name || h.last < have[i].last.Load()) {
+			r.Fail("code list %q, changed at %d, follows %q, changed at %d", h.name, h.last, have[i].name, have[i].last.Load())
+		}
+		heads = append(heads, h)
+	}
+	return heads
+}
+
+// codeList returns the list that a block is about, whose first number must be that of the next code
+// or of the next given code; nil after an error.
+func (l *Loader) codeList(r *Reader, next func(*codeList) uint64) *codeList {
+	num := r.Uint("a code list", maxCodeLists)
+	if r.err == nil && num >= uint64(len(l.want.Codes)) {
+		r.Fail("code list number %d of %d", num, len(l.want.Codes))
+	}
+	if r.err != nil {
+		return nil
+	}
+	list := l.s.codes.lists[num]
+	if r.same("the first code", next(list)); r.err != nil {
+		return nil
+	}
+	return list
+}
+
+func (l *Loader) codes(r *Reader) {
+	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Count() })
+	for r.More() {
+		code := r.name("a code", MaxCode)
+		if r.err == nil && l.s.codes.codes >= maxCodes {
+			r.Fail("more than %d codes", maxCodes)
+		}
+		if r.err == nil {
+			r.try(list.add(code, &l.s.players.key))
+			l.s.codes.codes++
+		}
+	}
+}
+
+func (l *Loader) given(r *Reader) {
+	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Given() })
+	if list == nil {
+		return
+	}
+	prev, last := given{}, list.last.Load()
+	if n := list.codes.given.n; n > 0 {
+		prev = *list.codes.given.get(n - 1)
+	}
+	for r.More() {
+		g := given{player: uint32(r.Uint("a player", MaxPlayers)), position: r.Uint("a position", last), time: int64(r.Uint("a time", uint64(l.s.now+l.s.back)))}
+		if r.err == nil && (uint64(g.player) >= l.count() || g.position < prev.position || list.codes.Given() >= list.codes.Count()) {
+			r.Fail("code number %d of %d given to player number %d at %d, after %d", list.codes.Given(), list.codes.Count(), g.player, g.position, prev.position)
+		}
+		if r.err != nil {
+			return
+		}
+		list.codes.given.push(g)
+		prev = g
 	}
 }
 
@@ -359,8 +479,14 @@ func (l *Loader) Loaded() error {
 	if l.kind == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
 		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %+v and has %+v", want, got)}
 	}
+	if len(s.tallies) != l.tallied {
+		return &FormatError{Message: fmt.Sprintf("the snapshot is incomplete: it announced %d counters of the realm and has %d", l.tallied, len(s.tallies))}
+	}
 	if s.ids.head != l.head {
 		return &FormatError{Message: fmt.Sprintf("the oldest request is number %d, but the snapshot announced %d", s.ids.head, l.head)}
+	}
+	for _, list := range s.codes.lists {
+		list.changed(list.last.Load())
 	}
 	l.kind = 0
 	return nil
@@ -368,10 +494,14 @@ func (l *Loader) Loaded() error {
 
 // mark returns the state's mark, without entries.
 func (s *State) mark() Mark {
-	return Mark{
+	m := Mark{
 		Position: s.applied, Version: s.catalog.Version, Items: uint32(len(s.names.items)), Counters: uint32(len(s.names.counters)),
 		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
 	}
+	for _, l := range s.codes.lists {
+		m.Codes = append(m.Codes, CodesMark{l.codes.Count(), l.codes.Given()})
+	}
+	return m
 }
 
 // State ends loading. It returns the state, the same as the one that was captured, and the mark

@@ -83,6 +83,20 @@ func (s *State) take(p *pool, entry uint32, pos uint64) error {
 	return nil
 }
 
+// putBack returns n of an entry to its pool: they were drawn, and now they were not.
+func (s *State) putBack(p *pool, entry uint32, n, pos uint64) error {
+	if int(entry) >= len(p.entryIDs) {
+		return inconsistent("pool %q has no entry number %d", p.id, entry)
+	}
+	s.lockPool(p)
+	if n == 0 || n > p.drawn[entry] {
+		return inconsistent("pool %q, entry %q: %d returned of %d drawn", p.id, p.entryIDs[entry], n, p.drawn[entry])
+	}
+	s.touch(p, entry, pos)
+	p.drawn[entry] -= n
+	return nil
+}
+
 // addEntry adds an entry to a pool. The writer must hold the pool's lock.
 func (s *State) addEntry(p *pool, id string, pos uint64) error {
 	if _, ok := p.entryNum[id]; ok {
@@ -150,6 +164,9 @@ func (s *State) Stock(pool, entry uint32) (stock uint64, limited bool) {
 	}
 	return stock, true
 }
+
+// DrawnOf returns how many of an entry were drawn, less what was put back.
+func (s *State) DrawnOf(pool, entry uint32) uint64 { return s.names.pools[pool].drawn[entry] }
 
 // Left returns how many are left of an entry. If its stock is unlimited, that is more than there
 // can be draws.

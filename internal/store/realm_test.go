@@ -103,6 +103,18 @@ func inForce(w *store.Writer, bytes string) {
 	w.Buf = append(w.Buf, bytes...)
 }
 
+// codes adds codes to a list.
+func codes(w *store.Writer, list uint32, all ...string) {
+	size := 0
+	for _, code := range all {
+		size += 1 + len(code)
+	}
+	w.AddCodes(list, size)
+	for _, code := range all {
+		w.Text(code)
+	}
+}
+
 // base names items a, b and c, a pool p with entries x (3), y (without a bound) and z (none),
 // a pool q, and three counters.
 func base(w *store.Writer) {
@@ -189,7 +201,7 @@ func TestStory(t *testing.T) {
 		w.Effect(store.Player, 1)
 		w.Change(store.Gain, 0, 3)
 	})
-	items, last, ok := r.s.Holdings("bob")
+	items, _, last, ok := r.s.Holdings("bob")
 	if got := fmt.Sprint(items, last, ok); got != "[{a 3} {b 7}] 4 true" {
 		t.Errorf("bob holds %s", got)
 	}

@@ -21,8 +21,11 @@ const (
 	BlockStock    BlockKind = 6 // of one chunk of a pool's entries
 	BlockCatalog  BlockKind = 7 // the one in force
 	BlockPlayers  BlockKind = 8
-	BlockRequests BlockKind = 9 // remembered request ids
-	blockEnd      BlockKind = 10
+	BlockRequests BlockKind = 9  // remembered request ids
+	BlockTallies  BlockKind = 10 // the realm's counters, all of them
+	BlockCodes    BlockKind = 11 // of one list
+	BlockGiven    BlockKind = 12 // codes of one list: to whom and when
+	blockEnd      BlockKind = 13
 )
 
 // defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
@@ -40,6 +43,9 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writeCatalog(&w)
 		c.writePlayers(&w)
 		c.writeRequests(&w)
+		c.writeTallies(&w)
+		c.writeCodes(&w)
+		c.writeGiven(&w)
 	}
 }
 
@@ -92,9 +98,16 @@ func (c *Capture) writeState(w *blockWriter) {
 	for _, v := range []uint64{
 		c.position, uint64(c.now), uint64(c.back), c.baseMark().Position, c.mark.Version,
 		uint64(c.mark.Items), uint64(c.mark.Counters), uint64(c.mark.Pools), uint64(c.mark.Players), c.ids.head, c.mark.IDs,
-		uint64(c.window.count), uint64(c.window.age),
+		uint64(c.window.count), uint64(c.window.age), uint64(len(c.tallies)), uint64(len(c.codes)),
 	} {
 		w.num(v)
+	}
+	for i := range c.codes {
+		l := &c.codes[i]
+		w.str(l.name)
+		w.num(l.last)
+		w.num(l.Count())
+		w.num(l.Given())
 	}
 	w.end(BlockState)
 }
@@ -251,4 +264,60 @@ func (c *Capture) writeRequests(w *blockWriter) {
 	if len(w.b) > 0 {
 		w.end(BlockRequests)
 	}
+}
+
+// writeTallies writes the counters of the realm, whether or not they have changed: they are few.
+func (c *Capture) writeTallies(w *blockWriter) {
+	for i, prev := 0, uint32(0); i < len(c.tallies); i++ {
+		w.num(uint64(c.tallies[i].Counter - prev))
+		w.num(c.tallies[i].Value)
+		prev = c.tallies[i].Counter
+	}
+	if len(w.b) > 0 {
+		w.end(BlockTallies)
+	}
+}
+
+// writeCodes writes the codes that the base lacks.
+func (c *Capture) writeCodes(w *blockWriter) {
+	for num := range c.codes {
+		l := &c.codes[num]
+		for n := c.codesMark(num).Codes; n < l.Count() && !w.ended; {
+			w.num(uint64(num))
+			w.num(n)
+			for ; n < l.Count() && len(w.b) < c.blockSize; n++ {
+				w.work(workLook)
+				code := l.Code(n)
+				w.b = append(append(w.b, byte(len(code))), code...)
+			}
+			w.end(BlockCodes)
+		}
+	}
+}
+
+// writeGiven writes who got which codes since the base.
+func (c *Capture) writeGiven(w *blockWriter) {
+	for num := range c.codes {
+		l := &c.codes[num]
+		for n := c.codesMark(num).Given; n < l.Given() && !w.ended; {
+			w.num(uint64(num))
+			w.num(n)
+			for ; n < l.Given() && len(w.b) < c.blockSize; n++ {
+				w.work(workLook)
+				player, position, time := l.GivenTo(n)
+				w.num(uint64(player))
+				w.num(position)
+				w.num(uint64(time))
+			}
+			w.end(BlockGiven)
+		}
+	}
+}
+
+// codesMark returns what the base has of a list of codes.
+func (c *Capture) codesMark(num int) CodesMark {
+	if base := c.baseMark().Codes; num < len(base) {
+		return base[num]
+	}
+	return CodesMark{}
 }

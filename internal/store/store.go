@@ -36,6 +36,8 @@ type State struct {
 	players players // by number, in the order in which they joined
 	ids     requestIDs
 	catalog InForce
+	tallies tallies
+	codes   codeLists
 	applied uint64 // position of the last applied event
 	now     int64  // the time stamp of the last applied event, Unix milliseconds, or what it set the clock back to
 	back    int64  // how far the clock was set back in all, milliseconds
@@ -66,6 +68,7 @@ type shown struct {
 	itemNum map[string]uint32
 	pools   []*pool
 	poolNum map[string]uint32
+	codes   []*codeList // readers use only left and last
 	catalog InForce
 }
 
@@ -75,6 +78,7 @@ func New() *State {
 	s.names.init()
 	s.players.init()
 	s.ids.init()
+	s.codes.init()
 	s.show()
 	return s
 }
@@ -82,7 +86,7 @@ func New() *State {
 // show publishes names and the catalog to readers.
 func (s *State) show() {
 	n := &s.names
-	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, catalog: s.catalog})
+	s.shown.Store(&shown{items: n.items, itemNum: n.itemNum, pools: n.pools, poolNum: n.poolNum, codes: s.codes.lists, catalog: s.catalog})
 }
 
 // Alone says whether nobody but the writer uses the state, as while a log is replayed. Then no

@@ -9,24 +9,32 @@ type Balance struct {
 }
 
 // Holdings returns what a player holds, by item number, which is the order in which catalogs named
-// the items, and the position of the player's last change. ok is false if there is no such player.
-func (s *State) Holdings(id string) (items []Balance, last uint64, ok bool) {
+// the items, all counters of the player that are not 0, ascending, and the position of the player's
+// last change. ok is false if there is no such player.
+func (s *State) Holdings(id string) (items []Balance, counters []CounterValue, last uint64, ok bool) {
 	var buf [64]slot
 	b, guard := s.players.enter(id)
 	if b == nil {
 		guard.Unlock()
-		return nil, 0, false
+		return nil, nil, 0, false
 	}
 	last = b.last
 	h := append(buf[:0], b.holdings()...)
 	guard.Unlock()
 	names := s.shown.Load().items // loaded after the slots, so that it has all their items
-	h = h[:search(h, counterSlot)]
+	n := search(h, counterSlot)
+	if n < len(h) {
+		counters = make([]CounterValue, 0, len(h)-n)
+		for _, sl := range h[n:] {
+			counters = append(counters, CounterValue{Counter: sl.key &^ counterSlot, Value: sl.value()})
+		}
+	}
+	h = h[:n]
 	items = make([]Balance, len(h))
 	for i, sl := range h {
 		items[i] = Balance{Item: names[sl.key].id, Quantity: sl.value()}
 	}
-	return items, last, true
+	return items, counters, last, true
 }
 
 // HoldingOf returns how many of one item a player holds, and the position of the player's last

@@ -1,0 +1,309 @@
+package store
+
+import (
+	"bytes"
+	"sync/atomic"
+)
+
+// Codes are texts that rewards give away, each once: coupons, gift cards, keys. They stand in
+// lists. A list grows at its end, and its codes are given in the order in which they were imported.
+// So nothing in a list ever changes but where its codes end and where those that were given end,
+// and a copy of its head is the list as of that moment: captures and readers take one.
+//
+// A code takes its own bytes, and about 30 more: 5 beside it, 11 in the index that finds it again,
+// and 24 once it is given.
+
+// Bounds on codes.
+const (
+	maxCodeLists = 1 << 12
+	maxListCodes = 1 << 24
+	maxCodes     = 1 << 26 // of all lists
+	// MaxCode is the longest code, in bytes.
+	MaxCode = 128
+	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
+	MaxCodesBytes = 2 << 20
+)
+
+// codeLists is all lists of codes of a realm.
+type codeLists struct {
+	lists []*codeList // by number
+	num   map[string]uint32
+	codes uint64 // of all lists
+}
+
+// codeList is one list. The writer alone uses codes and index; others read left and last, or get a
+// copy of codes.
+type codeList struct {
+	name  string
+	codes Codes
+	index index // from the hash of a code to its number
+	left  atomic.Uint64
+	last  atomic.Uint64 // position of the last change; set before left
+}
+
+// Codes is the codes of a list as of some moment.
+type Codes struct {
+	text  [][]byte       // each code is its length (1 byte), then the bytes; only the last piece has room
+	used  uint32         // bytes of the last piece
+	at    pieces[uint32] // by number: where the code is: the piece << textBits | the offset in it
+	given pieces[given]  // by number
+}
+
+// given is who got a code.
+type given struct {
+	position uint64
+	time     int64
+	player   uint32
+}
+
+const (
+	textBits  = 20 // a piece of text has at most 1 MiB, and a list at most 4096 of them
+	textMost  = 1 << textBits
+	textFirst = 1 << 10 // there are many short lists
+	pieceLen  = 512
+)
+
+// pieces is a list that only grows. What is in it stays where it is, so a copy of its head can be
+// read beside the writer.
+type pieces[T any] struct {
+	list []*[pieceLen]T
+	n    uint32
+}
+
+func (p *pieces[T]) get(i uint32) *T { return &p.list[i/pieceLen][i%pieceLen] }
+
+func (p *pieces[T]) push(v T) {
+	if p.n%pieceLen == 0 {
+		p.list = append(p.list, new([pieceLen]T))
+	}
+	*p.get(p.n) = v
+	p.n++
+}
+
+// Count returns how many codes the list has, given or not.
+func (c *Codes) Count() uint64 { return uint64(c.at.n) }
+
+// Given returns how many of them were given. They are the first ones.
+func (c *Codes) Given() uint64 { return uint64(c.given.n) }
+
+// Code returns a code of the list. It shares the list's memory, which never changes.
+func (c *Codes) Code(n uint64) []byte {
+	at := *c.at.get(uint32(n))
+	text := c.text[at>>textBits][at%textMost:]
+	return text[1 : 1+int(text[0])]
+}
+
+// GivenTo returns to whom a code was given, and when.
+func (c *Codes) GivenTo(n uint64) (player uint32, position uint64, time int64) {
+	g := c.given.get(uint32(n))
+	return g.player, g.position, g.time
+}
+
+// add appends a code.
+func (c *Codes) add(code []byte) {
+	size := uint32(1 + len(code))
+	if n := len(c.text); n == 0 || c.used+size > uint32(len(c.text[n-1])) {
+		room := textFirst
+		for room < textMost && room < n*textFirst*8 {
+			room *= 2
+		}
+		c.text, c.used = append(c.text, make([]byte, room)), 0
+	}
+	piece := uint32(len(c.text) - 1)
+	c.at.push(piece<<textBits | c.used)
+	text := c.text[piece][c.used:]
+	text[0] = byte(len(code))
+	copy(text[1:], code)
+	c.used += size
+}
+
+func (l *codeLists) init() { l.num = map[string]uint32{} }
+
+// name adds an empty list.
+func (l *codeLists) name(name string) error {
+	if _, ok := l.num[name]; ok {
+		return inconsistent("code list %q is not new", name)
+	}
+	if len(l.lists) >= maxCodeLists {
+		return inconsistent("more than %d code lists", maxCodeLists)
+	}
+	list := &codeList{name: name}
+	list.index.alone = true
+	list.index.init()
+	l.num[name] = uint32(len(l.lists))
+	l.lists = append(l.lists, list)
+	return nil
+}
+
+// get returns a list by its number.
+func (l *codeLists) get(num uint32) (*codeList, error) {
+	if int(num) >= len(l.lists) {
+		return nil, inconsistent("code list number %d of %d", num, len(l.lists))
+	}
+	return l.lists[num], nil
+}
+
+// find returns the number of a code with this hash.
+func (l *codeList) find(code []byte, hash uint32) (number uint32, ok bool) {
+	s := l.index.shard(hash)
+	for i := first(hash); ; i++ {
+		slot := *s.at(i)
+		if slot == 0 {
+			return 0, false
+		}
+		if n := uint32(slot) - 1; uint32(slot>>32) == hash && bytes.Equal(l.codes.Code(uint64(n)), code) {
+			return n, true
+		}
+	}
+}
+
+// add appends a code. No error names a code: errors are for logs, and codes are secrets.
+func (l *codeList) add(code []byte, key *hashKey) error {
+	hash := key.hashBytes(code)
+	if n, ok := l.find(code, hash); ok {
+		return inconsistent("code list %q: number %d is the same code as number %d", l.name, l.codes.at.n, n)
+	}
+	if l.codes.at.n >= maxListCodes {
+		return inconsistent("code list %q: more than %d codes", l.name, maxListCodes)
+	}
+	l.index.add(hash, l.codes.at.n)
+	l.codes.add(code)
+	return nil
+}
+
+// changed notes a change of the list by an event at a position.
+func (l *codeList) changed(pos uint64) {
+	l.last.Store(pos)
+	l.left.Store(l.codes.Count() - l.codes.Given())
+}
+
+// addCodes appends the codes of an effect to a list.
+func (s *State) addCodes(num uint32, text []byte, pos uint64) error {
+	l, err := s.codes.get(num)
+	if err != nil {
+		return err
+	}
+	for r := NewReader(text); r.More(); {
+		code := r.name("a code", MaxCode)
+		if err := r.Err(); err != nil {
+			return err
+		}
+		if s.codes.codes >= maxCodes {
+			return inconsistent("more than %d codes", maxCodes)
+		}
+		if err := l.add(code, &s.players.key); err != nil {
+			return err
+		}
+		s.codes.codes++
+	}
+	l.changed(pos)
+	return nil
+}
+
+// giveCode gives the next code of a list to a player.
+func (s *State) giveCode(num uint32, number uint64, player uint32, at At) error {
+	l, err := s.codes.get(num)
+	switch {
+	case err != nil:
+		return err
+	case number != l.codes.Given() || number >= l.codes.Count():
+		return inconsistent("code list %q: number %d given, after %d of %d", l.name, number, l.codes.Given(), l.codes.Count())
+	case int(player) >= s.players.count():
+		return inconsistent("player number %d of %d", player, s.players.count())
+	}
+	l.codes.given.push(given{position: at.Position, time: at.Time, player: player})
+	l.changed(at.Position)
+	return nil
+}
+
+// CodeLists returns how many lists of codes there are.
+func (s *State) CodeLists() int { return len(s.codes.lists) }
+
+// CodeListNum returns the number of a list of codes.
+func (s *State) CodeListNum(name string) (num uint32, ok bool) {
+	num, ok = s.codes.num[name]
+	return num, ok
+}
+
+// CodeListName returns the name of a list of codes, or "" if there is no such list.
+func (s *State) CodeListName(num uint32) string {
+	if int(num) < len(s.codes.lists) {
+		return s.codes.lists[num].name
+	}
+	return ""
+}
+
+// Codes returns a list of codes as it is now, and the position of its last change. The list must
+// exist. What it returns may be read concurrently with the writer.
+func (s *State) Codes(num uint32) (codes Codes, last uint64) {
+	l := s.codes.lists[num]
+	return l.codes, l.last.Load()
+}
+
+// Code returns a code, or "" if there is no such code.
+func (s *State) Code(list uint32, number uint64) string {
+	if int(list) >= len(s.codes.lists) || number >= s.codes.lists[list].codes.Count() {
+		return ""
+	}
+	return string(s.codes.lists[list].codes.Code(number))
+}
+
+// HasCode reports whether a list, which must exist, has a code. Only an event that adds codes
+// changes that.
+func (s *State) HasCode(list uint32, code string) bool {
+	b := []byte(code)
+	_, ok := s.codes.lists[list].find(b, s.players.key.hashBytes(b))
+	return ok
+}
+
+// CodesGiven returns how many codes of a list were given. The next one has this number.
+func (s *State) CodesGiven(list uint32) uint64 { return s.codes.lists[list].codes.Given() }
+
+// CodesLeft returns how many codes of a list are left, and a position that covers this. The list
+// must be named by the catalog in force. It may be called concurrently with the writer.
+func (s *State) CodesLeft(list uint32) (left, last uint64) {
+	l := s.shown.Load().codes[list]
+	left = l.left.Load()
+	return left, l.last.Load()
+}
+
+// RoomForCodes returns how many more codes a list can have, if it exists, or else a new list.
+func (s *State) RoomForCodes(name string) uint64 {
+	room := maxCodes - s.codes.codes
+	switch num, ok := s.codes.num[name]; {
+	case ok:
+		return min(room, maxListCodes-s.codes.lists[num].codes.Count())
+	case len(s.codes.lists) >= maxCodeLists:
+		return 0
+	}
+	return min(room, maxListCodes)
+}
+
+// checkCodes checks that each code is in its list once, and that players got what was given.
+func (s *State) checkCodes() error {
+	total := uint64(0)
+	for _, l := range s.codes.lists {
+		total += l.codes.Count()
+		if l.codes.Given() > l.codes.Count() || l.left.Load() != l.codes.Count()-l.codes.Given() {
+			return inconsistent("code list %q: %d of %d codes given, %d left", l.name, l.codes.Given(), l.codes.Count(), l.left.Load())
+		}
+		for n := range l.codes.Count() {
+			code := l.codes.Code(n)
+			if got, ok := l.find(code, s.players.key.hashBytes(code)); !ok || uint64(got) != n {
+				return inconsistent("code list %q: the index does not find number %d", l.name, n)
+			}
+		}
+		prev := given{}
+		for n := range l.codes.given.n {
+			g := *l.codes.given.get(n)
+			if int(g.player) >= s.players.count() || g.position < prev.position || g.position > l.last.Load() {
+				return inconsistent("code list %q: number %d given to player number %d at position %d", l.name, n, g.player, g.position)
+			}
+			prev = g
+		}
+	}
+	if total != s.codes.codes {
+		return inconsistent("%d codes, counted as %d", total, s.codes.codes)
+	}
+	return nil
+}
