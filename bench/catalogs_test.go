@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,11 @@ var userCatalogs = []struct {
 ` + chestEntries},
 	{"raffle", "box", "yen", raffleYAML},
 	{"banner", "banner", "starlight", bannerYAML},
+	{"pity", "banner", "starlight", strings.Replace(bannerYAML, "    max_count: 10\n", `    max_count: 10
+    pity:
+      five-star: {certain: 90, rising: {from: 74, by: 6}}
+      four-star: {certain: 10}
+`, 1)},
 }
 
 const chestItems = `
@@ -107,7 +113,8 @@ pools:
       - {id: h, stock: 3500000000, reward: {items: {rubber-strap: 1}}}
 `
 
-// bannerYAML is examples/gacha-banner.yaml.
+// bannerYAML is a banner with nested pools and ranges. The row pity adds two tracks, as in
+// examples/gacha-banner.yaml.
 const bannerYAML = `
 kuji: 1
 name: Lantern Festival banner

@@ -20,15 +20,17 @@ type room struct {
 //	cmd → server → kuji → internal/rules → internal/store
 //	                                     → catalog, sampler
 //	                    → wal → internal/vfs, internal/step
+//	cmd → internal/simulate → internal/rules, internal/store, catalog
 //
 // A new folder takes its place here first.
 var rooms = []room{
-	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples"},
+	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples", "internal/simulate"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/rules", "internal/store", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples"}},
 	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
+	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store"},
 	{dir: "catalog", tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},

@@ -37,7 +37,7 @@ var uses = []use{
 	{pkg: "fmt", names: "Errorf Sprint Sprintf", why: "rules neither read nor write"},
 	{pkg: "iter", names: "Seq Seq2", why: "Pull starts a goroutine"},
 	{pkg: "maps", names: "Clone", why: "the rest has a random order"},
-	{pkg: "math/big", names: "Int", why: "everything here is counted in integers"},
+	{pkg: "math/big", names: "Float Int NewInt NewRat Rat", why: "everything here is counted in integers, fractions of them, and numbers of a fixed precision"},
 	{pkg: "sync", names: "Mutex", in: "internal/store", why: "WaitGroup starts goroutines, Map has a random order, Pool depends on the garbage collector"},
 	{pkg: "time", names: "Duration Millisecond Minute", why: "time is an argument, and there are no timers"},
 	// The key by which ids are found is new at every start, so that nobody finds ids

@@ -9,9 +9,11 @@ import (
 
 // An event keeps the arguments of its command, except the player:
 //
-//	draw             pool ref, count varint
+//	draw             pool ref, count << 1 | 1 if an item to pay with follows, varint; item ref
 //	grant, consume   number of items, then for each: item ref, quantity varint
 //	transfer         receiver ref, then as for a grant
+//	set track        the track's name, draws varint, who asks, why; texts are a varint and so
+//	                 many bytes
 //	atomic           if it failed, the index of the member that did; number of members, then
 //	                 for each: kind (1 byte), player ref, arguments
 //
@@ -30,16 +32,33 @@ func (r *Rules) ask(cmd *Command, status Status) {
 			pool = r.poolRef(cmd.Pool)
 		}
 		w.Ref(pool)
-		w.Uint(uint64(cmd.Count))
+		if cmd.Pay == "" {
+			w.Uint(uint64(cmd.Count) << 1)
+			return
+		}
+		w.Uint(uint64(cmd.Count)<<1 | 1)
+		w.Ref(r.itemRef(cmd.Pay))
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
+	case KindSetTrack:
+		r.askText(cmd.Set.Track)
+		w.Uint(cmd.Set.Draws)
+		r.askText(cmd.Set.By)
+		r.askText(cmd.Set.Reason)
+		return
 	}
 	w.Uint(uint64(len(cmd.Items)))
 	for i := range cmd.Items {
 		w.Ref(r.itemRef(cmd.Items[i].Item))
 		w.Uint(cmd.Items[i].Quantity)
 	}
+}
+
+// askText writes a text of any length.
+func (r *Rules) askText(s string) {
+	r.d.w.Uint(uint64(len(s)))
+	r.d.w.Buf = append(r.d.w.Buf, s...)
 }
 
 // asked reads what ask wrote.
@@ -92,25 +111,43 @@ func (a *asked) arguments(cmd *Command) {
 		} else {
 			cmd.Pool = a.state.PoolID(pool.Num)
 		}
-		cmd.Count = int(a.Uint("the count", MaxDrawCount))
+		count := a.Uint("the count", MaxDrawCount<<1|1)
+		if cmd.Count = int(count >> 1); count&1 == 1 {
+			cmd.Pay = a.item()
+		}
 		return
 	case KindTransfer:
 		cmd.To = a.player(a.Ref("the receiver"))
+	case KindSetTrack:
+		cmd.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
+		cmd.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
+		cmd.Set.By = a.text("who asks", MaxBy)
+		cmd.Set.Reason = a.text("the reason", MaxReason)
+		return
 	case KindGrant, KindConsume:
 	default:
 		a.Fail("kind %d is not a request", cmd.Kind)
 		return
 	}
 	for range a.Uint("the number of items", MaxStacks) {
-		it := catalog.Stack{}
-		if item := a.Ref("an item"); item.ID != "" {
-			it.Item = item.ID
-		} else {
-			it.Item = a.state.ItemID(item.Num)
-		}
+		it := catalog.Stack{Item: a.item()}
 		it.Quantity = a.Uint("a quantity", MaxQuantity)
 		cmd.Items = append(cmd.Items, it)
 	}
+}
+
+// text reads a text of at most limit bytes.
+func (a *asked) text(what string, limit uint64) string {
+	return string(a.Bytes(what, a.Uint(what, limit)))
+}
+
+// item reads a reference to an item and returns its id.
+func (a *asked) item() string {
+	item := a.Ref("an item")
+	if item.ID != "" {
+		return item.ID
+	}
+	return a.state.ItemID(item.Num)
 }
 
 // player returns the id of a player, whom the event itself may add.
@@ -135,7 +172,7 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 }
 
 func (c *Command) equal(o *Command) bool {
-	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count &&
-		slices.Equal(c.Items, o.Items) &&
+	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay &&
+		slices.Equal(c.Items, o.Items) && (c.Set == o.Set || c.Set != nil && o.Set != nil && *c.Set == *o.Set) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

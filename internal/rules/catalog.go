@@ -19,6 +19,7 @@ const (
 	maxPoolsEver    = 1 << 16
 	maxEntriesEver  = 1 << 22 // in one pool
 	maxCountersEver = 1 << 30
+	maxListsEver    = 1 << 12 // of codes
 )
 
 // ConflictError says why a catalog, well formed by itself, does not fit the realm's state.
@@ -40,15 +41,21 @@ type Prepared struct {
 type numbers struct {
 	item  []uint32 // by index in Catalog.Items
 	pool  []poolNumbers
-	pools int // how many the realm will have
+	pools int               // how many the realm will have
+	list  map[string]uint32 // lists of codes
 }
 
 // poolNumbers holds the numbers of a pool.
 type poolNumbers struct {
 	num     uint32
-	entry   []uint32 // by index in Entries
-	limit   []uint32 // by index in Limits: number of the first counter
-	entries int      // how many the pool will have
+	entry   []uint32   // by index in Entries
+	limit   []uint32   // by index in Limits: number of the first counter
+	moments []uint32   // of the entries that have moments: number of the first counter
+	track   []uint32   // by index in Tracks: number of the counter
+	budget  [][]uint32 // by index in Budgets and Of: number of the first counter
+	free    uint32     // number of the counter of free draws, if there are any
+	refills uint32     // number of the realm's counter of refills, if there can be any
+	entries int        // how many the pool will have
 }
 
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
@@ -124,17 +131,21 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 	if next > maxItemsEver {
 		return nil, tooMany("items", int(next), maxItemsEver)
 	}
-	d := definer{w: w, state: state, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter()}
+	d := definer{w: w, state: state, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}}
 	for i := range c.Pools {
 		if err := d.pool(&c.Pools[i], &n.pool[i]); err != nil {
 			return nil, err
 		}
 	}
+	n.list = d.lists(c)
 	if n.pools = int(d.nextPool); n.pools > maxPoolsEver {
 		return nil, tooMany("pools", n.pools, maxPoolsEver)
 	}
+	if lists := state.CodeLists() + d.newLists; lists > maxListsEver {
+		return nil, tooMany("lists of codes", lists, maxListsEver)
+	}
 	if d.nextCounter > maxCountersEver {
-		return nil, tooMany("player limits", int(d.nextCounter), maxCountersEver)
+		return nil, tooMany("counters of players", int(d.nextCounter), maxCountersEver)
 	}
 	return n, nil
 }
@@ -148,6 +159,8 @@ type definer struct {
 	state       Names
 	nextPool    uint32
 	nextCounter uint32
+	fresh       map[string]uint32 // counters that this catalog names
+	newLists    int               // lists of codes that this catalog names
 }
 
 func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
@@ -198,23 +211,72 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 	if n.entries > maxEntriesEver {
 		return tooMany("entries of pool "+p.ID, n.entries, maxEntriesEver)
 	}
-	d.limits(p, n)
+	for i := range p.Limits {
+		n.limit[i] = d.counters(counterName(p.ID, &p.Limits[i]))
+	}
+	if p.Free.Per != 0 {
+		n.free = d.counters(freeName(p.ID, p.Free), 1)
+	}
+	if p.Refill > 0 {
+		n.refills = d.counters(refillName(p.ID), 1)
+	}
+	for i := range p.Budgets {
+		b := &p.Budgets[i]
+		var first []uint32
+		for _, s := range b.Of {
+			first = append(first, d.counters(budgetName(p.ID, b, s.Item), budgetWidth))
+		}
+		n.budget = append(n.budget, first)
+	}
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Moments.Count > 0 {
+			n.moments = append(n.moments, d.counters(momentsName(p.ID, e.ID), momentsWidth))
+		}
+	}
+	n.track = make([]uint32, len(p.Tracks))
+	for i := range p.Tracks {
+		n.track[i] = d.counters(trackName(p.ID, &p.Tracks[i]), 1)
+	}
 	return nil
 }
 
-func (d *definer) limits(p *catalog.Pool, n *poolNumbers) {
-	for i := range p.Limits {
-		name, width := counterName(p.ID, &p.Limits[i])
-		first, ok := d.state.CounterNum(name)
-		if !ok {
-			first = d.nextCounter
-			d.nextCounter += width
-			d.w.More(store.Counter)
-			d.w.Uint(uint64(width))
-			d.w.Text(name)
+// lists numbers the lists of codes that rewards give codes of. It names those that are new.
+func (d *definer) lists(c *catalog.Catalog) map[string]uint32 {
+	all := map[string]uint32{}
+	for i := range c.Pools {
+		for j := range c.Pools[i].Entries {
+			for _, list := range c.Pools[i].Entries[j].Reward.Codes {
+				if _, ok := all[list]; ok {
+					continue
+				}
+				num, known := d.state.CodeListNum(list)
+				if !known {
+					num = uint32(d.state.CodeLists() + d.newLists)
+					d.newLists++
+					d.w.Name(store.NewList, list)
+				}
+				all[list] = num
+			}
 		}
-		n.limit[i] = first
 	}
+	return all
+}
+
+// counters returns the number of the first of width counters. It names them if they are new.
+func (d *definer) counters(name string, width uint32) uint32 {
+	if first, ok := d.state.CounterNum(name); ok {
+		return first
+	}
+	if first, ok := d.fresh[name]; ok {
+		return first
+	}
+	first := d.nextCounter
+	d.nextCounter += width
+	d.w.More(store.Counter)
+	d.w.Uint(uint64(width))
+	d.w.Text(name)
+	d.fresh[name] = first
+	return first
 }
 
 // checkKinds refuses a catalog that changes the kind of a known item.

@@ -218,7 +218,7 @@ func TestTimesOfPools(t *testing.T) {
 
 // TestExamples: the catalogs that teach the format can be drawn from.
 func TestExamples(t *testing.T) {
-	for _, name := range []string{"instant-win.yaml", "gacha-banner.yaml", "box-raffle.yaml"} {
+	for _, name := range []string{"instant-win.yaml", "gacha-banner.yaml", "box-raffle.yaml", "drop-table.yaml", "collection.yaml"} {
 		yaml, err := examples.Files.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -231,12 +231,17 @@ func TestExamples(t *testing.T) {
 		ok := 0
 		for i := range c.Pools {
 			p := &c.Pools[i]
+			if p.Internal {
+				continue
+			}
 			if p.StartsAt != 0 {
 				r.now = max(r.now, p.StartsAt)
 			}
 			var price []catalog.Stack
-			for _, s := range p.Price {
-				price = append(price, of(s.Item, 20*s.Quantity))
+			for _, one := range p.Price[:min(1, len(p.Price))] {
+				for _, s := range one {
+					price = append(price, of(s.Item, 20*s.Quantity))
+				}
 			}
 			if price != nil {
 				m.step(r, grant("ann", price...))

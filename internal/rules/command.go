@@ -18,13 +18,15 @@ const (
 	KindTransfer Kind = 5
 	KindAtomic   Kind = 6
 	KindClock    Kind = 7
+	KindSetTrack Kind = 8
+	KindCodes    Kind = 9
 
-	kindEnd Kind = 8
+	kindEnd Kind = 10
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
-	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock",
+	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes",
 }
 
 // String returns the kind's name.
@@ -44,13 +46,16 @@ const (
 	// MaxAtomicDraws is the most draws in all members of an Atomic together.
 	MaxAtomicDraws = 2 * MaxDrawCount
 	MaxQuantity    = catalog.MaxQuantity
+	MaxTrackName   = 2*catalog.MaxID + 1 // the name of a track: one that pools share, or pool/track
+	MaxBy          = 64                  // who sets a track, bytes
+	MaxReason      = 1 << 10             // why, bytes
 	// maxUnknownID is the longest id of an unknown pool or item in an event, in bytes.
 	maxUnknownID = catalog.MaxID
 )
 
 // Command is a request in the form that the rules work on. Kind says which fields are used:
-// Player, Pool and Count of a Draw; Player and Items of a Grant or Consume; Player (the giver), To
-// and Items of a Transfer; Members of an Atomic.
+// Player, Pool, Count and Pay of a Draw; Player and Items of a Grant or Consume; Player (the giver), To
+// and Items of a Transfer; Members of an Atomic; Player and Set of a SetTrack.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -58,8 +63,18 @@ type Command struct {
 	To      string
 	Pool    string
 	Count   int
+	Pay     string // the item to pay with; empty: the first price that the player can pay
 	Items   []catalog.Stack
 	Members []Command
+	Set     *TrackSet
+}
+
+// TrackSet is what a SetTrack asks for.
+type TrackSet struct {
+	Track  string // its name: see [Tables.Tracks]
+	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
+	By     string // who asks; may be empty
+	Reason string
 }
 
 // CommandError says which field of a command is malformed, and how.
@@ -134,6 +149,9 @@ func (c *Command) checkMember() *CommandError {
 	if c.Kind == KindAtomic {
 		return malformed("kind", "an atomic group cannot contain another")
 	}
+	if c.Kind == KindSetTrack {
+		return malformed("kind", "an atomic group cannot set a track")
+	}
 	if err := c.CheckHead(); err != nil {
 		return err
 	}
@@ -153,6 +171,9 @@ func (c *Command) checkBody() *CommandError {
 		if c.Count < 1 || c.Count > MaxDrawCount {
 			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
 		}
+		if len(c.Pay) > maxUnknownID {
+			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), maxUnknownID)
+		}
 		return nil
 	case KindTransfer:
 		if err := checkPlayer(c.To); err != nil {
@@ -162,11 +183,27 @@ func (c *Command) checkBody() *CommandError {
 		if c.Player == c.To {
 			return malformed("to", "giver and receiver are both %q; they must differ", c.To)
 		}
+	case KindSetTrack:
+		return c.Set.check()
 	case KindGrant, KindConsume:
 	default:
 		return malformed("kind", "%v is not a request", c.Kind)
 	}
 	return checkStacks(c.Items)
+}
+
+func (s *TrackSet) check() *CommandError {
+	switch {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case len(s.By) > MaxBy:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return nil
 }
 
 func checkPlayer(id string) *CommandError {

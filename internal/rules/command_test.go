@@ -13,7 +13,7 @@ import (
 
 const shop = `{kuji: 1, items: {gem: {kind: currency}, key: {}, sword: {}}, start: {gem: 3}, pools: {
 	box: {price: {key: 1}, max_count: 9, entries: [{id: a, weight: 1, stock: 50, reward: {items: {sword: 1}}}, {id: b, weight: 1}]},
-	free: {entries: [{id: a, weight: 1}]}}}`
+	free: {pity: {a: {certain: 3}}, entries: [{id: a, weight: 1}]}}}`
 
 // sixtyFour is as long as an id may be.
 var sixtyFour = strings.Repeat("x", 64)
@@ -41,6 +41,10 @@ var commands = []struct {
 	{transfer("hal", "ann", of("key", 1)), rules.InsufficientItems, "key"},
 	{transfer("hal", "ian", of("nosuch", 1)), rules.UnknownItem, "nosuch"},
 	{draw("ann", "box", 3), rules.OK, ""},
+	{setTrack("ann", "free/a", 7, "ops", "a fault"), rules.OK, ""},
+	{setTrack("pia", "free/a", 0, "", strings.Repeat("y", rules.MaxReason)), rules.OK, ""}, // joins
+	{setTrack("quin", "free/b", catalog.MaxTrackDraws, sixtyFour, "x"), rules.UnknownTrack, "free/b"},
+	{setTrack("ann", sixtyFour+"/"+sixtyFour, 1, "", "x"), rules.UnknownTrack, sixtyFour + "/" + sixtyFour},
 	{group(grant("jim", of("key", 2)), draw("jim", "box", 1), transfer("jim", "kay", of("key", 1)), consume("kay", of("key", 1)), draw("lou", "free", 2)), rules.OK, ""},
 	{group(draw("ann", "free", 1), draw("max", "box", 1)), rules.InsufficientItems, "key"},
 	{group(grant("max", of("nosuch", 1)), draw("ned", "nopool", 1), transfer("max", "ned", of("gem", 1))), rules.UnknownItem, "nosuch"},
@@ -121,6 +125,15 @@ func alter(c rules.Command) (out []rules.Command) {
 		change(func(d *rules.Command) { d.Count++ })
 		change(func(d *rules.Command) { d.Pool += "x" })
 		return out
+	case rules.KindSetTrack:
+		set := func(f func(s *rules.TrackSet)) {
+			change(func(d *rules.Command) { s := *c.Set; f(&s); d.Set = &s })
+		}
+		set(func(s *rules.TrackSet) { s.Track += "x" })
+		set(func(s *rules.TrackSet) { s.Draws++ })
+		set(func(s *rules.TrackSet) { s.By += "x" })
+		set(func(s *rules.TrackSet) { s.Reason += "x" })
+		return out
 	case rules.KindTransfer:
 		change(func(d *rules.Command) { d.To = "other" })
 	case rules.KindGrant:
@@ -158,6 +171,10 @@ func TestMalformed(t *testing.T) {
 		{"items[0].item", grant("a", of("", 1))}, {"items[1].item", grant("a", of("g", 1), of(long, 1))}, {"items[1].item", grant("a", of("g", 1), of("g", 1))},
 		{"", grant("a", of("g", rules.MaxQuantity))}, {"items[0].quantity", grant("a", of("g", rules.MaxQuantity+1))}, {"items[0].quantity", grant("a", of("g", 0))},
 		{"from", transfer("", "b", of("g", 1))}, {"to", transfer("a", "", of("g", 1))}, {"to", transfer("a", "a", of("g", 1))}, {"items", transfer("a", "b")},
+		{"", setTrack("a", long+long[1:], catalog.MaxTrackDraws, sixtyFour, strings.Repeat("x", 1024))}, {"player", setTrack("", "t", 1, "", "x")},
+		{"track", setTrack("a", "", 1, "", "x")}, {"track", setTrack("a", long+long, 1, "", "x")}, {"draws", setTrack("a", "t", 1_000_001, "", "x")},
+		{"by", setTrack("a", "t", 1, long, "x")}, {"reason", setTrack("a", "t", 1, "", "")}, {"reason", setTrack("a", "t", 1, "", strings.Repeat("x", 1025))},
+		{"members[1].kind", group(draw("a", "p", 1), setTrack("a", "t", 1, "", "x"))},
 		{"members", group()}, {"", members(rules.MaxAtomic, draw("a", "p", 1))}, {"members", members(rules.MaxAtomic+1, draw("a", "p", 1))},
 		{"", members(2, draw("a", "p", rules.MaxDrawCount))}, {"members", group(draw("a", "p", 1), draw("a", "p", rules.MaxDrawCount), draw("a", "p", rules.MaxDrawCount))},
 		{"members[0].kind", group(group(draw("a", "p", 1)))}, {"members[1].count", group(draw("a", "p", 1), draw("a", "p", 0))},
@@ -257,12 +274,12 @@ func TestCommandOfIsStrict(t *testing.T) {
 
 // TestNames: what statuses and kinds are called is part of the API.
 func TestNames(t *testing.T) {
-	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", 11: "status(11)"} {
+	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", 14: "status(14)"} {
 		if status.String() != want {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", 8: "kind(8)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", 10: "kind(10)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

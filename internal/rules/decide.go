@@ -34,7 +34,17 @@ type decision struct {
 	used   []uint64 // of each limit of the current draw
 	sets   []set    // counters that draws will set
 	extra  uint64   // no less than what the command has given of any one item; at most maxPeak
+	picks  uint64   // the most entries that its draws can take
 	taken  overlay  // how many were taken; by pool number<<32 | entry number
+	coded  overlay  // how many codes were given; by number of the list
+
+	sums    []uint64  // by class of the pool that is picked from
+	weights []uint64  // of its entries with conditions, class by class
+	touched []uint32  // counters of tracks that the current draw has changed
+	open    []*budget // that what is given now comes from
+	spent   []*budget // that the current draw has spent from
+	picked  []uint64  // what draws without repetition have taken so far; by pool number<<32 | entry number
+	apart   overlay   // 1 for what is in picked
 
 	sure    []sureMemo // by pool number
 	sureGen uint32
@@ -46,6 +56,7 @@ type drawn struct {
 	player uint32
 	pool   *poolTable
 	count  uint64
+	cost   payment
 	sets   int // the length of decision.sets after it
 }
 
@@ -66,18 +77,16 @@ const noPool = 1<<32 - 1
 func (d *decision) init() {
 	d.values.init()
 	d.taken.init()
+	d.apart.init()
+	d.coded.init()
 }
 
 // Decide checks a command against the state, chooses its outcomes and writes the event to w. The
 // command must have passed Check. now is in Unix milliseconds. Decide takes values from src only
 // for draws, and none if the command fails. The event must be applied before the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
+	r.begin(now, src, w)
 	d := &r.d
-	d.now, d.src, d.w, d.extra = max(now, r.state.Now()), src, w, 0
-	d.steady = d.now + r.state.Back()
-	d.base, d.joined, d.draws, d.sets = r.state.Players(), 0, d.draws[:0], d.sets[:0]
-	d.values.reset()
-	d.taken.reset()
 	w.Begin(uint8(cmd.Kind), cmd.ID)
 	defer d.end()
 	if cmd.Kind == KindAtomic {
@@ -95,6 +104,18 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	}
 	w.End()
 	return f.status
+}
+
+// begin clears what is left of the command before.
+func (r *Rules) begin(now int64, src Source, w *store.Writer) {
+	d := &r.d
+	d.now, d.src, d.w, d.extra = max(now, r.state.Now()), src, w, 0
+	d.base, d.joined, d.picks, d.draws, d.sets = r.state.Players(), 0, 0, d.draws[:0], d.sets[:0]
+	d.values.reset()
+	d.taken.reset()
+	d.apart.reset()
+	d.coded.reset()
+	d.steady = d.now + r.state.Back()
 }
 
 // end lets go of the command, whose memory its caller may use again.
@@ -115,6 +136,8 @@ func (r *Rules) check(cmd *Command) failure {
 		return r.checkConsume(cmd)
 	case KindTransfer:
 		return r.checkTransfer(cmd)
+	case KindSetTrack:
+		return r.checkSetTrack(cmd)
 	}
 	panic("rules: Decide of a command that did not pass Check: " + cmd.Kind.String())
 }
@@ -131,6 +154,8 @@ func (r *Rules) write(cmd *Command, n int) {
 		r.writeConsume(cmd)
 	case KindTransfer:
 		r.writeTransfer(cmd)
+	case KindSetTrack:
+		r.writeSetTrack(cmd)
 	}
 }
 

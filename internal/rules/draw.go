@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -10,7 +8,7 @@ import (
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (r *Rules) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
-	if pt == nil {
+	if pt == nil || pt.config.Internal {
 		return failure{UnknownPool, r.poolRef(cmd.Pool)}
 	}
 	player, count, pool := r.see(cmd.Player), uint64(cmd.Count), store.Ref{Num: pt.num}
@@ -20,23 +18,27 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 		return failure{NotStarted, pool}
 	case c.EndsAt != 0 && r.d.now >= c.EndsAt:
 		return failure{Ended, pool}
-	case count > uint64(c.MaxCount):
+	case count > uint64(c.MaxCount), r.d.picks+count*pt.picks > catalog.MaxRequestPicks:
 		return failure{CountTooLarge, pool}
+	case !pt.when.empty() && !r.holds(&pt.when, player):
+		return failure{NotEligible, pool}
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
 	}
-	if item, ok := r.pay(pt, player, count); !ok {
-		return failure{InsufficientItems, store.Ref{Num: item}}
+	cost, f := r.pay(pt, player, count, cmd.Pay)
+	if f.status != OK {
+		return f
 	}
-	if !r.inStock(pt, count) {
+	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pool}
 	}
 	if item, ok := r.fitsAll(pt, player, count); !ok {
 		return failure{BalanceOverflow, store.Ref{Num: item}}
 	}
 	r.count(pt, player, count)
-	r.d.draws = append(r.d.draws, drawn{player, pt, count, len(r.d.sets)})
+	r.d.draws = append(r.d.draws, drawn{player, pt, count, cost, len(r.d.sets)})
 	r.d.given(pt.maxGain * count)
+	r.d.picks += count * pt.picks
 	return failure{}
 }
 
@@ -62,15 +64,18 @@ func (r *Rules) poolRef(id string) store.Ref {
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier
 // ones, whatever is chosen.
-func (r *Rules) inStock(pt *poolTable, count uint64) bool {
+func (r *Rules) inStock(pt *poolTable, player uint32, count uint64) bool {
 	if pt.endless {
 		return true
 	}
-	need := count
+	need := count * uint64(pt.config.Rolls.Max)
 	for i := range r.d.draws {
 		if dr := &r.d.draws[i]; dr.pool.overlaps(pt) {
-			need += dr.count
+			need += dr.count * dr.pool.leaves
 		}
+	}
+	if pt.collect {
+		return r.collected(pt, player, need) >= need
 	}
 	if need == 1 {
 		return r.pools[pt.num].live > 0
@@ -93,14 +98,19 @@ func (r *Rules) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32
 }
 
 // writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
-// counters of limits.
+// counters of limits and tracks.
 func (r *Rules) writeDraw(cmd *Command, n int) {
 	d := &r.d
 	dr := &d.draws[n]
 	r.turn(dr.player)
-	r.writePrice(dr.pool, dr.count)
-	for range dr.count {
-		r.choose(dr.pool)
+	r.writePrice(dr.cost)
+	var hits [catalog.MaxTracks]uint64 // by guarantee
+	for i := range dr.count {
+		if !dr.pool.single {
+			d.w.More(store.Draw)
+		}
+		due := r.due(dr.pool, i, dr.count, &hits)
+		dr.pool.hit(r.draw(dr.pool, due), &hits)
 	}
 	first := 0
 	if n > 0 {
@@ -109,48 +119,155 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 	for _, s := range d.sets[first:dr.sets] {
 		d.w.Change(store.Set, s.counter, s.value)
 	}
+	r.writeTracks()
+	r.writeBudgets()
 }
 
-// choose makes one draw. It chooses an entry, through nested pools, and writes what it takes from
-// stock and gives.
-func (r *Rules) choose(pt *poolTable) {
-	d := &r.d
-	for {
-		entry := r.chooseEntry(pt)
-		e := &pt.entries[entry]
-		if d.pool != pt.num {
-			d.w.Effect(store.Pool, pt.num)
-			d.pool = pt.num
-		}
-		d.w.Effect(store.Take, entry)
-		if e.kind == catalog.RewardPool {
-			pt = r.t.pools[e.pool]
-			continue
-		}
-		for i := range e.items {
-			it := &e.items[i]
-			q := it.min
-			if it.min != it.max {
-				q += uniform(d.src, it.max-it.min+1)
+// draw makes one draw from a pool: it picks entries, takes them and gives their rewards. It returns
+// the groups that it hit.
+func (r *Rules) draw(pt *poolTable, due uint32) (groups uint32) {
+	switch {
+	case pt.single:
+		entry := r.pick(pt, due)
+		r.take(pt, entry)
+		return pt.classes[pt.entries[entry].class].groups
+	case pt.config.Mode == catalog.ModeEach:
+		r.drawEach(pt)
+		return 0
+	}
+	rolls := pt.config.Rolls
+	n := uint64(rolls.Min)
+	if rolls.Min != rolls.Max {
+		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+	}
+	if rolls.Distinct {
+		r.drawDistinct(pt, n)
+		return 0
+	}
+	for range n {
+		entry := r.pick(pt, due&^groups)
+		r.take(pt, entry)
+		groups |= pt.classes[pt.entries[entry].class].groups
+	}
+	return groups
+}
+
+// drawEach rolls every entry of a drop table by itself.
+func (r *Rules) drawEach(pt *poolTable) {
+	rolls := pt.config.Rolls
+	n := uint64(rolls.Min)
+	if rolls.Min != rolls.Max {
+		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+	}
+	certain := 100 * pt.config.WeightScale
+	for range n {
+		for _, num := range pt.order {
+			e := &pt.entries[num]
+			if e.weight == 0 || e.limited && r.left(pt, num) == 0 || !r.holds(&e.when, r.d.player) || !r.affords(e) || !r.codesLeft(&e.reward) {
+				continue
 			}
-			d.w.Change(store.Gain, it.item, q)
+			if uniform(r.d.src, certain) < e.weight {
+				r.take(pt, num)
+			}
 		}
-		return
 	}
 }
 
-// chooseEntry chooses an entry of one pool, and lowers the odds if its stock is limited.
-func (r *Rules) chooseEntry(pt *poolTable) uint32 {
-	n, ok := r.pools[pt.num].sampler.Draw(r.d.src)
-	if !ok {
-		panic(fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.config.ID))
+// drawDistinct picks n entries, none of them twice, or fewer if there are no more.
+func (r *Rules) drawDistinct(pt *poolTable, n uint64) {
+	d := &r.d
+	first := len(d.picked)
+	for range n {
+		if r.weigh(pt, true); r.among(pt, 0, 0) == 0 {
+			break
+		}
+		entry := r.pick(pt, 0)
+		r.take(pt, entry)
+		d.picked = append(d.picked, entryKey(pt, entry))
+		d.apart.put(entryKey(pt, entry), 1)
+		r.setWeight(pt, entry, 0)
 	}
-	entry := uint32(n)
-	if e := &pt.entries[entry]; e.limited {
-		key := uint64(pt.num)<<32 | uint64(entry)
-		taken, _ := r.d.taken.get(key)
-		r.d.taken.put(key, taken+1)
-		r.lower(pt, entry, r.state.Left(pt.num, entry)-taken-1)
+	for _, key := range d.picked[first:] {
+		entry := uint32(key)
+		d.apart.put(key, 0)
+		r.setWeight(pt, entry, r.weight(pt, entry, r.left(pt, entry)))
 	}
-	return entry
+	d.picked = d.picked[:first]
+}
+
+// isPicked reports whether a draw without repetition has taken an entry and is not over.
+func (r *Rules) isPicked(pt *poolTable, entry uint32) bool {
+	picked, _ := r.d.apart.get(entryKey(pt, entry))
+	return picked == 1
+}
+
+func entryKey(pt *poolTable, entry uint32) uint64 { return uint64(pt.num)<<32 | uint64(entry) }
+
+// left returns what is left of an entry's stock at this point of the command.
+func (r *Rules) left(pt *poolTable, entry uint32) uint64 {
+	if !pt.entries[entry].limited {
+		return r.state.Left(pt.num, entry)
+	}
+	taken, _ := r.d.taken.get(entryKey(pt, entry))
+	return r.leftOf(pt, entry, taken)
+}
+
+// leftOf returns what is left of a limited entry of which the command has taken some. That is
+// negative, in a ring of 64 bits, after the command has put back what others took.
+func (r *Rules) leftOf(pt *poolTable, entry uint32, taken uint64) uint64 {
+	stock := pt.entries[entry].config.Stock.Count
+	return stock - min(stock, r.state.DrawnOf(pt.num, entry)+taken) // a catalog may have lowered the stock
+}
+
+// take takes one of an entry from its stock and gives the reward.
+func (r *Rules) take(pt *poolTable, entry uint32) {
+	d, e := &r.d, &pt.entries[entry]
+	if e.limited {
+		key := entryKey(pt, entry)
+		taken, _ := d.taken.get(key)
+		d.taken.put(key, taken+1)
+		r.lower(pt, entry, r.leftOf(pt, entry, taken+1))
+	}
+	if d.pool != pt.num {
+		d.w.Effect(store.Pool, pt.num)
+		d.pool = pt.num
+	}
+	d.w.Effect(store.Take, entry)
+	open := len(d.open)
+	d.openBudgets(e)
+	r.give(&e.reward)
+	d.open = d.open[:open]
+	if pt.raffle {
+		r.boxEmptied(pt)
+	}
+}
+
+// give gives a reward to the player.
+func (r *Rules) give(w *reward) {
+	d := &r.d
+	for i := range w.items {
+		it := &w.items[i]
+		q := it.min
+		if it.min != it.max {
+			q += uniform(d.src, it.max-it.min+1)
+		}
+		d.w.Change(store.Gain, it.item, q)
+		if len(d.open) > 0 {
+			r.spendBudgets(it.item, q)
+		}
+		if r.t.watched.has(it.item) {
+			d.values.put(valueKey(d.player, it.item), r.balance(d.player, it.item)+q)
+		}
+	}
+	r.giveCodes(w)
+	for i := range w.inner {
+		in := &w.inner[i]
+		n := in.min
+		if in.min != in.max {
+			n += uniform(d.src, in.max-in.min+1)
+		}
+		for range n {
+			r.draw(in.pool, 0)
+		}
+	}
 }

@@ -39,27 +39,13 @@ const (
 // be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
-const (
-	dayMillis  = 24 * 60 * 60 * 1000
-	weekMillis = 7 * dayMillis
-	// mondayShift moves the Unix epoch, a Thursday, to a Monday.
-	mondayShift = 3 * dayMillis
-)
-
-// span returns for how long draws have counted: a limit counts those that are less old.
-func (r *Rules) span(l *limitTable) int64 {
-	switch l.per {
-	case catalog.PerDay:
-		return r.d.now%dayMillis + 1
-	case catalog.PerWeek:
-		return (r.d.now+mondayShift)%weekMillis + 1
-	}
-	return l.window
-}
-
 // counts reports whether the draws in a counter of a limit over a time count now.
 func (r *Rules) counts(l *limitTable, counter uint64) bool {
-	return int64(counter>>drawBits) > r.d.steady-r.span(l)
+	last := int64(counter >> drawBits)
+	if l.per == catalog.PerWindow {
+		return last > r.d.steady-l.window
+	}
+	return r.lasts(l.per, last)
 }
 
 // counterName returns the name of a limit's counters. It is the same in every catalog in which the
@@ -113,15 +99,21 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 // count counts n draws of a player in all limits of a pool. Call withinLimits first.
 func (r *Rules) count(pt *poolTable, player uint32, n uint64) {
 	for i := range pt.limits {
-		switch l := &pt.limits[i]; l.per {
-		case catalog.PerForever:
-			r.setCounter(player, l.counter, r.d.used[i]+n)
-		case catalog.PerDay, catalog.PerWeek:
-			r.setCounter(player, l.counter, uint64(r.d.steady)<<drawBits|(r.d.used[i]+n))
-		default:
+		if l := &pt.limits[i]; l.per == catalog.PerWindow {
 			r.countWindow(l, player, n)
+		} else {
+			r.setCounter(player, l.counter, l.value(r.d.used[i]+n, r.d.steady))
 		}
 	}
+}
+
+// value returns the counter of n draws, the last of them at a steady time. The limit must not be
+// over a window.
+func (l *limitTable) value(n uint64, steady int64) uint64 {
+	if l.per == catalog.PerForever {
+		return n
+	}
+	return uint64(steady)<<drawBits | n
 }
 
 // setCounter sets a counter for the rest of the command, and notes it as an effect of the current

@@ -13,19 +13,25 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// model is the rules once more, from plain maps and with nothing clever: it says how a
-// command must end, reads from the event what was drawn, judges whether that was possible,
-// and knows what everybody must hold afterwards.
+// model is the rules once more, from plain maps and with nothing clever: it says how a command must
+// end, chooses what draws give from the values that they took, and knows what everybody must hold
+// afterwards.
 type model struct {
 	c       *catalog.Catalog
-	items   []string // in the order in which catalogs named them
+	order   map[string][]string // by pool: entries by number
+	items   []string            // in the order in which catalogs named them
 	players map[string]map[string]uint64
-	drawn   map[string]uint64  // "pool/entry"
-	counted map[string][]int64 // by player, pool and kind of limit: the time of each draw
+	drawn   map[string]uint64  // "pool/entry", less what was put back
+	counted map[string][]int64 // by player, pool and kind of limit: the time of each draw, or free draw
+	since   map[string]uint64  // by player and counter of a track: draws since the last hit
+	refills map[string]uint64  // by pool
 }
 
 func newModel() *model {
-	return &model{c: &catalog.Catalog{}, players: map[string]map[string]uint64{}, drawn: map[string]uint64{}, counted: map[string][]int64{}}
+	return &model{
+		c: &catalog.Catalog{}, order: map[string][]string{}, players: map[string]map[string]uint64{}, drawn: map[string]uint64{},
+		counted: map[string][]int64{}, since: map[string]uint64{}, refills: map[string]uint64{},
+	}
 }
 
 func (m *model) put(c *catalog.Catalog) {
@@ -33,6 +39,14 @@ func (m *model) put(c *catalog.Catalog) {
 	for _, it := range c.Items {
 		if !slices.Contains(m.items, it.ID) {
 			m.items = append(m.items, it.ID)
+		}
+	}
+	for i := range c.Pools {
+		p := &c.Pools[i]
+		for j := range p.Entries {
+			if e := p.Entries[j].ID; !slices.Contains(m.order[p.ID], e) {
+				m.order[p.ID] = append(m.order[p.ID], e)
+			}
 		}
 	}
 }
@@ -55,102 +69,6 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (left uint64, unlimited 
 		return 0, true
 	}
 	return e.Stock.Count - min(m.drawn[p.ID+"/"+e.ID], e.Stock.Count), false
-}
-
-// odds returns an entry's weight, its own stock and that of what it leads to considered.
-func (m *model) odds(p *catalog.Pool, e *catalog.Entry) uint64 {
-	left, unlimited := m.left(p, e)
-	switch {
-	case left == 0 && !unlimited, p.Mode == catalog.ModeWeighted && e.Weight == 0:
-		return 0
-	case e.Reward.Kind == catalog.RewardPool && m.total(m.pool(e.Reward.Pool)) == 0:
-		return 0
-	case p.Mode == catalog.ModeRaffle:
-		return left
-	}
-	return e.Weight
-}
-
-func (m *model) total(p *catalog.Pool) (sum uint64) {
-	for i := range p.Entries {
-		sum += m.odds(p, &p.Entries[i])
-	}
-	return sum
-}
-
-// below returns the pools that a draw from p can touch, p included.
-func (m *model) below(p *catalog.Pool) map[string]bool {
-	all := map[string]bool{p.ID: true}
-	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Reward.Kind == catalog.RewardPool && (p.Mode == catalog.ModeRaffle || e.Weight > 0) {
-			maps.Copy(all, m.below(m.pool(e.Reward.Pool)))
-		}
-	}
-	return all
-}
-
-func meet(a, b map[string]bool) bool {
-	for id := range a {
-		if b[id] {
-			return true
-		}
-	}
-	return false
-}
-
-const plenty = 1 << 62
-
-// sure returns how many draws p stands whatever is chosen.
-func (m *model) sure(p *catalog.Pool) uint64 {
-	stock := map[string]uint64{} // by the pool led to; "": none
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		left, unlimited := m.left(p, e)
-		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
-			continue
-		}
-		if unlimited {
-			left = plenty
-		}
-		stock[e.Reward.Pool] = min(stock[e.Reward.Pool]+left, plenty)
-	}
-	var sum, shared uint64
-	for to, n := range stock {
-		alone := true
-		if to != "" {
-			n = min(n, m.sure(m.pool(to)))
-			for other := range stock {
-				if other != "" && other != to && meet(m.below(m.pool(to)), m.below(m.pool(other))) {
-					alone = false
-				}
-			}
-		}
-		if alone {
-			sum = min(sum+n, plenty)
-		} else {
-			shared = max(shared, n)
-		}
-	}
-	return min(sum+shared, plenty)
-}
-
-// most returns the largest quantity of an item that one draw from p can give.
-func (m *model) most(p *catalog.Pool, item string) (most uint64) {
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
-			continue
-		}
-		if e.Reward.Kind == catalog.RewardPool {
-			most = max(most, m.most(m.pool(e.Reward.Pool), item))
-		}
-		for _, q := range e.Reward.Items {
-			if q.Item == item {
-				most = max(most, q.Max)
-			}
-		}
-	}
-	return most
 }
 
 // limitStart returns the time after which draws count.
@@ -193,23 +111,31 @@ type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // what players hold without what the command's draws give
 	most    map[string]map[string]uint64 // the most that they can hold with it
-	earlier []*rules.Command             // draws
+	earlier []paidDraw
 	now     int64
 }
 
-// judge says how a command ends.
-func (m *model) judge(cmd *rules.Command, now int64) verdict {
+// paidDraw is a draw that has passed.
+type paidDraw struct {
+	*rules.Command
+	price []catalog.Stack
+	free  int
+}
+
+// judge says how a command ends, and what its draws cost.
+func (m *model) judge(cmd *rules.Command, now int64) (verdict, []paidDraw) {
 	tr := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, now: now}
 	if cmd.Kind != rules.KindAtomic {
-		return tr.member(cmd)
+		v := tr.member(cmd)
+		return v, tr.earlier
 	}
 	for i := range cmd.Members {
 		if v := tr.member(&cmd.Members[i]); v.status != rules.OK {
 			v.failed = i
-			return v
+			return v, nil
 		}
 	}
-	return verdict{}
+	return verdict{}, tr.earlier
 }
 
 func (t *trial) see(player string) (sure, most map[string]uint64) {
@@ -273,7 +199,7 @@ func (t *trial) member(cmd *rules.Command) verdict {
 func (t *trial) draw(cmd *rules.Command) verdict {
 	p := t.pool(cmd.Pool)
 	switch {
-	case p == nil:
+	case p == nil, p.Internal:
 		return verdict{status: rules.UnknownPool, subject: cmd.Pool}
 	case p.StartsAt != 0 && t.now < p.StartsAt:
 		return verdict{status: rules.NotStarted, subject: p.ID}
@@ -282,13 +208,17 @@ func (t *trial) draw(cmd *rules.Command) verdict {
 	case cmd.Count > int(p.MaxCount):
 		return verdict{status: rules.CountTooLarge, subject: p.ID}
 	}
-	before, need := 0, uint64(cmd.Count)
+	sure, most := t.see(cmd.Player)
+	if !t.fulfils(&p.When, p, cmd.Player, sure) {
+		return verdict{status: rules.NotEligible, subject: p.ID}
+	}
+	before, free, need := 0, 0, uint64(cmd.Count)*uint64(p.Rolls.Max)
 	for _, e := range t.earlier {
 		if e.Player == cmd.Player && e.Pool == cmd.Pool {
-			before += e.Count
+			before, free = before+e.Count, free+e.free
 		}
-		if meet(t.below(p), t.below(t.pool(e.Pool))) {
-			need += uint64(e.Count)
+		if other := t.pool(e.Pool); meet(t.below(p), t.below(other)) {
+			need += uint64(e.Count) * t.leaves(other)
 		}
 	}
 	for _, l := range p.Limits {
@@ -296,15 +226,21 @@ func (t *trial) draw(cmd *rules.Command) verdict {
 			return verdict{status: rules.LimitReached, subject: p.ID}
 		}
 	}
-	for _, s := range p.Price {
-		if !t.take(cmd.Player, s.Item, s.Quantity*uint64(cmd.Count)) {
-			return verdict{status: rules.InsufficientItems, subject: s.Item}
-		}
+	d := paidDraw{Command: cmd}
+	if p.Free.Per != 0 {
+		free += int(t.used(cmd.Player, p.ID+"/free", catalog.PlayerLimit{Per: p.Free.Per}, t.now))
+		d.free = min(cmd.Count, max(0, int(p.Free.Draws)-free))
 	}
-	if t.model.sure(p) < need {
+	price, v := t.price(p, cmd, uint64(cmd.Count-d.free))
+	if v.status != rules.OK {
+		return v
+	}
+	for _, s := range price {
+		t.take(cmd.Player, s.Item, s.Quantity)
+	}
+	if d.price = price; !t.stocked(p, cmd.Player, sure, need) {
 		return verdict{status: rules.SoldOut, subject: p.ID}
 	}
-	_, most := t.see(cmd.Player)
 	for _, item := range t.items {
 		n := t.model.most(p, item) * uint64(cmd.Count)
 		if n > 0 && most[item]+n > rules.MaxQuantity {
@@ -312,8 +248,43 @@ func (t *trial) draw(cmd *rules.Command) verdict {
 		}
 		most[item] += n
 	}
-	t.earlier = append(t.earlier, cmd)
+	t.earlier = append(t.earlier, d)
 	return verdict{}
+}
+
+// price returns what draws that are not free cost: the first offer with the item to pay with that
+// the player can pay.
+func (t *trial) price(p *catalog.Pool, cmd *rules.Command, count uint64) ([]catalog.Stack, verdict) {
+	if count == 0 || len(p.Price) == 0 && cmd.Pay == "" {
+		return nil, verdict{}
+	}
+	var offers [][]catalog.Stack
+	for _, b := range p.Bundles {
+		if uint64(b.Draws) == count {
+			offers = append(offers, b.Price)
+		}
+	}
+	for _, one := range p.Price {
+		one = slices.Clone(one)
+		for i := range one {
+			one[i].Quantity *= count
+		}
+		offers = append(offers, one)
+	}
+	offers = slices.DeleteFunc(offers, func(offer []catalog.Stack) bool {
+		return cmd.Pay != "" && !slices.ContainsFunc(offer, func(s catalog.Stack) bool { return s.Item == cmd.Pay })
+	})
+	if len(offers) == 0 {
+		return nil, verdict{status: rules.PriceNotOffered, subject: cmd.Pay}
+	}
+	sure, _ := t.see(cmd.Player)
+	short := func(s catalog.Stack) bool { return sure[s.Item] < s.Quantity }
+	for _, offer := range offers {
+		if !slices.ContainsFunc(offer, short) {
+			return offer, verdict{}
+		}
+	}
+	return nil, verdict{status: rules.InsufficientItems, subject: offers[0][slices.IndexFunc(offers[0], short)].Item}
 }
 
 // effects are an event's, with names in place of numbers, those of counters left out, read
@@ -342,6 +313,12 @@ func (f *effects) next() string {
 		case store.Take:
 			return "take " + f.pool + "/" + f.state.EntryID(f.num, e.N)
 		case store.Set:
+		case store.Draw:
+			return "draw"
+		case store.Return:
+			return fmt.Sprint("return ", f.pool, "/", f.state.EntryID(f.num, e.N), " ", e.Value)
+		case store.Tally:
+			return fmt.Sprint("tally ", e.Value)
 		case store.Member:
 			f.pool = ""
 			return "member"
@@ -352,26 +329,29 @@ func (f *effects) next() string {
 	return "end"
 }
 
-// run follows the effects of a command that ended OK.
-func (m *model) run(state *store.State, cmd *rules.Command, ev *store.Event, now int64) error {
+// run follows the effects of a command that ended OK, whose draws took the values of a tape.
+func (m *model) run(state *store.State, cmd *rules.Command, ev *store.Event, draws []paidDraw, tape *reader, now int64) error {
 	f := &effects{state: state, r: ev.Changes()}
-	if cmd.Kind != rules.KindAtomic {
-		f.player = cmd.Player
-		if err := m.member(f, cmd, now); err != nil {
-			return err
-		}
-	} else {
-		for i := range cmd.Members {
+	members := []rules.Command{*cmd}
+	if f.player = cmd.Player; cmd.Kind == rules.KindAtomic {
+		members = cmd.Members
+	}
+	k := m.chooser(members, draws, tape)
+	for i := range members {
+		if cmd.Kind == rules.KindAtomic {
 			if err := f.expect("member"); err != nil {
 				return err
 			}
-			if err := m.member(f, &cmd.Members[i], now); err != nil {
-				return fmt.Errorf("member %d: %w", i, err)
-			}
+		}
+		if err := m.member(f, &members[i], k, now); err != nil {
+			return fmt.Errorf("member %d: %w", i, err)
 		}
 	}
 	if err := f.expect("end"); err != nil {
 		return err
+	}
+	if len(tape.tape) > 0 || tape.short {
+		return fmt.Errorf("%d values were taken in vain (or %v: too few)", len(tape.tape), tape.short)
 	}
 	return f.r.Err()
 }
@@ -400,7 +380,7 @@ func (m *model) see(f *effects, player string) (map[string]uint64, error) {
 	return m.players[player], nil
 }
 
-func (m *model) member(f *effects, cmd *rules.Command, now int64) error {
+func (m *model) member(f *effects, cmd *rules.Command, k *chooser, now int64) error {
 	held, err := m.see(f, cmd.Player)
 	if err != nil {
 		return err
@@ -434,18 +414,8 @@ func (m *model) member(f *effects, cmd *rules.Command, now int64) error {
 			change("gain", cmd.To, it)
 		}
 	case rules.KindDraw:
-		p := m.pool(cmd.Pool)
-		for _, s := range p.Price {
-			change("spend", cmd.Player, catalog.Stack{Item: s.Item, Quantity: s.Quantity * uint64(cmd.Count)})
-		}
-		for range cmd.Count {
-			if err == nil {
-				err = m.outcome(f, p, held)
-			}
-			for _, l := range p.Limits {
-				k := limitKey(cmd.Player, p.ID, l)
-				m.counted[k] = append(m.counted[k], now)
-			}
+		if err == nil {
+			err = m.draw(f, held, k, now)
 		}
 	}
 	for item, n := range held {
@@ -456,32 +426,36 @@ func (m *model) member(f *effects, cmd *rules.Command, now int64) error {
 	return err
 }
 
-// outcome follows one draw, which must have been possible.
-func (m *model) outcome(f *effects, p *catalog.Pool, held map[string]uint64) error {
-	for {
-		got := f.next()
-		i := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return got == "take "+p.ID+"/"+e.ID })
-		if i < 0 {
-			return fmt.Errorf("effect %q, want one that takes from pool %s", got, p.ID)
+// draw follows the next draw of a command.
+func (m *model) draw(f *effects, held map[string]uint64, k *chooser, now int64) error {
+	d := k.draws[0]
+	k.draws = k.draws[1:]
+	p := m.pool(d.Pool)
+	for _, s := range d.price {
+		held[s.Item] -= s.Quantity
+		if err := f.expect(fmt.Sprint("spend ", d.Player, " ", s.Item, " ", s.Quantity)); err != nil {
+			return err
 		}
-		e := &p.Entries[i]
-		if m.odds(p, e) == 0 {
-			return fmt.Errorf("%q, which is out of stock, or has no weight", got)
-		}
-		m.drawn[p.ID+"/"+e.ID]++
-		if e.Reward.Kind == catalog.RewardPool {
-			p = m.pool(e.Reward.Pool)
-			continue
-		}
-		for _, q := range e.Reward.Items {
-			got := f.next()
-			if want := fmt.Sprint("gain ", f.player, " ", q.Item, " ", f.e.Value); got != want || f.e.Value < q.Min || f.e.Value > q.Max {
-				return fmt.Errorf("%q, want %d to %d of %s", got, q.Min, q.Max, q.Item)
-			}
-			held[q.Item] += f.e.Value
-		}
-		return nil
 	}
+	for _, want := range k.draw(p, d.Player, d.Count) {
+		if err := f.expect(want); err != nil {
+			return err
+		}
+		if f.e.Verb == store.Gain {
+			held[f.state.ItemID(f.e.N)] += f.e.Value
+		}
+	}
+	for _, l := range p.Limits {
+		key := limitKey(d.Player, p.ID, l)
+		for range d.Count {
+			m.counted[key] = append(m.counted[key], now)
+		}
+	}
+	key := limitKey(d.Player, p.ID+"/free", catalog.PlayerLimit{Per: p.Free.Per})
+	for range d.free {
+		m.counted[key] = append(m.counted[key], now)
+	}
+	return nil
 }
 
 // compare checks that the realm holds what the model holds.
@@ -491,7 +465,7 @@ func (m *model) compare(r *realm) {
 		r.t.Fatalf("%d players, the model has %d", r.state.Players(), len(m.players))
 	}
 	for id, want := range m.players {
-		items, _, ok := r.state.Holdings(id)
+		items, _, _, ok := r.state.Holdings(id)
 		got := map[string]uint64{}
 		for _, b := range items {
 			got[b.Item] = b.Quantity
@@ -508,13 +482,17 @@ func (m *model) compare(r *realm) {
 		for j := range p.Entries {
 			e := &p.Entries[j]
 			left, unlimited := m.left(p, e)
-			want := rules.EntryStock{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.odds(p, e)}
+			want := rules.EntryStock{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.shown(p, e)}
 			if v.Entries[j] != want {
 				r.t.Fatalf("pool %s: %+v, the model says %+v", p.ID, v.Entries[j], want)
 			}
 		}
-		if v.Total != m.total(p) {
-			r.t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.Total, m.total(p))
+		total := 100 * p.WeightScale
+		if p.Mode != catalog.ModeEach {
+			total = m.total(p)
+		}
+		if v.Total != total {
+			r.t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.Total, total)
 		}
 	}
 }
@@ -522,14 +500,18 @@ func (m *model) compare(r *realm) {
 // step carries out a command in both, and compares how it ends and what it gives.
 func (m *model) step(r *realm, cmd rules.Command) rules.Status {
 	r.t.Helper()
-	want := m.judge(&cmd, r.now)
+	want, draws := m.judge(&cmd, r.now)
+	src := r.src
+	seen := &tape{src: src}
+	r.src = seen
 	ev := r.do(cmd)
+	r.src = src
 	got := verdict{rules.Status(ev.Status), r.subject(&ev), r.failed(&ev)}
 	if got != want {
 		r.t.Fatalf("%+v ends %+v, the model says %+v", cmd, got, want)
 	}
 	if want.status == rules.OK {
-		if err := m.run(r.state, &cmd, &ev, r.now); err != nil {
+		if err := m.run(r.state, &cmd, &ev, draws, &reader{tape: seen.seen}, r.now); err != nil {
 			r.t.Fatalf("%+v: %v", cmd, err)
 		}
 	}
@@ -556,8 +538,8 @@ func TestModelForLong(t *testing.T) {
 		m.compare(r)
 		m.compare(r.replay())
 	}
-	for s := rules.OK; s < rules.Aborted; s++ {
-		if ended[s] < 50 {
+	for s := rules.OK; s <= rules.PriceNotOffered; s++ {
+		if s != rules.Aborted && ended[s] < 50 {
 			t.Errorf("only %d commands ended %v: the test is too small", ended[s], s)
 		}
 	}
@@ -590,8 +572,8 @@ func TestModel(t *testing.T) {
 		m.compare(r)
 		m.compare(r.replay())
 	})
-	for s := rules.OK; s < rules.Aborted; s++ {
-		if ended[s] < 3 && !testing.Short() {
+	for s := rules.OK; s <= rules.PriceNotOffered; s++ {
+		if s != rules.Aborted && ended[s] < 3 && !testing.Short() {
 			t.Errorf("only %d commands ended %v: the test is too small", ended[s], s)
 		}
 	}

@@ -1,11 +1,10 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -20,9 +19,9 @@ const (
 	ChangePoolRemoved  = "pool_removed"
 	ChangeEntryAdded   = "entry_added"
 	ChangeEntryChanged = "entry_changed"
-	ChangeEntryKept    = "entry_kept"
 	ChangeEntryRemoved = "entry_removed"
 	ChangeRealm        = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
 // Change is one line of a [Plan]: what happens to one item, pool or entry.
@@ -36,17 +35,24 @@ type Change struct {
 	UnlimitedBefore, UnlimitedAfter bool
 	StockBefore, StockAfter         uint64
 	LeftBefore, LeftAfter           uint64
-	// Warning is set if the change deserves a second look: more were drawn than the new stock, or
-	// players hold an item that is removed.
-	Warning string
-	Text    string // the whole change in words
+	Settings                        []Setting // what differs; all that is set of what is added or removed
+	Warning                         string    // set if the change deserves a second look
+	Text                            string    // the whole change in words
 }
+
+// Setting is a setting before and after, as catalogs write it; empty: it is not set. For odds it is
+// what the next draw gives a player who was never seen.
+type Setting struct{ Name, Before, After string }
 
 // Plan says what applying a catalog would change.
 type Plan struct {
 	Unchanged bool   // the catalog is already in force: applying it does nothing and is not logged
 	Version   uint64 // the version it would get; if Unchanged, the one it has
 	Changes   []Change
+	Kept      int // entries that do not change
+
+	settings int            // how many there are in all Changes
+	lines    map[string]int // by pool: index in Changes of what changes in its settings
 }
 
 // Planner makes a plan concurrently with commands, but not with another catalog. It reads what
@@ -58,6 +64,8 @@ type Planner struct {
 	now      int64
 	players  uint32
 	young    int // how many remembered request ids the new window would still cover
+	pools    map[string]*counts
+	refilled map[string]uint64 // by pool: how often its box was filled
 }
 
 // PlanState is everything that a plan reads of a realm.
@@ -69,12 +77,22 @@ type PlanState interface {
 }
 
 // NewPlanner begins a plan of a catalog over t. The caller holds the realm's lock meanwhile, for a
-// time in proportion to the number of items.
+// time in proportion to the number of items and pools.
 func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog) *Planner {
-	p := &Planner{state: state, t: t, now: state.Now(), players: state.Players(), supplies: make([]string, state.Items())}
+	p := &Planner{state: state, t: t, now: state.Now(), players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
 	for i := range p.supplies {
 		if text, any := state.Supply(uint32(i)); any {
 			p.supplies[i] = text
+		}
+	}
+	for _, c := range []*catalog.Catalog{t.Catalog, c} {
+		if c == nil {
+			continue
+		}
+		for i := range c.Pools {
+			if num, ok := state.CounterNum(refillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
+				p.refilled[c.Pools[i].ID] = state.Tally(num)
+			}
 		}
 	}
 	p.young = state.YoungerThan(p.now + state.Back() - c.Idempotency.Age.Milliseconds() - 1)
@@ -88,8 +106,13 @@ type counts struct {
 	drawn, left []uint64 // by entry number
 }
 
-// counts reads a pool's counts.
-func (s *Planner) counts(id string) (c counts) {
+// counts reads a pool's counts, once.
+func (s *Planner) counts(id string) *counts {
+	if c := s.pools[id]; c != nil {
+		return c
+	}
+	c := new(counts)
+	s.pools[id] = c
 	if c.num, c.known = s.state.PoolNum(id); !c.known {
 		return c
 	}
@@ -119,32 +142,39 @@ func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
 	if prepared.unchanged {
 		return Plan{Unchanged: true, Version: s.t.Version}, nil
 	}
-	p := Plan{Version: s.t.Version + 1}
+	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
 	s.planItems(&p, c)
 	s.planRealm(&p, c)
-	for i := range c.Pools {
-		s.planPool(&p, &c.Pools[i])
-	}
-	if old := s.t.Catalog; old != nil {
-		in := make(map[string]bool, len(c.Pools))
-		for i := range c.Pools {
-			in[c.Pools[i].ID] = true
-		}
-		for i := range old.Pools {
-			id := old.Pools[i].ID
-			if in[id] {
-				continue
-			}
-			st := s.counts(id)
-			p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
-				"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
-			p.removeEntries(s.t.pool[id], &st, nil)
-		}
-	}
+	s.planPools(&p, prepared.Tables)
+	s.planNotices(&p, prepared.Tables)
 	return p, nil
 }
 
-func (p *Plan) add(c Change) { p.Changes = append(p.Changes, c) }
+// planNotices adds what deserves a second look in the new catalog, and is not so in the one in
+// force.
+func (s *Planner) planNotices(p *Plan, t *Tables) {
+	known := map[notice]bool{}
+	if s.t.Catalog != nil {
+		for _, n := range s.t.notices(s.now, func(pool, entry uint32) uint64 { return s.counts(s.t.pools[pool].config.ID).left[entry] }) {
+			known[n] = true
+		}
+	}
+	for _, n := range t.notices(s.now, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }) {
+		if !known[n] {
+			p.add(Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
+		}
+	}
+}
+
+// maxPlanSettings is the most settings that a plan lists. Of what comes then there is the text.
+const maxPlanSettings = 200_000
+
+func (p *Plan) add(c Change) {
+	if p.settings += len(c.Settings); p.settings > maxPlanSettings {
+		c.Settings = nil
+	}
+	p.Changes = append(p.Changes, c)
+}
 
 func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 	before := map[string]*catalog.Item{}
@@ -160,7 +190,8 @@ func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 		num, known := s.state.ItemNum(it.ID)
 		if old := before[it.ID]; old != nil {
 			if *old != *it {
-				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name)})
+				p.add(Change{Kind: ChangeItemChanged, ID: it.ID, Text: fmt.Sprintf("item %s: renamed from %q to %q", it.ID, old.Name, it.Name),
+					Settings: []Setting{{"name", old.Name, it.Name}}})
 			}
 			continue
 		}
@@ -194,15 +225,41 @@ func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 	}
 	if !slices.Equal(old.Start, c.Start) {
 		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
-			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players)})
+			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players),
+			Settings: []Setting{{"start", stacksText(old.Start), stacksText(c.Start)}}})
 	}
 	if old.Idempotency != c.Idempotency {
 		p.add(s.planWindow(old.Idempotency, c.Idempotency))
 	}
+	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
+		p.add(planZone(&old.Zone, &c.Zone))
+	}
 	if old.Name != c.Name {
-		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name)})
+		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
+			Settings: []Setting{{"name", old.Name, c.Name}}})
 	}
 }
+
+// stacksText writes items with quantities.
+func stacksText(all []catalog.Stack) string {
+	var parts []string
+	for _, st := range all {
+		parts = append(parts, fmt.Sprintf("%s: %d", st.Item, st.Quantity))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// planZone describes a change of the time zone.
+func planZone(old, z *catalog.Zone) Change {
+	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws and budgets", zoneName(z), zoneName(old))}
+	if z.Name == old.Name {
+		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
+		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"
+	}
+	return ch
+}
+
+func zoneName(z *catalog.Zone) string { return cmp.Or(z.Name, "UTC") }
 
 // planWindow describes a change of the idempotency window.
 func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
@@ -227,165 +284,4 @@ func rate(w catalog.Idempotency) string {
 		return fmt.Sprint(millis / 1000)
 	}
 	return fmt.Sprintf("%d.%03d", millis/1000, millis%1000)
-}
-
-func (s *Planner) planPool(p *Plan, c *catalog.Pool) {
-	st := s.counts(c.ID)
-	old := s.t.pool[c.ID]
-	if old == nil {
-		text := "pool " + c.ID + ": added"
-		if st.known {
-			text += fmt.Sprintf("; it was here before, and its %d draws count", st.total())
-		}
-		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text})
-	} else if what := poolChanges(old.config, c); what != "" {
-		p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + what, Warning: newCounters(old, &st, c)})
-	}
-	in := make(map[string]bool, len(c.Entries))
-	for i := range c.Entries {
-		in[c.Entries[i].ID] = true
-		p.add(s.planEntry(c, &c.Entries[i], &st, old))
-	}
-	if old == nil {
-		return
-	}
-	p.removeEntries(old, &st, in)
-}
-
-// newCounters warns of limits over a time that the pool in force has no limit over.
-func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
-	if st.total() == 0 {
-		return ""
-	}
-	var what []string
-	for _, l := range c.Limits {
-		if slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
-			continue
-		}
-		what = append(what, limitText(l))
-	}
-	if len(what) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("the limit %s counts from now on: draws that players made while the pool did not have it are not in it", strings.Join(what, " and "))
-}
-
-func limitText(l catalog.PlayerLimit) string {
-	switch l.Per {
-	case catalog.PerForever:
-		return "for ever"
-	case catalog.PerDay:
-		return "per day"
-	case catalog.PerWeek:
-		return "per week"
-	}
-	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
-}
-
-// removeEntries describes the entries of a pool that the new catalog does not keep.
-func (p *Plan) removeEntries(pool *poolTable, st *counts, kept map[string]bool) {
-	for _, num := range pool.order {
-		e := &pool.entries[num]
-		if kept[e.id] {
-			continue
-		}
-		ch := Change{Kind: ChangeEntryRemoved, ID: pool.config.ID, Entry: e.id, Drawn: st.drawn[num],
-			UnlimitedBefore: !e.limited, StockBefore: e.config.Stock.Count, LeftBefore: st.left[num]}
-		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.id, ch.before(), ch.Drawn)
-		p.add(ch)
-	}
-}
-
-// poolChanges names the settings of a pool that differ.
-func poolChanges(old, c *catalog.Pool) string {
-	var what []string
-	note := func(changed bool, s string) {
-		if changed {
-			what = append(what, s)
-		}
-	}
-	note(old.Name != c.Name, "name")
-	note(old.Mode != c.Mode, "mode")
-	note(!slices.Equal(old.Price, c.Price), "price")
-	note(old.StartsAt != c.StartsAt, "start")
-	note(old.EndsAt != c.EndsAt, "end")
-	note(old.MaxCount != c.MaxCount, "max_count")
-	note(!slices.Equal(old.Limits, c.Limits), "player limits")
-	if len(what) == 0 {
-		return ""
-	}
-	return "changed " + strings.Join(what, ", ")
-}
-
-func (c *Change) before() string {
-	if c.UnlimitedBefore {
-		return "unlimited stock"
-	}
-	return fmt.Sprintf("%d of %d", c.LeftBefore, c.StockBefore)
-}
-
-func (c *Change) after() string {
-	if c.UnlimitedAfter {
-		return "unlimited stock"
-	}
-	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
-}
-
-// planEntry describes one entry of the new catalog. Every entry gets a line, even if nothing
-// changes: an operator must see how many were drawn already.
-func (s *Planner) planEntry(pool *catalog.Pool, e *catalog.Entry, st *counts, old *poolTable) Change {
-	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
-	var before *entryTable
-	if st.known {
-		if num, ok := s.state.EntryNum(st.num, e.ID); ok {
-			ch.Drawn = st.drawn[num]
-			if old != nil && int(num) < len(old.entries) && old.entries[num].present {
-				before = &old.entries[num]
-				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !before.limited, before.config.Stock.Count, st.left[num]
-			}
-		}
-	}
-	ch.LeftAfter = leftAfter(e.Stock, ch.Drawn)
-	at := fmt.Sprintf("pool %s, entry %s: ", pool.ID, e.ID)
-	switch {
-	case before == nil:
-		ch.Kind = ChangeEntryAdded
-		ch.Text = fmt.Sprintf("%sadded with %s left", at, ch.after())
-		if ch.Drawn > 0 {
-			ch.Text += fmt.Sprintf("; it was here before, and its %d draws count", ch.Drawn)
-		}
-	case ch.UnlimitedBefore != ch.UnlimitedAfter || ch.StockBefore != ch.StockAfter:
-		ch.Kind = ChangeEntryChanged
-		ch.Text = fmt.Sprintf("%sstock changed; %d drawn already; %s left before, %s after", at, ch.Drawn, ch.before(), ch.after())
-	case !sameOdds(old.config, before.config, pool, e) || !sameReward(&before.config.Reward, &e.Reward):
-		ch.Kind = ChangeEntryChanged
-		ch.Text = fmt.Sprintf("%sweight or reward changed; %d drawn already, %s left", at, ch.Drawn, ch.after())
-	default:
-		ch.Kind = ChangeEntryKept
-		ch.Text = fmt.Sprintf("%sas before; %d drawn already, %s left", at, ch.Drawn, ch.after())
-	}
-	if !e.Stock.Unlimited && ch.Drawn > e.Stock.Count {
-		ch.Warning = fmt.Sprintf("%d were drawn already, %d more than the new stock: the entry is out of stock", ch.Drawn, ch.Drawn-e.Stock.Count)
-	}
-	return ch
-}
-
-// sameOdds reports whether an entry's weight is the same number in both catalogs, although each
-// has its own scale.
-func sameOdds(oldPool *catalog.Pool, old *catalog.Entry, pool *catalog.Pool, e *catalog.Entry) bool {
-	hi1, lo1 := bits.Mul64(old.Weight, pool.WeightScale)
-	hi2, lo2 := bits.Mul64(e.Weight, oldPool.WeightScale)
-	return hi1 == hi2 && lo1 == lo2
-}
-
-func sameReward(a, b *catalog.Reward) bool {
-	return a.Kind == b.Kind && a.Pool == b.Pool && slices.Equal(a.Items, b.Items)
-}
-
-// leftAfter returns how many are left of an entry's new stock after drawn of them were drawn.
-func leftAfter(st catalog.Stock, drawn uint64) uint64 {
-	if st.Unlimited || st.Count <= drawn {
-		return 0
-	}
-	return st.Count - drawn
 }

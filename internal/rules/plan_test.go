@@ -42,24 +42,30 @@ func TestPlans(t *testing.T) {
 		"nothing":            {"", "", "version 2 is in force"},
 		"a name":             {"name: v1", "name: v2", `realm_changed: name: "v2" instead of "v1"`},
 		"an item is removed": {"old: {}", "new: {}", "error"},
-		"a stock is lowered": {"stock: 10", "stock: 4", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, 0 of 4 after
-	warning: 7 were drawn already, 3 more than the new stock: the entry is out of stock`},
-		"a stock is raised":     {"stock: 10", "stock: 11", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, 4 of 11 after`},
-		"a stock has no bound":  {", stock: 10", "", `entry_changed: pool p, entry keep: stock changed; 7 drawn already; 3 of 10 left before, unlimited stock after`},
-		"a weight":              {"{id: keep, weight: 1", "{id: keep, weight: 2", `entry_changed: pool p, entry keep: weight or reward changed; 7 drawn already, 3 of 10 left`},
+		"a stock is lowered": {"stock: 10", "stock: 4", `entry_changed: pool p, entry keep: stock 4 instead of 10; 7 drawn already, 3 of 10 left before, 0 of 4 after
+	warning: 7 were drawn already, 3 more than the new stock: the entry is out of stock
+pool_changed: pool p: odds of p/keep 0% instead of 100%
+	warning: odds move more than tenfold: p/keep from 100% to 0%`},
+		"a stock is raised":     {"stock: 10", "stock: 11", `entry_changed: pool p, entry keep: stock 11 instead of 10; 7 drawn already, 3 of 10 left before, 4 of 11 after`},
+		"a stock has no bound":  {", stock: 10", "", `entry_changed: pool p, entry keep: stock unlimited instead of 10; 7 drawn already, 3 of 10 left before, unlimited stock after`},
+		"a weight":              {"{id: keep, weight: 1", "{id: keep, weight: 2", `entry_changed: pool p, entry keep: weight 2 instead of 1; 7 drawn already, 3 of 10 left`},
 		"a weight, written out": {"{id: keep, weight: 1", "{id: keep, weight: 1.00", `version 2 is in force`},
-		"another scale":         {"{id: gone, weight: 0", "{id: gone, weight: 0.5", `entry_changed: pool p, entry gone: weight or reward changed; 0 drawn already, 5 of 5 left`},
-		"a reward":              {"{items: {gem: 1}}", "{items: {gem: 2}}", `entry_changed: pool rest, entry e: weight or reward changed; 3 drawn already, unlimited stock left`},
-		"an entry comes":        {"{id: e,", "{id: new, weight: 1, stock: 2}, {id: e,", `entry_added: pool rest, entry new: added with 2 of 2 left`},
-		"an entry goes":         {", {id: gone, weight: 0, stock: 5, reward: {items: {old: 1}}}", "", `entry_removed: pool p, entry gone: removed with 5 of 5 left; its 0 draws count again if it returns`},
-		"an entry returns":      {"{id: e,", "{id: was, weight: 1, stock: 3}, {id: e,", `entry_added: pool rest, entry was: added with 2 of 3 left; it was here before, and its 1 draws count`},
-		"a price":               {"max_count: 10", "max_count: 9, price: {gem: 1}", `pool_changed: pool p: changed price, max_count`},
-		"a mode and times":      {"p: {max_count: 10, entries: [{id: keep, weight: 1, ", "p: {max_count: 10, starts: 2023-11-13T01:00:00Z, ends: 2023-11-14T01:00:00Z, entries: [{id: keep, weight: 1, ", `pool_changed: pool p: changed start, end`},
-		"the same limit":        {"draws: 30", "draws: 31", `pool_changed: pool rest: changed player limits`},
-		"no limit":              {"limits: [{per: window, window: 1h, draws: 30}], ", "", `pool_changed: pool rest: changed player limits`},
-		"another limit": {"window: 1h", "window: 2h", `pool_changed: pool rest: changed player limits
+		"another scale": {"{id: gone, weight: 0", "{id: gone, weight: 0.5", `entry_changed: pool p, entry gone: weight 0.5 instead of 0; 0 drawn already, 5 of 5 left
+pool_changed: pool p: odds of p/keep 66.6667% instead of 100%, odds of p/gone 33.3333% instead of 0%, old per draw 0.333333`},
+		"a reward": {"{items: {gem: 1}}", "{items: {gem: 2}}", `entry_changed: pool rest, entry e: reward {items: {gem: 2}} instead of {items: {gem: 1}}; 3 drawn already, unlimited stock left
+pool_changed: pool rest: gem per draw 2 instead of 1`},
+		"an entry comes": {"{id: e,", "{id: new, weight: 1, stock: 2}, {id: e,", `entry_added: pool rest, entry new: added with 2 of 2 left
+pool_changed: pool rest: odds of rest/new 50%, odds of rest/e 50% instead of 100%, gem per draw 0.5 instead of 1`},
+		"an entry goes": {", {id: gone, weight: 0, stock: 5, reward: {items: {old: 1}}}", "", `entry_removed: pool p, entry gone: removed with 5 of 5 left; its 0 draws count again if it returns`},
+		"an entry returns": {"{id: e,", "{id: was, weight: 1, stock: 3}, {id: e,", `entry_added: pool rest, entry was: added with 2 of 3 left; it was here before, and its 1 draws count
+pool_changed: pool rest: odds of rest/was 50%, odds of rest/e 50% instead of 100%, gem per draw 0.5 instead of 1`},
+		"a price":          {"max_count: 10", "max_count: 9, price: {gem: 1}", `pool_changed: pool p: max_count 9 instead of 10, price {gem: 1}`},
+		"a mode and times": {"p: {max_count: 10, entries: [{id: keep, weight: 1, ", "p: {max_count: 10, starts: 2023-11-13T01:00:00Z, ends: 2023-11-14T01:00:00Z, entries: [{id: keep, weight: 1, ", `pool_changed: pool p: starts 2023-11-13T01:00:00Z, ends 2023-11-14T01:00:00Z`},
+		"the same limit":   {"draws: 30", "draws: 31", `pool_changed: pool rest: limits [{per: window, window: 1h, draws: 31}] instead of [{per: window, window: 1h, draws: 30}]`},
+		"no limit":         {"limits: [{per: window, window: 1h, draws: 30}], ", "", `pool_changed: pool rest: no limits instead of [{per: window, window: 1h, draws: 30}]`},
+		"another limit": {"window: 1h", "window: 2h", `pool_changed: pool rest: limits [{per: window, window: 2h, draws: 30}] instead of [{per: window, window: 1h, draws: 30}]
 	warning: the limit per window of 2h0m0s counts from now on: draws that players made while the pool did not have it are not in it`},
-		"two limits more": {"draws: 30}", "draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}", `pool_changed: pool rest: changed player limits
+		"two limits more": {"draws: 30}", "draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}", `pool_changed: pool rest: limits [{per: window, window: 1h, draws: 30}, {per: day, draws: 9}, {per: forever, draws: 99}] instead of [{per: window, window: 1h, draws: 30}]
 	warning: the limit per day and for ever counts from now on: draws that players made while the pool did not have it are not in it`},
 		"a pool comes": {"pools: {", "pools: {new: {entries: [{id: a, weight: 1}]}, ", `pool_added: pool new: added
 entry_added: pool new, entry a: added with unlimited stock left`},
@@ -85,16 +91,13 @@ entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and
 				c.want = `item_added: item new: added
 item_removed: item old: removed; nobody holds any
 realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs
-entry_changed: pool p, entry gone: weight or reward changed; 0 drawn already, 5 of 5 left`
+entry_changed: pool p, entry gone: reward {items: {new: 1}} instead of {items: {old: 1}}; 0 drawn already, 5 of 5 left
+notice: new: nobody can get this item: no draw that anybody can make gives it
+	warning: nobody can get this item: no draw that anybody can make gives it`
 			}
-			got, said := r.plan(after), ""
-			for line := range strings.Lines(got) {
-				if !strings.HasPrefix(line, "entry_kept: ") {
-					said += line
-				}
-			}
-			if strings.TrimSpace(said) != c.want {
-				t.Errorf("got\n%s\nwant\n%s", said, c.want)
+			got := r.plan(after)
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 			if !strings.HasPrefix(got, "item old: its kind") {
 				r.put(after) // and what was planned can be done
@@ -149,5 +152,79 @@ func TestPlanOfWindows(t *testing.T) {
 		if !strings.HasPrefix(got, "realm_changed: idempotency window: ") || strings.Contains(got, "warning") != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want a warning %q", window, got, want)
 		}
+	}
+}
+
+// TestNotices: what deserves a second look in a catalog as a whole, once.
+func TestNotices(t *testing.T) {
+	const items = "{kuji: 1, items: {a: {}, b: {}, c: {}, ticket: {}}, "
+	for name, c := range map[string]struct{ pools, want string }{
+		"all is well":         {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {internal: true, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}`, ""},
+		"no weight":           {`p: {entries: [{id: x, weight: 1}, {id: y, weight: 0, reward: {items: {a: 1}}}]}`, "a: nobody can get this item: no draw that anybody can make gives it"},
+		"weight by luck":      {`p: {entries: [{id: x, weight: 1}, {id: y, weight: 0, luck: {item: b, weights: [{from: 1, weight: 2}]}, reward: {items: {a: 1}}}, {id: z, weight: 1, reward: {items: {b: 1}}}]}`, ""},
+		"a last ticket":       {`p: {mode: raffle, last: [{items: {a: 1}}, {pool: q}], entries: [{id: x, stock: 1}]}, q: {internal: true, entries: [{id: x, weight: 1}]}`, ""},
+		"no stock":            {`p: {entries: [{id: x, weight: 1}, {id: y, weight: 1, stock: 0, reward: {items: {a: 1}}}]}`, "a: nobody can get this item: no draw that anybody can make gives it"},
+		"nobody leads to it":  {`p: {internal: true, entries: [{id: x, weight: 1}]}`, "p: nobody can draw from this pool: it is internal, and no draw leads to it"},
+		"nobody comes to it":  {`p: {internal: true, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {internal: true, entries: [{id: x, weight: 1}]}, r: {entries: [{id: x, weight: 1}, {id: y, weight: 0, reward: {pool: p}}]}`, "p: nobody can draw from this pool: it is internal, and no draw leads to it\nq: nobody can draw from this pool: it is internal, and no draw leads to it"},
+		"it has ended":        {`p: {ends: 2023-11-01T00:00:00Z, entries: [{id: x, weight: 1}]}`, "p: nobody can draw from this pool: it has ended"},
+		"it ends later":       {`p: {ends: 2023-12-01T00:00:00Z, entries: [{id: x, weight: 1}]}`, ""},
+		"the side door":       {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {entries: [{id: x, weight: 1}]}`, "q: other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant"},
+		"a side door at cost": {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {price: {ticket: 2}, entries: [{id: x, weight: 1}]}`, ""},
+		"complete gacha":      {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, "swap: complete gacha: a draw costs 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
+		"a set to hold":       {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}, {id: z, weight: 1, when: {holds: {a: 1, b: 1}}, reward: {items: {c: 1}}}]}`, "p: complete gacha: entry z asks for 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
+		"several of one":      {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 10}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},
+		"one is also free":    {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, free: {limits: [{per: day, draws: 1}], entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},
+		"every draw gives it": {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1, b: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put("{kuji: 1, items: {c: {}}}")
+			yaml := items + "pools: {" + c.pools + "}}"
+			var all []string
+			for line := range strings.Lines(r.plan(yaml)) {
+				if text, ok := strings.CutPrefix(line, "notice: "); ok {
+					all = append(all, strings.TrimSpace(text))
+				}
+			}
+			if got := strings.Join(all, "\n"); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+			r.put(yaml)
+			if got := r.plan(strings.Replace(yaml, "items: {", "items: {more: {}, ", 1)); got != "item_added: item more: added" {
+				t.Errorf("noticed again: %s", got)
+			}
+		})
+	}
+}
+
+// TestPlanOfABoxThatWasFilled: a plan knows how often a box was filled. Here it was all that it can
+// be: the last ticket of one draw fills it no more, and there is nothing to take after it.
+func TestPlanOfABoxThatWasFilled(t *testing.T) {
+	yaml := func(weight int) string {
+		return fmt.Sprintf(`{kuji: 1, items: {a: {}}, pools: {p: {rolls: 2, entries: [{id: x, weight: %d, reward: {pool: box}}, {id: y, weight: 1}]},
+			box: {mode: raffle, refill: 1, last: {items: {a: 1}}, entries: [{id: t, stock: 1}]}}}`, weight)
+	}
+	r := newRealm(t, 1)
+	r.put(yaml(1))
+	r.want(draw("ann", "box", 1), rules.OK, "")
+	// One ticket: two rolls take it with a chance of 1 - 1/2², and then of 1 - 1/4².
+	if got, want := r.plan(yaml(3)), "a per draw 0.9375 instead of 0.75"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant %q in it", got, want)
+	}
+}
+
+// TestPlanOfOdds: a plan compares what pools give through inner pools, and counts what is kept.
+func TestPlanOfOdds(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(banner)
+	const from, to = "{id: featured, weight: 1,", "{id: featured, weight: 0.01,"
+	if got, want := r.plan(strings.Replace(banner, from, to, 1)), `entry_changed: pool five-star, entry featured: weight 0.01 instead of 1; 0 drawn already, unlimited stock left
+pool_changed: pool banner: odds of five-star/featured 0.00594059% instead of 0.3%, odds of five-star/lost 0.594059% instead of 0.3%, hero per draw 0.0000594059 instead of 0.003, other per draw 0.00594059 instead of 0.003
+	warning: odds move more than tenfold: five-star/featured from 0.3% to 0.00594059%`; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	c := parse(t, strings.Replace(banner, from, to, 1))
+	if p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c); err != nil || p.Kept != 4 {
+		t.Errorf("%d entries kept, want 4: %v", p.Kept, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"time"
 
@@ -22,6 +23,17 @@ func seeded(seed uint64) picker {
 // randomCatalog writes a catalog in which pools lead to each other, little is in stock, and
 // some of what others have is missing.
 func randomCatalog(pick picker) string {
+	for {
+		yaml := anyCatalog(pick)
+		_, err := catalog.Parse([]byte(yaml))
+		if err == nil || !strings.Contains(err.Error(), "through all pools") {
+			return yaml
+		}
+	}
+}
+
+// anyCatalog is a random catalog whose draws may take more entries than one may.
+func anyCatalog(pick picker) string {
 	const pools = 6
 	var b strings.Builder
 	have := []string{"gem", "hoard"}
@@ -73,6 +85,8 @@ func randomCatalog(pick picker) string {
 			}
 			to := i + 1 + pick("to", pools)
 			switch {
+			case stock == "unlimited" && pick("reward", 3) == 0: // a pool that cannot run out
+				fmt.Fprintf(&b, ", reward: [{items: {%s: 1}}, {pool: q4}, {pool: q5, times: {min: 1, max: 2}}]}\n", item())
 			case to < pools:
 				fmt.Fprintf(&b, ", reward: {pool: TO%d}}\n", to)
 			case pick("reward", 8) == 0:
@@ -84,6 +98,11 @@ func randomCatalog(pick picker) string {
 			}
 		}
 	}
+	for i := range 6 {
+		b.WriteString(randomRules(pick, i, item))
+	}
+	b.WriteString(randomBox(pick, item))
+	b.WriteString(randomCollection(pick, have[2:]))
 	text := b.String()
 	for i := range pools { // what leads to a pool that is gone gives nothing
 		if to := fmt.Sprintf("{pool: TO%d}", i); gone[i] {
@@ -93,6 +112,166 @@ func randomCatalog(pick picker) string {
 		}
 	}
 	return text
+}
+
+// list writes some of a list, at least one.
+func list(pick picker, all ...string) string {
+	some := []string{all[pick("one", len(all))]}
+	for _, s := range all {
+		if s != some[0] && pick("more", 3) == 0 {
+			some = append(some, s)
+		}
+	}
+	return "[" + strings.Join(some, ", ") + "]"
+}
+
+// randomRules writes pool qi, which has an entry for everybody that cannot run out, and leads only to
+// those with higher numbers.
+func randomRules(pick picker, i int, item func() string) string {
+	var b strings.Builder
+	chance := func(n int) bool { return pick("chance", n) == 0 }
+	fmt.Fprintf(&b, "  q%d:\n", i)
+	each, rolls := chance(5), ""
+	if chance(3) {
+		rolls = fmt.Sprintf("{min: %d, max: 2}", 1+pick("rolls", 2))
+	}
+	distinct := rolls != "" && !each && chance(2)
+	if distinct {
+		rolls = strings.Replace(rolls, "}", ", distinct: true}", 1)
+	}
+	if rolls != "" {
+		fmt.Fprintf(&b, "    rolls: %s\n", rolls)
+	}
+	var tracks []string
+	switch {
+	case chance(4):
+		b.WriteString("    internal: true\n")
+	default:
+		b.WriteString("    max_count: 8\n")
+		randomPrice(&b, pick, item)
+		if chance(6) {
+			fmt.Fprintf(&b, "    when: {lacks: [%s]}\n", item())
+		}
+		if rolls == "" && !each && chance(2) {
+			groups := []string{"g1", "g2", "always"}
+			fmt.Fprintf(&b, "    guarantee: [{draws: %d, at_least: 1, of: %s}", 2+pick("draws", 2), list(pick, groups...))
+			if chance(2) {
+				fmt.Fprintf(&b, ", {draws: %d, at_least: 1, of: %s}", 2+pick("draws", 4), list(pick, groups...))
+			}
+			b.WriteString("]\n")
+		}
+	}
+	if !each && !distinct && !chance(3) {
+		b.WriteString("    pity:\n")
+		for n := range 1 + pick("tracks", 3) {
+			name := fmt.Sprint("t", n)
+			tracks = append(tracks, name)
+			fmt.Fprintf(&b, "      %s: {of: %s", name, list(pick, "g1", "g2", "g3", "always"))
+			from := 1 + pick("from", 3)
+			if chance(2) {
+				fmt.Fprintf(&b, ", certain: %d", from+pick("certain", 4))
+			}
+			switch pick("rising", 3) {
+			case 0:
+				fmt.Fprintf(&b, ", rising: {from: %d, by: %d.%d}", from, 1+pick("by", 60), pick("by", 10))
+			case 1:
+				fmt.Fprintf(&b, ", rising: {from: %d, by: [%d, 0.125, %d]}", from, pick("by", 100), pick("by", 101))
+			}
+			if chance(2) {
+				fmt.Fprintf(&b, ", share: s%d", n)
+			}
+			b.WriteString("}\n")
+		}
+	}
+	key, most := "weight", 8
+	if each {
+		b.WriteString("    mode: each\n")
+		key, most = "chance", 101
+	}
+	fmt.Fprintf(&b, "    entries:\n      - {id: always, %s: 3, reward: {items: {%s: 1}}}\n      - {id: blank, %s: 2, group: g3}\n", key, item(), key)
+	fmt.Fprintf(&b, "      - {id: some, %s: 1, group: g2, stock: %d}\n      - {id: few, %s: 1, group: g1, when: {lacks: [%s]}}\n", key, pick("stock", 5), key, item())
+	for e := range 1 + pick("entries", 5) {
+		fmt.Fprintf(&b, "      - {id: e%d, %s: %d, group: g%d", e, key, pick("weight", most), 1+e%3)
+		if chance(3) {
+			fmt.Fprintf(&b, ", stock: %d", pick("stock", 8))
+		}
+		switch own := item(); pick("when", 6) {
+		case 0:
+			fmt.Fprintf(&b, ", when: {holds: {%s: %d}}", own, 1+pick("holds", 3))
+		case 1:
+			fmt.Fprintf(&b, ", when: {lacks: [%s]}", own)
+		case 2:
+			if len(tracks) > 0 {
+				fmt.Fprintf(&b, ", when: {pity: {%s: %d}}", tracks[pick("track", len(tracks))], 1+pick("draws", 3))
+			}
+		}
+		if !each && chance(5) {
+			of := "item: " + item()
+			if len(tracks) > 0 && chance(2) {
+				of = "pity: " + tracks[pick("track", len(tracks))]
+			}
+			fmt.Fprintf(&b, ", luck: {%s, weights: [{from: 1, weight: %d}, {from: %d, weight: %d.5}]}", of, pick("weight", 9), 2+pick("from", 9), pick("weight", 20))
+		}
+		to := i + 1 + pick("to", 6)
+		if each && i < 3 { // all of its entries together may lead to so many
+			to = 6
+		}
+		switch {
+		case to < 6 && chance(2):
+			fmt.Fprintf(&b, ", reward: {pool: q%d}}\n", to)
+		case to < 6:
+			fmt.Fprintf(&b, ", reward: [{items: {%s: {min: 1, max: 3}}}, {pool: q%d, times: {min: 1, max: %d}}]}\n", item(), to, 1+pick("times", 1+min(i, 1)))
+		case chance(3):
+			fmt.Fprintf(&b, ", unique: true, reward: {items: {%s: 1}}}\n", item())
+		default:
+			fmt.Fprintf(&b, ", reward: {items: {%s: {min: 1, max: 4}}}}\n", item())
+		}
+	}
+	if each { // whose entries have no groups
+		return regexp.MustCompile(", group: g[0-9]").ReplaceAllString(b.String(), "")
+	}
+	return b.String()
+}
+
+func randomPrice(b *strings.Builder, pick picker, item func() string) {
+	if pick("priced", 2) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "    price: [{%s: 1}, {gem: 2}]\n", item())
+	if pick("bundles", 2) == 0 {
+		fmt.Fprintf(b, "    bundles: [{draws: 2, price: {%s: 1}}, {draws: 3, price: {gem: 3}}]\n", item())
+	}
+	if pick("free", 2) == 0 {
+		fmt.Fprintf(b, "    free: {per: %s, draws: %d}\n", []string{"day", "week", "forever"}[pick("per", 3)], 1+pick("free", 3))
+	}
+}
+
+// randomBox writes a raffle with a last ticket, which is filled again, and pity.
+func randomBox(pick picker, item func() string) string {
+	return fmt.Sprintf(`  box:
+    mode: raffle
+    refill: %d
+    rolls: %d
+    last: [{items: {%s: {min: 1, max: 2}}}, {pool: q4}]
+    pity: {a: {certain: %d}}
+    entries:
+      - {id: a, stock: %d, reward: {items: {%s: 1}}}
+      - {id: b, stock: 2, reward: {pool: q3}}
+      - {id: c, stock: %d, reward: [{pool: q4}, {pool: q5}]}
+`, pick("refill", 4), 1, item(), 2+pick("certain", 4), 1+pick("stock", 2), item(), pick("stock", 3))
+}
+
+// randomCollection writes a pool of unique entries.
+func randomCollection(pick picker, items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	b := "  cards:\n    entries:\n"
+	for i, item := range items {
+		stock := []string{"unlimited", "unlimited", "1", "4"}[pick("stock", 4)]
+		b += fmt.Sprintf("      - {id: %s, weight: %d, stock: %s, unique: true, reward: {items: {%s: %d}}}\n", item, 1+i, stock, item, 1+pick("quantity", 2))
+	}
+	return b
 }
 
 func randomLimits(b *strings.Builder, pick picker) {
@@ -138,11 +317,18 @@ func randomCommand(pick picker) rules.Command {
 		case 2:
 			return grant(player(), stacks()...)
 		}
-		pool := pick("pool", 20)
-		if pool < 18 {
-			pool %= 6
+		pool := fmt.Sprint("p", pick("pool", 7))
+		switch pick("pools", 4) {
+		case 0, 1:
+			pool = fmt.Sprint("q", pick("pool", 6))
+		case 2:
+			pool = []string{"box", "box", "cards", "nosuch"}[pick("pool", 4)]
 		}
-		return draw(player(), fmt.Sprint("p", pool), 1+pick("count", 3))
+		d := draw(player(), pool, 1+pick("count", 3)*pick("count", 3))
+		if pick("pay", 8) == 0 {
+			d.Pay = []string{"gem", "key", "sword", "nosuch"}[pick("pay", 4)]
+		}
+		return d
 	}
 	if pick("group", 3) > 0 {
 		return body()

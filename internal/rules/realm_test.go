@@ -51,7 +51,12 @@ func parse(t rapid.TB, yaml string) *catalog.Catalog {
 // put puts a catalog in force.
 func (r *realm) put(yaml string) {
 	r.t.Helper()
-	p, err := rules.Prepare(r.state, r.rules.Tables(), parse(r.t, yaml))
+	r.force(parse(r.t, yaml))
+}
+
+func (r *realm) force(c *catalog.Catalog) {
+	r.t.Helper()
+	p, err := rules.Prepare(r.state, r.rules.Tables(), c)
 	if err != nil {
 		r.t.Fatalf("%v", err)
 	}
@@ -129,7 +134,7 @@ func (r *realm) wantAnswers(cmd *rules.Command, ev *store.Event) {
 // equal compares commands, of which nil and no items are the same.
 func equal(a, b *rules.Command) bool {
 	return a.Kind == b.Kind && a.ID == b.ID && a.Player == b.Player && a.To == b.To && a.Pool == b.Pool &&
-		a.Count == b.Count && slices.Equal(a.Items, b.Items) &&
+		a.Count == b.Count && a.Pay == b.Pay && slices.Equal(a.Items, b.Items) &&
 		slices.EqualFunc(a.Members, b.Members, func(x, y rules.Command) bool { return equal(&x, &y) })
 }
 
@@ -150,7 +155,13 @@ func (r *realm) subject(ev *store.Event) string {
 		return ""
 	case ev.Subject.ID != "":
 		return ev.Subject.ID
-	case status == rules.UnknownItem, status == rules.InsufficientItems, status == rules.BalanceOverflow:
+	case status == rules.UnknownTrack:
+		cmd, _, err := rules.CommandOf(r.state, ev)
+		if err != nil {
+			r.t.Fatalf("%v", err)
+		}
+		return cmd.Set.Track
+	case status == rules.UnknownItem, status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow:
 		return r.state.ItemID(ev.Subject.Num)
 	}
 	return r.state.PoolID(ev.Subject.Num)
@@ -213,6 +224,10 @@ func draw(player, pool string, count int) rules.Command {
 
 func grant(player string, items ...catalog.Stack) rules.Command {
 	return rules.Command{Kind: rules.KindGrant, Player: player, Items: items}
+}
+
+func setTrack(player, track string, draws uint64, by, reason string) rules.Command {
+	return rules.Command{Kind: rules.KindSetTrack, Player: player, Set: &rules.TrackSet{Track: track, Draws: draws, By: by, Reason: reason}}
 }
 
 func consume(player string, items ...catalog.Stack) rules.Command {

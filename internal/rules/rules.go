@@ -7,8 +7,8 @@
 // follow from the catalog in force and the stock, and can be rebuilt at any time: see
 // [Rules.Reset].
 //
-// One noun, one file: draw, price, limit, items (grant, consume, transfer), atomic, catalog, clock,
-// plan.
+// One noun, one file: draw, pick, price, limit, condition, pity, track, box, items (grant, consume,
+// transfer), atomic, catalog, clock, plan.
 // A rule's checks are in one function, in the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and
@@ -36,8 +36,12 @@ type State interface {
 	PlayerID(num uint32) string             // the inverse
 	Balance(player, item uint32) uint64     // 0 if there is no such player
 	Counter(player, counter uint32) uint64  // 0 if there is no such player
+	Tally(counter uint32) uint64            // of the realm
 	Left(pool, entry uint32) uint64         // of the stock; huge if it is unlimited
+	DrawnOf(pool, entry uint32) uint64      // from the stock, less what was put back
 	Peak() uint64                           // no balance is higher
+	CodesGiven(list uint32) uint64          // the next code has this number
+	CodesLeft(list uint32) (left, last uint64)
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
 
@@ -55,6 +59,8 @@ type Names interface {
 	Stock(pool, entry uint32) (stock uint64, limited bool)
 	CounterNum(name string) (first uint32, ok bool)
 	NextCounter() uint32
+	CodeLists() int
+	CodeListNum(name string) (num uint32, ok bool)
 }
 
 // Rules decides the commands of one realm. Only one goroutine at a time may use it.

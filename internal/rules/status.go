@@ -18,14 +18,18 @@ const (
 	CountTooLarge     Status = 8
 	BalanceOverflow   Status = 9
 	Aborted           Status = 10
+	NotEligible       Status = 11
+	PriceNotOffered   Status = 12
+	UnknownTrack      Status = 13
 
-	statusEnd Status = 11 // one more than the last status in a log
+	statusEnd Status = 14 // one more than the last status in a log
 )
 
 var statusNames = [statusEnd]string{
 	OK: "ok", SoldOut: "sold_out", LimitReached: "limit_reached", InsufficientItems: "insufficient_items",
 	NotStarted: "not_started", Ended: "ended", UnknownPool: "unknown_pool", UnknownItem: "unknown_item",
 	CountTooLarge: "count_too_large", BalanceOverflow: "balance_overflow", Aborted: "aborted",
+	NotEligible: "not_eligible", PriceNotOffered: "price_not_offered", UnknownTrack: "unknown_track",
 }
 
 // String returns the status in snake_case.

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"slices"
-
 	"github.com/kuji-dev/kuji/catalog"
 )
 
@@ -15,8 +13,13 @@ type Tables struct {
 	item     map[string]uint32 // items of this catalog
 	pool     map[string]*poolTable
 	pools    []*poolTable // by pool number; nil for pools of other catalogs
+	track    map[string]*namedTrack
+	counted  map[uint32]*namedTrack // by counter number
 	start    []stack
-	bottomUp []*poolTable // every pool, each after the pools it leads to
+	zone     zone
+	bottomUp []*poolTable      // every pool, each after the pools it leads to
+	watched  bitset            // the items that entries' conditions ask for
+	list     map[string]uint32 // lists of codes of this catalog
 }
 
 // NoTables returns the tables of a realm without a catalog.
@@ -32,11 +35,33 @@ type stack struct {
 type poolTable struct {
 	num     uint32
 	config  *catalog.Pool
-	price   []stack
+	price   [][]stack // alternatives; none: free
+	bundles []bundleTable
+	free    *limitTable // how many draws cost nothing; nil: none
 	limits  []limitTable
+	when    condition
 	entries []entryTable // by entry number; those of other catalogs are not present
 	order   []uint32     // entry numbers in catalog order
+	classes []class
+	tracks  []trackTable
+	must    []guarantee
+	last    reward // for whoever takes the last ticket
+	boxful  uint64 // the tickets of a full box
+	refills uint32 // number of the realm's counter of refills, if there can be any
+	whole   uint64 // 100 % in the tracks' rising chances; 0: none rises
+	single  bool   // each draw takes one entry: mode each does not, nor do several rolls
+	raffle  bool
+	// plain: nothing in the pool depends on the player. conditional: an entry has a condition.
+	// collect: every entry with odds has.
+	plain, conditional, collect bool
+	moments                     []*moments
 	nesting
+}
+
+// bundleTable is the price of several draws.
+type bundleTable struct {
+	draws uint64
+	price []stack
 }
 
 type limitTable struct {
@@ -52,11 +77,31 @@ type entryTable struct {
 	config  *catalog.Entry
 	present bool
 	limited bool
-	kind    catalog.RewardKind
 	weight  uint64
-	items   []quantity
-	pool    uint32 // RewardPool: the pool's number
-	group   int32  // index in nesting.groups; noGroup: its odds are 0 whatever the stock
+	most    uint64 // the highest weight that it can have; more than weight only by luck
+	reward
+	when condition
+	luck luckTable
+	// costs is the most that it gives of each item that a budget of the pool is of.
+	costs []cost
+	// conditional entries weigh what they weigh for the player: see weigh.
+	conditional bool
+	class       uint32 // index in poolTable.classes
+	slot        uint32 // index in the class's members
+	branch      int32  // index in nesting.branches; noBranch: the pool does not count on it
+}
+
+// reward is what is given at once.
+type reward struct {
+	items []quantity
+	codes []uint32     // numbers of lists
+	inner []innerTable // draws from other pools
+}
+
+// innerTable is a number of draws from another pool.
+type innerTable struct {
+	pool     *poolTable
+	min, max uint64
 }
 
 // quantity is a fixed or uniformly random quantity of an item, by the item's number.
@@ -72,7 +117,7 @@ func (pt *poolTable) weight(entry uint32, left uint64) uint64 {
 	switch {
 	case !e.present || e.limited && left == 0:
 		return 0
-	case pt.config.Mode == catalog.ModeRaffle:
+	case pt.raffle:
 		return left
 	}
 	return e.weight
@@ -85,27 +130,49 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		item:  make(map[string]uint32, len(c.Items)),
 		pool:  make(map[string]*poolTable, len(c.Pools)),
 		pools: make([]*poolTable, n.pools),
+		track: map[string]*namedTrack{}, counted: map[uint32]*namedTrack{},
 	}
 	for i := range c.Items {
 		t.item[c.Items[i].ID] = n.item[i]
 	}
-	t.start = t.stacks(c.Start)
-	poolNum := make(map[string]uint32, len(c.Pools))
+	t.start, t.zone, t.list = t.stacks(c.Start), compileZone(&c.Zone), n.list
 	for i := range c.Pools {
-		poolNum[c.Pools[i].ID] = n.pool[i].num
+		p, pn := &c.Pools[i], &n.pool[i]
+		pt := &poolTable{num: pn.num, config: p, order: pn.entry, entries: make([]entryTable, pn.entries)}
+		t.pool[p.ID], t.pools[pt.num] = pt, pt
 	}
 	for i := range c.Pools {
 		p, pn := &c.Pools[i], &n.pool[i]
-		pt := &poolTable{num: pn.num, config: p, price: t.stacks(p.Price), order: pn.entry, entries: make([]entryTable, pn.entries)}
+		pt := t.pools[pn.num]
+		for _, one := range p.Price {
+			pt.price = append(pt.price, t.stacks(one))
+		}
+		for j := range p.Bundles {
+			pt.bundles = append(pt.bundles, bundleTable{uint64(p.Bundles[j].Draws), t.stacks(p.Bundles[j].Price)})
+		}
+		if p.Free.Per != 0 {
+			pt.free = &limitTable{counter: pn.free, per: p.Free.Per, draws: p.Free.Draws}
+		}
 		for j, l := range p.Limits {
 			pt.limits = append(pt.limits, limitTable{counter: pn.limit[j], per: l.Per, window: l.Window, draws: l.Draws})
 		}
+		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
+		pt.raffle = p.Mode == catalog.ModeRaffle
+		pt.setTracks(pn.track)
+		t.nameTracks(p, pn.track)
+		pt.last, pt.refills = t.reward(&p.Last), pn.refills
+		pt.when = t.condition(pt, &p.When)
 		for j := range p.Entries {
-			pt.entries[pn.entry[j]] = t.entry(p.Mode, &p.Entries[j], poolNum)
+			pt.entries[pn.entry[j]] = t.entry(pt, &p.Entries[j])
 		}
-		t.pool[p.ID], t.pools[pt.num] = pt, pt
+		for j := range p.Entries {
+			if e := &p.Entries[j]; e.Moments.Count > 0 {
+				pt.moments = append(pt.moments, newMoments(p, e, pn.entry[j], pn.moments[len(pt.moments)], t.zone))
+			}
+			pt.boxful += p.Entries[j].Stock.Count
+		}
 	}
-	t.nest()
+	t.nest(t.budgets(c, n))
 	return t
 }
 
@@ -117,18 +184,39 @@ func (t *Tables) stacks(in []catalog.Stack) []stack {
 	return out
 }
 
-func (t *Tables) entry(mode catalog.Mode, e *catalog.Entry, pools map[string]uint32) entryTable {
-	et := entryTable{id: e.ID, config: e, present: true, limited: !e.Stock.Unlimited, kind: e.Reward.Kind, weight: e.Weight}
-	if mode == catalog.ModeRaffle {
+func (t *Tables) entry(pt *poolTable, e *catalog.Entry) entryTable {
+	et := entryTable{id: e.ID, config: e, present: true, limited: !e.Stock.Unlimited, weight: e.Weight, when: t.condition(pt, &e.When)}
+	if pt.raffle {
 		et.weight = 1
 	}
-	if e.Reward.Kind == catalog.RewardPool {
-		et.pool = pools[e.Reward.Pool]
-		return et
+	et.reward = t.reward(&e.Reward)
+	if e.Unique {
+		for _, q := range et.items {
+			et.when.lacks = append(et.when.lacks, q.item)
+		}
 	}
-	et.items = slices.Grow(et.items, len(e.Reward.Items))
-	for _, q := range e.Reward.Items {
-		et.items = append(et.items, quantity{item: t.item[q.Item], min: q.Min, max: q.Max})
+	et.most, et.luck = et.weight, t.luck(pt, &e.Luck)
+	if e.Moments.Count > 0 {
+		et.most = 1
 	}
+	for _, s := range et.luck.steps {
+		et.most = max(et.most, s.Weight)
+	}
+	et.conditional = !et.when.empty() || len(et.luck.steps) > 0 || len(et.codes) > 0
+	t.watch(&et)
 	return et
+}
+
+func (t *Tables) reward(w *catalog.Reward) (out reward) {
+	out.items = make([]quantity, 0, len(w.Items))
+	for _, q := range w.Items {
+		out.items = append(out.items, quantity{item: t.item[q.Item], min: q.Min, max: q.Max})
+	}
+	for _, list := range w.Codes {
+		out.codes = append(out.codes, t.list[list])
+	}
+	for _, in := range w.Draws {
+		out.inner = append(out.inner, innerTable{t.pool[in.Pool], uint64(in.Min), uint64(in.Max)})
+	}
+	return out
 }

@@ -17,12 +17,13 @@ type EntryStock struct {
 type PoolStock struct {
 	Config  *catalog.Pool
 	Entries []EntryStock // in catalog order
-	Total   uint64       // the sum of the pool's current weights
+	Total   uint64       // the sum of the pool's current weights; in mode each 100 %
 	Last    uint64       // position of the last change to any of this
 }
 
 // StockReader reads stock concurrently with the writer: see store.ReadStock.
 type StockReader interface {
+	CodesLeft(list uint32) (left, last uint64)
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
@@ -44,12 +45,15 @@ func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, k
 	to := from + min(n, len(pt.order)-from)
 	v := viewer{t: t, state: state, live: map[uint32]bool{}}
 	p = PoolStock{Config: pt.config, Entries: make([]EntryStock, 0, to-from)}
-	dead := v.deadTargets(pt) // read first: until the pool is read more may die, but none revives
+	dead := v.deadTargets(pt) // read first: until the pool is read more may die; a box that is filled again does so in the event that emptied it
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
 		num := pt.order[i]
 		e := &pt.entries[num]
 		at := EntryStock{ID: e.id, Unlimited: !limited, Left: left, Drawn: drawn, Weight: pt.weight(num, left)}
-		if e.kind == catalog.RewardPool && dead[e.pool] {
+		if target := e.target(); target != nil && dead[target.num] {
+			at.Weight = 0
+		}
+		if len(e.codes) > 0 && !v.codesLeft(e) {
 			at.Weight = 0
 		}
 		p.Total += at.Weight
@@ -57,6 +61,9 @@ func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, k
 			p.Entries = append(p.Entries, at)
 		}
 	})
+	if pt.config.Mode == catalog.ModeEach {
+		p.Total = 100 * pt.config.WeightScale
+	}
 	p.Last = v.last
 	return p, true, ok && !v.stale
 }
@@ -78,10 +85,20 @@ func (v *viewer) read(pt *poolTable, f func(i int, left, drawn uint64, limited b
 	return ok
 }
 
+// codesLeft reports whether each list that an entry gives a code of has one left.
+func (v *viewer) codesLeft(e *entryTable) bool {
+	all := true
+	for _, list := range e.codes {
+		left, last := v.state.CodesLeft(list)
+		v.last, all = max(v.last, last), all && left > 0
+	}
+	return all
+}
+
 // deadTargets returns the pools that pt leads to directly and that have nothing left.
 func (v *viewer) deadTargets(pt *poolTable) (dead map[uint32]bool) {
-	for i := range pt.groups {
-		target := pt.groups[i].target
+	for i := range pt.branches {
+		target := pt.branches[i].target
 		if target == nil || v.isLive(target) {
 			continue
 		}
@@ -104,7 +121,8 @@ func (v *viewer) isLive(pt *poolTable) bool {
 	dead, live := v.deadTargets(pt), false
 	v.read(pt, func(i int, left, _ uint64, _ bool) {
 		e := &pt.entries[pt.order[i]]
-		live = live || pt.weight(pt.order[i], left) > 0 && !(e.kind == catalog.RewardPool && dead[e.pool])
+		target := e.target()
+		live = live || e.branch != noBranch && pt.weight(pt.order[i], left) > 0 && (target == nil || !dead[target.num])
 	})
 	v.live[pt.num] = live
 	return live

@@ -1,0 +1,110 @@
+package rules
+
+import "github.com/kuji-dev/kuji/internal/store"
+
+// A raffle is a box of tickets. Whoever takes the last ticket also gets the pool's last reward, as
+// part of the same outcome. Then the box is filled again, if the pool still has a refill: every
+// ticket is put back, and the next draw, even of the same request, is from a full box.
+
+// refillName returns the name of the counter of a pool's refills.
+func refillName(pool string) string { return pool + "/refills" }
+
+// tally returns a counter of the realm at this point of the command.
+func (r *Rules) tally(counter uint32) uint64 {
+	if v, ok := r.d.values.get(valueKey(noPlayer, counterKey|counter)); ok {
+		return v
+	}
+	return r.state.Tally(counter)
+}
+
+// setTally gives a counter of the realm a value, as an effect.
+func (r *Rules) setTally(counter uint32, v uint64) {
+	r.d.values.put(valueKey(noPlayer, counterKey|counter), v)
+	r.d.w.Tally(counter, v)
+}
+
+// refillsLeft returns how often a pool's box can still be filled.
+func (r *Rules) refillsLeft(pt *poolTable) uint64 {
+	n := uint64(pt.config.Refill)
+	if n == 0 {
+		return 0
+	}
+	return n - min(n, r.tally(pt.refills))
+}
+
+// moreBoxes returns how many tickets a pool's refills will still bring.
+func (r *Rules) moreBoxes(pt *poolTable) uint64 {
+	n := r.refillsLeft(pt)
+	if n == 0 {
+		return 0
+	}
+	return n * pt.boxful // below 2^53: see catalog
+}
+
+// boxEmptied does what follows when the last ticket was just taken.
+func (r *Rules) boxEmptied(pt *poolTable) {
+	if r.pools[pt.num].live > 0 {
+		return
+	}
+	r.give(&pt.last)
+	if r.refillsLeft(pt) == 0 {
+		return
+	}
+	d := &r.d
+	d.w.Effect(store.Pool, pt.num)
+	d.pool = pt.num
+	for _, num := range pt.order {
+		key := entryKey(pt, num)
+		taken, _ := d.taken.get(key)
+		if n := r.state.DrawnOf(pt.num, num) + taken; n > 0 {
+			d.w.Return(num, n)
+			d.taken.put(key, -r.state.DrawnOf(pt.num, num))
+		}
+	}
+	r.setTally(pt.refills, r.tally(pt.refills)+1)
+	r.revive(pt)
+}
+
+// revive brings back the odds of a pool whose box was filled, and of those above it.
+func (r *Rules) revive(pt *poolTable) {
+	o := &r.pools[pt.num]
+	was := o.live
+	o.live = 0
+	clear(o.left)
+	for _, num := range pt.order {
+		if e := &pt.entries[num]; e.branch != noBranch {
+			o.left[e.branch] += min(r.left(pt, num), maxCounted)
+		}
+	}
+	for i := range pt.branches {
+		if r.liveBranch(pt, int32(i)) {
+			o.live++
+		}
+	}
+	for _, num := range pt.order {
+		r.setWeight(pt, num, r.weight(pt, num, r.left(pt, num)))
+	}
+	if was == 0 && o.live > 0 {
+		r.reviveAbove(pt)
+	}
+}
+
+// reviveAbove brings back the entries that lead to a pool which has something left again.
+func (r *Rules) reviveAbove(pt *poolTable) {
+	for _, up := range pt.parents {
+		if !r.hasStock(up.pool, up.branch) {
+			continue
+		}
+		for _, num := range up.pool.branches[up.branch].entries {
+			if !r.isPicked(up.pool, num) {
+				r.setWeight(up.pool, num, r.weight(up.pool, num, r.left(up.pool, num)))
+			}
+		}
+		if o := &r.pools[up.pool.num]; o.live == 0 {
+			o.live++
+			r.reviveAbove(up.pool)
+		} else {
+			o.live++
+		}
+	}
+}

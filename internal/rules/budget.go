@@ -1,0 +1,140 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// A budget bounds what the picks from a pool give of an item within an hour, a day, a week or ever.
+// It holds where an entry is picked in a pool that declares it: an entry that could give more than
+// is left, through pools below too, weighs nothing. What it gives is spent, and no more. While it
+// gives, nothing else is picked from the pool, so what it could give is still there.
+//
+// A budget has two counters of the realm: what was spent, and the steady time when something last was
+// (see store.State.Back). As limits do, it goes on where the clock is set back, and counts until the
+// hour, day or week of that time is over in the zone in force.
+
+const budgetWidth = 2
+
+// budget is one item of a catalog.Budget. Pools that share it have the same one.
+type budget struct {
+	counter uint32 // what was spent; the next one: when something last was
+	per     catalog.Per
+	item    uint32
+	limit   uint64
+}
+
+// cost is the most that an entry takes from a budget.
+type cost struct {
+	*budget
+	most uint64
+}
+
+var perNames = [...]string{catalog.PerForever: "forever", catalog.PerWeek: "week", catalog.PerDay: "day", catalog.PerHour: "hour"}
+
+// budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
+// begins with one.
+func budgetName(pool string, b *catalog.Budget, item string) string {
+	if b.Share != "" {
+		return "/budget/" + b.Share + "/" + perNames[b.Per] + "/" + item
+	}
+	return pool + "/budget/" + perNames[b.Per] + "/" + item
+}
+
+// budgets compiles the budgets of every pool, by pool number.
+func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*budget {
+	all := make([][]*budget, n.pools)
+	known := map[uint32]*budget{} // by counter
+	for i := range c.Pools {
+		for j := range c.Pools[i].Budgets {
+			b := &c.Pools[i].Budgets[j]
+			for k, s := range b.Of {
+				counter := n.pool[i].budget[j][k]
+				if known[counter] == nil {
+					known[counter] = &budget{counter, b.Per, t.item[s.Item], s.Quantity}
+				}
+				all[n.pool[i].num] = append(all[n.pool[i].num], known[counter])
+			}
+		}
+	}
+	return all
+}
+
+// setCosts notes what the entries of a pool can take from its budgets. The pools below have their
+// gains already.
+func (pt *poolTable) setCosts(budgets []*budget) {
+	if len(budgets) == 0 {
+		return
+	}
+	var gains []stack
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		gains = e.gains(gains[:0])
+		for _, b := range budgets {
+			if i := slices.IndexFunc(gains, func(st stack) bool { return st.item == b.item }); i >= 0 {
+				e.costs = append(e.costs, cost{b, gains[i].quantity})
+				e.conditional = true
+			}
+		}
+	}
+}
+
+// unspent returns what is left of a budget at this point of the command.
+func (r *Rules) unspent(b *budget) uint64 {
+	return b.limit - min(b.limit, r.spent(b))
+}
+
+// spent returns what was spent of a budget since it was full.
+func (r *Rules) spent(b *budget) uint64 {
+	if !r.lasts(b.per, int64(r.tally(b.counter+1))) {
+		return 0
+	}
+	return r.tally(b.counter)
+}
+
+// affords reports whether the budgets of its pool have what an entry can give.
+func (r *Rules) affords(e *entryTable) bool {
+	for _, c := range e.costs {
+		if c.most > r.unspent(c.budget) {
+			return false
+		}
+	}
+	return true
+}
+
+// openBudgets makes what an entry gives come from the budgets of its pool, from each once.
+func (d *decision) openBudgets(e *entryTable) {
+	for _, c := range e.costs {
+		if !slices.Contains(d.open, c.budget) {
+			d.open = append(d.open, c.budget)
+		}
+	}
+}
+
+// spendBudgets takes what is given of an item from the budgets that are open.
+func (r *Rules) spendBudgets(item uint32, quantity uint64) {
+	d := &r.d
+	for _, b := range d.open {
+		if b.item != item {
+			continue
+		}
+		d.values.put(valueKey(noPlayer, counterKey|b.counter), r.spent(b)+quantity)
+		d.values.put(valueKey(noPlayer, counterKey|(b.counter+1)), uint64(d.steady))
+		if !slices.Contains(d.spent, b) {
+			d.spent = append(d.spent, b)
+		}
+	}
+}
+
+// writeBudgets writes what the current draw has spent.
+func (r *Rules) writeBudgets() {
+	d := &r.d
+	for _, b := range d.spent {
+		d.w.Tally(b.counter, r.tally(b.counter))
+		if when := r.tally(b.counter + 1); when != r.state.Tally(b.counter+1) {
+			d.w.Tally(b.counter+1, when)
+		}
+	}
+	d.spent = d.spent[:0]
+}

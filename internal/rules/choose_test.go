@@ -1,0 +1,387 @@
+package rules_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// chooser chooses what draws give, from the values that they took, as docs/internals/formats/event.md
+// says under Choices.
+type chooser struct {
+	*model
+	tape   *reader
+	draws  []paidDraw
+	held   map[string]map[string]uint64 // what players hold, with what all members of the command move
+	player string                       // who draws
+	lines  []string
+}
+
+// chooser returns one for a command's draws, before any effect of it is followed.
+func (m *model) chooser(members []rules.Command, draws []paidDraw, tape *reader) *chooser {
+	k := &chooser{model: m, tape: tape, draws: draws, held: map[string]map[string]uint64{}}
+	move := func(player string, items []catalog.Stack, gain bool) {
+		if k.held[player] == nil {
+			k.held[player] = maps.Clone(m.players[player])
+			if k.held[player] == nil {
+				k.held[player] = map[string]uint64{}
+				for _, st := range m.c.Start {
+					k.held[player][st.Item] = st.Quantity
+				}
+			}
+		}
+		for _, it := range items {
+			if gain {
+				k.held[player][it.Item] += it.Quantity
+			} else {
+				k.held[player][it.Item] -= it.Quantity
+			}
+		}
+	}
+	for i := range members {
+		c := &members[i]
+		move(c.Player, nil, true)
+		switch c.Kind {
+		case rules.KindGrant:
+			move(c.Player, c.Items, true)
+		case rules.KindTransfer:
+			move(c.To, c.Items, true)
+			move(c.Player, c.Items, false)
+		case rules.KindConsume:
+			move(c.Player, c.Items, false)
+		}
+	}
+	for _, d := range draws {
+		move(d.Player, d.price, false)
+	}
+	return k
+}
+
+// draw chooses for a whole draw, and returns its effects, but the price and counters.
+func (k *chooser) draw(p *catalog.Pool, player string, count int) []string {
+	k.player, k.lines = player, nil
+	hits := make([]int, len(p.Guarantees))
+	for i := range count {
+		for g := range hits {
+			if i%int(p.Guarantees[g].Draws) == 0 {
+				hits[g] = 0
+			}
+		}
+		if p.Mode == catalog.ModeEach || p.Rolls.Max > 1 {
+			k.lines = append(k.lines, "draw")
+		}
+		taken := k.single(p, k.due(p, hits, i, count))
+		for g := range hits {
+			if slices.ContainsFunc(taken, func(e *catalog.Entry) bool { return in(e, p.Guarantees[g].Of) }) {
+				hits[g]++
+			}
+		}
+	}
+	return k.lines
+}
+
+// due returns the group of the guarantee that must be hit now, nil for none.
+func (k *chooser) due(p *catalog.Pool, hits []int, i, count int) []string {
+	all := p.Guarantees
+	left, missing := make([]int, len(all)), make([]int, len(all))
+	for g := range all {
+		n := int(all[g].Draws)
+		if begun := i / n * n; begun+n <= count {
+			left[g], missing[g] = begun+n-i, max(0, int(all[g].AtLeast)-hits[g])
+		}
+		if !slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return in(&e, all[g].Of) && k.weight(p, &e, true) > 0 }) {
+			missing[g] = 0 // out of stock: it waits
+		}
+	}
+	first, pressed := -1, false
+	for g := range all {
+		if missing[g] == 0 {
+			continue
+		}
+		if first < 0 || left[g] < left[first] {
+			first = g
+		}
+		sum := 0
+		for o := range all {
+			if left[o] <= left[g] {
+				sum += missing[o]
+			}
+		}
+		pressed = pressed || sum >= left[g]
+	}
+	if !pressed {
+		return nil
+	}
+	return all[first].Of
+}
+
+func (k *chooser) between(low, high uint64) uint64 {
+	if low == high {
+		return low
+	}
+	return low + k.tape.below(high-low+1)
+}
+
+// single makes one draw from a pool, and returns what it took from it.
+func (k *chooser) single(p *catalog.Pool, due []string) (taken []*catalog.Entry) {
+	for range k.between(uint64(p.Rolls.Min), uint64(p.Rolls.Max)) {
+		if p.Mode != catalog.ModeEach {
+			var without []*catalog.Entry
+			if p.Rolls.Distinct {
+				without = taken
+			}
+			e := k.pick(p, without, due)
+			if e == nil {
+				return taken
+			}
+			taken = append(taken, e)
+			k.take(p, e)
+			continue
+		}
+		for i := range p.Entries {
+			if e := &p.Entries[i]; k.weight(p, e, true) > 0 && k.tape.below(100*p.WeightScale) < e.Weight {
+				k.take(p, e)
+			}
+		}
+	}
+	return taken
+}
+
+func (k *chooser) take(p *catalog.Pool, e *catalog.Entry) {
+	k.lines = append(k.lines, "take "+p.ID+"/"+e.ID)
+	k.drawn[p.ID+"/"+e.ID]++
+	k.give(&e.Reward)
+	if p.Mode != catalog.ModeRaffle || k.total(p) > 0 {
+		return
+	}
+	k.give(&p.Last)
+	if k.refills[p.ID] >= uint64(p.Refill) {
+		return
+	}
+	for i := range p.Entries {
+		at := p.ID + "/" + p.Entries[i].ID
+		if n := k.drawn[at]; n > 0 {
+			k.lines = append(k.lines, fmt.Sprint("return ", at, " ", n))
+		}
+		k.drawn[at] = 0
+	}
+	k.refills[p.ID]++
+	k.lines = append(k.lines, fmt.Sprint("tally ", k.refills[p.ID]))
+}
+
+func (k *chooser) give(w *catalog.Reward) {
+	for _, q := range w.Items {
+		n := k.between(q.Min, q.Max)
+		k.held[k.player][q.Item] += n
+		k.lines = append(k.lines, fmt.Sprint("gain ", k.player, " ", q.Item, " ", n))
+	}
+	for _, d := range w.Draws {
+		for range k.between(uint64(d.Min), uint64(d.Max)) {
+			k.single(k.pool(d.Pool), nil)
+		}
+	}
+}
+
+// weight returns the current weight of an entry for the player.
+func (k *chooser) weight(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
+	left, unlimited := k.left(p, e)
+	switch {
+	case left == 0 && !unlimited, ask && !k.applies(p, e, k.player, k.held[k.player]):
+		return 0
+	case !conditional(e):
+		return k.shown(p, e)
+	}
+	have, w := k.held[k.player][e.Luck.Item], e.Weight
+	if e.Luck.Track != "" {
+		have = k.since[k.player+" "+counter(p, e.Luck.Track)]
+	}
+	for _, s := range e.Luck.Steps {
+		if have >= s.From {
+			w = s.Weight
+		}
+	}
+	return w
+}
+
+func in(e *catalog.Entry, of []string) bool {
+	return slices.Contains(of, e.ID) || e.Group != "" && slices.Contains(of, e.Group)
+}
+
+// layout returns a pool's entries in the order in which their weights are laid out.
+func (k *chooser) layout(p *catalog.Pool) (all []*catalog.Entry, classes int) {
+	class, at := map[string]int{}, map[*catalog.Entry]int{}
+	for i := range p.Entries {
+		e, groups := &p.Entries[i], ""
+		for _, t := range p.Tracks {
+			groups += fmt.Sprint(in(e, t.Of))
+		}
+		for _, g := range p.Guarantees {
+			groups += fmt.Sprint(in(e, g.Of))
+		}
+		if _, ok := class[groups]; !ok {
+			class[groups] = len(class)
+		}
+		all, at[e] = append(all, e), class[groups]
+	}
+	slices.SortFunc(all, func(a, b *catalog.Entry) int {
+		switch {
+		case at[a] != at[b]:
+			return at[a] - at[b]
+		case conditional(a) != conditional(b):
+			if conditional(a) {
+				return 1
+			}
+			return -1
+		}
+		return slices.Index(k.order[p.ID], a.ID) - slices.Index(k.order[p.ID], b.ID)
+	})
+	return all, len(class)
+}
+
+// pick picks an entry that is none of some, nil if there is none.
+func (k *chooser) pick(p *catalog.Pool, without []*catalog.Entry, due []string) *catalog.Entry {
+	all, classes := k.layout(p)
+	weights, total := map[*catalog.Entry]uint64{}, uint64(0)
+	weigh := func(ask bool) {
+		for _, e := range all {
+			if !slices.Contains(without, e) {
+				weights[e] = k.weight(p, e, ask)
+				total += weights[e]
+			}
+		}
+	}
+	if weigh(true); total == 0 && collects(p) {
+		weigh(false)
+	}
+	if total == 0 {
+		return nil
+	}
+	within := func(e *catalog.Entry, groups [][]string) bool {
+		return !slices.ContainsFunc(groups, func(of []string) bool { return !in(e, of) })
+	}
+	sum := func(groups, missed [][]string) (n uint64) {
+		for _, e := range all {
+			if within(e, groups) && !slices.ContainsFunc(missed, func(of []string) bool { return in(e, of) }) {
+				n += weights[e]
+			}
+		}
+		return n
+	}
+	var hit, missed [][]string
+	if len(p.Tracks) > 0 || classes > 1 || slices.ContainsFunc(all, conditional) {
+		hit, missed = k.decided(p, due, total, sum)
+	}
+	point := k.tape.below(sum(hit, missed))
+	for _, e := range all {
+		if !within(e, hit) || slices.ContainsFunc(missed, func(of []string) bool { return in(e, of) }) {
+			continue
+		}
+		if point >= weights[e] {
+			point -= weights[e]
+			continue
+		}
+		for _, t := range p.Tracks {
+			at := k.player + " " + counter(p, t.Name)
+			if k.since[at]++; in(e, t.Of) {
+				k.since[at] = 0
+			}
+		}
+		return e
+	}
+	return nil
+}
+
+// decided returns the groups that pity and a guarantee hit, and those that were missed on the way.
+func (k *chooser) decided(p *catalog.Pool, due []string, total uint64, sum func(hit, missed [][]string) uint64) (hit, missed [][]string) {
+	whole, last := uint64(1), -1
+	for i, t := range p.Tracks {
+		n := k.since[k.player+" "+counter(p, t.Name)] + 1
+		if due != nil || t.Certain > 0 && n >= uint64(t.Certain) || t.Rising.From > 0 && n >= uint64(t.Rising.From) {
+			last = i
+		}
+		whole = max(whole, 100*t.Rising.Scale)
+	}
+	if last < 0 && due == nil {
+		return nil, nil
+	}
+	left := total * whole
+	point := k.tape.below(left)
+	for _, t := range p.Tracks[:last+1] {
+		n := k.since[k.player+" "+counter(p, t.Name)] + 1
+		certain := t.Certain > 0 && n >= uint64(t.Certain)
+		groups := [][]string{t.Of}
+		if due != nil {
+			groups = append(groups, due)
+		}
+		weight := sum(groups, missed)
+		if weight == 0 && certain {
+			groups = groups[:1]
+			weight = sum(groups, missed)
+		}
+		if weight == 0 {
+			continue
+		}
+		chance := weight * whole
+		if from := uint64(t.Rising.From); from > 0 && n >= from {
+			added := t.Rising.By[0] * (n - from + 1)
+			if t.Rising.Table {
+				added = t.Rising.By[min(n-from, uint64(len(t.Rising.By)-1))]
+			}
+			chance += min(added*(whole/(100*t.Rising.Scale)), whole) * total
+		}
+		chance = min(chance, left)
+		if certain || point < chance {
+			return groups, missed
+		}
+		point, left, missed = point-chance, left-chance, append(missed, t.Of)
+	}
+	switch {
+	case due == nil:
+		return nil, missed
+	case sum([][]string{due}, missed) == 0:
+		return [][]string{due}, nil
+	}
+	return [][]string{due}, missed
+}
+
+// counter names the counter of a pool's track.
+func counter(p *catalog.Pool, track string) string {
+	for _, t := range p.Tracks {
+		if t.Name == track && t.Share != "" {
+			return "/" + t.Share
+		}
+	}
+	return p.ID + "/" + track
+}
+
+// applies reports whether the conditions of an entry hold for a player who holds so much.
+func (m *model) applies(p *catalog.Pool, e *catalog.Entry, player string, held map[string]uint64) bool {
+	for _, q := range e.Reward.Items {
+		if e.Unique && held[q.Item] > 0 {
+			return false
+		}
+	}
+	return m.fulfils(&e.When, p, player, held)
+}
+
+func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64) bool {
+	for _, s := range c.Holds {
+		if held[s.Item] < s.Quantity {
+			return false
+		}
+	}
+	for _, item := range c.Lacks {
+		if held[item] > 0 {
+			return false
+		}
+	}
+	for _, t := range c.Tracks {
+		if m.since[player+" "+counter(p, t.Track)] < t.Draws {
+			return false
+		}
+	}
+	return true
+}

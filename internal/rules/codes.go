@@ -1,0 +1,105 @@
+package rules
+
+import (
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A reward can give the next code of a list. Lists grow by imports, which may come before or after
+// the catalog that gives their codes, and at any time. So an entry that gives a code is like one
+// with a condition: it is weighed at each pick, weighs nothing once one of its lists is used up, and
+// no draw relies on it to find stock. See [Rules.inStock].
+
+// Bounds of one import.
+const (
+	MaxCode        = store.MaxCode // bytes
+	MaxImport      = 10_000        // codes
+	MaxImportBytes = 1 << 20       // with a byte for each code's length
+)
+
+// Codes is what an import sees of a realm. It changes only by imports and catalogs.
+type Codes interface {
+	CodeLists() int
+	CodeListNum(name string) (num uint32, ok bool)
+	HasCode(list uint32, code string) bool
+	RoomForCodes(list string) uint64
+}
+
+// Import writes the event that adds codes to a list: those that it does not have yet, each once, in
+// their order. It names the list if it is new. If there is nothing to add, it writes nothing. It may
+// run concurrently with commands, but not with another import or a catalog.
+func Import(state Codes, list string, codes []string) (event []byte, added int, err error) {
+	num, known := state.CodeListNum(list)
+	fresh := make([]string, 0, len(codes))
+	seen := make(map[string]bool, len(codes))
+	size := 0
+	for _, code := range codes {
+		if seen[code] || known && state.HasCode(num, code) {
+			continue
+		}
+		seen[code] = true
+		fresh = append(fresh, code)
+		size += 1 + len(code)
+	}
+	if len(fresh) == 0 {
+		return nil, 0, nil
+	}
+	if room := state.RoomForCodes(list); uint64(len(fresh)) > room {
+		return nil, 0, &ConflictError{Subject: "list of codes " + list, Message: "there is no room for so many more codes or lists"}
+	}
+	var w store.Writer
+	w.Begin(uint8(KindCodes), "")
+	w.BeginAsked()
+	w.EndAsked()
+	if !known {
+		num = uint32(state.CodeLists())
+		w.Name(store.NewList, list)
+	}
+	w.AddCodes(num, size)
+	for _, code := range fresh {
+		w.Text(code)
+	}
+	return w.End(), len(fresh), nil
+}
+
+// ImportOf returns what an event of [Import] added. The list's name is empty unless the event names
+// it.
+func ImportOf(ev *store.Event) (list uint32, name string, codes []string, err error) {
+	effects := ev.Changes()
+	for e := (store.Effect{}); effects.Next(&e); {
+		switch e.Verb {
+		case store.NewList:
+			name = string(e.Bytes)
+		case store.AddCodes:
+			list = e.N
+			for r := store.NewReader(e.Bytes); r.More(); {
+				codes = append(codes, string(r.Bytes("a code", uint64(r.Byte("a code")))))
+				if err := r.Err(); err != nil {
+					return 0, "", nil, err
+				}
+			}
+		}
+	}
+	return list, name, codes, effects.Err()
+}
+
+// codesLeft reports whether every list that a reward gives a code of has one left at this point of
+// the command.
+func (r *Rules) codesLeft(w *reward) bool {
+	for _, list := range w.codes {
+		taken, _ := r.d.coded.get(uint64(list))
+		if left, _ := r.state.CodesLeft(list); left <= taken {
+			return false
+		}
+	}
+	return true
+}
+
+// giveCodes gives the player the next code of each list of a reward.
+func (r *Rules) giveCodes(w *reward) {
+	d := &r.d
+	for _, list := range w.codes {
+		taken, _ := d.coded.get(uint64(list))
+		d.coded.put(uint64(list), taken+1)
+		d.w.GiveCode(list, r.state.CodesGiven(list)+taken)
+	}
+}

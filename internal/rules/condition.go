@@ -1,0 +1,136 @@
+package rules
+
+import "github.com/kuji-dev/kuji/catalog"
+
+// A condition is what must be true of a player: for a pool, who can draw; for an entry, whether it
+// is there for this player. An entry whose condition does not hold weighs nothing. No draw may rely
+// on it to find stock: see [Rules.inStock].
+
+// condition is a catalog.Condition by numbers.
+type condition struct {
+	holds  []stack
+	lacks  []uint32
+	tracks []reached
+}
+
+type reached struct {
+	counter uint32
+	draws   uint64
+}
+
+func (c *condition) empty() bool { return len(c.holds) == 0 && len(c.lacks) == 0 && len(c.tracks) == 0 }
+
+// condition compiles a condition of a pool, whose tracks are known, or of one of its entries.
+func (t *Tables) condition(pt *poolTable, c *catalog.Condition) (out condition) {
+	if c.Empty() {
+		return out
+	}
+	out.holds = t.stacks(c.Holds)
+	for _, item := range c.Lacks {
+		out.lacks = append(out.lacks, t.item[item])
+	}
+	for _, want := range c.Tracks {
+		for i := range pt.tracks {
+			if pt.config.Tracks[i].Name == want.Track {
+				out.tracks = append(out.tracks, reached{pt.tracks[i].counter, want.Draws})
+			}
+		}
+	}
+	return out
+}
+
+// watch notes the items that an entry's condition and luck ask for: draws of one command must see
+// what earlier ones gave.
+func (t *Tables) watch(e *entryTable) {
+	for _, st := range e.when.holds {
+		t.watched.add(st.item)
+	}
+	for _, item := range e.when.lacks {
+		t.watched.add(item)
+	}
+	if len(e.luck.steps) > 0 && !e.luck.counts {
+		t.watched.add(e.luck.item)
+	}
+}
+
+// luckTable is a catalog.Luck by numbers: the weights of an entry by how many of an item the player
+// holds, or by what a track has counted.
+type luckTable struct {
+	counts bool   // the track's counter, not an item
+	item   uint32 // or the number of the counter
+	steps  []catalog.LuckStep
+}
+
+// last returns the count from which on the last step holds.
+func (l *luckTable) last() uint64 { return l.steps[len(l.steps)-1].From }
+
+func (t *Tables) luck(pt *poolTable, l *catalog.Luck) luckTable {
+	if l.Empty() {
+		return luckTable{}
+	}
+	out := luckTable{counts: l.Track != "", item: t.item[l.Item], steps: l.Steps}
+	for i := range pt.tracks {
+		if pt.config.Tracks[i].Name == l.Track {
+			out.item = pt.tracks[i].counter
+		}
+	}
+	return out
+}
+
+// weightFor returns what an entry in stock weighs for a player. Without ask, its condition is taken
+// to hold.
+func (r *Rules) weightFor(e *entryTable, player uint32, ask bool) uint64 {
+	if ask && !r.holds(&e.when, player) {
+		return 0
+	}
+	if len(e.luck.steps) == 0 {
+		return e.weight
+	}
+	if e.luck.counts {
+		return e.weightAt(r.counter(player, e.luck.item))
+	}
+	return e.weightAt(r.balance(player, e.luck.item))
+}
+
+// weightAt returns what an entry weighs when its luck counts n.
+func (e *entryTable) weightAt(n uint64) uint64 {
+	w := e.weight
+	for _, s := range e.luck.steps {
+		if n >= s.From {
+			w = s.Weight
+		}
+	}
+	return w
+}
+
+// holds reports whether a condition holds for a player at this point of the command.
+func (r *Rules) holds(c *condition, player uint32) bool {
+	for _, st := range c.holds {
+		if r.balance(player, st.item) < st.quantity {
+			return false
+		}
+	}
+	for _, item := range c.lacks {
+		if r.balance(player, item) > 0 {
+			return false
+		}
+	}
+	for _, t := range c.tracks {
+		if r.counter(player, t.counter) < t.draws {
+			return false
+		}
+	}
+	return true
+}
+
+// collected returns how many entries are left of a pool for a player, if all of its entries have
+// conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
+// entry counts if it has stock for need draws, whoever makes them.
+func (r *Rules) collected(pt *poolTable, player uint32, need uint64) (n uint64) {
+	for _, num := range pt.order {
+		if e := &pt.entries[num]; e.weight > 0 && (!e.limited || r.state.Left(pt.num, num) >= need) && r.holds(&e.when, player) {
+			n++
+		}
+	}
+	return n
+}

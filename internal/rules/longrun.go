@@ -1,0 +1,283 @@
+package rules
+
+import (
+	"cmp"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// What a pool gives in the long run, to a player who draws from it again and again, differs from
+// what the first draw gives if there is pity. The counters of the pool's tracks go from state to
+// state, a Markov chain. Its stationary distribution, the share of draws made in each state, gives
+// the long-run rate of every entry. All is exact but the solution of the chain, in 256 bits.
+
+const (
+	// maxChain is the most states of a chain.
+	maxChain = 5000
+	// maxChainSize bounds states times entries.
+	maxChainSize = 1 << 19
+	// maxChainWork is as maxOddsWork, for all states together, and bounds the steps of the solution.
+	maxChainWork = 1 << 28
+	// precision is how many bits the solution is computed with.
+	precision = 256
+)
+
+// Disclosed is what a catalog says of the odds of one pool.
+type Disclosed struct {
+	Pool *catalog.Pool
+	Odds Odds  // of a newcomer's first draw, with the stock as declared
+	Err  error // why they are not computed: an *OddsError
+	// LongRun is how many times a draw takes each entry in the long run, in the order of
+	// Odds.Outcomes, while stock lasts as declared. It is nil if that is not known: then Why says why.
+	LongRun []*big.Rat
+	Why     string
+}
+
+// Disclose returns the odds of every pool that players can draw from directly.
+func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
+	p, err := Prepare(store.New(), NoTables(), c)
+	if err != nil {
+		return nil, err
+	}
+	t := p.Tables
+	var all []Disclosed
+	for i := range t.Catalog.Pools {
+		pt := t.pool[t.Catalog.Pools[i].ID]
+		if pt.config.Internal {
+			continue
+		}
+		d := Disclosed{Pool: pt.config}
+		var s *Standing
+		if s, d.Err = standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 }); d.Err == nil {
+			if d.Odds, d.Err = s.Odds(); d.Err == nil {
+				d.LongRun, d.Why = s.longRun(&d.Odds)
+			}
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// declared returns the stock that a catalog gives an entry.
+func (t *Tables) declared(pool, entry uint32) uint64 {
+	return t.pools[pool].entries[entry].config.Stock.Count
+}
+
+// ends are the worlds in which ways end.
+type ends struct {
+	known map[string]int
+	all   []way
+}
+
+func (e *ends) add(w *walk, y *way) {
+	if e == nil {
+		return
+	}
+	key := string(y.key(nil))
+	if i, ok := e.known[key]; ok {
+		e.all[i].chance = w.add(e.all[i].chance, y.chance)
+		return
+	}
+	e.known[key] = len(e.all)
+	e.all = append(e.all, *y)
+}
+
+// chain is the Markov chain of a pool's tracks.
+type chain struct {
+	rows   [][]step     // by state, ascending
+	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
+	budget int
+}
+
+// step is how likely a chain goes from one state to another.
+type step struct {
+	to     int
+	chance *big.Float
+}
+
+func number() *big.Float { return new(big.Float).SetPrec(precision) }
+
+// longRun returns how often a draw takes each outcome in the long run, given the odds of the first.
+func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
+	tracks, entries := false, 0
+	for _, pt := range s.pools {
+		tracks = tracks || len(pt.tracks) > 0
+		entries += len(pt.order)
+		for _, num := range pt.order {
+			if e := &pt.entries[num]; len(e.when.holds) > 0 || len(e.when.lacks) > 0 || len(e.luck.steps) > 0 && !e.luck.counts {
+				return nil, "odds depend on what the player holds"
+			}
+		}
+	}
+	if !tracks {
+		for i := range now.Outcomes {
+			rates = append(rates, now.Outcomes[i].Expected)
+		}
+		return rates, ""
+	}
+	c := s.chain(min(maxChain, maxChainSize/entries))
+	share := c.stationary()
+	if c.budget <= 0 {
+		return nil, "pity has too many states"
+	}
+	for k := range entries {
+		sum := number()
+		for state := range share {
+			if c.taken[state][k].Sign() > 0 {
+				sum.Add(sum, number().Mul(share[state], number().SetRat(c.taken[state][k])))
+			}
+		}
+		rate, _ := sum.Rat(nil)
+		rates = append(rates, rate)
+	}
+	return rates, ""
+}
+
+// chain finds all states that can be reached, and the steps between them. If there are more than
+// most, its budget is used up.
+func (s *Standing) chain(most int) *chain {
+	c := &chain{budget: maxChainWork}
+	states, known := []world{nil}, map[string]int{string(new(way).key(nil)): 0}
+	for i := 0; i < len(states) && c.budget > 0; i++ {
+		at := *s
+		at.facts = maps.Clone(s.facts)
+		for _, f := range states[i] {
+			at.facts[f.fact] = f.value
+		}
+		w := newWalk(&at, c.budget)
+		w.keepTracks()
+		w.ends = &ends{known: map[string]int{}}
+		w.follow(nil)
+		w.spread()
+		c.budget = w.budget
+		c.taken = append(c.taken, slices.Concat(w.taken...))
+		var row []step
+		for _, end := range w.ends.all {
+			next := states[i]
+			for _, f := range end.world {
+				if f.fact&factKinds == counterFact { // stock stays as it is declared
+					next = w.set(next, f.fact, f.value)
+				}
+			}
+			next = slices.DeleteFunc(slices.Clone(next), func(f changed) bool { return f.value == s.facts[f.fact] })
+			key := string((&way{world: next}).key(nil))
+			to, ok := known[key]
+			if !ok {
+				to = len(states)
+				known[key] = to
+				states = append(states, next)
+			}
+			row = plus(row, to, number().SetRat(end.chance))
+		}
+		if c.rows = append(c.rows, row); len(states) > most {
+			c.budget = 0
+		}
+	}
+	return c
+}
+
+// keepTracks makes ways keep the counters of all tracks.
+func (w *walk) keepTracks() {
+	for i := range w.s.pools {
+		for _, a := range w.asks(i) {
+			if a.fact&factKinds == counterFact {
+				w.keeps[a.fact] = max(w.keeps[a.fact], a.most)
+				w.restless[i] = true
+			}
+		}
+	}
+	w.findCalm()
+}
+
+// settled returns a count from which on all draws have the same odds.
+func (t *trackTable) settled(whole uint64) uint64 {
+	switch {
+	case t.from == 0 || t.certain != 0:
+		return t.certain
+	case t.table:
+		return t.from + uint64(len(t.by))
+	case t.by[0] == 0:
+		return t.from
+	}
+	return t.from + whole/t.by[0] + 1
+}
+
+// plus adds a step to a row.
+func plus(row []step, to int, chance *big.Float) []step {
+	i, ok := search(row, to)
+	if ok {
+		row[i].chance = number().Add(row[i].chance, chance)
+		return row
+	}
+	return slices.Insert(row, i, step{to, chance})
+}
+
+func search(row []step, to int) (int, bool) {
+	return slices.BinarySearchFunc(row, to, func(s step, to int) int { return cmp.Compare(s.to, to) })
+}
+
+// stationary returns the share of draws made in each state in the long run. It takes one state
+// after the other out of the chain, the last one first, without a subtraction: Grassmann, Taksar,
+// Heyman, "Regenerative Analysis and Steady State Distributions for Markov Chains", Operations
+// Research 33 (1985). Later states are those of higher counts, from which few steps lead: the rows
+// stay short.
+func (c *chain) stationary() []*big.Float {
+	n := len(c.rows)
+	into := make([][]step, n) // by state: the steps to it when it is taken out, divided by the sum of those out of it
+	from := make([][]int, n)  // by state: the earlier states with a step to it
+	for i, row := range c.rows {
+		for _, s := range row {
+			if i < s.to && s.to < n {
+				from[s.to] = append(from[s.to], i)
+			}
+		}
+	}
+	first := n - 1
+	for ; first > 0 && c.budget > 0; first-- {
+		row := c.rows[first]
+		end, _ := search(row, first)
+		out := number()
+		for _, s := range row[:end] {
+			out.Add(out, s.chance)
+		}
+		if out.Sign() == 0 {
+			break // nothing leads from here to the states before it: they are never come back to
+		}
+		for _, i := range from[first] {
+			at, _ := search(c.rows[i], first)
+			part := number().Quo(c.rows[i][at].chance, out)
+			into[first] = append(into[first], step{i, part})
+			for _, s := range row[:end] {
+				if _, known := search(c.rows[i], s.to); !known && i < s.to {
+					from[s.to] = append(from[s.to], i)
+				}
+				c.rows[i] = plus(c.rows[i], s.to, number().Mul(part, s.chance))
+			}
+			c.budget -= 16 * (end + 1)
+		}
+	}
+	return c.shares(max(first, 0), into)
+}
+
+// shares divides the draws among the states from first on.
+func (c *chain) shares(first int, into [][]step) []*big.Float {
+	share, total := make([]*big.Float, len(c.rows)), number()
+	for i := range share {
+		share[i] = number()
+		if i == first {
+			share[i].SetUint64(1)
+		}
+		for _, s := range into[i] {
+			share[i].Add(share[i], number().Mul(share[s.to], s.chance))
+		}
+		total.Add(total, share[i])
+	}
+	for i := range share {
+		share[i].Quo(share[i], total)
+	}
+	return share
+}

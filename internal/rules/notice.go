@@ -1,0 +1,177 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Notices are what deserves a second look in a catalog as a whole. A plan has those that the
+// catalog in force does not have.
+
+// notice is one of them.
+type notice struct{ id, warning string }
+
+// notices looks over a catalog. left says what is left of stocks.
+func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []notice {
+	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
+	l.open = make([]bool, len(t.pools))
+	l.entered = make([]bool, len(t.pools))
+	for i := len(t.bottomUp) - 1; i >= 0; i-- {
+		l.enter(t.bottomUp[i])
+	}
+	for _, st := range t.start {
+		l.gives[st.item], l.sure[st.item] = true, true
+	}
+	l.findChances()
+	for i := range t.Catalog.Pools {
+		l.pool(t.pool[t.Catalog.Pools[i].ID])
+	}
+	for i := range t.Catalog.Items {
+		id := t.Catalog.Items[i].ID
+		if num := t.item[id]; l.named[num] && !l.gives[num] {
+			l.add(id, "nobody can get this item: no draw that anybody can make gives it")
+		}
+	}
+	return l.all
+}
+
+type looker struct {
+	t       *Tables
+	now     int64
+	left    func(pool, entry uint32) uint64
+	open    []bool          // pools that can be drawn from, directly or not
+	entered []bool          // pools that others lead to
+	named   map[uint32]bool // items that rewards name
+	gives   map[uint32]bool // items that somebody can get
+	chance  map[uint32]bool // items that draws for a price give, but not every such draw
+	sure    map[uint32]bool // items that there is another way to get
+	all     []notice
+}
+
+func (l *looker) add(id, warning string) { l.all = append(l.all, notice{id, warning}) }
+
+// enter notes what can be reached through a pool. All pools that lead to it were entered before.
+func (l *looker) enter(pt *poolTable) {
+	c := pt.config
+	if !c.Internal && (c.EndsAt == 0 || c.EndsAt > l.now) {
+		l.open[pt.num] = true
+	}
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		stock := !e.limited || l.left(pt.num, num) > 0 || c.Refill > 0
+		l.reward(&e.reward, l.open[pt.num] && e.most > 0 && stock)
+	}
+	l.reward(&pt.last, l.open[pt.num])
+}
+
+// reward notes what a reward gives, which can be given or not.
+func (l *looker) reward(w *reward, can bool) {
+	for i := range w.items {
+		item := w.items[i].item
+		l.named[item] = true
+		if can {
+			l.gives[item] = true
+		}
+	}
+	for i := range w.inner {
+		below := w.inner[i].pool.num
+		l.entered[below] = true
+		l.open[below] = l.open[below] || can
+	}
+}
+
+// pool looks at one pool.
+func (l *looker) pool(pt *poolTable) {
+	c := pt.config
+	switch {
+	case c.Internal && !l.open[pt.num]:
+		l.add(c.ID, "nobody can draw from this pool: it is internal, and no draw leads to it")
+	case c.EndsAt != 0 && c.EndsAt <= l.now && !l.open[pt.num]:
+		l.add(c.ID, "nobody can draw from this pool: it has ended")
+	case !c.Internal && l.entered[pt.num] && len(c.Price) == 0 && len(c.Limits) == 0 && c.When.Empty():
+		l.add(c.ID, "other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant")
+	}
+	for _, price := range c.Price {
+		l.complete(c.ID, "a draw costs", price)
+	}
+	l.complete(c.ID, "who draws must hold", c.When.Holds)
+	for i := range c.Entries {
+		l.complete(c.ID, "entry "+c.Entries[i].ID+" asks for", c.Entries[i].When.Holds)
+	}
+}
+
+// complete warns of a complete gacha ("kompu gacha"): something is given for a set of two or more
+// different items, each of which players can get only by chance, from draws that cost something.
+func (l *looker) complete(pool, what string, set []catalog.Stack) {
+	var items []string
+	for _, st := range set {
+		if num := l.t.item[st.Item]; l.chance[num] && !l.sure[num] {
+			items = append(items, st.Item)
+		}
+	}
+	if len(items) > 1 {
+		slices.Sort(items)
+		l.add(pool, fmt.Sprintf("complete gacha: %s %d different items that are only drawn by chance and for a price, such as %s and %s; some countries forbid this",
+			what, len(items), items[0], items[1]))
+	}
+}
+
+// findChances finds the items that are given by chance and for a price, and those that there is
+// another way to get: free, or in every draw of a pool with a price.
+func (l *looker) findChances() {
+	always := make([][]uint32, len(l.t.pools)) // by pool: the items that every draw gives, ascending
+	for _, pt := range l.t.bottomUp {
+		always[pt.num] = pt.always(always)
+		if pt.config.Internal {
+			continue
+		}
+		for _, g := range pt.gains {
+			_, every := slices.BinarySearch(always[pt.num], g.item)
+			if len(pt.config.Price) == 0 || every {
+				l.sure[g.item] = true
+			} else {
+				l.chance[g.item] = true
+			}
+		}
+	}
+}
+
+// always returns the items that every draw from a pool gives, ascending, if below has those of the
+// pools that it leads to.
+func (pt *poolTable) always(below [][]uint32) []uint32 {
+	var all []uint32
+	first := true
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		each := pt.config.Mode == catalog.ModeEach
+		if e.most == 0 || each && e.weight < 100*pt.config.WeightScale {
+			continue
+		}
+		var gives []uint32
+		for i := range e.items {
+			gives = append(gives, e.items[i].item)
+		}
+		for i := range e.inner {
+			gives = append(gives, below[e.inner[i].pool.num]...)
+		}
+		slices.Sort(gives)
+		switch {
+		case first:
+			all = gives
+		case each:
+			all = append(all, gives...)
+			slices.Sort(all)
+		default:
+			all = slices.DeleteFunc(all, func(item uint32) bool {
+				_, also := slices.BinarySearch(gives, item)
+				return !also
+			})
+		}
+		if first = false; len(all) == 0 && !each {
+			break
+		}
+	}
+	return slices.Compact(all)
+}

@@ -1,0 +1,532 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
+// integers. They are computed from a copy of everything that the draw depends on, a [Standing], so
+// that no command waits for them.
+//
+// Most pools are calm: no pick of a draw depends on what the picks before it have taken. Their
+// odds are products and sums. A pool is restless if its picks do, such as a box that one draw takes
+// several tickets from, or an entry that goes away once the player holds its item. Its odds come
+// from following every way that a draw can go: see [walk].
+
+const (
+	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
+	MaxOutcomes = 10_000
+	// maxOddsWork bounds the multiplications of machine words that one pool's odds may take. It is
+	// about a second.
+	maxOddsWork = 1 << 26
+	// newcomer stands for a player who was never seen. No player has so long an id.
+	newcomer = "a player whose id is longer than the id of any player ever can be"
+)
+
+// OddsError says why odds cannot be computed.
+type OddsError struct{ Message string }
+
+func (e *OddsError) Error() string { return e.Message }
+
+// Odds is what the next draw from a pool gives a player.
+type Odds struct {
+	// Status is how a draw would end, and Subject what that is about. For a newcomer it leaves the
+	// price out. If it is not OK, the odds are those if the player could draw.
+	Status   Status
+	Subject  string
+	Outcomes []OutcomeOdds // of the pool and those below it, each pool before those it leads to
+	Items    []ItemOdds    // what the draw can give, in the catalog's order
+	Tracks   []TrackOdds
+}
+
+// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
+// both numbers are the same.
+type OutcomeOdds struct {
+	Pool, Entry string
+	Chance      *big.Rat // that the draw takes it at least once
+	Expected    *big.Rat // how many times the draw takes it on average
+}
+
+// ItemOdds says how many of an item a draw gives on average.
+type ItemOdds struct {
+	Item     string
+	Expected *big.Rat
+}
+
+// TrackOdds says where a player stands in a track.
+type TrackOdds struct {
+	Pool, Track string
+	Draws       uint64 // since the last hit
+	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+}
+
+// A fact is something that a pick can depend on: what is left of an entry, how many of an item the
+// player holds, a counter of the player, or one of the realm.
+type fact uint64
+
+const (
+	codesFact   fact = 1 << 61 // never changes during a draw: see spare
+	balanceFact fact = 1 << 62
+	counterFact fact = 2 << 62
+	tallyFact   fact = 3 << 62
+	factKinds   fact = 3 << 62 // what is left: 0
+)
+
+func stockOf(pt *poolTable, entry uint32) fact { return fact(entryKey(pt, entry)) }
+
+// Standing is everything that the next draw from a pool depends on, at one moment.
+type Standing struct {
+	t       *Tables
+	root    *poolTable
+	pools   []*poolTable // root and those below it, each before those it leads to
+	facts   map[fact]uint64
+	status  Status
+	subject string
+}
+
+// Stand copies what a player's next draw from a pool depends on; the player "" is one who was never
+// seen. It returns nil if the catalog has no such pool. The caller holds the realm's lock, for a
+// time in proportion to the entries.
+func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
+	pt := r.t.pool[pool]
+	if pt == nil {
+		return nil, nil
+	}
+	s, err := newStanding(r.t, pt)
+	if err != nil {
+		return nil, err
+	}
+	cmd := Command{Kind: KindDraw, Player: player, Pool: pool, Count: 1}
+	if player == "" {
+		cmd.Player = newcomer
+	}
+	r.begin(now, nil, nil)
+	defer r.d.end()
+	f, num := r.check(&cmd), r.see(cmd.Player)
+	if player == "" && f.status == InsufficientItems {
+		f = failure{}
+		if !r.inStock(pt, num, 1) {
+			f = failure{SoldOut, store.Ref{Num: pt.num}}
+		}
+	}
+	s.status, s.subject = f.status, r.subject(f)
+	// What the draw costs is spent before it asks for what the player holds.
+	s.copyFacts(r.state.Left, func(pt *poolTable) uint64 { return r.tally(pt.refills) },
+		func(item uint32) uint64 { return r.balance(num, item) }, func(c uint32) uint64 { return r.counter(num, c) },
+		func(list uint32) uint64 {
+			left, _ := r.state.CodesLeft(list)
+			return left
+		})
+	return s, nil
+}
+
+// subject returns the id that a failure is about.
+func (r *Rules) subject(f failure) string {
+	switch {
+	case f.status == OK || f.subject.ID != "":
+		return f.subject.ID
+	case f.status == InsufficientItems || f.status == BalanceOverflow:
+		return r.state.ItemID(f.subject.Num)
+	}
+	return r.state.PoolID(f.subject.Num)
+}
+
+// standingOf returns the standing of a newcomer in a catalog that need not be in force. No list of
+// codes is used up.
+func standingOf(t *Tables, pt *poolTable, left func(pool, entry uint32) uint64, refilled func(*poolTable) uint64) (*Standing, error) {
+	s, err := newStanding(t, pt)
+	if err != nil {
+		return nil, err
+	}
+	s.copyFacts(left, refilled, func(item uint32) uint64 {
+		for _, st := range t.start {
+			if st.item == item {
+				return st.quantity
+			}
+		}
+		return 0
+	}, func(uint32) uint64 { return 0 }, func(uint32) uint64 { return math.MaxUint64 })
+	return s, nil
+}
+
+func newStanding(t *Tables, root *poolTable) (*Standing, error) {
+	s := &Standing{t: t, root: root, facts: map[fact]uint64{}}
+	entries := 0
+	var below bitset
+	below.add(root.num)
+	for i := len(t.bottomUp) - 1; i >= 0; i-- {
+		pt := t.bottomUp[i]
+		if !below.has(pt.num) {
+			continue
+		}
+		for target := range pt.targets() {
+			below.add(target.num)
+		}
+		s.pools = append(s.pools, pt)
+		if len(pt.config.Budgets) > 0 || len(pt.moments) > 0 {
+			return nil, &OddsError{fmt.Sprintf("pool %s has a budget or moments: its odds, and those of pools that lead to it, are not computed", pt.config.ID)}
+		}
+		if entries += len(pt.order); entries > MaxOutcomes {
+			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
+		}
+	}
+	return s, nil
+}
+
+func (s *Standing) copyFacts(left func(pool, entry uint32) uint64, refilled func(*poolTable) uint64, balance, counter, codes func(uint32) uint64) {
+	for _, pt := range s.pools {
+		for i := range pt.tracks {
+			c := pt.tracks[i].counter
+			s.facts[counterFact|fact(c)] = counter(c)
+		}
+		if pt.config.Refill > 0 {
+			s.facts[tallyFact|fact(pt.refills)] = refilled(pt)
+		}
+		for _, num := range pt.order {
+			e := &pt.entries[num]
+			if e.limited {
+				s.facts[stockOf(pt, num)] = left(pt.num, num)
+			}
+			for _, list := range e.codes {
+				s.facts[codesFact|fact(list)] = codes(list)
+			}
+			for _, st := range e.when.holds {
+				s.facts[balanceFact|fact(st.item)] = balance(st.item)
+			}
+			for _, item := range e.when.lacks {
+				s.facts[balanceFact|fact(item)] = balance(item)
+			}
+			if len(e.luck.steps) > 0 && !e.luck.counts {
+				s.facts[balanceFact|fact(e.luck.item)] = balance(e.luck.item)
+			}
+		}
+	}
+}
+
+// Odds computes the odds. It fails with an *OddsError if that takes too much work.
+func (s *Standing) Odds() (Odds, error) {
+	budget := maxOddsWork
+	return s.odds(&budget)
+}
+
+// odds is Odds with no more work than a budget, which it reduces.
+func (s *Standing) odds(budget *int) (Odds, error) {
+	given := min(*budget, maxOddsWork)
+	w := newWalk(s, given)
+	defer func() { *budget -= given - w.budget }()
+	if err := w.spare(); err != nil {
+		return Odds{}, err
+	}
+	w.follow(nil)
+	w.spread()
+	o := Odds{Status: s.status, Subject: s.subject}
+	items := map[uint32]*big.Rat{}
+	give := func(all []quantity, times *big.Rat) {
+		for _, it := range all {
+			sum := items[it.item]
+			if sum == nil {
+				sum = new(big.Rat)
+			}
+			items[it.item] = w.add(sum, w.mul(times, mean(it.min, it.max)))
+		}
+	}
+	for at, pt := range s.pools {
+		for i, num := range pt.order {
+			e, expected := &pt.entries[num], w.taken[at][i]
+			chance := expected
+			if w.visits(at) > 1 && expected.Sign() > 0 {
+				chance = w.chance(at, num)
+			}
+			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.config.ID, Entry: e.id, Chance: chance, Expected: expected})
+			give(e.items, expected)
+		}
+		give(pt.last.items, w.emptied[at])
+		for i := range pt.tracks {
+			o.Tracks = append(o.Tracks, s.track(pt, i))
+		}
+	}
+	for i := range s.t.Catalog.Items {
+		id := s.t.Catalog.Items[i].ID
+		if expected := items[s.t.item[id]]; expected != nil && expected.Sign() > 0 {
+			o.Items = append(o.Items, ItemOdds{Item: id, Expected: expected})
+		}
+	}
+	return o, w.err()
+}
+
+func (s *Standing) track(pt *poolTable, i int) TrackOdds {
+	t := &pt.tracks[i]
+	at := TrackOdds{Pool: pt.config.ID, Track: pt.config.Tracks[i].Name, Draws: s.facts[counterFact|fact(t.counter)]}
+	if t.certain != 0 {
+		at.CertainIn = t.certain - min(at.Draws, t.certain-1)
+	}
+	return at
+}
+
+// Text writes a fraction as a decimal number with so many significant digits, without trailing
+// zeros.
+func Text(r *big.Rat, digits int) string {
+	if r.Sign() == 0 {
+		return "0"
+	}
+	places := digits - 1
+	for ten, v := big.NewRat(10, 1), new(big.Rat).Set(r); v.Cmp(big.NewRat(1, 1)) < 0; places++ {
+		v.Mul(v, ten)
+	}
+	if n := len(new(big.Int).Quo(r.Num(), r.Denom()).String()); r.Cmp(big.NewRat(1, 1)) >= 0 {
+		places = max(0, digits-n)
+	}
+	text := r.FloatString(places)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
+// the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
+// again. In mode each they are the chances of one roll, each entry by itself.
+func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*big.Rat {
+	all := make([]*big.Rat, len(pt.order))
+	if pt.config.Mode == catalog.ModeEach {
+		for i, num := range pt.order {
+			all[i] = w.rollChance(at, pt, num)
+		}
+		return all
+	}
+	weights := make([]uint64, len(pt.order))
+	sums := make([]uint64, len(pt.classes))
+	total := w.weigh(at, pt, picked, true, weights, sums)
+	if pt.collect && total == 0 {
+		total = w.weigh(at, pt, picked, false, weights, sums)
+	}
+	rates := w.decided(at, pt, due, sums, total)
+	for i, num := range pt.order {
+		all[i] = new(big.Rat)
+		if rate := rates[pt.entries[num].class]; weights[i] > 0 && rate.Sign() > 0 {
+			all[i] = w.mul(rate, new(big.Rat).SetUint64(weights[i]))
+		}
+	}
+	return all
+}
+
+// rollChance returns how likely a roll of mode each takes an entry.
+func (w *walk) rollChance(at world, pt *poolTable, entry uint32) *big.Rat {
+	e := &pt.entries[entry]
+	w.budget--
+	if w.left(at, pt, entry) == 0 || !w.hasCodes(e) || !w.holds(at, &e.when) {
+		return new(big.Rat)
+	}
+	return w.fraction(new(big.Int).SetUint64(e.weight), new(big.Int).SetUint64(100*pt.config.WeightScale))
+}
+
+// weigh fills in the weights of a pool's entries and the sums of its classes: see [Rules.weigh].
+func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
+	clear(sums)
+	for i, num := range pt.order {
+		e, weight := &pt.entries[num], uint64(0)
+		switch left, target := w.left(at, pt, num), e.target(); {
+		case left == 0 || slices.Contains(picked, num):
+		case !w.hasCodes(e):
+		case e.conditional:
+			weight = w.weightFor(at, e, ask)
+		case target == nil || w.live(at, target):
+			weight = pt.weight(num, left)
+		}
+		weights[i] = weight
+		sums[e.class] += weight
+		total += weight
+	}
+	w.budget -= len(pt.order)
+	return total
+}
+
+// weightFor returns what an entry in stock weighs: see [Rules.weightFor].
+func (w *walk) weightFor(at world, e *entryTable, ask bool) uint64 {
+	switch {
+	case ask && !w.holds(at, &e.when):
+		return 0
+	case len(e.luck.steps) == 0:
+		return e.weight
+	case e.luck.counts:
+		return e.weightAt(w.value(at, counterFact|fact(e.luck.item)))
+	}
+	return e.weightAt(w.value(at, balanceFact|fact(e.luck.item)))
+}
+
+// among sums up classes: see [Rules.among].
+func (pt *poolTable) among(sums []uint64, in, out uint32) (sum uint64) {
+	for i := range pt.classes {
+		if pt.classes[i].within(in, out) {
+			sum += sums[i]
+		}
+	}
+	return sum
+}
+
+// findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
+// [Rules.due].
+func (w *walk) findDue() uint32 {
+	pt := w.s.root
+	if len(pt.must) == 0 {
+		return 0
+	}
+	sums := make([]uint64, len(pt.classes))
+	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.order)), sums)
+	for k := range pt.must {
+		g := &pt.must[k]
+		if _, missing := g.rest(0, 1, 0); missing > 0 && pt.among(sums, g.group, 0) > 0 {
+			return g.group
+		}
+	}
+	return 0
+}
+
+// decided returns, for each class, the chance of one unit of its entries' weights: see
+// [Rules.decided].
+func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total uint64) []*big.Rat {
+	rates := make([]*big.Rat, len(sums))
+	for i := range rates {
+		rates[i] = new(big.Rat)
+	}
+	whole := max(pt.whole, 1)
+	all := total * whole // below 2^63: see catalog
+	left, missed := all, uint32(0)
+	give := func(in, out uint32, part uint64) {
+		sum := pt.among(sums, in, out)
+		if part == 0 || sum == 0 {
+			return
+		}
+		rate := w.fraction(new(big.Int).SetUint64(part), new(big.Int).Mul(new(big.Int).SetUint64(all), new(big.Int).SetUint64(sum)))
+		for i := range pt.classes {
+			if pt.classes[i].within(in, out) {
+				rates[i] = w.add(rates[i], rate)
+			}
+		}
+	}
+	next := func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 }
+	last := len(pt.tracks) - 1 // the last track that changes anything
+	for last >= 0 && due == 0 && !pt.tracks[last].changes(next(&pt.tracks[last])) {
+		last--
+	}
+	for i := range pt.tracks[:last+1] {
+		t := &pt.tracks[i]
+		n, group := next(t), t.group|due
+		weight := pt.among(sums, group, missed)
+		if weight == 0 && t.isCertain(n) {
+			group = t.group
+			weight = pt.among(sums, group, missed)
+		}
+		if weight == 0 {
+			continue
+		}
+		if t.isCertain(n) {
+			give(group, missed, left)
+			return rates
+		}
+		part := min(weight*whole+t.added(n, whole)*total, left)
+		give(group, missed, part)
+		left -= part
+		missed |= t.group
+	}
+	if due != 0 && pt.among(sums, due, missed) == 0 {
+		missed = 0
+	}
+	give(due, missed, left)
+	return rates
+}
+
+// hasCodes reports whether every list that an entry gives a code of has one.
+func (w *walk) hasCodes(e *entryTable) bool {
+	for _, list := range e.codes {
+		if w.s.facts[codesFact|fact(list)] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// spare fails unless each list of codes is empty already or has one for every time that the draw may
+// ask for it. So what a list has is the same from the draw's begin to its end.
+func (w *walk) spare() error {
+	uses := map[fact]uint64{}
+	for i, pt := range w.s.pools {
+		before := maps.Clone(uses)
+		for _, num := range pt.order {
+			for _, list := range pt.entries[num].codes {
+				f := codesFact | fact(list)
+				most := before[f]
+				if pt.config.Mode == catalog.ModeEach { // a roll can take all of its entries
+					most = uses[f]
+				}
+				uses[f] = most + w.visits(i)
+				if left := w.s.facts[f]; left > 0 && left < uses[f] {
+					return &OddsError{"a list of codes may be used up during the draw: its odds are not computed"}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// live reports whether something can be drawn from a pool.
+func (w *walk) live(at world, pt *poolTable) bool {
+	if pt.endless {
+		return true
+	}
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		if e.branch == noBranch || pt.weight(num, w.left(at, pt, num)) == 0 {
+			continue
+		}
+		if target := e.target(); target == nil || w.live(at, target) {
+			return true
+		}
+	}
+	w.budget -= len(pt.order)
+	return false
+}
+
+// refillsLeft returns how often a box can still be filled: see [Rules.refillsLeft].
+func (w *walk) refillsLeft(at world, pt *poolTable) uint64 {
+	n := uint64(pt.config.Refill)
+	if n == 0 {
+		return 0
+	}
+	return n - min(n, w.value(at, tallyFact|fact(pt.refills)))
+}
+
+func (w *walk) left(at world, pt *poolTable, entry uint32) uint64 {
+	if !pt.entries[entry].limited {
+		return 1
+	}
+	return w.value(at, stockOf(pt, entry))
+}
+
+// holds reports whether an entry's condition holds.
+func (w *walk) holds(at world, c *condition) bool {
+	for _, st := range c.holds {
+		if w.value(at, balanceFact|fact(st.item)) < st.quantity {
+			return false
+		}
+	}
+	for _, item := range c.lacks {
+		if w.value(at, balanceFact|fact(item)) > 0 {
+			return false
+		}
+	}
+	for _, t := range c.tracks {
+		if w.value(at, counterFact|fact(t.counter)) < t.draws {
+			return false
+		}
+	}
+	return true
+}

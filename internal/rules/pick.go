@@ -1,0 +1,149 @@
+package rules
+
+import "fmt"
+
+// Picking is choosing one entry of one pool. The entries are divided into classes: those that are
+// in the same groups of tracks and guarantees. Each class has a sampler for the entries that are
+// there for everybody. Entries with a condition are weighed for the player at each pick. So every
+// pick is one point among the sums of some classes. Most pools are one class, and their pick is one
+// draw from its sampler.
+
+// class is the entries of a pool that are in the same groups.
+type class struct {
+	groups      uint32   // bits: those of tracks and guarantees
+	members     []uint32 // entry numbers, ascending: the order in the sampler
+	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
+}
+
+// classify divides a pool's entries into classes.
+func (pt *poolTable) classify() {
+	at := map[uint32]uint32{}
+	for i, groups := range pt.config.Classes() {
+		if _, ok := at[groups]; !ok {
+			at[groups] = uint32(len(pt.classes))
+			pt.classes = append(pt.classes, class{groups: groups})
+		}
+		pt.entries[pt.order[i]].class = at[groups]
+	}
+	pt.collect = true
+	for num := range pt.entries {
+		e := &pt.entries[num]
+		if !e.present {
+			continue
+		}
+		c := &pt.classes[e.class]
+		e.slot = uint32(len(c.members))
+		c.members = append(c.members, uint32(num))
+		switch {
+		case e.conditional:
+			c.conditional = append(c.conditional, uint32(num))
+			pt.conditional = true
+		case e.weight > 0:
+			pt.collect = false
+		}
+	}
+	pt.collect = pt.collect && pt.conditional
+	pt.plain = len(pt.classes) == 1 && !pt.conditional && len(pt.tracks) == 0
+}
+
+// pick chooses an entry of one pool. due is the group of a guarantee that must be hit now, or 0.
+func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
+	if len(pt.moments) > 0 {
+		if entry, ok := r.momentDue(pt); ok {
+			r.counted(pt, pt.classes[pt.entries[entry].class].groups)
+			return entry
+		}
+	}
+	o := &r.pools[pt.num]
+	if pt.plain {
+		if n, ok := o.samplers[0].Draw(r.d.src); ok {
+			return pt.classes[0].members[n]
+		}
+		panic(ranOut(pt))
+	}
+	r.weigh(pt, true)
+	if pt.collect && r.among(pt, 0, 0) == 0 {
+		// A group of commands gave the player what was missing when the draw was checked.
+		r.weigh(pt, false)
+	}
+	in, out := r.decided(pt, due)
+	sum := r.among(pt, in, out)
+	if sum == 0 {
+		panic(ranOut(pt))
+	}
+	entry := r.at(pt, in, out, uniform(r.d.src, sum))
+	r.counted(pt, pt.classes[pt.entries[entry].class].groups)
+	return entry
+}
+
+func ranOut(pt *poolTable) string {
+	return fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.config.ID)
+}
+
+// weigh fills in the sums of a pool's classes, and the weights of entries with conditions. Without
+// ask, the conditions are taken to hold.
+func (r *Rules) weigh(pt *poolTable, ask bool) {
+	d := &r.d
+	d.sums, d.weights = d.sums[:0], d.weights[:0]
+	for i := range pt.classes {
+		c := &pt.classes[i]
+		sum := r.pools[pt.num].samplers[i].Total()
+		for _, num := range c.conditional {
+			e, w := &pt.entries[num], uint64(0)
+			if (!e.limited || r.left(pt, num) > 0) && !r.isPicked(pt, num) && r.codesLeft(&e.reward) {
+				w = r.weightFor(e, d.player, ask)
+			}
+			if w > 0 && !r.affords(e) {
+				w = 0
+			}
+			d.weights = append(d.weights, w)
+			sum += w
+		}
+		d.sums = append(d.sums, sum)
+	}
+}
+
+// among returns the sum of the classes that are in all of the groups in, and in none of the groups
+// out. Call weigh first.
+func (r *Rules) among(pt *poolTable, in, out uint32) (sum uint64) {
+	for i := range pt.classes {
+		if pt.classes[i].within(in, out) {
+			sum += r.d.sums[i]
+		}
+	}
+	return sum
+}
+
+func (c *class) within(in, out uint32) bool {
+	return c.groups&in == in && c.groups&out == 0
+}
+
+// at returns the entry that covers a point below among(in, out): class by class, in each first the
+// sampler, then entries with conditions.
+func (r *Rules) at(pt *poolTable, in, out uint32, point uint64) uint32 {
+	weights := r.d.weights
+	for i := range pt.classes {
+		c := &pt.classes[i]
+		mine := weights[:len(c.conditional)]
+		weights = weights[len(c.conditional):]
+		if !c.within(in, out) {
+			continue
+		}
+		if sum := r.d.sums[i]; point >= sum {
+			point -= sum
+			continue
+		}
+		s := r.pools[pt.num].samplers[i]
+		if n, ok := s.At(point); ok {
+			return c.members[n]
+		}
+		point -= s.Total()
+		for k, w := range mine {
+			if point < w {
+				return c.conditional[k]
+			}
+			point -= w
+		}
+	}
+	panic(ranOut(pt))
+}

@@ -1,0 +1,232 @@
+package rules
+
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A track counts a player's draws from a pool since the last one that hit a group of entries. From
+// a draw on it makes the group likelier (soft pity), and at last certain (hard pity). A guarantee
+// does the same for the last draws of one request. Pools can share a track: then it is one counter.
+//
+// Tracks that meet are asked in the catalog's order, and guarantees after them. Each takes its
+// chance of what those before it left over, and one that is certain takes all of that. So where
+// five stars come before four, the draw that is certain to give four stars can still give five. A
+// group that is out of stock is passed over; its track goes on counting, so it is certain as soon
+// as it is back. The draw that a guarantee needs comes from its group: there tracks have their
+// chances, and elsewhere only if they are certain.
+
+// trackTable is a track of a pool.
+type trackTable struct {
+	counter uint32 // number of the counter: draws since the last hit
+	group   uint32 // its bit in class.groups
+	certain uint64 // the draw that is certain to hit; 0: none
+	from    uint64 // the first draw with a higher chance; 0: none
+	by      []uint64
+	table   bool
+}
+
+// guarantee is a guarantee of a pool.
+type guarantee struct {
+	draws, atLeast uint64
+	group          uint32 // its bit in class.groups
+}
+
+// trackName returns the name of a track's counter. Tracks with the same one share the counter.
+func trackName(pool string, t *catalog.Track) string {
+	if t.Share != "" {
+		return "/pity/" + t.Share // no pool's counter: those begin with the pool's id
+	}
+	return pool + "/pity/" + t.Name
+}
+
+// setTracks compiles a pool's tracks and guarantees.
+func (pt *poolTable) setTracks(counters []uint32) {
+	config := pt.config
+	for i := range config.Tracks {
+		if r := &config.Tracks[i].Rising; r.From != 0 {
+			pt.whole = max(pt.whole, 100*r.Scale)
+		}
+	}
+	for i := range config.Tracks {
+		c := &config.Tracks[i]
+		t := trackTable{counter: counters[i], group: 1 << i, certain: uint64(c.Certain), from: uint64(c.Rising.From), table: c.Rising.Table}
+		for _, by := range c.Rising.By {
+			t.by = append(t.by, by*(pt.whole/(100*c.Rising.Scale)))
+		}
+		pt.tracks = append(pt.tracks, t)
+	}
+	for i := range config.Guarantees {
+		g := &config.Guarantees[i]
+		pt.must = append(pt.must, guarantee{uint64(g.Draws), uint64(g.AtLeast), 1 << (len(config.Tracks) + i)})
+	}
+}
+
+// added returns what draw n has in addition to its chance, in parts of poolTable.whole.
+func (t *trackTable) added(n, whole uint64) uint64 {
+	if t.from == 0 || n < t.from {
+		return 0
+	}
+	if t.table {
+		return t.by[min(n-t.from, uint64(len(t.by)-1))]
+	}
+	return min(t.by[0]*min(n-t.from+1, whole), whole) // whole is at most 10^8; n has no bound
+}
+
+// next returns which draw the next one is for the player, counted from the last hit.
+func (r *Rules) next(t *trackTable) uint64 { return r.counter(r.d.player, t.counter) + 1 }
+
+// decided chooses between the groups that tracks and a due guarantee make likelier, and all the
+// rest. It returns the groups that must all be hit, 0 for none, and those that must not. due is the
+// group of a guarantee, with something in stock, or 0.
+//
+// The chances are exact. A point is chosen among whole × the sum of the pool's weights. Each group
+// takes its weight × whole, and in addition its percentage points × the sum, from what groups
+// before it left over. Entries of no such group share what remains, in proportion to their weights.
+func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
+	last := -1 // the last track that changes anything
+	for i := range pt.tracks {
+		t := &pt.tracks[i]
+		if t.changes(r.next(t)) {
+			last = i
+		}
+	}
+	if due != 0 {
+		last = len(pt.tracks) - 1
+	} else if last < 0 {
+		return 0, 0
+	}
+	sum, whole := r.among(pt, 0, 0), max(pt.whole, 1)
+	left := sum * whole // below 2^63: see catalog
+	if left == 0 {
+		return 0, 0
+	}
+	point := uniform(r.d.src, left)
+	for i := range pt.tracks[:last+1] {
+		t := &pt.tracks[i]
+		n, group := r.next(t), t.group|due
+		weight := r.among(pt, group, missed)
+		if weight == 0 && t.isCertain(n) {
+			group = t.group // even before a guarantee
+			weight = r.among(pt, group, missed)
+		}
+		if weight == 0 {
+			continue
+		}
+		if t.isCertain(n) {
+			return group, missed
+		}
+		chance := min(weight*whole+t.added(n, whole)*sum, left) // both are below 2^63
+		if point < chance {
+			return group, missed
+		}
+		point -= chance
+		left -= chance
+		missed |= t.group
+	}
+	if due != 0 && r.among(pt, due, missed) == 0 {
+		return due, 0 // what is in stock of the group is in groups that tracks have just missed
+	}
+	return due, missed
+}
+
+// changes reports whether a track changes the odds of draw n.
+func (t *trackTable) changes(n uint64) bool { return t.isCertain(n) || t.from != 0 && n >= t.from }
+
+func (t *trackTable) isCertain(n uint64) bool { return t.certain != 0 && n >= t.certain }
+
+// counted counts a draw in a pool's tracks. groups are those that it hit.
+func (r *Rules) counted(pt *poolTable, groups uint32) {
+	d := &r.d
+	for i := range pt.tracks {
+		t := &pt.tracks[i]
+		n := uint64(0)
+		if groups&t.group == 0 {
+			n = r.next(t)
+		}
+		d.values.put(valueKey(d.player, counterKey|t.counter), n)
+		d.touch(t.counter)
+	}
+}
+
+// touch notes that the current draw has changed a counter while it chose.
+func (d *decision) touch(counter uint32) {
+	for _, c := range d.touched {
+		if c == counter {
+			return
+		}
+	}
+	d.touched = append(d.touched, counter)
+}
+
+// writeTracks writes the tracks that the current draw has changed.
+func (r *Rules) writeTracks() {
+	d := &r.d
+	for _, c := range d.touched {
+		d.w.Change(store.Set, c, r.counter(d.player, c))
+	}
+	d.touched = d.touched[:0]
+}
+
+// due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
+// for none. All guarantees can be kept when the one whose set ends first goes first, as soon as what
+// is missing in all sets that end by some draw leaves no draw to spare. One whose group is out of
+// stock waits, and takes no draw from the others.
+func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uint64) (group uint32) {
+	var left, missing [catalog.MaxTracks]uint64
+	open := uint64(0)
+	for k := range pt.must {
+		g := &pt.must[k]
+		if i%g.draws == 0 {
+			hits[k] = 0
+		}
+		left[k], missing[k] = g.rest(i, count, hits[k])
+		open += missing[k]
+	}
+	if open == 0 {
+		return 0
+	}
+	r.weigh(pt, true)
+	for k := range pt.must {
+		if r.among(pt, pt.must[k].group, 0) == 0 {
+			missing[k] = 0
+		}
+	}
+	first := uint64(catalog.MaxDrawCount) + 1
+	for k := range pt.must {
+		sum := uint64(0)
+		for o := range pt.must {
+			if left[o] <= left[k] {
+				sum += missing[o]
+			}
+		}
+		if missing[k] == 0 || sum < left[k] {
+			continue
+		}
+		for o := range pt.must {
+			if missing[o] > 0 && left[o] < first {
+				first, group = left[o], pt.must[o].group
+			}
+		}
+	}
+	return group
+}
+
+// rest returns how many draws are left of the set that draw i of count is in, that one included,
+// and how many of them must still hit.
+func (g *guarantee) rest(i, count, hits uint64) (left, missing uint64) {
+	at := i % g.draws
+	if i-at+g.draws > count { // not a full set
+		return 0, 0
+	}
+	return g.draws - at, g.atLeast - min(hits, g.atLeast)
+}
+
+// hit counts the guarantees whose groups a draw has hit.
+func (pt *poolTable) hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
+	for k := range pt.must {
+		if groups&pt.must[k].group != 0 {
+			hits[k]++
+		}
+	}
+}

@@ -1,0 +1,370 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// planPools describes the changes of pools and their entries.
+func (s *Planner) planPools(p *Plan, t *Tables) {
+	var touched bitset
+	for i := range t.Catalog.Pools {
+		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
+			touched.add(t.pool[c.ID].num) // a pool has the same number in all catalogs
+		}
+	}
+	s.planOdds(p, t, touched)
+	if s.t.Catalog == nil {
+		return
+	}
+	for i := range s.t.Catalog.Pools {
+		id := s.t.Catalog.Pools[i].ID
+		if t.pool[id] != nil {
+			continue
+		}
+		st := s.counts(id)
+		p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
+			"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
+		p.removeEntries(s.t.pool[id], st, nil)
+	}
+}
+
+// planPool describes the changes of one pool, and reports whether there are any.
+func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
+	st, old, before := s.counts(c.ID), s.t.pool[c.ID], len(p.Changes)
+	switch {
+	case old == nil:
+		text := "pool " + c.ID + ": added"
+		if st.known {
+			text += fmt.Sprintf("; it was here before, and its %d draws count", st.total())
+		}
+		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
+	default:
+		if changed := differences(old.config.Settings(), c.Settings()); len(changed) > 0 {
+			p.lines[c.ID] = len(p.Changes)
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: newCounters(old, st, c)})
+		}
+	}
+	in := make(map[string]bool, len(c.Entries))
+	for i := range c.Entries {
+		in[c.Entries[i].ID] = true
+		s.planEntry(p, c, i, st, old)
+	}
+	if old != nil {
+		p.removeEntries(old, st, in)
+	}
+	return len(p.Changes) > before
+}
+
+// differences returns the settings that differ.
+func differences(before, after []catalog.Setting) (all []Setting) {
+	value := func(in []catalog.Setting, key string) string {
+		for _, s := range in {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+		return ""
+	}
+	for _, s := range before {
+		if now := value(after, s.Key); now != s.Value {
+			all = append(all, Setting{s.Key, s.Value, now})
+		}
+	}
+	for _, s := range after {
+		if value(before, s.Key) == "" {
+			all = append(all, Setting{s.Key, "", s.Value})
+		}
+	}
+	return all
+}
+
+// settingsText writes changed settings in words, the first few.
+func settingsText(all []Setting) string {
+	var parts []string
+	for i, s := range all {
+		switch {
+		case i == 8:
+			return fmt.Sprintf("%s and %d more", strings.Join(parts, ", "), len(all)-i)
+		case s.Before == "":
+			parts = append(parts, fmt.Sprintf("%s %s", s.Name, s.After))
+		case s.After == "":
+			parts = append(parts, fmt.Sprintf("no %s instead of %s", s.Name, s.Before))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s instead of %s", s.Name, s.After, s.Before))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// newCounters warns of limits over a time that the pool in force has no limit over.
+func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
+	if st.total() == 0 {
+		return ""
+	}
+	var what []string
+	for _, l := range c.Limits {
+		if slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
+			continue
+		}
+		what = append(what, limitText(l))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the limit %s counts from now on: draws that players made while the pool did not have it are not in it", strings.Join(what, " and "))
+}
+
+func limitText(l catalog.PlayerLimit) string {
+	switch l.Per {
+	case catalog.PerForever:
+		return "for ever"
+	case catalog.PerDay:
+		return "per day"
+	case catalog.PerWeek:
+		return "per week"
+	}
+	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
+}
+
+// removeEntries describes the entries of a pool that the new catalog does not keep.
+func (p *Plan) removeEntries(pool *poolTable, st *counts, kept map[string]bool) {
+	for i, num := range pool.order {
+		e := &pool.entries[num]
+		if kept[e.id] {
+			continue
+		}
+		ch := Change{Kind: ChangeEntryRemoved, ID: pool.config.ID, Entry: e.id, Drawn: st.drawn[num],
+			UnlimitedBefore: !e.limited, StockBefore: e.config.Stock.Count, LeftBefore: st.left[num]}
+		ch.Settings = differences(pool.config.EntrySettings(i), nil)
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.id, ch.before(), ch.Drawn)
+		p.add(ch)
+	}
+}
+
+func (c *Change) before() string {
+	if c.UnlimitedBefore {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftBefore, c.StockBefore)
+}
+
+func (c *Change) after() string {
+	if c.UnlimitedAfter {
+		return "unlimited stock"
+	}
+	return fmt.Sprintf("%d of %d", c.LeftAfter, c.StockAfter)
+}
+
+// planEntry describes one entry of the new catalog, or counts it if nothing changes.
+func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *poolTable) {
+	e := &pool.Entries[i]
+	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
+	var before []catalog.Setting
+	known := false
+	if st.known {
+		if num, ok := s.state.EntryNum(st.num, e.ID); ok {
+			ch.Drawn = st.drawn[num]
+			if known = old != nil && int(num) < len(old.entries) && old.entries[num].present; known {
+				was := &old.entries[num]
+				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !was.limited, was.config.Stock.Count, st.left[num]
+				before = old.config.EntrySettings(slices.Index(old.order, num))
+			}
+		}
+	}
+	ch.LeftAfter = leftAfter(e.Stock, ch.Drawn)
+	ch.Settings = differences(before, pool.EntrySettings(i))
+	at := fmt.Sprintf("pool %s, entry %s: ", pool.ID, e.ID)
+	switch {
+	case !known:
+		ch.Kind = ChangeEntryAdded
+		ch.Text = fmt.Sprintf("%sadded with %s left", at, ch.after())
+		if ch.Drawn > 0 {
+			ch.Text += fmt.Sprintf("; it was here before, and its %d draws count", ch.Drawn)
+		}
+	case len(ch.Settings) == 0:
+		p.Kept++
+		return
+	default:
+		ch.Kind = ChangeEntryChanged
+		left := ch.after() + " left"
+		if i := slices.IndexFunc(ch.Settings, func(s Setting) bool { return s.Name == "stock" }); i >= 0 {
+			s := &ch.Settings[i]
+			s.Before, s.After = cmp.Or(s.Before, "unlimited"), cmp.Or(s.After, "unlimited")
+			left = fmt.Sprintf("%s left before, %s after", ch.before(), ch.after())
+		}
+		ch.Text = fmt.Sprintf("%s%s; %d drawn already, %s", at, settingsText(ch.Settings), ch.Drawn, left)
+	}
+	if !e.Stock.Unlimited && ch.Drawn > e.Stock.Count {
+		ch.Warning = fmt.Sprintf("%d were drawn already, %d more than the new stock: the entry is out of stock", ch.Drawn, ch.Drawn-e.Stock.Count)
+	}
+	p.add(ch)
+}
+
+// leftAfter returns how many are left of an entry's new stock after drawn of them were drawn.
+func leftAfter(st catalog.Stock, drawn uint64) uint64 {
+	if st.Unlimited || st.Count <= drawn {
+		return 0
+	}
+	return st.Count - drawn
+}
+
+// maxPlanWork is as maxOddsWork, for all pools whose odds a plan compares.
+const maxPlanWork = 4 * maxOddsWork
+
+// planOdds compares what pools give before and after, to a player who was never seen. touched are
+// the pools that change.
+func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset) {
+	if s.t.Catalog == nil {
+		return
+	}
+	budget, skipped := maxPlanWork, 0
+	after, before := t.leadTo(touched), s.t.leadTo(touched)
+	for i := range t.Catalog.Pools {
+		c := &t.Catalog.Pools[i]
+		pt, old := t.pool[c.ID], s.t.pool[c.ID]
+		if c.Internal || old == nil || !after.has(pt.num) && !before.has(old.num) {
+			continue
+		}
+		is, err := standingOf(t, pt, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }, s.refilledOf)
+		was, oldErr := standingOf(s.t, old, func(pool, entry uint32) uint64 { return s.counts(s.t.pools[pool].config.ID).left[entry] }, s.refilledOf)
+		if err != nil || oldErr != nil {
+			skipped++
+			continue
+		}
+		now, err := is.odds(&budget)
+		then, oldErr := was.odds(&budget)
+		if err != nil || oldErr != nil {
+			skipped++
+			continue
+		}
+		changed, warning := compareOdds(&then, &now)
+		if len(changed) > 0 {
+			p.addSettings(c.ID, changed, warning)
+		}
+	}
+	if skipped > 0 {
+		p.add(Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: they have a budget or moments, or it would take too long", skipped)})
+	}
+}
+
+// leadTo returns some pools and all that lead to one of them.
+func (t *Tables) leadTo(some bitset) bitset {
+	all := slices.Clone(some)
+	for _, pt := range t.bottomUp {
+		for target := range pt.targets() {
+			if all.has(target.num) {
+				all.add(pt.num)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// refilledOf returns how often a box was filled.
+func (s *Planner) refilledOf(pt *poolTable) uint64 { return s.refilled[pt.config.ID] }
+
+// leftOf returns what is left of an entry with the stock of a new catalog.
+func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
+	pt := t.pools[pool]
+	drawn := uint64(0)
+	if st := s.counts(pt.config.ID); int(entry) < len(st.drawn) {
+		drawn = st.drawn[entry]
+	}
+	return leftAfter(pt.entries[entry].config.Stock, drawn)
+}
+
+// compareOdds returns what differs, and a warning of what moved more than tenfold.
+func compareOdds(before, now *Odds) (changed []Setting, warning string) {
+	var moved []string
+	ten := big.NewRat(10, 1)
+	was := map[string]*big.Rat{}
+	for i := range before.Outcomes {
+		e := &before.Outcomes[i]
+		was[e.Pool+"/"+e.Entry] = e.Chance
+	}
+	for i := range now.Outcomes {
+		e := &now.Outcomes[i]
+		name := e.Pool + "/" + e.Entry
+		old := was[name]
+		if delete(was, name); old == nil || old.Cmp(e.Chance) == 0 {
+			if old == nil && e.Chance.Sign() > 0 {
+				changed = append(changed, Setting{"odds of " + name, "", percent(e.Chance)})
+			}
+			continue
+		}
+		set := Setting{"odds of " + name, percent(old), percent(e.Chance)}
+		changed = append(changed, set)
+		low, high := old, e.Chance
+		if low.Cmp(high) > 0 {
+			low, high = high, low
+		}
+		if old.Sign() > 0 && new(big.Rat).Mul(low, ten).Cmp(high) < 0 {
+			moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
+		}
+	}
+	for i := range before.Outcomes {
+		e := &before.Outcomes[i]
+		if name := e.Pool + "/" + e.Entry; was[name] != nil && e.Chance.Sign() > 0 {
+			changed = append(changed, Setting{"odds of " + name, percent(e.Chance), ""})
+		}
+	}
+	changed = append(changed, compareItems(before.Items, now.Items)...)
+	if len(moved) > 3 {
+		moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+	}
+	if len(moved) > 0 {
+		warning = "odds move more than tenfold: " + strings.Join(moved, ", ")
+	}
+	return changed, warning
+}
+
+func compareItems(before, now []ItemOdds) (changed []Setting) {
+	was := map[string]*big.Rat{}
+	for _, it := range before {
+		was[it.Item] = it.Expected
+	}
+	for _, it := range now {
+		set := Setting{Name: it.Item + " per draw", After: Text(it.Expected, 6)}
+		if old := was[it.Item]; old != nil {
+			set.Before = Text(old, 6)
+			if delete(was, it.Item); old.Cmp(it.Expected) == 0 {
+				continue
+			}
+		}
+		changed = append(changed, set)
+	}
+	for _, it := range before {
+		if was[it.Item] != nil {
+			changed = append(changed, Setting{Name: it.Item + " per draw", Before: Text(it.Expected, 6)})
+		}
+	}
+	return changed
+}
+
+func percent(x *big.Rat) string { return Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
+
+// addSettings adds to what a plan says of a pool.
+func (p *Plan) addSettings(pool string, changed []Setting, warning string) {
+	i, ok := p.lines[pool]
+	if !ok {
+		i = len(p.Changes)
+		p.add(Change{Kind: ChangePoolChanged, ID: pool})
+	}
+	c := &p.Changes[i]
+	c.Settings = append(c.Settings, changed...)
+	c.Text = "pool " + pool + ": " + settingsText(c.Settings)
+	switch {
+	case c.Warning == "":
+		c.Warning = warning
+	case warning != "":
+		c.Warning += "; " + warning
+	}
+}

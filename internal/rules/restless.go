@@ -1,0 +1,220 @@
+package rules
+
+import (
+	"math"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
+// that are restless because of them.
+
+// countPicks counts how often a draw from a pool can at most pick from it and from those below.
+func (w *walk) countPicks(i int) {
+	pt := w.s.pools[i]
+	w.most[i] = make([]uint64, len(w.s.pools))
+	one := make([]uint64, len(w.s.pools))
+	count := func(inner []innerTable) {
+		clear(one)
+		for k := range inner {
+			for below, n := range w.most[w.at[inner[k].pool.num]] {
+				one[below] += inner[k].max * n
+			}
+		}
+		w.budget -= (len(inner) + 1) * len(one)
+	}
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		if e.most == 0 || len(e.inner) == 0 || w.budget <= 0 {
+			continue
+		}
+		count(e.inner)
+		for below, n := range one {
+			if pt.config.Mode == catalog.ModeEach {
+				w.most[i][below] += n
+			} else {
+				w.most[i][below] = max(w.most[i][below], n)
+			}
+		}
+	}
+	count(pt.last.inner) // beside what the last ticket itself gives
+	for below, n := range one {
+		w.most[i][below] = (w.most[i][below] + n) * uint64(pt.config.Rolls.Max)
+	}
+	w.most[i][i] = uint64(pt.config.Rolls.Max)
+}
+
+// visits returns how often a draw can at most pick from a pool.
+func (w *walk) visits(i int) uint64 { return w.most[0][i] }
+
+// wanted is a fact that picks from a pool ask for. From the value most on it makes no difference.
+type wanted struct {
+	fact fact
+	most uint64
+}
+
+// findRestless finds the facts that a draw can change and then ask for, and the pools that do.
+func (w *walk) findRestless() {
+	restless := w.restless
+	type asker struct {
+		pool int
+		most uint64
+	}
+	askers := map[fact][]asker{}
+	for i, pt := range w.s.pools {
+		restless[i] = w.empties[i] || pt.config.Rolls.Distinct && pt.config.Rolls.Max > 1
+		for _, a := range w.asks(i) {
+			askers[a.fact] = append(askers[a.fact], asker{i, a.most})
+		}
+	}
+	for i := range w.s.pools {
+		for _, f := range w.changes(i) {
+			for _, a := range askers[f] {
+				if w.empties[a.pool] || w.before(i, a.pool, f) { // a box asks again after its ticket was taken
+					w.keeps[f] = max(w.keeps[f], a.most)
+					restless[i], restless[a.pool] = true, true
+				}
+			}
+		}
+	}
+}
+
+// findCalm finds the pools that neither are restless nor lead to one that is.
+func (w *walk) findCalm() {
+	for i := len(w.s.pools) - 1; i >= 0; i-- {
+		w.calm[i] = !w.restless[i]
+		for k, n := range w.most[i] {
+			w.calm[i] = w.calm[i] && (n == 0 || k == i || w.calm[k])
+		}
+	}
+}
+
+// before reports whether a draw can pick from pool a and then ask for a fact in a pick from b.
+func (w *walk) before(a, b int, f fact) bool {
+	if w.visits(a) > 1 || w.visits(b) > 1 {
+		return true
+	}
+	if a == b { // one roll of mode each goes through all entries, but asks each for its stock only once
+		return w.s.pools[a].config.Mode == catalog.ModeEach && f >= balanceFact
+	}
+	return w.most[b][a] == 0 // else b comes first, once
+}
+
+// asks returns the facts that picks from a pool ask for.
+func (w *walk) asks(i int) (all []wanted) {
+	pt := w.s.pools[i]
+	for k := range pt.tracks {
+		all = append(all, wanted{counterFact | fact(pt.tracks[k].counter), pt.tracks[k].settled(pt.whole)})
+	}
+	if w.fills(i) {
+		all = append(all, wanted{tallyFact | fact(pt.refills), uint64(pt.config.Refill)})
+	}
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		if e.most == 0 {
+			continue
+		}
+		for _, st := range e.when.holds {
+			all = append(all, wanted{balanceFact | fact(st.item), st.quantity})
+		}
+		for _, item := range e.when.lacks {
+			all = append(all, wanted{balanceFact | fact(item), 1})
+		}
+		for _, t := range e.when.tracks {
+			all = append(all, wanted{counterFact | fact(t.counter), t.draws})
+		}
+		switch l := &e.luck; {
+		case len(l.steps) == 0:
+		case l.counts:
+			all = append(all, wanted{counterFact | fact(l.item), l.last()})
+		default:
+			all = append(all, wanted{balanceFact | fact(l.item), l.last()})
+		}
+		all = w.asksStock(all, i, num, pt.config.Mode == catalog.ModeRaffle)
+	}
+	for k := range pt.branches {
+		if target := pt.branches[k].target; target != nil {
+			all = w.asksLife(all, w.at[target.num])
+		}
+	}
+	return all
+}
+
+// asksLife appends the facts that decide whether there is something left in a pool.
+func (w *walk) asksLife(all []wanted, i int) []wanted {
+	pt := w.s.pools[i]
+	w.budget -= len(pt.order)
+	if pt.endless || w.budget <= 0 {
+		return all
+	}
+	for _, num := range pt.order {
+		all = w.asksStock(all, i, num, false)
+	}
+	for k := range pt.branches {
+		if target := pt.branches[k].target; target != nil {
+			all = w.asksLife(all, w.at[target.num])
+		}
+	}
+	return all
+}
+
+// asksStock appends an entry's stock, if the draw can use it up, or if each ticket counts.
+func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []wanted {
+	pt := w.s.pools[i]
+	if e := &pt.entries[entry]; e.limited && e.most > 0 {
+		if left := w.s.facts[stockOf(pt, entry)]; (left > 0 || w.fills(i)) && (tickets || left <= w.visits(i)) {
+			all = append(all, wanted{stockOf(pt, entry), math.MaxUint64})
+		}
+	}
+	return all
+}
+
+// changes returns the facts that picks from a pool change.
+func (w *walk) changes(i int) (all []fact) {
+	pt := w.s.pools[i]
+	for k := range pt.tracks {
+		all = append(all, counterFact|fact(pt.tracks[k].counter))
+	}
+	give := func(items []quantity) {
+		for k := range items {
+			if w.s.t.watched.has(items[k].item) {
+				all = append(all, balanceFact|fact(items[k].item))
+			}
+		}
+	}
+	for _, num := range pt.order {
+		e := &pt.entries[num]
+		if e.most == 0 {
+			continue
+		}
+		if e.limited {
+			all = append(all, stockOf(pt, num))
+		}
+		give(e.items)
+	}
+	give(pt.last.items)
+	if w.fills(i) {
+		all = append(all, tallyFact|fact(pt.refills))
+	}
+	return all
+}
+
+// canEmpty reports whether the draw can take the last ticket of a box, and something follows.
+func (w *walk) canEmpty(i int) bool {
+	pt, tickets := w.s.pools[i], uint64(0)
+	if len(pt.last.items) == 0 && len(pt.last.inner) == 0 && w.refillsLeft(nil, pt) == 0 {
+		return false
+	}
+	for k := range pt.branches {
+		if target := pt.branches[k].target; target != nil && !target.endless {
+			return true // a box is empty, too, if its tickets lead to nothing
+		}
+	}
+	for _, num := range pt.order {
+		tickets += w.left(nil, pt, num)
+	}
+	return tickets <= w.visits(i)
+}
+
+// fills reports whether the draw can fill a box.
+func (w *walk) fills(i int) bool { return w.empties[i] && w.refillsLeft(nil, w.s.pools[i]) > 0 }

@@ -1,0 +1,526 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// A walk follows one draw through all that can happen. It is a set of ways, each with how likely it
+// is: what is still to be done, and the facts that have changed on it. In each step every way does
+// the next thing, and ways that have come to the same are joined.
+//
+// Ways keep only facts that a draw can change and then ask for. A pool that deals with such facts is
+// restless. A draw from a pool that leads to no restless one changes nothing for the rest of the
+// way: it is only counted, and [walk.spread] divides it among the entries below.
+type walk struct {
+	s        *Standing
+	budget   int
+	at       map[uint32]int  // by pool number: index in Standing.pools, as in the slices below
+	most     [][]uint64      // how often a draw from one pool can pick from another
+	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
+	restless []bool
+	calm     []bool       // neither the pool nor one below it is restless
+	drawn    []*big.Rat   // how often calm pools are drawn from, on average
+	taken    [][]*big.Rat // how often entries are taken, on average; by index in the catalog
+	base     [][]*big.Rat // the chances of a calm pool's entries
+	emptied  []*big.Rat   // how often boxes give their last ticket, on average
+	empties  []bool       // boxes of which the draw can take the last ticket, where that matters
+	due      uint32       // the group of a guarantee that the draw from the root must hit, or 0
+	hits     []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
+	ends     *ends        // where the ways end; nil: nobody asks
+}
+
+// world is the facts that have changed on a way, ascending.
+type world []changed
+
+type changed struct {
+	fact  fact
+	value uint64
+}
+
+// way is one way that a draw can go.
+type way struct {
+	chance *big.Rat
+	world  world
+	todo   []todo // the last one comes first
+}
+
+// todo is something that is still to be done on a way.
+type todo struct {
+	what   byte
+	pool   int      // index in Standing.pools
+	n      uint64   // how many draws, picks or rolls are left
+	next   int      // the next entry that is rolled for, or the next draws of a reward
+	entry  uint32   // whose reward it is
+	picked []uint32 // the entries that picks must not take again, ascending
+}
+
+const (
+	toDraw  byte = iota // from a pool
+	toPick              // of one draw
+	toRoll              // of one draw in mode each
+	toGive              // the draws of an entry's reward
+	toEmpty             // what follows if a ticket was the last of its box
+)
+
+// lastTicket stands for an entry: the reward is that for the last ticket of the box.
+const lastTicket = math.MaxUint32
+
+// sought is an entry that a walk looks for.
+type sought struct {
+	pool  int
+	entry uint32
+}
+
+func newWalk(s *Standing, budget int) *walk {
+	n := len(s.pools)
+	w := &walk{s: s, budget: budget, at: map[uint32]int{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
+		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
+		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
+	for i, pt := range s.pools {
+		w.at[pt.num] = i
+		w.drawn[i], w.emptied[i] = new(big.Rat), new(big.Rat)
+		w.taken[i] = make([]*big.Rat, len(pt.order))
+		for k := range w.taken[i] {
+			w.taken[i][k] = new(big.Rat)
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		w.countPicks(i)
+	}
+	w.due = w.findDue()
+	for i := range s.pools {
+		w.empties[i] = w.canEmpty(i)
+	}
+	w.findRestless()
+	w.findCalm()
+	return w
+}
+
+func (w *walk) err() error {
+	if w.budget > 0 {
+		return nil
+	}
+	return &OddsError{"a draw from the pool can go in too many different ways: its odds are not computed"}
+}
+
+// value returns a fact as it is on a way.
+func (w *walk) value(at world, f fact) uint64 {
+	if i, ok := at.search(f); ok {
+		return at[i].value
+	}
+	return w.s.facts[f]
+}
+
+func (at world) search(f fact) (int, bool) {
+	return slices.BinarySearchFunc(at, f, func(c changed, f fact) int { return cmp.Compare(c.fact, f) })
+}
+
+// set returns a world with a fact changed, if ways keep it.
+func (w *walk) set(at world, f fact, value uint64) world {
+	most, kept := w.keeps[f]
+	if !kept {
+		return at
+	}
+	i, ok := at.search(f)
+	at = slices.Clone(at)
+	if !ok {
+		at = slices.Insert(at, i, changed{fact: f})
+	}
+	at[i].value = min(value, most)
+	return at
+}
+
+// follow follows a draw from the root. Without a sought entry it counts what is taken from restless
+// pools and how often calm ones are drawn from. With one it drops the ways that take it, and
+// returns how likely the others are.
+func (w *walk) follow(look *sought) (missed *big.Rat) {
+	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: 1}}}}
+	missed = new(big.Rat)
+	for len(ways) > 0 && w.budget > 0 {
+		known := make(map[string]int, len(ways))
+		var next []way
+		var key []byte
+		for i := range ways {
+			w.step(&ways[i], look, func(one way) {
+				w.budget -= 16 + 4*len(one.world) + 8*len(one.todo)
+				if len(one.todo) == 0 {
+					missed = w.add(missed, one.chance)
+					w.ends.add(w, &one)
+					return
+				}
+				key = one.key(key[:0])
+				if same, ok := known[string(key)]; ok {
+					next[same].chance = w.add(next[same].chance, one.chance)
+					return
+				}
+				known[string(key)] = len(next)
+				next = append(next, one)
+			})
+		}
+		ways = next
+	}
+	return missed
+}
+
+// key appends what tells ways apart.
+func (y *way) key(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(y.world)))
+	for _, c := range y.world {
+		b = binary.AppendUvarint(b, uint64(c.fact))
+		b = binary.AppendUvarint(b, c.value)
+	}
+	for i := range y.todo {
+		t := &y.todo[i]
+		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, uint64(t.next), uint64(t.entry), uint64(len(t.picked))} {
+			b = binary.AppendUvarint(b, v)
+		}
+		for _, num := range t.picked {
+			b = binary.AppendUvarint(b, uint64(num))
+		}
+	}
+	return b
+}
+
+// step does the next thing of a way, and emits all that can come of it.
+func (w *walk) step(y *way, look *sought, emit func(way)) {
+	t := y.todo[len(y.todo)-1]
+	rest := way{y.chance, y.world, slices.Clip(y.todo[:len(y.todo)-1])}
+	switch t.what {
+	case toDraw:
+		w.stepDraws(rest, t, look, emit)
+	case toPick:
+		w.stepPick(rest, t, look, emit)
+	case toRoll:
+		w.stepRoll(rest, t, look, emit)
+	case toGive:
+		inner := w.s.pools[t.pool].last.inner
+		if t.entry != lastTicket {
+			inner = w.s.pools[t.pool].entries[t.entry].inner
+		}
+		in := &inner[t.next]
+		if t.next++; t.next < len(inner) {
+			rest = rest.with(t)
+		}
+		w.between(rest, in.min, in.max, func(rest way, n uint64) { emit(rest.with(todo{what: toDraw, pool: w.at[in.pool.num], n: n})) })
+	case toEmpty:
+		w.stepEmpty(rest, t.pool, look, emit)
+	}
+}
+
+func (y way) with(t todo) way {
+	y.todo = append(slices.Clip(y.todo), t)
+	return y
+}
+
+// between divides a way among the numbers of a range, each as likely as any other.
+func (w *walk) between(y way, low, high uint64, f func(way, uint64)) {
+	if low != high {
+		y.chance = w.mul(y.chance, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
+	}
+	for n := low; n <= high && w.budget > 0; n++ {
+		f(y, n)
+	}
+}
+
+func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
+	pt := w.s.pools[t.pool]
+	if w.calm[t.pool] {
+		if look == nil {
+			w.drawn[t.pool] = w.add(w.drawn[t.pool], w.mul(rest.chance, new(big.Rat).SetUint64(t.n)))
+		} else {
+			rest.chance = w.mul(rest.chance, w.power(w.not(w.hit(t.pool, look)), t.n, t.n))
+		}
+		emit(rest)
+		return
+	}
+	if t.n > 1 {
+		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1})
+	}
+	what := toPick
+	if pt.config.Mode == catalog.ModeEach {
+		what = toRoll
+	}
+	w.between(rest, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max), func(rest way, n uint64) {
+		emit(rest.with(todo{what: what, pool: t.pool, n: n}))
+	})
+}
+
+func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
+	pt, some := w.s.pools[t.pool], false
+	for i, chance := range w.chances(rest.world, pt, w.dueIn(t.pool), t.picked) {
+		if chance.Sign() == 0 || w.budget <= 0 {
+			continue
+		}
+		some = true
+		num, after := pt.order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
+		groups := pt.classes[pt.entries[num].class].groups
+		for k := range pt.tracks {
+			n, f := uint64(0), counterFact|fact(pt.tracks[k].counter)
+			if groups&pt.tracks[k].group == 0 {
+				n = w.value(rest.world, f) + 1
+			}
+			after.world = w.set(after.world, f, n)
+		}
+		if t.n > 1 {
+			more := t
+			more.n = t.n - 1
+			if pt.config.Rolls.Distinct {
+				at, _ := slices.BinarySearch(t.picked, num)
+				more.picked = slices.Insert(slices.Clone(t.picked), at, num)
+			}
+			after = after.with(more)
+		}
+		w.take(after, t.pool, i, look, emit)
+	}
+	if !some {
+		emit(rest) // there is nothing more
+	}
+}
+
+// stepRoll rolls for the next entry of a drop table that can drop.
+func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
+	pt := w.s.pools[t.pool]
+	for ; t.n > 0; t.n-- {
+		for t.next < len(pt.order) {
+			i := t.next
+			t.next++
+			chance := w.rollChance(rest.world, pt, pt.order[i])
+			if chance.Sign() == 0 {
+				continue
+			}
+			if missed := w.not(chance); missed.Sign() > 0 {
+				emit(way{w.mul(rest.chance, missed), rest.world, rest.todo}.with(t))
+			}
+			w.take(way{w.mul(rest.chance, chance), rest.world, rest.todo}.with(t), t.pool, i, look, emit)
+			return
+		}
+		t.next = 0
+	}
+	emit(rest)
+}
+
+// take takes an entry, by its index in the catalog, and goes on with what it gives.
+func (w *walk) take(y way, pool, i int, look *sought, emit func(way)) {
+	pt := w.s.pools[pool]
+	num := pt.order[i]
+	e := &pt.entries[num]
+	if look == nil {
+		w.taken[pool][i] = w.add(w.taken[pool][i], y.chance)
+	} else if look.pool == pool && look.entry == num {
+		return
+	}
+	if e.limited {
+		y.world = w.set(y.world, stockOf(pt, num), w.value(y.world, stockOf(pt, num))-1)
+	}
+	if w.empties[pool] {
+		y = y.with(todo{what: toEmpty, pool: pool})
+	}
+	if len(e.inner) > 0 {
+		y = y.with(todo{what: toGive, pool: pool, entry: num})
+	}
+	w.give(y, e.items, emit)
+}
+
+// stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
+// ticket gives can ask for the box, so it can be filled first.
+func (w *walk) stepEmpty(rest way, pool int, look *sought, emit func(way)) {
+	pt := w.s.pools[pool]
+	if w.live(rest.world, pt) {
+		emit(rest)
+		return
+	}
+	if look == nil {
+		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
+	}
+	if n := w.refillsLeft(rest.world, pt); n > 0 {
+		for _, num := range pt.order {
+			rest.world = w.set(rest.world, stockOf(pt, num), pt.entries[num].config.Stock.Count)
+		}
+		rest.world = w.set(rest.world, tallyFact|fact(pt.refills), uint64(pt.config.Refill)-n+1)
+	}
+	if len(pt.last.inner) > 0 {
+		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket})
+	}
+	w.give(rest, pt.last.items, emit)
+}
+
+// give adds items to what the player holds, where it matters.
+func (w *walk) give(y way, items []quantity, emit func(way)) {
+	for i, it := range items {
+		f := balanceFact | fact(it.item)
+		most, kept := w.keeps[f]
+		have := w.value(y.world, f)
+		if !kept || have >= most {
+			continue
+		}
+		if it.min == it.max {
+			y.world = w.set(y.world, f, have+it.min)
+			continue
+		}
+		// All quantities that reach most come to the same.
+		enough := min(max(most-have, it.min), it.max)
+		whole := new(big.Int).SetUint64(it.max - it.min + 1)
+		for q := it.min; q <= enough && w.budget > 0; q++ {
+			n := uint64(1)
+			if q == enough {
+				n = it.max - enough + 1
+			}
+			part := w.mul(y.chance, w.fraction(new(big.Int).SetUint64(n), whole))
+			w.give(way{part, w.set(y.world, f, have+q), y.todo}, items[i+1:], emit)
+		}
+		return
+	}
+	emit(y)
+}
+
+// spread divides the draws from calm pools among their entries and the pools below.
+func (w *walk) spread() {
+	if w.calm[0] {
+		w.drawn[0] = big.NewRat(1, 1)
+	}
+	for i, pt := range w.s.pools {
+		if !w.calm[i] || w.drawn[i].Sign() == 0 || w.budget <= 0 {
+			continue
+		}
+		count := w.mul(w.drawn[i], mean(uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max)))
+		for k, chance := range w.baseOf(i) {
+			if chance.Sign() == 0 {
+				continue
+			}
+			taken := w.mul(count, chance)
+			w.taken[i][k] = taken
+			for _, in := range pt.entries[pt.order[k]].inner {
+				below := w.at[in.pool.num]
+				w.drawn[below] = w.add(w.drawn[below], w.mul(taken, mean(in.min, in.max)))
+			}
+		}
+	}
+}
+
+// baseOf returns the chances of a calm pool's entries: see [walk.chances].
+func (w *walk) baseOf(i int) []*big.Rat {
+	if w.base[i] == nil {
+		w.base[i] = w.chances(nil, w.s.pools[i], w.dueIn(i), nil)
+	}
+	return w.base[i]
+}
+
+// dueIn returns the group that a pick from a pool must hit, or 0. Pools with guarantees have one
+// roll, and those below the root keep none.
+func (w *walk) dueIn(i int) uint32 {
+	if i == 0 {
+		return w.due
+	}
+	return 0
+}
+
+// chance returns how likely the draw takes an entry at least once.
+func (w *walk) chance(pool int, entry uint32) *big.Rat {
+	look := &sought{pool, entry}
+	w.hits = make([]*big.Rat, len(w.s.pools))
+	if w.calm[0] {
+		return w.hit(0, look)
+	}
+	return w.not(w.follow(look))
+}
+
+// hit returns how likely one draw from a calm pool takes the sought entry at least once.
+func (w *walk) hit(i int, look *sought) *big.Rat {
+	switch pt := w.s.pools[i]; {
+	case w.hits[i] != nil:
+	case w.most[i][look.pool] == 0 || w.budget <= 0:
+		w.hits[i] = new(big.Rat)
+	default:
+		sum, none := new(big.Rat), big.NewRat(1, 1)
+		for k, chance := range w.baseOf(i) {
+			if chance.Sign() == 0 {
+				continue
+			}
+			e := &pt.entries[pt.order[k]]
+			through := new(big.Rat)
+			if look.pool == i && look.entry == pt.order[k] {
+				through = big.NewRat(1, 1)
+			} else if len(e.inner) > 0 {
+				through = big.NewRat(1, 1)
+				for _, in := range e.inner {
+					through = w.mul(through, w.power(w.not(w.hit(w.at[in.pool.num], look)), in.min, in.max))
+				}
+				through = w.not(through)
+			}
+			if through.Sign() == 0 {
+				continue
+			}
+			chance = w.mul(chance, through)
+			if pt.config.Mode == catalog.ModeEach {
+				none = w.mul(none, w.not(chance))
+			} else {
+				sum = w.add(sum, chance)
+			}
+		}
+		if pt.config.Mode != catalog.ModeEach {
+			none = w.not(sum)
+		}
+		w.hits[i] = w.not(w.power(none, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max)))
+	}
+	return w.hits[i]
+}
+
+// power returns the mean of x to the powers from low to high.
+func (w *walk) power(x *big.Rat, low, high uint64) *big.Rat {
+	if x.IsInt() && x.Num().IsInt64() && x.Num().Int64() <= 1 { // 0 or 1; no range begins at 0
+		return x
+	}
+	sum, p := new(big.Rat), big.NewRat(1, 1)
+	for n := uint64(1); n <= high && w.budget > 0; n++ {
+		if p = w.mul(p, x); n >= low {
+			sum = w.add(sum, p)
+		}
+	}
+	return w.mul(sum, new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).SetUint64(high-low+1)))
+}
+
+// mean returns the mean of a range.
+func mean(low, high uint64) *big.Rat {
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(low+high), big.NewInt(2))
+}
+
+func (w *walk) not(x *big.Rat) *big.Rat { return w.add(big.NewRat(1, 1), new(big.Rat).Neg(x)) }
+
+// add, mul and fraction account for their work: about that of bringing the result to lowest terms.
+func (w *walk) add(x, y *big.Rat) *big.Rat {
+	switch {
+	case x.Sign() == 0:
+		return y
+	case y.Sign() == 0:
+		return x
+	case !w.pay(x.Denom(), y.Denom()):
+		return x
+	}
+	return new(big.Rat).Add(x, y)
+}
+
+func (w *walk) mul(x, y *big.Rat) *big.Rat {
+	if !w.pay(x.Denom(), y.Denom()) {
+		return x
+	}
+	return new(big.Rat).Mul(x, y)
+}
+
+func (w *walk) fraction(x, y *big.Int) *big.Rat {
+	if !w.pay(x, y) {
+		return new(big.Rat)
+	}
+	return new(big.Rat).SetFrac(x, y)
+}
+
+func (w *walk) pay(x, y *big.Int) bool {
+	words := (x.BitLen()+y.BitLen())/64 + 2
+	w.budget -= words * words
+	return w.budget > 0
+}

@@ -1,0 +1,71 @@
+package rules
+
+import (
+	"sort"
+
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// Hours, days and weeks are those of the catalog's time zone. Its clocks never go back here: while
+// they show an hour for the second time, they stand still. So no day comes twice, even where clocks
+// are set back over midnight.
+
+const (
+	hourMillis = 60 * 60 * 1000
+	dayMillis  = 24 * hourMillis
+	weekMillis = 7 * dayMillis
+	// mondayShift moves the Unix epoch, a Thursday, to a Monday.
+	mondayShift = 3 * dayMillis
+)
+
+// zone is a catalog.Zone in milliseconds. None: UTC.
+type zone []zoneOffset
+
+type zoneOffset struct {
+	from   int64
+	offset int64
+	shown  int64 // the latest that clocks have shown before
+}
+
+func compileZone(c *catalog.Zone) zone {
+	z := make(zone, 0, len(c.Offsets))
+	shown := int64(0)
+	for i, o := range c.Offsets {
+		from := o.From * 1000
+		if i > 0 {
+			shown = max(shown, from+z[i-1].offset)
+		}
+		z = append(z, zoneOffset{from, o.Seconds * 1000, shown})
+	}
+	return z
+}
+
+// clock returns what clocks in the zone show at a time stamp, in milliseconds since they showed
+// the beginning of 1970.
+func (z zone) clock(now int64) int64 {
+	i := sort.Search(len(z), func(i int) bool { return z[i].from > now }) - 1
+	if i < 0 {
+		return max(now, 0)
+	}
+	return max(now+z[i].offset, z[i].shown)
+}
+
+// period returns the number of the hour, day or week that clocks show at a time stamp; 0 of all time.
+func (z zone) period(per catalog.Per, now int64) uint64 {
+	shown := z.clock(now)
+	switch per {
+	case catalog.PerHour:
+		return uint64(shown / hourMillis)
+	case catalog.PerDay:
+		return uint64(shown / dayMillis)
+	case catalog.PerWeek:
+		return uint64((shown + mondayShift) / weekMillis)
+	}
+	return 0
+}
+
+// lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
+// that is still to come is another zone's.
+func (r *Rules) lasts(per catalog.Per, steady int64) bool {
+	return r.t.zone.period(per, steady-r.state.Back()) >= r.t.zone.period(per, r.d.now)
+}
