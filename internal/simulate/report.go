@@ -1,0 +1,245 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// Report is what a simulation found. Numbers that cannot be known are nil.
+type Report struct {
+	Catalog    string    `json:"catalog,omitempty"` // its name
+	Pool       string    `json:"pool"`
+	Players    int       `json:"players"`
+	DrawsEach  int       `json:"draws_each"` // the most draws of one player
+	Count      int       `json:"count"`
+	Pay        string    `json:"pay,omitempty"`
+	Seed       uint64    `json:"seed"`
+	Rate       float64   `json:"rate,omitempty"`
+	StockOf    string    `json:"stock_of"` // all: players share it; each: they have their own; none: none is limited
+	Requests   uint64    `json:"requests"`
+	Draws      uint64    `json:"draws"`
+	Refused    []Refusal `json:"refused,omitempty"`
+	Paid       []Amount  `json:"paid,omitempty"`
+	Given      []Amount  `json:"given,omitempty"`
+	Odds       []Odds    `json:"odds"`
+	Until      *Until    `json:"until,omitempty"`
+	Stock      *Stock    `json:"stock,omitempty"`
+	OddsChange bool      `json:"odds_change"` // the wanted odds leave something out
+}
+
+// Refusal is requests that were refused, by status.
+type Refusal struct {
+	Status   string `json:"status"`
+	Requests uint64 `json:"requests"`
+	Stopped  uint64 `json:"players_stopped"` // because it would not have changed
+}
+
+// Amount is how many of an item were paid or given.
+type Amount struct {
+	Item    string  `json:"item"`
+	Total   uint64  `json:"total"`
+	PerDraw float64 `json:"per_draw"`
+}
+
+// Odds is how often a draw takes an entry, on average.
+type Odds struct {
+	Pool   string  `json:"pool"`
+	Entry  string  `json:"entry"`
+	Wanted float64 `json:"wanted"`
+	Seen   float64 `json:"seen"`
+	Low    float64 `json:"low"` // of the interval with a confidence of 95 %
+	High   float64 `json:"high"`
+	Taken  uint64  `json:"taken"`
+}
+
+// Until is what an item costs.
+type Until struct {
+	Item    string `json:"item"`
+	Reached uint64 `json:"players_with_it"`
+	Costs   []Cost `json:"costs"` // in draws, then in each item that anybody paid with
+	// Players by draws, ascending: how many had the item after exactly so many.
+	Distribution []Step `json:"distribution"`
+}
+
+// Cost is how much of one thing players gave until they had the item. Players without it count as
+// having given more than all others. So a figure is nil when it depends on what they would have given.
+type Cost struct {
+	Item   string   `json:"item,omitempty"` // empty: in draws
+	Mean   *float64 `json:"mean"`
+	Error  *float64 `json:"mean_error"` // with a confidence of 95 % the mean is no further off
+	Median *uint64  `json:"median"`
+	P90    *uint64  `json:"p90"`
+	P99    *uint64  `json:"p99"`
+	Worst  *uint64  `json:"worst"`
+}
+
+// Step is one value of a distribution.
+type Step struct {
+	Draws   uint64 `json:"draws"`
+	Players uint64 `json:"players"`
+}
+
+// Stock is how the stock that all players share went down.
+type Stock struct {
+	SoldOut *Moment       `json:"sold_out,omitempty"` // when the pool first refused a request for it
+	Entries []EntryStock  `json:"entries"`
+	Sampled int           `json:"sampled_entries"` // the first of Entries are in Samples
+	Samples []StockSample `json:"samples"`
+}
+
+// Moment is after so many draws, and if there is a rate, so many days.
+type Moment struct {
+	Draws uint64   `json:"draws"`
+	Days  *float64 `json:"days,omitempty"`
+}
+
+// EntryStock is the stock of one entry in the end.
+type EntryStock struct {
+	Pool  string  `json:"pool"`
+	Entry string  `json:"entry"`
+	Stock uint64  `json:"stock"`
+	Left  uint64  `json:"left"`
+	Gone  *Moment `json:"sold_out,omitempty"` // when the last one was taken
+}
+
+// StockSample is what was left at a moment.
+type StockSample struct {
+	Moment
+	Left []uint64 `json:"left"` // of the first Sampled of Stock.Entries
+}
+
+// report writes down what was found.
+func (p *plan) report(t *tally) *Report {
+	r := &Report{
+		Catalog: p.c.Name, Pool: p.Pool, Players: p.Players, DrawsEach: p.Draws, Count: p.Count, Pay: p.Pay, Seed: p.Seed,
+		Rate: p.Rate, StockOf: p.stockOf(), Requests: t.requests, Draws: t.draws, OddsChange: p.oddsChange(),
+	}
+	for st := rules.OK; st < 255; st++ {
+		if n := t.refused[st]; n > 0 {
+			r.Refused = append(r.Refused, Refusal{st.String(), n, t.stopped[st]})
+		}
+	}
+	per := func(n uint64) float64 { return float64(n) / max(1, float64(t.draws)) }
+	for i, q := range t.payments {
+		if q > 0 {
+			r.Paid = append(r.Paid, Amount{p.c.Items[p.paid[i]].ID, q, per(q)})
+		}
+	}
+	for i, q := range t.gained {
+		if q > 0 {
+			r.Given = append(r.Given, Amount{p.c.Items[i].ID, q, per(q)})
+		}
+	}
+	for n, wanted := range p.wanted() {
+		l := &p.lines[n]
+		rate, low, high := p.seen(t, n)
+		r.Odds = append(r.Odds, Odds{l.pool.ID, l.entry.ID, wanted, rate, low, high, t.takes[n]})
+	}
+	if p.Until != "" {
+		r.Until = p.reportUntil(t)
+	}
+	if p.shared {
+		r.Stock = p.reportStock(t)
+	}
+	return r
+}
+
+func (p *plan) stockOf() string {
+	switch {
+	case p.shared:
+		return "all"
+	case slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }):
+		return "each"
+	}
+	return "none"
+}
+
+// oddsChange reports whether there is anything that wanted leaves out.
+func (p *plan) oddsChange() bool {
+	return slices.ContainsFunc(p.lines, func(l line) bool {
+		return l.limited || len(l.pool.Tracks) > 0 || len(l.pool.Guarantees) > 0 || l.pool.Rolls.Distinct ||
+			!l.entry.When.Empty() || l.entry.Unique || !l.entry.Luck.Empty()
+	})
+}
+
+func (p *plan) reportUntil(t *tally) *Until {
+	u := &Until{Item: p.Until, Reached: t.costs[0].count()}
+	u.Costs = append(u.Costs, t.costs[0].cost("", uint64(p.Players)))
+	for i, n := range p.paid {
+		if t.payments[i] > 0 {
+			u.Costs = append(u.Costs, t.costs[i+1].cost(p.c.Items[n].ID, uint64(p.Players)))
+		}
+	}
+	for _, v := range t.costs[0].values() {
+		u.Distribution = append(u.Distribution, Step{v, t.costs[0][v]})
+	}
+	return u
+}
+
+// cost sums up a spread over so many players, some of whom may be in it nowhere.
+func (s spread) cost(item string, players uint64) Cost {
+	c := Cost{Item: item}
+	values, reached := s.values(), s.count()
+	rank := func(percent uint64) *uint64 { // nearest rank
+		at := (players*percent + 99) / 100
+		for _, v := range values {
+			if n := s[v]; at > n {
+				at -= n
+				continue
+			}
+			return &v
+		}
+		return nil
+	}
+	c.Median, c.P90, c.P99, c.Worst = rank(50), rank(90), rank(99), rank(100)
+	if reached < players {
+		return c
+	}
+	n := float64(players)
+	sum, squares := 0.0, 0.0
+	for _, v := range values {
+		sum += float64(v) * float64(s[v])
+	}
+	mean := sum / n
+	for _, v := range values {
+		squares += float64(s[v]) * (float64(v) - mean) * (float64(v) - mean)
+	}
+	c.Mean = &mean
+	if players > 1 {
+		off := z95 * math.Sqrt(squares/(n-1)/n)
+		c.Error = &off
+	}
+	return c
+}
+
+func (p *plan) reportStock(t *tally) *Stock {
+	s := &Stock{Sampled: len(p.sampled)}
+	if t.soldOut != nil {
+		at := p.moment(*t.soldOut)
+		s.SoldOut = &at
+	}
+	for n := range p.lines {
+		if l := &p.lines[n]; l.limited {
+			e := EntryStock{Pool: l.pool.ID, Entry: l.entry.ID, Stock: l.entry.Stock.Count, Left: t.left[n]}
+			if t.empty[n].draws > 0 {
+				at := p.moment(t.empty[n])
+				e.Gone = &at
+			}
+			s.Entries = append(s.Entries, e)
+		}
+	}
+	for i, m := range t.samples.moments {
+		s.Samples = append(s.Samples, StockSample{p.moment(m), t.samples.left[i]})
+	}
+	return s
+}
+
+func (p *plan) moment(m moment) Moment {
+	out := Moment{Draws: m.draws}
+	if p.Rate > 0 {
+		out.Days = &m.days
+	}
+	return out
+}

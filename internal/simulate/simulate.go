@@ -1,0 +1,381 @@
+// Package simulate draws from a pool as many players would, and says what came of it: for those who
+// design catalogs.
+//
+// It uses the rules and the store that serve real players, without a log. A world is a realm of its
+// own: a fresh state, its rules and a source of randomness.
+//
+//	limited stock     one world for all players, who share the stock
+//	otherwise         one world for some of the players each, side by side on all cores
+//
+// The worlds, their players and their seeds follow from the [Config] alone, and what they found is
+// added up in whole numbers. So the same Config gives the same [Report] on any number of cores.
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Bounds of a simulation.
+const (
+	MaxPlayers = 10_000_000
+	MaxDraws   = 10_000_000 // of one player
+	MaxRate    = 1e12       // draws an hour
+)
+
+// Config says what to simulate.
+type Config struct {
+	Pool    string
+	Players int
+	Draws   int    // the most draws of one player; a multiple of Count
+	Count   int    // draws in a request
+	Pay     string // the item to pay with; empty: the first price that the player can pay
+	Seed    uint64
+	Until   string  // a player stops who was given this item; empty: nobody stops
+	Rate    float64 // draws of all players together in an hour; 0: no time passes
+	// Independent gives each player stock of their own.
+	Independent bool
+	// Done counts draws that need no more waiting for, up to Players × Draws. May be nil.
+	Done *atomic.Int64
+}
+
+// ConfigError says which field of a Config is wrong, in the words of the command line.
+type ConfigError struct{ Field, Message string }
+
+func (e *ConfigError) Error() string { return e.Field + ": " + e.Message }
+
+func wrong(field, format string, args ...any) error {
+	return &ConfigError{field, fmt.Sprintf(format, args...)}
+}
+
+// plan is what all worlds of a simulation share. It is not changed.
+type plan struct {
+	Config
+	c      *catalog.Catalog
+	pool   *catalog.Pool
+	tables *rules.Tables
+	event  []byte // puts the catalog in force
+	start  int64  // Unix milliseconds
+	shared bool   // one world for all
+	offers []offer
+	ahead  bool // buying for later draws makes no difference
+	lines  []line
+	// firstLine holds by pool number the pool's first line; noLine: it cannot be reached.
+	firstLine []int32
+	sampled   []int32  // the first lines with limited stock, at most maxSampled
+	paid      []uint32 // numbers of the items that draws are paid with
+	untilItem uint32   // number of Until; noItem: none
+}
+
+const (
+	noLine     = -1
+	noItem     = 1<<32 - 1
+	maxSampled = 32
+)
+
+// line is an entry that draws from the pool can take, there or in a pool below.
+type line struct {
+	pool    *catalog.Pool
+	entry   *catalog.Entry
+	num     uint32 // of the pool
+	number  uint32 // of the entry
+	limited bool
+	once    bool // one draw takes it at most once
+}
+
+// offer is a price that the players can pay.
+type offer struct {
+	price []catalog.Stack
+	items []uint32 // their numbers
+	times uint64   // how many of it a request takes
+}
+
+// begin is when simulations of pools without a start begin: a Monday, 00:00 UTC, before any pool
+// ends.
+const begin = 978_307_200_000 // 2001-01-01
+
+// newPlan checks a Config and gets everything ready. In a realm's first catalog, the numbers of items,
+// pools and entries are their places in it.
+func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
+	p := &plan{Config: config, start: begin, untilItem: noItem}
+	prepared, err := rules.Prepare(store.New(), rules.NoTables(), c)
+	if err != nil {
+		return nil, err
+	}
+	p.c, p.tables, p.event = prepared.Tables.Catalog, prepared.Tables, prepared.Event
+	at := slices.IndexFunc(p.c.Pools, func(q catalog.Pool) bool { return q.ID == p.Pool })
+	if at < 0 || p.c.Pools[at].Internal {
+		return nil, wrong("pool", "%q: expected one that players draw from: %s", p.Pool, drawable(p.c))
+	}
+	p.pool = &p.c.Pools[at]
+	if p.pool.StartsAt != 0 {
+		p.start = p.pool.StartsAt
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	p.findLines()
+	for _, l := range p.lines {
+		if len(l.entry.Reward.Codes) > 0 {
+			return nil, wrong("pool", "%q: entry %s of pool %s gives a code: expected a pool whose draws give none, as a simulation has no codes", p.Pool, l.entry.ID, l.pool.ID)
+		}
+	}
+	p.findPrices()
+	if p.Pay != "" && len(p.offers) == 0 {
+		return nil, wrong("pay", "%q: expected an item of the pool's price", p.Pay)
+	}
+	p.shared = !p.Independent && slices.ContainsFunc(p.lines, func(l line) bool { return l.limited })
+	if p.Until == "" {
+		return p, nil
+	}
+	until := slices.IndexFunc(p.c.Items, func(it catalog.Item) bool { return it.ID == p.Until })
+	if until < 0 {
+		return nil, wrong("until", "%q: expected an item of the catalog", p.Until)
+	}
+	if p.untilItem = uint32(until); !p.gives(p.Until) {
+		return nil, wrong("until", "%q: expected an item that the pool %s can give", p.Until, p.Pool)
+	}
+	return p, nil
+}
+
+func drawable(c *catalog.Catalog) (names string) {
+	for i := range c.Pools {
+		switch {
+		case c.Pools[i].Internal:
+		case len(names) > 200:
+			return names + " …"
+		case names == "":
+			names = c.Pools[i].ID
+		default:
+			names += ", " + c.Pools[i].ID
+		}
+	}
+	return names
+}
+
+func (p *plan) check() error {
+	switch {
+	case p.Players < 1 || p.Players > MaxPlayers:
+		return wrong("players", "%d: expected from 1 to %d", p.Players, MaxPlayers)
+	case p.Draws < 1 || p.Draws > MaxDraws:
+		return wrong("draws", "%d: expected from 1 to %d", p.Draws, MaxDraws)
+	case p.Count < 1 || p.Count > int(p.pool.MaxCount):
+		return wrong("count", "%d: expected from 1 to %d, the pool's max_count", p.Count, p.pool.MaxCount)
+	case p.Draws%p.Count != 0:
+		return wrong("draws", "%d: expected a multiple of %d, the draws in a request", p.Draws, p.Count)
+	case !(p.Rate >= 0 && p.Rate <= MaxRate):
+		return wrong("rate", "%v: expected from 0 to %v draws an hour", p.Rate, float64(MaxRate))
+	case p.Rate > 0 && float64(p.Players)*float64(p.Draws)/p.Rate*hourMillis > float64(rules.MaxTime-p.start):
+		return wrong("rate", "%v: expected a rate at which the draws end before the year 4199", p.Rate)
+	}
+	return nil
+}
+
+const hourMillis = 3_600_000
+
+// findLines finds the entries that draws from the pool can take, each pool before those below it.
+func (p *plan) findLines() {
+	num := map[string]int{}
+	p.firstLine = make([]int32, len(p.c.Pools))
+	for i := range p.c.Pools {
+		num[p.c.Pools[i].ID], p.firstLine[i] = i, noLine
+	}
+	once := map[int]bool{num[p.Pool]: true}
+	order := p.reach(num, num[p.Pool], nil)
+	for _, n := range order { // parents first
+		q := &p.c.Pools[n]
+		mine := once[n] && (q.Rolls.Max == 1 || q.Rolls.Distinct)
+		p.firstLine[n] = int32(len(p.lines))
+		for i := range q.Entries {
+			e := &q.Entries[i]
+			if !e.Stock.Unlimited && len(p.sampled) < maxSampled {
+				p.sampled = append(p.sampled, int32(len(p.lines)))
+			}
+			p.lines = append(p.lines, line{q, e, uint32(n), uint32(i), !e.Stock.Unlimited, mine})
+			for _, in := range e.Reward.Draws {
+				below, seen := once[num[in.Pool]]
+				once[num[in.Pool]] = mine && q.Mode != catalog.ModeEach && q.Rolls.Max == 1 &&
+					len(e.Reward.Draws) == 1 && in.Max == 1 && len(q.Last.Draws) == 0 && (below || !seen)
+			}
+		}
+		for _, in := range q.Last.Draws {
+			once[num[in.Pool]] = false
+		}
+	}
+}
+
+// reach appends a pool and those below it, each after all that lead to it.
+func (p *plan) reach(num map[string]int, from int, order []int) []int {
+	seen := map[int]bool{}
+	var visit func(n int)
+	visit = func(n int) { // at most catalog.MaxPoolDepth deep
+		seen[n] = true
+		for _, w := range rewards(&p.c.Pools[n]) {
+			for _, in := range w.Draws {
+				if to := num[in.Pool]; !seen[to] {
+					visit(to)
+				}
+			}
+		}
+		order = append(order, n)
+	}
+	visit(from)
+	slices.Reverse(order)
+	return order
+}
+
+// rewards returns every reward of a pool.
+func rewards(q *catalog.Pool) (all []*catalog.Reward) {
+	for i := range q.Entries {
+		all = append(all, &q.Entries[i].Reward)
+	}
+	return append(all, &q.Last)
+}
+
+// gives reports whether draws from the pool can give an item.
+func (p *plan) gives(item string) bool {
+	for n, first := range p.firstLine {
+		if first == noLine {
+			continue
+		}
+		for _, w := range rewards(&p.c.Pools[n]) {
+			if slices.ContainsFunc(w.Items, func(q catalog.Quantity) bool { return q.Item == item }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// findPrices finds what players buy to pay for a request, in the order in which the rules look for
+// a price.
+func (p *plan) findPrices() {
+	add := func(price []catalog.Stack, times int) {
+		var items []uint32
+		for _, st := range price {
+			n := p.item(st.Item)
+			if items = append(items, n); !slices.Contains(p.paid, n) {
+				p.paid = append(p.paid, n)
+			}
+		}
+		if p.Pay == "" || slices.ContainsFunc(price, func(st catalog.Stack) bool { return st.Item == p.Pay }) {
+			p.offers = append(p.offers, offer{price, items, uint64(times)})
+		}
+	}
+	for _, b := range p.pool.Bundles {
+		if int(b.Draws) == p.Count {
+			add(b.Price, 1)
+		}
+	}
+	for _, price := range p.pool.Price {
+		add(price, p.Count)
+	}
+	p.ahead = len(p.offers) == 1 && !p.watched(p.offers[0].price)
+}
+
+// item returns the number of an item.
+func (p *plan) item(id string) uint32 {
+	return uint32(slices.IndexFunc(p.c.Items, func(it catalog.Item) bool { return it.ID == id }))
+}
+
+// watched reports whether any odds could depend on how many of these items a player holds.
+func (p *plan) watched(price []catalog.Stack) bool {
+	for _, st := range price {
+		holds := func(w *catalog.Condition) bool {
+			return slices.Contains(w.Lacks, st.Item) ||
+				slices.ContainsFunc(w.Holds, func(h catalog.Stack) bool { return h.Item == st.Item })
+		}
+		if holds(&p.pool.When) {
+			return true
+		}
+		for i := range p.lines {
+			e := p.lines[i].entry
+			if holds(&e.When) || e.Luck.Item == st.Item ||
+				e.Unique && slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return q.Item == st.Item }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Sizes of a world that shares nothing with others: it makes about so many draws, more in a large
+// catalog, which takes time to put in force; for no more players than these, and no more numbers are
+// kept of them.
+const (
+	worldDraws    = 1 << 14
+	drawsForEntry = 16
+	worldPlayers  = 1 << 12
+	worldCells    = 1 << 20
+)
+
+// worldSize returns how many players share a world.
+func (p *plan) worldSize() int {
+	switch {
+	case p.shared:
+		return p.Players
+	case p.Independent && slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }):
+		return 1
+	}
+	draws := worldDraws
+	for i := range p.c.Pools {
+		draws += drawsForEntry * len(p.c.Pools[i].Entries)
+	}
+	return max(1, min(p.Players, worldPlayers, draws/p.Draws, worldCells/max(1, len(p.lines))))
+}
+
+// Run simulates. It returns a *[ConfigError] or what the rules say of the catalog, or the context's
+// error when that ends first.
+func Run(ctx context.Context, c *catalog.Catalog, config Config) (*Report, error) {
+	if config.Done == nil {
+		config.Done = new(atomic.Int64)
+	}
+	p, err := newPlan(c, config)
+	if err != nil {
+		return nil, err
+	}
+	size := p.worldSize()
+	worlds := (p.Players + size - 1) / size
+	all := newTally(p)
+	var (
+		mu      sync.Mutex
+		next    int // the world that nobody has begun yet
+		failed  error
+		running sync.WaitGroup
+	)
+	work := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for failed == nil && next < worlds {
+			n := next
+			next++
+			mu.Unlock()
+			w, err := newWorld(p, n, n*size, min(size, p.Players-n*size))
+			if err == nil {
+				err = w.run(ctx)
+			}
+			mu.Lock()
+			if err == nil {
+				all.add(&w.tally)
+			} else if failed == nil {
+				failed = err
+			}
+		}
+	}
+	for range min(worlds, runtime.GOMAXPROCS(0)) {
+		running.Go(work)
+	}
+	running.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	return p.report(all), nil
+}

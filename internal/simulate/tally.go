@@ -1,0 +1,153 @@
+package simulate
+
+import (
+	"maps"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// tally is what a world, or all worlds, have found.
+type tally struct {
+	requests uint64
+	draws    uint64
+	refused  map[rules.Status]uint64 // requests
+	stopped  map[rules.Status]uint64 // players who gave up
+	gained   []uint64                // by item number
+	payments []uint64                // by place in plan.paid
+	takes    []uint64                // by line
+
+	// Over the players, where they do not share stock: the sum of the squares of their draws, and by
+	// line those of the squares of their takes and of takes × draws.
+	drawsSquared      sum
+	squares, products []sum
+
+	costs []spread // until the item: in draws, then in each item of plan.paid
+
+	// In a shared world:
+	soldOut *moment  // when the pool first refused a request for it; nil: never
+	empty   []moment // by line: when the last one was taken
+	left    []uint64 // by line, in the end
+	samples samples
+}
+
+// sum is a sum of products, exact up to 2^128: it does not depend on the order in which it is added up.
+type sum struct{ hi, lo uint64 }
+
+func (s *sum) add(o sum) {
+	lo, carry := bits.Add64(s.lo, o.lo, 0)
+	s.lo, s.hi = lo, s.hi+o.hi+carry
+}
+
+func (s *sum) addProduct(x, y uint64) {
+	hi, lo := bits.Mul64(x, y)
+	s.add(sum{hi, lo})
+}
+
+func (s sum) float() float64 { return float64(s.hi)*(1<<64) + float64(s.lo) }
+
+// spread is how many players have which value.
+type spread map[uint64]uint64
+
+func newTally(p *plan) *tally {
+	t := &tally{
+		refused: map[rules.Status]uint64{}, stopped: map[rules.Status]uint64{},
+		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)),
+		takes: make([]uint64, len(p.lines)), squares: make([]sum, len(p.lines)), products: make([]sum, len(p.lines)),
+		empty: make([]moment, len(p.lines)), costs: make([]spread, 1+len(p.paid)),
+		samples: samples{step: 1},
+	}
+	for i := range t.costs {
+		t.costs[i] = spread{}
+	}
+	return t
+}
+
+// add adds what another world has found. The order in which worlds are added makes no difference.
+func (t *tally) add(o *tally) {
+	t.requests += o.requests
+	t.draws += o.draws
+	t.drawsSquared.add(o.drawsSquared)
+	addAll(t.gained, o.gained)
+	addAll(t.payments, o.payments)
+	addAll(t.takes, o.takes)
+	for i := range t.squares {
+		t.squares[i].add(o.squares[i])
+		t.products[i].add(o.products[i])
+	}
+	for st, n := range o.refused {
+		t.refused[st] += n
+	}
+	for st, n := range o.stopped {
+		t.stopped[st] += n
+	}
+	for i, s := range o.costs {
+		for v, n := range s {
+			t.costs[i][v] += n
+		}
+	}
+	t.soldOut, t.empty, t.left, t.samples = o.soldOut, o.empty, o.left, o.samples // a shared world is alone
+}
+
+func addAll(to, from []uint64) {
+	for i, v := range from {
+		to[i] += v
+	}
+}
+
+// values returns the values in ascending order.
+func (s spread) values() []uint64 { return slices.Sorted(maps.Keys(s)) }
+
+// count returns how many players have a value.
+func (s spread) count() (n uint64) {
+	for _, c := range s {
+		n += c
+	}
+	return n
+}
+
+// z95 is the quantile of the normal distribution for intervals of 95 %.
+const z95 = 1.959963984540054
+
+// seen returns how often a draw takes a line, and the interval in which that lies with a confidence
+// of 95 %.
+//
+// Draws of one player depend on each other, by pity for instance; players do not. So where there are
+// enough players, the variance is that of the ratio of takes to draws over players (Cochran, Sampling
+// Techniques, 6.3), and draws count for so many as would have that variance if they were independent
+// (Kish, Survey Sampling, 8.2). A line that a draw takes at most once has Wilson's interval.
+func (p *plan) seen(t *tally, n int) (rate, low, high float64) {
+	draws, players := float64(t.draws), float64(p.Players)
+	if draws == 0 {
+		return 0, 0, 1 // nothing is known
+	}
+	rate = float64(t.takes[n]) / draws
+	once := p.lines[n].once
+	alone := rate // the variance of one independent draw
+	if once {
+		alone = rate * (1 - rate)
+	}
+	counts := draws // how many independent draws they are worth
+	const enough = 100
+	if alone > 0 && !p.shared && p.Players >= enough {
+		squares := t.squares[n].float() - 2*rate*t.products[n].float() + rate*rate*t.drawsSquared.float()
+		variance := max(0, squares) / (draws * draws) * players / (players - 1)
+		if variance < 1e-9*rate*rate {
+			return rate, rate, rate // the same for every player
+		}
+		counts = alone / variance
+	}
+	if !once {
+		off := z95 * math.Sqrt(alone/counts)
+		if alone == 0 {
+			off = z95 * z95 / counts
+		}
+		return rate, max(0, rate-off), rate + off
+	}
+	z2 := z95 * z95 / counts
+	middle := (rate + z2/2) / (1 + z2)
+	off := math.Sqrt(z2*(rate*(1-rate)+z2/4)) / (1 + z2)
+	return rate, max(0, min(rate, middle-off)), min(1, max(rate, middle+off))
+}
