@@ -17,15 +17,22 @@ type model struct {
 	now      int64 // the last time stamp, or what it was set back to
 	back     int64 // how far the clock was set back in all
 	players  map[string]*holder
-	drawn    map[string]uint64 // by "pool/entry", over all catalog versions
+	drawn    map[string]uint64 // by "pool/entry", over all catalog versions, less what was put back
+	refills  map[string]uint64 // by pool
 	ids      []answeredID      // oldest first, the newest answer of each id last
 	repeated int               // ids answered again after they were forgotten
 }
 
 // holder is one player.
 type holder struct {
-	items map[string]uint64
-	draws map[limit][]int64 // the steady time of every draw that counted
+	items  map[string]uint64
+	draws  map[limit][]int64 // the steady time of every draw that counted
+	free   map[limit][]int64 // the steady time of every draw that was free
+	tracks map[string]uint64 // draws since the last hit, by counter
+}
+
+func newHolder() *holder {
+	return &holder{items: map[string]uint64{}, draws: map[limit][]int64{}, free: map[limit][]int64{}, tracks: map[string]uint64{}}
 }
 
 // limit identifies a player limit across catalog versions.
@@ -46,20 +53,24 @@ type answeredID struct {
 }
 
 func newModel() *model {
-	return &model{players: map[string]*holder{}, drawn: map[string]uint64{}}
+	return &model{players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{}}
 }
 
 func (m *model) clone() *model {
 	c := *m
 	c.players = make(map[string]*holder, len(m.players))
 	for id, h := range m.players {
-		draws := make(map[limit][]int64, len(h.draws))
+		draft := newHolder()
+		draft.items, draft.tracks = maps.Clone(h.items), maps.Clone(h.tracks)
 		for k, times := range h.draws {
-			draws[k] = slices.Clone(times)
+			draft.draws[k] = slices.Clone(times)
 		}
-		c.players[id] = &holder{items: maps.Clone(h.items), draws: draws}
+		for k, times := range h.free {
+			draft.free[k] = slices.Clone(times)
+		}
+		c.players[id] = draft
 	}
-	c.drawn = maps.Clone(m.drawn)
+	c.drawn, c.refills = maps.Clone(m.drawn), maps.Clone(m.refills)
 	return &c
 }
 
@@ -99,7 +110,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return fmt.Errorf("ended %s (%s), the model wants %v (%s)", got, rec.Subject, status, subject)
 	}
 	if status == kuji.OK { // anything else changes nothing
-		m.players, m.drawn = draft.players, draft.drawn
+		m.players, m.drawn, m.refills = draft.players, draft.drawn, draft.refills
 	}
 	if rec.ID != "" {
 		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec, steady: m.steady()})
@@ -159,20 +170,34 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		return status, subject, nil
 	}
-	for _, member := range members {
-		if err := m.one(member); err != nil {
+	for _, member := range members { // first what is sure, also that of members behind a draw
+		if err := m.move(member); err != nil {
+			return 0, "", err
+		}
+	}
+	for _, d := range t.earlier {
+		if !slices.Equal(d.rec.Paid, d.price) {
+			return 0, "", fmt.Errorf("a draw cost %v, the model says %v", d.rec.Paid, d.price)
+		}
+		h := m.players[d.rec.Player]
+		for _, it := range d.price {
+			h.items[it.Item] -= it.Quantity
+		}
+	}
+	for _, d := range t.earlier {
+		if err := m.draw(d); err != nil {
 			return 0, "", err
 		}
 	}
 	return kuji.OK, "", nil
 }
 
-// one carries out a command without members that can be carried out.
-func (m *model) one(rec kuji.Record) error {
+// move carries out what a member surely gives and takes, except the price of a draw.
+func (m *model) move(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
 	case "draw":
-		return m.draw(rec, h)
+		return nil
 	case "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
@@ -196,7 +221,7 @@ func (m *model) one(rec kuji.Record) error {
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
-		h = &holder{items: map[string]uint64{}, draws: map[limit][]int64{}}
+		h = newHolder()
 		if m.catalog != nil {
 			for _, s := range m.catalog.Start {
 				h.items[s.Item] = s.Quantity
@@ -248,77 +273,6 @@ func (m *model) since(l catalog.PlayerLimit) int64 {
 	return -1
 }
 
-func (m *model) draw(rec kuji.Record, h *holder) error {
-	p := m.pool(rec.Pool)
-	for _, s := range p.Price {
-		h.items[s.Item] -= s.Quantity * uint64(rec.Count)
-	}
-	if len(rec.Outcomes) != rec.Count {
-		return fmt.Errorf("%d outcomes of %d draws", len(rec.Outcomes), rec.Count)
-	}
-	for _, o := range rec.Outcomes {
-		if err := m.outcome(p, o, h); err != nil {
-			return err
-		}
-	}
-	for _, l := range p.Limits {
-		key := limit{p.ID, l.Per, l.Window}
-		if l.Per == catalog.PerDay || l.Per == catalog.PerWeek { // draws count together, as late as the last
-			h.draws[key] = slices.DeleteFunc(h.draws[key], func(at int64) bool { return at <= m.since(l) })
-			for i := range h.draws[key] {
-				h.draws[key][i] = m.steady()
-			}
-		}
-		for range rec.Count {
-			h.draws[key] = append(h.draws[key], m.steady())
-		}
-	}
-	return nil
-}
-
-// outcome takes one outcome from the stock and gives it to the player.
-func (m *model) outcome(p *catalog.Pool, o kuji.Outcome, h *holder) error {
-	path := append([]string{p.ID + "/" + o.Entry}, o.Via...)
-	for i, step := range path {
-		at := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return p.ID+"/"+e.ID == step })
-		if at < 0 {
-			return fmt.Errorf("%s was drawn, which pool %s has not", step, p.ID)
-		}
-		e := &p.Entries[at]
-		if p.Mode == catalog.ModeWeighted && e.Weight == 0 {
-			return fmt.Errorf("%s was drawn, which has no weight", step)
-		}
-		if m.odds(p, e) == 0 {
-			return fmt.Errorf("%s was given beyond its stock of %d, or leads to nothing", step, e.Stock.Count)
-		}
-		m.drawn[step]++
-		if e.Reward.Kind == catalog.RewardPool {
-			p = m.pool(e.Reward.Pool)
-			if p == nil || i == len(path)-1 {
-				return fmt.Errorf("%s leads to pool %q, the outcome does not", step, e.Reward.Pool)
-			}
-			continue
-		}
-		if i != len(path)-1 {
-			return fmt.Errorf("%s is the end of %v", step, path)
-		}
-		if len(o.Items) != len(e.Reward.Items) {
-			return fmt.Errorf("%s gave %v, the catalog says %v", step, o.Items, e.Reward.Items)
-		}
-		for k, q := range e.Reward.Items {
-			got := o.Items[k]
-			if got.Item != q.Item || got.Quantity < q.Min || got.Quantity > q.Max {
-				return fmt.Errorf("%s gave %v, the catalog says %v", step, o.Items, e.Reward.Items)
-			}
-			h.items[q.Item] += got.Quantity
-			if h.items[q.Item] > kuji.MaxQuantity {
-				return fmt.Errorf("%s made %s overflow", step, q.Item)
-			}
-		}
-	}
-	return nil
-}
-
 // holds compares a player's view with the model.
 func (m *model) holds(v kuji.PlayerView) error {
 	h := m.players[v.ID]
@@ -351,12 +305,15 @@ func (m *model) stocks(v kuji.PoolView) error {
 	for i := range p.Entries {
 		e, got := &p.Entries[i], v.Entries[i]
 		left, limited := m.left(p, e)
-		weight := m.odds(p, e)
+		weight := m.shown(p, e)
 		total += weight
 		want := kuji.EntryView{ID: e.ID, Unlimited: !limited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: weight}
 		if got != want {
 			return fmt.Errorf("pool %s has %+v, the model says %+v", p.ID, got, want)
 		}
+	}
+	if p.Mode == catalog.ModeEach {
+		total = 100 * p.WeightScale
 	}
 	if v.TotalWeight != total {
 		return fmt.Errorf("pool %s: total weight %d, the model says %d", p.ID, v.TotalWeight, total)

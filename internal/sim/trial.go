@@ -11,8 +11,15 @@ type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // without what the command's draws give
 	most    map[string]map[string]uint64 // with the most that they can give
-	earlier []kuji.Record                // draws of the command so far
+	earlier []trialDraw                  // draws of the command so far
 	wrong   string                       // the subject of the failure, from the event
+}
+
+// trialDraw is a draw that has passed.
+type trialDraw struct {
+	rec   kuji.Record
+	price []kuji.Stack
+	free  int // draws
 }
 
 // meet returns the least and the most that a player can hold.
@@ -79,7 +86,7 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	p := t.pool(rec.Pool)
 	switch {
-	case p == nil:
+	case p == nil, p.Internal:
 		return kuji.UnknownPool, rec.Pool
 	case p.StartsAt != 0 && t.now < p.StartsAt:
 		return kuji.NotStarted, p.ID
@@ -88,13 +95,17 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	case rec.Count > int(p.MaxCount):
 		return kuji.CountTooLarge, p.ID
 	}
-	before, need := 0, uint64(rec.Count)
+	sure, most := t.meet(rec.Player)
+	if !t.fulfils(&p.When, p, rec.Player, sure) {
+		return kuji.NotEligible, p.ID
+	}
+	before, need := 0, uint64(rec.Count)*uint64(p.Rolls.Max)
 	for _, e := range t.earlier {
-		if e.Player == rec.Player && e.Pool == rec.Pool {
-			before += e.Count
+		if e.rec.Player == rec.Player && e.rec.Pool == rec.Pool {
+			before += e.rec.Count
 		}
-		if intersect(t.below(p), t.below(t.pool(e.Pool))) {
-			need += uint64(e.Count)
+		if other := t.pool(e.rec.Pool); intersect(t.below(p), t.below(other)) {
+			need += uint64(e.rec.Count) * t.leaves(other)
 		}
 	}
 	for _, l := range p.Limits {
@@ -102,17 +113,19 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 			return kuji.LimitReached, p.ID
 		}
 	}
-	for _, s := range p.Price {
-		if !t.take(rec.Player, kuji.Stack{Item: s.Item, Quantity: s.Quantity * uint64(rec.Count)}) {
-			return kuji.InsufficientItems, s.Item
-		}
+	d := trialDraw{rec: rec, free: t.freeDraws(p, rec)}
+	status, subject := kuji.OK, ""
+	if d.price, status, subject = t.price(p, rec, uint64(rec.Count-d.free)); status != kuji.OK {
+		return status, subject
 	}
-	if t.stands(p) < need {
+	for _, it := range d.price {
+		t.take(rec.Player, it)
+	}
+	if !t.stocked(p, rec.Player, sure, need) {
 		return kuji.SoldOut, p.ID
 	}
 	overflow := ""
 	for _, it := range t.catalog.Items {
-		_, most := t.meet(rec.Player)
 		most[it.ID] += t.best(p, it.ID) * uint64(rec.Count)
 		if most[it.ID] > kuji.MaxQuantity && (overflow == "" || it.ID == t.wrong) {
 			overflow = it.ID // any of several will do
@@ -121,7 +134,7 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	if overflow != "" {
 		return kuji.BalanceOverflow, overflow
 	}
-	t.earlier = append(t.earlier, rec)
+	t.earlier = append(t.earlier, d)
 	return kuji.OK, ""
 }
 
@@ -139,106 +152,67 @@ func (m *model) used(player string, p *catalog.Pool, l catalog.PlayerLimit) (n i
 	return n
 }
 
-// odds returns the weight of an entry, 0 if it is out of stock or leads to a pool with nothing
-// left.
-func (m *model) odds(p *catalog.Pool, e *catalog.Entry) uint64 {
-	left, limited := m.left(p, e)
-	weight := e.Weight
-	if p.Mode == catalog.ModeRaffle {
-		weight = left
+// freeDraws returns how many of the draws that a player asks for are free.
+func (t *trial) freeDraws(p *catalog.Pool, rec kuji.Record) int {
+	if p.Free.Per == 0 {
+		return 0
+	}
+	used := 0
+	if h := t.players[rec.Player]; h != nil {
+		for _, at := range h.free[limit{pool: p.ID, per: p.Free.Per}] {
+			if at > t.since(catalog.PlayerLimit{Per: p.Free.Per}) {
+				used++
+			}
+		}
+	}
+	for _, e := range t.earlier {
+		if e.rec.Player == rec.Player && e.rec.Pool == rec.Pool {
+			used += e.free
+		}
+	}
+	return min(rec.Count, max(0, int(p.Free.Draws)-used))
+}
+
+// price returns what so many draws cost a player: the first offer that they can pay and that has
+// the item which they want to pay with.
+func (t *trial) price(p *catalog.Pool, rec kuji.Record, count uint64) (price []kuji.Stack, status kuji.Status, subject string) {
+	var offers [][]kuji.Stack
+	for _, b := range p.Bundles {
+		if uint64(b.Draws) == count {
+			offers = append(offers, times(b.Price, 1))
+		}
+	}
+	for _, one := range p.Price {
+		offers = append(offers, times(one, count))
 	}
 	switch {
-	case limited && left == 0:
-		return 0
-	case weight == 0 || e.Reward.Kind != catalog.RewardPool:
-		return weight
+	case len(p.Price) > 0 && count == 0, len(p.Price) == 0 && rec.Pay == "":
+		return nil, kuji.OK, ""
 	}
-	to := m.pool(e.Reward.Pool)
-	for i := range to.Entries {
-		if m.odds(to, &to.Entries[i]) > 0 {
-			return weight
-		}
-	}
-	return 0
-}
-
-// never reports that an entry has no odds, whatever the stock.
-func never(p *catalog.Pool, e *catalog.Entry) bool {
-	return p.Mode == catalog.ModeWeighted && e.Weight == 0
-}
-
-// below returns the pools that a draw from p can take from, including p.
-func (m *model) below(p *catalog.Pool) map[string]bool {
-	all := map[string]bool{p.ID: true}
-	for i := range p.Entries {
-		if e := &p.Entries[i]; e.Reward.Kind == catalog.RewardPool && !never(p, e) {
-			for id := range m.below(m.pool(e.Reward.Pool)) {
-				all[id] = true
+	sure, _ := t.meet(rec.Player)
+	status, subject = kuji.PriceNotOffered, rec.Pay
+	for _, offer := range offers {
+		wanted, short := rec.Pay == "", ""
+		for _, it := range offer {
+			wanted = wanted || it.Item == rec.Pay
+			if short == "" && sure[it.Item] < it.Quantity {
+				short = it.Item
 			}
 		}
+		switch {
+		case !wanted:
+		case short == "":
+			return offer, kuji.OK, ""
+		case status == kuji.PriceNotOffered: // of several that are too much the first one counts
+			status, subject = kuji.InsufficientItems, short
+		}
+	}
+	return nil, status, subject
+}
+
+func times(price []catalog.Stack, n uint64) (all []kuji.Stack) {
+	for _, s := range price {
+		all = append(all, kuji.Stack{Item: s.Item, Quantity: s.Quantity * n})
 	}
 	return all
-}
-
-func intersect(a, b map[string]bool) bool {
-	for id := range a {
-		if b[id] {
-			return true
-		}
-	}
-	return false
-}
-
-// forever is more draws than any stock.
-const forever = 1 << 62
-
-// stands returns how many draws a pool has stock for, whatever is chosen. What entries lead to
-// counts once for each target pool. Targets that share a pool further down count together as the
-// best of them.
-func (m *model) stands(p *catalog.Pool) uint64 {
-	stock := map[string]uint64{} // by target pool; "": none
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		n, limited := m.left(p, e)
-		if !limited {
-			n = forever
-		}
-		if !never(p, e) {
-			stock[e.Reward.Pool] = min(stock[e.Reward.Pool]+n, forever)
-		}
-	}
-	alone, together := stock[""], uint64(0)
-	delete(stock, "")
-	for id, n := range stock {
-		n = min(n, m.stands(m.pool(id)))
-		shared := false
-		for other := range stock {
-			shared = shared || other != id && intersect(m.below(m.pool(id)), m.below(m.pool(other)))
-		}
-		if shared {
-			together = max(together, n)
-		} else {
-			alone = min(alone+n, forever)
-		}
-	}
-	return min(alone+together, forever)
-}
-
-// best returns the most of an item that one draw from p can give.
-func (m *model) best(p *catalog.Pool, item string) (most uint64) {
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		if never(p, e) {
-			continue
-		}
-		if e.Reward.Kind == catalog.RewardPool {
-			most = max(most, m.best(m.pool(e.Reward.Pool), item))
-		}
-		for _, q := range e.Reward.Items {
-			if q.Item == item {
-				most = max(most, q.Max)
-			}
-		}
-	}
-	return most
 }

@@ -42,9 +42,9 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	pf("kuji: 1")
 	pf("name: v%d", r.Uint32()) // no two are the same
-	pf("items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}}")
+	pf("items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}, key: {}, clover: {}, card-a: {}, card-b: {}, card-c: {}}")
 	if r.IntN(3) > 0 {
-		pf("start: {gem: %d}", 1+r.IntN(40))
+		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}
 	if faults&Forget != 0 && r.IntN(2) == 0 {
 		pf("idempotency: {count: %d, age: %dm}", 4+r.IntN(60), 1+r.IntN(90))
@@ -81,7 +81,89 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("  timed:\n    starts: %s\n    ends: %s\n    entries: [{id: x, weight: 1, reward: {items: {gold: 1}}}]",
 			stamp(epoch+r.Int64N(3_600_000)), stamp(epoch+3_600_000+r.Int64N(36_000_000)))
 	}
+	adaptiveText(r, pf)
+	severalText(r, pf)
 	return b.String()
+}
+
+// adaptiveText writes pools whose odds depend on the player. Two banners share a track.
+func adaptiveText(r *rand.Rand, pf func(string, ...any)) {
+	soft := func(from int) string {
+		switch r.IntN(3) {
+		case 0:
+			return fmt.Sprintf("rising: {from: %d, by: %d.%d}", from, 5+r.IntN(60), r.IntN(10))
+		case 1:
+			return fmt.Sprintf("rising: {from: %d, by: [0.25, %d, 100]}", from, r.IntN(101))
+		}
+		return fmt.Sprintf("certain: %d", from+r.IntN(2))
+	}
+	for _, id := range []string{"banner", "encore"} {
+		pf("  %s:\n    price: [{gold: %d}, {gem: %d, key: 1}]", id, 1+r.IntN(3), 1+r.IntN(3))
+		if r.IntN(2) == 0 {
+			pf("    bundles: [{draws: 2, price: {gem: %d}}, {draws: 3, price: {key: 1}}]", 1+r.IntN(3))
+		}
+		if r.IntN(3) > 0 {
+			pf("    free: {per: %s, draws: %d}", []string{"day", "week", "forever"}[r.IntN(3)], 1+r.IntN(3))
+		}
+		pf("    pity:\n      five: {certain: %d, share: banner}\n      four: {of: [four, silver], %s}", 2+r.IntN(4), soft(2))
+		if r.IntN(2) == 0 {
+			pf("    guarantee: [{draws: %d, at_least: 1, of: [five, four, silver]}]", 2+r.IntN(2))
+		}
+		pf("    entries:")
+		if r.IntN(2) == 0 {
+			pf("      - {id: five, weight: 0.5, reward: {pool: five}}")
+		} else {
+			pf("      - {id: five, weight: 0.5, stock: %d, reward: {items: {sword: 1}}}", 1+r.IntN(6))
+		}
+		pf("      - {id: four, weight: 3, reward: {items: {shield: {min: 1, max: 3}}}}")
+		pf("      - {id: spare, weight: 2, group: silver, when: {pity: {five: %d}}, reward: {items: {key: 1}}}", 1+r.IntN(3))
+		pf("      - {id: three, weight: %d}", 10+r.IntN(50))
+	}
+	pf("  five:\n    internal: true\n    pity: {featured: {certain: 2, share: featured}}\n    entries:")
+	pf("      - {id: featured, weight: 1, reward: {items: {card-a: 1}}}")
+	pf("      - {id: lost, weight: %d, reward: {items: {gold: 1}}}", 1+r.IntN(9))
+	pf("  cards:\n    max_count: 5")
+	if r.IntN(2) == 0 {
+		pf("    when: {lacks: [clover]}")
+	}
+	pf("    entries:")
+	for _, card := range []string{"a", "b", "c"} {
+		stock := ""
+		if r.IntN(4) == 0 {
+			stock = fmt.Sprintf(", stock: %d", 1+r.IntN(5))
+		}
+		pf("      - {id: %s, weight: %d, unique: true%s, reward: {items: {card-%s: 1}}}", card, 1+r.IntN(3), stock, card)
+	}
+	pf("  luck:\n    pity: {win: {%s}}\n    entries:", soft(1+r.IntN(3)))
+	pf("      - {id: win, weight: 1, luck: {item: clover, weights: [{from: 1, weight: 20}, {from: 3, weight: 0}]}, reward: {items: {clover: 1, gold: 1}}}")
+	pf("      - {id: card, weight: 8, unique: true, reward: {items: {card-b: 1, gold: 1}}}")
+	pf("      - {id: rich, weight: 5, when: {holds: {clover: %d}, lacks: [card-c]}, reward: {items: {card-c: 1}}}", 1+r.IntN(2))
+	pf("      - {id: blank, weight: 3, luck: {pity: win, weights: [{from: 2, weight: 1}]}}")
+	pf("      - {id: rest, weight: 2}")
+}
+
+// severalText writes pools whose draws take several entries, or none.
+func severalText(r *rand.Rand, pf func(string, ...any)) {
+	pf("  chest:\n    price: {key: 1}\n    rolls: {min: %d, max: 3}\n    entries:", 1+r.IntN(3))
+	pf("      - {id: gold, weight: 3, reward: [{items: {gold: {min: 2, max: 7}}}, {pool: drops, times: %d}, {pool: hand}]}", 1+r.IntN(2))
+	pf("      - {id: rare, weight: 2, stock: %d, reward: {items: {sword: 1}}}", r.IntN(4))
+	pf("      - {id: five, weight: 1, reward: {pool: five, times: {min: 1, max: 2}}}")
+	pf("      - {id: blank, weight: 2}")
+	pf("  drops:\n    mode: each\n    rolls: %d\n    entries:", 1+r.IntN(2))
+	pf("      - {id: bone, chance: 100, reward: {items: {gem: 1}}}")
+	pf("      - {id: egg, chance: %d.5, stock: %d, reward: {items: {gem: {min: 1, max: 3}}}}", r.IntN(90), r.IntN(8))
+	pf("      - {id: never, chance: 0, reward: {items: {gold: 1000}}}")
+	pf("      - {id: clover, chance: 40, unique: true, reward: {items: {clover: 1}}}")
+	pf("      - {id: card, chance: 100, when: {lacks: [card-c], holds: {key: 2}}, stock: %d, reward: {items: {card-c: 1}}}", 1+r.IntN(5))
+	pf("  hand:\n    rolls: {min: %d, max: 3, distinct: true}\n    entries:", 1+r.IntN(3))
+	pf("      - {id: one, weight: 20, reward: {items: {gold: 1}}}")
+	pf("      - {id: two, weight: 9}")
+	pf("      - {id: three, weight: 1, reward: {items: {gem: 2}}}")
+	pf("      - {id: lucky, weight: 3, stock: %d, when: {holds: {clover: 1}}, reward: {items: {shield: 1}}}", 1+r.IntN(5))
+	pf("  kuji:\n    mode: raffle\n    refill: %d\n    last: [{items: {sword: 1}}, {pool: hand}]\n    entries:", r.IntN(4))
+	pf("      - {id: a, stock: 1, reward: {items: {shield: 1}}}")
+	pf("      - {id: b, stock: %d, reward: {pool: five}}", 1+r.IntN(2))
+	pf("      - {id: c, stock: %d, reward: {items: {gold: 1}}}", r.IntN(3))
 }
 
 var players = []string{"ann", "bob", "cyd", "dee"}
@@ -90,10 +172,13 @@ var players = []string{"ann", "bob", "cyd", "dee"}
 func makeRequest(r *rand.Rand) kuji.Request {
 	player := func() string { return players[r.IntN(len(players))] }
 	items := func() []kuji.Stack {
-		names := []string{"gem", "gold", "sword", "shield"}
+		names := []string{"gem", "gold", "gold", "sword", "shield", "key", "key", "clover", "card-a", "card-b", "card-c"}
 		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		var out []kuji.Stack
-		for _, n := range names[:1+r.IntN(2)] {
+		for i, n := range names[:1+r.IntN(2)] {
+			if i > 0 && n == names[0] {
+				break
+			}
 			q := 1 + r.Uint64N(5)
 			if r.IntN(60) == 0 {
 				q = kuji.MaxQuantity - r.Uint64N(2)
@@ -116,8 +201,15 @@ func makeRequest(r *rand.Rand) kuji.Request {
 			to := (from + 1 + r.IntN(len(players)-1)) % len(players)
 			return kuji.Transfer{From: players[from], To: players[to], Items: items()}
 		}
-		pools := []string{"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch"}
-		return kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
+		pools := []string{
+			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
+			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji",
+		}
+		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
+		if r.IntN(8) == 0 {
+			d.Pay = []string{"gem", "gold", "key"}[r.IntN(3)]
+		}
+		return d
 	}
 	if r.IntN(8) > 0 {
 		return simple()
@@ -156,7 +248,7 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 	stacks := func(a, b []kuji.Stack) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 	switch q := req.(type) {
 	case kuji.Draw:
-		return rec.Kind == "draw" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Count == max(1, q.Count)
+		return rec.Kind == "draw" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Pay == q.Pay && rec.Count == max(1, q.Count)
 	case kuji.Grant:
 		return rec.Kind == "grant" && rec.Player == q.Player && stacks(rec.Items, q.Items)
 	case kuji.Consume:

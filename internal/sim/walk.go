@@ -1,0 +1,407 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+)
+
+// walk follows what the draws of a request took, entry by entry, and judges whether each could be
+// taken. It does not choose again: it knows which entries had odds for this player at this point,
+// what pity made certain, and how much each had to give. Where a range leaves open how many entries
+// belong together, the walk takes as many as it can. In the simulator's catalogs that is never
+// wrong: no two pools of one reward lead to the same one, and a condition asks for no item of which
+// an entry gives a range.
+type walk struct {
+	*model
+	player string
+	h      *holder
+	steps  []drawnEntry // still to come of the draw at hand
+	given  []span       // by the outcome at hand, in order
+	now    *kuji.Outcome
+}
+
+// drawnEntry is an entry that was taken.
+type drawnEntry struct {
+	name    string        // "pool/entry"
+	outcome *kuji.Outcome // that begins with it; nil: none does
+}
+
+// span is how much of an item an outcome gives.
+type span struct {
+	item     string
+	min, max uint64
+}
+
+// draw judges the outcomes of a draw, and counts it.
+func (m *model) draw(d trialDraw) error {
+	rec, outcomes := d.rec, d.rec.Outcomes
+	p, k := m.pool(rec.Pool), walk{model: m, player: rec.Player, h: m.players[rec.Player]}
+	kept := make([]promise, len(p.Guarantees))
+	for i := range rec.Count {
+		for len(outcomes) > 0 && outcomes[0].Draw == i {
+			k.steps = append(k.steps, drawnEntry{p.ID + "/" + outcomes[0].Entry, &outcomes[0]})
+			for _, via := range outcomes[0].Via {
+				k.steps = append(k.steps, drawnEntry{name: via})
+			}
+			outcomes = outcomes[1:]
+		}
+		for g := range kept {
+			kept[g].expect(&k, p, &p.Guarantees[g], i)
+		}
+		taken, err := k.single(p)
+		if err == nil {
+			err = k.finish()
+		}
+		for g := range kept {
+			if err == nil {
+				err = kept[g].count(&p.Guarantees[g], i, taken)
+			}
+		}
+		if err == nil && len(k.steps) > 0 {
+			err = fmt.Errorf("%s was drawn and belongs to nothing", k.steps[0].name)
+		}
+		if err != nil {
+			return fmt.Errorf("draw %d from pool %s: %w", i, p.ID, err)
+		}
+	}
+	if len(outcomes) > 0 {
+		return fmt.Errorf("%d outcomes too many for %d draws", len(outcomes), rec.Count)
+	}
+	for _, l := range p.Limits {
+		m.spent(k.h.draws, limit{p.ID, l.Per, l.Window}, rec.Count)
+	}
+	m.spent(k.h.free, limit{pool: p.ID, per: p.Free.Per}, d.free)
+	return nil
+}
+
+// spent counts n draws of a limit.
+func (m *model) spent(draws map[limit][]int64, l limit, n int) {
+	if n == 0 {
+		return
+	}
+	if l.per == catalog.PerDay || l.per == catalog.PerWeek { // draws count together, as late as the last
+		since := m.since(catalog.PlayerLimit{Per: l.per})
+		draws[l] = slices.DeleteFunc(draws[l], func(at int64) bool { return at <= since })
+		for i := range draws[l] {
+			draws[l][i] = m.steady()
+		}
+	}
+	for range n {
+		draws[l] = append(draws[l], m.steady())
+	}
+}
+
+// promise is a guarantee in the set of draws at hand.
+type promise struct {
+	hits uint32
+	none bool // at some draw of the set the group was out of stock
+}
+
+func (g *promise) expect(k *walk, p *catalog.Pool, c *catalog.Guarantee, i int) {
+	if i%int(c.Draws) == 0 {
+		*g = promise{}
+	}
+	g.none = g.none || sum(p, k.weights(p, nil), c.Of, nil) == 0
+}
+
+func (g *promise) count(c *catalog.Guarantee, i int, taken []*catalog.Entry) error {
+	for _, e := range taken {
+		if within(e, c.Of) {
+			g.hits++
+		}
+	}
+	if i%int(c.Draws) == int(c.Draws)-1 && g.hits < c.AtLeast && !g.none {
+		return fmt.Errorf("%d of %v in the last %d draws, guaranteed are %d", g.hits, c.Of, c.Draws, c.AtLeast)
+	}
+	return nil
+}
+
+// next returns the entry that comes next, if it is one of p.
+func (k *walk) next(p *catalog.Pool) *catalog.Entry {
+	if len(k.steps) == 0 {
+		return nil
+	}
+	pool, entry, _ := strings.Cut(k.steps[0].name, "/")
+	if pool != p.ID {
+		return nil
+	}
+	for i := range p.Entries {
+		if p.Entries[i].ID == entry {
+			return &p.Entries[i]
+		}
+	}
+	return nil
+}
+
+// single follows one draw from a pool, and returns what it took from the pool itself.
+func (k *walk) single(p *catalog.Pool) (taken []*catalog.Entry, err error) {
+	if p.Mode == catalog.ModeEach {
+		return nil, k.each(p)
+	}
+	for n := range p.Rolls.Max {
+		e := k.next(p)
+		if e == nil && n >= p.Rolls.Min {
+			break
+		}
+		if e == nil {
+			return nil, fmt.Errorf("%d entries of pool %s, want at least %d", n, p.ID, p.Rolls.Min)
+		}
+		without := taken
+		if !p.Rolls.Distinct {
+			without = nil
+		}
+		if err := k.could(p, e, without); err != nil {
+			return nil, err
+		}
+		k.counted(p, e)
+		if err := k.take(p, e); err != nil {
+			return nil, err
+		}
+		taken = append(taken, e)
+	}
+	return taken, nil
+}
+
+// each follows one draw from a drop table.
+func (k *walk) each(p *catalog.Pool) error {
+	for n := range p.Rolls.Max {
+		if n >= p.Rolls.Min && k.next(p) == nil {
+			return nil
+		}
+		for i := range p.Entries {
+			e := &p.Entries[i]
+			chance := k.weighs(p, e, true)
+			switch {
+			case k.next(p) != e && chance < 100*p.WeightScale:
+			case k.next(p) != e:
+				return fmt.Errorf("%s/%s is certain and was not given", p.ID, e.ID)
+			case chance == 0:
+				return fmt.Errorf("%s/%s was given, which has no chance or no stock", p.ID, e.ID)
+			default:
+				if err := k.take(p, e); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// take takes an entry from its pool, and gives its reward.
+func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
+	if k.steps[0].outcome != nil {
+		if err := k.finish(); err != nil {
+			return err
+		}
+		k.now = k.steps[0].outcome
+	}
+	k.steps = k.steps[1:]
+	k.drawn[p.ID+"/"+e.ID]++
+	if err := k.give(&e.Reward); err != nil || p.Mode != catalog.ModeRaffle {
+		return err
+	}
+	for i := range p.Entries {
+		if k.shown(p, &p.Entries[i]) > 0 {
+			return nil
+		}
+	}
+	err := k.give(&p.Last)
+	if k.refills[p.ID] < uint64(p.Refill) {
+		k.refills[p.ID]++
+		for i := range p.Entries {
+			k.drawn[p.ID+"/"+p.Entries[i].ID] = 0
+		}
+	}
+	return err
+}
+
+func (k *walk) give(w *catalog.Reward) error {
+	for _, q := range w.Items {
+		k.h.items[q.Item] += q.Min
+		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
+		if i < 0 {
+			i = len(k.given)
+			k.given = append(k.given, span{item: q.Item})
+		}
+		k.given[i].min += q.Min
+		k.given[i].max += q.Max
+	}
+	for _, d := range w.Draws {
+		p := k.pool(d.Pool)
+		for n := range d.Max {
+			if n >= d.Min && k.next(p) == nil {
+				break
+			}
+			if _, err := k.single(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish ends the outcome at hand, and compares what it gave.
+func (k *walk) finish() error {
+	o := k.now
+	if o == nil {
+		return nil
+	}
+	fits := len(o.Items) == len(k.given)
+	for i := 0; fits && i < len(k.given); i++ {
+		got, want := o.Items[i], k.given[i]
+		fits = got.Item == want.item && got.Quantity >= want.min && got.Quantity <= want.max
+		k.h.items[got.Item] += got.Quantity - want.min
+		if k.h.items[got.Item] > kuji.MaxQuantity {
+			return fmt.Errorf("%s made %s overflow", o.Entry, got.Item)
+		}
+	}
+	if !fits {
+		return fmt.Errorf("%s (%v) gave %v, the catalog says %v", o.Entry, o.Via, o.Items, k.given)
+	}
+	k.now, k.given = nil, nil
+	return nil
+}
+
+// weighs returns the weight of an entry for the player, 0 if it cannot be taken. Without ask, its
+// condition is taken to hold.
+func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
+	left, limited := k.left(p, e)
+	switch {
+	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items):
+		return 0
+	case !personal(e):
+		return k.shown(p, e)
+	}
+	weight := e.Weight
+	for _, s := range e.Luck.Steps {
+		have := k.h.items[e.Luck.Item]
+		if e.Luck.Track != "" {
+			have = k.h.tracks[counterOf(p, e.Luck.Track)]
+		}
+		if have >= s.From {
+			weight = s.Weight
+		}
+	}
+	return weight
+}
+
+// weights returns the weights of all entries of a pool but some.
+func (k *walk) weights(p *catalog.Pool, without []*catalog.Entry) []uint64 {
+	all, total := make([]uint64, len(p.Entries)), uint64(0)
+	for _, ask := range []bool{true, false} {
+		for i := range p.Entries {
+			if e := &p.Entries[i]; !slices.Contains(without, e) {
+				all[i] = k.weighs(p, e, ask)
+				total += all[i]
+			}
+		}
+		if total > 0 || !collection(p) { // a group can give what a collection lacked when it was checked
+			break
+		}
+	}
+	return all
+}
+
+// within reports whether an entry is in a group.
+func within(e *catalog.Entry, of []string) bool {
+	return slices.Contains(of, e.ID) || e.Group != "" && slices.Contains(of, e.Group)
+}
+
+// sum returns the weight of a group, without the entries that are in other groups; all: of nil.
+func sum(p *catalog.Pool, weights []uint64, of []string, missed [][]string) (n uint64) {
+	for i := range p.Entries {
+		e := &p.Entries[i]
+		out := slices.ContainsFunc(missed, func(of []string) bool { return within(e, of) })
+		if !out && (of == nil || within(e, of)) {
+			n += weights[i]
+		}
+	}
+	return n
+}
+
+// could reports why an entry cannot have been picked. Tracks are asked in the catalog's order. One
+// that is certain leaves nothing to others, and one of whose group nothing is there is passed over.
+func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.Entry) error {
+	weights := k.weights(p, without)
+	if weights[slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return e.ID == picked.ID })] == 0 {
+		return fmt.Errorf("%s/%s was given, which has no weight or no stock, or is not for %s", p.ID, picked.ID, k.player)
+	}
+	whole := uint64(1)
+	for i := range p.Tracks {
+		whole = max(whole, 100*p.Tracks[i].Rising.Scale)
+	}
+	total := sum(p, weights, nil, nil)
+	left, missed := total*whole, [][]string(nil)
+	for i := range p.Tracks {
+		t := &p.Tracks[i]
+		weight := sum(p, weights, t.Of, missed)
+		switch {
+		case weight == 0:
+			continue
+		case within(picked, t.Of):
+			return nil
+		}
+		draw := k.h.tracks[counterOf(p, t.Name)] + 1
+		chance := weight*whole + rise(&t.Rising, draw, whole)*total
+		if t.Certain != 0 && draw >= uint64(t.Certain) || chance >= left {
+			return fmt.Errorf("%s/%s was given in draw %d since %s, which was certain", p.ID, picked.ID, draw, t.Name)
+		}
+		left -= chance
+		missed = append(missed, t.Of)
+	}
+	return nil
+}
+
+// rise returns by how much a chance has risen at a draw since the last hit, in parts of whole.
+func rise(r *catalog.Rising, draw, whole uint64) uint64 {
+	if r.From == 0 || draw < uint64(r.From) {
+		return 0
+	}
+	steps := draw - uint64(r.From) + 1
+	if r.Table {
+		return r.By[min(steps, uint64(len(r.By)))-1] * (whole / 100 / r.Scale)
+	}
+	return min(whole, r.By[0]*steps*(whole/100/r.Scale))
+}
+
+// counted counts a pick in the pool's tracks.
+func (k *walk) counted(p *catalog.Pool, picked *catalog.Entry) {
+	for i := range p.Tracks {
+		t := &p.Tracks[i]
+		if within(picked, t.Of) {
+			k.h.tracks[counterOf(p, t.Name)] = 0
+		} else {
+			k.h.tracks[counterOf(p, t.Name)]++
+		}
+	}
+}
+
+// counterOf names the counter of a track of a pool.
+func counterOf(p *catalog.Pool, track string) string {
+	for i := range p.Tracks {
+		if t := &p.Tracks[i]; t.Name == track && t.Share != "" {
+			return "shared " + t.Share
+		}
+	}
+	return p.ID + " " + track
+}
+
+// applies reports whether an entry is there for a player who holds so much.
+func (m *model) applies(e *catalog.Entry, p *catalog.Pool, player string, held map[string]uint64) bool {
+	owned := slices.ContainsFunc(e.Reward.Items, func(q catalog.Quantity) bool { return held[q.Item] > 0 })
+	return !(e.Unique && owned) && m.fulfils(&e.When, p, player, held)
+}
+
+// fulfils reports whether a condition of a pool, or of an entry of it, holds.
+func (m *model) fulfils(c *catalog.Condition, p *catalog.Pool, player string, held map[string]uint64) bool {
+	return !slices.ContainsFunc(c.Holds, func(s catalog.Stack) bool { return held[s.Item] < s.Quantity }) &&
+		!slices.ContainsFunc(c.Lacks, func(item string) bool { return held[item] > 0 }) &&
+		!slices.ContainsFunc(c.Tracks, func(want catalog.Reached) bool {
+			h := m.players[player]
+			return h == nil || h.tracks[counterOf(p, want.Track)] < want.Draws
+		})
+}
