@@ -137,8 +137,8 @@ func ExampleRealm_Do() {
 	// no luck: insufficient_items gem
 	// ok [] replayed: false
 	// no luck: insufficient_items gem
-	// ok [{a [{figure 1}] []}] replayed: false
-	// ok [{a [{figure 1}] []}] replayed: true
+	// ok [{a [{figure 1}] [] [] 0}] replayed: false
+	// ok [{a [{figure 1}] [] [] 0}] replayed: true
 	// error id_reused
 	// no luck: sold_out box
 }
@@ -208,13 +208,40 @@ func ExampleRealm_DoAll() {
 	}
 	// Output:
 	// 0 ok [] <nil>
-	// 1 ok [{a [{figure 1}] []}] <nil>
+	// 1 ok [{a [{figure 1}] [] [] 0}] <nil>
 	// 2 refused [] kuji: invalid: count: -1; 1 to 1000 are allowed
 	// 3 ok [] <nil>
 }
 
 // A plan says what a catalog would do to a realm, before it is applied over
 // the version that was looked at.
+func ExampleRealm_Odds() {
+	ctx := context.Background()
+	engine, realm, err := exampleRealm(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+
+	odds, err := realm.Odds(ctx, "box", "ann")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("a draw now:", odds.Status, odds.Subject)
+	for _, o := range odds.Outcomes {
+		fmt.Printf("%s/%s %s\n", o.Pool, o.Entry, o.Chance.RatString())
+	}
+	for _, it := range odds.Items {
+		fmt.Println(it.Expected.FloatString(2), it.Item, "on average")
+	}
+	// Output:
+	// a draw now: insufficient_items gem
+	// box/a 1
+	// 1.00 figure on average
+}
+
 func ExampleRealm_Plan() {
 	ctx := context.Background()
 	engine, realm, err := exampleRealm(ctx)
@@ -259,7 +286,7 @@ pools:
 	}
 	fmt.Println("catalog", box.CatalogVersion, "left", box.Entries[0].Left)
 	// Output:
-	// entry_changed pool box, entry a: stock changed; 0 drawn already; 2 of 2 left before, 10 of 10 after
+	// entry_changed pool box, entry a: stock 10 instead of 2; 0 drawn already, 2 of 2 left before, 10 of 10 after
 	// catalog 2 left 10
 }
 
@@ -311,6 +338,6 @@ func ExampleVerify() {
 	fmt.Println("draws", report.Draws, "revealed", report.Epochs[0].Revealed)
 	// Output:
 	// 2 catalog ok  []
-	// 3 draw ok ann [{hat [{hat 1}] []} {hat [{hat 1}] []} {hat [{hat 1}] []}]
+	// 3 draw ok ann [{hat [{hat 1}] [] [] 0} {hat [{hat 1}] [] [] 1} {hat [{hat 1}] [] [] 2}]
 	// draws 3 revealed true
 }

@@ -37,14 +37,19 @@ type formatEvent struct {
 	Subject, Player, To string
 	Pool                string
 	Count               int
+	Pay                 string
+	Paid                map[string]uint64
 	Version             uint64 // of a catalog
 	Clock               *kuji.ClockSet
 	Items               map[string]uint64
 	Outcomes            []formatOutcome
 	Members             []formatEvent
+	Track, By, Reason   string // of a set_track
+	Draws               *uint64
 }
 
 type formatOutcome struct {
+	Draw  int
 	Way   []string // "pool/entry"
 	Items map[string]uint64
 }
@@ -60,7 +65,8 @@ func formatOf(rec kuji.Record) formatEvent {
 	}
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
-		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count,
+		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count, Pay: rec.Pay,
+		Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws,
 	}
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
@@ -68,8 +74,11 @@ func formatOf(rec kuji.Record) formatEvent {
 	if rec.Items != nil {
 		e.Items = amounts(rec.Items)
 	}
+	if rec.Status == "ok" && rec.Kind == "draw" {
+		e.Paid, e.Outcomes = amounts(rec.Paid), []formatOutcome{}
+	}
 	for _, o := range rec.Outcomes {
-		e.Outcomes = append(e.Outcomes, formatOutcome{Way: append([]string{rec.Pool + "/" + o.Entry}, o.Via...), Items: amounts(o.Items)})
+		e.Outcomes = append(e.Outcomes, formatOutcome{Draw: o.Draw, Way: append([]string{rec.Pool + "/" + o.Entry}, o.Via...), Items: amounts(o.Items)})
 	}
 	for _, m := range rec.Members { // their place and status are the group's
 		member := formatOf(m)

@@ -41,6 +41,24 @@ pools:
       - {id: inner, weight: 3, reward: {pool: box}}
       - {id: other, weight: 2, stock: 4, reward: {pool: paid}}
       - {id: gold, weight: 1, reward: {items: {gold: 2}}}
+  banner:
+    price: [{gold: 4}, {gem: 3}]
+    bundles: [{draws: 3, price: {gem: 5}}]
+    free: {per: day, draws: 1}
+    pity:
+      five: {certain: 6, rising: {from: 3, by: 12.5}, share: banner}
+      four: {of: [four, gold], certain: 3}
+    entries:
+      - {id: five, weight: 1, reward: {pool: five}}
+      - {id: four, weight: 5.5, group: gold, reward: {items: {gold: {min: 1, max: 4}}}}
+      - {id: three, weight: 90}
+  five:
+    internal: true
+    pity: {featured: {certain: 2, share: featured}}
+    entries:
+      - {id: featured, weight: 1, reward: {items: {sword: 1}}}
+      - {id: lost, weight: 1, stock: 4, reward: {items: {shield: 1}}}
+      - {id: other, weight: 1, reward: {items: {shield: 2}}}
 `, `
 kuji: 1
 name: second
@@ -59,7 +77,80 @@ pools:
     entries:
       - {id: inner, weight: 1, reward: {pool: box}}
       - {id: bow, weight: 1000000, reward: {items: {bow: {min: 1, max: 2}}}}
-`}
+  banner:
+    pity:
+      five: {certain: 8, rising: {from: 2, by: [0.25, 4, 99]}, share: banner}
+      four: {rising: {from: 2, by: 33.333}}
+    guarantee: [{draws: 2, at_least: 1, of: [good]}]
+    entries:
+      - {id: three, weight: 900}
+      - {id: five, weight: 1, group: good}
+      - {id: four, weight: 50, group: good, when: {pity: {five: 2}}}
+      - {id: spare, weight: 3, group: good, reward: {items: {gold: 1}}}
+`, goldenRules}
+
+// goldenRules is a catalog of the rules that take several entries, or look at the player.
+const goldenRules = `
+kuji: 1
+items: {gem: {kind: currency}, gold: {kind: currency}, key: {}, sword: {}, bow: {}, card-a: {}, card-b: {}, card-c: {}, clover: {}}
+start: {gem: 10, key: 3}
+pools:
+  box:
+    mode: raffle
+    max_count: 20
+    entries:
+      - {id: a, stock: 4, reward: {items: {bow: 1}}}
+      - {id: b, stock: 90, reward: {items: {gem: 5}}}
+  kuji:
+    mode: raffle
+    refill: 6
+    pity: {last-a: {of: [a], certain: 3}}
+    last: [{items: {bow: {min: 1, max: 3}}}, {pool: hand, times: {min: 1, max: 2}}]
+    entries:
+      - {id: a, stock: 1, reward: {items: {gold: 5}}}
+      - {id: b, stock: 4, reward: {pool: hand}}
+      - {id: c, stock: 2}
+  chest:
+    price: [{key: 1}, {gem: 2, gold: 1}]
+    free: {per: week, draws: 2}
+    rolls: {min: 2, max: 4}
+    pity: {good: {certain: 5}}
+    entries:
+      - {id: good, weight: 1, reward: {items: {gold: {min: 3, max: 6}}}}
+      - {id: both, weight: 4, reward: [{items: {gold: 1}}, {pool: drops, times: {min: 1, max: 2}}, {pool: hand}]}
+      - {id: blank, weight: 6}
+  drops:
+    mode: each
+    rolls: {min: 1, max: 2}
+    entries:
+      - {id: feather, chance: 12.5, reward: {items: {gem: {min: 1, max: 9}}}}
+      - {id: never, chance: 0}
+      - {id: key, chance: 40, stock: 20, reward: {items: {key: 1}}}
+      - {id: clover, chance: 30, when: {lacks: [sword]}, reward: {items: {clover: 1}}}
+      - {id: sure, chance: 100, unique: true, reward: {items: {sword: 1}}}
+  hand:
+    rolls: {min: 1, max: 3, distinct: true}
+    entries:
+      - {id: one, weight: 5, reward: {items: {gold: 1}}}
+      - {id: two, weight: 2}
+      - {id: lucky, weight: 1, luck: {item: clover, weights: [{from: 1, weight: 5}, {from: 3, weight: 0}]}, reward: {items: {gold: 9}}}
+      - {id: three, weight: 1}
+      - {id: rare, weight: 9, stock: 3}
+  cards:
+    when: {lacks: [card-c]}
+    entries:
+      - {id: a, weight: 1, unique: true, reward: {items: {card-a: 1}}}
+      - {id: b, weight: 2, unique: true, reward: {items: {card-b: 1}}}
+      - {id: c, weight: 3, unique: true, stock: 3, reward: {items: {card-c: 1}}}
+  banner:
+    guarantee: [{draws: 3, at_least: 1, of: [good]}]
+    pity: {five: {of: [five], certain: 4, share: banner}}
+    entries:
+      - {id: three, weight: 900, when: {holds: {gem: 3}}}
+      - {id: four, weight: 50, group: good, unique: true, reward: {items: {card-a: 1}}}
+      - {id: five, weight: 1, group: good, stock: 3}
+      - {id: spare, weight: 100, luck: {pity: five, weights: [{from: 2, weight: 20.5}]}}
+`
 
 // goldenRequests are of every kind, with every outcome.
 func goldenRequests(i int) []kuji.Request {
@@ -71,6 +162,14 @@ func goldenRequests(i int) []kuji.Request {
 		kuji.Draw{ID: id("paid"), Player: player, Pool: "paid"},
 		kuji.Draw{Player: player, Pool: "chain", Count: 1 + i%2},
 		kuji.Draw{ID: id("nosuch"), Player: player, Pool: "nosuch"},
+		kuji.Draw{ID: id("banner"), Player: player, Pool: "banner", Count: 1 + i%4},
+		kuji.Draw{ID: id("banner-gem"), Player: player, Pool: "banner", Count: 3, Pay: "gem"},
+		kuji.Draw{ID: id("banner-bow"), Player: "p1", Pool: "banner", Pay: "bow"},
+		kuji.Draw{ID: id("chest"), Player: player, Pool: "chest", Count: 1 + i%2},
+		kuji.Draw{ID: id("drops"), Player: "p0", Pool: "drops", Count: 2},
+		kuji.Draw{ID: id("hand"), Player: "p0", Pool: "hand", Count: 1 + i%3},
+		kuji.Draw{ID: id("kuji"), Player: player, Pool: "kuji", Count: 3 + 3*(i%3)},
+		kuji.Draw{ID: id("cards"), Player: player, Pool: "cards", Count: 1 + i%2},
 		kuji.Grant{ID: id("grant"), Player: id("new"), Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 40}, {Item: "gold", Quantity: 7}}},
 		kuji.Grant{ID: id("unknown"), Player: player, Items: stacks("crown", 1)},
 		kuji.Consume{ID: id("consume"), Player: player, Items: stacks("gem", 3)},
@@ -80,6 +179,13 @@ func goldenRequests(i int) []kuji.Request {
 			kuji.Draw{Player: player, Pool: "chain", Count: 2},
 			kuji.Transfer{From: player, To: "bank", Items: stacks("gold", 1)},
 			kuji.Draw{Player: "bank", Pool: "box"},
+		}},
+		kuji.Atomic{ID: id("several"), Members: []kuji.Request{
+			kuji.Draw{Player: id("fresh"), Pool: "chest"},
+			kuji.Draw{Player: "p0", Pool: "drops"},
+			kuji.Grant{Player: player, Items: stacks("gem", 1)},
+			kuji.Draw{Player: player, Pool: "banner", Count: 2},
+			kuji.Draw{Player: player, Pool: "hand"},
 		}},
 		kuji.Atomic{ID: id("undone"), Members: []kuji.Request{
 			kuji.Grant{Player: "bank", Items: stacks("gem", 5)},

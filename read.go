@@ -36,24 +36,35 @@ func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
 	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
 }
 
-// Player returns what a player holds. It waits until that is durable, and for nothing else.
-// CodeNotFound: the player was never seen.
+// Player returns what a player holds, and what the tracks of the catalog in force have counted for
+// the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
+// never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 	if err := r.readable(); err != nil {
 		return PlayerView{}, err
 	}
-	items, last, ok := r.state.Holdings(id)
-	if !ok {
-		return PlayerView{}, r.unseen(id)
+	for {
+		t, c := r.catalog()
+		items, counters, last, ok := r.state.Holdings(id)
+		if !ok {
+			return PlayerView{}, r.unseen(id)
+		}
+		if r.tables.Load() != t { // the counters may already be those of another catalog
+			continue
+		}
+		v := PlayerView{ID: id, Items: make([]Stack, len(items)), Position: last}
+		for i, it := range items {
+			v.Items[i] = Stack(it)
+		}
+		for _, d := range t.Tracks(counters) {
+			v.Tracks = append(v.Tracks, TrackView(d))
+		}
+		// Which tracks there are depends on the catalog.
+		if err := r.settle(ctx, max(last, c.Position)); err != nil {
+			return PlayerView{}, err
+		}
+		return v, nil
 	}
-	v := PlayerView{ID: id, Items: make([]Stack, len(items)), Position: last}
-	for i, it := range items {
-		v.Items[i] = Stack(it)
-	}
-	if err := r.settle(ctx, last); err != nil {
-		return PlayerView{}, err
-	}
-	return v, nil
 }
 
 func (r *Realm) unseen(player string) error {

@@ -23,6 +23,11 @@ const (
 	// MaxQuantity is the largest quantity in a request and the largest balance. It is 2^53-1, so
 	// that JSON clients read every quantity exactly.
 	MaxQuantity = catalog.MaxQuantity
+	// MaxTrackDraws is the most draws that a SetTrack can set.
+	MaxTrackDraws = catalog.MaxTrackDraws
+	// MaxBy is the longest SetTrack.By, and MaxReason the longest SetTrack.Reason, in bytes.
+	MaxBy     = 64
+	MaxReason = 1024
 	// MaxBatch is the most requests in one DoAll.
 	MaxBatch = 10_000
 )
@@ -30,8 +35,8 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Grant], [Consume], [Transfer] and [Atomic], or a pointer to one. The
-// set is closed. A call reads its request before it returns and does not keep it: the caller may
+// Request is one of [Draw], [Grant], [Consume], [Transfer], [Atomic] and [SetTrack], or a pointer to
+// one. The set is closed. A call reads its request before it returns and does not keep it: the caller may
 // reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
@@ -48,6 +53,9 @@ type Draw struct {
 	Player string // at most MaxID bytes; a new player gets the catalog's starting grants first
 	Pool   string
 	Count  int // at most MaxDrawCount; 0 means 1
+	// Pay chooses the first price of the pool that has this item in it, for pools with several
+	// prices. Empty: the first price that the player can pay.
+	Pay string
 }
 
 // Grant gives items to a player.
@@ -85,11 +93,24 @@ type Atomic struct {
 	Members []Request // 1 to MaxAtomic
 }
 
+// SetTrack gives a player's track a value, by hand: to make good a fault, or to carry a count over.
+// It is for administrators. Who asked and why is kept in the log. It cannot be a member of an
+// Atomic.
+type SetTrack struct {
+	ID     string
+	Player string
+	Track  string // its name: the one that pools share it by, or "pool/track"
+	Draws  uint64 // since the last hit, at most MaxTrackDraws
+	By     string // who asks; at most MaxBy bytes, may be empty
+	Reason string // 1 to MaxReason bytes
+}
+
 func (Draw) isRequest()     {}
 func (Grant) isRequest()    {}
 func (Consume) isRequest()  {}
 func (Transfer) isRequest() {}
 func (Atomic) isRequest()   {}
+func (SetTrack) isRequest() {}
 
 // fill copies a request into cmd, which must be zero.
 func (w *work) fill(req Request, cmd *rules.Command) error {
@@ -104,6 +125,8 @@ func (w *work) fill(req Request, cmd *rules.Command) error {
 		q.fill(cmd)
 	case Atomic:
 		return w.fillAtomic(&q, cmd)
+	case SetTrack:
+		q.fill(cmd)
 	default:
 		return w.fillPointer(req, cmd)
 	}
@@ -137,12 +160,18 @@ func (w *work) fillPointer(req Request, cmd *rules.Command) error {
 		if q != nil {
 			return w.fillAtomic(q, cmd)
 		}
+	case *SetTrack:
+		if q != nil {
+			q.fill(cmd)
+			return nil
+		}
 	}
 	return noRequest("", req)
 }
 
 func (q *Draw) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Pool, cmd.Count = rules.KindDraw, q.ID, q.Player, q.Pool, q.Count
+	cmd.Pay = q.Pay
 	if q.Count == 0 {
 		cmd.Count = 1
 	}
@@ -160,11 +189,16 @@ func (q *Transfer) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items = rules.KindTransfer, q.ID, q.From, q.To, q.Items
 }
 
+func (q *SetTrack) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player = rules.KindSetTrack, q.ID, q.Player
+	cmd.Set = &rules.TrackSet{Track: q.Track, Draws: q.Draws, By: q.By, Reason: q.Reason}
+}
+
 func noRequest(field string, req Request) error {
 	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Grant, Consume, Transfer or Atomic", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Grant, Consume, Transfer, Atomic or SetTrack", req)
 }
 
 func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {

@@ -22,9 +22,12 @@ const (
 	Ended             Status = 5   // the pool has ended; Subject is the pool
 	UnknownPool       Status = 6   // the catalog has no such pool; Subject is its id
 	UnknownItem       Status = 7   // the catalog has no such item; Subject is its id
-	CountTooLarge     Status = 8   // more draws than the pool's max_count; Subject is the pool
+	CountTooLarge     Status = 8   // more draws than the pool's max_count, or so many that they could take more than 100 000 entries; Subject is the pool
 	BalanceOverflow   Status = 9   // a balance would exceed MaxQuantity, for a Draw if it gave the most it can; Subject is the item
 	Aborted           Status = 10  // this member of an Atomic was undone or not tried because another one failed
+	NotEligible       Status = 11  // the player does not meet the pool's condition; Subject is the pool
+	PriceNotOffered   Status = 12  // the pool has no price in the item of Draw.Pay; Subject is the item
+	UnknownTrack      Status = 13  // the catalog has no such track; Subject is its name
 	Refused           Status = 255 // in DoAll and StartAll only: not carried out and not logged; Err says why
 )
 
@@ -43,21 +46,46 @@ type Result struct {
 	Replayed bool
 	Err      error  // with Refused only: the *Error that Do would return for the request
 	Subject  string // the id that a status other than OK is about: see Status
-	// Outcomes of a Draw, in order, as many as its Count; otherwise nil. They are read-only:
-	// results may share their memory. To keep one for long may keep 8 KiB of others alive.
+	// Outcomes of a Draw, in order; otherwise nil. There is one for each draw, except from pools
+	// whose draws take several entries, or none. They are read-only: results may share their
+	// memory. To keep one for long may keep 8 KiB of others alive.
 	Outcomes []Outcome
+	// Paid is what a Draw cost, in the order of the pool's price; nil: nothing. It is read-only.
+	Paid []Stack
 	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
 }
 
-// Outcome is what one draw gave. It is read-only: outcomes may share their memory.
+// Outcome is one entry that a draw took from the pool of the request, with all that it gave. It is
+// read-only: outcomes may share their memory.
 type Outcome struct {
-	Entry string  `json:"entry"`           // id of the entry that was drawn from the pool of the request
-	Items []Stack `json:"items,omitempty"` // what the player got; nil: nothing
-	// Via names the entries that led to Items if the drawn entry's reward is another pool:
-	// "pool/entry" for each nested pool, outermost first.
+	Entry string  `json:"entry"`           // id of the entry
+	Items []Stack `json:"items,omitempty"` // what the player got, here and below; nil: nothing
+	// Via names the entries that draws from other pools took, "pool/entry" for each, in the order
+	// in which they were drawn. An entry's own draws follow it.
 	Via []string `json:"via,omitempty"`
+	// Codes are secrets of the player: show them to nobody else.
+	Codes []RewardCode `json:"codes,omitempty"`
+	// Draw says which of the request's draws took it, from 0. Most pools give one outcome a draw.
+	Draw int `json:"draw,omitempty"`
+}
+
+// Total returns what all outcomes gave together, in the order in which the items first come.
+func (r Result) Total() []Stack {
+	var all []Stack
+	at := map[string]int{}
+	for i := range r.Outcomes {
+		for _, s := range r.Outcomes[i].Items {
+			if k, ok := at[s.Item]; ok {
+				all[k].Quantity += s.Quantity
+				continue
+			}
+			at[s.Item] = len(all)
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // Receipt proves a result. With it and the log anybody can find the batch and see the catalog that
@@ -87,7 +115,8 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 		res.Subject = subject(s, ev)
 	}
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
-		res.Outcomes = o.next(s, ev.Changes(), nil)
+		o.next(s, ev.Changes(), nil)
+		res.Outcomes, res.Paid = o.end(s)
 		return nil
 	}
 	asked := store.NewReader(ev.Asked)
@@ -111,9 +140,16 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 // subject returns the id that a status other than OK is about.
 func subject(s *store.State, ev *store.Event) string {
 	switch at := ev.Subject; {
+	case Status(ev.Status) == UnknownTrack:
+		cmd, _, err := rules.CommandOf(s, ev)
+		if err != nil || cmd.Set == nil {
+			return "" // a damaged snapshot
+		}
+		return cmd.Set.Track
 	case at.ID != "":
 		return at.ID
-	case Status(ev.Status) == InsufficientItems, Status(ev.Status) == BalanceOverflow, Status(ev.Status) == UnknownItem:
+	case Status(ev.Status) == InsufficientItems, Status(ev.Status) == BalanceOverflow, Status(ev.Status) == UnknownItem,
+		Status(ev.Status) == PriceNotOffered:
 		return s.ItemID(at.Num)
 	default:
 		return s.PoolID(at.Num)
@@ -125,15 +161,22 @@ func subject(s *store.State, ev *store.Event) string {
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab
+	// redacted outcomes are for others than their player: see Redacted.
+	redacted bool
 
 	// Of the current command:
 	asked uint32    // the pool of the request; noPool before the first effect
-	all   []Outcome // of its finished draws
-	// Of the current draw:
-	open  *entry // the last entry taken; nil: there is no draw
-	draw  Outcome
+	all   []Outcome // those that are finished
+	draw  int       // the number of the current draw
+	paid  []gain    // what the draws cost
+	// The last price, which results share.
+	price     []gain
+	priceText []Stack
+	// Of the current outcome:
+	open  *entry // the last entry taken; nil: there is none
+	now   Outcome
 	gains []gain
-	last  *entry // of the last finished draw, if its outcome is the entry's
+	last  *entry // of the last finished outcome, if it is the entry's
 }
 
 // gain is a quantity of an item, by the item's number.
@@ -152,45 +195,75 @@ type entry struct {
 
 const noPool = 1<<32 - 1
 
-// next returns the outcomes of an event's draws, nil if it made none. For a group it fills in the
-// members instead. The first pool that an event takes from is the pool of the request. A draw
-// begins with each entry taken from that pool; entries taken from other pools are further steps of
-// the same draw.
-func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) []Outcome {
+// next reads the outcomes of an event's draws; call end for them. For a group it fills in the
+// members. The first pool that an event takes from is the pool of the request. An outcome begins
+// with each entry taken from that pool; entries taken from other pools are further steps of it.
+// Where a draw has other than one outcome, an effect says where it begins.
+func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) {
 	var e store.Effect
-	pool, member := uint32(noPool), -1
-	o.asked = noPool
+	pool, member, marked := uint32(noPool), -1, false
+	o.asked, o.draw = noPool, -1
 	for effects.Next(&e) {
 		switch e.Verb {
 		case store.Member:
-			if some := o.end(s); member >= 0 {
-				members[member].Outcomes = some
+			if some, paid := o.end(s); member >= 0 {
+				members[member].Outcomes, members[member].Paid = some, paid
 			}
 			if member++; member >= len(members) {
-				return nil // a damaged snapshot
+				return // a damaged snapshot
 			}
-			o.asked = noPool
+			o.asked, o.draw, marked = noPool, -1, false
+		case store.Draw:
+			o.endOutcome(s)
+			o.draw++
+			marked = true
 		case store.Pool:
 			if pool = e.N; o.asked == noPool {
 				o.asked = pool
 			}
 		case store.Take:
+			if pool == o.asked && !marked {
+				o.draw++
+			}
 			o.step(s, pool, e.N)
 		case store.Gain:
 			if o.open != nil {
-				o.gains = append(o.gains, gain{e.N, e.Value})
+				o.gain(e.N, e.Value)
 			}
+		case store.GiveCode:
+			if o.open != nil {
+				o.code(s, e.N, e.Value)
+			}
+		case store.Spend:
+			o.paid = append(o.paid, gain{e.N, e.Value})
 		}
 	}
-	some := o.end(s)
 	if member >= 0 && member < len(members) {
-		members[member].Outcomes = some
-		return nil
+		members[member].Outcomes, members[member].Paid = o.end(s)
 	}
-	return some
 }
 
-// step goes one entry further in the current draw, or begins the next one.
+// gain adds to what the current outcome gave.
+func (o *outcomes) gain(item uint32, quantity uint64) {
+	for i := range o.gains {
+		if o.gains[i].item == item {
+			o.gains[i].quantity += quantity
+			return
+		}
+	}
+	o.gains = append(o.gains, gain{item, quantity})
+}
+
+// code adds a code to what the current outcome gave.
+func (o *outcomes) code(s *store.State, list uint32, number uint64) {
+	c := RewardCode{List: s.CodeListName(list), Number: number, Code: Redacted}
+	if !o.redacted {
+		c.Code = s.Code(list, number)
+	}
+	o.now.Codes = append(o.now.Codes, c)
+}
+
+// step goes one entry further in the current outcome, or begins the next one.
 func (o *outcomes) step(s *store.State, pool, num uint32) {
 	e := o.entry(s, pool, num)
 	if e == nil {
@@ -198,12 +271,12 @@ func (o *outcomes) step(s *store.State, pool, num uint32) {
 	}
 	switch {
 	case pool == o.asked:
-		o.endDraw(s)
-		o.draw.Entry = e.outcome[0].Entry
-	case o.draw.Via == nil:
-		o.draw.Via = e.via[:]
+		o.endOutcome(s)
+		o.now.Entry, o.now.Draw = e.outcome[0].Entry, o.draw
+	case o.now.Via == nil:
+		o.now.Via = e.via[:]
 	default:
-		o.draw.Via = append(o.draw.Via, e.via[0])
+		o.now.Via = append(o.now.Via, e.via[0])
 	}
 	o.open = e
 }
@@ -228,8 +301,8 @@ func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
 	return (*entries)[num]
 }
 
-// endDraw ends the current draw, if there is one.
-func (o *outcomes) endDraw(s *store.State) {
+// endOutcome ends the current outcome, if there is one.
+func (o *outcomes) endOutcome(s *store.State) {
 	e := o.open
 	if e == nil {
 		return
@@ -239,15 +312,15 @@ func (o *outcomes) endDraw(s *store.State) {
 	}
 	o.last = nil
 	if slices.Equal(e.gains, o.gains) {
-		o.draw.Items = e.outcome[0].Items
-		if o.draw.Via == nil {
+		o.now.Items = e.outcome[0].Items
+		if o.now.Via == nil && o.now.Codes == nil && o.now.Draw == 0 {
 			o.last = e
 		}
 	} else {
-		o.draw.Items = stacks(s, o.gains)
+		o.now.Items = stacks(s, o.gains)
 	}
-	o.all = append(o.all, o.draw)
-	o.open, o.draw, o.gains = nil, Outcome{}, o.gains[:0]
+	o.all = append(o.all, o.now)
+	o.open, o.now, o.gains = nil, Outcome{}, o.gains[:0]
 }
 
 func stacks(s *store.State, gains []gain) []Stack {
@@ -261,10 +334,10 @@ func stacks(s *store.State, gains []gain) []Stack {
 	return items
 }
 
-// end ends the current command and returns the outcomes of its draws.
-func (o *outcomes) end(s *store.State) []Outcome {
-	o.endDraw(s)
-	var some []Outcome
+// end ends the current command and returns the outcomes of its draws, and what they cost. Only a
+// command that drew has paid: other commands spend what they say.
+func (o *outcomes) end(s *store.State) (some []Outcome, paid []Stack) {
+	o.endOutcome(s)
 	switch {
 	case len(o.all) == 0:
 	case len(o.all) == 1 && o.last != nil:
@@ -272,9 +345,15 @@ func (o *outcomes) end(s *store.State) []Outcome {
 	default:
 		some = append(o.slab.get(len(o.all)), o.all...)
 	}
+	if o.draw >= 0 && len(o.paid) > 0 {
+		if !slices.Equal(o.price, o.paid) {
+			o.price, o.priceText = slices.Clone(o.paid), stacks(s, o.paid)
+		}
+		paid = o.priceText
+	}
 	clear(o.all)
-	o.all = o.all[:0]
-	return some
+	o.all, o.paid = o.all[:0], o.paid[:0]
+	return some, paid
 }
 
 // slab hands out memory for outcomes from larger pieces: allocating for each result costs more

@@ -110,7 +110,7 @@ func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report,
 }
 
 func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
-	v := verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]seed{}}
+	v := verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]seed{}, gave: outcomes{redacted: true}}
 	v.report.Realm = realm
 	at := dir + "/realms/" + realm
 	v.fsys, v.dir = fsys, at+"/"+snapshotDir
@@ -499,7 +499,7 @@ func (v *verifier) batch(e *replayed) error {
 		}
 		epoch.Events++
 		v.report.Events++
-		if v.seen == nil && (ev.Status != 0 || rules.Kind(ev.Kind) == rules.KindCatalog || rules.Kind(ev.Kind) == rules.KindClock) {
+		if v.seen == nil && (ev.Status != 0 || !drew(ev)) {
 			continue
 		}
 		rec, draws, err := v.record(&le, version)
@@ -526,6 +526,8 @@ func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
 		return v.prepareAgain(ev)
 	case rules.KindClock:
 		return nil, v.setClockAgain(le)
+	case rules.KindCodes:
+		return nil, v.importAgain(ev)
 	}
 	cmd, _, err := rules.CommandOf(v.state, ev)
 	if err != nil {
@@ -572,6 +574,25 @@ func (v *verifier) setClockAgain(le *loggedEvent) error {
 	return agree(le.event, w.Buf)
 }
 
+// importAgain is decideAgain for an import of codes.
+func (v *verifier) importAgain(ev *store.Event) error {
+	list, name, codes, err := rules.ImportOf(ev)
+	if name == "" && err == nil {
+		name = v.state.CodeListName(list)
+	}
+	if err == nil && len(codes) > 0 {
+		err = cmp.Or(checkList(name), checkCodes(codes))
+	}
+	if err != nil {
+		return err
+	}
+	again, _, err := rules.Import(v.state, name, codes)
+	if err == nil && !bytes.Equal(again, ev.Raw) { // without a byte of it: codes are secrets
+		err = errors.New("an import of codes that no import writes like this")
+	}
+	return err
+}
+
 // agree compares an event with the one that was decided again.
 func agree(ev *store.Event, again []byte) error {
 	const most = 256
@@ -581,12 +602,12 @@ func agree(ev *store.Event, again []byte) error {
 	return nil
 }
 
-// Record is one event of the log in readable form.
+// Record is one event of the log in readable form. Codes in it are [Redacted].
 type Record struct {
 	Position uint64 `json:"position"` // of its batch
 	Index    int    `json:"index"`    // in its batch
 	Time     int64  `json:"time"`     // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic, clock
+	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -596,11 +617,25 @@ type Record struct {
 	To             string    `json:"to,omitempty"`
 	Pool           string    `json:"pool,omitempty"`
 	Count          int       `json:"count,omitempty"`
+	List           string    `json:"list,omitempty"` // of codes that were imported; Count says how many
+	Pay            string    `json:"pay,omitempty"`
 	Items          []Stack   `json:"items,omitempty"`
 	Outcomes       []Outcome `json:"outcomes,omitempty"`
-	Members        []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
-	Clock          *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
-	Bytes          int       `json:"bytes,omitempty"`   // of the event in the log
+	Paid           []Stack   `json:"paid,omitempty"`
+	// Of a set_track: how many draws, who asked and why.
+	Track   string    `json:"track,omitempty"`
+	Draws   *uint64   `json:"draws,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Members []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
+	Clock   *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
+	Bytes   int       `json:"bytes,omitempty"`   // of the event in the log
+}
+
+// drew reports whether an event is that of a request, which may have drawn.
+func drew(ev *store.Event) bool {
+	kind := rules.Kind(ev.Kind)
+	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes
 }
 
 // record describes an event that was just applied and counts its draws.
@@ -615,6 +650,10 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	case rules.KindClock:
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
+		return rec, 0, err
+	case rules.KindCodes:
+		list, _, codes, err := rules.ImportOf(ev)
+		rec.List, rec.Count = v.state.CodeListName(list), len(codes)
 		return rec, 0, err
 	}
 	cmd, _, err := rules.CommandOf(v.state, ev)
@@ -645,4 +684,8 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
 	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
+	rec.Pay, rec.Paid = cmd.Pay, res.Paid
+	if s := cmd.Set; s != nil {
+		rec.Track, rec.Draws, rec.By, rec.Reason = s.Track, &s.Draws, s.By, s.Reason
+	}
 }

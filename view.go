@@ -9,7 +9,16 @@ import (
 type PlayerView struct {
 	ID       string
 	Items    []Stack // in the order in which catalogs first named them; no zero quantities
-	Position uint64  // of the last batch that changed this player
+	Tracks   []TrackView
+	Position uint64 // of the last batch that changed this player
+}
+
+// TrackView is what a track of the catalog in force has counted for a player. A track that is not
+// in PlayerView.Tracks has counted 0 draws.
+type TrackView struct {
+	Name      string // the one that pools share it by, or "pool/track"
+	Draws     uint64 // since the last hit
+	CertainIn uint64 // at the latest so many draws from now, a draw is certain to hit: 1 is the next one; 0: none is
 }
 
 // PoolView is a pool with its stock and odds.
@@ -46,6 +55,7 @@ type Plan struct {
 	Unchanged bool     // the catalog is already in force: applying it does nothing
 	Version   uint64   // the version it would get; if Unchanged, the one it has
 	Changes   []Change // one for each item, pool or entry that changes
+	Kept      int      // entries that do not change
 }
 
 // ChangeKind says what a Change is about.
@@ -61,9 +71,9 @@ const (
 	ChangePoolRemoved  ChangeKind = "pool_removed"
 	ChangeEntryAdded   ChangeKind = "entry_added"
 	ChangeEntryChanged ChangeKind = "entry_changed"
-	ChangeEntryKept    ChangeKind = "entry_kept"
 	ChangeEntryRemoved ChangeKind = "entry_removed"
 	ChangeRealm        ChangeKind = "realm_changed" // starting grants, idempotency window, name
+	ChangeNotice       ChangeKind = "notice"        // nothing changes, but the catalog deserves a second look
 )
 
 // Change is one line of a Plan: what happens to one item, pool, entry or realm setting.
@@ -73,6 +83,8 @@ type Change struct {
 	Entry   string // id of the entry in the pool; empty for items and pools
 	Warning string // why the change deserves a second look; empty: it does not
 	Text    string // the whole change, in words
+	// Settings are what differs; all that is set of what is added or removed.
+	Settings []Setting
 
 	// For entries: how many were drawn so far, and the total and remaining stock before and after.
 	// Before has no meaning for a new entry, After none for a removed one.
@@ -82,11 +94,25 @@ type Change struct {
 	LeftBefore, LeftAfter           uint64
 }
 
+// Setting is a setting before and after, as catalogs write it; empty: it is not set. "odds of
+// POOL/ENTRY" and "ITEM per draw" are what the next draw from the pool gives a player who was never
+// seen.
+type Setting struct {
+	Name   string `json:"name"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
 func planOf(p *rules.Plan) Plan {
-	out := Plan{Unchanged: p.Unchanged, Version: p.Version}
+	out := Plan{Unchanged: p.Unchanged, Version: p.Version, Kept: p.Kept}
 	for _, c := range p.Changes {
+		var settings []Setting
+		for _, set := range c.Settings {
+			settings = append(settings, Setting(set))
+		}
 		out.Changes = append(out.Changes, Change{
-			Kind: ChangeKind(c.Kind), ID: c.ID, Entry: c.Entry, Warning: c.Warning, Text: c.Text, Drawn: c.Drawn,
+			Settings: settings,
+			Kind:     ChangeKind(c.Kind), ID: c.ID, Entry: c.Entry, Warning: c.Warning, Text: c.Text, Drawn: c.Drawn,
 			UnlimitedBefore: c.UnlimitedBefore, UnlimitedAfter: c.UnlimitedAfter,
 			StockBefore: c.StockBefore, StockAfter: c.StockAfter, LeftBefore: c.LeftBefore, LeftAfter: c.LeftAfter,
 		})

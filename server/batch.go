@@ -86,7 +86,12 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 		if res.Status == kuji.Refused {
 			return &kujiv1.BatchResult{Status: statusProto(res.Status), Error: refusalOf(res.Err)}
 		}
+		var draws []uint32
+		if !regular(res.Outcomes, len(res.Outcomes)) {
+			draws = drawsOf(nil, res.Outcomes)
+		}
 		return &kujiv1.BatchResult{
+			OutcomeDraws: draws, Paid: stacksProto(res.Paid),
 			Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 			Outcomes: t.addOutcomes(nil, res.Outcomes), Members: each(res.Members, memberProto),
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),

@@ -21,9 +21,13 @@ func drawCommand(id, player, pool string, count uint32) *kujiv1.Command {
 func expand(t testing.TB, res *kujiv1.BatchResponse, i int) *kujiv1.Result {
 	t.Helper()
 	b := res.GetResults()[i]
-	out := &kujiv1.Result{Status: b.GetStatus(), Subject: b.GetSubject(), Members: b.GetMembers(), Replayed: b.GetReplayed()}
-	for _, place := range b.GetOutcomes() {
-		out.Outcomes = append(out.Outcomes, res.GetOutcomes()[place])
+	out := &kujiv1.Result{Status: b.GetStatus(), Subject: b.GetSubject(), Members: b.GetMembers(), Replayed: b.GetReplayed(), Paid: b.GetPaid()}
+	for i, place := range b.GetOutcomes() {
+		o := proto.CloneOf(res.GetOutcomes()[place])
+		if o.Draw = uint32(i); len(b.GetOutcomeDraws()) > 0 {
+			o.Draw = b.GetOutcomeDraws()[i]
+		}
+		out.Outcomes = append(out.Outcomes, o)
 	}
 	if b.Receipt != nil {
 		out.Receipt = proto.Clone(res.GetReceipts()[b.GetReceipt()]).(*kujiv1.Receipt)

@@ -41,6 +41,21 @@ func (h rewardService) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogReq
 	return out, nil
 }
 
+func (h rewardService) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRequest) (*kujiv1.ExportCatalogResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.Catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.Catalog == nil {
+		return nil, &kuji.Error{Code: kuji.CodeNotFound, Field: "catalog", Message: fmt.Sprintf("realm %q has no catalog yet", r.Name())}
+	}
+	return &kujiv1.ExportCatalogResponse{Version: v.Version, Hash: v.Hash[:], Yaml: v.Catalog.AppendYAML(nil)}, nil
+}
+
 func kindProto(k catalog.ItemKind) kujiv1.ItemKind {
 	switch k {
 	case catalog.KindItem:
@@ -89,13 +104,16 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 }
 
 func planProto(p *kuji.Plan) *kujiv1.Plan {
-	out := &kujiv1.Plan{Unchanged: p.Unchanged, Version: p.Version, Changes: make([]*kujiv1.Change, len(p.Changes))}
+	out := &kujiv1.Plan{Unchanged: p.Unchanged, Version: p.Version, Kept: uint32(p.Kept), Changes: make([]*kujiv1.Change, len(p.Changes))}
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		to := &kujiv1.Change{
 			// The contract's names are the engine's in capitals; a test checks all of them.
 			Kind: kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(c.Kind))]),
 			Id:   c.ID, Entry: c.Entry, Drawn: c.Drawn, Warning: c.Warning, Text: c.Text,
+			Settings: each(c.Settings, func(s *kuji.Setting) *kujiv1.Setting {
+				return &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After}
+			}),
 		}
 		if c.Entry != "" {
 			if to.Kind != kujiv1.ChangeKind_CHANGE_KIND_ENTRY_ADDED {

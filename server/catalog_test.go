@@ -33,6 +33,7 @@ items:
   gem: {kind: currency, name: Jewel}
   sword: {name: Sword}
   bow: {name: Bow}
+  ghost: {}
 pools:
   standard:
     name: Better banner
@@ -47,6 +48,7 @@ pools:
   extra:
     entries:
       - {id: bow, weight: 1, reward: {items: {bow: 1}}}
+      - {id: never, weight: 0, reward: {items: {ghost: 1}}}
 start: {gem: 100}
 `
 	dry, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(changed), DryRun: true})
@@ -75,8 +77,6 @@ start: {gem: 100}
 		switch k {
 		case kujiv1.ChangeKind_CHANGE_KIND_UNSPECIFIED:
 			missing = kinds[k]
-		case kujiv1.ChangeKind_CHANGE_KIND_ENTRY_KEPT:
-			continue // only where there is something to say of it
 		}
 		if missing {
 			t.Errorf("%s: unexpected absence or presence in the plan of\n%v", name, dry.GetPlan())
@@ -104,7 +104,7 @@ start: {gem: 100}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.GetVersion() != 2 || after.GetName() != "Renamed" || after.GetItemCount() != 3 || len(after.GetHash()) != 32 ||
+	if after.GetVersion() != 2 || after.GetName() != "Renamed" || after.GetItemCount() != 4 || len(after.GetHash()) != 32 ||
 		!cmp.Equal(after.GetPools(), []string{"standard", "free", "extra"}) || after.GetIdempotency().GetCount() == 0 || after.GetIdempotency().GetAgeMs() == 0 {
 		t.Errorf("catalog in force: %v", after)
 	}

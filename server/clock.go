@@ -1,11 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
-	"strings"
 	"time"
 
-	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -14,26 +13,12 @@ func (h adminService) SetClock(ctx context.Context, req *kujiv1.SetClockRequest)
 	if err != nil {
 		return nil, err
 	}
-	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), h.s.caller(ctx), req.GetReason())
+	set, err := r.SetClock(ctx, time.UnixMilli(req.GetTimeUnixMs()), cmp.Or(h.s.caller(ctx), "no key"), req.GetReason())
 	if err != nil {
 		return nil, err
 	}
 	h.s.log.Warn("the clock was set", "realm", r.Name(), "from", time.UnixMilli(set.Receipt.Time).UTC(), "to", time.UnixMilli(set.To).UTC(), "by", set.By, "reason", set.Reason)
 	return &kujiv1.SetClockResponse{FromUnixMs: set.Receipt.Time, ToUnixMs: set.To, Position: set.Receipt.Position}, nil
-}
-
-// caller says in the log who made a call: the name of the key, or that there are no keys.
-func (s *Server) caller(ctx context.Context) string {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if s.o.Keys == nil || c == nil {
-		return "no key"
-	}
-	one := s.o.Keys.of(c.who)
-	name := "key " + strings.ToValidUTF8(one.name, "?")
-	for len(name) > kuji.MaxClockText {
-		name = strings.ToValidUTF8(name[:kuji.MaxClockText], "")
-	}
-	return name
 }
 
 // clockEvery is the time between two looks at the clock.

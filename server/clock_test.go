@@ -73,7 +73,7 @@ func TestClock(t *testing.T) {
 	if st := status(); st.GetTimeUnixMs() != now().UnixMilli() || st.GetBackMs() != (20*24*time.Hour).Milliseconds() {
 		t.Errorf("status: %v", st)
 	}
-	if !strings.Contains(said.String(), `by="key ops"`) || !strings.Contains(said.String(), "reason=ntp") {
+	if !strings.Contains(said.String(), `by=ops`) || !strings.Contains(said.String(), "reason=ntp") {
 		t.Errorf("the server says %q", said.String())
 	}
 	said.Reset()

@@ -97,7 +97,7 @@ func TestDocumentedLimits(t *testing.T) {
 		"draws in one batch":   kuji.MaxBatch,
 		"messages in one":      server.MaxMessages,
 		"outcomes of one":      server.MaxBatchOutcomes,
-		"entries or items":     server.MaxPage,
+		"entries, items":       server.MaxPage,
 		"depth of nested":      server.MaxDepth,
 		"API key \\|":          server.MaxKeyBytes,
 		"realms":               kuji.MaxRealms,

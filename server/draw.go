@@ -20,10 +20,11 @@ type drawMessage interface {
 	GetPlayer() string
 	GetPool() string
 	GetCount() uint32
+	GetPay() string
 }
 
 func drawOf(id string, m drawMessage) *kuji.Draw {
-	return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: countOf(m.GetCount())}
+	return &kuji.Draw{ID: id, Player: m.GetPlayer(), Pool: m.GetPool(), Count: countOf(m.GetCount()), Pay: m.GetPay()}
 }
 
 // countOf converts a count. If int has 32 bits, one that is far too large stays too large.

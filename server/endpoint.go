@@ -86,7 +86,9 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		}
 		e := &endpoint{procedure: path, role: role, handler: h}
 		switch path {
-		case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure:
+		case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
+			kujiv1connect.AdminServiceImportCodesProcedure,
+			kujiv1connect.RewardServiceGetOddsProcedure, kujiv1connect.RewardServiceExportCatalogProcedure:
 			e.turns = s.bulk
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs

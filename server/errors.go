@@ -54,6 +54,9 @@ var statusAnswers = map[kuji.Status]connect.Code{
 	kuji.CountTooLarge:     connect.CodeOutOfRange,
 	kuji.BalanceOverflow:   connect.CodeFailedPrecondition,
 	kuji.Aborted:           connect.CodeAborted,
+	kuji.NotEligible:       connect.CodeFailedPrecondition,
+	kuji.PriceNotOffered:   connect.CodeFailedPrecondition,
+	kuji.UnknownTrack:      connect.CodeNotFound,
 }
 
 // errPanic is all that a client learns about a panic.

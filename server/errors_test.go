@@ -33,8 +33,16 @@ func TestStatuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	pay := func(pool, item string) error {
+		_, err := c.Draw(ctx, &kujiv1.DrawRequest{Player: "ann", Pool: pool, Pay: item})
+		return err
+	}
 	grant := func(item string, n uint64) error {
 		_, err := c.Grant(ctx, &kujiv1.GrantRequest{Player: "ann", Items: []*kujiv1.Stack{{Item: item, Quantity: n}}})
+		return err
+	}
+	track := func(name string) error {
+		_, err := clients(t, f.url)[0].admin.SetTrack(ctx, &kujiv1.SetTrackRequest{Player: "ann", Track: name, Reason: "test"})
 		return err
 	}
 	seen := map[kujiv1.Status]bool{}
@@ -52,6 +60,9 @@ func TestStatuses(t *testing.T) {
 		{kujiv1.Status_STATUS_UNKNOWN_POOL, "nope", connect.CodeNotFound, draw("ann", "nope", 1)},
 		{kujiv1.Status_STATUS_UNKNOWN_ITEM, "nope", connect.CodeNotFound, grant("nope", 1)},
 		{kujiv1.Status_STATUS_COUNT_TOO_LARGE, "standard", connect.CodeOutOfRange, draw("ann", "standard", 11)},
+		{kujiv1.Status_STATUS_NOT_ELIGIBLE, "vip", connect.CodeFailedPrecondition, draw("ann", "vip", 1)},
+		{kujiv1.Status_STATUS_PRICE_NOT_OFFERED, "sword", connect.CodeFailedPrecondition, pay("choice", "sword")},
+		{kujiv1.Status_STATUS_UNKNOWN_TRACK, "standard/nope", connect.CodeNotFound, track("standard/nope")},
 		{kujiv1.Status_STATUS_BALANCE_OVERFLOW, "gem", connect.CodeFailedPrecondition, grant("gem", kuji.MaxQuantity)},
 	} {
 		seen[tt.status] = true

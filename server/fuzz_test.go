@@ -26,10 +26,10 @@ func FuzzRequest(f *testing.F) {
 	fx := newServer(f, server.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	roles := fx.server.RoleOf()
 	var paths []string
-	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog"} {
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
-	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog"} { // CreateRealm would leave files for every name tried
+	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack"} { // CreateRealm would leave files for every name tried
 		paths = append(paths, "/kuji.v1.AdminService/"+path)
 	}
 	for _, path := range paths {
@@ -48,6 +48,7 @@ func FuzzRequest(f *testing.F) {
 		&kujiv1.GetPlayerRequest{Player: "ann", Stale: true},
 		&kujiv1.GetPoolRequest{Pool: "free", EntryOffset: 1, EntryLimit: 1 << 31},
 		&kujiv1.GetCatalogRequest{},
+		&kujiv1.GetOddsRequest{Pool: "standard", Player: "ann"},
 		&kujiv1.GetStatusRequest{},
 		&kujiv1.ListRealmsRequest{},
 		&kujiv1.ApplyCatalogRequest{Yaml: []byte("kuji: 1\nitems: {}\n"), DryRun: true},

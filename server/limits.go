@@ -39,7 +39,7 @@ type Limits struct {
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
 	// escaped.
 	RequestBytes int
-	// BatchBytes is the same limit for Atomic and Batch, and for each batch of a stream. Default:
+	// BatchBytes is the same limit for Atomic, Batch and ImportCodes, and for each batch of a stream. Default:
 	// 4 MiB, enough for 10 000 draws with ids of any length.
 	BatchBytes int
 	// CatalogBytes is the same limit for ApplyCatalog, whose YAML is base64 in JSON. Default: what
@@ -73,7 +73,7 @@ type Limits struct {
 	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
 	// at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic and Batch calls that are carried out at a time. More of them
+	// BulkInFlight is the most Atomic, Batch and ImportCodes calls that are carried out at a time. More of them
 	// wait; they count for InFlight. A decoded request takes at most about 25 MB. Default: 16. Of
 	// ApplyCatalog calls there is always one at a time, because a catalog takes fifty times its size
 	// while it is read.
@@ -134,7 +134,7 @@ func (l Limits) withDefaults() (Limits, error) {
 func (l *Limits) message(procedure string) int {
 	switch procedure {
 	case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
-		kujiv1connect.RewardServiceStreamDrawsProcedure:
+		kujiv1connect.RewardServiceStreamDrawsProcedure, kujiv1connect.AdminServiceImportCodesProcedure:
 		return l.BatchBytes
 	case kujiv1connect.AdminServiceApplyCatalogProcedure:
 		return l.CatalogBytes

@@ -49,7 +49,8 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 		Help: "Results answered, by status; each command of a batch is one.",
 	}, []string{"status"})
 	for _, st := range []kuji.Status{kuji.OK, kuji.SoldOut, kuji.LimitReached, kuji.InsufficientItems, kuji.NotStarted, kuji.Ended,
-		kuji.UnknownPool, kuji.UnknownItem, kuji.CountTooLarge, kuji.BalanceOverflow, kuji.Aborted, kuji.Refused} {
+		kuji.UnknownPool, kuji.UnknownItem, kuji.CountTooLarge, kuji.BalanceOverflow, kuji.Aborted,
+		kuji.NotEligible, kuji.PriceNotOffered, kuji.Refused} {
 		m.results[st] = results.WithLabelValues(st.String())
 	}
 	m.unknown = results.WithLabelValues("other")

@@ -32,10 +32,25 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	c := &v.Config
 	p := &kujiv1.Pool{
-		Id: v.ID, Name: c.Name, Mode: modeProto(c.Mode), Price: stacksProto(c.Price),
+		Id: v.ID, Name: c.Name, Mode: modeProto(c.Mode), Prices: pricesProto(c.Price),
 		StartsUnixMs: c.StartsAt, EndsUnixMs: c.EndsAt, MaxCount: c.MaxCount,
 		EntryCount: uint32(len(c.Entries)), WeightScale: c.WeightScale, TotalWeight: v.TotalWeight,
 		CatalogVersion: v.CatalogVersion, Position: v.Position,
+	}
+	p.Internal, p.Memoryless, p.When = c.Internal, c.Memoryless, conditionProto(&c.When)
+	p.Rolls = &kujiv1.Rolls{Min: c.Rolls.Min, Max: c.Rolls.Max, Distinct: c.Rolls.Distinct}
+	for i := range c.Bundles {
+		p.Bundles = append(p.Bundles, &kujiv1.Bundle{Draws: c.Bundles[i].Draws, Items: stacksProto(c.Bundles[i].Price)})
+	}
+	if c.Free.Per != 0 {
+		p.Free = &kujiv1.PlayerLimit{Per: perProto(c.Free.Per), Draws: c.Free.Draws}
+	}
+	p.Pity = each(c.Tracks, trackProto)
+	p.Guarantees = each(c.Guarantees, func(g *catalog.Guarantee) *kujiv1.Guarantee {
+		return &kujiv1.Guarantee{Draws: g.Draws, AtLeast: g.AtLeast, Of: g.Of}
+	})
+	if p.Refill = c.Refill; !c.Last.Nothing() {
+		p.Last = rewardProto(&c.Last)
 	}
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, &kujiv1.PlayerLimit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws})
@@ -43,7 +58,8 @@ func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	p.Entries = make([]*kujiv1.Entry, len(v.Entries))
 	for i := range v.Entries {
 		e, def := &v.Entries[i], &c.Entries[from+i]
-		out := &kujiv1.Entry{Id: e.ID, Weight: e.Weight, Drawn: e.Drawn, CatalogWeight: def.Weight, Reward: rewardProto(&def.Reward)}
+		out := &kujiv1.Entry{Id: e.ID, Weight: e.Weight, Drawn: e.Drawn, CatalogWeight: def.Weight, Reward: rewardProto(&def.Reward),
+			Group: def.Group, When: conditionProto(&def.When), Unique: def.Unique, Luck: luckProto(&def.Luck)}
 		if !e.Unlimited {
 			out.Left = proto.Uint64(e.Left)
 		}
@@ -53,11 +69,42 @@ func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 }
 
 func rewardProto(r *catalog.Reward) *kujiv1.Reward {
-	out := &kujiv1.Reward{Pool: r.Pool}
+	out := &kujiv1.Reward{Codes: r.Codes}
+	for _, in := range r.Draws {
+		out.Draws = append(out.Draws, &kujiv1.InnerDraws{Pool: in.Pool, Min: in.Min, Max: in.Max})
+	}
 	for _, q := range r.Items {
 		out.Items = append(out.Items, &kujiv1.RewardItem{Item: q.Item, Min: q.Min, Max: q.Max})
 	}
 	return out
+}
+
+func pricesProto(prices [][]kuji.Stack) []*kujiv1.Price {
+	return each(prices, func(p *[]kuji.Stack) *kujiv1.Price { return &kujiv1.Price{Items: stacksProto(*p)} })
+}
+
+func conditionProto(c *catalog.Condition) *kujiv1.Condition {
+	if c.Empty() {
+		return nil
+	}
+	return &kujiv1.Condition{Holds: stacksProto(c.Holds), Lacks: c.Lacks,
+		Pity: each(c.Tracks, func(t *catalog.Reached) *kujiv1.TrackCount {
+			return &kujiv1.TrackCount{Track: t.Track, Draws: t.Draws}
+		})}
+}
+
+func luckProto(l *catalog.Luck) *kujiv1.Luck {
+	if l.Empty() {
+		return nil
+	}
+	return &kujiv1.Luck{Item: l.Item, Track: l.Track, Steps: each(l.Steps, func(s *catalog.LuckStep) *kujiv1.LuckStep {
+		return &kujiv1.LuckStep{From: s.From, Weight: s.Weight}
+	})}
+}
+
+func trackProto(t *catalog.Track) *kujiv1.Track {
+	return &kujiv1.Track{Name: t.Name, Of: t.Of, Certain: t.Certain, RisingFrom: t.Rising.From, RisingBy: t.Rising.By,
+		RisingTable: t.Rising.Table, RisingScale: t.Rising.Scale, Share: t.Share}
 }
 
 func modeProto(m catalog.Mode) kujiv1.PoolMode {
@@ -66,6 +113,8 @@ func modeProto(m catalog.Mode) kujiv1.PoolMode {
 		return kujiv1.PoolMode_POOL_MODE_WEIGHTED
 	case catalog.ModeRaffle:
 		return kujiv1.PoolMode_POOL_MODE_RAFFLE
+	case catalog.ModeEach:
+		return kujiv1.PoolMode_POOL_MODE_EACH
 	}
 	return kujiv1.PoolMode_POOL_MODE_UNSPECIFIED
 }

@@ -58,6 +58,7 @@ func memberProto(res *kuji.Result) *kujiv1.Result {
 	return &kujiv1.Result{
 		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: each(res.Outcomes, outcomeProto), Members: each(res.Members, memberProto),
+		Paid: stacksProto(res.Paid),
 	}
 }
 
@@ -69,7 +70,10 @@ func receiptProto(r *kuji.Receipt) *kujiv1.Receipt {
 }
 
 func outcomeProto(o *kuji.Outcome) *kujiv1.Outcome {
-	return &kujiv1.Outcome{Entry: o.Entry, Items: stacksProto(o.Items), Via: o.Via}
+	return &kujiv1.Outcome{Entry: o.Entry, Items: stacksProto(o.Items), Via: o.Via, Draw: uint32(o.Draw),
+		Codes: each(o.Codes, func(c *kuji.RewardCode) *kujiv1.RewardCode {
+			return &kujiv1.RewardCode{List: c.List, Number: c.Number, Code: c.Code}
+		})}
 }
 
 func stacksProto(stacks []kuji.Stack) []*kujiv1.Stack {
@@ -124,7 +128,8 @@ func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 
 	for i := range outcomes {
 		o := &outcomes[i]
 		place, ok := t.byEntry[o.Entry]
-		if !ok || !slices.Equal(t.outcomes[place].Items, o.Items) || !slices.Equal(t.outcomes[place].Via, o.Via) {
+		if !ok || !slices.Equal(t.outcomes[place].Items, o.Items) || !slices.Equal(t.outcomes[place].Via, o.Via) ||
+			!slices.Equal(t.outcomes[place].Codes, o.Codes) {
 			place = uint32(len(t.outcomes))
 			t.byEntry[o.Entry] = place
 			t.outcomes = append(t.outcomes, o)
@@ -135,5 +140,30 @@ func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 
 }
 
 func (t *tables) outcomesProto() []*kujiv1.Outcome {
-	return each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome { return outcomeProto(*o) })
+	return each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome {
+		m := outcomeProto(*o)
+		m.Draw = 0
+		return m
+	})
+}
+
+// regular reports whether n draws have one outcome each.
+func regular(outcomes []kuji.Outcome, n int) bool {
+	if len(outcomes) != n {
+		return false
+	}
+	for i := range outcomes {
+		if outcomes[i].Draw != i {
+			return false
+		}
+	}
+	return true
+}
+
+// drawsOf returns the draws that took outcomes.
+func drawsOf(draws []uint32, outcomes []kuji.Outcome) []uint32 {
+	for i := range outcomes {
+		draws = append(draws, uint32(outcomes[i].Draw))
+	}
+	return draws
 }

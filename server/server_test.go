@@ -46,6 +46,16 @@ pools:
     mode: raffle
     entries:
       - {id: only, stock: 1, reward: {items: {sword: 1}}}
+  chest:
+    rolls: {min: 1, max: 3}
+    entries: [{id: sword, weight: 1, reward: {items: {sword: 1}}}, {id: blank, weight: 1}]
+  vip:
+    when: {holds: {gem: 100000000}}
+    price: [{gem: 1}, {shield: 1}]
+    entries: [{id: sword, weight: 1}]
+  choice:
+    price: [{gem: 1}, {shield: 1}]
+    entries: [{id: sword, weight: 1}]
   once:
     limits:
       - {per: forever, draws: 1}

@@ -242,7 +242,7 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 		return err
 	}
 	st.writing.arm()
-	err = st.conn.Send(drawsResponse(b.results))
+	err = st.conn.Send(drawsResponse(b.draws, b.results))
 	st.writing.disarm()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -113,7 +114,7 @@ func (b *drawBatch) fill() error {
 			return badColumn("pool_indexes", "draw %d: %d, want less than the %d pools", i, pool, len(pools))
 		}
 		d := &b.draws[i]
-		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1}
+		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1, Pay: b.request.GetPay()}
 		if len(counts) > 0 && counts[i] > 0 {
 			d.Count = countOf(counts[i])
 		}
@@ -134,10 +135,11 @@ func badColumn(field, format string, args ...any) error {
 }
 
 // drawsResponse makes the answer to a batch of draws from their results.
-func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
+func drawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDrawsResponse {
 	t := newTables()
 	out := &kujiv1.StreamDrawsResponse{OutcomeIndexes: make([]uint32, 0, len(results))}
 	var first *kuji.Result // of the newest run
+	plain := true          // every draw has one outcome
 	for i := range results {
 		res := &results[i]
 		if first != nil && follows(first, res, int(out.Runs[len(out.Runs)-1].Draws)) {
@@ -147,6 +149,13 @@ func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
 			out.Runs = append(out.Runs, runProto(t, res))
 		}
 		out.OutcomeIndexes = t.addOutcomes(out.OutcomeIndexes, res.Outcomes)
+		plain = plain && (res.Status != kuji.OK || regular(res.Outcomes, draws[i].Count))
+	}
+	for i := range results {
+		if res := &results[i]; !plain && res.Status == kuji.OK {
+			out.OutcomeCounts = append(out.OutcomeCounts, uint32(len(res.Outcomes)))
+			out.OutcomeDraws = drawsOf(out.OutcomeDraws, res.Outcomes)
+		}
 	}
 	out.Outcomes, out.Receipts = t.outcomesProto(), t.receipts
 	return out
@@ -156,7 +165,7 @@ func drawsResponse(results []kuji.Result) *kujiv1.StreamDrawsResponse {
 func follows(first, res *kuji.Result, n int) bool {
 	a, b := &first.Receipt, &res.Receipt
 	return res.Err == nil && first.Status == res.Status && first.Replayed == res.Replayed && first.Subject == res.Subject &&
-		a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
+		slices.Equal(first.Paid, res.Paid) && a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
 }
 
 // runProto makes a run of one draw.
@@ -166,6 +175,7 @@ func runProto(t *tables, res *kuji.Result) *kujiv1.DrawRun {
 		run.Error = refusalOf(res.Err)
 		return run
 	}
+	run.Paid = stacksProto(res.Paid)
 	run.Receipt, run.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
 	return run
 }

@@ -65,10 +65,10 @@ func streamClients(t testing.TB, url string) []client {
 func resultsOf(t testing.TB, req *kujiv1.StreamDrawsRequest, res *kujiv1.StreamDrawsResponse) (all []*kujiv1.Result, refusals map[int]*kujiv1.ErrorDetail) {
 	t.Helper()
 	refusals = map[int]*kujiv1.ErrorDetail{}
-	next := res.GetOutcomeIndexes()
+	next, counts, drawn := res.GetOutcomeIndexes(), res.GetOutcomeCounts(), res.GetOutcomeDraws()
 	for _, run := range res.GetRuns() {
 		for i := range run.GetDraws() {
-			out := &kujiv1.Result{Status: run.GetStatus(), Subject: run.GetSubject(), Replayed: run.GetReplayed()}
+			out := &kujiv1.Result{Status: run.GetStatus(), Subject: run.GetSubject(), Replayed: run.GetReplayed(), Paid: run.GetPaid()}
 			if run.Receipt != nil {
 				out.Receipt = proto.Clone(res.GetReceipts()[run.GetReceipt()]).(*kujiv1.Receipt)
 				out.Receipt.Index = run.GetIndex() + i
@@ -78,8 +78,15 @@ func resultsOf(t testing.TB, req *kujiv1.StreamDrawsRequest, res *kujiv1.StreamD
 				if len(req.GetCounts()) > 0 {
 					count = max(1, req.GetCounts()[len(all)])
 				}
-				for _, place := range next[:count] {
-					out.Outcomes = append(out.Outcomes, res.GetOutcomes()[place])
+				if len(counts) > 0 {
+					count, counts = counts[0], counts[1:]
+				}
+				for k, place := range next[:count] {
+					o := proto.CloneOf(res.GetOutcomes()[place])
+					if o.Draw = uint32(k); len(drawn) > 0 {
+						o.Draw, drawn = drawn[0], drawn[1:]
+					}
+					out.Outcomes = append(out.Outcomes, o)
 				}
 				next = next[count:]
 			}
@@ -100,7 +107,7 @@ func resultsOf(t testing.TB, req *kujiv1.StreamDrawsRequest, res *kujiv1.StreamD
 func TestStreamDraws(t *testing.T) {
 	f := start(t, server.Options{})
 	players := []string{"ann", "bob", ""}
-	pools := []string{"standard", "free", "last", "once", "dear", "future", "past", "nosuch"}
+	pools := []string{"standard", "free", "last", "once", "dear", "future", "past", "nosuch", "chest"}
 	draws := []struct {
 		player, pool, count uint32
 		id                  string
@@ -124,6 +131,7 @@ func TestStreamDraws(t *testing.T) {
 		{0, 1, 1, "2", kujiv1.Status_STATUS_REFUSED}, // other arguments
 		{0, 1, 0, "0", kujiv1.Status_STATUS_OK},      // again
 		{1, 1, 3, "", kujiv1.Status_STATUS_OK},
+		{0, 8, 3, "18", kujiv1.Status_STATUS_OK}, // takes several entries a draw
 	}
 	req := &kujiv1.StreamDrawsRequest{Players: players, Pools: pools}
 	for _, d := range draws {
@@ -595,7 +603,8 @@ func TestStreamAllocations(t *testing.T) {
 			results[i].Outcomes = outcomes[i%100 : i%100+1]
 			results[i].Receipt.Index = i
 		}
-		return testing.AllocsPerRun(100, func() { server.DrawsResponse(results) })
+		asked := slices.Repeat([]kuji.Draw{{Count: 1}}, draws)
+		return testing.AllocsPerRun(100, func() { server.DrawsResponse(asked, results) })
 	}
 	if few, many := allocations(1000), allocations(kuji.MaxBatch); many > few {
 		t.Errorf("an answer to %d draws takes %v allocations, one to 1000 takes %v", kuji.MaxBatch, many, few)

@@ -79,8 +79,8 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(),
-		a.playerCommand(), a.poolCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(),
-		a.verifyCommand(), a.logCommand(), a.catalogCommand(),
+		a.playerCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(),
+		a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
 		a.versionCommand(), exitCodesTopic(),
 	)
 	root.SetHelpCommand(helpCommand())
@@ -114,6 +114,15 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 	table(w)
 	a.printed = true
 	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write to standard output: %w", err)
+	}
+	return nil
+}
+
+// write writes a result that is a file.
+func (a *app) write(data []byte) error {
+	a.printed = true
+	if _, err := a.stdout.Write(data); err != nil {
 		return fmt.Errorf("write to standard output: %w", err)
 	}
 	return nil

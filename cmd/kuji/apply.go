@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -19,17 +20,20 @@ type planJSON struct {
 	Version   uint64       `json:"version"`
 	Position  uint64       `json:"position,omitempty"` // of the catalog in the log, once applied
 	Changes   []changeJSON `json:"changes"`
+	Kept      uint32       `json:"kept"` // entries that stay as they are
 }
 
 type changeJSON struct {
-	Kind    string          `json:"kind"`
-	ID      string          `json:"id"`
-	Entry   string          `json:"entry,omitempty"`
-	Drawn   uint64          `json:"drawn"`
-	Before  *entryStockJSON `json:"before,omitempty"`
-	After   *entryStockJSON `json:"after,omitempty"`
-	Warning string          `json:"warning,omitempty"`
-	Text    string          `json:"text"`
+	Kind   string          `json:"kind"`
+	ID     string          `json:"id"`
+	Entry  string          `json:"entry,omitempty"`
+	Drawn  uint64          `json:"drawn"`
+	Before *entryStockJSON `json:"before,omitempty"`
+	After  *entryStockJSON `json:"after,omitempty"`
+	// What differs: "odds of POOL/ENTRY" and "ITEM per draw" are of a newcomer's next draw.
+	Settings []kuji.Setting `json:"settings,omitempty"`
+	Warning  string         `json:"warning,omitempty"`
+	Text     string         `json:"text"`
 }
 
 type entryStockJSON struct {
@@ -45,9 +49,11 @@ func (a *app) applyCommand() *cobra.Command {
 		Use:   "apply FILE",
 		Short: "Put a catalog in force, or show what that would change",
 		Long: `Apply puts a catalog in force in a realm. First it asks the server what would
-change, and shows it. Some changes deserve a second look: more was drawn already
-than the new stock, or players hold an item that is removed. Apply makes them
-only with --yes. With --dry-run it changes nothing.
+change, and shows it: settings before and after, what is left of stock, and what
+the next draw of a new player gives, through inner pools. What stays as it is is
+counted. Some changes deserve a second look, such as more drawn already than the
+new stock, odds that move more than tenfold, or an item that nobody can get. Apply
+makes them only with --yes. With --dry-run it changes nothing.
 
 Apply puts in force exactly what it has shown. If somebody else applies a catalog
 in between, it is refused. With --expect it is also refused unless the catalog in
@@ -120,13 +126,17 @@ func newPlanJSON(resp *kujiv1.ApplyCatalogResponse) planJSON {
 	p := resp.GetPlan()
 	out := planJSON{
 		Unchanged: p.GetUnchanged(), Version: p.GetVersion(), Position: resp.GetResult().GetReceipt().GetPosition(),
-		Changes: make([]changeJSON, 0, len(p.GetChanges())),
+		Kept: p.GetKept(), Changes: make([]changeJSON, 0, len(p.GetChanges())),
 	}
 	for _, c := range p.GetChanges() {
+		var settings []kuji.Setting
+		for _, s := range c.GetSettings() {
+			settings = append(settings, kuji.Setting{Name: s.GetName(), Before: s.GetBefore(), After: s.GetAfter()})
+		}
 		out.Changes = append(out.Changes, changeJSON{
 			Kind: strings.ToLower(strings.TrimPrefix(c.GetKind().String(), "CHANGE_KIND_")), ID: c.GetId(), Entry: c.GetEntry(),
 			Drawn: c.GetDrawn(), Before: newEntryStockJSON(c.GetBefore()), After: newEntryStockJSON(c.GetAfter()),
-			Warning: c.GetWarning(), Text: c.GetText(),
+			Warning: c.GetWarning(), Text: c.GetText(), Settings: settings,
 		})
 	}
 	return out
@@ -160,10 +170,13 @@ func printPlan(w io.Writer, p planJSON) {
 		fprintf(w, "would become version %d\n", p.Version)
 	}
 	if len(p.Changes) > 0 {
-		fprintf(w, "\nCHANGE\tPOOL OR ITEM\tENTRY\tDRAWN\tLEFT BEFORE\tLEFT AFTER\n")
+		fprintf(w, "\n")
 	}
 	for _, c := range p.Changes {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Kind, c.ID, dash(c.Entry), c.drawnText(), c.Before.left(), c.After.left())
+		c.print(w)
+	}
+	if p.Kept > 0 {
+		fprintf(w, "\nentries that stay as they are: %d\n", p.Kept)
 	}
 	if p.warnings() > 0 {
 		fprintf(w, "\n")
@@ -175,26 +188,42 @@ func printPlan(w io.Writer, p planJSON) {
 	}
 }
 
-func (c changeJSON) drawnText() string {
-	if c.Entry == "" {
-		return "-"
+// print writes a change with the settings that differ.
+func (c changeJSON) print(w io.Writer) {
+	what, how, _ := strings.Cut(c.Kind, "_")
+	id := strings.TrimSuffix(c.ID+"/"+c.Entry, "/")
+	mark := map[string]string{"added": "+", "removed": "-"}[how]
+	switch {
+	case what == "notice":
+		return // it is a warning
+	case mark == "":
+		mark = "~"
 	}
-	return strconv.FormatUint(c.Drawn, 10)
+	fprintf(w, "%s %s %s", mark, what, id)
+	switch {
+	case c.Before != nil && c.After != nil:
+		fprintf(w, ": %d drawn, %s left before, %s after", c.Drawn, c.Before.left(), c.After.left())
+	case c.Before != nil:
+		fprintf(w, ": %d drawn, %s left", c.Drawn, c.Before.left())
+	case c.After != nil:
+		fprintf(w, ": %d drawn, %s left", c.Drawn, c.After.left())
+	}
+	fprintf(w, "\n")
+	for _, s := range c.Settings {
+		switch {
+		case mark == "+":
+			fprintf(w, "    %s: %s\n", s.Name, s.After)
+		case mark == "-":
+			fprintf(w, "    %s: %s\n", s.Name, s.Before)
+		default:
+			fprintf(w, "    %s: %s -> %s\n", s.Name, cmp.Or(s.Before, "(not set)"), cmp.Or(s.After, "(not set)"))
+		}
+	}
 }
 
 func (s *entryStockJSON) left() string {
-	switch {
-	case s == nil:
-		return "-"
-	case s.Unlimited:
+	if s.Unlimited {
 		return "unlimited"
 	}
 	return fmt.Sprintf("%d of %d", s.Left, s.Stock)
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

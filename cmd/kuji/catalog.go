@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 type catalogJSON struct {
@@ -34,7 +35,7 @@ type catalogErrorJSON struct {
 func (a *app) catalogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "catalog",
-		Short:   "Check catalogs, and print their schema for editors",
+		Short:   "Check and export catalogs, and print their schema for editors",
 		GroupID: "offline",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
@@ -54,15 +55,44 @@ func (a *app) catalogCommand() *cobra.Command {
   and as first line of a catalog, for editors that use yaml-language-server:
   # yaml-language-server: $schema=catalog.schema.json`,
 		Args: exactArgs(),
-		RunE: func(*cobra.Command, []string) error {
-			a.printed = true
-			if _, err := a.stdout.Write(catalog.Schema()); err != nil {
-				return fmt.Errorf("write to standard output: %w", err)
-			}
-			return nil
-		},
-	})
+		RunE: func(*cobra.Command, []string) error { return a.write(catalog.Schema()) },
+	}, a.exportCommand())
 	return cmd
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Print the catalog in force as YAML",
+		Long: `Export prints the catalog in force in a realm as YAML. It is not the source that was
+applied: comments are gone, and it is laid out anew. But it is read as the same
+catalog, with the same hash. Applying it changes nothing.`,
+		Example: "  kuji catalog export --realm summer > summer.yaml",
+		Args:    exactArgs(),
+	}
+	conn := a.clientCommand(cmd)
+	cmd.GroupID = "" // it stands among its own
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		resp, err := call(cmd.Context(), c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm})
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.writeJSON(exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
+		}
+		return a.write(resp.GetYaml())
+	}
+	return cmd
+}
+
+type exportJSON struct {
+	Version uint64 `json:"version"`
+	Hash    string `json:"hash"` // hexadecimal
+	YAML    string `json:"yaml"`
 }
 
 func (a *app) checkCatalog(file string) error {

@@ -124,12 +124,13 @@ func resend(ctx context.Context, c *client, part []record) (wrong []error, err e
 	return wrong, nil
 }
 
-// checkBalances reads every player and compares with the clients' books.
+// checkBalances reads every player and compares items and tracks with the
+// clients' books.
 func (d *demo) checkBalances(ctx context.Context) error {
 	type question struct {
 		c      *client
 		player string
-		want   map[string]int64
+		book   *ledger
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -137,6 +138,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	var (
 		mu      sync.Mutex
 		wrong   []error
+		pity    []error
 		readers sync.WaitGroup
 	)
 	for range 16 {
@@ -147,20 +149,25 @@ func (d *demo) checkBalances(ctx context.Context) error {
 					cancel(fmt.Errorf("player %s: %w", q.player, err))
 					continue
 				}
-				if err := checkPlayer(q.player, q.want, resp.GetPlayer().GetItems()); err != nil {
-					mu.Lock()
+				mu.Lock()
+				if err := checkPlayer(q.player, q.book.balances[q.player], resp.GetPlayer().GetItems()); err != nil {
 					wrong = append(wrong, err)
-					mu.Unlock()
 				}
+				if err := q.book.check(q.player, resp.GetPlayer().GetPity()); err != nil {
+					pity = append(pity, err)
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	players := 0
 	for _, at := range d.attractions {
 		c := d.client(at.realm)
-		for player, want := range d.books[at.realm].balances {
+		book := d.books[at.realm]
+		pity = append(pity, book.wrong...)
+		for player := range book.balances {
 			if ctx.Err() == nil {
-				questions <- question{c, player, want}
+				questions <- question{c, player, book}
 				players++
 			}
 		}
@@ -171,6 +178,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 		return err
 	}
 	d.add("balances", fmt.Sprintf("%d players hold exactly what they were told", players), wrong)
+	d.add("pity", fmt.Sprintf("%d players: every track is where their draws left it, and hit when it had to", players), pity)
 	return nil
 }
 
@@ -195,7 +203,7 @@ func (d *demo) checkStock(ctx context.Context) error {
 			if p.ID != at.pool || len(stock) > 0 {
 				continue
 			}
-			table, err := oddsOf(pool, book.drawn[p.ID])
+			table, err := oddsOf(pool, book.plain[p.ID])
 			if err != nil {
 				wrongOdds = append(wrongOdds, err)
 			}
@@ -203,7 +211,7 @@ func (d *demo) checkStock(ctx context.Context) error {
 		}
 	}
 	d.add("stock", fmt.Sprintf("%d limited prizes: drawn and left add up to the stock, none below zero", limited), wrongStock)
-	d.add("odds", fmt.Sprintf("pool %s: every frequency within %d standard deviations of its odds", d.report.OddsPool, maxSigma), wrongOdds)
+	d.add("odds", fmt.Sprintf("pool %s: every frequency within %d standard deviations of its odds, where pity changes none", d.report.OddsPool, maxSigma), wrongOdds)
 	return nil
 }
 

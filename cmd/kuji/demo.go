@@ -39,7 +39,7 @@ Then it checks from the clients' own books that
 
   - every acknowledged draw is there exactly once;
   - balances and stocks add up, and none is below zero;
-  - the odds were kept;
+  - the odds were kept, and so was what pity promises;
   - the log is sound.
 
 It ends with exit code 6 if a check fails.`,
@@ -242,7 +242,7 @@ func (d *demo) sum(took time.Duration) {
 	var latencies []float64
 	for _, w := range d.workers {
 		if d.books[w.realm] == nil {
-			d.books[w.realm] = newLedger(w.realm)
+			d.books[w.realm] = newLedger(w.realm, w.at.catalog.Pools)
 		}
 		d.books[w.realm].merge(w.ledger)
 		d.report.Interrupted += w.interrupted

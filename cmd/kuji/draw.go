@@ -10,8 +10,8 @@ const idFlagHelp = "request `id`; the same id again returns the first result (de
 
 func (a *app) drawCommand() *cobra.Command {
 	var (
-		id    string
-		count uint32
+		id, pay string
+		count   uint32
 	)
 	cmd := &cobra.Command{
 		Use:   "draw PLAYER POOL",
@@ -23,12 +23,14 @@ If an answer is lost, the command tries again with the same request id, which ca
 never draw twice. If no answer comes at all, it ends with exit code 5. If anything
 was sent, it prints the id to try again with.`,
 		Example: `  kuji draw ann splash
-  kuji draw ann banner --count 10 --json`,
+  kuji draw ann banner --count 10 --json
+  kuji draw ann banner --pay starlight`,
 		Args: exactArgs("PLAYER", "POOL"),
 	}
 	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
 	cmd.Flags().Uint32Var(&count, "count", 1, "how many draws, all or none")
+	cmd.Flags().StringVar(&pay, "pay", "", "pay the first price with this `item` in it (default: the first price that the player can pay)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := atLeast("count", count, 1); err != nil {
 			return err
@@ -39,9 +41,9 @@ was sent, it prints the id to try again with.`,
 		}
 		id := requestID(id)
 		resp, err := call(cmd.Context(), c, id, c.rewards.Draw, &kujiv1.DrawRequest{
-			Realm: c.realm, RequestId: id, Player: args[0], Pool: args[1], Count: count,
+			Realm: c.realm, RequestId: id, Player: args[0], Pool: args[1], Count: count, Pay: pay,
 		})
-		return a.finish(id, resp.GetResult(), err)
+		return a.finish(id, int(count), resp.GetResult(), err)
 	}
 	return cmd
 }

@@ -18,6 +18,7 @@ var expected = map[string]string{
 	"int64":    "a whole number",
 	"uint32":   "a whole number from 0 to 4294967295",
 	"uint64":   "a whole number, 0 or more",
+	"float64":  "a number",
 }
 
 // flagError says what is wrong with the value of a flag, in the form of every

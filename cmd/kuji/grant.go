@@ -70,7 +70,7 @@ func (a *app) itemsCommand(cmd *cobra.Command, players []string, send sendItems)
 		}
 		id := requestID(id)
 		result, err := send(cmd.Context(), c, id, args[:len(players)], items)
-		return a.finish(id, result, err)
+		return a.finish(id, 0, result, err)
 	}
 	return cmd
 }

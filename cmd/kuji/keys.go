@@ -33,7 +33,7 @@ the client. The second line is for the server's key file and holds only the key'
 SHA-256. Nothing is stored: if you lose the key, make another.
 
 Roles: read sees players, pools and catalogs; write also draws, grants, consumes
-and transfers; admin also creates realms and applies catalogs.`,
+and transfers; admin also creates realms, applies catalogs and sets pity.`,
 		Example: `  kuji keys new --role write --name shop
   kuji serve --keys keys.txt --data ./kuji-data`,
 		Args: exactArgs(),

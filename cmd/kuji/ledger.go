@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -34,10 +35,12 @@ type ledger struct {
 	// beforeCrash is the highest position acknowledged before the crash.
 	beforeCrash uint64
 	latencies   []float64
+	streaks
 }
 
-func newLedger(realm string) *ledger {
-	return &ledger{realm: realm, balances: map[string]map[string]int64{}, drawn: map[string]map[string]uint64{}}
+// newLedger returns an empty book of a realm with these pools.
+func newLedger(realm string, pools []catalog.Pool) *ledger {
+	return &ledger{realm: realm, balances: map[string]map[string]int64{}, drawn: map[string]map[string]uint64{}, streaks: newStreaks(pools)}
 }
 
 // meet books what a player holds when first seen.
@@ -55,8 +58,9 @@ func (l *ledger) add(player string, items []*kujiv1.Stack, sign int64) {
 	}
 }
 
-// acknowledge books the answer to one command. price is the pool's, for a draw.
-func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, price []*kujiv1.Stack) error {
+// acknowledge books the answer to one command. prices are the pool's, for a
+// single draw: one of them must have been paid.
+func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, prices [][]*kujiv1.Stack) error {
 	digest, err := digestOf(result)
 	if err != nil {
 		return err
@@ -72,13 +76,17 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, price [
 		l.add(cmd.GetGrant().GetPlayer(), cmd.GetGrant().GetItems(), 1)
 	case cmd.GetDraw() != nil:
 		draw := cmd.GetDraw()
+		if !isPrice(result.GetPaid(), prices) {
+			return damageError{fmt.Errorf("request %s: a draw from %s cost %s, which is none of its prices",
+				cmd.GetRequestId(), draw.GetPool(), itemsText(newStacksJSON(result.GetPaid())))}
+		}
+		l.add(draw.GetPlayer(), result.GetPaid(), -1)
 		for _, o := range result.GetOutcomes() {
-			l.add(draw.GetPlayer(), price, -1)
 			l.add(draw.GetPlayer(), o.GetItems(), 1)
-			l.bookDrawn(draw.GetPool(), o.GetEntry())
+			l.bookDrawn(draw.GetPlayer(), draw.GetPool(), o.GetEntry())
 			for _, via := range o.GetVia() {
 				pool, entry, _ := strings.Cut(via, "/")
-				l.bookDrawn(pool, entry)
+				l.bookDrawn(draw.GetPlayer(), pool, entry)
 			}
 			l.outcomes++
 		}
@@ -86,12 +94,20 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, price [
 	return nil
 }
 
-// bookDrawn books that an entry was drawn.
-func (l *ledger) bookDrawn(pool, entry string) {
-	if l.drawn[pool] == nil {
-		l.drawn[pool] = map[string]uint64{}
+// isPrice reports whether paid is one of the prices, or nothing if there are none.
+func isPrice(paid []*kujiv1.Stack, prices [][]*kujiv1.Stack) bool {
+	if len(prices) == 0 {
+		return len(paid) == 0
 	}
-	l.drawn[pool][entry]++
+	return slices.ContainsFunc(prices, func(price []*kujiv1.Stack) bool {
+		return slices.EqualFunc(paid, price, func(a, b *kujiv1.Stack) bool { return proto.Equal(a, b) })
+	})
+}
+
+// bookDrawn books that a player drew an entry.
+func (l *ledger) bookDrawn(player, pool, entry string) {
+	addDrawn(l.drawn, pool, entry, 1)
+	l.see(player, pool, entry)
 }
 
 // merge adds what another client of the same realm was told.
@@ -106,13 +122,11 @@ func (l *ledger) merge(other *ledger) {
 		}
 	}
 	for pool, entries := range other.drawn {
-		if l.drawn[pool] == nil {
-			l.drawn[pool] = map[string]uint64{}
-		}
 		for entry, n := range entries {
-			l.drawn[pool][entry] += n
+			addDrawn(l.drawn, pool, entry, n)
 		}
 	}
+	l.streaks.merge(&other.streaks)
 	l.outcomes += other.outcomes
 	l.refusals += other.refusals
 	l.beforeCrash = max(l.beforeCrash, other.beforeCrash)
@@ -141,12 +155,20 @@ func expand(r *kujiv1.BatchResult, resp *kujiv1.BatchResponse) (*kujiv1.Result, 
 		}
 		return nil, fmt.Errorf("refused: %s", why)
 	}
-	out := &kujiv1.Result{Status: r.GetStatus(), Subject: r.GetSubject(), Members: r.GetMembers(), Replayed: r.GetReplayed()}
-	for _, at := range r.GetOutcomes() {
+	out := &kujiv1.Result{Status: r.GetStatus(), Subject: r.GetSubject(), Members: r.GetMembers(), Replayed: r.GetReplayed(), Paid: r.GetPaid()}
+	draws := r.GetOutcomeDraws()
+	if len(draws) > 0 && len(draws) != len(r.GetOutcomes()) {
+		return nil, fmt.Errorf("%d draws of %d outcomes", len(draws), len(r.GetOutcomes()))
+	}
+	for i, at := range r.GetOutcomes() {
 		if int(at) >= len(resp.GetOutcomes()) {
 			return nil, fmt.Errorf("outcome %d of %d", at, len(resp.GetOutcomes()))
 		}
-		out.Outcomes = append(out.Outcomes, resp.GetOutcomes()[at])
+		o := proto.CloneOf(resp.GetOutcomes()[at])
+		if o.Draw = uint32(i); len(draws) > 0 {
+			o.Draw = draws[i]
+		}
+		out.Outcomes = append(out.Outcomes, o)
 	}
 	if r.Receipt == nil || int(r.GetReceipt()) >= len(resp.GetReceipts()) {
 		return nil, fmt.Errorf("receipt %d of %d", r.GetReceipt(), len(resp.GetReceipts()))
@@ -239,7 +261,8 @@ type odds struct {
 	Drawn  uint64  `json:"drawn"`
 }
 
-// oddsOf compares frequencies with weights, for a pool without limited stock.
+// oddsOf compares frequencies with weights, for a pool without limited stock, by
+// the draws that no track had changed.
 func oddsOf(pool *kujiv1.Pool, drawn map[string]uint64) ([]odds, error) {
 	var weights, draws uint64
 	for _, e := range pool.GetEntries() {

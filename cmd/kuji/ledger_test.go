@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -15,6 +17,7 @@ func drawResult(position uint64, entry string, items ...*kujiv1.Stack) *kujiv1.R
 	return &kujiv1.Result{
 		Status:   kujiv1.Status_STATUS_OK,
 		Outcomes: []*kujiv1.Outcome{{Entry: entry, Items: items}},
+		Paid:     []*kujiv1.Stack{stack("yen", 750)},
 		Receipt:  &kujiv1.Receipt{Realm: "r", Position: position, Commitment: []byte{1}},
 	}
 }
@@ -28,9 +31,9 @@ func drawCommand(id, player string) *kujiv1.Command {
 // book is a ledger with two draws of ann's: a figure at position 3, two straps at 5.
 func book(t *testing.T) *ledger {
 	t.Helper()
-	l := newLedger("r")
+	l := newLedger("r", nil)
 	l.meet("ann", []*kujiv1.Stack{stack("yen", 1500)})
-	price := []*kujiv1.Stack{stack("yen", 750)}
+	price := [][]*kujiv1.Stack{{stack("coin", 1)}, {stack("yen", 750)}}
 	for i, r := range []*kujiv1.Result{drawResult(3, "a", stack("figure", 1)), drawResult(5, "h", stack("strap", 2))} {
 		if err := l.acknowledge(drawCommand([]string{"id-1", "id-2"}[i], "ann"), r, price); err != nil {
 			t.Fatal(err)
@@ -195,7 +198,7 @@ func TestExpand(t *testing.T) {
 	zero, one := uint32(0), uint32(1)
 	resp := &kujiv1.BatchResponse{
 		Results: []*kujiv1.BatchResult{
-			{Status: kujiv1.Status_STATUS_OK, Outcomes: []uint32{0}, Receipt: &zero, Index: 4, Replayed: true},
+			{Status: kujiv1.Status_STATUS_OK, Outcomes: []uint32{0}, Paid: []*kujiv1.Stack{stack("yen", 750)}, Receipt: &zero, Index: 4, Replayed: true},
 			{Status: kujiv1.Status_STATUS_REFUSED, Error: &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_ID_REUSED}},
 			{Status: kujiv1.Status_STATUS_OK, Outcomes: []uint32{1}, Receipt: &zero},
 			{Status: kujiv1.Status_STATUS_OK, Receipt: &one},
@@ -228,16 +231,102 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// TestPaid: a draw must cost one of the pool's prices.
+func TestPaid(t *testing.T) {
+	prices := [][]*kujiv1.Stack{{stack("coin", 1)}, {stack("yen", 750), stack("pass", 1)}}
+	for _, tt := range []struct {
+		paid   []*kujiv1.Stack
+		prices [][]*kujiv1.Stack
+		want   string
+	}{
+		{[]*kujiv1.Stack{stack("coin", 1)}, prices, ""},
+		{[]*kujiv1.Stack{stack("yen", 750), stack("pass", 1)}, prices, ""},
+		{nil, nil, ""},
+		{nil, prices, "cost nothing, which is none of its prices"},
+		{[]*kujiv1.Stack{stack("yen", 750)}, prices, "cost yen=750, which"},
+		{[]*kujiv1.Stack{stack("coin", 2)}, prices, "cost coin=2, which"},
+		{[]*kujiv1.Stack{stack("coin", 1)}, nil, "cost coin=1, which"},
+	} {
+		l := newLedger("r", nil)
+		l.meet("ann", nil)
+		r := drawResult(1, "a")
+		r.Paid = tt.paid
+		wantError(t, l.acknowledge(drawCommand("id", "ann"), r, tt.prices), tt.want)
+	}
+}
+
+// TestStreaks: what pity promised, and where a track must be.
+func TestStreaks(t *testing.T) {
+	c, err := catalog.Parse([]byte(`{kuji: 1, items: {i: {}}, pools: {
+		banner: {pity: {five: {of: [a, b], certain: 5, rising: {from: 4, by: 1}}, four: {of: [fours], certain: 2, share: s}},
+			entries: [{id: a, weight: 1}, {id: b, weight: 1}, {id: c, weight: 1, group: fours}, {id: d, weight: 1}]},
+		other: {pity: {p: {of: [x], share: s}}, entries: [{id: x, weight: 1}, {id: y, weight: 1}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	track := func(name string, draws, in uint64) *kujiv1.PlayerTrack {
+		return &kujiv1.PlayerTrack{Track: name, Draws: draws, CertainIn: in}
+	}
+	for _, tt := range []struct {
+		drawn string // entries
+		plain int    // how many of them had the odds of the weights
+		wrong string
+		end   []*kujiv1.PlayerTrack
+	}{
+		{"", 0, "", nil},
+		{"d", 1, "", []*kujiv1.PlayerTrack{track("banner/five", 1, 4), track("s", 1, 1)}},
+		{"dc", 1, "", []*kujiv1.PlayerTrack{track("banner/five", 2, 3)}},
+		{"da", 1, "", []*kujiv1.PlayerTrack{track("s", 2, 1)}}, // five goes before four, which comes next
+		{"dd", 1, "draw 2 of track s took banner/d", []*kujiv1.PlayerTrack{track("banner/five", 2, 3), track("s", 2, 1)}},
+		{"cccca", 3, "", []*kujiv1.PlayerTrack{track("s", 1, 1)}},
+		{"ccccc", 3, "draw 5 of track banner/five took banner/c", []*kujiv1.PlayerTrack{track("banner/five", 5, 1)}},
+		{"cxy", 3, "", []*kujiv1.PlayerTrack{track("banner/five", 1, 4), track("s", 1, 1)}},
+	} {
+		s := newStreaks(c.Pools)
+		for _, e := range tt.drawn {
+			pool := "banner"
+			if e >= 'x' {
+				pool = "other"
+			}
+			s.see("ann", pool, string(e))
+		}
+		sum := newStreaks(c.Pools)
+		sum.merge(&s)
+		plain := uint64(0)
+		for _, entries := range sum.plain {
+			for _, n := range entries {
+				plain += n
+			}
+		}
+		if plain != uint64(tt.plain) {
+			t.Errorf("%s: %d draws by weight alone, want %d", tt.drawn, plain, tt.plain)
+		}
+		wantError(t, errors.Join(sum.wrong...), tt.wrong)
+		wantError(t, sum.check("ann", tt.end), "")
+		if len(tt.end) > 0 {
+			wantError(t, sum.check("ann", tt.end[1:]), "is at 0, acknowledged")
+			tt.end[0].Draws++
+			wantError(t, sum.check("ann", tt.end), "acknowledged")
+			tt.end[0].Draws--
+			tt.end[0].CertainIn++
+			wantError(t, sum.check("ann", tt.end), "certain in")
+		}
+		wantError(t, sum.check("bob", []*kujiv1.PlayerTrack{track("s", 1, 1)}), "is at 1, certain in 1; acknowledged 0")
+	}
+}
+
 func TestMerge(t *testing.T) {
-	sum := newLedger("r")
+	sum := newLedger("r", nil)
 	sum.merge(book(t))
-	other := newLedger("r")
+	other := newLedger("r", nil)
 	other.meet("ann", nil)
-	if err := other.acknowledge(drawCommand("id-3", "ann"), drawResult(9, "h", stack("strap", 1)), nil); err != nil {
+	free := drawResult(9, "h", stack("strap", 1))
+	free.Paid = nil
+	if err := other.acknowledge(drawCommand("id-3", "ann"), free, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused := &kujiv1.Result{Status: kujiv1.Status_STATUS_SOLD_OUT, Receipt: &kujiv1.Receipt{Position: 10}}
-	if err := other.acknowledge(drawCommand("id-4", "ann"), refused, []*kujiv1.Stack{stack("yen", 750)}); err != nil {
+	if err := other.acknowledge(drawCommand("id-4", "ann"), refused, [][]*kujiv1.Stack{{stack("yen", 750)}}); err != nil {
 		t.Fatal(err)
 	}
 	sum.merge(other)

@@ -35,14 +35,17 @@ func attractions(clients int) []*attraction {
 	}
 }
 
-// price returns what one draw from a pool costs.
-func (at *attraction) price() []*kujiv1.Stack {
+// prices returns what one draw from the pool costs, one of them. nil: nothing.
+func (at *attraction) prices() (all [][]*kujiv1.Stack) {
 	for _, p := range at.catalog.Pools {
-		if p.ID == at.pool {
-			return stacksOf(p.Price)
+		if p.ID != at.pool {
+			continue
+		}
+		for _, price := range p.Price {
+			all = append(all, stacksOf(price))
 		}
 	}
-	return nil
+	return all
 }
 
 func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
@@ -76,16 +79,16 @@ type worker struct {
 	sent   int
 	client *client
 	start  []*kujiv1.Stack
-	price  []*kujiv1.Stack
+	prices [][]*kujiv1.Stack
 	// What became of requests whose first answer was lost.
 	interrupted, happened int
 	longest               time.Duration // the longest that one of those took
 }
 
 func newWorker(t *traffic, at *attraction, number int, h *http.Client) *worker {
-	w := &worker{traffic: t, ledger: newLedger(at.realm), at: at, number: number, client: newClient(h, t.server, "")}
+	w := &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number, client: newClient(h, t.server, "")}
 	w.client.realm, w.client.timeout = at.realm, t.patience
-	w.start, w.price = stacksOf(at.catalog.Start), at.price()
+	w.start, w.prices = stacksOf(at.catalog.Start), at.prices()
 	return w
 }
 
@@ -128,7 +131,7 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 	if !w.crashing.Load() {
 		w.beforeCrash = max(w.beforeCrash, result.GetReceipt().GetPosition())
 	}
-	return w.acknowledge(cmd, result, w.price)
+	return w.acknowledge(cmd, result, w.prices)
 }
 
 // refusalToResult turns the error that stands for a refusal into the result in it.
@@ -188,8 +191,9 @@ func pullBanner(ctx context.Context, w *worker) error {
 		switch result.GetStatus() {
 		case kujiv1.Status_STATUS_OK:
 		case kujiv1.Status_STATUS_INSUFFICIENT_ITEMS:
-			purchase := make([]*kujiv1.Stack, len(w.price))
-			for i, s := range w.price {
+			price := w.prices[0]
+			purchase := make([]*kujiv1.Stack, len(price))
+			for i, s := range price {
 				purchase[i] = &kujiv1.Stack{Item: s.GetItem(), Quantity: 50 * s.GetQuantity()}
 			}
 			if err := w.grant(ctx, player, purchase); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -11,13 +12,21 @@ import (
 type playerJSON struct {
 	Player   string      `json:"player"`
 	Items    []stackJSON `json:"items"`
+	Pity     []trackJSON `json:"pity,omitempty"`
 	Position uint64      `json:"position"`
+}
+
+// trackJSON is what a track has counted for a player.
+type trackJSON struct {
+	Track     string `json:"track"`
+	Draws     uint64 `json:"draws"`                // since the last hit
+	CertainIn uint64 `json:"certain_in,omitempty"` // the draw from now on that is certain to hit, at the latest
 }
 
 func (a *app) playerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "player PLAYER",
-		Short:   "Show what a player holds",
+		Short:   "Show what a player holds, and how far pity has counted",
 		Example: "  kuji player ann",
 		Args:    exactArgs("PLAYER"),
 	}
@@ -33,16 +42,31 @@ func (a *app) playerCommand() *cobra.Command {
 		}
 		p := resp.GetPlayer()
 		out := playerJSON{Player: p.GetId(), Items: newStacksJSON(p.GetItems()), Position: p.GetPosition()}
-		return a.print(out, func(w io.Writer) {
-			if len(out.Items) == 0 {
-				fprintf(w, "%s holds nothing\n", out.Player)
-				return
-			}
-			fprintf(w, "ITEM\tQUANTITY\n")
-			for _, s := range out.Items {
-				fprintf(w, "%s\t%d\n", s.Item, s.Quantity)
-			}
-		})
+		for _, t := range p.GetPity() {
+			out.Pity = append(out.Pity, trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn()})
+		}
+		return a.print(out, func(w io.Writer) { printPlayer(w, &out) })
 	}
 	return cmd
+}
+
+func printPlayer(w io.Writer, p *playerJSON) {
+	if len(p.Items) == 0 {
+		fprintf(w, "%s holds nothing\n", p.Player)
+	} else {
+		fprintf(w, "ITEM\tQUANTITY\n")
+	}
+	for _, s := range p.Items {
+		fprintf(w, "%s\t%d\n", s.Item, s.Quantity)
+	}
+	if len(p.Pity) > 0 {
+		fprintf(w, "\nPITY\tDRAWS\tCERTAIN IN\n")
+	}
+	for _, t := range p.Pity {
+		certain := "-"
+		if t.CertainIn != 0 {
+			certain = strconv.FormatUint(t.CertainIn, 10)
+		}
+		fprintf(w, "%s\t%d\t%s\n", t.Track, t.Draws, certain)
+	}
 }

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/xml"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 )
 
 // series is how the rate of the shape stream grows with one thing.
@@ -103,78 +99,29 @@ func printPlots(w io.Writer, r *plotReport) {
 	}
 }
 
-// Sizes of a plot, in its units.
-const (
-	plotWidth, plotHeight    = 560, 340
-	plotLeft, plotRight      = 80, 30
-	plotTop, plotBottom      = 46, 74
-	plotInnerX, plotInnerY   = plotWidth - plotLeft - plotRight, plotHeight - plotTop - plotBottom
-	plotGridLines            = 4
-	plotFont, plotSmall      = 13, 10
-	plotInk, plotPale, plotA = "#222", "#ddd", "#b3261e"
-)
-
 // svg draws the series: a logarithmic axis for what grows, one from zero for the rate.
 func (s *series) svg(r *plotReport) []byte {
-	var b bytes.Buffer
 	top := 0.0
 	for _, p := range s.Points {
 		top = max(top, p.Result.DrawsPerSecond)
 	}
-	top = roundUp(top)
-	first, last := float64(s.Points[0].X), float64(s.Points[len(s.Points)-1].X)
-	x := func(v int) float64 {
-		if first == last {
-			return plotLeft + plotInnerX/2
-		}
-		return plotLeft + plotInnerX*(math.Log(float64(v))-math.Log(first))/(math.Log(last)-math.Log(first))
+	c := chart{
+		title: "acknowledged draws a second by " + s.Name,
+		x:     axis{name: s.Name, from: float64(s.Points[0].X), to: float64(s.Points[len(s.Points)-1].X), log: true},
+		y:     fromZero("", top, short),
+		notes: []string{
+			fmt.Sprintf("batches of %d on streams, sync %s, %d players, %d entries but where they grow", streamBatch, r.Sync, r.Players, r.Entries),
+			r.Machine.String(),
+			fmt.Sprintf("kuji %s, %s", r.Build.Version, r.Build.Go),
+		},
 	}
-	y := func(v float64) float64 { return plotTop + plotInnerY*(1-v/top) }
-	text := func(x, y float64, size int, anchor, t string) {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" font-size="%d" text-anchor="%s" fill="%s">`, x, y, size, anchor, plotInk)
-		_ = xml.EscapeText(&b, []byte(t)) // a buffer takes everything
-		b.WriteString("</text>\n")
-	}
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif">`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", plotWidth, plotHeight)
-	text(plotLeft, 26, plotFont+2, "start", "acknowledged draws a second by "+s.Name)
-	for i := range plotGridLines + 1 {
-		v := top * float64(i) / plotGridLines
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="%s"/>`+"\n", plotLeft, plotWidth-plotRight, y(v), y(v), plotPale)
-		text(plotLeft-8, y(v)+4, plotFont, "end", short(v))
-	}
-	var line bytes.Buffer
+	var points [][2]float64
 	for _, p := range s.Points {
-		at := y(p.Result.DrawsPerSecond)
-		fmt.Fprintf(&line, "%.1f,%.1f ", x(p.X), at)
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>`+"\n", x(p.X), at, plotA)
-		text(x(p.X), plotTop+plotInnerY+20, plotFont, "middle", short(float64(p.X)))
+		x, y := float64(p.X), p.Result.DrawsPerSecond
+		c.x.ticks = append(c.x.ticks, tick{x, short(x)})
+		c.dot(x, y, 0)
+		points = append(points, [2]float64{x, y})
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", bytes.TrimSpace(line.Bytes()), plotA)
-	text(plotLeft, plotHeight-34, plotSmall, "start", fmt.Sprintf("batches of %d on streams, sync %s, %d players, %d entries but where they grow", streamBatch, r.Sync, r.Players, r.Entries))
-	text(plotLeft, plotHeight-20, plotSmall, "start", r.Machine.String())
-	text(plotLeft, plotHeight-6, plotSmall, "start", fmt.Sprintf("kuji %s, %s", r.Build.Version, r.Build.Go))
-	b.WriteString("</svg>\n")
-	return b.Bytes()
-}
-
-// roundUp returns 1, 2, 4 or 8 times a power of ten, not below v.
-func roundUp(v float64) float64 {
-	if v <= 0 {
-		return 1
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(v)))
-	steps := []float64{1, 2, 4, 8, 10}
-	return unit * steps[slices.IndexFunc(steps, func(s float64) bool { return s*unit >= v || s == 10 })]
-}
-
-// short writes 1500 as 1.5k.
-func short(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%gM", math.Round(v/1e4)/100)
-	case v >= 1e3:
-		return fmt.Sprintf("%gk", math.Round(v/10)/100)
-	}
-	return fmt.Sprintf("%g", v)
+	c.line(points, 0)
+	return c.svg(true)
 }

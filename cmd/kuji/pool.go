@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,11 +14,12 @@ import (
 )
 
 type poolJSON struct {
-	Pool           string      `json:"pool"`
-	Name           string      `json:"name,omitempty"`
-	Mode           string      `json:"mode"` // "weighted" or "raffle"
-	Price          []stackJSON `json:"price"`
-	MaxCount       uint32      `json:"max_count"`
+	Pool     string        `json:"pool"`
+	Name     string        `json:"name,omitempty"`
+	Mode     string        `json:"mode"` // "weighted", "raffle" or "each"
+	Prices   [][]stackJSON `json:"prices"`
+	MaxCount uint32        `json:"max_count"`
+	poolRulesJSON
 	Starts         string      `json:"starts,omitempty"`
 	Ends           string      `json:"ends,omitempty"`
 	TotalWeight    uint64      `json:"total_weight"` // 0: sold out
@@ -31,7 +33,8 @@ type entryJSON struct {
 	Weight uint64  `json:"weight"` // the odds now are weight / total_weight
 	Drawn  uint64  `json:"drawn"`
 	Left   *uint64 `json:"left,omitempty"` // absent: unlimited
-	Reward string  `json:"reward"`         // "item=1 item=2-5", "pool NAME" or "nothing"
+	Reward string  `json:"reward"`         // "item=1 item=2-5", "code of LIST", "pool NAME" or "nothing"
+	entryRulesJSON
 }
 
 func (a *app) poolCommand() *cobra.Command {
@@ -84,9 +87,12 @@ func getPool(ctx context.Context, c *client, id string) (*kujiv1.Pool, error) {
 func newPoolJSON(p *kujiv1.Pool) poolJSON {
 	out := poolJSON{
 		Pool: p.GetId(), Name: p.GetName(), Mode: strings.ToLower(strings.TrimPrefix(p.GetMode().String(), "POOL_MODE_")),
-		Price: newStacksJSON(p.GetPrice()), MaxCount: p.GetMaxCount(),
+		MaxCount:    p.GetMaxCount(),
 		TotalWeight: p.GetTotalWeight(), CatalogVersion: p.GetCatalogVersion(), Position: p.GetPosition(),
-		Entries: make([]entryJSON, 0, len(p.GetEntries())),
+		Entries: make([]entryJSON, 0, len(p.GetEntries())), poolRulesJSON: newPoolRulesJSON(p),
+	}
+	for _, price := range p.GetPrices() {
+		out.Prices = append(out.Prices, newStacksJSON(price.GetItems()))
 	}
 	if p.GetStartsUnixMs() != 0 {
 		out.Starts = timeText(p.GetStartsUnixMs())
@@ -97,44 +103,69 @@ func newPoolJSON(p *kujiv1.Pool) poolJSON {
 	for _, e := range p.GetEntries() {
 		out.Entries = append(out.Entries, entryJSON{
 			Entry: e.GetId(), Weight: e.GetWeight(), Drawn: e.GetDrawn(), Left: e.Left, Reward: rewardText(e.GetReward()),
+			entryRulesJSON: newEntryRulesJSON(e, p.GetWeightScale()),
 		})
 	}
 	return out
 }
 
 func rewardText(r *kujiv1.Reward) string {
-	if r.GetPool() != "" {
-		return "pool " + r.GetPool()
+	var parts []string
+	for _, q := range r.GetItems() {
+		parts = append(parts, q.GetItem()+"="+rangeText(q.GetMin(), q.GetMax()))
 	}
-	if len(r.GetItems()) == 0 {
+	for _, list := range r.GetCodes() {
+		parts = append(parts, "code of "+list)
+	}
+	for _, in := range r.GetDraws() {
+		part := "pool " + in.GetPool()
+		if in.GetMax() != 1 {
+			part += " ×" + rangeText(uint64(in.GetMin()), uint64(in.GetMax()))
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
 		return "nothing"
 	}
-	parts := make([]string, len(r.GetItems()))
-	for i, q := range r.GetItems() {
-		parts[i] = fmt.Sprintf("%s=%d", q.GetItem(), q.GetMin())
-		if q.GetMax() != q.GetMin() {
-			parts[i] += fmt.Sprintf("-%d", q.GetMax())
-		}
-	}
 	return strings.Join(parts, " ")
+}
+
+func rangeText(low, high uint64) string {
+	if low == high {
+		return strconv.FormatUint(low, 10)
+	}
+	return fmt.Sprintf("%d-%d", low, high)
 }
 
 func printPool(w io.Writer, p poolJSON) {
 	fprintf(w, "pool\t%s\n", p.Pool)
 	fprintf(w, "mode\t%s\n", p.Mode)
-	if len(p.Price) > 0 {
-		fprintf(w, "price\t%s\n", itemsText(p.Price))
+	for i, price := range p.Prices {
+		name := "price"
+		if i > 0 {
+			name = "or"
+		}
+		fprintf(w, "%s\t%s\n", name, itemsText(price))
 	}
+	p.print(w)
 	if p.TotalWeight == 0 {
 		fprintf(w, "state\tsold out\n")
 	}
-	fprintf(w, "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD\n")
+	rules := ""
+	if slices.ContainsFunc(p.Entries, func(e entryJSON) bool { return e.text() != "" }) {
+		rules = "\tRULES"
+	}
+	fprintf(w, "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD%s\n", rules)
 	for _, e := range p.Entries {
 		left := "unlimited"
 		if e.Left != nil {
 			left = strconv.FormatUint(*e.Left, 10)
 		}
-		fprintf(w, "%s\t%s\t%s\t%d\t%s\n", e.Entry, percent(e.Weight, p.TotalWeight), left, e.Drawn, e.Reward)
+		fprintf(w, "%s\t%s\t%s\t%d\t%s", e.Entry, percent(e.Weight, p.TotalWeight), left, e.Drawn, e.Reward)
+		if rules := e.text(); rules != "" {
+			fprintf(w, "\t%s", rules)
+		}
+		fprintf(w, "\n")
 	}
 }
 

@@ -24,28 +24,33 @@ func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(
 // what describe says beside it, until ctx ends or the returned function is
 // called. Where nobody looks it does nothing.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
+	begin := time.Now()
+	return a.showBar(ctx, length.Milliseconds(), func() int64 { return time.Since(begin).Milliseconds() }, describe)
+}
+
+// showBar is showProgress for something that is done when done returns all.
+func (a *app) showBar(ctx context.Context, all int64, done func() int64, describe func() string) (stop func()) {
 	if !a.bar() {
 		return func() {}
 	}
-	bar := progressbar.NewOptions64(length.Milliseconds(),
+	bar := progressbar.NewOptions64(all,
 		progressbar.OptionSetWriter(a.stderr),
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionClearOnFinish(),
 	)
-	begin := time.Now()
-	done := make(chan struct{})
+	stopped := make(chan struct{})
 	var drawing sync.WaitGroup
 	drawing.Go(func() {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
 			bar.Describe(describe())
-			_ = bar.Set64(min(time.Since(begin).Milliseconds(), length.Milliseconds()-1)) // a bar that fails fails to nobody's harm
+			_ = bar.Set64(min(done(), all-1)) // a bar that fails fails to nobody's harm
 			select {
 			case <-tick.C:
-			case <-done:
+			case <-stopped:
 				_ = bar.Clear()
 				return
 			case <-ctx.Done():
@@ -55,7 +60,7 @@ func (a *app) showProgress(ctx context.Context, length time.Duration, describe f
 		}
 	})
 	return func() {
-		close(done)
+		close(stopped)
 		drawing.Wait()
 	}
 }

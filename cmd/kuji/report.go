@@ -61,7 +61,7 @@ func printReport(w io.Writer, r *demoReport) {
 		row("recovered position", "%d in realm %s, acknowledged up to %d", rec.Recovered, rec.Realm, rec.Acknowledged)
 	}
 	row("log", "%.1f bytes per draw, %d batches", r.LogBytesPerDraw, r.LogBatches)
-	fprintf(w, "\nODDS OF %s\tWANTED\tSEEN\tDRAWN\n", strings.ToUpper(r.OddsPool))
+	fprintf(w, "\nODDS OF %s BEFORE PITY\tWANTED\tSEEN\tDRAWN\n", strings.ToUpper(r.OddsPool))
 	for _, o := range r.Odds {
 		fprintf(w, "%s\t%.3f%%\t%.3f%%\t%d\n", o.Entry, 100*o.Wanted, 100*o.Seen, o.Drawn)
 	}

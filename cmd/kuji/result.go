@@ -22,13 +22,22 @@ type resultJSON struct {
 	Subject   string        `json:"subject,omitempty"`
 	Replayed  bool          `json:"replayed"`
 	Outcomes  []outcomeJSON `json:"outcomes,omitempty"`
+	Total     []stackJSON   `json:"total,omitempty"` // what all outcomes gave together
+	Paid      []stackJSON   `json:"paid,omitempty"`
 	Receipt   *receiptJSON  `json:"receipt,omitempty"`
 }
 
 type outcomeJSON struct {
 	Entry string      `json:"entry"`
+	Draw  uint32      `json:"draw"` // which of the request's draws took it, from 0
 	Items []stackJSON `json:"items"`
 	Via   []string    `json:"via,omitempty"`
+	Codes []codeJSON  `json:"codes,omitempty"`
+}
+
+type codeJSON struct {
+	List string `json:"list"`
+	Code string `json:"code"`
 }
 
 type stackJSON struct {
@@ -54,7 +63,15 @@ func newResultJSON(id string, r *kujiv1.Result) resultJSON {
 		Replayed:  r.GetReplayed(),
 	}
 	for _, o := range r.GetOutcomes() {
-		out.Outcomes = append(out.Outcomes, outcomeJSON{Entry: o.GetEntry(), Items: newStacksJSON(o.GetItems()), Via: o.GetVia()})
+		one := outcomeJSON{Entry: o.GetEntry(), Draw: o.GetDraw(), Items: newStacksJSON(o.GetItems()), Via: o.GetVia()}
+		for _, c := range o.GetCodes() {
+			one.Codes = append(one.Codes, codeJSON{c.GetList(), c.GetCode()})
+		}
+		out.Outcomes = append(out.Outcomes, one)
+	}
+	out.Total = total(out.Outcomes)
+	if len(r.GetPaid()) > 0 {
+		out.Paid = newStacksJSON(r.GetPaid())
 	}
 	if rc := r.GetReceipt(); rc != nil {
 		out.Receipt = &receiptJSON{
@@ -63,6 +80,22 @@ func newResultJSON(id string, r *kujiv1.Result) resultJSON {
 		}
 	}
 	return out
+}
+
+// total adds up what outcomes gave.
+func total(outcomes []outcomeJSON) (all []stackJSON) {
+	at := map[string]int{}
+	for _, o := range outcomes {
+		for _, s := range o.Items {
+			if i, ok := at[s.Item]; ok {
+				all[i].Quantity += s.Quantity
+				continue
+			}
+			at[s.Item] = len(all)
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // newStacksJSON never returns nil: an empty list is written as [].
@@ -94,8 +127,9 @@ func itemsText(stacks []stackJSON) string {
 }
 
 // finish writes the result of a write, refused by the state or not, and turns
-// a refusal into the error that ends the process with its exit code.
-func (a *app) finish(id string, result *kujiv1.Result, err error) error {
+// a refusal into the error that ends the process with its exit code. draws is
+// how many draws the request asked for.
+func (a *app) finish(id string, draws int, result *kujiv1.Result, err error) error {
 	if err != nil {
 		var rpc *connect.Error
 		if !errors.As(err, &rpc) {
@@ -108,7 +142,7 @@ func (a *app) finish(id string, result *kujiv1.Result, err error) error {
 		result = detail.GetResult()
 	}
 	out := newResultJSON(id, result)
-	if err := a.print(out, func(w io.Writer) { printResult(w, out) }); err != nil {
+	if err := a.print(out, func(w io.Writer) { printResult(w, draws, out) }); err != nil {
 		return err
 	}
 	if result.GetStatus() != kujiv1.Status_STATUS_OK {
@@ -117,7 +151,7 @@ func (a *app) finish(id string, result *kujiv1.Result, err error) error {
 	return nil
 }
 
-func printResult(w io.Writer, r resultJSON) {
+func printResult(w io.Writer, draws int, r resultJSON) {
 	again := ""
 	if r.Replayed {
 		again = ", answered before"
@@ -129,12 +163,50 @@ func printResult(w io.Writer, r resultJSON) {
 	fprintf(w, "request\t%s\n", r.RequestID)
 	fprintf(w, "status\t%s%s\n", r.Status, again)
 	fprintf(w, "position\t%d\n", position)
-	for _, o := range r.Outcomes {
+	if len(r.Paid) > 0 {
+		fprintf(w, "paid\t%s\n", itemsText(r.Paid))
+	}
+	if r.Status == "ok" {
+		printOutcomes(w, draws, r.Outcomes)
+	}
+	if len(r.Outcomes) > 1 {
+		fprintf(w, "total\t%s\n", itemsText(r.Total))
+	}
+}
+
+// printOutcomes writes a line for each outcome. Where a draw has several, or
+// none, it says which draw.
+func printOutcomes(w io.Writer, draws int, outcomes []outcomeJSON) {
+	regular := len(outcomes) == draws
+	for i, o := range outcomes {
+		regular = regular && int(o.Draw) == i
+	}
+	line := func(name string, o *outcomeJSON) {
 		via := ""
 		if len(o.Via) > 0 {
 			via = " via " + strings.Join(o.Via, ", ")
 		}
-		fprintf(w, "drawn\t%s\t%s%s\n", o.Entry, itemsText(o.Items), via)
+		gave := itemsText(o.Items)
+		if len(o.Codes) > 0 {
+			gave = strings.TrimPrefix(gave, "nothing")
+		}
+		for _, c := range o.Codes {
+			gave = strings.TrimSpace(gave + fmt.Sprintf(" code %s of %s", c.Code, c.List))
+		}
+		fprintf(w, "%s\t%s\t%s%s\n", name, o.Entry, gave, via)
+	}
+	for draw, next := 0, 0; draw < draws; draw++ {
+		name := "drawn"
+		if !regular {
+			name = fmt.Sprintf("draw %d", draw+1)
+		}
+		if next == len(outcomes) || int(outcomes[next].Draw) != draw {
+			fprintf(w, "%s\tnothing\n", name)
+		}
+		for ; next < len(outcomes) && int(outcomes[next].Draw) == draw; next++ {
+			line(name, &outcomes[next])
+			name = ""
+		}
 	}
 }
 
@@ -154,6 +226,9 @@ var refusals = map[string]string{
 	"unknown_item":       "the catalog has no item %s",
 	"count_too_large":    "pool %s allows fewer draws in one request",
 	"balance_overflow":   "the balance of %s would pass 2^53-1",
+	"not_eligible":       "the player does not meet the condition of pool %s",
+	"price_not_offered":  "the pool has no price in %s",
+	"unknown_track":      "the catalog has no track %s",
 	"aborted":            "another member of the group failed%s",
 }
 

@@ -255,12 +255,9 @@ func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFla
 	if plan.Unchanged {
 		return nil
 	}
-	warnings, kept := 0, 0
+	warnings := 0
 	for _, change := range plan.Changes {
-		switch {
-		case change.Kind == "entry_kept" && change.Warning == "":
-			kept++ // there can be a million of them
-		case plan.Version > 1:
+		if plan.Version > 1 && change.Kind != kuji.ChangeNotice {
 			a.note("catalog: %s", change.Text)
 		}
 		if change.Warning != "" {
@@ -268,8 +265,8 @@ func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFla
 			a.note("catalog: warning: %s: %s", strings.TrimSuffix(change.ID+"/"+change.Entry, "/"), change.Warning)
 		}
 	}
-	if kept > 0 {
-		a.note("catalog: unchanged entries: %d", kept)
+	if plan.Kept > 0 {
+		a.note("catalog: unchanged entries: %d", plan.Kept)
 	}
 	if warnings > 0 && !f.acceptWarnings {
 		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: %d of the changes deserve a second look. Start with --accept-warnings to apply them", f.catalog, warnings)}

@@ -7,7 +7,7 @@ It shares no code with Kuji and needs nothing but Python. It checks checksums,
 the chain of hashes and the commitments, and applies the effects of every event.
 For that it needs no rules and no catalog. Then it shows what those are good for:
 it computes every choice of every revealed epoch again, with its price, and
-compares. It prints what it found as JSON; --events prints each event before it,
+compares, up to the first event that a catalog with budgets or moments decides. It prints what it found as JSON; --events prints each event before it,
 on a line of its own.
 
 Stop the server first, or read a copy. The log has to be whole (not trimmed); a
@@ -179,11 +179,12 @@ def closed(directory):
 # event.md: events and their effects. Nothing here knows a rule or reads a catalog.
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
-MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, CLOCK = range(8, 17)
-VERBS = "player join gain spend pool take set more member item new_pool entry stock counter window catalog".split()
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock"]
+MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
+NEW_LIST, ADD_CODES, GIVE_CODE = range(20, 23)
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes"]
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", "unknown_pool",
-            "unknown_item", "count_too_large", "balance_overflow"]
+            "unknown_item", "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
+            "unknown_track"]
 
 
 def ref(r):
@@ -206,7 +207,7 @@ def effects(r):
                 n, value = r.byte(), r.name()
             elif verb in (NEW_POOL, ENTRY):
                 value = r.name()
-            elif verb in (STOCK, WINDOW):
+            elif verb in (STOCK, WINDOW, TALLY, RETURN):
                 n, value = r.number(), r.number()
             elif verb == COUNTER:
                 n, value = r.number(), r.name()
@@ -214,8 +215,14 @@ def effects(r):
                 value = r.text()
             elif verb == CLOCK:
                 value = r.number()
+            elif verb == NEW_LIST:
+                value = r.name()
+            elif verb == ADD_CODES:
+                n, value = r.number(), r.text()
+            elif verb == GIVE_CODE:
+                n, value = r.number(), r.number()
             else:
-                assert verb == MEMBER, "unknown effect: a newer Kuji wrote this log"
+                assert verb in (MEMBER, DRAW), "unknown effect: a newer Kuji wrote this log"
         yield verb, n, value
 
 
@@ -232,23 +239,29 @@ class Event:
         assert r.at == end and not (head & 2 and (self.effects or not self.status))
 
     def outcomes(self):
-        """For each member, or the one command: what it spent, and each draw's way and gains."""
-        members, asked, pool = [([], [])], None, None
+        """For each member, or the one command: what it spent, and the outcomes of its draws.
+
+        An outcome is the number of the draw, its way and what it gave.
+        """
+        members, asked, pool, draw, marked = [([], [])], None, None, -1, False
         if self.kind == 6:
             members = []
         for verb, n, value in self.effects:
             if verb == MEMBER:
                 members.append(([], []))
-                asked = pool = None
+                asked, pool, draw, marked = None, None, -1, False
+            elif verb == DRAW:
+                draw, marked = draw + 1, True
             elif verb == POOL:
                 pool = n
                 asked = n if asked is None else asked
             elif verb == TAKE:
-                if pool == asked:  # a draw begins
-                    members[-1][1].append(([], []))
-                members[-1][1][-1][0].append((pool, n))
-            elif verb == GAIN and asked is not None:
-                members[-1][1][-1][1].append((n, value))
+                if pool == asked:  # an outcome begins
+                    draw += not marked
+                    members[-1][1].append((draw, [], []))
+                members[-1][1][-1][1].append((pool, n))
+            elif verb == GAIN and members[-1][1]:
+                members[-1][1][-1][2].append((n, value))
             elif verb == SPEND:
                 members[-1][0].append((n, value))
         return members
@@ -275,7 +288,10 @@ def arguments(r, kind):
     if kind == 7:
         return r.number(), r.name(), r.name()  # to, by, reason
     if kind == 2:
-        return ref(r), r.number()  # pool, count
+        pool, count = ref(r), r.number()
+        return pool, count >> 1, ref(r) if count & 1 else None
+    if kind == 8:
+        return r.text(), r.number(), r.text(), r.text()  # track, draws, by, reason
     other = ref(r) if kind == 5 else None
     return other, [(ref(r), r.number()) for _ in range(r.number())]
 
@@ -285,12 +301,14 @@ class State:
 
     def __init__(self):
         self.items, self.pools, self.players = [], [], []  # ids by number
-        self.counters = 0  # how many are named
+        self.counters, self.counter = 0, {}  # how many are named; the first of each name
         self.stock, self.taken, self.entries = [], [], []  # by pool and entry number; stock None: unlimited
         self.held, self.counted = [], []  # by player number: balances by item, counters
+        self.tallies = {}  # the realm's counters
         self.number = {}  # of players by id
         self.version, self.catalog = 0, b""
         self.time, self.back = 0, 0  # the last time stamp, and how far the clock was set back in all
+        self.lists, self.codes, self.given = [], [], []  # by list number: names, codes, players
 
     def apply(self, event, time):
         assert time >= self.time, "time goes back"
@@ -308,6 +326,9 @@ class State:
                 assert value not in self.number, "joins twice"
                 player = self.number[value] = len(self.players)
                 self.players.append(value), self.held.append({}), self.counted.append({})
+            elif verb == GIVE_CODE:
+                assert value == len(self.given[n]) < len(self.codes[n]), "a code out of its turn"
+                self.given[n].append(player)
             elif verb == SET:
                 assert n < self.counters, "a counter that there is not"
                 self.counted[player][n] = value
@@ -316,9 +337,15 @@ class State:
             elif verb == TAKE:
                 self.taken[pool][n] += 1
                 assert self.stock[pool][n] is None or self.taken[pool][n] <= self.stock[pool][n], f"stock of pool {pool}, entry {n}"
+            elif verb == RETURN:
+                self.taken[pool][n] -= value
+                assert value > 0 <= self.taken[pool][n], f"returned to pool {pool}, entry {n}"
+            elif verb == TALLY:
+                assert n < self.counters, "a counter that there is not"
+                self.tallies[n] = value
             elif verb == MEMBER:
                 pool = None
-            else:
+            elif verb != DRAW:
                 pool = self.define(pool, verb, n, value)
 
     def define(self, pool, verb, n, value):
@@ -335,7 +362,17 @@ class State:
         elif verb == STOCK:
             self.stock[pool][n] = value - 1 if value else None
         elif verb == COUNTER:
+            assert value not in self.counter
+            self.counter[value] = self.counters
             self.counters += n
+        elif verb == NEW_LIST:
+            assert value not in self.lists
+            self.lists.append(value), self.codes.append([]), self.given.append([])
+        elif verb == ADD_CODES:
+            r = Reader(value)
+            while r.at < len(value):
+                self.codes[n].append(r.name())
+            assert len(self.codes[n]) == len(set(self.codes[n])), "a code twice"
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
         elif verb == CLOCK:
@@ -359,17 +396,27 @@ def describe(state, event):
         return text(names[which] if isinstance(which, int) else which)
 
     def stacks(some):
-        return {of(state.items, item): quantity for item, quantity in some}
+        held = {}
+        for item, quantity in some:
+            held[of(state.items, item)] = held.get(of(state.items, item), 0) + quantity
+        return held
 
     def command(kind, player, asked):
         if kind == 2:
-            return {"kind": "draw", "player": of(state.players, player), "pool": of(state.pools, asked[0]), "count": asked[1]}
+            pay = {} if asked[2] is None else {"pay": of(state.items, asked[2])}
+            return {"kind": "draw", "player": of(state.players, player), "pool": of(state.pools, asked[0]), "count": asked[1], **pay}
+        if kind == 8:
+            track, draws, by, reason = asked
+            return {"kind": KINDS[8], "player": of(state.players, player), "track": text(track), "draws": draws,
+                    "by": text(by), "reason": text(reason)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
         return {"kind": KINDS[kind], "player": of(state.players, player), **to, "items": stacks(asked[1])}
 
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
-    if event.status:
-        items = event.status in (3, 7, 9)
+    if event.status == 13:
+        said["subject"] = text(event.commands()[0][2][0])
+    elif event.status:
+        items = event.status in (3, 7, 9, 12)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.kind == 1:
         return {**said, "version": state.version}
@@ -380,9 +427,11 @@ def describe(state, event):
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
         if not event.status and asked[0] == 2:
+            spent, outcomes = event.outcomes()[i]
+            one["paid"] = stacks(spent)
             one["outcomes"] = [{
-                "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
-            } for way, gains in event.outcomes()[i][1]]
+                "draw": draw, "way": [of(state.pools, p) + "/" + of(state.entries[p], e) for p, e in way], "items": stacks(gains),
+            } for draw, way, gains in outcomes]
         all_of_it.append(one)
     return {**said, "members": all_of_it} if event.kind == 6 else {**said, **all_of_it[0]}
 
@@ -391,30 +440,73 @@ def describe(state, event):
 
 def catalog(data):
     r = Reader(data)
-    assert r.take(8) == b"KUJICAT\x01"
+    assert r.take(8) == b"KUJICAT\x02"
     r.text()
-    items = [(r.text(), r.byte(), r.text())[0] for _ in range(r.number())]
+    zone = []
+    if r.text():
+        zone = [(r.number() * 1000, (r.number() - 86399) * 1000) for _ in range(r.number())]
+    [(r.text(), r.byte(), r.text()) for _ in range(r.number())]  # items
     pools = {}
+
+    def many(*fields):
+        return [tuple(field() for field in fields) for _ in range(r.number())]
+
+    def names():
+        return [r.text() for _ in range(r.number())]
+
+    def condition():
+        return {"holds": r.stacks(), "lacks": names(), "pity": many(r.text, r.number)}
+
+    def rising():
+        start = r.number()
+        return start and (start, r.byte(), r.number(), [r.number() for _ in range(r.number())])
+
+    def reward():
+        return {"items": many(r.text, r.number, r.number), "draws": many(r.text, r.number, r.number), "codes": names()}
+
     for _ in range(r.number()):
-        pool, _, mode, price = r.text(), r.text(), r.byte(), r.stacks()
-        r.number(), r.number(), r.number()  # starts, ends, max_count
+        pool, _, p = r.text(), r.text(), {"mode": r.byte(), "flags": r.byte()}
+        p["price"] = [r.stacks() for _ in range(r.number())]
+        p["bundles"] = many(r.number, r.stacks)
+        per = r.byte()
+        p["free"] = per and (per, r.number())
+        p["starts"], p["ends"], p["max_count"] = r.number(), r.number(), r.number()
+        p["limits"] = many(r.byte, r.number, r.number)
+        p["when"] = condition()
+        p["rolls"] = r.number(), r.number()
+        p["pity"] = many(r.text, names, r.number, rising, r.text)
+        p["guarantee"] = many(r.number, r.number, names)
+        p["last"], p["refill"] = reward(), r.number()
+        p["budget"] = many(r.byte, r.stacks, r.text)
+        p["scale"] = r.number()
+        p["entries"] = {}
         for _ in range(r.number()):
-            r.byte(), r.number(), r.number()  # a limit
-        r.number()  # scale
-        entries = {}
-        for _ in range(r.number()):
-            entry, weight, stock, kind = r.text(), r.number(), r.number(), r.byte()
-            reward = None
-            if kind == 2:
-                reward = [(r.text(), r.number(), r.number()) for _ in range(r.number())]
-            elif kind == 3:
-                reward = r.text()
-            entries[entry] = (weight, stock, kind, reward)
-        pools[pool] = (mode, price, entries)
+            entry, e = r.text(), {"weight": r.number(), "stock": r.number()}
+            flags = r.byte()
+            e["group"] = r.text() if flags & 1 else ""
+            e["when"] = condition() if flags & 2 else None
+            e["unique"] = flags & 4 > 0
+            e["luck"] = (r.byte(), r.text(), many(r.number, r.number)) if flags & 8 else None
+            e["moments"] = (r.number(), r.byte(), r.byte(), many(r.text, r.number)) if flags & 16 else None
+            e["reward"] = reward()
+            p["entries"][entry] = e
+        pools[pool] = p
     start = r.stacks()
     r.number(), r.number()  # idempotency
     assert r.at == len(data)
-    return items, pools, start
+    return zone, pools, start
+
+
+def period(zone, per, time):
+    """The number of the day (2) or week (3) at a time, by clocks that never go back."""
+    shown, before, latest = max(time, 0), 0, 0
+    for begins, offset in zone:
+        if begins > time:
+            break
+        if begins:
+            latest = max(latest, begins + before)
+        shown, before = max(time + offset, latest), offset
+    return shown // 86_400_000 if per == 2 else (shown + 259_200_000) // 604_800_000
 
 
 # event.md: randomness
@@ -463,74 +555,317 @@ def below(source, n):
 
 # event.md: choices. Only who computes them again needs the catalog.
 
+class Pool:
+    """A pool of the catalog in force, by the state's numbers."""
+
+    def __init__(self, p, state, number, item, entry):
+        def stacks(some):
+            return [(item[i], q) for i, q in some]
+
+        def reward(of):
+            return ([(item[i], low, span) for i, low, span in of["items"]],
+                    [(number[name], low, span) for name, low, span in of["draws"]])
+
+        self.number, self.mode, self.scale, self.refill = number[p["id"]], p["mode"], p["scale"], p["refill"]
+        self.distinct, self.rolls = p["flags"] & 4 > 0, p["rolls"]
+        self.prices = [stacks(price) for price in p["price"]]
+        self.bundles = [(draws, stacks(price)) for draws, price in p["bundles"]]
+        self.free, self.last = p["free"], reward(p["last"])
+        self.single = self.mode != 3 and sum(self.rolls) == 1
+        self.tracks, groups = [], []
+        for name, of, certain, rising, share in p["pity"]:
+            counter = state.counter[b"/pity/" + share if share else p["id"] + b"/pity/" + name]
+            self.tracks.append((name, counter, certain, rising))
+            groups.append(of)
+        self.guarantees = [(draws, least) for draws, least, _ in p["guarantee"]]
+        groups += [of for _, _, of in p["guarantee"]]
+        self.whole = max([100 * rising[2] for _, _, _, rising in self.tracks if rising], default=1)
+        counters = {name: counter for name, counter, _, _ in self.tracks}
+        self.refills = state.counter.get(p["id"] + b"/refills")
+        self.free_counter = self.free and state.counter[p["id"] + {1: b"/free", 2: b"/free/day", 3: b"/free/week"}[self.free[0]]]
+
+        self.order, self.weight, self.reward, self.luck, self.condition, self.classes = [], {}, {}, {}, {}, []
+        classes = {}
+        for name, e in p["entries"].items():
+            n = entry[name]
+            assert state.stock[self.number][n] == (e["stock"] - 1 if e["stock"] else None), "the stock is not the catalog's"
+            self.order.append(n)
+            self.weight[n], self.reward[n] = e["weight"], reward(e["reward"])
+            when = e["when"] or {"holds": [], "lacks": [], "pity": []}
+            lacks = [item[i] for i in when["lacks"]] + ([i for i, _, _ in self.reward[n][0]] if e["unique"] else [])
+            if e["when"] or e["unique"]:
+                self.condition[n] = stacks(when["holds"]), lacks, [(counters[t], draws) for t, draws in when["pity"]]
+            if e["luck"]:
+                of, name_of, steps = e["luck"]
+                self.luck[n] = of, item[name_of] if of == 1 else counters[name_of], steps
+            groups_of = frozenset(g for g, of in enumerate(groups) if name in of or e["group"] and e["group"] in of)
+            if groups_of not in classes:
+                classes[groups_of] = []
+                self.classes.append((groups_of, classes[groups_of]))
+            classes[groups_of].append(n)
+        for _, members in self.classes:
+            members.sort(key=lambda n: (self.adapts(n), n))
+        heaviest = {n: max([self.weight[n]] + [w for _, w in self.luck[n][2]] if n in self.luck else [self.weight[n]]) for n in self.order}
+        drawn = [n for n in self.order if heaviest[n] > 0]
+        self.collects = self.mode == 1 and any(map(self.adapts, self.order)) and all(map(self.adapts, drawn))
+        self.plain = not self.tracks and len(self.classes) == 1 and not any(map(self.adapts, self.order))
+
+    def adapts(self, entry):
+        return entry in self.condition or entry in self.luck
+
+
 class Rules:
-    """The catalog in force, by the state's numbers."""
+    """The catalog in force, and the choices of the event at hand."""
 
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
-        self.gone = {}  # what the event at hand has taken so far, by pool and entry number
+        self.zone, self.knows = [], True  # knows: no pool has a budget or moments
 
     def put_in_force(self):
         state = self.state
-        _, pools, start = catalog(state.catalog)
+        self.zone, pools, start = catalog(state.catalog)
+        self.knows = not any(p["budget"] or any(e["moments"] for e in p["entries"].values()) for p in pools.values())
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
         self.pools = {}
-        for name, (mode, price, entries) in pools.items():
-            p = number[name]
-            of = {entry: n for n, entry in enumerate(state.entries[p])}
-            by_number = {}
-            for entry, (weight, stock, kind, reward) in entries.items():
-                assert state.stock[p][of[entry]] == (stock - 1 if stock else None), "the stock is not the catalog's"
-                if kind == 2:
-                    reward = [(item[i], low, span) for i, low, span in reward]
-                elif kind == 3:
-                    reward = number[reward]
-                by_number[of[entry]] = weight, kind, reward
-            self.pools[p] = mode, [(item[i], q) for i, q in price], by_number
+        for name, p in pools.items():
+            of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
+            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of)
 
-    def weight(self, pool, entry):
-        mode, _, entries = self.pools[pool]
-        if entry not in entries:
-            return 0  # of an older catalog
-        weight, kind, reward = entries[entry]
-        left = self.state.left(pool, entry)
-        if left is not None:
-            left -= self.gone.get((pool, entry), 0)
-        if left is not None and left <= 0 or kind == 3 and not sum(self.weights(reward)):
+    # What the event at hand has changed so far.
+
+    def begin(self, event, source, time):
+        self.source, self.time, self.made = source, time, []
+        self.gone, self.tally = {}, {}  # by pool and entry number; by counter
+        self.balance, self.counted, self.picks = {}, {}, 0
+
+    def held(self, player, item):
+        if (player, item) not in self.balance:
+            known = player < len(self.state.players)
+            self.balance[player, item] = self.state.held[player].get(item, 0) if known else sum(q for i, q in self.start if i == item)
+        return self.balance[player, item]
+
+    def add(self, player, item, quantity):
+        self.balance[player, item] = self.held(player, item) + quantity
+
+    def count(self, player, counter):
+        before = self.state.counted[player].get(counter, 0) if player < len(self.state.players) else 0
+        return self.counted.get((player, counter), before)
+
+    def refilled(self, pool):
+        return self.tally.get(pool.refills, self.state.tallies.get(pool.refills, 0))
+
+    def left(self, pool, entry):
+        """What is left of an entry's stock; None without a bound."""
+        stock, taken = self.state.stock[pool.number][entry], self.state.taken[pool.number][entry]
+        return None if stock is None else max(0, stock - taken - self.gone.get((pool.number, entry), 0))
+
+    # Weights.
+
+    def weight(self, pool, entry, ask=True):
+        left = self.left(pool, entry)
+        if left == 0 or ask and not self.holds(pool.condition.get(entry)):
             return 0
-        return left if mode == 2 else weight
+        _, draws = pool.reward[entry]
+        if len(draws) == 1 and draws[0][1:] == (1, 0):
+            inner = self.pools[draws[0][0]]
+            if inner.single and not any(self.weight(inner, n) for n in inner.order):
+                return 0
+        if pool.mode == 2:
+            return left
+        weight = pool.weight[entry]
+        if entry in pool.luck:
+            of, what, steps = pool.luck[entry]
+            have = self.held(self.player, what) if of == 1 else self.count(self.player, what)
+            weight = [weight, *(w for start, w in steps if have >= start)][-1]
+        return weight
 
-    def weights(self, pool):
-        return [self.weight(pool, entry) for entry in range(len(self.state.entries[pool]))]
+    def holds(self, condition):
+        if condition is None:
+            return True
+        holds, lacks, tracks = condition
+        return (all(self.held(self.player, item) >= n for item, n in holds)
+                and not any(self.held(self.player, item) for item in lacks)
+                and all(self.count(self.player, counter) >= n for counter, n in tracks))
 
-    def draw(self, source, pool):
-        """One draw: its way through the pools, and what it gives."""
-        way = []
-        while True:
-            weights = self.weights(pool)
-            point, chosen = below(source, sum(weights)), 0
-            while point >= weights[chosen]:
-                point, chosen = point - weights[chosen], chosen + 1
-            way.append((pool, chosen))
-            self.gone[pool, chosen] = self.gone.get((pool, chosen), 0) + 1
-            _, kind, reward = self.pools[pool][2][chosen]
-            if kind != 3:
-                gains = reward or []
-                return way, [(item, low + (below(source, span + 1) if span else 0)) for item, low, span in gains]
-            pool = reward
+    # Choices.
 
-    def compare(self, event, source):
+    def range(self, low, span):
+        return low + (below(self.source, span + 1) if span else 0)
+
+    def pick(self, pool, taken, due):
+        weights = {n: 0 if n in taken else self.weight(pool, n) for n in pool.order}
+        if pool.collects and not any(weights.values()):
+            weights = {n: self.weight(pool, n, ask=False) for n in pool.order}
+        hit, missed = self.decided(pool, weights, due)
+        among = [n for groups, members in pool.classes for n in members if groups >= hit and not groups & missed]
+        point = below(self.source, sum(weights[n] for n in among))
+        for entry in among:
+            if point < weights[entry]:
+                break
+            point -= weights[entry]
+        groups = next(groups for groups, members in pool.classes if entry in members)
+        for group, (_, counter, _, _) in enumerate(pool.tracks):
+            self.counted[self.player, counter] = 0 if group in groups else self.count(self.player, counter) + 1
+        return entry, groups
+
+    def decided(self, pool, weights, due):
+        """The groups that were hit, and those that were missed."""
+        def weight(hit, missed):
+            return sum(weights[n] for groups, members in pool.classes if groups >= hit and not groups & missed for n in members)
+
+        certain, added = [], []
+        for _, counter, sure, rising in pool.tracks:
+            n = self.count(self.player, counter) + 1
+            certain.append(sure and n >= sure)
+            added.append(None)
+            if rising and n >= rising[0]:
+                start, table, scale, by = rising
+                more = by[min(n - start, len(by) - 1)] if table else min(by[0] * (n - start + 1), 100 * scale)
+                added[-1] = more * (pool.whole // (100 * scale))
+        matter = [i for i in range(len(pool.tracks)) if certain[i] or added[i] is not None or due is not None]
+        must, missed = frozenset() if due is None else frozenset({due}), frozenset()
+        if not matter and due is None or pool.plain:
+            return missed, missed
+        total = sum(weights.values())
+        left = total * pool.whole
+        point = below(self.source, left)
+        for i in range(max(matter, default=-1) + 1):
+            hit = must | {i}
+            w = weight(hit, missed)
+            if not w and certain[i]:
+                hit = frozenset({i})
+                w = weight(hit, missed)
+            if not w:
+                continue
+            chance = min(w * pool.whole + (added[i] or 0) * total, left)
+            if certain[i] or point < chance:
+                return hit, missed
+            point, left, missed = point - chance, left - chance, missed | {i}
+        if must and not weight(must, missed):
+            return must, frozenset()
+        return must, missed
+
+    def single(self, pool, due=None):
+        """A single draw. Returns the groups that it hit."""
+        rolls, hit = self.range(*pool.rolls), frozenset()
+        if pool.mode == 3:
+            for _ in range(rolls):
+                for entry in pool.order:
+                    if pool.weight[entry] and self.weight(pool, entry) and below(self.source, 100 * pool.scale) < pool.weight[entry]:
+                        self.take(pool, entry)
+            return hit
+        taken = set()
+        for _ in range(rolls):
+            entry, groups = self.pick(pool, taken, due)
+            self.take(pool, entry)
+            hit |= groups
+            if pool.distinct:
+                taken.add(entry)
+        return hit
+
+    def take(self, pool, entry):
+        self.made.append((TAKE, pool.number, entry))
+        self.gone[pool.number, entry] = self.gone.get((pool.number, entry), 0) + 1
+        self.picks += 1
+        self.give(pool.reward[entry])
+        if pool.mode == 2 and not any(self.weight(pool, n) for n in pool.order):
+            self.give(pool.last)
+            if self.refilled(pool) < pool.refill:
+                for n in pool.order:
+                    was = self.state.taken[pool.number][n] + self.gone.get((pool.number, n), 0)
+                    if was:
+                        self.made.append((RETURN, n, was))
+                        self.gone[pool.number, n] = -self.state.taken[pool.number][n]
+                self.tally[pool.refills] = self.refilled(pool) + 1
+                self.made.append((TALLY, pool.refills, self.tally[pool.refills]))
+
+    def give(self, reward):
+        items, draws = reward
+        for item, low, span in items:
+            quantity = self.range(low, span)
+            self.made.append((GAIN, item, quantity))
+            self.add(self.player, item, quantity)
+        for inner, low, span in draws:
+            for _ in range(self.range(low, span)):
+                self.single(self.pools[inner])
+
+    # Whole events.
+
+    def price(self, pool, count, pay):
+        """What a draw costs. It can be paid, since it was."""
+        if pool.free:
+            per, most = pool.free
+            value, steady = self.count(self.player, pool.free_counter), self.time + self.state.back
+            used = value
+            if per != 1:
+                last = period(self.zone, per, (value >> 18) - self.state.back)
+                used = value & (1 << 18) - 1 if last >= period(self.zone, per, self.time) else 0
+            free = min(count, max(0, most - used))
+            if free:
+                self.counted[self.player, pool.free_counter] = used + free if per == 1 else steady << 18 | used + free
+            count -= free
+            if not count:
+                return []
+        prices = [price for draws, price in pool.bundles if draws == count]
+        prices += [[(item, q * count) for item, q in price] for price in pool.prices]
+        for price in prices:
+            offered = pay is None or pay in [item for item, _ in price]
+            if offered and all(self.held(self.player, item) >= q for item, q in price):
+                return price
+        assert not prices, "a price that could not be paid"
+        return []
+
+    def due(self, pool, i, count, hits):
+        """The group of the guarantee that is due in draw i of count, None without one."""
+        rest = []
+        for k, (draws, least) in enumerate(pool.guarantees):
+            at = i % draws
+            if not at:
+                hits[k] = 0
+            full = i - at + draws <= count
+            there = any(self.weight(pool, n) for groups, members in pool.classes if len(pool.tracks) + k in groups for n in members)
+            rest.append((draws - at if full else 0, max(0, least - hits[k]) if full and there else 0))
+        if any(missing and sum(n for by, n in rest if by <= left) >= left for left, missing in rest):
+            return len(pool.tracks) + min((left, k) for k, (left, missing) in enumerate(rest) if missing)[1]
+        return None
+
+    def compare(self, event, source, time):
         """Decides the draws of an event again, before it is applied. Returns how many choices that took."""
-        self.gone, choices = {}, 0
-        for (kind, _, asked), (spent, draws) in zip(event.commands(), event.outcomes(), strict=True):
+        self.begin(event, source, time)
+        commands, prices = event.commands(), []
+        for kind, self.player, asked in commands:  # all are paid before anything is drawn
+            prices.append([])
             if kind == 2:
-                pool, count = asked
-                assert spent == [(item, quantity * count) for item, quantity in self.pools[pool][1]], "another price"
-                assert draws == [self.draw(source, pool) for _ in range(count)], "another choice"
-                choices += sum(len(way) for way, _ in draws)
-        return choices
+                pool, count, pay = asked
+                prices[-1] = self.price(self.pools[pool], count, pay)
+                for item, quantity in prices[-1]:
+                    self.add(self.player, item, -quantity)
+                continue
+            for item, quantity in asked[1]:
+                if kind != 3:
+                    self.add(self.player, item, -quantity)
+                if kind != 4:
+                    self.add(asked[0] if kind == 5 else self.player, item, quantity)
+        members = drawn(event)
+        for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
+            if kind != 2:
+                continue
+            assert spent == price, "another price"
+            pool, count, self.made, hits = self.pools[asked[0]], asked[1], [], {}
+            for i in range(count):
+                due = self.due(pool, i, count, hits)
+                if not pool.single:
+                    self.made.append((DRAW, None, None))
+                for group in self.single(pool, due):
+                    if group >= len(pool.tracks):
+                        hits[group - len(pool.tracks)] += 1
+            assert effects == self.made, f"another choice: {effects}, want {self.made}"
+        last = {(player, counter): value for player, counter, value in sets(event, len(self.state.players))}
+        for key, value in self.counted.items():
+            assert last[key] == value, "another count"
+        return self.picks
 
     def welcome(self, event):
         """Whoever joins gets the starting grants, before anything else."""
@@ -538,6 +873,38 @@ class Rules:
             if verb == JOIN:
                 given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
                 assert given == self.start, "other starting grants"
+
+
+def drawn(event):
+    """For each member, or the one command: what it spent, and what its draws did."""
+    members, pool = [([], [])], None
+    if event.kind == 6:
+        members = []
+    for verb, n, value in event.effects:
+        if verb == MEMBER:
+            members.append(([], []))
+            pool = None
+        elif verb == POOL:
+            pool = n
+        elif verb == TAKE:
+            members[-1][1].append((TAKE, pool, n))
+        elif verb in (DRAW, RETURN, TALLY) or verb == GAIN and members[-1][1]:
+            members[-1][1].append((verb, n, value))
+        elif verb == SPEND:
+            members[-1][0].append((n, value))
+    return members
+
+
+def sets(event, players):
+    """The counters of players that the event sets. So many players there were before it."""
+    player = event.player
+    for verb, n, value in event.effects:
+        if verb == PLAYER:
+            player = n
+        elif verb == JOIN:
+            player, players = players, players + 1
+        elif verb == SET:
+            yield player, n, value
 
 
 # All of it together.
@@ -579,13 +946,16 @@ class Realm:
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
             elif event.kind != 1 and not event.status:
                 self.rules.welcome(event)
+                if not self.rules.knows:
+                    self.source = None  # how many values that takes is not computed here
                 if self.source:
-                    self.found["choices"] += self.rules.compare(event, self.source)
+                    self.found["choices"] += self.rules.compare(event, self.source, time)
             self.state.apply(event, time)
             if event.kind == 1:
                 self.rules.put_in_force()
             self.found["events"] += 1
-            self.found["draws"] += sum(len(draws) for _, draws in event.outcomes())
+            if not event.status:
+                self.found["draws"] += sum(asked[1] for kind, _, asked in event.commands() if kind == 2)
             if self.seen:
                 self.seen({"position": self.chain.index, "index": index, "time": time, **describe(self.state, event)})
         assert r.at == len(payload)

@@ -303,7 +303,11 @@ type BatchResult struct {
 	// Of the event in its batch, from 0: Receipt.index.
 	Index uint32 `protobuf:"varint,7,opt,name=index,proto3" json:"index,omitempty"`
 	// Why the command was refused; only when REFUSED.
-	Error         *ErrorDetail `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	Error *ErrorDetail `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	// For each of outcomes its Outcome.draw. Empty: one outcome a draw, in order.
+	OutcomeDraws []uint32 `protobuf:"varint,9,rep,packed,name=outcome_draws,json=outcomeDraws,proto3" json:"outcome_draws,omitempty"`
+	// What a draw cost; empty: nothing.
+	Paid          []*Stack `protobuf:"bytes,10,rep,name=paid,proto3" json:"paid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +398,20 @@ func (x *BatchResult) GetError() *ErrorDetail {
 	return nil
 }
 
+func (x *BatchResult) GetOutcomeDraws() []uint32 {
+	if x != nil {
+		return x.OutcomeDraws
+	}
+	return nil
+}
+
+func (x *BatchResult) GetPaid() []*Stack {
+	if x != nil {
+		return x.Paid
+	}
+	return nil
+}
+
 var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
@@ -414,7 +432,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xa0\x02\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xe9\x02\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -423,7 +441,10 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12\x1d\n" +
 	"\areceipt\x18\x06 \x01(\rH\x00R\areceipt\x88\x01\x01\x12\x14\n" +
 	"\x05index\x18\a \x01(\rR\x05index\x12*\n" +
-	"\x05error\x18\b \x01(\v2\x14.kuji.v1.ErrorDetailR\x05errorB\n" +
+	"\x05error\x18\b \x01(\v2\x14.kuji.v1.ErrorDetailR\x05error\x12#\n" +
+	"\routcome_draws\x18\t \x03(\rR\foutcomeDraws\x12\"\n" +
+	"\x04paid\x18\n" +
+	" \x03(\v2\x0e.kuji.v1.StackR\x04paidB\n" +
 	"\n" +
 	"\b_receiptB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -455,6 +476,7 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(Status)(0),           // 11: kuji.v1.Status
 	(*Result)(nil),        // 12: kuji.v1.Result
 	(*ErrorDetail)(nil),   // 13: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 14: kuji.v1.Stack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -469,11 +491,12 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	11, // 9: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
 	12, // 10: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
 	13, // 11: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 12: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }

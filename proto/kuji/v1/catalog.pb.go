@@ -28,7 +28,7 @@ const (
 	ItemKind_ITEM_KIND_UNSPECIFIED ItemKind = 0
 	// Anything that is held and counted.
 	ItemKind_ITEM_KIND_ITEM ItemKind = 1
-	// What prices are paid in.
+	// Money, to whoever shows it.
 	ItemKind_ITEM_KIND_CURRENCY ItemKind = 2
 )
 
@@ -86,10 +86,11 @@ const (
 	ChangeKind_CHANGE_KIND_POOL_REMOVED  ChangeKind = 6
 	ChangeKind_CHANGE_KIND_ENTRY_ADDED   ChangeKind = 7
 	ChangeKind_CHANGE_KIND_ENTRY_CHANGED ChangeKind = 8
-	ChangeKind_CHANGE_KIND_ENTRY_KEPT    ChangeKind = 9
 	ChangeKind_CHANGE_KIND_ENTRY_REMOVED ChangeKind = 10
 	// Starting grants, idempotency window or name.
 	ChangeKind_CHANGE_KIND_REALM_CHANGED ChangeKind = 11
+	// Nothing changes, but the catalog deserves a second look here.
+	ChangeKind_CHANGE_KIND_NOTICE ChangeKind = 12
 )
 
 // Enum value maps for ChangeKind.
@@ -104,9 +105,9 @@ var (
 		6:  "CHANGE_KIND_POOL_REMOVED",
 		7:  "CHANGE_KIND_ENTRY_ADDED",
 		8:  "CHANGE_KIND_ENTRY_CHANGED",
-		9:  "CHANGE_KIND_ENTRY_KEPT",
 		10: "CHANGE_KIND_ENTRY_REMOVED",
 		11: "CHANGE_KIND_REALM_CHANGED",
+		12: "CHANGE_KIND_NOTICE",
 	}
 	ChangeKind_value = map[string]int32{
 		"CHANGE_KIND_UNSPECIFIED":   0,
@@ -118,9 +119,9 @@ var (
 		"CHANGE_KIND_POOL_REMOVED":  6,
 		"CHANGE_KIND_ENTRY_ADDED":   7,
 		"CHANGE_KIND_ENTRY_CHANGED": 8,
-		"CHANGE_KIND_ENTRY_KEPT":    9,
 		"CHANGE_KIND_ENTRY_REMOVED": 10,
 		"CHANGE_KIND_REALM_CHANGED": 11,
+		"CHANGE_KIND_NOTICE":        12,
 	}
 )
 
@@ -450,6 +451,114 @@ func (x *Idempotency) GetAgeMs() int64 {
 	return 0
 }
 
+type ExportCatalogRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means "default".
+	Realm         string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportCatalogRequest) Reset() {
+	*x = ExportCatalogRequest{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportCatalogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportCatalogRequest) ProtoMessage() {}
+
+func (x *ExportCatalogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportCatalogRequest.ProtoReflect.Descriptor instead.
+func (*ExportCatalogRequest) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ExportCatalogRequest) GetRealm() string {
+	if x != nil {
+		return x.Realm
+	}
+	return ""
+}
+
+// ExportCatalogResponse is the catalog in force as YAML. It is not the source
+// that was applied, but is read as the same catalog.
+type ExportCatalogResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// SHA-256 of the compiled catalog: 32 bytes.
+	Hash          []byte `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Yaml          []byte `protobuf:"bytes,3,opt,name=yaml,proto3" json:"yaml,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportCatalogResponse) Reset() {
+	*x = ExportCatalogResponse{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportCatalogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportCatalogResponse) ProtoMessage() {}
+
+func (x *ExportCatalogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportCatalogResponse.ProtoReflect.Descriptor instead.
+func (*ExportCatalogResponse) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ExportCatalogResponse) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ExportCatalogResponse) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *ExportCatalogResponse) GetYaml() []byte {
+	if x != nil {
+		return x.Yaml
+	}
+	return nil
+}
+
 type ApplyCatalogRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default". The realm must exist: see CreateRealm.
@@ -469,7 +578,7 @@ type ApplyCatalogRequest struct {
 
 func (x *ApplyCatalogRequest) Reset() {
 	*x = ApplyCatalogRequest{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +590,7 @@ func (x *ApplyCatalogRequest) String() string {
 func (*ApplyCatalogRequest) ProtoMessage() {}
 
 func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[4]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +603,7 @@ func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogRequest.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ApplyCatalogRequest) GetRealm() string {
@@ -539,7 +648,7 @@ type ApplyCatalogResponse struct {
 
 func (x *ApplyCatalogResponse) Reset() {
 	*x = ApplyCatalogResponse{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +660,7 @@ func (x *ApplyCatalogResponse) String() string {
 func (*ApplyCatalogResponse) ProtoMessage() {}
 
 func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[5]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +673,7 @@ func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogResponse.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ApplyCatalogResponse) GetPlan() *Plan {
@@ -587,15 +696,18 @@ type Plan struct {
 	// The catalog is the one in force: applying it does nothing and is not logged.
 	Unchanged bool `protobuf:"varint,1,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	// The version that the catalog gets, or has when unchanged.
-	Version       uint64    `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	Changes       []*Change `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Only what changes.
+	Changes []*Change `protobuf:"bytes,3,rep,name=changes,proto3" json:"changes,omitempty"`
+	// How many entries do not change.
+	Kept          uint32 `protobuf:"varint,4,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +719,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +732,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Plan) GetUnchanged() bool {
@@ -644,6 +756,13 @@ func (x *Plan) GetChanges() []*Change {
 	return nil
 }
 
+func (x *Plan) GetKept() uint32 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
 // Change is one line of a plan: what happens to one item, pool or entry.
 type Change struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -658,18 +777,19 @@ type Change struct {
 	// unset before an entry is added and after it is removed.
 	Before *EntryStock `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
 	After  *EntryStock `protobuf:"bytes,6,opt,name=after,proto3" json:"after,omitempty"`
-	// Set when the change deserves a second look: more was drawn already than
-	// the new stock, or players hold an item that is removed.
+	// Set when the change deserves a second look.
 	Warning string `protobuf:"bytes,7,opt,name=warning,proto3" json:"warning,omitempty"`
 	// The whole change in words.
-	Text          string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	// What differs, as catalogs write it; all settings of what is added or removed.
+	Settings      []*Setting `protobuf:"bytes,9,rep,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +801,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +814,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -753,6 +873,79 @@ func (x *Change) GetText() string {
 	return ""
 }
 
+func (x *Change) GetSettings() []*Setting {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+// Setting is a setting that a catalog changes.
+type Setting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A key of the catalog, such as "price". For what the next draw from the pool
+	// gives a player who was never seen: "odds of POOL/ENTRY", in percent, and
+	// "ITEM per draw", how many of an item it gives on average.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty: it was not set.
+	Before string `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	// Empty: it is not set any more.
+	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Setting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Setting) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *Setting) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 // EntryStock is an entry's stock.
 type EntryStock struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -767,7 +960,7 @@ type EntryStock struct {
 
 func (x *EntryStock) Reset() {
 	*x = EntryStock{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +972,7 @@ func (x *EntryStock) String() string {
 func (*EntryStock) ProtoMessage() {}
 
 func (x *EntryStock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +985,7 @@ func (x *EntryStock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryStock.ProtoReflect.Descriptor instead.
 func (*EntryStock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EntryStock) GetUnlimited() bool {
@@ -844,7 +1037,13 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\":\n" +
 	"\vIdempotency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x15\n" +
-	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\"\x9d\x01\n" +
+	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\",\n" +
+	"\x14ExportCatalogRequest\x12\x14\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\"Y\n" +
+	"\x15ExportCatalogResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
+	"\x04yaml\x18\x03 \x01(\fR\x04yaml\"\x9d\x01\n" +
 	"\x13ApplyCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04yaml\x18\x02 \x01(\fR\x04yaml\x12\x17\n" +
@@ -853,11 +1052,12 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x11_expected_version\"b\n" +
 	"\x14ApplyCatalogResponse\x12!\n" +
 	"\x04plan\x18\x01 \x01(\v2\r.kuji.v1.PlanR\x04plan\x12'\n" +
-	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"i\n" +
+	"\x06result\x18\x02 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"}\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\tunchanged\x18\x01 \x01(\bR\tunchanged\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12)\n" +
-	"\achanges\x18\x03 \x03(\v2\x0f.kuji.v1.ChangeR\achanges\"\xf3\x01\n" +
+	"\achanges\x18\x03 \x03(\v2\x0f.kuji.v1.ChangeR\achanges\x12\x12\n" +
+	"\x04kept\x18\x04 \x01(\rR\x04kept\"\xa1\x02\n" +
 	"\x06Change\x12'\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x13.kuji.v1.ChangeKindR\x04kind\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
@@ -866,7 +1066,12 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x06before\x18\x05 \x01(\v2\x13.kuji.v1.EntryStockR\x06before\x12)\n" +
 	"\x05after\x18\x06 \x01(\v2\x13.kuji.v1.EntryStockR\x05after\x12\x18\n" +
 	"\awarning\x18\a \x01(\tR\awarning\x12\x12\n" +
-	"\x04text\x18\b \x01(\tR\x04text\"T\n" +
+	"\x04text\x18\b \x01(\tR\x04text\x12,\n" +
+	"\bsettings\x18\t \x03(\v2\x10.kuji.v1.SettingR\bsettings\"K\n" +
+	"\aSetting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\"T\n" +
 	"\n" +
 	"EntryStock\x12\x1c\n" +
 	"\tunlimited\x18\x01 \x01(\bR\tunlimited\x12\x14\n" +
@@ -875,7 +1080,7 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\bItemKind\x12\x19\n" +
 	"\x15ITEM_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eITEM_KIND_ITEM\x10\x01\x12\x16\n" +
-	"\x12ITEM_KIND_CURRENCY\x10\x02*\xef\x02\n" +
+	"\x12ITEM_KIND_CURRENCY\x10\x02*\xf1\x02\n" +
 	"\n" +
 	"ChangeKind\x12\x1b\n" +
 	"\x17CHANGE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -886,11 +1091,11 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x18CHANGE_KIND_POOL_CHANGED\x10\x05\x12\x1c\n" +
 	"\x18CHANGE_KIND_POOL_REMOVED\x10\x06\x12\x1b\n" +
 	"\x17CHANGE_KIND_ENTRY_ADDED\x10\a\x12\x1d\n" +
-	"\x19CHANGE_KIND_ENTRY_CHANGED\x10\b\x12\x1a\n" +
-	"\x16CHANGE_KIND_ENTRY_KEPT\x10\t\x12\x1d\n" +
+	"\x19CHANGE_KIND_ENTRY_CHANGED\x10\b\x12\x1d\n" +
 	"\x19CHANGE_KIND_ENTRY_REMOVED\x10\n" +
 	"\x12\x1d\n" +
-	"\x19CHANGE_KIND_REALM_CHANGED\x10\vB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x19CHANGE_KIND_REALM_CHANGED\x10\v\x12\x16\n" +
+	"\x12CHANGE_KIND_NOTICE\x10\f\"\x04\b\t\x10\tB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_catalog_proto_rawDescOnce sync.Once
@@ -905,38 +1110,42 @@ func file_kuji_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_kuji_v1_catalog_proto_goTypes = []any{
-	(ItemKind)(0),                // 0: kuji.v1.ItemKind
-	(ChangeKind)(0),              // 1: kuji.v1.ChangeKind
-	(*GetCatalogRequest)(nil),    // 2: kuji.v1.GetCatalogRequest
-	(*GetCatalogResponse)(nil),   // 3: kuji.v1.GetCatalogResponse
-	(*Item)(nil),                 // 4: kuji.v1.Item
-	(*Idempotency)(nil),          // 5: kuji.v1.Idempotency
-	(*ApplyCatalogRequest)(nil),  // 6: kuji.v1.ApplyCatalogRequest
-	(*ApplyCatalogResponse)(nil), // 7: kuji.v1.ApplyCatalogResponse
-	(*Plan)(nil),                 // 8: kuji.v1.Plan
-	(*Change)(nil),               // 9: kuji.v1.Change
-	(*EntryStock)(nil),           // 10: kuji.v1.EntryStock
-	(*Stack)(nil),                // 11: kuji.v1.Stack
-	(*Result)(nil),               // 12: kuji.v1.Result
+	(ItemKind)(0),                 // 0: kuji.v1.ItemKind
+	(ChangeKind)(0),               // 1: kuji.v1.ChangeKind
+	(*GetCatalogRequest)(nil),     // 2: kuji.v1.GetCatalogRequest
+	(*GetCatalogResponse)(nil),    // 3: kuji.v1.GetCatalogResponse
+	(*Item)(nil),                  // 4: kuji.v1.Item
+	(*Idempotency)(nil),           // 5: kuji.v1.Idempotency
+	(*ExportCatalogRequest)(nil),  // 6: kuji.v1.ExportCatalogRequest
+	(*ExportCatalogResponse)(nil), // 7: kuji.v1.ExportCatalogResponse
+	(*ApplyCatalogRequest)(nil),   // 8: kuji.v1.ApplyCatalogRequest
+	(*ApplyCatalogResponse)(nil),  // 9: kuji.v1.ApplyCatalogResponse
+	(*Plan)(nil),                  // 10: kuji.v1.Plan
+	(*Change)(nil),                // 11: kuji.v1.Change
+	(*Setting)(nil),               // 12: kuji.v1.Setting
+	(*EntryStock)(nil),            // 13: kuji.v1.EntryStock
+	(*Stack)(nil),                 // 14: kuji.v1.Stack
+	(*Result)(nil),                // 15: kuji.v1.Result
 }
 var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
-	11, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
+	14, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
 	5,  // 2: kuji.v1.GetCatalogResponse.idempotency:type_name -> kuji.v1.Idempotency
 	0,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
-	8,  // 4: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
-	12, // 5: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
-	9,  // 6: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	10, // 4: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
+	15, // 5: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
+	11, // 6: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
 	1,  // 7: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	10, // 8: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	10, // 9: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 8: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	13, // 9: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	12, // 10: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }
@@ -945,14 +1154,14 @@ func file_kuji_v1_catalog_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_catalog_proto_msgTypes[4].OneofWrappers = []any{}
+	file_kuji_v1_catalog_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_catalog_proto_rawDesc), len(file_kuji_v1_catalog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,7 +30,10 @@ type Draw struct {
 	// 1 to 64 bytes.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	// 0 means 1; at most 1000, and at most the pool's max_count.
-	Count         uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// Pays the first of the pool's prices that has this item in it; for pools
+	// with several prices. Empty: the first price that the player can pay.
+	Pay           string `protobuf:"bytes,4,opt,name=pay,proto3" json:"pay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,6 +89,13 @@ func (x *Draw) GetCount() uint32 {
 	return 0
 }
 
+func (x *Draw) GetPay() string {
+	if x != nil {
+		return x.Pay
+	}
+	return ""
+}
+
 type DrawRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -100,7 +110,10 @@ type DrawRequest struct {
 	// 1 to 64 bytes.
 	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
 	// 0 means 1; at most 1000, and at most the pool's max_count.
-	Count         uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	// Pays the first of the pool's prices that has this item in it; for pools
+	// with several prices. Empty: the first price that the player can pay.
+	Pay           string `protobuf:"bytes,6,opt,name=pay,proto3" json:"pay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -170,6 +183,13 @@ func (x *DrawRequest) GetCount() uint32 {
 	return 0
 }
 
+func (x *DrawRequest) GetPay() string {
+	if x != nil {
+		return x.Pay
+	}
+	return ""
+}
+
 type DrawResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
@@ -218,18 +238,20 @@ var File_kuji_v1_draw_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_draw_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"H\n" +
+	"\x12kuji/v1/draw.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"Z\n" +
 	"\x04Draw\x12\x16\n" +
 	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\"\x84\x01\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12\x10\n" +
+	"\x03pay\x18\x04 \x01(\tR\x03pay\"\x96\x01\n" +
 	"\vDrawRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12\x12\n" +
 	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x14\n" +
-	"\x05count\x18\x05 \x01(\rR\x05count\"7\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\x12\x10\n" +
+	"\x03pay\x18\x06 \x01(\tR\x03pay\"7\n" +
 	"\fDrawResponse\x12'\n" +
 	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06resultB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 

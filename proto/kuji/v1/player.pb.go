@@ -129,14 +129,16 @@ func (x *GetPlayerResponse) GetPlayer() *Player {
 	return nil
 }
 
-// Player is what a player holds.
+// Player is what a player holds, and what tracks have counted.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// In the order in which the catalogs named the items; no zero quantities.
 	Items []*Stack `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
 	// Of the last batch that changed this player.
-	Position      uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	// Of the catalog in force; a track that is not here has counted 0 draws.
+	Pity          []*PlayerTrack `protobuf:"bytes,4,rep,name=pity,proto3" json:"pity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -192,6 +194,78 @@ func (x *Player) GetPosition() uint64 {
 	return 0
 }
 
+func (x *Player) GetPity() []*PlayerTrack {
+	if x != nil {
+		return x.Pity
+	}
+	return nil
+}
+
+// PlayerTrack is what a track has counted for a player.
+type PlayerTrack struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name: the one that pools share it by, or "pool/track".
+	Track string `protobuf:"bytes,1,opt,name=track,proto3" json:"track,omitempty"`
+	// Since the last hit.
+	Draws uint64 `protobuf:"varint,2,opt,name=draws,proto3" json:"draws,omitempty"`
+	// At the latest so many draws from now, a draw is certain to hit: 1 is the
+	// next one. With several pools, the soonest. 0: none is certain.
+	CertainIn     uint64 `protobuf:"varint,3,opt,name=certain_in,json=certainIn,proto3" json:"certain_in,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlayerTrack) Reset() {
+	*x = PlayerTrack{}
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlayerTrack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlayerTrack) ProtoMessage() {}
+
+func (x *PlayerTrack) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_player_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlayerTrack.ProtoReflect.Descriptor instead.
+func (*PlayerTrack) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_player_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PlayerTrack) GetTrack() string {
+	if x != nil {
+		return x.Track
+	}
+	return ""
+}
+
+func (x *PlayerTrack) GetDraws() uint64 {
+	if x != nil {
+		return x.Draws
+	}
+	return 0
+}
+
+func (x *PlayerTrack) GetCertainIn() uint64 {
+	if x != nil {
+		return x.CertainIn
+	}
+	return 0
+}
+
 var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
@@ -202,11 +276,17 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\"<\n" +
 	"\x11GetPlayerResponse\x12'\n" +
-	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\"Z\n" +
+	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\"\x84\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
-	"\bposition\x18\x03 \x01(\x04R\bpositionB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
+	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\"X\n" +
+	"\vPlayerTrack\x12\x14\n" +
+	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
+	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
+	"\n" +
+	"certain_in\x18\x03 \x01(\x04R\tcertainInB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_player_proto_rawDescOnce sync.Once
@@ -220,21 +300,23 @@ func file_kuji_v1_player_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_player_proto_rawDescData
 }
 
-var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_kuji_v1_player_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_kuji_v1_player_proto_goTypes = []any{
 	(*GetPlayerRequest)(nil),  // 0: kuji.v1.GetPlayerRequest
 	(*GetPlayerResponse)(nil), // 1: kuji.v1.GetPlayerResponse
 	(*Player)(nil),            // 2: kuji.v1.Player
-	(*Stack)(nil),             // 3: kuji.v1.Stack
+	(*PlayerTrack)(nil),       // 3: kuji.v1.PlayerTrack
+	(*Stack)(nil),             // 4: kuji.v1.Stack
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
-	3, // 1: kuji.v1.Player.items:type_name -> kuji.v1.Stack
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 1: kuji.v1.Player.items:type_name -> kuji.v1.Stack
+	3, // 2: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -249,7 +331,7 @@ func file_kuji_v1_player_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_player_proto_rawDesc), len(file_kuji_v1_player_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -30,6 +30,8 @@ const (
 	PoolMode_POOL_MODE_WEIGHTED PoolMode = 1
 	// Odds by remaining stock: drawing tickets from a box.
 	PoolMode_POOL_MODE_RAFFLE PoolMode = 2
+	// Every entry by itself, with its own chance: a drop table.
+	PoolMode_POOL_MODE_EACH PoolMode = 3
 )
 
 // Enum value maps for PoolMode.
@@ -38,11 +40,13 @@ var (
 		0: "POOL_MODE_UNSPECIFIED",
 		1: "POOL_MODE_WEIGHTED",
 		2: "POOL_MODE_RAFFLE",
+		3: "POOL_MODE_EACH",
 	}
 	PoolMode_value = map[string]int32{
 		"POOL_MODE_UNSPECIFIED": 0,
 		"POOL_MODE_WEIGHTED":    1,
 		"POOL_MODE_RAFFLE":      2,
+		"POOL_MODE_EACH":        3,
 	}
 )
 
@@ -265,8 +269,8 @@ type Pool struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Mode  PoolMode               `protobuf:"varint,3,opt,name=mode,proto3,enum=kuji.v1.PoolMode" json:"mode,omitempty"`
-	// For each single draw.
-	Price []*Stack `protobuf:"bytes,4,rep,name=price,proto3" json:"price,omitempty"`
+	// For each single draw: alternatives. Empty: free.
+	Prices []*Price `protobuf:"bytes,4,rep,name=prices,proto3" json:"prices,omitempty"`
 	// Unix milliseconds; 0: no start.
 	StartsUnixMs int64 `protobuf:"varint,5,opt,name=starts_unix_ms,json=startsUnixMs,proto3" json:"starts_unix_ms,omitempty"`
 	// Unix milliseconds, exclusive; 0: no end.
@@ -281,11 +285,29 @@ type Pool struct {
 	// The power of ten by which the decimal weights of the catalog were
 	// multiplied to become integers.
 	WeightScale uint64 `protobuf:"varint,11,opt,name=weight_scale,json=weightScale,proto3" json:"weight_scale,omitempty"`
-	// The sum of all entries' current weights; 0: sold out.
+	// The sum of all entries' current weights; 0: sold out. In mode each, 100 %.
 	TotalWeight    uint64 `protobuf:"varint,12,opt,name=total_weight,json=totalWeight,proto3" json:"total_weight,omitempty"`
 	CatalogVersion uint64 `protobuf:"varint,13,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	// Of the last batch that changed this pool.
-	Position      uint64 `protobuf:"varint,14,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,14,opt,name=position,proto3" json:"position,omitempty"`
+	// Prices for several draws in one request.
+	Bundles []*Bundle `protobuf:"bytes,15,rep,name=bundles,proto3" json:"bundles,omitempty"`
+	// The first draws of a player that cost nothing; absent: none.
+	Free *PlayerLimit `protobuf:"bytes,16,opt,name=free,proto3" json:"free,omitempty"`
+	// Drawn from only through the rewards of other pools.
+	Internal bool `protobuf:"varint,17,opt,name=internal,proto3" json:"internal,omitempty"`
+	// Nothing here or below adapts to the player.
+	Memoryless bool `protobuf:"varint,18,opt,name=memoryless,proto3" json:"memoryless,omitempty"`
+	// Who can draw; absent: everybody.
+	When *Condition `protobuf:"bytes,19,opt,name=when,proto3" json:"when,omitempty"`
+	// How many entries one draw takes.
+	Rolls      *Rolls       `protobuf:"bytes,20,opt,name=rolls,proto3" json:"rolls,omitempty"`
+	Pity       []*Track     `protobuf:"bytes,21,rep,name=pity,proto3" json:"pity,omitempty"`
+	Guarantees []*Guarantee `protobuf:"bytes,22,rep,name=guarantees,proto3" json:"guarantees,omitempty"`
+	// In a raffle: what whoever takes the last ticket gets besides; absent: nothing.
+	Last *Reward `protobuf:"bytes,23,opt,name=last,proto3" json:"last,omitempty"`
+	// In a raffle: how often the box is filled again in all.
+	Refill        uint32 `protobuf:"varint,24,opt,name=refill,proto3" json:"refill,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,9 +363,9 @@ func (x *Pool) GetMode() PoolMode {
 	return PoolMode_POOL_MODE_UNSPECIFIED
 }
 
-func (x *Pool) GetPrice() []*Stack {
+func (x *Pool) GetPrices() []*Price {
 	if x != nil {
-		return x.Price
+		return x.Prices
 	}
 	return nil
 }
@@ -418,6 +440,522 @@ func (x *Pool) GetPosition() uint64 {
 	return 0
 }
 
+func (x *Pool) GetBundles() []*Bundle {
+	if x != nil {
+		return x.Bundles
+	}
+	return nil
+}
+
+func (x *Pool) GetFree() *PlayerLimit {
+	if x != nil {
+		return x.Free
+	}
+	return nil
+}
+
+func (x *Pool) GetInternal() bool {
+	if x != nil {
+		return x.Internal
+	}
+	return false
+}
+
+func (x *Pool) GetMemoryless() bool {
+	if x != nil {
+		return x.Memoryless
+	}
+	return false
+}
+
+func (x *Pool) GetWhen() *Condition {
+	if x != nil {
+		return x.When
+	}
+	return nil
+}
+
+func (x *Pool) GetRolls() *Rolls {
+	if x != nil {
+		return x.Rolls
+	}
+	return nil
+}
+
+func (x *Pool) GetPity() []*Track {
+	if x != nil {
+		return x.Pity
+	}
+	return nil
+}
+
+func (x *Pool) GetGuarantees() []*Guarantee {
+	if x != nil {
+		return x.Guarantees
+	}
+	return nil
+}
+
+func (x *Pool) GetLast() *Reward {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *Pool) GetRefill() uint32 {
+	if x != nil {
+		return x.Refill
+	}
+	return 0
+}
+
+// Price is items that are paid together.
+type Price struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*Stack               `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Price) GetItems() []*Stack {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// Bundle is the price of several draws in one request.
+type Bundle struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draws         uint32                 `protobuf:"varint,1,opt,name=draws,proto3" json:"draws,omitempty"`
+	Items         []*Stack               `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bundle) Reset() {
+	*x = Bundle{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bundle) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bundle) ProtoMessage() {}
+
+func (x *Bundle) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
+func (*Bundle) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Bundle) GetDraws() uint32 {
+	if x != nil {
+		return x.Draws
+	}
+	return 0
+}
+
+func (x *Bundle) GetItems() []*Stack {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+// Rolls is a fixed (min = max) or uniformly random number of entries.
+type Rolls struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Min   uint32                 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
+	Max   uint32                 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	// No entry twice in one draw.
+	Distinct      bool `protobuf:"varint,3,opt,name=distinct,proto3" json:"distinct,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rolls) Reset() {
+	*x = Rolls{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rolls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rolls) ProtoMessage() {}
+
+func (x *Rolls) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rolls.ProtoReflect.Descriptor instead.
+func (*Rolls) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Rolls) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Rolls) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Rolls) GetDistinct() bool {
+	if x != nil {
+		return x.Distinct
+	}
+	return false
+}
+
+// Condition is what must be true of a player. All of it must be.
+type Condition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At least so many of each.
+	Holds []*Stack `protobuf:"bytes,1,rep,name=holds,proto3" json:"holds,omitempty"`
+	// None of these items.
+	Lacks []string `protobuf:"bytes,2,rep,name=lacks,proto3" json:"lacks,omitempty"`
+	// Tracks of the pool that have counted at least so many draws.
+	Pity          []*TrackCount `protobuf:"bytes,3,rep,name=pity,proto3" json:"pity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Condition) GetHolds() []*Stack {
+	if x != nil {
+		return x.Holds
+	}
+	return nil
+}
+
+func (x *Condition) GetLacks() []string {
+	if x != nil {
+		return x.Lacks
+	}
+	return nil
+}
+
+func (x *Condition) GetPity() []*TrackCount {
+	if x != nil {
+		return x.Pity
+	}
+	return nil
+}
+
+type TrackCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Track         string                 `protobuf:"bytes,1,opt,name=track,proto3" json:"track,omitempty"`
+	Draws         uint64                 `protobuf:"varint,2,opt,name=draws,proto3" json:"draws,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrackCount) Reset() {
+	*x = TrackCount{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrackCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrackCount) ProtoMessage() {}
+
+func (x *TrackCount) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrackCount.ProtoReflect.Descriptor instead.
+func (*TrackCount) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TrackCount) GetTrack() string {
+	if x != nil {
+		return x.Track
+	}
+	return ""
+}
+
+func (x *TrackCount) GetDraws() uint64 {
+	if x != nil {
+		return x.Draws
+	}
+	return 0
+}
+
+// Track is a player's counter of draws without a group of entries, and what
+// follows from it.
+type Track struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Ids of entries, and groups that entries are in.
+	Of []string `protobuf:"bytes,2,rep,name=of,proto3" json:"of,omitempty"`
+	// The draw, counted from the last hit, that is certain to hit; 0: none.
+	Certain uint32 `protobuf:"varint,3,opt,name=certain,proto3" json:"certain,omitempty"`
+	// The first draw with a higher chance; 0: none.
+	RisingFrom uint32 `protobuf:"varint,4,opt,name=rising_from,json=risingFrom,proto3" json:"rising_from,omitempty"`
+	// Percentage points times rising_scale: what each draw adds or, with
+	// rising_table, what the draws from rising_from on have in addition.
+	RisingBy    []uint64 `protobuf:"varint,5,rep,packed,name=rising_by,json=risingBy,proto3" json:"rising_by,omitempty"`
+	RisingTable bool     `protobuf:"varint,6,opt,name=rising_table,json=risingTable,proto3" json:"rising_table,omitempty"`
+	RisingScale uint64   `protobuf:"varint,7,opt,name=rising_scale,json=risingScale,proto3" json:"rising_scale,omitempty"`
+	// The counter that tracks of several pools share; empty: none.
+	Share         string `protobuf:"bytes,8,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Track) Reset() {
+	*x = Track{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Track) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Track) ProtoMessage() {}
+
+func (x *Track) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Track.ProtoReflect.Descriptor instead.
+func (*Track) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Track) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Track) GetOf() []string {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *Track) GetCertain() uint32 {
+	if x != nil {
+		return x.Certain
+	}
+	return 0
+}
+
+func (x *Track) GetRisingFrom() uint32 {
+	if x != nil {
+		return x.RisingFrom
+	}
+	return 0
+}
+
+func (x *Track) GetRisingBy() []uint64 {
+	if x != nil {
+		return x.RisingBy
+	}
+	return nil
+}
+
+func (x *Track) GetRisingTable() bool {
+	if x != nil {
+		return x.RisingTable
+	}
+	return false
+}
+
+func (x *Track) GetRisingScale() uint64 {
+	if x != nil {
+		return x.RisingScale
+	}
+	return 0
+}
+
+func (x *Track) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+// Guarantee promises at_least hits of a group in each full set of draws of one
+// request.
+type Guarantee struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draws         uint32                 `protobuf:"varint,1,opt,name=draws,proto3" json:"draws,omitempty"`
+	AtLeast       uint32                 `protobuf:"varint,2,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
+	Of            []string               `protobuf:"bytes,3,rep,name=of,proto3" json:"of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Guarantee) Reset() {
+	*x = Guarantee{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guarantee) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guarantee) ProtoMessage() {}
+
+func (x *Guarantee) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guarantee.ProtoReflect.Descriptor instead.
+func (*Guarantee) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Guarantee) GetDraws() uint32 {
+	if x != nil {
+		return x.Draws
+	}
+	return 0
+}
+
+func (x *Guarantee) GetAtLeast() uint32 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+func (x *Guarantee) GetOf() []string {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
 // PlayerLimit bounds how many draws one player makes from a pool.
 type PlayerLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -432,7 +970,7 @@ type PlayerLimit struct {
 
 func (x *PlayerLimit) Reset() {
 	*x = PlayerLimit{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +982,7 @@ func (x *PlayerLimit) String() string {
 func (*PlayerLimit) ProtoMessage() {}
 
 func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +995,7 @@ func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLimit.ProtoReflect.Descriptor instead.
 func (*PlayerLimit) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlayerLimit) GetPer() LimitPeriod {
@@ -493,15 +1031,23 @@ type Entry struct {
 	// Still in stock; absent when unlimited.
 	Left *uint64 `protobuf:"varint,4,opt,name=left,proto3,oneof" json:"left,omitempty"`
 	// So far, over all catalog versions.
-	Drawn         uint64  `protobuf:"varint,5,opt,name=drawn,proto3" json:"drawn,omitempty"`
-	Reward        *Reward `protobuf:"bytes,6,opt,name=reward,proto3" json:"reward,omitempty"`
+	Drawn  uint64  `protobuf:"varint,5,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	Reward *Reward `protobuf:"bytes,6,opt,name=reward,proto3" json:"reward,omitempty"`
+	// For pity and guarantees; empty: none.
+	Group string `protobuf:"bytes,7,opt,name=group,proto3" json:"group,omitempty"`
+	// For others the entry weighs nothing; absent: it is for everybody.
+	When *Condition `protobuf:"bytes,8,opt,name=when,proto3" json:"when,omitempty"`
+	// Only for players who hold none of the items that it gives.
+	Unique bool `protobuf:"varint,9,opt,name=unique,proto3" json:"unique,omitempty"`
+	// Other weights, by what the player holds or has drawn; absent: none.
+	Luck          *Luck `protobuf:"bytes,10,opt,name=luck,proto3" json:"luck,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +1059,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -526,7 +1072,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Entry) GetId() string {
@@ -571,19 +1117,168 @@ func (x *Entry) GetReward() *Reward {
 	return nil
 }
 
+func (x *Entry) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Entry) GetWhen() *Condition {
+	if x != nil {
+		return x.When
+	}
+	return nil
+}
+
+func (x *Entry) GetUnique() bool {
+	if x != nil {
+		return x.Unique
+	}
+	return false
+}
+
+func (x *Entry) GetLuck() *Luck {
+	if x != nil {
+		return x.Luck
+	}
+	return nil
+}
+
+// Luck replaces an entry's weight by that of the last step that the player has
+// reached.
+type Luck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is counted: how many the player holds of an item, or what a track of
+	// the pool has counted. The other one is empty.
+	Item  string `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
+	Track string `protobuf:"bytes,2,opt,name=track,proto3" json:"track,omitempty"`
+	// Ascending.
+	Steps         []*LuckStep `protobuf:"bytes,3,rep,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Luck) Reset() {
+	*x = Luck{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Luck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Luck) ProtoMessage() {}
+
+func (x *Luck) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Luck.ProtoReflect.Descriptor instead.
+func (*Luck) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Luck) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *Luck) GetTrack() string {
+	if x != nil {
+		return x.Track
+	}
+	return ""
+}
+
+func (x *Luck) GetSteps() []*LuckStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+// LuckStep is the weight of an entry from a count on.
+type LuckStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	From  uint64                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Times Pool.weight_scale.
+	Weight        uint64 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LuckStep) Reset() {
+	*x = LuckStep{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LuckStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LuckStep) ProtoMessage() {}
+
+func (x *LuckStep) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LuckStep.ProtoReflect.Descriptor instead.
+func (*LuckStep) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LuckStep) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *LuckStep) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 // Reward is what an entry gives. All fields empty: nothing.
 type Reward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Items []*RewardItem          `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// Another pool to draw from once.
-	Pool          string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Draws from other pools.
+	Draws []*InnerDraws `protobuf:"bytes,2,rep,name=draws,proto3" json:"draws,omitempty"`
+	// Lists of codes: the next one of each.
+	Codes         []string `protobuf:"bytes,3,rep,name=codes,proto3" json:"codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reward) Reset() {
 	*x = Reward{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -595,7 +1290,7 @@ func (x *Reward) String() string {
 func (*Reward) ProtoMessage() {}
 
 func (x *Reward) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -608,7 +1303,7 @@ func (x *Reward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reward.ProtoReflect.Descriptor instead.
 func (*Reward) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reward) GetItems() []*RewardItem {
@@ -618,11 +1313,80 @@ func (x *Reward) GetItems() []*RewardItem {
 	return nil
 }
 
-func (x *Reward) GetPool() string {
+func (x *Reward) GetDraws() []*InnerDraws {
+	if x != nil {
+		return x.Draws
+	}
+	return nil
+}
+
+func (x *Reward) GetCodes() []string {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
+// InnerDraws is a fixed (min = max) or uniformly random number of draws from
+// another pool.
+type InnerDraws struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pool          string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	Min           uint32                 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	Max           uint32                 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InnerDraws) Reset() {
+	*x = InnerDraws{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InnerDraws) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InnerDraws) ProtoMessage() {}
+
+func (x *InnerDraws) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InnerDraws.ProtoReflect.Descriptor instead.
+func (*InnerDraws) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *InnerDraws) GetPool() string {
 	if x != nil {
 		return x.Pool
 	}
 	return ""
+}
+
+func (x *InnerDraws) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *InnerDraws) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
 }
 
 // RewardItem is a fixed (min = max) or uniformly random quantity of an item.
@@ -637,7 +1401,7 @@ type RewardItem struct {
 
 func (x *RewardItem) Reset() {
 	*x = RewardItem{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +1413,7 @@ func (x *RewardItem) String() string {
 func (*RewardItem) ProtoMessage() {}
 
 func (x *RewardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +1426,7 @@ func (x *RewardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardItem.ProtoReflect.Descriptor instead.
 func (*RewardItem) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RewardItem) GetItem() string {
@@ -699,12 +1463,12 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
 	"entryLimit\"4\n" +
 	"\x0fGetPoolResponse\x12!\n" +
-	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\xe0\x03\n" +
+	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\xd6\x06\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
-	"\x04mode\x18\x03 \x01(\x0e2\x11.kuji.v1.PoolModeR\x04mode\x12$\n" +
-	"\x05price\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05price\x12$\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x11.kuji.v1.PoolModeR\x04mode\x12&\n" +
+	"\x06prices\x18\x04 \x03(\v2\x0e.kuji.v1.PriceR\x06prices\x12$\n" +
 	"\x0estarts_unix_ms\x18\x05 \x01(\x03R\fstartsUnixMs\x12 \n" +
 	"\fends_unix_ms\x18\x06 \x01(\x03R\n" +
 	"endsUnixMs\x12\x1b\n" +
@@ -717,31 +1481,95 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\fweight_scale\x18\v \x01(\x04R\vweightScale\x12!\n" +
 	"\ftotal_weight\x18\f \x01(\x04R\vtotalWeight\x12'\n" +
 	"\x0fcatalog_version\x18\r \x01(\x04R\x0ecatalogVersion\x12\x1a\n" +
-	"\bposition\x18\x0e \x01(\x04R\bposition\"h\n" +
+	"\bposition\x18\x0e \x01(\x04R\bposition\x12)\n" +
+	"\abundles\x18\x0f \x03(\v2\x0f.kuji.v1.BundleR\abundles\x12(\n" +
+	"\x04free\x18\x10 \x01(\v2\x14.kuji.v1.PlayerLimitR\x04free\x12\x1a\n" +
+	"\binternal\x18\x11 \x01(\bR\binternal\x12\x1e\n" +
+	"\n" +
+	"memoryless\x18\x12 \x01(\bR\n" +
+	"memoryless\x12&\n" +
+	"\x04when\x18\x13 \x01(\v2\x12.kuji.v1.ConditionR\x04when\x12$\n" +
+	"\x05rolls\x18\x14 \x01(\v2\x0e.kuji.v1.RollsR\x05rolls\x12\"\n" +
+	"\x04pity\x18\x15 \x03(\v2\x0e.kuji.v1.TrackR\x04pity\x122\n" +
+	"\n" +
+	"guarantees\x18\x16 \x03(\v2\x12.kuji.v1.GuaranteeR\n" +
+	"guarantees\x12#\n" +
+	"\x04last\x18\x17 \x01(\v2\x0f.kuji.v1.RewardR\x04last\x12\x16\n" +
+	"\x06refill\x18\x18 \x01(\rR\x06refill\"-\n" +
+	"\x05Price\x12$\n" +
+	"\x05items\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05items\"D\n" +
+	"\x06Bundle\x12\x14\n" +
+	"\x05draws\x18\x01 \x01(\rR\x05draws\x12$\n" +
+	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\"G\n" +
+	"\x05Rolls\x12\x10\n" +
+	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\rR\x03max\x12\x1a\n" +
+	"\bdistinct\x18\x03 \x01(\bR\bdistinct\"p\n" +
+	"\tCondition\x12$\n" +
+	"\x05holds\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05holds\x12\x14\n" +
+	"\x05lacks\x18\x02 \x03(\tR\x05lacks\x12'\n" +
+	"\x04pity\x18\x03 \x03(\v2\x13.kuji.v1.TrackCountR\x04pity\"8\n" +
+	"\n" +
+	"TrackCount\x12\x14\n" +
+	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
+	"\x05draws\x18\x02 \x01(\x04R\x05draws\"\xdf\x01\n" +
+	"\x05Track\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
+	"\x02of\x18\x02 \x03(\tR\x02of\x12\x18\n" +
+	"\acertain\x18\x03 \x01(\rR\acertain\x12\x1f\n" +
+	"\vrising_from\x18\x04 \x01(\rR\n" +
+	"risingFrom\x12\x1b\n" +
+	"\trising_by\x18\x05 \x03(\x04R\brisingBy\x12!\n" +
+	"\frising_table\x18\x06 \x01(\bR\vrisingTable\x12!\n" +
+	"\frising_scale\x18\a \x01(\x04R\vrisingScale\x12\x14\n" +
+	"\x05share\x18\b \x01(\tR\x05share\"L\n" +
+	"\tGuarantee\x12\x14\n" +
+	"\x05draws\x18\x01 \x01(\rR\x05draws\x12\x19\n" +
+	"\bat_least\x18\x02 \x01(\rR\aatLeast\x12\x0e\n" +
+	"\x02of\x18\x03 \x03(\tR\x02of\"h\n" +
 	"\vPlayerLimit\x12&\n" +
 	"\x03per\x18\x01 \x01(\x0e2\x14.kuji.v1.LimitPeriodR\x03per\x12\x1b\n" +
 	"\twindow_ms\x18\x02 \x01(\x03R\bwindowMs\x12\x14\n" +
-	"\x05draws\x18\x03 \x01(\x04R\x05draws\"\xb7\x01\n" +
+	"\x05draws\x18\x03 \x01(\x04R\x05draws\"\xb0\x02\n" +
 	"\x05Entry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x04R\x06weight\x12%\n" +
 	"\x0ecatalog_weight\x18\x03 \x01(\x04R\rcatalogWeight\x12\x17\n" +
 	"\x04left\x18\x04 \x01(\x04H\x00R\x04left\x88\x01\x01\x12\x14\n" +
 	"\x05drawn\x18\x05 \x01(\x04R\x05drawn\x12'\n" +
-	"\x06reward\x18\x06 \x01(\v2\x0f.kuji.v1.RewardR\x06rewardB\a\n" +
-	"\x05_left\"G\n" +
+	"\x06reward\x18\x06 \x01(\v2\x0f.kuji.v1.RewardR\x06reward\x12\x14\n" +
+	"\x05group\x18\a \x01(\tR\x05group\x12&\n" +
+	"\x04when\x18\b \x01(\v2\x12.kuji.v1.ConditionR\x04when\x12\x16\n" +
+	"\x06unique\x18\t \x01(\bR\x06unique\x12!\n" +
+	"\x04luck\x18\n" +
+	" \x01(\v2\r.kuji.v1.LuckR\x04luckB\a\n" +
+	"\x05_left\"Y\n" +
+	"\x04Luck\x12\x12\n" +
+	"\x04item\x18\x01 \x01(\tR\x04item\x12\x14\n" +
+	"\x05track\x18\x02 \x01(\tR\x05track\x12'\n" +
+	"\x05steps\x18\x03 \x03(\v2\x11.kuji.v1.LuckStepR\x05steps\"6\n" +
+	"\bLuckStep\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x04R\x06weight\"t\n" +
 	"\x06Reward\x12)\n" +
-	"\x05items\x18\x01 \x03(\v2\x13.kuji.v1.RewardItemR\x05items\x12\x12\n" +
-	"\x04pool\x18\x02 \x01(\tR\x04pool\"D\n" +
+	"\x05items\x18\x01 \x03(\v2\x13.kuji.v1.RewardItemR\x05items\x12)\n" +
+	"\x05draws\x18\x02 \x03(\v2\x13.kuji.v1.InnerDrawsR\x05draws\x12\x14\n" +
+	"\x05codes\x18\x03 \x03(\tR\x05codes\"D\n" +
+	"\n" +
+	"InnerDraws\x12\x12\n" +
+	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x10\n" +
+	"\x03min\x18\x02 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x03 \x01(\rR\x03max\"D\n" +
 	"\n" +
 	"RewardItem\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x04R\x03min\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x04R\x03max*S\n" +
+	"\x03max\x18\x03 \x01(\x04R\x03max*g\n" +
 	"\bPoolMode\x12\x19\n" +
 	"\x15POOL_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12POOL_MODE_WEIGHTED\x10\x01\x12\x14\n" +
-	"\x10POOL_MODE_RAFFLE\x10\x02*\x8b\x01\n" +
+	"\x10POOL_MODE_RAFFLE\x10\x02\x12\x12\n" +
+	"\x0ePOOL_MODE_EACH\x10\x03*\x8b\x01\n" +
 	"\vLimitPeriod\x12\x1c\n" +
 	"\x18LIMIT_PERIOD_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14LIMIT_PERIOD_FOREVER\x10\x01\x12\x14\n" +
@@ -762,33 +1590,58 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_kuji_v1_pool_proto_goTypes = []any{
 	(PoolMode)(0),           // 0: kuji.v1.PoolMode
 	(LimitPeriod)(0),        // 1: kuji.v1.LimitPeriod
 	(*GetPoolRequest)(nil),  // 2: kuji.v1.GetPoolRequest
 	(*GetPoolResponse)(nil), // 3: kuji.v1.GetPoolResponse
 	(*Pool)(nil),            // 4: kuji.v1.Pool
-	(*PlayerLimit)(nil),     // 5: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 6: kuji.v1.Entry
-	(*Reward)(nil),          // 7: kuji.v1.Reward
-	(*RewardItem)(nil),      // 8: kuji.v1.RewardItem
-	(*Stack)(nil),           // 9: kuji.v1.Stack
+	(*Price)(nil),           // 5: kuji.v1.Price
+	(*Bundle)(nil),          // 6: kuji.v1.Bundle
+	(*Rolls)(nil),           // 7: kuji.v1.Rolls
+	(*Condition)(nil),       // 8: kuji.v1.Condition
+	(*TrackCount)(nil),      // 9: kuji.v1.TrackCount
+	(*Track)(nil),           // 10: kuji.v1.Track
+	(*Guarantee)(nil),       // 11: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 12: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 13: kuji.v1.Entry
+	(*Luck)(nil),            // 14: kuji.v1.Luck
+	(*LuckStep)(nil),        // 15: kuji.v1.LuckStep
+	(*Reward)(nil),          // 16: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 17: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 18: kuji.v1.RewardItem
+	(*Stack)(nil),           // 19: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
-	4, // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
-	0, // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
-	9, // 2: kuji.v1.Pool.price:type_name -> kuji.v1.Stack
-	5, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	6, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
-	1, // 5: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	7, // 6: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	8, // 7: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
+	0,  // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
+	5,  // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
+	12, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	13, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	6,  // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
+	12, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	8,  // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	7,  // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	10, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	11, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	16, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	19, // 12: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	19, // 13: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	19, // 14: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	9,  // 15: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	1,  // 16: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	16, // 17: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	8,  // 18: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	14, // 19: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	15, // 20: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	18, // 21: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	17, // 22: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -797,14 +1650,14 @@ func file_kuji_v1_pool_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_pool_proto_msgTypes[4].OneofWrappers = []any{}
+	file_kuji_v1_pool_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   7,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -48,33 +48,43 @@ const (
 	Status_STATUS_UNKNOWN_POOL Status = 7
 	// Not in the catalog. Subject: the id asked for.
 	Status_STATUS_UNKNOWN_ITEM Status = 8
-	// More draws than the pool's max_count. Subject: the pool.
+	// More draws than the pool's max_count, or so many that they could take more
+	// than 100000 entries. Subject: the pool.
 	Status_STATUS_COUNT_TOO_LARGE Status = 9
 	// A balance would pass 2^53-1, for a draw by the most that it can give.
 	// Subject: the item.
 	Status_STATUS_BALANCE_OVERFLOW Status = 10
 	// Member of an atomic group: undone, or not tried, because another failed.
 	Status_STATUS_ABORTED Status = 11
+	// The player does not meet the pool's condition. Subject: the pool.
+	Status_STATUS_NOT_ELIGIBLE Status = 12
+	// The pool has no price in the item to pay with. Subject: the item.
+	Status_STATUS_PRICE_NOT_OFFERED Status = 13
+	// Not in the catalog. Subject: the name of the track asked for.
+	Status_STATUS_UNKNOWN_TRACK Status = 14
 	// In a batch only: not carried out and not logged; BatchResult.error says why.
-	Status_STATUS_REFUSED Status = 12
+	Status_STATUS_REFUSED Status = 255
 )
 
 // Enum value maps for Status.
 var (
 	Status_name = map[int32]string{
-		0:  "STATUS_UNSPECIFIED",
-		1:  "STATUS_OK",
-		2:  "STATUS_SOLD_OUT",
-		3:  "STATUS_LIMIT_REACHED",
-		4:  "STATUS_INSUFFICIENT_ITEMS",
-		5:  "STATUS_NOT_STARTED",
-		6:  "STATUS_ENDED",
-		7:  "STATUS_UNKNOWN_POOL",
-		8:  "STATUS_UNKNOWN_ITEM",
-		9:  "STATUS_COUNT_TOO_LARGE",
-		10: "STATUS_BALANCE_OVERFLOW",
-		11: "STATUS_ABORTED",
-		12: "STATUS_REFUSED",
+		0:   "STATUS_UNSPECIFIED",
+		1:   "STATUS_OK",
+		2:   "STATUS_SOLD_OUT",
+		3:   "STATUS_LIMIT_REACHED",
+		4:   "STATUS_INSUFFICIENT_ITEMS",
+		5:   "STATUS_NOT_STARTED",
+		6:   "STATUS_ENDED",
+		7:   "STATUS_UNKNOWN_POOL",
+		8:   "STATUS_UNKNOWN_ITEM",
+		9:   "STATUS_COUNT_TOO_LARGE",
+		10:  "STATUS_BALANCE_OVERFLOW",
+		11:  "STATUS_ABORTED",
+		12:  "STATUS_NOT_ELIGIBLE",
+		13:  "STATUS_PRICE_NOT_OFFERED",
+		14:  "STATUS_UNKNOWN_TRACK",
+		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
 		"STATUS_UNSPECIFIED":        0,
@@ -89,7 +99,10 @@ var (
 		"STATUS_COUNT_TOO_LARGE":    9,
 		"STATUS_BALANCE_OVERFLOW":   10,
 		"STATUS_ABORTED":            11,
-		"STATUS_REFUSED":            12,
+		"STATUS_NOT_ELIGIBLE":       12,
+		"STATUS_PRICE_NOT_OFFERED":  13,
+		"STATUS_UNKNOWN_TRACK":      14,
+		"STATUS_REFUSED":            255,
 	}
 )
 
@@ -175,16 +188,22 @@ func (x *Stack) GetQuantity() uint64 {
 	return 0
 }
 
-// Outcome is what one draw gave.
+// Outcome is one entry that a draw took from the pool of the request, with all
+// that it gave.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The id of the entry in the pool that was drawn from.
+	// The id of the entry.
 	Entry string `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
-	// What the player got; empty for nothing.
+	// What the player got, here and from other pools; empty for nothing.
 	Items []*Stack `protobuf:"bytes,2,rep,name=items,proto3" json:"items,omitempty"`
-	// When the entry's reward was another pool: the entries that led to items,
-	// "pool/entry" for each nested pool, outermost first.
-	Via           []string `protobuf:"bytes,3,rep,name=via,proto3" json:"via,omitempty"`
+	// The entries that draws from other pools took, "pool/entry" for each, in
+	// the order in which they were drawn; an entry's own draws follow it.
+	Via []string `protobuf:"bytes,3,rep,name=via,proto3" json:"via,omitempty"`
+	// Which of the request's draws took it, from 0. Most pools give one outcome
+	// a draw. 0 in the tables of batches and streams, which say it elsewhere.
+	Draw uint32 `protobuf:"varint,4,opt,name=draw,proto3" json:"draw,omitempty"`
+	// Codes that the player got. They are secrets of the player.
+	Codes         []*RewardCode `protobuf:"bytes,5,rep,name=codes,proto3" json:"codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -240,6 +259,83 @@ func (x *Outcome) GetVia() []string {
 	return nil
 }
 
+func (x *Outcome) GetDraw() uint32 {
+	if x != nil {
+		return x.Draw
+	}
+	return 0
+}
+
+func (x *Outcome) GetCodes() []*RewardCode {
+	if x != nil {
+		return x.Codes
+	}
+	return nil
+}
+
+// RewardCode is a code that a reward gave.
+type RewardCode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the list.
+	List string `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	// Its place in the list, from 0.
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Code          string `protobuf:"bytes,3,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RewardCode) Reset() {
+	*x = RewardCode{}
+	mi := &file_kuji_v1_result_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RewardCode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RewardCode) ProtoMessage() {}
+
+func (x *RewardCode) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_result_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RewardCode.ProtoReflect.Descriptor instead.
+func (*RewardCode) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RewardCode) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
+func (x *RewardCode) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *RewardCode) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
 // Receipt is what proves a result: with it and the log anybody can find the
 // batch, see the catalog that was in force and, once the epoch's seed has been
 // revealed, compute the draw again.
@@ -264,7 +360,7 @@ type Receipt struct {
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_kuji_v1_result_proto_msgTypes[2]
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +372,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[2]
+	mi := &file_kuji_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +385,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{2}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Receipt) GetRealm() string {
@@ -347,21 +443,24 @@ type Result struct {
 	Status Status                 `protobuf:"varint,1,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
 	// What a status other than OK is about: an id, as Status says.
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Of a draw, in order, as many as its count; empty otherwise.
+	// Of a draw, in order; empty otherwise. There is one for each of its count,
+	// except from pools whose draws take several entries, or none.
 	Outcomes []*Outcome `protobuf:"bytes,3,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// Of an atomic group, one for each member, in order, without receipts of
 	// their own: the group's receipt is theirs.
 	Members []*Result `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	// The request id had been answered before and this is the first answer again.
-	Replayed      bool     `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	Receipt       *Receipt `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	Replayed bool     `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	Receipt  *Receipt `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	// What a draw cost; empty: nothing.
+	Paid          []*Stack `protobuf:"bytes,7,rep,name=paid,proto3" json:"paid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +472,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_result_proto_msgTypes[3]
+	mi := &file_kuji_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +485,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Result) GetStatus() Status {
@@ -431,6 +530,13 @@ func (x *Result) GetReceipt() *Receipt {
 	return nil
 }
 
+func (x *Result) GetPaid() []*Stack {
+	if x != nil {
+		return x.Paid
+	}
+	return nil
+}
+
 var File_kuji_v1_result_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_result_proto_rawDesc = "" +
@@ -438,11 +544,18 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x14kuji/v1/result.proto\x12\akuji.v1\"7\n" +
 	"\x05Stack\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
-	"\bquantity\x18\x02 \x01(\x04R\bquantity\"W\n" +
+	"\bquantity\x18\x02 \x01(\x04R\bquantity\"\x96\x01\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x10\n" +
-	"\x03via\x18\x03 \x03(\tR\x03via\"\xd2\x01\n" +
+	"\x03via\x18\x03 \x03(\tR\x03via\x12\x12\n" +
+	"\x04draw\x18\x04 \x01(\rR\x04draw\x12)\n" +
+	"\x05codes\x18\x05 \x03(\v2\x13.kuji.v1.RewardCodeR\x05codes\"Q\n" +
+	"\n" +
+	"RewardCode\x12\x12\n" +
+	"\x04list\x18\x01 \x01(\tR\x04list\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x17\n" +
+	"\x04code\x18\x03 \x01(\tB\x03\x80\x01\x01R\x04code\"\xd2\x01\n" +
 	"\aReceipt\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\x04R\bposition\x12\x14\n" +
@@ -453,14 +566,15 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\xec\x01\n" +
+	"commitment\"\x90\x02\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
 	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\x12)\n" +
 	"\amembers\x18\x04 \x03(\v2\x0f.kuji.v1.ResultR\amembers\x12\x1a\n" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12*\n" +
-	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt*\xba\x02\n" +
+	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
+	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid*\x8c\x03\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -474,8 +588,11 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x16STATUS_COUNT_TOO_LARGE\x10\t\x12\x1b\n" +
 	"\x17STATUS_BALANCE_OVERFLOW\x10\n" +
 	"\x12\x12\n" +
-	"\x0eSTATUS_ABORTED\x10\v\x12\x12\n" +
-	"\x0eSTATUS_REFUSED\x10\fB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0eSTATUS_ABORTED\x10\v\x12\x17\n" +
+	"\x13STATUS_NOT_ELIGIBLE\x10\f\x12\x1c\n" +
+	"\x18STATUS_PRICE_NOT_OFFERED\x10\r\x12\x18\n" +
+	"\x14STATUS_UNKNOWN_TRACK\x10\x0e\x12\x13\n" +
+	"\x0eSTATUS_REFUSED\x10\xff\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_result_proto_rawDescOnce sync.Once
@@ -490,25 +607,28 @@ func file_kuji_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_kuji_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_kuji_v1_result_proto_goTypes = []any{
-	(Status)(0),     // 0: kuji.v1.Status
-	(*Stack)(nil),   // 1: kuji.v1.Stack
-	(*Outcome)(nil), // 2: kuji.v1.Outcome
-	(*Receipt)(nil), // 3: kuji.v1.Receipt
-	(*Result)(nil),  // 4: kuji.v1.Result
+	(Status)(0),        // 0: kuji.v1.Status
+	(*Stack)(nil),      // 1: kuji.v1.Stack
+	(*Outcome)(nil),    // 2: kuji.v1.Outcome
+	(*RewardCode)(nil), // 3: kuji.v1.RewardCode
+	(*Receipt)(nil),    // 4: kuji.v1.Receipt
+	(*Result)(nil),     // 5: kuji.v1.Result
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
 	1, // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
-	0, // 1: kuji.v1.Result.status:type_name -> kuji.v1.Status
-	2, // 2: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
-	4, // 3: kuji.v1.Result.members:type_name -> kuji.v1.Result
-	3, // 4: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	3, // 1: kuji.v1.Outcome.codes:type_name -> kuji.v1.RewardCode
+	0, // 2: kuji.v1.Result.status:type_name -> kuji.v1.Status
+	2, // 3: kuji.v1.Result.outcomes:type_name -> kuji.v1.Outcome
+	5, // 4: kuji.v1.Result.members:type_name -> kuji.v1.Result
+	4, // 5: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
+	1, // 6: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -522,7 +642,7 @@ func file_kuji_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_result_proto_rawDesc), len(file_kuji_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

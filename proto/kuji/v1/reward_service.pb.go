@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xca\x05\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xea\x06\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Grant\x12\x15.kuji.v1.GrantRequest\x1a\x16.kuji.v1.GrantResponse\"\x04\x88\xe7\x18\x02\x12B\n" +
@@ -36,29 +36,35 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\tGetPlayer\x12\x19.kuji.v1.GetPlayerRequest\x1a\x1a.kuji.v1.GetPlayerResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
-	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
+	"\aGetOdds\x12\x17.kuji.v1.GetOddsRequest\x1a\x18.kuji.v1.GetOddsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
+	"\rExportCatalog\x12\x1d.kuji.v1.ExportCatalogRequest\x1a\x1e.kuji.v1.ExportCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var file_kuji_v1_reward_service_proto_goTypes = []any{
-	(*DrawRequest)(nil),         // 0: kuji.v1.DrawRequest
-	(*GrantRequest)(nil),        // 1: kuji.v1.GrantRequest
-	(*ConsumeRequest)(nil),      // 2: kuji.v1.ConsumeRequest
-	(*TransferRequest)(nil),     // 3: kuji.v1.TransferRequest
-	(*AtomicRequest)(nil),       // 4: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),        // 5: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),  // 6: kuji.v1.StreamDrawsRequest
-	(*GetPlayerRequest)(nil),    // 7: kuji.v1.GetPlayerRequest
-	(*GetPoolRequest)(nil),      // 8: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),   // 9: kuji.v1.GetCatalogRequest
-	(*DrawResponse)(nil),        // 10: kuji.v1.DrawResponse
-	(*GrantResponse)(nil),       // 11: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),     // 12: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),    // 13: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),      // 14: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),       // 15: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil), // 16: kuji.v1.StreamDrawsResponse
-	(*GetPlayerResponse)(nil),   // 17: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),     // 18: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),  // 19: kuji.v1.GetCatalogResponse
+	(*DrawRequest)(nil),           // 0: kuji.v1.DrawRequest
+	(*GrantRequest)(nil),          // 1: kuji.v1.GrantRequest
+	(*ConsumeRequest)(nil),        // 2: kuji.v1.ConsumeRequest
+	(*TransferRequest)(nil),       // 3: kuji.v1.TransferRequest
+	(*AtomicRequest)(nil),         // 4: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 5: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 6: kuji.v1.StreamDrawsRequest
+	(*GetPlayerRequest)(nil),      // 7: kuji.v1.GetPlayerRequest
+	(*GetPoolRequest)(nil),        // 8: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 9: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 10: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 11: kuji.v1.ExportCatalogRequest
+	(*DrawResponse)(nil),          // 12: kuji.v1.DrawResponse
+	(*GrantResponse)(nil),         // 13: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 14: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 15: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 16: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 17: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 18: kuji.v1.StreamDrawsResponse
+	(*GetPlayerResponse)(nil),     // 19: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 20: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 21: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 22: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 23: kuji.v1.ExportCatalogResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -71,18 +77,22 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	7,  // 7: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
 	8,  // 8: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
 	9,  // 9: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	10, // 10: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	11, // 11: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	12, // 12: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	13, // 13: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	14, // 14: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	15, // 15: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	16, // 16: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	17, // 17: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	18, // 18: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	19, // 19: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	10, // [10:20] is the sub-list for method output_type
-	0,  // [0:10] is the sub-list for method input_type
+	10, // 10: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	11, // 11: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	12, // 12: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	13, // 13: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	14, // 14: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	15, // 15: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	16, // 16: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	17, // 17: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	18, // 18: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	19, // 19: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	20, // 20: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	21, // 21: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	22, // 22: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	23, // 23: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	12, // [12:24] is the sub-list for method output_type
+	0,  // [0:12] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -98,6 +108,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_odds_proto_init()
 	file_kuji_v1_player_proto_init()
 	file_kuji_v1_pool_proto_init()
 	file_kuji_v1_role_proto_init()

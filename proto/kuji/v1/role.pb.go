@@ -31,7 +31,7 @@ const (
 	Role_ROLE_READ Role = 1
 	// May also draw, grant, consume and transfer.
 	Role_ROLE_WRITE Role = 2
-	// May also create realms and apply catalogs.
+	// May also create realms, apply catalogs and set tracks.
 	Role_ROLE_ADMIN Role = 3
 )
 

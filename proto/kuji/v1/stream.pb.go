@@ -53,7 +53,9 @@ type StreamDrawsRequest struct {
 	// Empty: one each.
 	Counts []uint32 `protobuf:"varint,6,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	// For each draw its request id, as in DrawRequest. Empty: none has one.
-	RequestIds    []string `protobuf:"bytes,7,rep,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`
+	RequestIds []string `protobuf:"bytes,7,rep,name=request_ids,json=requestIds,proto3" json:"request_ids,omitempty"`
+	// As in DrawRequest, for all draws of the batch.
+	Pay           string `protobuf:"bytes,8,opt,name=pay,proto3" json:"pay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -137,6 +139,13 @@ func (x *StreamDrawsRequest) GetRequestIds() []string {
 	return nil
 }
 
+func (x *StreamDrawsRequest) GetPay() string {
+	if x != nil {
+		return x.Pay
+	}
+	return ""
+}
+
 // StreamDrawsResponse is the answer to one StreamDrawsRequest: a status and,
 // unless refused, a receipt for each of its draws, in order, and the outcomes
 // of those that ended OK.
@@ -145,7 +154,8 @@ func (x *StreamDrawsRequest) GetRequestIds() []string {
 // this: runs, laid end to end, give each draw its status, subject and replayed.
 // Its receipt is receipts[run.receipt] with index run.index plus the draw's
 // place in the run. Its outcomes are the next of outcome_indexes, as many as
-// its count when it ended OK and none otherwise, each a place in outcomes.
+// outcome_counts says (or its count) when it ended OK and none otherwise, each
+// a place in outcomes.
 type StreamDrawsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Together as many draws as the request has.
@@ -156,7 +166,12 @@ type StreamDrawsResponse struct {
 	// not always, written once.
 	Outcomes []*Outcome `protobuf:"bytes,3,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
 	// The receipts that runs refer to; their index is 0.
-	Receipts      []*Receipt `protobuf:"bytes,4,rep,name=receipts,proto3" json:"receipts,omitempty"`
+	Receipts []*Receipt `protobuf:"bytes,4,rep,name=receipts,proto3" json:"receipts,omitempty"`
+	// For each draw that ended OK how many outcomes it has. Empty: as many as
+	// its count, one after the other.
+	OutcomeCounts []uint32 `protobuf:"varint,5,rep,packed,name=outcome_counts,json=outcomeCounts,proto3" json:"outcome_counts,omitempty"`
+	// With outcome_counts: for each of outcome_indexes its Outcome.draw.
+	OutcomeDraws  []uint32 `protobuf:"varint,6,rep,packed,name=outcome_draws,json=outcomeDraws,proto3" json:"outcome_draws,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -219,6 +234,20 @@ func (x *StreamDrawsResponse) GetReceipts() []*Receipt {
 	return nil
 }
 
+func (x *StreamDrawsResponse) GetOutcomeCounts() []uint32 {
+	if x != nil {
+		return x.OutcomeCounts
+	}
+	return nil
+}
+
+func (x *StreamDrawsResponse) GetOutcomeDraws() []uint32 {
+	if x != nil {
+		return x.OutcomeDraws
+	}
+	return nil
+}
+
 // DrawRun is what draws that follow each other have in common.
 type DrawRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -235,7 +264,9 @@ type DrawRun struct {
 	// The others follow without a gap.
 	Index uint32 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
 	// Why the draws were refused; only when REFUSED.
-	Error         *ErrorDetail `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	Error *ErrorDetail `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// What each of the draws cost; empty: nothing.
+	Paid          []*Stack `protobuf:"bytes,8,rep,name=paid,proto3" json:"paid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,11 +350,18 @@ func (x *DrawRun) GetError() *ErrorDetail {
 	return nil
 }
 
+func (x *DrawRun) GetPaid() []*Stack {
+	if x != nil {
+		return x.Paid
+	}
+	return nil
+}
+
 var File_kuji_v1_stream_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/stream.proto\x12\akuji.v1\x1a\x13kuji/v1/error.proto\x1a\x14kuji/v1/result.proto\"\xdd\x01\n" +
+	"\x14kuji/v1/stream.proto\x12\akuji.v1\x1a\x13kuji/v1/error.proto\x1a\x14kuji/v1/result.proto\"\xef\x01\n" +
 	"\x12StreamDrawsRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x18\n" +
 	"\aplayers\x18\x02 \x03(\tR\aplayers\x12%\n" +
@@ -332,12 +370,15 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\fpool_indexes\x18\x05 \x03(\rR\vpoolIndexes\x12\x16\n" +
 	"\x06counts\x18\x06 \x03(\rR\x06counts\x12\x1f\n" +
 	"\vrequest_ids\x18\a \x03(\tR\n" +
-	"requestIds\"\xc0\x01\n" +
+	"requestIds\x12\x10\n" +
+	"\x03pay\x18\b \x01(\tR\x03pay\"\x8c\x02\n" +
 	"\x13StreamDrawsResponse\x12$\n" +
 	"\x04runs\x18\x01 \x03(\v2\x10.kuji.v1.DrawRunR\x04runs\x12'\n" +
 	"\x0foutcome_indexes\x18\x02 \x03(\rR\x0eoutcomeIndexes\x12,\n" +
 	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\x12,\n" +
-	"\breceipts\x18\x04 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\"\xeb\x01\n" +
+	"\breceipts\x18\x04 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12%\n" +
+	"\x0eoutcome_counts\x18\x05 \x03(\rR\routcomeCounts\x12#\n" +
+	"\routcome_draws\x18\x06 \x03(\rR\foutcomeDraws\"\x8f\x02\n" +
 	"\aDrawRun\x12\x14\n" +
 	"\x05draws\x18\x01 \x01(\rR\x05draws\x12'\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
@@ -345,7 +386,8 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\breplayed\x18\x04 \x01(\bR\breplayed\x12\x1d\n" +
 	"\areceipt\x18\x05 \x01(\rH\x00R\areceipt\x88\x01\x01\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12*\n" +
-	"\x05error\x18\a \x01(\v2\x14.kuji.v1.ErrorDetailR\x05errorB\n" +
+	"\x05error\x18\a \x01(\v2\x14.kuji.v1.ErrorDetailR\x05error\x12\"\n" +
+	"\x04paid\x18\b \x03(\v2\x0e.kuji.v1.StackR\x04paidB\n" +
 	"\n" +
 	"\b_receiptB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -370,6 +412,7 @@ var file_kuji_v1_stream_proto_goTypes = []any{
 	(*Receipt)(nil),             // 4: kuji.v1.Receipt
 	(Status)(0),                 // 5: kuji.v1.Status
 	(*ErrorDetail)(nil),         // 6: kuji.v1.ErrorDetail
+	(*Stack)(nil),               // 7: kuji.v1.Stack
 }
 var file_kuji_v1_stream_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.StreamDrawsResponse.runs:type_name -> kuji.v1.DrawRun
@@ -377,11 +420,12 @@ var file_kuji_v1_stream_proto_depIdxs = []int32{
 	4, // 2: kuji.v1.StreamDrawsResponse.receipts:type_name -> kuji.v1.Receipt
 	5, // 3: kuji.v1.DrawRun.status:type_name -> kuji.v1.Status
 	6, // 4: kuji.v1.DrawRun.error:type_name -> kuji.v1.ErrorDetail
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 5: kuji.v1.DrawRun.paid:type_name -> kuji.v1.Stack
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_stream_proto_init() }

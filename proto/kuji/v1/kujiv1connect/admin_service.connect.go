@@ -41,8 +41,18 @@ const (
 	AdminServiceCreateRealmProcedure = "/kuji.v1.AdminService/CreateRealm"
 	// AdminServiceSetClockProcedure is the fully-qualified name of the AdminService's SetClock RPC.
 	AdminServiceSetClockProcedure = "/kuji.v1.AdminService/SetClock"
+	// AdminServiceSetTrackProcedure is the fully-qualified name of the AdminService's SetTrack RPC.
+	AdminServiceSetTrackProcedure = "/kuji.v1.AdminService/SetTrack"
 	// AdminServiceListRealmsProcedure is the fully-qualified name of the AdminService's ListRealms RPC.
 	AdminServiceListRealmsProcedure = "/kuji.v1.AdminService/ListRealms"
+	// AdminServiceImportCodesProcedure is the fully-qualified name of the AdminService's ImportCodes
+	// RPC.
+	AdminServiceImportCodesProcedure = "/kuji.v1.AdminService/ImportCodes"
+	// AdminServiceGetCodesProcedure is the fully-qualified name of the AdminService's GetCodes RPC.
+	AdminServiceGetCodesProcedure = "/kuji.v1.AdminService/GetCodes"
+	// AdminServiceExportCodesProcedure is the fully-qualified name of the AdminService's ExportCodes
+	// RPC.
+	AdminServiceExportCodesProcedure = "/kuji.v1.AdminService/ExportCodes"
 	// AdminServiceGetStatusProcedure is the fully-qualified name of the AdminService's GetStatus RPC.
 	AdminServiceGetStatusProcedure = "/kuji.v1.AdminService/GetStatus"
 )
@@ -58,8 +68,17 @@ type AdminServiceClient interface {
 	// forward or back. The log says who did it and why. Made again, it only adds
 	// another entry of the log.
 	SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error)
+	// SetTrack gives a player's track a value, by hand. The log keeps who asked
+	// and why.
+	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
+	// ImportCodes adds codes to a list that rewards give codes of.
+	ImportCodes(context.Context, *v1.ImportCodesRequest) (*v1.ImportCodesResponse, error)
+	// GetCodes returns how many codes a list has, and how many of them were given.
+	GetCodes(context.Context, *v1.GetCodesRequest) (*v1.GetCodesResponse, error)
+	// ExportCodes returns who got the codes of a list, with the codes.
+	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 }
@@ -94,11 +113,37 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(adminServiceMethods.ByName("SetClock")),
 			connect.WithClientOptions(opts...),
 		),
+		setTrack: connect.NewClient[v1.SetTrackRequest, v1.SetTrackResponse](
+			httpClient,
+			baseURL+AdminServiceSetTrackProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
+			connect.WithClientOptions(opts...),
+		),
 		listRealms: connect.NewClient[v1.ListRealmsRequest, v1.ListRealmsResponse](
 			httpClient,
 			baseURL+AdminServiceListRealmsProcedure,
 			connect.WithSchema(adminServiceMethods.ByName("ListRealms")),
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		importCodes: connect.NewClient[v1.ImportCodesRequest, v1.ImportCodesResponse](
+			httpClient,
+			baseURL+AdminServiceImportCodesProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ImportCodes")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
+		getCodes: connect.NewClient[v1.GetCodesRequest, v1.GetCodesResponse](
+			httpClient,
+			baseURL+AdminServiceGetCodesProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("GetCodes")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		exportCodes: connect.NewClient[v1.ExportCodesRequest, v1.ExportCodesResponse](
+			httpClient,
+			baseURL+AdminServiceExportCodesProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("ExportCodes")),
 			connect.WithClientOptions(opts...),
 		),
 		getStatus: connect.NewClient[v1.GetStatusRequest, v1.GetStatusResponse](
@@ -116,7 +161,11 @@ type adminServiceClient struct {
 	applyCatalog *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
 	createRealm  *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
 	setClock     *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
+	setTrack     *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
 	listRealms   *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
+	importCodes  *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
+	getCodes     *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
+	exportCodes  *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
 	getStatus    *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
 }
 
@@ -147,9 +196,45 @@ func (c *adminServiceClient) SetClock(ctx context.Context, req *v1.SetClockReque
 	return nil, err
 }
 
+// SetTrack calls kuji.v1.AdminService.SetTrack.
+func (c *adminServiceClient) SetTrack(ctx context.Context, req *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
+	response, err := c.setTrack.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // ListRealms calls kuji.v1.AdminService.ListRealms.
 func (c *adminServiceClient) ListRealms(ctx context.Context, req *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error) {
 	response, err := c.listRealms.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ImportCodes calls kuji.v1.AdminService.ImportCodes.
+func (c *adminServiceClient) ImportCodes(ctx context.Context, req *v1.ImportCodesRequest) (*v1.ImportCodesResponse, error) {
+	response, err := c.importCodes.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetCodes calls kuji.v1.AdminService.GetCodes.
+func (c *adminServiceClient) GetCodes(ctx context.Context, req *v1.GetCodesRequest) (*v1.GetCodesResponse, error) {
+	response, err := c.getCodes.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ExportCodes calls kuji.v1.AdminService.ExportCodes.
+func (c *adminServiceClient) ExportCodes(ctx context.Context, req *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error) {
+	response, err := c.exportCodes.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -176,8 +261,17 @@ type AdminServiceHandler interface {
 	// forward or back. The log says who did it and why. Made again, it only adds
 	// another entry of the log.
 	SetClock(context.Context, *v1.SetClockRequest) (*v1.SetClockResponse, error)
+	// SetTrack gives a player's track a value, by hand. The log keeps who asked
+	// and why.
+	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
+	// ImportCodes adds codes to a list that rewards give codes of.
+	ImportCodes(context.Context, *v1.ImportCodesRequest) (*v1.ImportCodesResponse, error)
+	// GetCodes returns how many codes a list has, and how many of them were given.
+	GetCodes(context.Context, *v1.GetCodesRequest) (*v1.GetCodesResponse, error)
+	// ExportCodes returns who got the codes of a list, with the codes.
+	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 }
@@ -208,11 +302,37 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(adminServiceMethods.ByName("SetClock")),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceSetTrackHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceSetTrackProcedure,
+		svc.SetTrack,
+		connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceListRealmsHandler := connect.NewUnaryHandlerSimple(
 		AdminServiceListRealmsProcedure,
 		svc.ListRealms,
 		connect.WithSchema(adminServiceMethods.ByName("ListRealms")),
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceImportCodesHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceImportCodesProcedure,
+		svc.ImportCodes,
+		connect.WithSchema(adminServiceMethods.ByName("ImportCodes")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceGetCodesHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceGetCodesProcedure,
+		svc.GetCodes,
+		connect.WithSchema(adminServiceMethods.ByName("GetCodes")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceExportCodesHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceExportCodesProcedure,
+		svc.ExportCodes,
+		connect.WithSchema(adminServiceMethods.ByName("ExportCodes")),
 		connect.WithHandlerOptions(opts...),
 	)
 	adminServiceGetStatusHandler := connect.NewUnaryHandlerSimple(
@@ -230,8 +350,16 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceCreateRealmHandler.ServeHTTP(w, r)
 		case AdminServiceSetClockProcedure:
 			adminServiceSetClockHandler.ServeHTTP(w, r)
+		case AdminServiceSetTrackProcedure:
+			adminServiceSetTrackHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
 			adminServiceListRealmsHandler.ServeHTTP(w, r)
+		case AdminServiceImportCodesProcedure:
+			adminServiceImportCodesHandler.ServeHTTP(w, r)
+		case AdminServiceGetCodesProcedure:
+			adminServiceGetCodesHandler.ServeHTTP(w, r)
+		case AdminServiceExportCodesProcedure:
+			adminServiceExportCodesHandler.ServeHTTP(w, r)
 		case AdminServiceGetStatusProcedure:
 			adminServiceGetStatusHandler.ServeHTTP(w, r)
 		default:
@@ -255,8 +383,24 @@ func (UnimplementedAdminServiceHandler) SetClock(context.Context, *v1.SetClockRe
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetClock is not implemented"))
 }
 
+func (UnimplementedAdminServiceHandler) SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetTrack is not implemented"))
+}
+
 func (UnimplementedAdminServiceHandler) ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ListRealms is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ImportCodes(context.Context, *v1.ImportCodesRequest) (*v1.ImportCodesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ImportCodes is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) GetCodes(context.Context, *v1.GetCodesRequest) (*v1.GetCodesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.GetCodes is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ExportCodes is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error) {

@@ -55,6 +55,11 @@ const (
 	// RewardServiceGetCatalogProcedure is the fully-qualified name of the RewardService's GetCatalog
 	// RPC.
 	RewardServiceGetCatalogProcedure = "/kuji.v1.RewardService/GetCatalog"
+	// RewardServiceGetOddsProcedure is the fully-qualified name of the RewardService's GetOdds RPC.
+	RewardServiceGetOddsProcedure = "/kuji.v1.RewardService/GetOdds"
+	// RewardServiceExportCatalogProcedure is the fully-qualified name of the RewardService's
+	// ExportCatalog RPC.
+	RewardServiceExportCatalogProcedure = "/kuji.v1.RewardService/ExportCatalog"
 )
 
 // RewardServiceClient is a client for the kuji.v1.RewardService service.
@@ -91,6 +96,13 @@ type RewardServiceClient interface {
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
+	// GetOdds returns what the next draw from a pool gives a player, exactly. A
+	// pool with more than 10000 entries, here and below, or whose draws can go in
+	// too many different ways, is invalid_argument.
+	GetOdds(context.Context, *v1.GetOddsRequest) (*v1.GetOddsResponse, error)
+	// ExportCatalog returns the catalog in force as YAML; not_found if there is
+	// none yet.
+	ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error)
 }
 
 // NewRewardServiceClient constructs a client for the kuji.v1.RewardService service. By default, it
@@ -167,21 +179,37 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		getOdds: connect.NewClient[v1.GetOddsRequest, v1.GetOddsResponse](
+			httpClient,
+			baseURL+RewardServiceGetOddsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetOdds")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		exportCatalog: connect.NewClient[v1.ExportCatalogRequest, v1.ExportCatalogResponse](
+			httpClient,
+			baseURL+RewardServiceExportCatalogProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ExportCatalog")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // rewardServiceClient implements RewardServiceClient.
 type rewardServiceClient struct {
-	draw        *connect.Client[v1.DrawRequest, v1.DrawResponse]
-	grant       *connect.Client[v1.GrantRequest, v1.GrantResponse]
-	consume     *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
-	transfer    *connect.Client[v1.TransferRequest, v1.TransferResponse]
-	atomic      *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
-	batch       *connect.Client[v1.BatchRequest, v1.BatchResponse]
-	streamDraws *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
-	getPlayer   *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
-	getPool     *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
-	getCatalog  *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
+	draw          *connect.Client[v1.DrawRequest, v1.DrawResponse]
+	grant         *connect.Client[v1.GrantRequest, v1.GrantResponse]
+	consume       *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
+	transfer      *connect.Client[v1.TransferRequest, v1.TransferResponse]
+	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
+	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
+	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
+	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
+	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
+	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
+	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
+	exportCatalog *connect.Client[v1.ExportCatalogRequest, v1.ExportCatalogResponse]
 }
 
 // Draw calls kuji.v1.RewardService.Draw.
@@ -270,6 +298,24 @@ func (c *rewardServiceClient) GetCatalog(ctx context.Context, req *v1.GetCatalog
 	return nil, err
 }
 
+// GetOdds calls kuji.v1.RewardService.GetOdds.
+func (c *rewardServiceClient) GetOdds(ctx context.Context, req *v1.GetOddsRequest) (*v1.GetOddsResponse, error) {
+	response, err := c.getOdds.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ExportCatalog calls kuji.v1.RewardService.ExportCatalog.
+func (c *rewardServiceClient) ExportCatalog(ctx context.Context, req *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error) {
+	response, err := c.exportCatalog.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // RewardServiceHandler is an implementation of the kuji.v1.RewardService service.
 type RewardServiceHandler interface {
 	// Draw takes outcomes from a pool for a player.
@@ -304,6 +350,13 @@ type RewardServiceHandler interface {
 	GetPool(context.Context, *v1.GetPoolRequest) (*v1.GetPoolResponse, error)
 	// GetCatalog returns the catalog in force.
 	GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error)
+	// GetOdds returns what the next draw from a pool gives a player, exactly. A
+	// pool with more than 10000 entries, here and below, or whose draws can go in
+	// too many different ways, is invalid_argument.
+	GetOdds(context.Context, *v1.GetOddsRequest) (*v1.GetOddsResponse, error)
+	// ExportCatalog returns the catalog in force as YAML; not_found if there is
+	// none yet.
+	ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error)
 }
 
 // NewRewardServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -376,6 +429,20 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetOddsHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetOddsProcedure,
+		svc.GetOdds,
+		connect.WithSchema(rewardServiceMethods.ByName("GetOdds")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceExportCatalogHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceExportCatalogProcedure,
+		svc.ExportCatalog,
+		connect.WithSchema(rewardServiceMethods.ByName("ExportCatalog")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/kuji.v1.RewardService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RewardServiceDrawProcedure:
@@ -398,6 +465,10 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetPoolHandler.ServeHTTP(w, r)
 		case RewardServiceGetCatalogProcedure:
 			rewardServiceGetCatalogHandler.ServeHTTP(w, r)
+		case RewardServiceGetOddsProcedure:
+			rewardServiceGetOddsHandler.ServeHTTP(w, r)
+		case RewardServiceExportCatalogProcedure:
+			rewardServiceExportCatalogHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -445,4 +516,12 @@ func (UnimplementedRewardServiceHandler) GetPool(context.Context, *v1.GetPoolReq
 
 func (UnimplementedRewardServiceHandler) GetCatalog(context.Context, *v1.GetCatalogRequest) (*v1.GetCatalogResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetCatalog is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetOdds(context.Context, *v1.GetOddsRequest) (*v1.GetOddsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetOdds is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ExportCatalog is not implemented"))
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io"
+	"math/big"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// disclosure is what is published of a catalog's odds.
+type disclosure struct {
+	Name    string           `json:"name,omitempty"`
+	Realm   string           `json:"realm"`
+	Version uint64           `json:"version"`
+	Hash    string           `json:"hash"` // of the catalog, hexadecimal
+	Pools   []disclosurePool `json:"pools"`
+}
+
+type disclosurePool struct {
+	Pool    string           `json:"pool"`
+	Name    string           `json:"name,omitempty"`
+	Prices  []string         `json:"prices"`
+	Pity    []string         `json:"pity"` // in words
+	Error   string           `json:"error,omitempty"`
+	LongRun string           `json:"long_run,omitempty"` // why there is none
+	Lines   []disclosureLine `json:"outcomes"`
+}
+
+type disclosureLine struct {
+	Pool     string `json:"pool"`
+	Entry    string `json:"entry"`
+	Chance   string `json:"chance"`   // decimal, of the first draw
+	Expected string `json:"expected"` // decimal, times in the first draw
+	LongRun  string `json:"long_run"` // decimal, times a draw; empty: not known
+	Exact    string `json:"exact"`    // the chance as a fraction
+}
+
+// publishOdds writes the odds of the catalog in force to files.
+func (a *app) publishOdds(ctx context.Context, c *client, html, table string) error {
+	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm})
+	if err != nil {
+		return err
+	}
+	cat, err := catalog.Parse(resp.GetYaml())
+	if err != nil {
+		return fmt.Errorf("the server's catalog: %w", err)
+	}
+	if hash := cat.Hash(); !bytes.Equal(hash[:], resp.GetHash()) {
+		return fmt.Errorf("the server's catalog has the hash %x, but is %x here: server and client are of different versions", resp.GetHash(), hash)
+	}
+	out, err := newDisclosure(cat, c.realm, resp.GetVersion())
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		make func() ([]byte, error)
+	}{{html, out.html}, {table, out.csv}} {
+		if f.name == "" {
+			continue
+		}
+		data, err := f.make()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return a.print(out, func(w io.Writer) {
+		fprintf(w, "odds of %d pools of catalog version %d written\n", len(out.Pools), out.Version)
+	})
+}
+
+func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosure, error) {
+	hash := c.Hash()
+	out := &disclosure{Name: c.Name, Realm: realm, Version: version, Hash: hex.EncodeToString(hash[:]), Pools: []disclosurePool{}}
+	all, err := kuji.Disclose(c)
+	if err != nil {
+		return nil, err
+	}
+	pools := map[string]*catalog.Pool{}
+	for i := range c.Pools {
+		pools[c.Pools[i].ID] = &c.Pools[i]
+	}
+	for i := range all {
+		d := &all[i]
+		p := disclosurePool{Pool: d.Pool.ID, Name: d.Pool.Name, LongRun: d.Why}
+		for _, price := range d.Pool.Price {
+			p.Prices = append(p.Prices, stacksText(price))
+		}
+		if d.Err != nil {
+			p.Error, p.LongRun = d.Err.Error(), ""
+		}
+		for _, t := range d.Odds.Pity {
+			for k := range pools[t.Pool].Tracks {
+				if track := &pools[t.Pool].Tracks[k]; track.Name == t.Track {
+					p.Pity = append(p.Pity, trackText(t.Pool, track))
+				}
+			}
+		}
+		for k, e := range d.Odds.Outcomes {
+			line := disclosureLine{Pool: e.Pool, Entry: e.Entry, Chance: decimal(e.Chance), Expected: decimal(e.Expected), Exact: e.Chance.RatString()}
+			if len(line.Exact) > 200 {
+				line.Exact = ""
+			}
+			if d.LongRun != nil {
+				line.LongRun = decimal(d.LongRun[k])
+			}
+			p.Lines = append(p.Lines, line)
+		}
+		out.Pools = append(out.Pools, p)
+	}
+	return out, nil
+}
+
+func stacksText(all []catalog.Stack) string {
+	var parts []string
+	for _, s := range all {
+		parts = append(parts, fmt.Sprintf("%s=%d", s.Item, s.Quantity))
+	}
+	return strings.Join(parts, " ")
+}
+
+// trackText says in words what follows from a track.
+func trackText(pool string, t *catalog.Track) string {
+	text := fmt.Sprintf("%s: a draw that takes %s is counted as a hit", pool, strings.Join(t.Of, " or "))
+	if r := &t.Rising; r.From != 0 {
+		text += fmt.Sprintf("; from draw %d after the last hit on, the chance rises", r.From)
+		if !r.Table {
+			text += fmt.Sprintf(" by %s percentage points a draw", decimal(new(big.Rat).SetFrac(new(big.Int).SetUint64(r.By[0]), new(big.Int).SetUint64(r.Scale))))
+		}
+	}
+	if t.Certain != 0 {
+		text += fmt.Sprintf("; draw %d after the last hit is certain to hit, if it is in stock", t.Certain)
+	}
+	return text
+}
+
+// decimal writes a number with twelve digits at most.
+func decimal(x *big.Rat) string {
+	v, _ := x.Float64()
+	if v != 0 && v < 1e-12 {
+		return strconv.FormatFloat(v, 'g', 12, 64)
+	}
+	text := strconv.FormatFloat(v, 'f', 15, 64)
+	if len(text) > 17 {
+		text = strconv.FormatFloat(v, 'f', 12, 64)
+	}
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func (d *disclosure) csv() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run"}}
+	for i := range d.Pools {
+		for _, l := range d.Pools[i].Lines {
+			rows = append(rows, []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun})
+		}
+	}
+	if err := w.WriteAll(rows); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+//go:embed disclosure.html
+var disclosureHTML string
+
+// html makes one page that needs no other file.
+func (d *disclosure) html() ([]byte, error) {
+	page, err := template.New("disclosure").Funcs(template.FuncMap{"percent": func(s string) string {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return "–"
+		}
+		return strconv.FormatFloat(100*v, 'g', 6, 64) + " %"
+	}}).Parse(disclosureHTML)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kuji-dev/kuji/examples"
+)
+
+// TestSimulationPage: the page is well-formed, whatever the catalog's names, and needs nothing from
+// elsewhere: no script, no address, no file.
+func TestSimulationPage(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, examples.Files); err != nil {
+		t.Fatal(err)
+	}
+	rude := `{kuji: 1, name: "<b>&\"'</b>]]>", items: {a: {}}, pools: {p: {entries: [{id: a, weight: 1, stock: 3, reward: {items: {a: 1}}}, {id: b, weight: 0}]}}}`
+	if err := os.WriteFile(filepath.Join(dir, "rude.yaml"), []byte(rude), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"gacha-banner.yaml", "--pool", "banner", "--until", "hoshimi", "--players", "50"},
+		{"box-raffle.yaml", "--pool", "box", "--rate", "100", "--draws", "10"},
+		{"drop-table.yaml", "--pool", "chest", "--count", "5", "--players", "20"},
+		{"collection.yaml", "--pool", "secret", "--until", "white-stag"}, // where nobody can draw
+		{"rude.yaml", "--pool", "p", "--players", "1", "--draws", "1"},
+	} {
+		file := filepath.Join(dir, "page.html")
+		var out bytes.Buffer
+		a := &app{stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
+		args[0] = filepath.Join(dir, args[0])
+		if code := a.run(t.Context(), append([]string{"simulate", "--html", file}, args...)); code != exitOK {
+			t.Fatalf("%v exits with %d\n%s", args, code, out.Bytes())
+		}
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plots := 0
+		d := xml.NewDecoder(bytes.NewReader(page))
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v: %v", args, err)
+			}
+			e, ok := token.(xml.StartElement)
+			if !ok {
+				continue
+			}
+			switch e.Name.Local {
+			case "svg":
+				plots++
+			case "script", "link", "img", "iframe", "object", "image", "use", "a", "b":
+				t.Errorf("%v: the page has an element %s", args, e.Name.Local)
+			}
+			for _, attr := range e.Attr {
+				if attr.Name.Local != "xmlns" && strings.Contains(attr.Value, "//") || strings.Contains(attr.Value, "NaN") || strings.Contains(attr.Value, "Inf") {
+					t.Errorf("%v: <%s %s=%q>", args, e.Name.Local, attr.Name.Local, attr.Value)
+				}
+			}
+		}
+		if plots == 0 || bytes.Contains(page, []byte("@import")) || bytes.Contains(page, []byte("url(")) || bytes.Contains(page, []byte("ZgotmplZ")) {
+			t.Errorf("%v: %d plots in\n%s", args, plots, page)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package kuji
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// Limits of codes.
+const (
+	// MaxCode is the longest code, in bytes.
+	MaxCode = rules.MaxCode
+	// MaxImport is the most codes in one ImportCodes. Together they have at most MaxImportBytes,
+	// with one more byte for each.
+	MaxImport      = rules.MaxImport
+	MaxImportBytes = rules.MaxImportBytes
+)
+
+// RewardCode is a code that a reward gave. It is a secret of its player: printed by package fmt it
+// shows only its place in its list. As JSON it shows itself.
+type RewardCode struct {
+	List   string `json:"list"`   // the name of the list
+	Number uint64 `json:"number"` // its place in the list, from 0
+	Code   string `json:"code"`   // Redacted in a Record
+}
+
+// Redacted stands in place of a code where others than its player may look.
+const Redacted = "****"
+
+// String returns the code's place in its list, and not the code.
+func (c RewardCode) String() string { return fmt.Sprintf("%s/%d %s", c.List, c.Number, Redacted) }
+
+// GoString is String, for %#v.
+func (c RewardCode) GoString() string { return "kuji.RewardCode(" + c.String() + ")" }
+
+// CodesView is a list of codes.
+type CodesView struct {
+	List     string
+	Codes    uint64 // imported so far
+	Given    uint64 // of them; Codes - Given are left
+	Position uint64 // of the last batch that changed the list
+}
+
+// Imported is what an import did.
+type Imported struct {
+	Added uint64    // the others were in the list before, or twice in the import
+	List  CodesView // after it
+}
+
+// GivenCode says who got a code.
+type GivenCode struct {
+	Code     RewardCode
+	Player   string
+	Position uint64 // of the batch in which the player got it
+	Time     int64  // of that batch, Unix milliseconds
+}
+
+// ImportCodes adds codes to the end of a list, in their order, and returns once that is durable. A
+// code that the list has already is passed over, so the same import again changes nothing, and an
+// import that was interrupted is simply repeated. The list need not be in the catalog yet. Codes are
+// 1 to MaxCode bytes of UTF-8, without control characters and without space around them.
+// CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
+// realm has no room for so many codes or lists.
+func (r *Realm) ImportCodes(ctx context.Context, list string, codes []string) (Imported, error) {
+	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
+		return Imported{}, err
+	}
+	var out Imported
+	wait, seen, err := r.importCodes(ctx, list, codes, &out)
+	if err != nil {
+		return Imported{}, cmp.Or(r.settle(ctx, seen), err)
+	}
+	if err := wait.Wait(ctx); err != nil {
+		return Imported{}, err
+	}
+	return out, nil
+}
+
+func checkList(list string) error {
+	if !catalog.ValidID(list) {
+		return errf(CodeInvalid, "list", "%q; want the name of a list of codes, written like the id of an item", list)
+	}
+	return nil
+}
+
+// checkCodes refuses malformed codes. It does not repeat them: errors are logged.
+func checkCodes(codes []string) error {
+	if n := len(codes); n < 1 || n > MaxImport {
+		return errf(CodeInvalid, "codes", "%d codes; 1 to %d are allowed", n, MaxImport)
+	}
+	size := 0
+	for i, code := range codes {
+		if wrong := CheckCode(code); wrong != "" {
+			return errf(CodeInvalid, fmt.Sprintf("codes[%d]", i), "%s", wrong)
+		}
+		size += 1 + len(code)
+	}
+	if size > MaxImportBytes {
+		return errf(CodeInvalid, "codes", "%d bytes with one more for each code; at most %d are allowed", size, MaxImportBytes)
+	}
+	return nil
+}
+
+// CheckCode says what is wrong with a code, without repeating it, or returns the empty string.
+func CheckCode(code string) string {
+	switch {
+	case code == "" || len(code) > MaxCode:
+		return fmt.Sprintf("%d bytes long; want 1 to %d", len(code), MaxCode)
+	case !utf8.ValidString(code):
+		return "not UTF-8"
+	}
+	first, _ := utf8.DecodeRuneInString(code)
+	last, _ := utf8.DecodeLastRuneInString(code)
+	if unicode.IsSpace(first) || unicode.IsSpace(last) {
+		return "begins or ends with a space; want none around it"
+	}
+	for _, c := range code {
+		if unicode.IsControl(c) {
+			return fmt.Sprintf("has the control character %U; want none", c)
+		}
+	}
+	return ""
+}
+
+// importCodes imports codes and fills in out. The Commit says when that is durable. With an error,
+// seen is the position that the refusal depends on.
+func (r *Realm) importCodes(ctx context.Context, list string, codes []string, out *Imported) (wait Commit, seen uint64, err error) {
+	r.catalogs.Lock()
+	defer r.catalogs.Unlock()
+	if err := r.usable(); err != nil {
+		return Commit{}, 0, err
+	}
+	event, added, refused := rules.Import(r.state, list, codes)
+	if err := r.lockForRoom(ctx); err != nil {
+		return Commit{}, 0, err
+	}
+	defer r.unlock()
+	if refused != nil {
+		return Commit{}, r.state.Position(), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: refused}
+	}
+	if event != nil {
+		if err := r.addCodes(event); err != nil {
+			return Commit{}, 0, err
+		}
+	}
+	num, _ := r.state.CodeListNum(list)
+	out.Added, out.List = uint64(added), r.codesView(num)
+	b := r.batchAt(out.List.Position)
+	if b == nil {
+		return Commit{}, 0, nil
+	}
+	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, 0, nil
+}
+
+// addCodes applies the event of an import. The caller holds mu.
+func (r *Realm) addCodes(event []byte) (err error) {
+	var b *batch
+	finished := false
+	defer r.ended(&finished, &b, &err)
+	b = r.open
+	r.stamp(b)
+	var res Result
+	err = r.commit(b, append(b.buf, event...), &res)
+	finished = true
+	return err
+}
+
+// codesView describes a list. The caller holds mu.
+func (r *Realm) codesView(num uint32) CodesView {
+	codes, last := r.state.Codes(num)
+	return CodesView{List: r.state.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Position: last}
+}
+
+// Codes returns how many codes a list has and how many of them were given. It waits until that is
+// durable. CodeNotFound: there is no such list, neither imported nor in a catalog.
+func (r *Realm) Codes(ctx context.Context, list string) (CodesView, error) {
+	v, _, err := r.ExportCodes(ctx, list, 0, 0)
+	return v, err
+}
+
+// ExportCodes is Codes, and also returns who got which codes, in the order in which they were given,
+// beginning with code number from, at most count of them. The codes are in clear. CodeInvalid: count
+// is negative.
+func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	if count < 0 {
+		return CodesView{}, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
+	}
+	if err := checkList(list); err != nil {
+		return CodesView{}, nil, err
+	}
+	var v CodesView
+	var all []GivenCode
+	for more := true; more; {
+		var some []GivenCode
+		var err error
+		want := min(count-len(all), codesAtOnce)
+		if v, some, err = r.readCodes(list, from+uint64(len(all)), uint64(want)); err != nil {
+			return CodesView{}, nil, err
+		}
+		all = append(all, some...)
+		more = len(some) == codesAtOnce && len(all) < count
+	}
+	if err := r.settle(ctx, v.Position); err != nil {
+		return CodesView{}, nil, err
+	}
+	return v, all, nil
+}
+
+// codesAtOnce is how many codes an export reads before it lets the realm go on.
+const codesAtOnce = 1000
+
+func (r *Realm) readCodes(list string, from, count uint64) (v CodesView, some []GivenCode, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.usable(); err != nil {
+		return v, nil, err
+	}
+	num, ok := r.state.CodeListNum(list)
+	if !ok {
+		return v, nil, errf(CodeNotFound, "list", "there is no list of codes %q in realm %q", list, r.name)
+	}
+	v = r.codesView(num)
+	codes, _ := r.state.Codes(num)
+	for n := from; n < codes.Given() && n-from < count; n++ {
+		player, position, time := codes.GivenTo(n)
+		some = append(some, GivenCode{
+			Code:   RewardCode{List: list, Number: n, Code: string(codes.Code(n))},
+			Player: r.state.PlayerID(player), Position: position, Time: time,
+		})
+	}
+	return v, some, nil
+}

@@ -1,0 +1,146 @@
+package kuji
+
+import (
+	"context"
+	"errors"
+	"math/big"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
+
+// Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
+// through all pools below, with pity, stock, limits and conditions as they are at one moment.
+type Odds struct {
+	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
+	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
+	// draw.
+	Status   Status
+	Subject  string
+	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
+	Items    []ItemOdds    // what can be given, in the catalog's order
+	Pity     []TrackOdds   // of the pool and those below it
+
+	CatalogVersion uint64
+	Position       uint64 // the odds are those of the state as of this position
+}
+
+// OutcomeOdds says how likely a draw takes an entry. Most draws take an entry at most once: then
+// Chance and Expected are the same.
+type OutcomeOdds struct {
+	Pool, Entry string
+	Chance      *big.Rat // that the draw takes it at least once
+	Expected    *big.Rat // how many times the draw takes it on average
+}
+
+// ItemOdds says how many of an item a draw gives on average.
+type ItemOdds struct {
+	Item     string
+	Expected *big.Rat
+}
+
+// TrackOdds says where a player stands in a track.
+type TrackOdds struct {
+	Pool, Track string
+	Draws       uint64 // since the last hit
+	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+}
+
+// Odds returns what the next draw from a pool gives a player, or with an empty id a player who was
+// never seen. It waits until that is durable. CodeNotFound: the catalog in force has no such pool.
+// CodeInvalid: the id is too long, or the odds take too much work: they are computed of at most
+// 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many
+// different ways.
+func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
+	if len(player) > rules.MaxID {
+		return Odds{}, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
+	}
+	s, seen, version, err := r.stand(pool, player)
+	if err != nil {
+		return Odds{}, err
+	}
+	if s == nil {
+		if err := r.settle(ctx, seen); err != nil {
+			return Odds{}, err
+		}
+		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, r.name)
+	}
+	o, err := s.Odds()
+	if err != nil {
+		return Odds{}, oddsError(err)
+	}
+	if err := r.settle(ctx, seen); err != nil {
+		return Odds{}, err
+	}
+	out := oddsOf(&o)
+	out.CatalogVersion, out.Position = version, seen
+	return out, nil
+}
+
+// stand copies what a draw depends on. The position that it returns covers everything in it.
+func (r *Realm) stand(pool, player string) (s *rules.Standing, seen, version uint64, err error) {
+	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
+	r.mu.Lock()
+	defer r.unlock()
+	if err := r.usable(); err != nil {
+		return nil, 0, 0, err
+	}
+	s, err = r.rules.Stand(pool, player, now)
+	if err != nil {
+		err = oddsError(err)
+	}
+	return s, r.state.Position(), r.state.Catalog().Version, err
+}
+
+func oddsError(err error) error {
+	if _, ok := errors.AsType[*rules.OddsError](err); ok {
+		return &Error{Code: CodeInvalid, Field: "pool", Message: err.Error()}
+	}
+	return err
+}
+
+func oddsOf(o *rules.Odds) Odds {
+	out := Odds{Status: Status(o.Status), Subject: o.Subject}
+	for _, e := range o.Outcomes {
+		out.Outcomes = append(out.Outcomes, OutcomeOdds(e))
+	}
+	for _, it := range o.Items {
+		out.Items = append(out.Items, ItemOdds(it))
+	}
+	for _, t := range o.Tracks {
+		out.Pity = append(out.Pity, TrackOdds(t))
+	}
+	return out
+}
+
+// Disclosed is what a catalog says of the odds of one pool.
+type Disclosed struct {
+	Pool *catalog.Pool
+	Odds Odds  // of the first draw of a player who was never seen, with the stock as declared
+	Err  error // why they are not computed: CodeInvalid, as for Realm.Odds
+	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
+	// again and again, in the order of Odds.Outcomes, while stock lasts. It is nil if that is not
+	// known: then Why says why.
+	LongRun []*big.Rat
+	Why     string
+}
+
+// Disclose returns the odds of every pool of a catalog that is not internal.
+func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
+	if err := checkCatalog(c); err != nil {
+		return nil, err
+	}
+	all, err := rules.Disclose(c)
+	if err != nil {
+		return nil, &Error{Code: CodeInvalid, Field: "catalog", Err: err}
+	}
+	out := make([]Disclosed, len(all))
+	for i := range all {
+		d := &all[i]
+		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), LongRun: d.LongRun, Why: d.Why}
+		if d.Err != nil {
+			out[i].Err = oddsError(d.Err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,63 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// TestGetOdds reads odds with every protocol.
+func TestGetOdds(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{})
+	for _, c := range clients(t, f.url) {
+		resp, err := c.reward.GetOdds(ctx, &kujiv1.GetOddsRequest{Pool: "standard", Player: "nobody"})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		o := resp.GetOdds()
+		if e := o.GetOutcomes(); o.GetCatalogVersion() != 1 || o.GetPosition() == 0 || len(e) != 2 || e[0].GetPool() != "standard" || e[0].GetEntry() != "sword" ||
+			e[0].GetChance().GetExact() != "1/4" || e[0].GetChance().GetValue() != 0.25 || e[1].GetExpected().GetExact() != "3/4" {
+			t.Errorf("%s: %v", c.name, o)
+		}
+		if it := o.GetItems(); len(it) != 2 || it[1].GetItem() != "shield" || it[1].GetExpected().GetExact() != "3/2" {
+			t.Errorf("%s: %v", c.name, o)
+		}
+		_, err = c.reward.GetOdds(ctx, &kujiv1.GetOddsRequest{Pool: "nosuch"})
+		if connect.CodeOf(err) != connect.CodeNotFound {
+			t.Errorf("%s: %v, want not_found", c.name, err)
+		}
+	}
+}
+
+// TestExportCatalog reads the catalog in force and applies it again.
+func TestExportCatalog(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{})
+	c := clients(t, f.url)[0]
+	resp, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := catalog.Parse(resp.GetYaml())
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, resp.GetYaml())
+	}
+	if hash := again.Hash(); resp.GetVersion() != 1 || string(hash[:]) != string(resp.GetHash()) {
+		t.Errorf("version %d, hash %x; the YAML has %x", resp.GetVersion(), resp.GetHash(), hash)
+	}
+	if done, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: resp.GetYaml()}); err != nil || !done.GetPlan().GetUnchanged() {
+		t.Errorf("applied: %v, %v; want unchanged", done, err)
+	}
+	if _, err := c.admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: "empty"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: "empty"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("a realm without a catalog: %v, want not_found", err)
+	}
+}
