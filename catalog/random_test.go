@@ -340,7 +340,7 @@ func (p *drawnPool) drawBudgets(t *rapid.T, items []string) {
 			b.Of = stacks(t, free)
 		}
 		if rapid.Bool().Draw(t, "shared") {
-			b.Share = "s" + fmt.Sprint(rapid.IntRange(1, 1<<60).Draw(t, "share")) // hardly ever that of another pool
+			b.Share = "s" + fmt.Sprint(rapid.Uint64Range(1, 1<<60).Draw(t, "share")) // hardly ever that of another pool
 		}
 		if len(b.Of) > 0 {
 			p.Budgets = append(p.Budgets, b)
