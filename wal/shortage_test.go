@@ -1,6 +1,7 @@
 package wal_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,7 +18,7 @@ func short(m *vfs.Mem, err error, segment func()) {
 		if !op.Opens() {
 			return vfs.Fault{}
 		}
-		if strings.HasSuffix(op.Path, ".wal") {
+		if strings.HasSuffix(op.Path, ".wal") || op.Kind == vfs.OpMap { // a spare that became one is mapped by its old name
 			segment()
 		}
 		return vfs.Fault{Err: err}
@@ -76,4 +77,43 @@ func TestShortageNeedsNothing(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestShortageEndsWithClose: a log that waits can be closed. What it could not write is lost, and
+// it says so.
+func TestShortageEndsWithClose(t *testing.T) {
+	m, l := openMem(t, small4K)
+	appendTo(t, l, 10)
+	if err := l.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan struct{}, 1000)
+	short(m, syscall.EMFILE, func() {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+	})
+	failed := make(chan error)
+	go func() {
+		for {
+			if _, err := l.AppendSync(context.Background(), record(l.Next())); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	<-waits
+	wantIs(t, "Close", l.Close(), wal.ErrFailed)
+	wantIs(t, "AppendSync", <-failed, wal.ErrFailed)
+	m.SetHook(nil)
+	l, err := wal.Open(memDir, small4KOn(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if l.Next() < 10 {
+		t.Errorf("the log ends at %d, 10 were durable", l.Next())
+	}
+	checkRange(t, l, 0, l.Next())
 }
