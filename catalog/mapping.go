@@ -30,7 +30,7 @@ type field[T any] struct {
 	name, doc string
 	required  bool
 	when      string // only if the object's by key has this value; "": always
-	beside    string // the key that must be there too; "": none
+	requires  string // the key that must be there too; "": none
 	never     string // if set, why the key must not be here
 	hasValue  bool   // value is what a missing key stands for
 	value     any
@@ -76,7 +76,7 @@ func (f field[T]) must() field[T] { f.required = true; return f }
 func (f field[T]) only(when string) field[T] { f.when = when; return f }
 
 // with makes the key belong to another one, which must be there too.
-func (f field[T]) with(beside string) field[T] { f.beside = beside; return f }
+func (f field[T]) with(name string) field[T] { f.requires = name; return f }
 
 // noKey is a key that must not be there, because of why.
 func noKey[T any](name, why string) field[T] { return field[T]{name: name, doc: why, never: why} }
@@ -213,16 +213,16 @@ func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string
 			r.fail(n, "missing; expected %s", f.expects())
 			r.leave()
 		}
-		if f.beside != "" && seen&(1<<i) != 0 && seen&(1<<o.find(f.beside, variant)) == 0 {
+		if f.requires != "" && seen&(1<<i) != 0 && seen&(1<<o.find(f.requires, variant)) == 0 {
 			if k, _ := child(n, step{key: f.name}); k != nil {
 				r.enter(f.name)
-				r.fail(k, "this key belongs to %s, which is missing", f.beside)
+				r.fail(k, "this key belongs to %s, which is missing", f.requires)
 				r.leave()
 			}
 		}
 	}
 	if o.some && len(n.Content) == 0 {
-		names := slices.DeleteFunc(o.names(), func(name string) bool { return o.fields[o.find(name, variant)].beside != "" })
+		names := slices.DeleteFunc(o.names(), func(name string) bool { return o.fields[o.find(name, variant)].requires != "" })
 		r.fail(n, "expected at least one of the keys %s, found none", strings.Join(names, ", "))
 	}
 }

@@ -134,8 +134,8 @@ func (o *object[T]) schema(d *definitions) *schemaNode {
 		if f.required && (f.when == "" || o.everyVariant(f.name)) && !slices.Contains(n.Required, f.name) {
 			n.Required = append(n.Required, f.name)
 		}
-		if f.beside != "" {
-			n.DependentRequired = map[string][]string{f.name: {f.beside}}
+		if f.requires != "" {
+			n.DependentRequired = map[string][]string{f.name: {f.requires}}
 		}
 	}
 	if o.some {
