@@ -36,6 +36,7 @@ var rooms = []room{
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
 	{dir: "wal", may: []string{"internal/vfs", "internal/step"}, modules: []string{"golang.org/x/sys"}},
+	{dir: "driver"},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/step"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},

@@ -1,0 +1,213 @@
+// Package driver is the contract between Kuji and what keeps its realms: a directory, memory, or a
+// replicated log.
+//
+// A driver keeps three things for each realm: a log, which is the truth; files, such as snapshots
+// and whatever is larger than an entry of the log may be; and a lease, which is a hint about who
+// should write the log.
+//
+// A driver orders entries and keeps them. It need not keep other writers away: every entry carries
+// the epoch of its writer and the hash of the entry before it, and every reader folds the log by
+// the same rule. So entries that are doubled, late or of a deposed writer do no harm. A log that
+// can refuse them saves readers the work.
+//
+// Package drivertest checks that a driver keeps this contract.
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// Cursor is the place of an entry in a log. Cursors ascend from entry to entry, with gaps. They
+// mean nothing else. 0 is the place before the first entry.
+type Cursor uint64
+
+// Entry is one entry of a log. Its data is never changed or reused.
+type Entry struct {
+	Cursor Cursor
+	Data   []byte
+}
+
+var (
+	// ErrDeposed is in the error of an append which was refused because other entries stand where
+	// it was to go. They may be copies of this very entry, from an earlier attempt.
+	ErrDeposed = errors.New("another entry stands there")
+	// ErrUnknown is in the error of an append that may or may not have happened, or may yet happen:
+	// after a time-out, a lost connection, or a change of the log's own leader.
+	ErrUnknown = errors.New("nobody knows whether the entry was appended")
+	// ErrClosed is in the error of every call after Close.
+	ErrClosed = errors.New("closed")
+	// ErrLocked is in the error of Open if another process has the realm open, and the driver lets
+	// in only one.
+	ErrLocked = errors.New("in use by another process")
+	// ErrNotExist is in the error of a realm or a file that is not there.
+	ErrNotExist = errors.New("does not exist")
+)
+
+// TrimmedError is the error of a read that asks for entries which were trimmed.
+type TrimmedError struct {
+	First Cursor // of the oldest entry that is kept, or of the next one if none is
+}
+
+func (e *TrimmedError) Error() string {
+	return fmt.Sprintf("the log begins at %d: what came before was trimmed", e.First)
+}
+
+// CorruptError is the error of a read that meets damage. Damage is never read over.
+type CorruptError struct {
+	Place string // what is damaged, and where
+	Err   error
+}
+
+func (e *CorruptError) Error() string { return e.Place + ": " + e.Err.Error() }
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Driver keeps realms. All methods may be called concurrently.
+type Driver interface {
+	// Realms returns the names of the realms that exist, ascending.
+	Realms(ctx context.Context) ([]string, error)
+
+	// Open opens a realm. Its name is 1 to 64 of a-z, 0-9, '-' and '_', and starts with a letter or
+	// digit.
+	Open(ctx context.Context, realm string, o Options) (Realm, error)
+
+	// Close closes the driver. Its realms must be closed.
+	Close() error
+}
+
+// Options say how a realm is opened.
+type Options struct {
+	MustExist bool // refuse with ErrNotExist rather than create the realm
+	ReadOnly  bool // change nothing, not even to repair the end of the log; implies MustExist
+}
+
+// Realm is what a driver keeps of one realm. All methods may be called concurrently, but one
+// writer appends one entry at a time.
+type Realm interface {
+	Log
+	Files
+	Lease
+
+	// Close gives everything back. Appends and reads under way end with ErrClosed, or with what
+	// became of them.
+	Close() error
+}
+
+// Log is a realm's log: entries in one order, which is the same for every reader and never changes.
+type Log interface {
+	// Append appends an entry behind the one at after, which the caller takes for the last one,
+	// and returns its cursor once the entry is as durable as the driver's policy says.
+	//
+	// ErrDeposed: the entry was not appended by this call, because other entries stand behind
+	// after. A driver that cannot refuse an entry appends it.
+	//
+	// ErrUnknown: the entry may be in the log, or may get there later. Only two things settle it.
+	// The caller sends the same bytes behind the same cursor until an answer comes that is not
+	// ErrUnknown. Or it reads on from after until an entry shows what holds the place. A read that
+	// finds nothing proves nothing. The driver may append the entry twice in between.
+	//
+	// After any other error, nothing was appended and nothing will be: the log cannot be written,
+	// and the writer has to give up.
+	Append(ctx context.Context, after Cursor, entry []byte) (Cursor, error)
+
+	// Begin is Append without a condition: the entry goes wherever the log ends. It never returns
+	// ErrDeposed. After ErrUnknown the caller may send it again; it is then perhaps there twice.
+	Begin(ctx context.Context, entry []byte) (Cursor, error)
+
+	// Read iterates over the entries behind after, in order, up to the one at through. It waits for
+	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
+	// is durable by the driver's policy and can never be undone: on a replicated log, what most
+	// replicas hold. It ends after the first error, such as *TrimmedError, *CorruptError or that of
+	// the context.
+	//
+	// A reader that is slow delays no writer. A reader follows the log through changes of its
+	// leader without missing an entry.
+	Read(ctx context.Context, after, through Cursor) iter.Seq2[Entry, error]
+
+	// Last returns the cursor of the last entry, or 0 if the log never had one. What a replicated
+	// log answers may be old: then later entries exist. Who must know begins an epoch and reads
+	// through its own entry.
+	Last(ctx context.Context) (Cursor, error)
+
+	// First returns the cursor of the oldest entry that is kept, or that of the next entry if none
+	// is kept. It may be lower than that by a gap.
+	First(ctx context.Context) (Cursor, error)
+
+	// Sync makes every entry that was appended durable, whatever the policy is.
+	Sync(ctx context.Context) error
+
+	// Durable returns the cursor of the last entry that is known to survive a crash, whatever the
+	// policy is.
+	Durable() Cursor
+
+	// MaxEntry returns the size of the largest entry that can be appended, in bytes: at least
+	// 64 KiB. Larger payloads go into a file, and the entry names it.
+	MaxEntry() int
+
+	// Trim drops entries before a cursor. It may keep some of them. The caller makes sure that a
+	// snapshot covers them, and has read it back.
+	Trim(ctx context.Context, before Cursor) error
+}
+
+// Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
+// what is in it, so that whoever writes the same name writes the same bytes.
+type Files interface {
+	// Create begins a file. It has no name, and nobody can see it, until it is committed.
+	Create(ctx context.Context) (FileWriter, error)
+
+	// OpenFile opens a file. ErrNotExist: there is none with this name.
+	OpenFile(ctx context.Context, name string) (File, error)
+
+	// List returns the files, ascending by name.
+	List(ctx context.Context) ([]FileInfo, error)
+
+	// Remove removes a file. A file that is not there is no error. Readers that have it open can
+	// go on, or get an error, but never see other bytes.
+	Remove(ctx context.Context, name string) error
+}
+
+// FileWriter writes a file. Its methods must not be called concurrently.
+type FileWriter interface {
+	io.Writer
+
+	// Commit makes the file durable and gives it a name: 1 to 128 of a-z, 0-9, '-', '_' and '.'
+	// that does not start with '.'. A file of that name that is there already holds the same bytes.
+	// After an error, the file may be there or not.
+	Commit(ctx context.Context, name string) error
+
+	// Abort drops the file. After Commit it does nothing.
+	Abort()
+}
+
+// File reads a file. Its methods may be called concurrently.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// FileInfo describes a file.
+type FileInfo struct {
+	Name string
+	Size int64 // in bytes
+}
+
+// Lease is a hint who should write the log. Two nodes may both believe that they hold it, so
+// nothing may rest on it but speed: that nodes do not depose one another all the time, and that
+// requests find the leader.
+type Lease interface {
+	// Hold asks for the lease, or renews it, for a node's name of at most 64 bytes. It returns who
+	// holds the lease now, and for how long if nobody renews it. If somebody else holds it, that is
+	// no error.
+	Hold(ctx context.Context, node string, ttl time.Duration) (holder string, left time.Duration, err error)
+
+	// Holder returns who holds the lease, and for how long; "" if nobody does.
+	Holder(ctx context.Context) (holder string, left time.Duration, err error)
+
+	// Release gives the lease up, if the node holds it, so that another one can have it at once.
+	Release(ctx context.Context, node string) error
+}
