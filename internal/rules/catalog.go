@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -12,15 +13,6 @@ import (
 // force. It numbers new items, pools, entries and limits, compiles the tables and encodes the
 // event: the new names, the stocks that change, and the catalog itself. The second step runs under
 // the realm's lock. It applies the event and calls [Rules.Reset].
-
-// Bounds on everything that a realm can ever name, over all its catalogs.
-const (
-	maxItemsEver    = 1 << 20
-	maxPoolsEver    = 1 << 16
-	maxEntriesEver  = 1 << 22 // in one pool
-	maxCountersEver = 1 << 30
-	maxListsEver    = 1 << 12 // of codes
-)
 
 // ConflictError says why a catalog, well formed by itself, does not fit the realm's state.
 type ConflictError struct {
@@ -128,8 +120,8 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 		}
 		n.item[i] = num
 	}
-	if next > maxItemsEver {
-		return nil, tooMany("items", int(next), maxItemsEver)
+	if next > store.MaxItems {
+		return nil, tooMany("items", int(next), store.MaxItems)
 	}
 	d := definer{w: w, state: state, nextPool: uint32(state.Pools()), nextCounter: state.NextCounter(), fresh: map[string]uint32{}}
 	for i := range c.Pools {
@@ -138,14 +130,17 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 		}
 	}
 	n.list = d.lists(c)
-	if n.pools = int(d.nextPool); n.pools > maxPoolsEver {
-		return nil, tooMany("pools", n.pools, maxPoolsEver)
+	if n.pools = int(d.nextPool); n.pools > store.MaxPools {
+		return nil, tooMany("pools", n.pools, store.MaxPools)
 	}
-	if lists := state.CodeLists() + d.newLists; lists > maxListsEver {
-		return nil, tooMany("lists of codes", lists, maxListsEver)
+	if lists := state.CodeLists() + d.newLists; lists > store.MaxCodeLists {
+		return nil, tooMany("lists of codes", lists, store.MaxCodeLists)
 	}
-	if d.nextCounter > maxCountersEver {
-		return nil, tooMany("counters of players", int(d.nextCounter), maxCountersEver)
+	if d.nextCounter > store.MaxCounters {
+		return nil, tooMany("counters", int(d.nextCounter), store.MaxCounters)
+	}
+	if tallies := d.tallies(); tallies > store.MaxTallies {
+		return nil, tooMany("counters of budgets, moments and refills", tallies, store.MaxTallies)
 	}
 	return n, nil
 }
@@ -160,6 +155,7 @@ type definer struct {
 	nextPool    uint32
 	nextCounter uint32
 	fresh       map[string]uint32 // counters that this catalog names
+	newTallies  int               // counters of the realm among them
 	newLists    int               // lists of codes that this catalog names
 }
 
@@ -208,8 +204,8 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 		}
 		n.entry[i] = entry
 	}
-	if n.entries > maxEntriesEver {
-		return tooMany("entries of pool "+p.ID, n.entries, maxEntriesEver)
+	if n.entries > store.MaxEntries {
+		return tooMany("entries of pool "+p.ID, n.entries, store.MaxEntries)
 	}
 	for i := range p.Limits {
 		n.limit[i] = d.counters(counterName(p.ID, &p.Limits[i]))
@@ -276,7 +272,28 @@ func (d *definer) counters(name string, width uint32) uint32 {
 	d.w.Uint(uint64(width))
 	d.w.Text(name)
 	d.fresh[name] = first
+	if ofRealm(name) {
+		d.newTallies += int(width)
+	}
 	return first
+}
+
+// tallies returns how many counters of the realm all catalogs have named, this one included.
+func (d *definer) tallies() int {
+	n := d.newTallies
+	for name, width := range d.state.CounterNames() {
+		if ofRealm(name) {
+			n += int(width)
+		}
+	}
+	return n
+}
+
+// ofRealm reports whether the counters with a name are the realm's own: those of a budget, of moments
+// or of refills. Ids have no slash in them.
+func ofRealm(name string) bool {
+	_, what, _ := strings.Cut(name, "/")
+	return what == "refills" || strings.HasPrefix(what, "budget/") || strings.HasPrefix(what, "moments/")
 }
 
 // checkKinds refuses a catalog that changes the kind of a known item.

@@ -91,6 +91,15 @@ func (r *realm) check() {
 	if err := r.rules.CheckOdds(); err != nil {
 		r.t.Fatalf("%v", err)
 	}
+	first := uint32(0)
+	for name, width := range r.state.CounterNames() {
+		for c := first; c < first+width; c++ {
+			if r.state.Tally(c) != 0 && !rules.OfRealm(name) {
+				r.t.Fatalf("counter %q is the realm's, but not counted as one", name)
+			}
+		}
+		first += width
+	}
 }
 
 // decide decides a command with a source of randomness and applies nothing.

@@ -17,6 +17,7 @@
 package rules
 
 import (
+	"iter"
 	"math/bits"
 
 	"github.com/kuji-dev/kuji/internal/store"
@@ -58,6 +59,7 @@ type Names interface {
 	EntryNum(pool uint32, id string) (num uint32, ok bool)
 	Stock(pool, entry uint32) (stock uint64, limited bool)
 	CounterNum(name string) (first uint32, ok bool)
+	CounterNames() iter.Seq2[string, uint32] // and how many counters each name has
 	NextCounter() uint32
 	CodeLists() int
 	CodeListNum(name string) (num uint32, ok bool)

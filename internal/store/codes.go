@@ -15,7 +15,6 @@ import (
 
 // Bounds on codes.
 const (
-	maxCodeLists = 1 << 12
 	maxListCodes = 1 << 24
 	maxCodes     = 1 << 26 // of all lists
 	// MaxCode is the longest code, in bytes.
@@ -124,8 +123,8 @@ func (l *codeLists) name(name string) error {
 	if _, ok := l.num[name]; ok {
 		return inconsistent("code list %q is not new", name)
 	}
-	if len(l.lists) >= maxCodeLists {
-		return inconsistent("more than %d code lists", maxCodeLists)
+	if len(l.lists) >= MaxCodeLists {
+		return inconsistent("more than %d code lists", MaxCodeLists)
 	}
 	list := &codeList{name: name}
 	list.index.alone = true
@@ -273,7 +272,7 @@ func (s *State) RoomForCodes(name string) uint64 {
 	switch num, ok := s.codes.num[name]; {
 	case ok:
 		return min(room, maxListCodes-s.codes.lists[num].codes.Count())
-	case len(s.codes.lists) >= maxCodeLists:
+	case len(s.codes.lists) >= MaxCodeLists:
 		return 0
 	}
 	return min(room, maxListCodes)

@@ -440,29 +440,29 @@ func (r *Reader) more(e *Effect) {
 	case Entry:
 		e.Bytes = r.name("an entry", MaxName)
 	case Stock:
-		e.N = uint32(r.Uint("an entry", maxEntries))
+		e.N = uint32(r.Uint("an entry", MaxEntries))
 		e.Value = r.Uint("a stock", math.MaxUint64)
 	case Counter:
-		e.N = uint32(r.Uint("a number of counters", maxCounters))
+		e.N = uint32(r.Uint("a number of counters", MaxCounters))
 		e.Bytes = r.name("counters", maxCounter)
 	case Window:
 		e.N = uint32(r.Uint("a number of request ids", math.MaxUint32))
 		e.Value = r.Uint("an age", math.MaxInt64)
 	case Return:
-		e.N = uint32(r.Uint("an entry", maxEntries))
+		e.N = uint32(r.Uint("an entry", MaxEntries))
 		e.Value = r.Uint("a number of draws", MaxQuantity)
 	case Tally:
-		e.N = uint32(r.Uint("a counter", maxCounters))
+		e.N = uint32(r.Uint("a counter", MaxCounters))
 		e.Value = r.Uint("a counter", math.MaxUint64)
 	case Clock:
 		e.Value = r.Uint("milliseconds", MaxBack)
 	case NewList:
 		e.Bytes = r.name("a list of codes", MaxName)
 	case AddCodes:
-		e.N = uint32(r.Uint("a list of codes", maxCodeLists))
+		e.N = uint32(r.Uint("a list of codes", MaxCodeLists))
 		e.Bytes = r.Bytes("codes", r.Uint("codes", MaxCodesBytes))
 	case GiveCode:
-		e.N = uint32(r.Uint("a list of codes", maxCodeLists))
+		e.N = uint32(r.Uint("a list of codes", MaxCodeLists))
 		e.Value = r.Uint("a code's number", maxListCodes)
 	case Catalog:
 		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))

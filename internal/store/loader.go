@@ -112,14 +112,14 @@ func (l *Loader) state(r *Reader) {
 	back := int64(r.Uint("how far the clock was set back", MaxBack))
 	r.same("the base's position", s.applied)
 	l.want.Version = r.Uint("the catalog's version", 1<<63)
-	l.want.Items = uint32(r.Uint("the number of items", maxItems))
-	l.want.Counters = uint32(r.Uint("the number of counters", maxCounters))
-	l.want.Pools = uint32(r.Uint("the number of pools", maxPools))
+	l.want.Items = uint32(r.Uint("the number of items", MaxItems))
+	l.want.Counters = uint32(r.Uint("the number of counters", MaxCounters))
+	l.want.Pools = uint32(r.Uint("the number of pools", MaxPools))
 	l.want.Players = uint32(r.Uint("the number of players", MaxPlayers))
 	l.head = r.Uint("the oldest request", 1<<63)
 	l.want.IDs = r.Uint("the next request", 1<<63)
 	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
-	l.tallied = int(r.Uint("the number of the realm's counters", maxTallies))
+	l.tallied = int(r.Uint("the number of the realm's counters", MaxTallies))
 	lists := l.codeLists(r)
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
@@ -163,7 +163,7 @@ func (l *Loader) items(r *Reader) {
 
 func (l *Loader) counters(r *Reader) {
 	for r.same("the first counters", uint64(len(l.s.names.counters))); r.More(); {
-		width := uint32(r.Uint("a number of counters", maxCounters))
+		width := uint32(r.Uint("a number of counters", MaxCounters))
 		if name := r.name("counters", maxCounter); r.err == nil {
 			r.try(l.s.names.addCounters(string(name), width))
 		}
@@ -177,9 +177,9 @@ func (l *Loader) tally(r *Reader) {
 		prev = int64(l.s.tallies[n-1].Counter)
 	}
 	for r.More() {
-		counter := uint64(max(prev, 0)) + r.Uint("a counter's distance", maxCounters)
+		counter := uint64(max(prev, 0)) + r.Uint("a counter's distance", MaxCounters)
 		v := r.Uint("a counter", math.MaxUint64)
-		if r.err == nil && (counter >= uint64(l.s.names.next) || int64(counter) <= prev || v == 0 || len(l.s.tallies) >= maxTallies) {
+		if r.err == nil && (counter >= uint64(l.s.names.next) || int64(counter) <= prev || v == 0 || len(l.s.tallies) >= MaxTallies) {
 			r.Fail("counter %d of the realm, value %d, after %d", counter, v, prev)
 		}
 		if r.err != nil {
@@ -200,7 +200,7 @@ type codeHead struct {
 // codeLists reads the heads of all lists of codes.
 func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	have := l.s.codes.lists
-	n := int(r.Uint("the number of code lists", maxCodeLists))
+	n := int(r.Uint("the number of code lists", MaxCodeLists))
 	if r.err == nil && n < len(have) {
 		r.Fail("%d code lists, the base has %d", n, len(have))
 	}
@@ -219,7 +219,7 @@ func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 // codeList returns the list that a block is about, whose first number must be that of the next code
 // or of the next given code; nil after an error.
 func (l *Loader) codeList(r *Reader, next func(*codeList) uint64) *codeList {
-	num := r.Uint("a code list", maxCodeLists)
+	num := r.Uint("a code list", MaxCodeLists)
 	if r.err == nil && num >= uint64(len(l.want.Codes)) {
 		r.Fail("code list number %d of %d", num, len(l.want.Codes))
 	}
@@ -280,7 +280,7 @@ func (l *Loader) pools(r *Reader) {
 
 // pool returns the pool that a block is about, locked, or nil after an error.
 func (l *Loader) pool(r *Reader) *pool {
-	n := r.Uint("a pool", maxPools)
+	n := r.Uint("a pool", MaxPools)
 	if r.err == nil && n >= uint64(len(l.s.names.pools)) {
 		r.Fail("pool number %d of %d", n, len(l.s.names.pools))
 	}
@@ -301,7 +301,7 @@ func (l *Loader) entries(r *Reader) {
 	p.last = last
 	for r.same("the first entry", uint64(len(p.entryIDs))); r.More(); {
 		id := r.name("an entry", MaxName)
-		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= maxEntries {
+		if _, ok := p.entryNum[string(id)]; ok || len(p.entryIDs) >= MaxEntries {
 			r.Fail("entry %q is there twice, or there are too many entries", id)
 		}
 		if r.err == nil {
@@ -312,7 +312,7 @@ func (l *Loader) entries(r *Reader) {
 
 func (l *Loader) stock(r *Reader) {
 	p := l.pool(r)
-	chunk := r.Uint("a chunk of entries", maxEntries)
+	chunk := r.Uint("a chunk of entries", MaxEntries)
 	if r.err != nil {
 		return
 	}

@@ -1,6 +1,9 @@
 package store
 
-import "maps"
+import (
+	"iter"
+	"maps"
+)
 
 // names holds the numbers of everything that events have named: items, pools and counters. Entries
 // are in their pools. Numbers are given in the order of naming and never reused.
@@ -42,8 +45,8 @@ func (n *names) addItem(id string, kind uint8) error {
 	if _, ok := n.itemNum[id]; ok {
 		return inconsistent("item %q is not new", id)
 	}
-	if len(n.items) >= maxItems {
-		return inconsistent("more than %d items", maxItems)
+	if len(n.items) >= MaxItems {
+		return inconsistent("more than %d items", MaxItems)
 	}
 	if !n.ownItems {
 		n.itemNum, n.ownItems = maps.Clone(n.itemNum), true
@@ -57,8 +60,8 @@ func (n *names) addPool(id string) (*pool, error) {
 	if _, ok := n.poolNum[id]; ok {
 		return nil, inconsistent("pool %q is not new", id)
 	}
-	if len(n.pools) >= maxPools {
-		return nil, inconsistent("more than %d pools", maxPools)
+	if len(n.pools) >= MaxPools {
+		return nil, inconsistent("more than %d pools", MaxPools)
 	}
 	if !n.ownPools {
 		n.poolNum, n.ownPools = maps.Clone(n.poolNum), true
@@ -73,7 +76,7 @@ func (n *names) addCounters(name string, width uint32) error {
 	if _, ok := n.counterNum[name]; ok {
 		return inconsistent("counters %q are not new", name)
 	}
-	if width == 0 || width > maxCounters-n.next {
+	if width == 0 || width > MaxCounters-n.next {
 		return inconsistent("%d more counters after %d", width, n.next)
 	}
 	n.counterNum[name] = n.next
@@ -136,3 +139,14 @@ func (s *State) CounterNum(name string) (first uint32, ok bool) {
 
 // NextCounter returns the number that the next counter gets.
 func (s *State) NextCounter() uint32 { return s.names.next }
+
+// CounterNames yields the name of every range of counters, and how many counters it has.
+func (s *State) CounterNames() iter.Seq2[string, uint32] {
+	return func(yield func(string, uint32) bool) {
+		for _, c := range s.names.counters {
+			if !yield(c.name, c.width) {
+				return
+			}
+		}
+	}
+}

@@ -102,8 +102,8 @@ func (s *State) addEntry(p *pool, id string, pos uint64) error {
 	if _, ok := p.entryNum[id]; ok {
 		return inconsistent("pool %q: entry %q is not new", p.id, id)
 	}
-	if len(p.entryIDs) >= maxEntries {
-		return inconsistent("pool %q: more than %d entries", p.id, maxEntries)
+	if len(p.entryIDs) >= MaxEntries {
+		return inconsistent("pool %q: more than %d entries", p.id, MaxEntries)
 	}
 	num := uint32(len(p.entryIDs))
 	p.grow(id)

@@ -20,14 +20,16 @@ package store
 
 import "sync/atomic"
 
-// Bounds on what a realm can ever name. Numbers are never reused.
+// Bounds on what a realm can ever name, over all its catalogs. Numbers are never reused. Whoever
+// writes events keeps to these bounds: an event that goes beyond them stops the realm.
 const (
-	maxItems    = 1 << 20
-	maxPools    = 1 << 16
-	maxEntries  = 1 << 22 // in one pool
-	maxCounters = 1<<31 - 1
-	// MaxPlayers is the most players in a realm.
-	MaxPlayers = 1<<31 - 1
+	MaxItems     = 1 << 20
+	MaxPools     = 1 << 16
+	MaxEntries   = 1 << 22   // in one pool
+	MaxCounters  = 1<<31 - 1 // of players and of the realm
+	MaxTallies   = 1 << 16   // counters of the realm
+	MaxCodeLists = 1 << 12
+	MaxPlayers   = 1<<31 - 1
 )
 
 // State is a realm's state as of a position.

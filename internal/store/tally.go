@@ -6,11 +6,9 @@ import (
 )
 
 // tallies are the counters of the realm itself: what a budget has spent, how often a box was
-// refilled. They are few, at most maxTallies, and ascend by counter. A counter is either every
+// refilled. They are few, at most MaxTallies, and ascend by counter. A counter is either every
 // player's own or the realm's; only the rules know which.
 type tallies []CounterValue
-
-const maxTallies = 1 << 16
 
 func byCounter(v CounterValue, counter uint32) int { return cmp.Compare(v.Counter, counter) }
 
@@ -29,8 +27,8 @@ func (t *tallies) set(counter uint32, value uint64) error {
 		*t = slices.Delete(*t, i, i+1)
 	case ok:
 		(*t)[i].Value = value
-	case value != 0 && len(*t) >= maxTallies:
-		return inconsistent("more than %d counters of the realm", maxTallies)
+	case value != 0 && len(*t) >= MaxTallies:
+		return inconsistent("more than %d counters of the realm", MaxTallies)
 	case value != 0:
 		*t = slices.Insert(*t, i, CounterValue{Counter: counter, Value: value})
 	}

@@ -1,0 +1,4 @@
+package rules
+
+// OfRealm is for tests.
+var OfRealm = ofRealm
