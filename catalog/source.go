@@ -182,7 +182,7 @@ var bundleShape = &object[Bundle]{
 	doc:  "A price for several draws in one request.",
 	fields: []field[Bundle]{
 		key("draws", narrowShape{integerShape{2, MaxDrawCount}}, func(b *Bundle) *uint32 { return &b.Draws },
-			"How many draws the request asks for, exactly. Draws that are free do not count.").must(),
+			"How many draws are paid in the request, exactly. Draws that are free do not count.").must(),
 		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
 	},
 }

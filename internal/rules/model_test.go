@@ -231,14 +231,14 @@ func (t *trial) draw(cmd *rules.Command) verdict {
 		free += int(t.used(cmd.Player, p.ID+"/free", catalog.PlayerLimit{Per: p.Free.Per}, t.now))
 		d.free = min(cmd.Count, max(0, int(p.Free.Draws)-free))
 	}
-	price, v := t.price(p, cmd, uint64(cmd.Count-d.free))
+	v := t.price(p, &d)
 	if v.status != rules.OK {
 		return v
 	}
-	for _, s := range price {
+	for _, s := range d.price {
 		t.take(cmd.Player, s.Item, s.Quantity)
 	}
-	if d.price = price; !t.stocked(p, cmd.Player, sure, need) {
+	if !t.stocked(p, cmd.Player, sure, need) {
 		return verdict{status: rules.SoldOut, subject: p.ID}
 	}
 	for _, item := range t.items {
@@ -252,39 +252,63 @@ func (t *trial) draw(cmd *rules.Command) verdict {
 	return verdict{}
 }
 
-// price returns what draws that are not free cost: the first offer with the item to pay with that
-// the player can pay.
-func (t *trial) price(p *catalog.Pool, cmd *rules.Command, count uint64) ([]catalog.Stack, verdict) {
-	if count == 0 || len(p.Price) == 0 && cmd.Pay == "" {
-		return nil, verdict{}
+// price says what a draw costs that can have d.free draws for nothing: the first offer with the item
+// to pay with that the player can pay, or one with fewer free draws that costs no more.
+func (t *trial) price(p *catalog.Pool, d *paidDraw) verdict {
+	if d.free == d.Count || len(p.Price) == 0 && d.Pay == "" {
+		return verdict{}
 	}
-	var offers [][]catalog.Stack
+	type offer struct {
+		price []catalog.Stack
+		free  int
+	}
+	var offers []offer
 	for _, b := range p.Bundles {
-		if uint64(b.Draws) == count {
-			offers = append(offers, b.Price)
+		if int(b.Draws) == d.Count-d.free {
+			offers = append(offers, offer{b.Price, d.free})
 		}
 	}
 	for _, one := range p.Price {
 		one = slices.Clone(one)
 		for i := range one {
-			one[i].Quantity *= count
+			one[i].Quantity *= uint64(d.Count - d.free)
 		}
-		offers = append(offers, one)
+		offers = append(offers, offer{one, d.free})
 	}
-	offers = slices.DeleteFunc(offers, func(offer []catalog.Stack) bool {
-		return cmd.Pay != "" && !slices.ContainsFunc(offer, func(s catalog.Stack) bool { return s.Item == cmd.Pay })
+	for _, b := range p.Bundles {
+		if free := d.Count - int(b.Draws); 0 <= free && free < d.free {
+			offers = append(offers, offer{b.Price, free})
+		}
+	}
+	offers = slices.DeleteFunc(offers, func(o offer) bool {
+		return d.Pay != "" && !slices.ContainsFunc(o.price, func(s catalog.Stack) bool { return s.Item == d.Pay })
 	})
 	if len(offers) == 0 {
-		return nil, verdict{status: rules.PriceNotOffered, subject: cmd.Pay}
+		return verdict{status: rules.PriceNotOffered, subject: d.Pay}
 	}
-	sure, _ := t.see(cmd.Player)
+	sure, _ := t.see(d.Player)
 	short := func(s catalog.Stack) bool { return sure[s.Item] < s.Quantity }
-	for _, offer := range offers {
-		if !slices.ContainsFunc(offer, short) {
-			return offer, verdict{}
+	var best *offer
+	for i := range offers {
+		o := &offers[i]
+		switch {
+		case slices.ContainsFunc(o.price, short):
+		case best == nil, o.free < d.free && atMost(o.price, best.price):
+			best = o
 		}
 	}
-	return nil, verdict{status: rules.InsufficientItems, subject: offers[0][slices.IndexFunc(offers[0], short)].Item}
+	if best == nil {
+		return verdict{status: rules.InsufficientItems, subject: offers[0].price[slices.IndexFunc(offers[0].price, short)].Item}
+	}
+	d.price, d.free = best.price, best.free
+	return verdict{}
+}
+
+// atMost reports whether one price has no more of any item than another.
+func atMost(one, other []catalog.Stack) bool {
+	return !slices.ContainsFunc(one, func(s catalog.Stack) bool {
+		return !slices.ContainsFunc(other, func(o catalog.Stack) bool { return o.Item == s.Item && o.Quantity >= s.Quantity })
+	})
 }
 
 // effects are an event's, with names in place of numbers, those of counters left out, read

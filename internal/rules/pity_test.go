@@ -392,6 +392,51 @@ func TestPrices(t *testing.T) {
 	}
 }
 
+// TestFreeAndBundle: nobody pays more than for all draws as a bundle, or for those that are not free.
+func TestFreeAndBundle(t *testing.T) {
+	const gems, tickets = 10_000, 9
+	for name, c := range map[string]struct {
+		bundles     string
+		ticket      bool
+		count, free int
+		gem         uint64 // what it costs
+		left        int    // free draws afterwards
+	}{
+		"ten cost as much as nine":       {bundles: "{draws: 10, price: {gem: 1440}}", count: 10, free: 1, gem: 1440, left: 1},
+		"ten cost less than nine":        {bundles: "{draws: 10, price: {gem: 1000}}", count: 10, free: 1, gem: 1000, left: 1},
+		"ten cost more than nine":        {bundles: "{draws: 10, price: {gem: 1441}}", count: 10, free: 1, gem: 1440},
+		"eleven are one and ten":         {bundles: "{draws: 10, price: {gem: 1440}}", count: 11, free: 1, gem: 1440},
+		"one of two is used":             {bundles: "{draws: 10, price: {gem: 1000}}", count: 11, free: 2, gem: 1000, left: 1},
+		"one of two would not pay":       {bundles: "{draws: 10, price: {gem: 1500}}", count: 11, free: 2, gem: 1440},
+		"nine have a bundle":             {bundles: "{draws: 9, price: {gem: 900}}, {draws: 10, price: {gem: 950}}", count: 10, free: 1, gem: 900},
+		"nine have a dearer bundle":      {bundles: "{draws: 9, price: {gem: 999}}, {draws: 10, price: {gem: 950}}", count: 10, free: 1, gem: 950, left: 1},
+		"another item is not compared":   {bundles: "{draws: 10, price: {gem: 1}}", ticket: true, count: 10, free: 1},
+		"the rest is too much, ten not":  {bundles: "{draws: 100, price: {gem: 10000}}", count: 100, free: 1, gem: 10_000, left: 1},
+		"all are free":                   {bundles: "{draws: 2, price: {gem: 1}}", count: 2, free: 2},
+		"more of one item, less another": {bundles: "{draws: 10, price: {gem: 100, other: 1}}", count: 10, free: 1, gem: 1440},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put(fmt.Sprintf(`{kuji: 1, items: {ticket: {}, gem: {}, other: {}}, start: {gem: %d, other: 5}, pools: {p: {
+				price: [{ticket: 1}, {gem: 160}], bundles: [%s], free: {per: forever, draws: %d}, entries: [{id: a, weight: 1}]}}}`, gems, c.bundles, c.free))
+			if c.ticket {
+				r.want(grant("ann", of("ticket", tickets)), rules.OK, "")
+			}
+			r.want(draw("ann", "p", c.count), rules.OK, "")
+			if paid := gems - r.holds("ann", "gem"); paid != c.gem || c.ticket && r.holds("ann", "ticket") != 0 {
+				t.Errorf("paid %d gems, want %d; %d tickets are left", paid, c.gem, r.holds("ann", "ticket"))
+			}
+			if c.gem < gems {
+				r.want(consume("ann", of("gem", gems-c.gem)), rules.OK, "")
+			}
+			if c.left > 0 {
+				r.want(draw("ann", "p", c.left), rules.OK, "")
+			}
+			r.want(draw("ann", "p", 1), rules.InsufficientItems, "ticket")
+		})
+	}
+}
+
 // TestConditions: who can draw, what is there for whom, and no duplicates.
 func TestConditions(t *testing.T) {
 	r := newRealm(t, 1)

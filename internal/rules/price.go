@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -9,58 +11,94 @@ import (
 // several: the caller chooses one, or the first that the player can pay is taken. The first draws
 // of a day, a week or ever may be free. All of it is paid before anything is drawn. Nested pools
 // cost nothing extra.
+//
+// As many draws are free as can be, and the rest is paid: by a bundle of exactly that many draws, or
+// draw by draw. Fewer are free if what is paid then makes a bundle that costs no more of any item.
+// So where ten draws cost as much as nine, the free one is still there.
 
 // payment is what a draw costs.
 type payment struct {
 	price []stack
 	times uint64 // how many times the price
+	free  uint64 // how many draws are free
 }
 
-// pay pays the price of count draws from the player's balances: the one that has item choice in
-// it, or with an empty choice the first that the player can pay.
+// pay pays the price of count draws from the player's balances: one that has item choice in it, or
+// with an empty choice any.
 func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string) (payment, failure) {
 	if len(pt.price) == 0 && choice == "" {
 		return payment{}, failure{}
 	}
+	free, used := uint64(0), uint64(0)
 	if pt.free != nil {
-		used := r.used(pt.free, player)
-		free := min(count, pt.free.draws-min(used, pt.free.draws))
-		if free > 0 {
-			r.setCounter(player, pt.free.counter, pt.free.value(used+free, r.d.steady))
-		}
-		if count -= free; count == 0 {
-			return payment{}, failure{}
-		}
+		used = r.used(pt.free, player)
+		free = min(count, pt.free.draws-min(used, pt.free.draws))
 	}
+	p, f := payment{free: free}, failure{}
+	if free < count {
+		p, f = r.cheapest(pt, player, count, free, choice)
+	}
+	if f.status != OK {
+		return payment{}, f
+	}
+	if p.free > 0 {
+		r.setCounter(player, pt.free.counter, pt.free.value(used+p.free, r.d.steady))
+	}
+	for _, st := range p.price {
+		r.spend(player, st.item, st.quantity*p.times)
+	}
+	return p, failure{}
+}
+
+// cheapest returns how count draws are paid, of which free can be free, but not all.
+func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choice string) (best payment, f failure) {
 	item, chosen := r.t.item[choice]
-	short, offered := uint32(0), false
-	try := func(p payment) bool {
+	f = failure{status: PriceNotOffered}
+	try := func(p payment) {
 		if choice != "" && !(chosen && has(p.price, item)) {
-			return false
+			return
 		}
-		lacks, ok := r.spendAll(p, player)
-		if !ok && !offered {
-			short = lacks
+		switch lacks, ok := r.lacks(p, player); {
+		case ok && (f.status != OK || p.noMore(&best)):
+			best, f = p, failure{}
+		case !ok && f.status == PriceNotOffered:
+			f = failure{InsufficientItems, store.Ref{Num: lacks}}
 		}
-		offered = true
-		return ok
 	}
+	first := func(p payment) { // unless something better stands before it
+		if f.status != OK {
+			try(p)
+		}
+	}
+	paid := count - free
 	for i := range pt.bundles {
-		if b := &pt.bundles[i]; b.draws == count {
-			if p := (payment{b.price, 1}); try(p) {
-				return p, failure{}
-			}
+		if b := &pt.bundles[i]; b.draws == paid {
+			first(payment{b.price, 1, free})
 		}
 	}
 	for _, price := range pt.price {
-		if p := (payment{price, count}); try(p) {
-			return p, failure{}
+		first(payment{price, paid, free})
+	}
+	for i := range pt.bundles { // ascending
+		if b := &pt.bundles[i]; b.draws > paid && b.draws <= count {
+			try(payment{b.price, 1, count - b.draws})
 		}
 	}
-	if !offered {
-		return payment{}, failure{PriceNotOffered, r.itemRef(choice)}
+	if f.status == PriceNotOffered {
+		f.subject = r.itemRef(choice)
 	}
-	return payment{}, failure{InsufficientItems, store.Ref{Num: short}}
+	return best, f
+}
+
+// noMore reports whether p costs no more than o of any item.
+func (p *payment) noMore(o *payment) bool {
+	for _, st := range p.price {
+		i := slices.IndexFunc(o.price, func(other stack) bool { return other.item == st.item })
+		if i < 0 || o.price[i].quantity*o.times < st.quantity*p.times { // below 2^53 × 1000
+			return false
+		}
+	}
+	return true
 }
 
 func has(price []stack, item uint32) bool {
@@ -72,16 +110,12 @@ func has(price []stack, item uint32) bool {
 	return false
 }
 
-// spendAll subtracts a price from the player's balances. If one of them is too low, it subtracts
-// nothing and returns its item.
-func (r *Rules) spendAll(p payment, player uint32) (item uint32, ok bool) {
+// lacks returns the first item of a price that the player has too few of.
+func (r *Rules) lacks(p payment, player uint32) (item uint32, ok bool) {
 	for _, st := range p.price {
 		if r.balance(player, st.item) < st.quantity*p.times { // below 2^53 × 1000
 			return st.item, false
 		}
-	}
-	for _, st := range p.price {
-		r.spend(player, st.item, st.quantity*p.times)
 	}
 	return 0, true
 }

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -114,8 +116,7 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 		}
 	}
 	d := trialDraw{rec: rec, free: t.freeDraws(p, rec)}
-	status, subject := kuji.OK, ""
-	if d.price, status, subject = t.price(p, rec, uint64(rec.Count-d.free)); status != kuji.OK {
+	if status, subject := t.price(p, &d); status != kuji.OK {
 		return status, subject
 	}
 	for _, it := range d.price {
@@ -173,41 +174,47 @@ func (t *trial) freeDraws(p *catalog.Pool, rec kuji.Record) int {
 	return min(rec.Count, max(0, int(p.Free.Draws)-used))
 }
 
-// price returns what so many draws cost a player: the first offer that they can pay and that has
-// the item which they want to pay with.
-func (t *trial) price(p *catalog.Pool, rec kuji.Record, count uint64) (price []kuji.Stack, status kuji.Status, subject string) {
-	var offers [][]kuji.Stack
-	for _, b := range p.Bundles {
-		if uint64(b.Draws) == count {
-			offers = append(offers, times(b.Price, 1))
-		}
+// price says what a draw costs a player, of which d.free can be free: the first offer that they can
+// pay and that has the item which they want to pay with. An offer that leaves them free draws goes
+// before one that costs as much of each item, or more.
+func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subject string) {
+	if len(p.Price) > 0 && d.rec.Count == d.free || len(p.Price) == 0 && d.rec.Pay == "" {
+		return kuji.OK, ""
 	}
-	for _, one := range p.Price {
-		offers = append(offers, times(one, count))
-	}
-	switch {
-	case len(p.Price) > 0 && count == 0, len(p.Price) == 0 && rec.Pay == "":
-		return nil, kuji.OK, ""
-	}
-	sure, _ := t.meet(rec.Player)
-	status, subject = kuji.PriceNotOffered, rec.Pay
-	for _, offer := range offers {
-		wanted, short := rec.Pay == "", ""
-		for _, it := range offer {
-			wanted = wanted || it.Item == rec.Pay
+	sure, _ := t.meet(d.rec.Player)
+	most := d.free
+	status, subject = kuji.PriceNotOffered, d.rec.Pay
+	offer := func(price []kuji.Stack, free int) {
+		wanted, short, dearer := d.rec.Pay == "", "", false
+		for _, it := range price {
+			wanted = wanted || it.Item == d.rec.Pay
 			if short == "" && sure[it.Item] < it.Quantity {
 				short = it.Item
 			}
+			dearer = dearer || !slices.ContainsFunc(d.price, func(o kuji.Stack) bool { return o.Item == it.Item && o.Quantity >= it.Quantity })
 		}
 		switch {
 		case !wanted:
-		case short == "":
-			return offer, kuji.OK, ""
-		case status == kuji.PriceNotOffered: // of several that are too much the first one counts
+		case short == "" && (status != kuji.OK || free < most && !dearer):
+			d.price, d.free, status, subject = price, free, kuji.OK, ""
+		case short != "" && status == kuji.PriceNotOffered: // of several that are too much the first one counts
 			status, subject = kuji.InsufficientItems, short
 		}
 	}
-	return nil, status, subject
+	for _, b := range p.Bundles {
+		if int(b.Draws) == d.rec.Count-most {
+			offer(times(b.Price, 1), most)
+		}
+	}
+	for _, one := range p.Price {
+		offer(times(one, uint64(d.rec.Count-most)), most)
+	}
+	for _, b := range p.Bundles {
+		if free := d.rec.Count - int(b.Draws); 0 <= free && free < most {
+			offer(times(b.Price, 1), free)
+		}
+	}
+	return status, subject
 }
 
 func times(price []catalog.Stack, n uint64) (all []kuji.Stack) {

@@ -338,7 +338,7 @@ func TestPrices(t *testing.T) {
 	}{
 		{1, "", "25 ticket, 640 gem"}, // one is free, two are paid with start's gems and two with gems won
 		{1, "gem", "4640 gem"},
-		{10, "", "4320 gem"}, // after a free draw nine have no bundle, but the same price
+		{10, "", "4320 gem"}, // the bundle, which costs as much as the nine draws that are not free
 	} {
 		r := run(t, c, simulate.Config{Pool: "p", Players: 1, Draws: 30, Count: of.count, Pay: of.pay})
 		if got := paid(r); got != of.want || r.Draws != 30 || len(r.Refused) != 0 {
