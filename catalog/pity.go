@@ -84,7 +84,7 @@ func (k *check) group(odds map[string]bool, of []string, inherited bool) {
 }
 
 func (k *check) guarantees(p *Pool, odds map[string]bool) {
-	sum, fewest := uint64(0), uint32(MaxDrawCount)
+	sum, fewest, most := uint64(0), uint32(MaxDrawCount), uint32(0)
 	for i := range p.Guarantees {
 		g := &p.Guarantees[i]
 		k.enterIndex(i)
@@ -93,11 +93,58 @@ func (k *check) guarantees(p *Pool, odds map[string]bool) {
 		k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
 		k.at("of", func() { k.group(odds, g.Of, false) })
 		k.leave()
-		sum, fewest = sum+uint64(g.AtLeast), min(fewest, g.Draws)
+		sum, fewest, most = sum+uint64(g.AtLeast), min(fewest, g.Draws), max(most, g.Draws)
 	}
 	if len(p.Guarantees) > 1 && sum > uint64(fewest) {
 		k.fault("expected guarantees that can hold together: at_least of all may add up to %d, the fewest draws, found %d", fewest, sum)
+		return
 	}
+	apart := p.apart()
+	for draws := uint64(fewest); draws <= uint64(min(most, MaxDrawCount)); draws++ {
+		certain := uint64(0)
+		for _, t := range apart {
+			certain += (draws + uint64(t.Certain) - 1) / uint64(t.Certain)
+		}
+		if certain > 0 && sum+certain > draws {
+			k.fault("expected guarantees that can hold with pity: of %d draws %d may have to hit the guarantees' groups, and %d those of tracks that are certain and have no entry in common with a guarantee",
+				draws, sum, certain)
+			return
+		}
+	}
+}
+
+// apart returns the tracks that can be certain where a guarantee needs another entry.
+func (p *Pool) apart() (all []*Track) {
+	if len(p.Guarantees) == 0 {
+		return nil
+	}
+	classes, drawable := p.Classes(), map[uint32]bool{}
+	for i := range p.Entries {
+		if e := &p.Entries[i]; p.heaviest(e) > 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
+			drawable[classes[i]] = true
+		}
+	}
+	some := func(groups uint32) bool {
+		for class := range drawable {
+			if class&groups == groups {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range p.Tracks {
+		t, group := &p.Tracks[i], uint32(1)<<i
+		if t.Certain == 0 || !some(group) {
+			continue
+		}
+		for j := range p.Guarantees {
+			if g := uint32(1) << (len(p.Tracks) + j); some(g) && !some(group|g) {
+				all = append(all, t)
+				break
+			}
+		}
+	}
+	return all
 }
 
 func (k *check) track(p *Pool, t *Track) {

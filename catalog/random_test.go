@@ -402,7 +402,13 @@ func (p *drawnPool) drawTerms(t *rapid.T, items, entries []string) {
 		p.When = p.drawCondition(t, items)
 	}
 	if p.Mode != catalog.ModeEach && p.Rolls.Max == 1 && !p.Rolls.Distinct && maybe(t, "guarantee") {
-		for left := p.MaxCount; left > 0 && len(p.Guarantees) < 3; {
+		left := p.MaxCount
+		for _, t := range p.Tracks { // which may have no entry in common with a guarantee
+			if t.Certain > 0 {
+				left -= min(left, (p.MaxCount+t.Certain-1)/t.Certain)
+			}
+		}
+		for left > 0 && len(p.Guarantees) < 3 {
 			g := catalog.Guarantee{Draws: p.MaxCount, AtLeast: rapid.Uint32Range(1, left).Draw(t, "at least"), Of: group(t, entries)}
 			left -= g.AtLeast
 			p.Guarantees = append(p.Guarantees, g)

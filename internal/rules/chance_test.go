@@ -43,9 +43,6 @@ func chances(p *catalog.Pool, weights []float64, counted []uint64, due *catalog.
 		t, n := &p.Tracks[i], counted[i]+1
 		certain := t.Certain > 0 && n >= uint64(t.Certain)
 		group := func(e int) bool { return in(e, t.Of) && !out[e] && (due == nil || in(e, due.Of)) }
-		if sum(group) == 0 && certain {
-			group = func(e int) bool { return in(e, t.Of) && !out[e] }
-		}
 		if sum(group) == 0 {
 			continue
 		}
@@ -119,8 +116,18 @@ func TestChances(t *testing.T) {
 						}
 					}
 					var due *catalog.Guarantee
-					if i++; len(p.Guarantees) > 0 && i == c.count && hits == 0 {
-						due = &p.Guarantees[0]
+					if i++; len(p.Guarantees) > 0 && hits == 0 {
+						set, rest := 0, c.count-i+1
+						now := false // b is certain, which is in no group with the guarantee
+						for k, t := range p.Tracks {
+							if t.Name == "b" && len(t.Of) == 1 {
+								set = (rest - 1 + int(min(counted[k]+1, uint64(t.Certain)))) / int(t.Certain)
+								now = counted[k]+1 >= uint64(t.Certain)
+							}
+						}
+						if rest == 1 || rest <= 1+set && !now {
+							due = &p.Guarantees[0]
+						}
 					}
 					took := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return line == "take p/"+e.ID })
 					at := 0

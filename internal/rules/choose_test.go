@@ -96,7 +96,11 @@ func (k *chooser) due(p *catalog.Pool, hits []int, i, count int) []string {
 			missing[g] = 0 // out of stock: it waits
 		}
 	}
-	first, pressed := -1, false
+	first, pressed, soon := -1, false, false
+	common := func(one, other []string) bool {
+		return slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return in(&e, one) && in(&e, other) && k.weight(p, &e, true) > 0 })
+	}
+	next := func(t *catalog.Track) int { return int(k.since[k.player+" "+counter(p, t.Name)]) + 1 }
 	for g := range all {
 		if missing[g] == 0 {
 			continue
@@ -111,11 +115,28 @@ func (k *chooser) due(p *catalog.Pool, hits []int, i, count int) []string {
 			}
 		}
 		pressed = pressed || sum >= left[g]
+		for i := range p.Tracks { // those that will need draws of their own
+			t := &p.Tracks[i]
+			apart := false
+			for o := range all {
+				apart = apart || missing[o] > 0 && !common(t.Of, all[o].Of)
+			}
+			apart = apart && t.Certain > 0 && common(t.Of, t.Of)
+			for at, n := 0, min(next(t), int(t.Certain)); apart && at < left[g]; at, n = at+1, n+1 {
+				if n == int(t.Certain) {
+					sum, n = sum+1, 0
+				}
+			}
+		}
+		soon = soon || sum >= left[g]
 	}
-	if !pressed {
-		return nil
+	own := first >= 0 && slices.ContainsFunc(p.Tracks, func(t catalog.Track) bool {
+		return t.Certain > 0 && next(&t) >= int(t.Certain) && common(t.Of, t.Of) && !common(t.Of, all[first].Of)
+	})
+	if pressed || soon && !own {
+		return all[first].Of
 	}
-	return all[first].Of
+	return nil
 }
 
 func (k *chooser) between(low, high uint64) uint64 {
@@ -317,10 +338,6 @@ func (k *chooser) decided(p *catalog.Pool, due []string, total uint64, sum func(
 			groups = append(groups, due)
 		}
 		weight := sum(groups, missed)
-		if weight == 0 && certain {
-			groups = groups[:1]
-			weight = sum(groups, missed)
-		}
 		if weight == 0 {
 			continue
 		}

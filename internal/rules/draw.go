@@ -123,8 +123,9 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 	r.writeBudgets()
 }
 
-// draw makes one draw from a pool: it picks entries, takes them and gives their rewards. It returns
-// the groups that it hit.
+// draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the
+// group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
+// the groups that a single roll hit.
 func (r *Rules) draw(pt *poolTable, due uint32) (groups uint32) {
 	switch {
 	case pt.single:
@@ -145,11 +146,9 @@ func (r *Rules) draw(pt *poolTable, due uint32) (groups uint32) {
 		return 0
 	}
 	for range n {
-		entry := r.pick(pt, due&^groups)
-		r.take(pt, entry)
-		groups |= pt.classes[pt.entries[entry].class].groups
+		r.take(pt, r.pick(pt, 0))
 	}
-	return groups
+	return 0
 }
 
 // drawEach rolls every entry of a drop table by itself.

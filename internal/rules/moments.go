@@ -121,13 +121,17 @@ func (r *Rules) fell(from, to, end uint64) bool {
 	return to > from && uniform(r.d.src, end-from) < to-from
 }
 
-// momentDue returns the entry of a pool that a moment makes certain now.
-func (r *Rules) momentDue(pt *poolTable) (entry uint32, ok bool) {
+// momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
+// draw for its group, moments of other entries wait for the next one.
+func (r *Rules) momentDue(pt *poolTable, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.moments {
 		r.settle(m)
 	}
 	for _, m := range pt.moments {
 		e := &pt.entries[m.entry]
+		if pt.classes[e.class].groups&must != must {
+			continue
+		}
 		if due := r.tally(m.counter + 2); due > 0 && r.left(pt, m.entry) > 0 && r.affords(e) {
 			r.setTally(m.counter+2, due-1)
 			return m.entry, true

@@ -421,10 +421,6 @@ func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total
 		t := &pt.tracks[i]
 		n, group := next(t), t.group|due
 		weight := pt.among(sums, group, missed)
-		if weight == 0 && t.isCertain(n) {
-			group = t.group
-			weight = pt.among(sums, group, missed)
-		}
 		if weight == 0 {
 			continue
 		}

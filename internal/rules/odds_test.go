@@ -208,16 +208,16 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
   p: {rolls: 4, entries: [{id: x, weight: 2, reward: {pool: q}}, {id: y, weight: 1}]}
   q: {mode: raffle, refill: 1, last: {pool: r}, entries: [{id: x, stock: 1}, {id: y, stock: 2}]}
   r: {entries: [{id: x, weight: 1}, {id: y, weight: 4}]}`},
-		{name: "a guarantee beside tracks", pool: "p", before: []rules.Command{draw("ann", "p", 2)}, yaml: plain + `
+		{name: "a guarantee with tracks", pool: "p", before: []rules.Command{draw("ann", "p", 2)}, yaml: plain + `
   p:
     guarantee: [{draws: 1, of: [g]}]
-    pity: {x: {rising: {from: 2, by: 10}}, y: {certain: 40, rising: {from: 2, by: 3}}}
+    pity: {x: {rising: {from: 2, by: 10}}, y: {rising: {from: 2, by: 3}}}
     entries: [{id: x, weight: 1, group: g}, {id: y, weight: 3}, {id: z, weight: 9, group: g}, {id: w, weight: 9}]`},
-		{name: "a certain track before a guarantee", pool: "p", before: []rules.Command{draw("ann", "p", 1)}, yaml: plain + `
+		{name: "a guarantee before a certain track, once nothing is in both groups", pool: "p", before: []rules.Command{draw("ann", "p", 3)}, yaml: plain + `
   p:
-    guarantee: [{draws: 1, of: [x]}]
-    pity: {z: {rising: {from: 1, by: 20}}, y: {certain: 2}}
-    entries: [{id: x, weight: 1}, {id: y, weight: 3}, {id: z, weight: 9}]`},
+    guarantee: [{draws: 1, of: [x, both]}]
+    pity: {z: {rising: {from: 1, by: 20}}, y: {of: [y, both], certain: 2}}
+    entries: [{id: x, weight: 1}, {id: y, weight: 3}, {id: z, weight: 9}, {id: both, weight: 1, stock: 1}]`},
 		{name: "two ways to one pool", pool: "p", yaml: plain + `
   p:
     entries:
@@ -254,11 +254,6 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
       - {id: z, weight: 5, group: g}
       - {id: v, weight: 2}
       - {id: w, weight: 9}`},
-		{name: "a certain track before a guarantee", pool: "p", before: []rules.Command{draw("ann", "p", 1)}, yaml: plain + `
-  p:
-    guarantee: [{draws: 1, of: [z]}]
-    pity: {one: {of: [y], certain: 2}}
-    entries: [{id: x, weight: 1}, {id: y, weight: 3}, {id: z, weight: 5}]`},
 		{name: "a guarantee of what a track has missed", pool: "p", yaml: plain + `
   p:
     guarantee: [{draws: 1, of: [x, y]}]

@@ -49,7 +49,7 @@ func (pt *poolTable) classify() {
 // pick chooses an entry of one pool. due is the group of a guarantee that must be hit now, or 0.
 func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
 	if len(pt.moments) > 0 {
-		if entry, ok := r.momentDue(pt); ok {
+		if entry, ok := r.momentDue(pt, due); ok {
 			r.counted(pt, pt.classes[pt.entries[entry].class].groups)
 			return entry
 		}

@@ -13,8 +13,11 @@ import (
 // chance of what those before it left over, and one that is certain takes all of that. So where
 // five stars come before four, the draw that is certain to give four stars can still give five. A
 // group that is out of stock is passed over; its track goes on counting, so it is certain as soon
-// as it is back. The draw that a guarantee needs comes from its group: there tracks have their
-// chances, and elsewhere only if they are certain.
+// as it is back.
+//
+// The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
+// track that has nothing in common with the group needs a draw of its own. It gets that when it is
+// certain, and the guarantee gets an earlier or a later draw of the same set: see [Rules.due].
 
 // trackTable is a track of a pool.
 type trackTable struct {
@@ -106,10 +109,6 @@ func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
 		t := &pt.tracks[i]
 		n, group := r.next(t), t.group|due
 		weight := r.among(pt, group, missed)
-		if weight == 0 && t.isCertain(n) {
-			group = t.group // even before a guarantee
-			weight = r.among(pt, group, missed)
-		}
 		if weight == 0 {
 			continue
 		}
@@ -169,10 +168,16 @@ func (r *Rules) writeTracks() {
 }
 
 // due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
-// for none. All guarantees can be kept when the one whose set ends first goes first, as soon as what
-// is missing in all sets that end by some draw leaves no draw to spare. One whose group is out of
-// stock waits, and takes no draw from the others.
-func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uint64) (group uint32) {
+// for none.
+//
+// All guarantees can be kept when the one whose set ends first goes first, as soon as what is
+// missing in all sets that end by some draw leaves no draw to spare. Draws in which tracks will be
+// certain, and cannot serve a missing guarantee, are not to spare either; while only they are short,
+// such a track goes first in the draw in which it is certain. Catalogs are such that there are draws
+// for all of them. If a group runs out of stock, that may change: then guarantees go first, and
+// tracks wait, since they count on in the next request. A guarantee whose group is out of stock
+// waits, and takes no draw from the others.
+func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uint64) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
 	for k := range pt.must {
@@ -187,12 +192,16 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 		return 0
 	}
 	r.weigh(pt, true)
+	first := -1 // the guarantee whose set ends first
 	for k := range pt.must {
 		if r.among(pt, pt.must[k].group, 0) == 0 {
 			missing[k] = 0
 		}
+		if missing[k] > 0 && (first < 0 || left[k] < left[first]) {
+			first = k
+		}
 	}
-	first := uint64(catalog.MaxDrawCount) + 1
+	now, soon := false, false
 	for k := range pt.must {
 		sum := uint64(0)
 		for o := range pt.must {
@@ -200,16 +209,45 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 				sum += missing[o]
 			}
 		}
-		if missing[k] == 0 || sum < left[k] {
+		if missing[k] > 0 {
+			now = now || sum >= left[k]
+			soon = soon || sum+r.setAside(pt, left[k], &missing) >= left[k]
+		}
+	}
+	switch {
+	case now, soon && !r.certainApart(pt, pt.must[first].group):
+		return pt.must[first].group
+	}
+	return 0
+}
+
+// setAside returns how many of the next draws tracks can at most take because they are certain, and
+// have nothing in common with some guarantee that misses hits.
+func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTracks]uint64) (n uint64) {
+	for i := range pt.tracks {
+		t := &pt.tracks[i]
+		if t.certain == 0 || r.among(pt, t.group, 0) == 0 {
 			continue
 		}
-		for o := range pt.must {
-			if missing[o] > 0 && left[o] < first {
-				first, group = left[o], pt.must[o].group
+		for k := range pt.must {
+			if missing[k] > 0 && r.among(pt, t.group|pt.must[k].group, 0) == 0 {
+				n += (draws - 1 + min(r.next(t), t.certain)) / t.certain
+				break
 			}
 		}
 	}
-	return group
+	return n
+}
+
+// certainApart reports whether a track is certain now that has nothing in common with a group.
+func (r *Rules) certainApart(pt *poolTable, group uint32) bool {
+	for i := range pt.tracks {
+		t := &pt.tracks[i]
+		if t.isCertain(r.next(t)) && r.among(pt, t.group, 0) > 0 && r.among(pt, t.group|group, 0) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // rest returns how many draws are left of the set that draw i of count is in, that one included,

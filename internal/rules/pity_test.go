@@ -256,8 +256,7 @@ func TestGuarantee(t *testing.T) {
 	}
 }
 
-// TestGuaranteeWithTracks: a guarantee holds for groups of tracks too. Only a track that is certain
-// goes before it, if no entry serves both.
+// TestGuaranteeWithTracks: a guarantee holds for groups of tracks too.
 func TestGuaranteeWithTracks(t *testing.T) {
 	const tiny = "weight: 0.000001"
 	for name, c := range map[string]struct {
@@ -269,7 +268,7 @@ func TestGuaranteeWithTracks(t *testing.T) {
 		"groups of two tracks":   {"x: {certain: 1000}, y: {certain: 1000}", "x, y", 10, map[string]int{"": 1}},
 		"more than the track's":  {"x: {certain: 1000}", "x, y", 10, map[string]int{"": 1}},
 		"another group":          {"likely: {certain: 1000}", "x", 10, map[string]int{"p/x": 1}},
-		"another, certain group": {"x: {certain: 10}", "y", 10, map[string]int{"p/x": 1}},
+		"another, certain group": {"x: {certain: 10}", "y", 10, map[string]int{"p/x": 1, "p/y": 1}},
 		"both at once":           {"both: {of: [x, y], certain: 10}", "x", 10, map[string]int{"p/x": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,6 +285,97 @@ func TestGuaranteeWithTracks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestGuaranteeApart: a track that is certain and a guarantee both hold, though no draw can serve both,
+// wherever the track stands when the request begins.
+func TestGuaranteeApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		pity, guarantee string
+		draws           int               // in each request
+		certain         map[string]int    // by entry
+		sets            map[string][2]int // by entry: at least so many in each so many draws
+	}{
+		"one each":            {"five: {certain: 90}", "{draws: 10, of: [four]}", 10, map[string]int{"p/five": 90}, map[string][2]int{"p/four": {1, 10}}},
+		"no draw to spare":    {"five: {certain: 5}", "{draws: 10, at_least: 8, of: [four]}", 30, map[string]int{"p/five": 5}, map[string][2]int{"p/four": {8, 10}}},
+		"every other draw":    {"five: {certain: 2}", "{draws: 2, of: [four]}", 7, map[string]int{"p/five": 2}, map[string][2]int{"p/four": {1, 2}}},
+		"two tracks":          {"five: {certain: 4}, three: {certain: 6}", "{draws: 12, at_least: 7, of: [four]}", 24, map[string]int{"p/five": 4, "p/three": 7}, map[string][2]int{"p/four": {7, 12}}},
+		"sets of two lengths": {"five: {certain: 7}", "{draws: 4, of: [four]}, {draws: 6, at_least: 2, of: [three]}", 24, map[string]int{"p/five": 7}, map[string][2]int{"p/four": {1, 4}, "p/three": {2, 6}}},
+		"a part in common":    {"five: {of: [five, four], certain: 3}", "{draws: 6, at_least: 2, of: [four]}, {draws: 6, at_least: 2, of: [three]}", 12, nil, map[string][2]int{"p/four": {2, 6}, "p/three": {2, 6}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 5)
+			r.put(`{kuji: 1, items: {gem: {}}, pools: {p: {pity: {` + c.pity + `}, guarantee: [` + c.guarantee + `], entries: [
+				{id: five, weight: 0.001}, {id: four, weight: 0.001}, {id: three, weight: 0.001}, {id: z, weight: 1}]}}}`)
+			at, since, hits := 0, map[string]int{}, map[string]int{}
+			one := func(what string) {
+				for id, certain := range c.certain {
+					if since[id]++; what == id {
+						since[id] = 0
+					}
+					if since[id] >= certain {
+						t.Fatalf("%d draws without %s, which is certain in %d", since[id], id, certain)
+					}
+				}
+				if hits[what]++; at%c.draws == 0 {
+					hits = map[string]int{what: 1}
+				}
+				at++
+				for id, set := range c.sets {
+					if at%c.draws%set[1] == 0 {
+						if full := at%c.draws != 0 || c.draws%set[1] == 0; full && hits[id] < set[0] {
+							t.Fatalf("%d of %s in a set of %d draws", hits[id], id, set[1])
+						}
+						hits[id] = 0
+					}
+				}
+			}
+			for n := range 200 { // between requests, tracks go on alone
+				r.takes(draw("ann", "p", c.draws), 1, one)
+				for range n % 5 {
+					at = 0
+					r.takes(draw("ann", "p", 1), 1, func(what string) {
+						for id := range c.certain {
+							if since[id]++; what == id {
+								since[id] = 0
+							}
+						}
+					})
+				}
+				at, hits = 0, map[string]int{}
+			}
+		})
+	}
+}
+
+// TestGuaranteeBeforeTrack: where stock leaves no draw for both, the guarantee holds, and the track is
+// certain in the next request.
+func TestGuaranteeBeforeTrack(t *testing.T) {
+	r := newRealm(t, 5)
+	r.put(`{kuji: 1, items: {gem: {}}, pools: {p: {pity: {five: {of: [five, both], certain: 2}}, guarantee: [{draws: 2, at_least: 2, of: [four, both]}], entries: [
+		{id: five, weight: 0.000001}, {id: four, weight: 0.000001}, {id: both, weight: 0.000001, stock: 1}, {id: z, weight: 1}]}}}`)
+	if got := r.takes(draw("ann", "p", 2), 1, nil); got["p/four"]+got["p/both"] != 2 {
+		t.Fatalf("took %v", got)
+	}
+	if got := r.takes(draw("ann", "p", 2), 5, nil); got["p/four"]+got["p/both"] != 10 {
+		t.Fatalf("took %v", got)
+	}
+	if got := r.takes(draw("ann", "p", 1), 1, nil); got["p/five"] != 1 {
+		t.Fatalf("took %v", got)
+	}
+}
+
+// TestGuaranteeBeforeMoment: a moment waits for a draw that no guarantee needs.
+func TestGuaranteeBeforeMoment(t *testing.T) {
+	r := newRealm(t, 5)
+	r.put(`{kuji: 1, items: {gem: {}}, pools: {p: {starts: 2023-11-12T00:00:00Z, ends: 2023-11-14T00:00:00Z, guarantee: [{draws: 3, at_least: 3, of: [four]}], entries: [
+		{id: prize, weight: 0, stock: 2, moments: {count: 2, spread: even}}, {id: four, weight: 1}, {id: z, weight: 1}]}}}`)
+	if got := r.takes(draw("ann", "p", 3), 1, nil); got["p/four"] != 3 {
+		t.Fatalf("took %v", got)
+	}
+	if got := r.takes(draw("ann", "p", 4), 1, nil); got["p/four"] != 3 || got["p/prize"] != 1 {
+		t.Fatalf("took %v", got)
 	}
 }
 

@@ -26,13 +26,14 @@ func randomCatalog(pick picker) string {
 	for {
 		yaml := anyCatalog(pick)
 		_, err := catalog.Parse([]byte(yaml))
-		if err == nil || !strings.Contains(err.Error(), "through all pools") {
+		if err == nil || !strings.Contains(err.Error(), "through all pools") && !strings.Contains(err.Error(), "hold with pity") {
 			return yaml
 		}
 	}
 }
 
-// anyCatalog is a random catalog whose draws may take more entries than one may.
+// anyCatalog is a random catalog whose draws may take more entries than one may, and whose guarantees
+// may be more than pity leaves draws for.
 func anyCatalog(pick picker) string {
 	const pools = 6
 	var b strings.Builder
@@ -154,7 +155,7 @@ func randomRules(pick picker, i int, item func() string) string {
 		}
 		if rolls == "" && !each && chance(2) {
 			groups := []string{"g1", "g2", "always"}
-			fmt.Fprintf(&b, "    guarantee: [{draws: %d, at_least: 1, of: %s}", 2+pick("draws", 2), list(pick, groups...))
+			fmt.Fprintf(&b, "    guarantee: [{draws: %d, at_least: 1, of: %s}", 2+pick("draws", 4), list(pick, groups...))
 			if chance(2) {
 				fmt.Fprintf(&b, ", {draws: %d, at_least: 1, of: %s}", 2+pick("draws", 4), list(pick, groups...))
 			}

@@ -734,9 +734,6 @@ class Rules:
         for i in range(max(matter, default=-1) + 1):
             hit = must | {i}
             w = weight(hit, missed)
-            if not w and certain[i]:
-                hit = frozenset({i})
-                w = weight(hit, missed)
             if not w:
                 continue
             chance = min(w * pool.whole + (added[i] or 0) * total, left)
@@ -795,6 +792,7 @@ class Rules:
 
     def price(self, pool, count, pay):
         """What a draw costs. It can be paid, since it was."""
+        most_free = 0
         if pool.free:
             per, most = pool.free
             value, steady = self.count(self.player, pool.free_counter), self.time + self.state.back
@@ -802,20 +800,25 @@ class Rules:
             if per != 1:
                 last = period(self.zone, per, (value >> 18) - self.state.back)
                 used = value & (1 << 18) - 1 if last >= period(self.zone, per, self.time) else 0
-            free = min(count, max(0, most - used))
-            if free:
-                self.counted[self.player, pool.free_counter] = used + free if per == 1 else steady << 18 | used + free
-            count -= free
-            if not count:
-                return []
-        prices = [price for draws, price in pool.bundles if draws == count]
-        prices += [[(item, q * count) for item, q in price] for price in pool.prices]
-        for price in prices:
-            offered = pay is None or pay in [item for item, _ in price]
-            if offered and all(self.held(self.player, item) >= q for item, q in price):
-                return price
-        assert not prices, "a price that could not be paid"
-        return []
+            most_free = min(count, max(0, most - used))
+        best, free = None, most_free
+        if count == most_free:
+            best = []
+        else:
+            paid = count - most_free
+            offers = [(price, most_free) for draws, price in pool.bundles if draws == paid]
+            offers += [([(item, q * paid) for item, q in price], most_free) for price in pool.prices]
+            offers += [(price, count - draws) for draws, price in pool.bundles if paid < draws <= count]
+            for price, gratis in offers:
+                offered = pay is None or pay in [item for item, _ in price]
+                if not offered or any(self.held(self.player, item) < q for item, q in price):
+                    continue
+                if best is None or gratis < most_free and all(any(i == item and n >= q for i, n in best) for item, q in price):
+                    best, free = price, gratis
+            assert best is not None or not offers, "a price that could not be paid"
+        if free:
+            self.counted[self.player, pool.free_counter] = used + free if per == 1 else steady << 18 | used + free
+        return best or []
 
     def due(self, pool, i, count, hits):
         """The group of the guarantee that is due in draw i of count, None without one."""
@@ -827,8 +830,27 @@ class Rules:
             full = i - at + draws <= count
             there = any(self.weight(pool, n) for groups, members in pool.classes if len(pool.tracks) + k in groups for n in members)
             rest.append((draws - at if full else 0, max(0, least - hits[k]) if full and there else 0))
-        if any(missing and sum(n for by, n in rest if by <= left) >= left for left, missing in rest):
-            return len(pool.tracks) + min((left, k) for k, (left, missing) in enumerate(rest) if missing)[1]
+        if not any(missing for _, missing in rest):
+            return None
+        weights = {n: self.weight(pool, n) for n in pool.order}
+
+        def together(*some):
+            return any(weights[n] for groups, members in pool.classes if groups.issuperset(some) for n in members)
+
+        def aside(left):
+            n = 0
+            for t, (_, counter, certain, _) in enumerate(pool.tracks):
+                apart = any(missing and not together(t, len(pool.tracks) + k) for k, (_, missing) in enumerate(rest))
+                if certain and apart and together(t):
+                    n += (left - 1 + min(self.count(self.player, counter) + 1, certain)) // certain
+            return n
+
+        first = len(pool.tracks) + min((left, k) for k, (left, missing) in enumerate(rest) if missing)[1]
+        needed = [(left, sum(n for by, n in rest if by <= left)) for left, missing in rest if missing]
+        own = any(certain and self.count(self.player, counter) + 1 >= certain and together(t) and not together(t, first)
+                  for t, (_, counter, certain, _) in enumerate(pool.tracks))
+        if any(n >= left for left, n in needed) or not own and any(n + aside(left) >= left for left, n in needed):
+            return first
         return None
 
     def compare(self, event, source, time):
