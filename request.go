@@ -82,8 +82,9 @@ type Transfer struct {
 
 // Atomic is a group of requests that happens whole or not at all. Its members are Draw, Grant,
 // Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
-// effects of those before it, except what Draws give: the same group cannot consume, transfer or
-// pay with that. The first member that fails undoes them all.
+// effects of those before it, and none of those behind it. The same group cannot consume, transfer
+// or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
+// entries do. The first member that fails undoes them all.
 //
 // Whether a group or a single Draw succeeds is decided before any outcome is chosen and does not
 // depend on the outcomes. Nobody can undo an unwelcome draw, price and all, by making the group

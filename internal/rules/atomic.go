@@ -29,6 +29,7 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	w.EndAsked()
 	if f.status == OK {
 		r.d.player = noPlayer
+		r.d.values.reset()
 		draws := 0
 		for i := range cmd.Members {
 			w.More(store.Member)

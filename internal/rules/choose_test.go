@@ -2,11 +2,9 @@ package rules_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // chooser chooses what draws give, from the values that they took, as docs/internals/formats/event.md
@@ -15,49 +13,9 @@ type chooser struct {
 	*model
 	tape   *reader
 	draws  []paidDraw
-	held   map[string]map[string]uint64 // what players hold, with what all members of the command move
+	held   map[string]map[string]uint64 // what players hold at this point
 	player string                       // who draws
 	lines  []string
-}
-
-// chooser returns one for a command's draws, before any effect of it is followed.
-func (m *model) chooser(members []rules.Command, draws []paidDraw, tape *reader) *chooser {
-	k := &chooser{model: m, tape: tape, draws: draws, held: map[string]map[string]uint64{}}
-	move := func(player string, items []catalog.Stack, gain bool) {
-		if k.held[player] == nil {
-			k.held[player] = maps.Clone(m.players[player])
-			if k.held[player] == nil {
-				k.held[player] = map[string]uint64{}
-				for _, st := range m.c.Start {
-					k.held[player][st.Item] = st.Quantity
-				}
-			}
-		}
-		for _, it := range items {
-			if gain {
-				k.held[player][it.Item] += it.Quantity
-			} else {
-				k.held[player][it.Item] -= it.Quantity
-			}
-		}
-	}
-	for i := range members {
-		c := &members[i]
-		move(c.Player, nil, true)
-		switch c.Kind {
-		case rules.KindGrant:
-			move(c.Player, c.Items, true)
-		case rules.KindTransfer:
-			move(c.To, c.Items, true)
-			move(c.Player, c.Items, false)
-		case rules.KindConsume:
-			move(c.Player, c.Items, false)
-		}
-	}
-	for _, d := range draws {
-		move(d.Player, d.price, false)
-	}
-	return k
 }
 
 // draw chooses for a whole draw, and returns its effects, but the price and counters.

@@ -29,7 +29,11 @@ type decision struct {
 	player uint32 // the player of the effects being written
 	pool   uint32 // the pool of the effects being written; noPool for none
 
-	values overlay  // balances without the draws' gains, and counters; by player number<<32 | item or counter
+	// values are balances and counters, by player number<<32 | item or counter. In the first half they
+	// are those at the point of the command that is checked, without the draws' gains. In the second
+	// half they are those that the effects so far have left; of items, only those that conditions ask
+	// for. So what a draw of a group gives depends on the members before it, not on those behind it.
+	values overlay
 	draws  []drawn  // draws that have passed their checks
 	used   []uint64 // of each limit of the current draw
 	sets   []set    // counters that draws will set
@@ -100,6 +104,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	w.EndAsked()
 	if f.status == OK {
 		d.player, d.pool = r.see(cmd.Player), noPool
+		d.values.reset()
 		r.write(cmd, 0)
 	}
 	w.End()
@@ -204,13 +209,30 @@ func (r *Rules) turn(player uint32) {
 	case player >= d.base+uint32(d.joined):
 		d.w.Join(d.fresh[d.joined])
 		d.joined++
+		d.player = player
 		for _, st := range r.t.start {
-			d.w.Change(store.Gain, st.item, st.quantity)
+			r.change(store.Gain, st.item, st.quantity)
 		}
 	case player != d.player:
 		d.w.Effect(store.Player, player)
+		d.player = player
 	}
-	d.player = player
+}
+
+// change writes that the player whose turn it is gets or gives up some of an item.
+func (r *Rules) change(v store.Verb, item uint32, q uint64) {
+	d := &r.d
+	d.w.Change(v, item, q)
+	if !r.t.watched.has(item) {
+		return
+	}
+	have := r.balance(d.player, item)
+	if v == store.Gain {
+		have += q
+	} else {
+		have -= q
+	}
+	d.values.put(valueKey(d.player, item), have)
 }
 
 // counterKey marks the keys of counters among values.
@@ -218,8 +240,8 @@ const counterKey = 1 << 31
 
 func valueKey(player, key uint32) uint64 { return uint64(player)<<32 | uint64(key) }
 
-// balance returns how many of an item a player holds at this point of the command, without the
-// gains of its draws.
+// balance returns how many of an item a player holds at this point of the command: see
+// decision.values.
 func (r *Rules) balance(player, item uint32) uint64 {
 	if v, ok := r.d.values.get(valueKey(player, item)); ok {
 		return v

@@ -250,12 +250,9 @@ func (r *Rules) give(w *reward) {
 		if it.min != it.max {
 			q += uniform(d.src, it.max-it.min+1)
 		}
-		d.w.Change(store.Gain, it.item, q)
+		r.change(store.Gain, it.item, q)
 		if len(d.open) > 0 {
 			r.spendBudgets(it.item, q)
-		}
-		if r.t.watched.has(it.item) {
-			d.values.put(valueKey(d.player, it.item), r.balance(d.player, it.item)+q)
 		}
 	}
 	r.giveCodes(w)

@@ -86,6 +86,6 @@ func (r *Rules) itemRef(id string) store.Ref {
 
 func (r *Rules) writeItems(v store.Verb, items []catalog.Stack) {
 	for i := range items {
-		r.d.w.Change(v, r.t.item[items[i].Item], items[i].Quantity)
+		r.change(v, r.t.item[items[i].Item], items[i].Quantity)
 	}
 }

@@ -360,7 +360,7 @@ func (m *model) run(state *store.State, cmd *rules.Command, ev *store.Event, dra
 	if f.player = cmd.Player; cmd.Kind == rules.KindAtomic {
 		members = cmd.Members
 	}
-	k := m.chooser(members, draws, tape)
+	k := &chooser{model: m, tape: tape, draws: draws}
 	for i := range members {
 		if cmd.Kind == rules.KindAtomic {
 			if err := f.expect("member"); err != nil {
@@ -461,6 +461,7 @@ func (m *model) draw(f *effects, held map[string]uint64, k *chooser, now int64) 
 			return err
 		}
 	}
+	k.held = map[string]map[string]uint64{d.Player: maps.Clone(held)}
 	for _, want := range k.draw(p, d.Player, d.Count) {
 		if err := f.expect(want); err != nil {
 			return err

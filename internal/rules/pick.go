@@ -63,7 +63,7 @@ func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
 	}
 	r.weigh(pt, true)
 	if pt.collect && r.among(pt, 0, 0) == 0 {
-		// A group of commands gave the player what was missing when the draw was checked.
+		// Draws of the same group gave the player what was missing when this one was checked.
 		r.weigh(pt, false)
 	}
 	in, out := r.decided(pt, due)

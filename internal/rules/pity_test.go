@@ -3,8 +3,10 @@ package rules_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -559,10 +561,56 @@ func TestConditions(t *testing.T) {
 	if got := r.takes(draw("bob", "mixed", 51), 1, nil); got["mixed/x"] != 50 || got["mixed/late"] != 1 {
 		t.Errorf("took %v", got)
 	}
-	// In a group, a grant can take away what the draw was checked against.
-	ev := r.want(group(draw("eve", "cards", 3), grant("eve", of("a", 1))), rules.OK, "")
-	if n := len(r.lines(&ev)); n != 3+3+1 {
-		t.Errorf("%d lines: %v", n, r.lines(&ev))
+}
+
+// TestConditionsInGroups: a member sees what those before it did, and nothing of those behind it.
+func TestConditionsInGroups(t *testing.T) {
+	const yaml = `{kuji: 1, items: {a: {}, b: {}, fee: {}, clover: {}}, start: {fee: 1}, pools: {
+		cards: {entries: [{id: a, weight: 1, unique: true, reward: {items: {a: 1}}}, {id: b, weight: 1, unique: true, reward: {items: {b: 1}}}]},
+		paid: {price: {fee: 1}, entries: [{id: rich, weight: 1000000000, when: {holds: {fee: 1}}}, {id: poor, weight: 0.000000001}]},
+		when: {entries: [{id: has, weight: 1000000000, when: {holds: {clover: 2}}}, {id: has-not, weight: 0.000000001}]},
+		luck: {entries: [{id: lucky, weight: 0, luck: {item: clover, weights: [{from: 2, weight: 1000000000}]}}, {id: other, weight: 0.000000001}]},
+		give: {entries: [{id: two, weight: 1, reward: {items: {clover: 2}}}]},
+		first: {entries: [{id: a, weight: 1, reward: {items: {a: 1}}}]},
+		pity: {pity: {x: {certain: 1000}}, entries: [{id: x, weight: 0.000000001}, {id: late, weight: 1000000000, when: {pity: {x: 1}}}, {id: y, weight: 1}]}}}`
+	transfer := func(from, to string, s catalog.Stack) rules.Command {
+		return rules.Command{Kind: rules.KindTransfer, Player: from, To: to, Items: []catalog.Stack{s}}
+	}
+	clover := of("clover", 2)
+	for name, c := range map[string]struct {
+		members []rules.Command
+		want    []string // what is taken
+	}{
+		"a grant behind":                {[]rules.Command{draw("ann", "when", 1), grant("ann", clover)}, []string{"when/has-not"}},
+		"a grant before":                {[]rules.Command{grant("ann", clover), draw("ann", "when", 1)}, []string{"when/has"}},
+		"a grant to another":            {[]rules.Command{grant("bob", clover), draw("ann", "when", 1)}, []string{"when/has-not"}},
+		"a consume behind":              {[]rules.Command{grant("ann", clover), draw("ann", "when", 1), consume("ann", clover)}, []string{"when/has"}},
+		"a consume before":              {[]rules.Command{grant("ann", clover), consume("ann", of("clover", 1)), draw("ann", "when", 1)}, []string{"when/has-not"}},
+		"transfers":                     {[]rules.Command{grant("ann", clover), draw("bob", "when", 1), transfer("ann", "bob", clover), draw("bob", "when", 1), draw("ann", "when", 1)}, []string{"when/has-not", "when/has", "when/has-not"}},
+		"luck":                          {[]rules.Command{draw("ann", "luck", 1), grant("ann", clover), draw("ann", "luck", 1)}, []string{"luck/other", "luck/lucky"}},
+		"what a draw gave":              {[]rules.Command{draw("ann", "when", 1), draw("ann", "give", 1), draw("ann", "when", 1)}, []string{"when/has-not", "give/two", "when/has"}},
+		"the price of this draw":        {[]rules.Command{draw("ann", "paid", 1)}, []string{"paid/poor"}},
+		"the price behind a draw":       {[]rules.Command{draw("ann", "when", 1), draw("ann", "paid", 1), grant("ann", of("fee", 1))}, []string{"when/has-not", "paid/poor"}},
+		"a duplicate from behind":       {[]rules.Command{grant("ann", of("b", 1)), draw("ann", "cards", 1), grant("ann", of("a", 1))}, []string{"cards/a"}},
+		"what a track has counted":      {[]rules.Command{draw("ann", "pity", 1), draw("ann", "pity", 1)}, []string{"pity/y", "pity/late"}},
+		"a new player has their grants": {[]rules.Command{draw("ann", "give", 1), draw("bob", "paid", 1)}, []string{"give/two", "paid/poor"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 7)
+			r.put(yaml)
+			var got []string
+			r.takes(group(c.members...), 1, func(what string) { got = append(got, what) })
+			if !slices.Equal(got, c.want) {
+				t.Errorf("took %v, want %v", got, c.want)
+			}
+		})
+	}
+	// What a draw gives can take away what a draw behind it was checked against. Then that draws as if
+	// nothing were missing.
+	r := newRealm(t, 7)
+	r.put(yaml)
+	if got := r.takes(group(draw("ann", "first", 1), draw("ann", "cards", 2)), 1, nil); got["first/a"] != 1 || got["cards/a"]+got["cards/b"] != 2 || got["cards/b"] < 1 {
+		t.Errorf("took %v", got)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *Rules) lacks(p payment, player uint32) (item uint32, ok bool) {
 // writePrice writes what a draw costs.
 func (r *Rules) writePrice(p payment) {
 	for _, st := range p.price {
-		r.d.w.Change(store.Spend, st.item, st.quantity*p.times)
+		r.change(store.Spend, st.item, st.quantity*p.times)
 	}
 }
 

@@ -170,21 +170,22 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		return status, subject, nil
 	}
-	for _, member := range members { // first what is sure, also that of members behind a draw
-		if err := m.move(member); err != nil {
-			return 0, "", err
+	for _, member := range members {
+		if member.Kind != "draw" {
+			if err := m.move(member); err != nil {
+				return 0, "", err
+			}
+			continue
 		}
-	}
-	for _, d := range t.earlier {
+		d := t.earlier[0]
+		t.earlier = t.earlier[1:]
 		if !slices.Equal(d.rec.Paid, d.price) {
 			return 0, "", fmt.Errorf("a draw cost %v, the model says %v", d.rec.Paid, d.price)
 		}
-		h := m.players[d.rec.Player]
+		h := m.meet(d.rec.Player)
 		for _, it := range d.price {
 			h.items[it.Item] -= it.Quantity
 		}
-	}
-	for _, d := range t.earlier {
 		if err := m.draw(d); err != nil {
 			return 0, "", err
 		}
@@ -192,12 +193,10 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	return kuji.OK, "", nil
 }
 
-// move carries out what a member surely gives and takes, except the price of a draw.
+// move carries out a member that is no draw.
 func (m *model) move(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
-	case "draw":
-		return nil
 	case "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)

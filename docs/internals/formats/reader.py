@@ -853,6 +853,14 @@ class Rules:
             return first
         return None
 
+    def move(self, kind, asked):
+        """A grant, a consume or a transfer."""
+        for item, quantity in asked[1]:
+            if kind != 3:
+                self.add(self.player, item, -quantity)
+            if kind != 4:
+                self.add(asked[0] if kind == 5 else self.player, item, quantity)
+
     def compare(self, event, source, time):
         """Decides the draws of an event again, before it is applied. Returns how many choices that took."""
         self.begin(event, source, time)
@@ -865,16 +873,16 @@ class Rules:
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
                 continue
-            for item, quantity in asked[1]:
-                if kind != 3:
-                    self.add(self.player, item, -quantity)
-                if kind != 4:
-                    self.add(asked[0] if kind == 5 else self.player, item, quantity)
+            self.move(kind, asked)
         members = drawn(event)
+        self.balance = {}  # from here on, as the effects so far have left it
         for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
             if kind != 2:
+                self.move(kind, asked)
                 continue
             assert spent == price, "another price"
+            for item, quantity in price:
+                self.add(self.player, item, -quantity)
             pool, count, self.made, hits = self.pools[asked[0]], asked[1], [], {}
             for i in range(count):
                 due = self.due(pool, i, count, hits)
