@@ -121,7 +121,7 @@ func (r *Rules) spendBudgets(item uint32, quantity uint64) {
 		}
 		d.values.put(valueKey(noPlayer, counterKey|b.counter), r.spent(b)+quantity)
 		d.values.put(valueKey(noPlayer, counterKey|(b.counter+1)), uint64(d.steady))
-		if !slices.Contains(d.spent, b) {
+		if d.touch(b.counter) {
 			d.spent = append(d.spent, b)
 		}
 	}

@@ -44,9 +44,10 @@ type decision struct {
 
 	sums    []uint64  // by class of the pool that is picked from
 	weights []uint64  // of its entries with conditions, class by class
-	touched []uint32  // counters of tracks that the current draw has changed
+	counted []uint32  // counters of tracks that the current draw has changed, in the order of the first change
 	open    []*budget // that what is given now comes from
-	spent   []*budget // that the current draw has spent from
+	spent   []*budget // that the current draw has spent from, in the order of the first time
+	touches overlay   // 1 for the counters of what is in counted and spent
 	picked  []uint64  // what draws without repetition have taken so far; by pool number<<32 | entry number
 	apart   overlay   // 1 for what is in picked
 
@@ -83,6 +84,7 @@ func (d *decision) init() {
 	d.taken.init()
 	d.apart.init()
 	d.coded.init()
+	d.touches.init()
 }
 
 // Decide checks a command against the state, chooses its outcomes and writes the event to w. The

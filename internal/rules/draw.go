@@ -121,6 +121,7 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 	}
 	r.writeTracks()
 	r.writeBudgets()
+	d.touches.reset()
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the

@@ -144,27 +144,29 @@ func (r *Rules) counted(pt *poolTable, groups uint32) {
 			n = r.next(t)
 		}
 		d.values.put(valueKey(d.player, counterKey|t.counter), n)
-		d.touch(t.counter)
+		if d.touch(t.counter) {
+			d.counted = append(d.counted, t.counter)
+		}
 	}
 }
 
-// touch notes that the current draw has changed a counter while it chose.
-func (d *decision) touch(counter uint32) {
-	for _, c := range d.touched {
-		if c == counter {
-			return
-		}
+// touch notes that the current draw has changed a counter while it chose, and reports whether it had
+// not before. One draw can change thousands, again and again.
+func (d *decision) touch(counter uint32) bool {
+	if _, ok := d.touches.get(uint64(counter)); ok {
+		return false
 	}
-	d.touched = append(d.touched, counter)
+	d.touches.put(uint64(counter), 1)
+	return true
 }
 
 // writeTracks writes the tracks that the current draw has changed.
 func (r *Rules) writeTracks() {
 	d := &r.d
-	for _, c := range d.touched {
+	for _, c := range d.counted {
 		d.w.Change(store.Set, c, r.counter(d.player, c))
 	}
-	d.touched = d.touched[:0]
+	d.counted = d.counted[:0]
 }
 
 // due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
