@@ -28,6 +28,10 @@ import (
 // of other events, it keeps the entry below the 64 MiB limit of a log record.
 const maxCatalogEvent = 40 << 20
 
+// maxPending is the largest MaxPending: no entry of the log has more bytes of events before its last
+// event.
+const maxPending = 16 << 20
+
 // batch holds the events that become durable together: one entry of the log. Its payload is the
 // time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events.
 type batch struct {

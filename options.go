@@ -114,8 +114,8 @@ func (o Options) checked() (Options, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = 8 << 20
 	}
-	if o.MaxPending < 1<<20 || o.MaxPending > 16<<20 {
-		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, 16<<20)
+	if o.MaxPending < 1<<20 || o.MaxPending > maxPending {
+		return o, errf(CodeInvalid, "MaxPending", "%d bytes; %d to %d are allowed", o.MaxPending, 1<<20, maxPending)
 	}
 	if o.SnapshotEvery == 0 {
 		o.SnapshotEvery = 64 << 20

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // TestStrays: files among the snapshots that are none of Kuji's harm nothing,
@@ -185,6 +186,50 @@ func TestForgedSeal(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestVerifyFromValues: a log that was trimmed is verified from its oldest snapshot, however many values
+// its draws have used for what they took. A drop table uses many and takes nothing; a box that is
+// filled again forgets what was taken.
+func TestVerifyFromValues(t *testing.T) {
+	for name, pool := range map[string]string{
+		"drop table": `{mode: each, rolls: 20, entries: [` + strings.Repeat(`{id: x%d, chance: 0.000000000000001}, `, 40) + `]}`,
+		"box":        `{mode: raffle, refill: 1000000, entries: [{id: a, stock: 1, reward: {items: {gem: {min: 1, max: 9}}}}, {id: b, stock: 1}]}`,
+		"rewards":    `{rolls: {min: 1, max: 10}, entries: [{id: a, weight: 1}, {id: b, weight: 1, reward: {pool: more, times: {min: 1, max: 9}}}]}, more: {internal: true, entries: [{id: a, weight: 1}, {id: b, weight: 1}]}`,
+		"moments":    `{starts: 2001-01-01T00:00:00Z, ends: 2099-01-01T00:00:00Z, entries: [{id: m, weight: 0, moments: {count: 1000, spread: random}}, {id: b, weight: 1}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n := strings.Count(pool, "%d"); n > 0 {
+				numbers := make([]any, n)
+				for i := range numbers {
+					numbers[i] = i
+				}
+				pool = fmt.Sprintf(pool, numbers...)
+			}
+			c, err := catalog.Parse([]byte("{kuji: 1, items: {gem: {kind: currency}}, pools: {p: " + pool + "}}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			e, r := open(t, dir, worldOptions{TrimLog: true, SegmentSize: 4096})
+			if _, err := r.Apply(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			for round := range 8 {
+				for i := range 60 {
+					do(t, r, kuji.Draw{ID: fmt.Sprint(round, "-", i), Player: fmt.Sprint("p", i%7), Pool: "p", Count: 1 + i%3})
+				}
+				snapshot(t, r)
+			}
+			do(t, r, kuji.Draw{ID: "last", Player: "p", Pool: "p"})
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if rep, err := kuji.Verify(dir, "test", nil); err != nil || rep.From == 0 || !rep.Epochs[0].Revealed {
+				t.Errorf("verified from %d: %v", rep.From, err)
+			}
+		})
 	}
 }
 

@@ -265,19 +265,25 @@ func (v *verifier) begin(loaded *restored) (*resume, error) {
 	e := s.epochs[len(s.epochs)-1] // the epoch in force: see seal.check
 	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
 	v.source = &countedSource{n: s.values} // only n is known yet
-	// A forged number must not keep the verifier busy for ever.
-	if most := mostValues(v.state); s.values > most || s.values > 0 && s.chain.index == e.first {
+	if most := mostValues(s.chain.index - e.first); s.values > most {
 		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.chain.index, e.epoch, e.first, s.values, most)
 	}
 	return loaded.resume(), nil
 }
 
-// mostValues returns the most random values that the draws counted in a state can have used. They
-// can use more with a probability below 2^-64: each choice among n uses a further value with a
-// probability of at most a half.
-func mostValues(s *store.State) uint64 {
-	const each = 4 * (1 + catalog.MaxBundle) // an entry, and the quantities of its reward
-	return 256 + s.Drawn(math.MaxUint64/each-256)*each
+// mostValues returns the most random values that so many entries of the log can have used. The state
+// says nothing of that: a draw can use values and take nothing, and boxes are filled again. So this
+// refuses numbers that are out of the question, and no sound snapshot.
+func mostValues(entries uint64) uint64 {
+	const (
+		events  = maxPending / 4 // in an entry: no event that draws is as short
+		perPick = 64             // where an entry is picked: with its ranges, and values that uniform refuses
+		each    = perPick*catalog.MaxRequestPicks + 4*catalog.MaxMomentEntries*catalog.MaxRandomMoments
+	)
+	if entries > math.MaxUint64/(events*each) {
+		return math.MaxUint64
+	}
+	return entries * events * each
 }
 
 // damage records the first damaged or wrong snapshot.

@@ -63,13 +63,3 @@ func (s *State) checkPlayers() error {
 	}
 	return nil
 }
-
-// Drawn returns how many were drawn from all pools together, at most most.
-func (s *State) Drawn(most uint64) (drawn uint64) {
-	for _, p := range s.names.pools {
-		for _, n := range p.drawn {
-			drawn += min(n, most-drawn)
-		}
-	}
-	return drawn
-}
