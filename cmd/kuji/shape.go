@@ -96,8 +96,16 @@ type caller struct {
 	realmName string
 	client    *client
 	random    *rand.Rand
+	began     bool
 	sent      uint64
 	latencies []float64 // milliseconds
+}
+
+// next reports whether the caller makes another request. It makes one, however short the time is.
+func (c *caller) next() bool {
+	more := !c.began || !c.over()
+	c.began = true
+	return more
 }
 
 // drive runs a load until the deadline and returns all latencies, in
@@ -165,7 +173,7 @@ func (c *caller) took(begin time.Time, draws int) {
 // unary makes one draw after the other.
 func (c *caller) unary(ctx context.Context) error {
 	req := &kujiv1.DrawRequest{Realm: c.realmName, Pool: "bench"}
-	for !c.over() {
+	for c.next() {
 		req.Player, req.RequestId = string(appendPlayer(nil, c.anyone())), string(c.nextID(nil))
 		begin := time.Now()
 		res, err := c.client.rewards.Draw(ctx, req)
@@ -190,7 +198,7 @@ func (c *caller) stream(ctx context.Context) error {
 	var players, ids texts
 	req := &kujiv1.StreamDrawsRequest{Realm: c.realmName, Pools: []string{"bench"}}
 	return c.pump(ctx, ahead, func() *kujiv1.StreamDrawsRequest {
-		if c.over() {
+		if !c.next() {
 			return nil
 		}
 		req.Players = players.fill(c.batch, func(dst []byte) []byte { return appendPlayer(dst, c.anyone()) })
