@@ -38,7 +38,7 @@ BASELINE ?= $(lastword $(sort $(wildcard bench/results/baseline-*.txt)))
 RESULTS := bench/results/$(shell date -u +%Y-%m-%d)-$(shell git rev-parse --short HEAD 2>/dev/null).txt
 
 .PHONY: bench
-bench: ## every benchmark into bench/results/DATE-COMMIT.txt, beside the release's baseline (long)
+bench: ## every benchmark into bench/results/DATE-COMMIT.txt, compared with the release's baseline (long)
 	mkdir -p bench/results
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
 	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
@@ -61,7 +61,7 @@ rivals: ## Redis, PostgreSQL and Kuji doing the same job over loopback, those th
 	cd bench/rivals && go test -v -run '^$$' -bench . -benchtime 2s -timeout 0
 
 .PHONY: peers
-peers: ## the log, the sampler and player reads beside their rivals, six times, through benchstat (long)
+peers: ## the log, the sampler and player reads against their rivals, six times, through benchstat (long)
 	cd bench/peers && go test -run '^$$' -bench . -benchmem -count 6 ./... > peers.out
 	go tool -modfile=tools/go.mod benchstat -col /log bench/peers/peers.out
 

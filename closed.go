@@ -85,7 +85,7 @@ func (c *lastClose) reached(position uint64) error {
 	return fmt.Errorf("the log ends here, but when it was closed it had position %d, at log offset %d", c.position, c.next-1)
 }
 
-// relic names something beside a realm's log that is only made when there is a log. It is empty if
+// relic names something next to a realm's log that is only made when there is a log. It is empty if
 // there is nothing.
 func relic(fsys vfs.FS, dir string) (string, error) {
 	for _, name := range []string{closedFile, seedFile} {

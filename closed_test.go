@@ -271,7 +271,7 @@ func TestLogGone(t *testing.T) {
 		}
 		wantCode(t, openTest(c, worldOptions{MustExist: true}), kuji.CodeCorrupt)
 		if n := len(segmentNames(t, c)); n != 0 {
-			t.Errorf("%s is there, and a log was made beside it", kept)
+			t.Errorf("%s is there, and a log was made next to it", kept)
 		}
 	}
 }

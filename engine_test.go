@@ -182,7 +182,7 @@ func TestPanicWhileOpening(t *testing.T) {
 	})
 }
 
-// TestLockHasNoFile: whatever somebody removes beside a running engine's realms and logs, a second
+// TestLockHasNoFile: whatever somebody removes next to a running engine's realms and logs, a second
 // engine stays out.
 func TestLockHasNoFile(t *testing.T) {
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ func TestVerifyReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := verifyIn(disk, "data", "a", nil); kuji.CodeOf(err) != kuji.CodeLocked {
-		t.Errorf("beside an engine: %v", err)
+		t.Errorf("next to an engine: %v", err)
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)

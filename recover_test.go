@@ -90,7 +90,7 @@ func TestRecoverManyPlayers(t *testing.T) {
 // TestRecoverUnderManyCatalogs opens a realm whose log has requests of all sorts under
 // catalogs that give other rewards and remember fewer ids, so much of it that ids are
 // remembered long behind what they were for: every answer that was remembered is, and reads as
-// it did, and none besides.
+// it did, and no other.
 func TestRecoverUnderManyCatalogs(t *testing.T) {
 	dir := t.TempDir()
 	now := time.UnixMilli(1_700_000_000_000)

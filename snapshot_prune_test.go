@@ -197,7 +197,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestReadBackOfTheOther: a chain that was damaged since it was written is not what is kept beside
+// TestReadBackOfTheOther: a chain that was damaged since it was written is not what is kept with
 // the new one: the part of it that is whole is, or the chain before it, with the log from there on.
 func TestReadBackOfTheOther(t *testing.T) {
 	for at := range 3 {

@@ -277,7 +277,7 @@ func TestSnapshotsRemoved(t *testing.T) {
 	}
 }
 
-// TestSnapshotsByThemselves lets the realm take them, beside many writers.
+// TestSnapshotsByThemselves lets the realm take them, with many writers.
 func TestSnapshotsByThemselves(t *testing.T) {
 	dir := t.TempDir()
 	e, r := open(t, dir, worldOptions{SnapshotEvery: 20_000, TrimLog: true, SegmentSize: 8 << 10})
@@ -409,7 +409,7 @@ func TestDamagedSnapshots(t *testing.T) {
 	wantCode(t, err, kuji.CodeCorrupt)
 }
 
-// TestSnapshotOfAnotherLog puts a realm's snapshots beside the log of a realm of
+// TestSnapshotOfAnotherLog puts a realm's snapshots next to the log of a realm of
 // the same name that went another way, and a log that is shorter.
 func TestSnapshotOfAnotherLog(t *testing.T) {
 	make := func(draws int) string {

@@ -425,7 +425,7 @@ func TestHostileGoValues(t *testing.T) {
 	}
 }
 
-// TestGroupsVerify: groups of many draws beside groups of grants are decided
+// TestGroupsVerify: groups of many draws and groups of grants are decided
 // again as they were, and their draws are counted.
 func TestGroupsVerify(t *testing.T) {
 	dir := t.TempDir()

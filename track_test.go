@@ -165,7 +165,7 @@ func TestTracksWaitForTheCatalog(t *testing.T) {
 	cancel()
 	v, err := r.Player(ctx, "ann")
 	if kuji.CodeOf(err) != kuji.CodeCanceled {
-		t.Errorf("read %+v, %v beside a catalog that is not durable", v.Tracks, err)
+		t.Errorf("read %+v, %v with a catalog that is not durable", v.Tracks, err)
 	}
 	want := []kuji.TrackView{{Name: "five", Draws: 1, CertainIn: 49}, {Name: "banner/gem", Draws: 1, CertainIn: 99}}
 	if v, err = r.Player(kuji.Stale(ctx), "ann"); err != nil || !reflect.DeepEqual(v.Tracks, want) {

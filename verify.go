@@ -47,7 +47,7 @@ type EpochReport struct {
 	// epoch again from it, with the same result. An epoch that a crash ended, or whose realm was
 	// copied while it was open, is not revealed yet: the next start does that.
 	Revealed bool
-	// Lost reports that the seed is neither in the log nor in the file seeds beside it: nobody can
+	// Lost reports that the seed is neither in the log nor in the file seeds next to it: nobody can
 	// ever prove the choices of this epoch. Of an epoch before Report.From, nothing else is known.
 	Lost bool
 }

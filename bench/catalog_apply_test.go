@@ -14,8 +14,8 @@ import (
 )
 
 // BenchmarkCatalogApply puts catalogs in force while draws go on: catalogs of which every weight is
-// another than in the one before, or every entry is new. An operation is one Apply. Beside it
-// the longest that a draw took meanwhile: median and most of the operations. A draw ends when
+// another than in the one before, or every entry is new. An operation is one Apply. Also
+// reported is the longest that a draw took meanwhile: median and most of the operations. A draw ends when
 // it is carried out, which tells how long the realm was held up, or when it is durable as
 // SyncNone says.
 func BenchmarkCatalogApply(top *testing.B) {

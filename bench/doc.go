@@ -10,7 +10,7 @@
 //	go test -run '^$' -bench Hot ./bench            one of them
 //	bench/gates.sh                                  the speed gates: this tree and an older commit
 //
-// An operation is one draw, grant or recovered event, unless the name says otherwise. Besides
-// ns/op, the benchmarks report draws/s, wal_bytes/draw and gc/Mdraw, the garbage collections per
+// An operation is one draw, grant or recovered event, unless the name says otherwise. The
+// benchmarks report ns/op, draws/s, wal_bytes/draw and gc/Mdraw, the garbage collections per
 // million draws.
 package bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures the speed gates: this tree beside an older commit, on this machine, in turns.
+# Measures the speed gates: this tree against an older commit, on this machine, in turns.
 set -euo pipefail
 # The C locale: numbers have points, and sort knows them.
 export LC_ALL=C
@@ -10,7 +10,7 @@ usage: bench/gates.sh [-b COMMIT] [-n ROUNDS] [-d DIRECTORY] [-k FILE] [ROWS...]
 
 Builds the benchmarks and the kuji binary of COMMIT (default b98385f) and of this tree, changes
 that are not committed included. Runs them in turns (old, new, old, new ...), ROUNDS times each
-(default 5). Prints the medians and new over old beside what each gate allows; the gates go by
+(default 5). Prints the medians and new over old with what each gate allows; the gates go by
 these. "of best" is the same of the smallest values. The status is 1 if a gate is missed.
 
 Rows (default: all):
@@ -169,7 +169,7 @@ awk '!seen[$2, $3]++ { order[$2, $3] = ++n } { print order[$2, $3], $0 }' "$out"
     h = int((n + 1) / 2)
     return n % 2 ? value[side, k, h] : (value[side, k, h] + value[side, k, h + 1]) / 2
   }
-  function best(k) { # the smallest values beside each other: what other work on the machine adds is least in them
+  function best(k) { # the smallest values next to each other: what other work on the machine adds is least in them
     return count["old", k] && count["new", k] && value["old", k, 1] > 0 ? sprintf("%.3f", value["new", k, 1] / value["old", k, 1]) : "-"
   }
   BEGIN { while ((getline line < gates) > 0) { split(line, f, " "); kind[f[1] " " f[2]] = f[3]; limit[f[1] " " f[2]] = f[4] } }

@@ -66,7 +66,7 @@ func report(t *testing.T, source []byte) string {
 		return ""
 	}
 	if c != nil {
-		t.Error("a catalog beside the error")
+		t.Error("a catalog with the error")
 	}
 	var all *catalog.Errors
 	if !errors.As(err, &all) || len(all.List) == 0 {

@@ -81,7 +81,7 @@ func decodeStrictly(t interface{ Fatalf(string, ...any) }, b []byte) {
 	c, err := catalog.Decode(b)
 	switch {
 	case err != nil && (c != nil || !errors.Is(err, catalog.ErrCanonical)):
-		t.Fatalf("catalog %v beside error %v", c, err)
+		t.Fatalf("catalog %v with error %v", c, err)
 	case err == nil && !bytes.Equal(c.AppendCanonical(nil), b):
 		t.Fatalf("%x is read as %x", b, c.AppendCanonical(nil))
 	}

@@ -237,7 +237,7 @@ type Entry struct {
 	// the chance in percent.
 	Weight uint64 `json:"weight"`
 	Stock  Stock  `json:"stock"`
-	// Group names a group that tracks and guarantees can refer to, besides the entry's own id.
+	// Group names a group that tracks and guarantees can refer to, as well as the entry's own id.
 	Group string    `json:"group,omitempty"`
 	When  Condition `json:"when,omitzero"` // otherwise the entry weighs nothing for this player
 	// Unique entries apply only to players who hold none of the items that they give.

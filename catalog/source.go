@@ -147,7 +147,7 @@ var poolShape = &object[poolSource]{
 		key("guarantee", list[Guarantee]{"guarantees", guaranteeShape, MaxTracks}, func(p *poolSource) *[]Guarantee { return &p.out.Guarantees },
 			"What many draws in one request are sure to hit."),
 		key("last", rewardShape, func(p *poolSource) *Reward { return &p.out.Last },
-			"What whoever takes the last ticket of the box gets besides.").only("raffle"),
+			"What whoever takes the last ticket of the box gets as well.").only("raffle"),
 		key("refill", narrowShape{integerShape{0, MaxRefill}}, func(p *poolSource) *uint32 { return &p.out.Refill },
 			"How often the box is filled again when it is empty. Without it, never.").only("raffle"),
 		key("budget", oneOrList[Budget]{budgetShape, list[Budget]{"budgets", budgetShape, MaxBudgets}},
@@ -341,7 +341,7 @@ var momentsShape = &object[entrySource]{
 		}, func(e *entrySource) *[]HourWeight { return &e.out.Moments.Weights },
 			"How many times as many moments lie in an hour of the day, in the catalog's zone: ranges such as 19-23, which ends at 23:00. Other hours weigh 1."),
 		keyOr("missed", choiceShape[bool]{
-			{"wait", false, "It waits for a draw, beside those that follow."},
+			{"wait", false, "It waits for a draw, and so do those that follow."},
 			{"pass", true, "It passes when the next one comes."},
 		}, func(e *entrySource) *bool { return &e.out.Moments.Pass }, false, "What happens to a moment after which nobody draws."),
 	},

@@ -1,5 +1,5 @@
 // Package proto holds Kuji's API contract, kuji/v1, as Protocol Buffers with
-// the Go code generated from it beside it. Nothing written by hand belongs
+// the Go code generated from it next to it. Nothing written by hand belongs
 // here but the contract itself.
 package proto
 

@@ -73,7 +73,7 @@ func (p *pair) draw(t *rapid.T, draw func(sampler.Source) (int, bool)) (int, boo
 func (p *pair) set(t *rapid.T, i int, w uint64) {
 	rest := p.model.total() - p.model[i]
 	if err := p.s.Set(i, w); (err != nil) != (w > sampler.MaxTotal-rest) {
-		t.Fatalf("Set(%d, %d) beside %d: %v", i, w, rest, err)
+		t.Fatalf("Set(%d, %d) next to %d: %v", i, w, rest, err)
 	} else if err == nil {
 		p.model[i] = w
 	}

@@ -52,7 +52,7 @@
 //     of H.-C. Chen and Y. Asau, "On Generating Random Variates from an
 //     Empirical Distribution", AIIE Transactions 6(2), 1974. A change makes the
 //     guide useless. Once as many draws have gone by without a change as there
-//     is room for cells, the guide is made anew beside the live tree, a few
+//     is room for cells, the guide is made anew next to the live tree, a few
 //     steps for each draw.
 //
 // The multiply-shift is algorithm 5 of D. Lemire, "Fast Random Integer

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// requestCost is what a request takes besides a large body: its goroutine, its header, its
+	// requestCost is what a request takes in addition to a large body: its goroutine, its header, its
 	// connection's or stream's buffers, and the first bodyStep bytes of its body. Measured with an
 	// idle stream of HTTP/2: 13 KB.
 	requestCost = 16 << 10
@@ -30,7 +30,7 @@ type body struct {
 	data  []byte
 	first *[bodyStep]byte // where data began
 	who   caller
-	taken int64 // of Server.memory, besides requestCost
+	taken int64 // of Server.memory, without requestCost
 }
 
 // receive reads the body of a request. The rest of a body that it refuses stays with r, where

@@ -37,7 +37,7 @@ type endpoint struct {
 // accepts that. Answers to commands never are: compressing one costs more than the draw.
 const compressFrom = 32 << 10
 
-// framing is what a request's body may contain besides the message, in bytes: gRPC's prefix.
+// framing is what a request's body may contain in addition to the message, in bytes: gRPC's prefix.
 const framing = 16
 
 // handlerOptions are the options of every RPC.

@@ -27,7 +27,7 @@ const (
 	// MaxMessages is the most messages in one request: commands, what each of them asks for,
 	// members, items.
 	MaxMessages = 100_000
-	// catalogSlack is what a catalog's request may contain besides the YAML, in bytes.
+	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
 )
 
@@ -67,7 +67,7 @@ type Limits struct {
 	// closed if there is none. Default: 16384.
 	Connections int
 	// RequestMemory is the most memory that requests may take, in bytes: their bodies, from their
-	// first byte until the call is answered, and 16 KiB for each request besides. Any more get
+	// first byte until the call is answered, and 16 KiB more for each request. Any more get
 	// unavailable at once. It must be at least twice the largest message. Default: 256 MiB.
 	RequestMemory int
 	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable

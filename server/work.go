@@ -24,7 +24,7 @@ const (
 	itemBytes    = 1024 // an item in a page of a catalog
 )
 
-// smallWork is what a call can take besides the budget, in bytes: Limits.InFlight bounds how many
+// smallWork is what a call can take in addition to the budget, in bytes: Limits.InFlight bounds how many
 // do.
 const smallWork = 64 << 10
 

@@ -34,7 +34,7 @@ func largeCatalog(n int) []byte {
 	return []byte(b.String())
 }
 
-// TestWork: no call takes more memory than it takes from the budget, besides its request.
+// TestWork: no call takes more memory than it takes from the budget, apart from its request.
 func TestWork(t *testing.T) {
 	f := start(t, server.Options{})
 	const entries = 2000

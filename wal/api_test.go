@@ -371,7 +371,7 @@ func TestGroupCommit(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := syncs.Load(); n != 1 {
-			t.Errorf("%d fsyncs were begun beside one that runs", n)
+			t.Errorf("%d fsyncs were begun while one runs", n)
 		}
 		if l.Next() != 64 || l.Durable() != 0 {
 			t.Errorf("Next %d, Durable %d while the fsync runs", l.Next(), l.Durable())

@@ -19,7 +19,7 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// Each benchmark has its floor beside it, named Floor: the least that anyone
+// Each benchmark has its floor next to it, named Floor: the least that anyone
 // could do for the same bytes with the same system calls. Compare them within
 // one run only:
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // How a segment's file is made. While the tail fills, a goroutine makes a spare
-// file beside it, with disk space of its own, under a name that is not a
+// file next to it, with disk space of its own, under a name that is not a
 // segment's. When the tail is full, the spare gets its name and its header, and
 // the log writes to it at once. None of that waits for the disk. The segment is
 // *born* when its name and its header are durable: before any record in it, or

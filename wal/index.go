@@ -8,7 +8,7 @@ import (
 
 // The index of a segment says where each record starts: 4 bytes a record. A
 // look-up costs a cache miss, as much as reading the record. So there is a
-// small table of runs beside it: for each block of runLen records, the position
+// small table of runs with it: for each block of runLen records, the position
 // of the first record and, if all of them have the same length and are in one
 // group, the distance between them. Logs of equal records are read by the runs
 // alone.

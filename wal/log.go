@@ -38,7 +38,7 @@ type Log struct {
 	// A group that is complete in its file is published by written, which
 	// readers go by without locks. A group that is fsynced, with everything
 	// before it, is published by durable. A full segment gets its footer once
-	// its records are durable (sealFull), beside the rounds of those who wait
+	// its records are durable (sealFull), during the rounds of those who wait
 	// for the records of the next one.
 	//
 	// Whoever holds io writes to the page cache and does not wait for the disk.
@@ -55,7 +55,7 @@ type Log struct {
 	readOnly bool
 
 	block        int // blockOf the segments
-	pendingBytes int // with so much pending beside a write under way, an append waits
+	pendingBytes int // with so much pending during a write, an append waits
 
 	// Readers go by these fields. They are on a cache line that appends do not
 	// write to.

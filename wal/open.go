@@ -300,7 +300,7 @@ func (l *Log) adopt(r *surveyed) error {
 		s.named = true
 		s.born.Store(true) // repaired, or known to be durable
 		s.size.Store(f.size)
-		// A reader beside a writer keeps to the index that was checked, because
+		// A reader next to a writer keeps to the index that was checked, because
 		// that writer may write the footer again, or records in its place.
 		if f.trusted && (f.index == nil || !l.readOnly) {
 			s.body.Store(nil) // mapped at its first use

@@ -70,7 +70,7 @@ type Options struct {
 	// newest record is older than this. Default: 0, keep all.
 	RetainAge time.Duration
 	// ReadOnly opens the log as it is and changes nothing in its directory. It
-	// does not cut a torn tail, but leaves it out. It takes no lock: beside a
+	// does not cut a torn tail, but leaves it out. It takes no lock: with a
 	// writer it sees the records that were in the files when it was opened.
 	ReadOnly bool
 	// CheckTail makes Open check every byte of the last segment even if the log

@@ -14,12 +14,12 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// untilSealed waits until a segment has a footer. It reads beside the writer, so
+// untilSealed waits until a segment has a footer. It reads next to the writer, so
 // that the test is left out under the race detector.
 func untilSealed(t *testing.T, m *vfs.Mem, segment int) {
 	t.Helper()
 	if raced {
-		t.Skip("reads of a mapping beside the writer")
+		t.Skip("reads of a mapping next to the writer")
 	}
 	for {
 		r, err := wal.Verify(context.Background(), memDir, small4KOn(m))
@@ -351,7 +351,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 	for range 100 {
 		r, err := wal.Open(dir, wal.Options{ReadOnly: true})
 		if err != nil {
-			t.Errorf("Open beside a writer: %v", err)
+			t.Errorf("Open next to a writer: %v", err)
 			break
 		}
 		if err := r.Close(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-// BenchmarkReadBeside reads at random on 4 goroutines: by themselves, beside
-// one that appends as fast as it can, and beside one that only computes, which
+// BenchmarkReadBeside reads at random on 4 goroutines: by themselves, next to
+// one that appends as fast as it can, and next to one that only computes, which
 // is what sharing the processors costs when nothing else is shared. The three
 // take turns, in a fresh log each time, so that neither the machine's other
 // work nor memory that it has to find for the files decides the ratios. What
@@ -89,7 +89,7 @@ func freshLog(b *testing.B) (l *wal.Log, remove func()) {
 	}
 }
 
-// readTurn has 4 goroutines read for a while, beside another one that does
+// readTurn has 4 goroutines read for a while, next to another one that does
 // something else unless that is nil, and returns how many reads and how many
 // of the other were done a second.
 func readTurn(l *wal.Log, other func()) (reads, others float64) {

@@ -36,7 +36,7 @@ func footerHoldsNothingUp(t *testing.T) {
 			select {
 			case <-release:
 			case <-time.After(10 * time.Second): // the bubble's clock: all is at a stand
-				t.Error("no append has become durable beside the footer")
+				t.Error("no append has become durable while the footer was written")
 			}
 		}
 		return vfs.Fault{}

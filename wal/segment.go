@@ -44,7 +44,7 @@ type segment struct {
 	sealedAt   int64        // Unix nanoseconds, when it was full; 0: it is not
 	size       atomic.Int64 // of what is in the file, in bytes
 
-	// What recovery needs of a segment besides records: its name (guarded by
+	// What recovery needs of a segment apart from its records: its name (guarded by
 	// Log.syncing) and its header must be on disk.
 	named bool
 	born  atomic.Bool

@@ -179,8 +179,8 @@ func (l *Log) setDurable(upto uint64) {
 	}
 }
 
-// sealSoon starts sealing full segments whose records are durable, beside
-// whatever comes next.
+// sealSoon starts sealing full segments whose records are durable, and does not
+// wait for it.
 func (l *Log) sealSoon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,7 +61,7 @@ func BenchmarkTrim(b *testing.B) {
 	}
 }
 
-// BenchmarkTrimBesideDurable drops segments of 64 MiB, one every 200 ms, beside a
+// BenchmarkTrimBesideDurable drops segments of 64 MiB, one every 200 ms, next to a
 // goroutine whose appends wait until they are durable, and does nothing for as long
 // before that. It writes more than half a gigabyte each time: -benchtime 5x.
 func BenchmarkTrimBesideDurable(b *testing.B) {
@@ -113,7 +113,7 @@ func BenchmarkTrimBesideDurable(b *testing.B) {
 }
 
 // BenchmarkTrimFloor removes as many files of the same size by themselves, each
-// for good, beside a goroutine that does next to nothing and is timed.
+// for good, next to a goroutine that does next to nothing and is timed.
 func BenchmarkTrimFloor(b *testing.B) {
 	const files = 9
 	data := payload(1 << 20)

@@ -47,7 +47,7 @@ type SegmentReport struct {
 }
 
 // Verify reads every byte of the log in a directory and checks it, several
-// segments at a time. It changes nothing and takes no lock. Beside a writer,
+// segments at a time. It changes nothing and takes no lock. With a writer at work,
 // the groups being written may look torn. Of the options only FS counts.
 //
 // Damage is in the report. The error says why the check itself failed: errors

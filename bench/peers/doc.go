@@ -1,6 +1,6 @@
-// Package peers measures Kuji's packages beside others that do the same work:
-// wal beside five write-ahead logs, sampler beside a weighted chooser, and
-// concurrent maps that reads of players will have to stand beside. It is a
+// Package peers measures Kuji's packages against others that do the same work:
+// wal against five write-ahead logs, sampler against a weighted chooser, and
+// concurrent maps that reads of players will have to be compared with. It is a
 // module of its own, so that the rivals stay out of Kuji's go.mod, and holds
 // tests and benchmarks only. Nothing imports it.
 //

@@ -174,7 +174,7 @@ func thisBuild() versionJSON {
 }
 
 // measure runs one load against a server of its own, or the one of --url.
-// env is the server's environment besides this process's.
+// env is the server's environment in addition to this process's.
 func (b *bench) measure(ctx context.Context, title string, l load, entries int, env []string) (res benchJSON, version string, err error) {
 	t, stop, err := b.target(ctx, env)
 	if err != nil {

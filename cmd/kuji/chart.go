@@ -121,7 +121,7 @@ func (c *chart) draw(points [][2]float64, class string, color int) {
 	fmt.Fprintf(&c.marks, `<polyline points="%s" class="%s s%d"/>`+"\n", bytes.TrimSpace(at.Bytes()), class, color%chartColors)
 }
 
-// label writes beside a point.
+// label writes next to a point.
 func (c *chart) label(x, y float64, text string) {
 	chartText(&c.marks, c.atX(x)+5, c.atY(y)-5, chartSmallFont, "start", text)
 }

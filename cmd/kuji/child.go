@@ -29,7 +29,7 @@ type child struct {
 // readyTimeout is how long a server may take from start to ready.
 const readyTimeout = 20 * time.Second
 
-// startChild starts "kuji serve" with args, and env besides this process's
+// startChild starts "kuji serve" with args, and env added to this process's
 // environment, and returns when it is ready.
 func startChild(ctx context.Context, logFile string, env []string, args ...string) (*child, error) {
 	exe, err := os.Executable()

@@ -58,7 +58,7 @@ and transfers; admin also creates realms, applies catalogs and sets pity.`,
 		},
 	}
 	add.Flags().StringVar(&role, "role", "", "what the key may do: read, write or admin")
-	add.Flags().StringVar(&name, "name", "", "a `name` for people, written beside the hash")
+	add.Flags().StringVar(&name, "name", "", "a `name` for people, written next to the hash")
 	cmd.AddCommand(add)
 	return cmd
 }

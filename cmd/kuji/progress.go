@@ -21,7 +21,7 @@ func (a *app) say(format string, args ...any) {
 func (a *app) bar() bool { return !a.json && isTerminal(a.stdout) && isTerminal(a.stderr) }
 
 // showProgress draws a progress bar for something that takes this long, with
-// what describe says beside it, until ctx ends or the returned function is
+// what describe says next to it, until ctx ends or the returned function is
 // called. Where nobody looks it does nothing.
 func (a *app) showProgress(ctx context.Context, length time.Duration, describe func() string) (stop func()) {
 	begin := time.Now()

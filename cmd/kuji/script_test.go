@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the sessions in testdata: each reads as a person at a
-// terminal would write it. Besides testscript's own commands there are
+// terminal would write it. In addition to testscript's own commands there are
 //
 //	serve NAME ARG...       start "kuji serve --listen 127.0.0.1:0 ARG..." and set KUJI_SERVER and KUJI_ADDRESS
 //	crash NAME              kill that server with SIGKILL

@@ -85,7 +85,7 @@ a second look is refused without --accept-warnings.`,
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")
 	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
-	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, besides loopback")
+	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, as well as loopback")
 	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
 	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")

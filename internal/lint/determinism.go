@@ -81,7 +81,7 @@ func (c *determinism) node(n ast.Node, parents []ast.Node) {
 		c.report(n.Pos(), "channel: everything runs on the caller's goroutine")
 	case *ast.RangeStmt:
 		if t := c.typed.Info.TypeOf(n.X); t != nil && canBeMap(t) {
-			c.report(n.Pos(), "range over a map: its order is random; keep a slice beside it")
+			c.report(n.Pos(), "range over a map: its order is random; keep a slice with it")
 		}
 	case *ast.Ident:
 		if obj := c.typed.Info.Uses[n]; obj != nil && obj.Pkg() != nil && obj.Pkg().Scope().Lookup(obj.Name()) == obj {

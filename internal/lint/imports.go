@@ -10,7 +10,7 @@ import (
 type room struct {
 	dir     string   // "." is the engine, the package at the module's root
 	may     []string // the rooms it may import
-	tests   []string // the rooms that its tests may import besides
+	tests   []string // the rooms that its tests may import as well
 	modules []string // the modules of others that it may import; its tests may import any
 	all     bool     // may import every room and every module
 }

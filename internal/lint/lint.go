@@ -91,7 +91,7 @@ func Load(root string) (*Tree, error) {
 			return skipDir(name, rel, d.Name())
 		}
 		if rel == ".git" {
-			return nil // of a work tree beside the repository
+			return nil // of a work tree inside the repository
 		}
 		info, err := d.Info()
 		if err != nil {

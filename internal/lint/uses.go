@@ -19,7 +19,7 @@ type use struct {
 // uses is all that the deterministic rooms may use of other modules and of the
 // standard library, which is little: whoever needs more adds it here, if what
 // it gives follows from its arguments on every machine. The store has locks: readers
-// run beside the one writer, who alone decides what comes out.
+// run concurrently with the one writer, who alone decides what comes out.
 var uses = []use{
 	{pkg: "bytes"},
 	{pkg: "cmp"},
@@ -32,7 +32,7 @@ var uses = []use{
 	{pkg: "slices"},
 	{pkg: "sort"},
 	{pkg: "strings"},
-	{pkg: "sync/atomic", in: "internal/store", why: "only the store has readers beside its writer"},
+	{pkg: "sync/atomic", in: "internal/store", why: "only the store has readers next to its writer"},
 	{pkg: "unsafe", in: "internal/store/player.go internal/store/arena.go internal/store/index.go", why: "it stays in the memory of players"},
 	{pkg: "fmt", names: "Errorf Sprint Sprintf", why: "rules neither read nor write"},
 	{pkg: "iter", names: "Seq Seq2", why: "Pull starts a goroutine"},

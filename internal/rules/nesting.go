@@ -212,7 +212,7 @@ func (pt *poolTable) summarize() {
 	}
 	leaves, taken, below := pt.last.reach()
 	if once.addAll(below, &twice); leaves > 0 {
-		wideOnce.addAll(below, &wideTwice) // beside what the last ticket itself gives
+		wideOnce.addAll(below, &wideTwice) // added to what the last ticket itself gives
 	}
 	most, picks = most+leaves, picks+taken+uint64(len(pt.last.items))
 	pt.leaves, pt.picks = most*uint64(pt.config.Rolls.Max), picks*uint64(pt.config.Rolls.Max)

@@ -37,7 +37,7 @@ func (w *walk) countPicks(i int) {
 			}
 		}
 	}
-	count(pt.last.inner) // beside what the last ticket itself gives
+	count(pt.last.inner) // added to what the last ticket itself gives
 	for below, n := range one {
 		w.most[i][below] = (w.most[i][below] + n) * uint64(pt.config.Rolls.Max)
 	}

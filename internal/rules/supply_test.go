@@ -153,7 +153,7 @@ func (m *model) sure(p *catalog.Pool) uint64 {
 		below  map[string]bool
 		leaves uint64
 	}
-	others := []other{{"last", m.under(&p.Last), 2 * m.times(&p.Last, m.leaves)}} // beside the entry's own
+	others := []other{{"last", m.under(&p.Last), 2 * m.times(&p.Last, m.leaves)}} // added to the entry's own
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if !drawable(p, e) {

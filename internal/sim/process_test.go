@@ -348,11 +348,11 @@ func TestOpenFiles(t *testing.T) {
 		}
 		for k := range 20 {
 			if _, err := c.ask(t.Context(), fmt.Sprint(i, " ", k), drawing(3, 1)); err != nil {
-				t.Fatalf("a draw beside %d idle connections: %v", i+1, err)
+				t.Fatalf("a draw with %d idle connections: %v", i+1, err)
 			}
 		}
 		if open := c.open(); open > c.files-16 {
-			t.Fatalf("%d descriptors are open beside %d idle connections, want at most %d of %d", open, i+1, c.files-16, c.files)
+			t.Fatalf("%d descriptors are open with %d idle connections, want at most %d of %d", open, i+1, c.files-16, c.files)
 		}
 	}
 	status, err := c.admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{})

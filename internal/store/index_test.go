@@ -17,7 +17,7 @@ func (x *index) has(hash, number uint32) bool {
 }
 
 // TestIndexAgainstMap drives an index of few and of many numbers, in any order of additions
-// and removals, beside a map.
+// and removals, next to a map.
 func TestIndexAgainstMap(t *testing.T) {
 	for _, n := range []int{10, 400, 5000, 60000} {
 		r := rand.New(rand.NewPCG(1, uint64(n)))

@@ -32,7 +32,7 @@ func (p *players) join(id string, slots uint32) uint32 {
 	return p.add(id, p.key.hash(id), slots)
 }
 
-// TestPlayersAgainstMap changes players' slots in any order beside maps, with much growing
+// TestPlayersAgainstMap changes players' slots in any order, next to maps, with much growing
 // and shrinking, so that blocks move and chunks are cleaned.
 func TestPlayersAgainstMap(t *testing.T) {
 	const many = 3000

@@ -263,7 +263,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 		blocks := 0
 		for kind, data := range c.Blocks(func() {}) {
 			if blocks++; blocks == 3 {
-				change(10 + round) // beside the snapshot
+				change(10 + round) // during the snapshot
 			}
 			if err := loader.Block(kind, data); err != nil {
 				t.Fatalf("round %d, block %d: %v", round, blocks, err)
@@ -288,7 +288,7 @@ func TestSnapshotIsOfItsMoment(t *testing.T) {
 	}
 }
 
-// TestReadersSeeWholeEvents: who reads beside the writer sees all that an event changes of
+// TestReadersSeeWholeEvents: who reads next to the writer sees all that an event changes of
 // players and of a pool, or nothing of it.
 func TestReadersSeeWholeEvents(t *testing.T) {
 	const between = 200

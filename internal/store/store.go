@@ -47,7 +47,7 @@ type State struct {
 
 	held  []*pool               // pools that the current event has locked
 	named bool                  // the current event has named something that readers must know
-	shown atomic.Pointer[shown] // what readers need besides players and pools
+	shown atomic.Pointer[shown] // what readers need apart from players and pools
 
 	begun        begun  // the current command
 	most, chunks int    // the most players, and chunks of memory for them; less in tests

@@ -304,7 +304,7 @@ func TestLimit(t *testing.T) {
 	must(t, g.(vfs.Allocator).Allocate(3*4096))
 	h := file(t, m, "h")
 	_, err = h.WriteAt([]byte("x"), 0)
-	wantErr(t, "beside what is reserved", err, syscall.ENOSPC)
+	wantErr(t, "next to what is reserved", err, syscall.ENOSPC)
 	write(t, g, strings.Repeat("z", 3*4096), 0)
 	must(t, g.Truncate(1))
 	write(t, h, "x", 0)

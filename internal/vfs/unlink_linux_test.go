@@ -229,7 +229,7 @@ func TestUnlinkWaitedFor(t *testing.T) {
 		return false
 	})
 	if asked != 1 {
-		t.Errorf("%d steps beside one that waits, want 1", asked)
+		t.Errorf("%d steps while one waits, want 1", asked)
 	}
 	if s := <-signals; s == unix.SIGIO {
 		t.Error("a signal was sent that ends programs")

@@ -304,7 +304,7 @@ type Pool struct {
 	Rolls      *Rolls       `protobuf:"bytes,20,opt,name=rolls,proto3" json:"rolls,omitempty"`
 	Pity       []*Track     `protobuf:"bytes,21,rep,name=pity,proto3" json:"pity,omitempty"`
 	Guarantees []*Guarantee `protobuf:"bytes,22,rep,name=guarantees,proto3" json:"guarantees,omitempty"`
-	// In a raffle: what whoever takes the last ticket gets besides; absent: nothing.
+	// In a raffle: what whoever takes the last ticket gets as well; absent: nothing.
 	Last *Reward `protobuf:"bytes,23,opt,name=last,proto3" json:"last,omitempty"`
 	// In a raffle: how often the box is filled again in all.
 	Refill        uint32 `protobuf:"varint,24,opt,name=refill,proto3" json:"refill,omitempty"`
