@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // formatFound is what docs/internals/formats/reader.py found in a realm.
@@ -178,6 +179,36 @@ func TestFormatPages(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
 			}
+		}
+		compare(t, dir)
+	})
+	t.Run("prices, guarantees, groups", func(t *testing.T) {
+		c, err := catalog.Parse([]byte(`{kuji: 1, items: {gem: {kind: currency}, ticket: {}, clover: {}}, start: {gem: 4000, ticket: 3}, pools: {
+			p: {price: [{ticket: 1}, {gem: 16}], bundles: [{draws: 3, price: {gem: 30}}, {draws: 10, price: {gem: 140}}], free: {per: day, draws: 4},
+				pity: {five: {certain: 9, rising: {from: 6, by: 7}}, three: {certain: 12}},
+				guarantee: [{draws: 5, of: [four]}, {draws: 6, at_least: 2, of: [four, odd]}],
+				entries: [{id: five, weight: 1}, {id: four, weight: 1}, {id: three, weight: 1}, {id: odd, weight: 1, stock: 40}, {id: z, weight: 30}]},
+			when: {entries: [{id: has, weight: 9, when: {holds: {clover: 2}}}, {id: lacks, weight: 9, when: {lacks: [clover]}},
+				{id: luck, weight: 1, luck: {item: clover, weights: [{from: 2, weight: 20}]}, reward: {items: {clover: 1}}}, {id: z, weight: 1}]}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		e, r := open(t, dir, worldOptions{})
+		if _, err := r.Apply(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			player := fmt.Sprint("player-", i%5)
+			do(t, r, kuji.Draw{Player: player, Pool: "p", Count: 1 + (i*7)%13})
+			clover := []kuji.Stack{{Item: "clover", Quantity: 2}}
+			do(t, r, kuji.Atomic{Members: []kuji.Request{
+				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Grant{Player: player, Items: clover},
+				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Consume{Player: player, Items: clover}, kuji.Draw{Player: player, Pool: "when", Count: 1},
+			}})
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
 		}
 		compare(t, dir)
 	})
