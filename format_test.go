@@ -201,10 +201,10 @@ func TestFormatPages(t *testing.T) {
 		for i := range 60 {
 			player := fmt.Sprint("player-", i%5)
 			do(t, r, kuji.Draw{Player: player, Pool: "p", Count: 1 + (i*7)%13})
-			clover := []kuji.Stack{{Item: "clover", Quantity: 2}}
+			player, clover := fmt.Sprint("grouped-", i), []kuji.Stack{{Item: "clover", Quantity: 2}}
 			do(t, r, kuji.Atomic{Members: []kuji.Request{
 				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Grant{Player: player, Items: clover},
-				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Consume{Player: player, Items: clover}, kuji.Draw{Player: player, Pool: "when", Count: 1},
+				kuji.Draw{Player: player, Pool: "when", Count: 2}, kuji.Consume{Player: player, Items: []kuji.Stack{{Item: "clover", Quantity: 1}}}, kuji.Draw{Player: player, Pool: "when", Count: 1},
 			}})
 		}
 		if err := e.Close(); err != nil {
