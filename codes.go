@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Limits of codes.
@@ -43,6 +45,8 @@ type CodesView struct {
 	List     string
 	Codes    uint64 // imported so far
 	Given    uint64 // of them; Codes - Given are left
+	Redeemed uint64 // of them: those that a player used at all
+	Uses     uint64 // how often players used codes of the list
 	Position uint64 // of the last batch that changed the list
 }
 
@@ -52,11 +56,11 @@ type Imported struct {
 	List  CodesView // after it
 }
 
-// GivenCode says who got a code.
+// GivenCode says who got a code, or used one.
 type GivenCode struct {
 	Code     RewardCode
 	Player   string
-	Position uint64 // of the batch in which the player got it
+	Position uint64 // of the batch in which the player got or used it
 	Time     int64  // of that batch, Unix milliseconds
 }
 
@@ -127,6 +131,17 @@ func CheckCode(code string) string {
 	return ""
 }
 
+// checkRedeem says what is wrong with a code that a player sends, or returns the empty string.
+func checkRedeem(code string) string {
+	if wrong := CheckCode(strings.Trim(code, " ")); wrong != "" {
+		return wrong
+	}
+	if strings.Trim(code, " -") == "" {
+		return "nothing but spaces and hyphens"
+	}
+	return ""
+}
+
 // importCodes imports codes and fills in out. The Commit says when that is durable. With an error,
 // seen is the position that the refusal depends on.
 func (r *Realm) importCodes(ctx context.Context, list string, codes []string, out *Imported) (wait Commit, seen uint64, err error) {
@@ -173,7 +188,8 @@ func (r *Realm) addCodes(event []byte) (err error) {
 // codesView describes a list. The caller holds mu.
 func (r *Realm) codesView(num uint32) CodesView {
 	codes, last := r.state.Codes(num)
-	return CodesView{List: r.state.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Position: last}
+	uses, redeemed := r.state.CodeUses(num)
+	return CodesView{List: r.state.CodeListName(num), Codes: codes.Count(), Given: codes.Given(), Redeemed: redeemed, Uses: uses, Position: last}
 }
 
 // Codes returns how many codes a list has and how many of them were given. It waits until that is
@@ -187,6 +203,41 @@ func (r *Realm) Codes(ctx context.Context, list string) (CodesView, error) {
 // beginning with code number from, at most count of them. The codes are in clear. CodeInvalid: count
 // is negative.
 func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return r.exportCodes(ctx, list, from, count, (*Realm).givenCode)
+}
+
+// ExportUses is ExportCodes for the codes that players used, in the order in which they did, beginning
+// with use number from.
+func (r *Realm) ExportUses(ctx context.Context, list string, from uint64, count int) (CodesView, []GivenCode, error) {
+	return r.exportCodes(ctx, list, from, count, (*Realm).usedCode)
+}
+
+// givenCode returns code number n of a list, and who got it, if it was given.
+func (r *Realm) givenCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
+	if n >= codes.Given() {
+		return g, false
+	}
+	player, position, time := codes.GivenTo(n)
+	return GivenCode{
+		Code:   RewardCode{List: list, Number: n, Code: string(codes.Code(n))},
+		Player: r.state.PlayerID(player), Position: position, Time: time,
+	}, true
+}
+
+// usedCode returns the code of use number n, and who used it.
+func (r *Realm) usedCode(list string, codes *store.Codes, n uint64) (g GivenCode, ok bool) {
+	if n >= codes.Uses() {
+		return g, false
+	}
+	code, player, position, time := codes.Use(n)
+	return GivenCode{
+		Code:   RewardCode{List: list, Number: code, Code: string(codes.Code(code))},
+		Player: r.state.PlayerID(player), Position: position, Time: time,
+	}, true
+}
+
+// exportCodes returns a list and what one says of it, from a number on.
+func (r *Realm) exportCodes(ctx context.Context, list string, from uint64, count int, one exported) (CodesView, []GivenCode, error) {
 	if count < 0 {
 		return CodesView{}, nil, errf(CodeInvalid, "page", "%d codes; want at least 0", count)
 	}
@@ -199,7 +250,7 @@ func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count
 		var some []GivenCode
 		var err error
 		want := min(count-len(all), codesAtOnce)
-		if v, some, err = r.readCodes(list, from+uint64(len(all)), uint64(want)); err != nil {
+		if v, some, err = r.readCodes(list, from+uint64(len(all)), uint64(want), one); err != nil {
 			return CodesView{}, nil, err
 		}
 		all = append(all, some...)
@@ -211,10 +262,13 @@ func (r *Realm) ExportCodes(ctx context.Context, list string, from uint64, count
 	return v, all, nil
 }
 
+// exported returns what an export says with a number, if there is such a number.
+type exported func(r *Realm, list string, codes *store.Codes, n uint64) (GivenCode, bool)
+
 // codesAtOnce is how many codes an export reads before it lets the realm go on.
 const codesAtOnce = 1000
 
-func (r *Realm) readCodes(list string, from, count uint64) (v CodesView, some []GivenCode, err error) {
+func (r *Realm) readCodes(list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.usable(); err != nil {
@@ -226,12 +280,12 @@ func (r *Realm) readCodes(list string, from, count uint64) (v CodesView, some []
 	}
 	v = r.codesView(num)
 	codes, _ := r.state.Codes(num)
-	for n := from; n < codes.Given() && n-from < count; n++ {
-		player, position, time := codes.GivenTo(n)
-		some = append(some, GivenCode{
-			Code:   RewardCode{List: list, Number: n, Code: string(codes.Code(n))},
-			Player: r.state.PlayerID(player), Position: position, Time: time,
-		})
+	for n := from; n-from < count; n++ {
+		g, ok := one(r, list, &codes, n)
+		if !ok {
+			break
+		}
+		some = append(some, g)
 	}
 	return v, some, nil
 }

@@ -47,6 +47,8 @@ type formatEvent struct {
 	Members             []formatEvent
 	Track, By, Reason   string // of a set_track
 	Draws               *uint64
+	List                string // of codes that were imported, or of one that was redeemed
+	Number              *uint64
 }
 
 type formatOutcome struct {
@@ -67,7 +69,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
 		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count, Pay: rec.Pay,
-		Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws,
+		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws,
 	}
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
@@ -75,7 +77,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	if rec.Items != nil {
 		e.Items = amounts(rec.Items)
 	}
-	if rec.Status == "ok" && rec.Kind == "draw" {
+	if rec.Status == "ok" && (rec.Kind == "draw" || rec.Kind == "redeem") {
 		e.Paid, e.Outcomes = amounts(rec.Paid), []formatOutcome{}
 	}
 	for _, o := range rec.Outcomes {

@@ -87,6 +87,11 @@ pools:
       - {id: five, weight: 1, group: good}
       - {id: four, weight: 50, group: good, when: {pity: {five: 2}}}
       - {id: spare, weight: 3, group: good, reward: {items: {gold: 1}}}
+  wheel:
+    redeem: [{code: caps}, {code: shared, times: 2, uses: 3}]
+    entries:
+      - {id: bow, weight: 1, reward: {items: {bow: 1}}}
+      - {id: gold, weight: 5, reward: {items: {gold: {min: 1, max: 5}}}}
 `, goldenRules}
 
 // goldenRules is a catalog of the rules that take several entries, or look at the player.
@@ -94,6 +99,7 @@ const goldenRules = `
 kuji: 1
 items: {gem: {kind: currency}, gold: {kind: currency}, key: {}, sword: {}, bow: {}, card-a: {}, card-b: {}, card-c: {}, clover: {}}
 start: {gem: 10, key: 3}
+guesses: {per: hour, count: 1}
 pools:
   box:
     mode: raffle
@@ -121,6 +127,8 @@ pools:
       - {id: blank, weight: 6}
   drops:
     mode: each
+    price: {gem: 1}
+    redeem: {code: caps, times: 3, until: 2028-01-01T00:00:00Z}
     rolls: {min: 1, max: 2}
     entries:
       - {id: feather, chance: 12.5, reward: {items: {gem: {min: 1, max: 9}}}}
@@ -152,6 +160,14 @@ pools:
       - {id: spare, weight: 100, luck: {pity: five, weights: [{from: 2, weight: 20.5}]}}
 `
 
+// goldenCaps are codes, one for each round.
+var goldenCaps = func() (all []string) {
+	for i := range 12 {
+		all = append(all, fmt.Sprintf("CAP-%02d", i))
+	}
+	return all
+}()
+
 // goldenRequests are of every kind, with every outcome.
 func goldenRequests(i int) []kuji.Request {
 	id := func(s string) string { return fmt.Sprint(s, "-", i) }
@@ -170,6 +186,10 @@ func goldenRequests(i int) []kuji.Request {
 		kuji.Draw{ID: id("hand"), Player: "p0", Pool: "hand", Count: 1 + i%3},
 		kuji.Draw{ID: id("kuji"), Player: player, Pool: "kuji", Count: 3 + 3*(i%3)},
 		kuji.Draw{ID: id("cards"), Player: player, Pool: "cards", Count: 1 + i%2},
+		kuji.Redeem{ID: id("cap"), Player: player, Code: fmt.Sprintf("cap %02d", i)},
+		kuji.Redeem{ID: id("cap-again"), Player: "p1", Code: fmt.Sprintf("CAP-%02d", i)},
+		kuji.Redeem{ID: id("shared"), Player: player, Code: "Shared-Code"},
+		kuji.Redeem{ID: id("guess"), Player: fmt.Sprint("guesser", i/4), Code: id("no such code")},
 		kuji.Grant{ID: id("grant"), Player: id("new"), Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 40}, {Item: "gold", Quantity: 7}}},
 		kuji.Grant{ID: id("unknown"), Player: player, Items: stacks("crown", 1)},
 		kuji.Consume{ID: id("consume"), Player: player, Items: stacks("gem", 3)},
@@ -215,6 +235,8 @@ func makeGolden(t *testing.T) string {
 				t.Fatal(err)
 			}
 		}
+		importCodes(t, r, "caps", goldenCaps[4*life:4*life+4])
+		importCodes(t, r, "shared", []string{"SHARED-CODE"})
 		for range 4 {
 			if _, err := r.DoAll(t.Context(), goldenRequests(round)); err != nil {
 				t.Fatal(err)

@@ -25,6 +25,8 @@ const (
 	MaxQuantity = catalog.MaxQuantity
 	// MaxTrackDraws is the most draws that a SetTrack can set.
 	MaxTrackDraws = catalog.MaxTrackDraws
+	// MaxRedeemTimes is the most draws that the code of a Redeem pays for.
+	MaxRedeemTimes = catalog.MaxRedeemTimes
 	// MaxBy is the longest SetTrack.By, and MaxReason the longest SetTrack.Reason, in bytes.
 	MaxBy     = 64
 	MaxReason = 1024
@@ -35,7 +37,7 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Grant], [Consume], [Transfer], [Atomic] and [SetTrack], or a pointer to
+// Request is one of [Draw], [Redeem], [Grant], [Consume], [Transfer], [Atomic] and [SetTrack], or a pointer to
 // one. The set is closed. A call reads its request before it returns and does not keep it: the caller may
 // reuse the memory.
 //
@@ -57,6 +59,25 @@ type Draw struct {
 	// prices. Empty: the first price that the player can pay.
 	Pay string
 }
+
+// Redeem uses a code for a player, once each. It pays for as many draws as the catalog says, from the
+// pool that names the code's list, instead of a price; all else is as in a Draw. A code that does not
+// exist counts as a guess of the player, and the catalog limits those. So a Redeem cannot be a member
+// of an Atomic, which changes nothing when it fails.
+//
+// Spaces, hyphens and the case of the letters a to z make no difference in a code. No log has it: an
+// event holds the place of the code in its list, and the beginning of a SHA-256.
+type Redeem struct {
+	ID     string
+	Player string
+	Code   string // at most MaxCode bytes
+}
+
+// String returns who redeems, and not the code.
+func (q Redeem) String() string { return fmt.Sprintf("redeem %s for %s", Redacted, q.Player) }
+
+// GoString is String, for %#v.
+func (q Redeem) GoString() string { return "kuji.Redeem(" + q.String() + ")" }
 
 // Grant gives items to a player.
 type Grant struct {
@@ -107,6 +128,7 @@ type SetTrack struct {
 }
 
 func (Draw) isRequest()     {}
+func (Redeem) isRequest()   {}
 func (Grant) isRequest()    {}
 func (Consume) isRequest()  {}
 func (Transfer) isRequest() {}
@@ -118,6 +140,8 @@ func (w *work) fill(req Request, cmd *rules.Command) error {
 	switch q := req.(type) {
 	case Draw:
 		q.fill(cmd)
+	case Redeem:
+		return q.fill(cmd)
 	case Grant:
 		q.fill(cmd)
 	case Consume:
@@ -141,6 +165,10 @@ func (w *work) fillPointer(req Request, cmd *rules.Command) error {
 		if q != nil {
 			q.fill(cmd)
 			return nil
+		}
+	case *Redeem:
+		if q != nil {
+			return q.fill(cmd)
 		}
 	case *Grant:
 		if q != nil {
@@ -178,6 +206,16 @@ func (q *Draw) fill(cmd *rules.Command) {
 	}
 }
 
+// fill does not repeat the code in an error: errors are logged.
+func (q *Redeem) fill(cmd *rules.Command) error {
+	cmd.Kind, cmd.ID, cmd.Player = rules.KindRedeem, q.ID, q.Player
+	if wrong := checkRedeem(q.Code); wrong != "" {
+		return errf(CodeInvalid, "code", "%s", wrong)
+	}
+	cmd.Code = rules.SumCode(q.Code)
+	return nil
+}
+
 func (q *Grant) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindGrant, q.ID, q.Player, q.Items
 }
@@ -199,7 +237,7 @@ func noRequest(field string, req Request) error {
 	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Grant, Consume, Transfer, Atomic or SetTrack", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Grant, Consume, Transfer, Atomic or SetTrack", req)
 }
 
 func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
@@ -212,6 +250,9 @@ func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
 	cmd.Members = w.members[from:len(w.members):len(w.members)]
 	for i, m := range q.Members {
 		switch m.(type) {
+		case Redeem, *Redeem: // Check refuses it, whatever the code
+			cmd.Members[i].Kind = rules.KindRedeem
+			continue
 		case Atomic, *Atomic: // Check refuses it; do not descend, it may contain itself
 			cmd.Members[i].Kind = rules.KindAtomic
 			continue

@@ -9,7 +9,8 @@ import (
 )
 
 // Status says how a request ended. Every status but OK is a refusal that depends on the state. It
-// is logged and changes nothing, and its request id gives the same answer from then on.
+// is logged and changes nothing, except that UnknownCode counts the guess, and its request id gives
+// the same answer from then on.
 type Status uint8
 
 // The statuses.
@@ -28,6 +29,12 @@ const (
 	NotEligible       Status = 11  // the player does not meet the pool's condition; Subject is the pool
 	PriceNotOffered   Status = 12  // the pool has no price in the item of Draw.Pay; Subject is the item
 	UnknownTrack      Status = 13  // the catalog has no such track; Subject is its name
+	UnknownCode       Status = 14  // there is no such code, and the guess was counted; no Subject
+	CodeExpired       Status = 15  // the deadline of the code's list has passed; Subject is the list
+	CodeUsedUp        Status = 16  // others have used the code as often as it can be; Subject is the list
+	CodeRedeemed      Status = 17  // the player has used the code before; Subject is the list
+	TooManyGuesses    Status = 18  // the player has sent too many codes that do not exist; no Subject
+	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	Refused           Status = 255 // in DoAll and StartAll only: not carried out and not logged; Err says why
 )
 
@@ -52,6 +59,8 @@ type Result struct {
 	Outcomes []Outcome
 	// Paid is what a Draw cost, in the order of the pool's price; nil: nothing. It is read-only.
 	Paid []Stack
+	// Redeemed is the list of the code that a Redeem used.
+	Redeemed string
 	// Members has one result for each member of an Atomic, in order.
 	Members []Result
 	Receipt Receipt
@@ -117,6 +126,11 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
 		o.next(s, ev.Changes(), nil)
 		res.Outcomes, res.Paid = o.end(s)
+		if rules.Kind(ev.Kind) == rules.KindRedeem && ev.Status == 0 {
+			used, err := rules.RedeemedOf(ev)
+			res.Redeemed = s.CodeListName(used.List)
+			return err
+		}
 		return nil
 	}
 	asked := store.NewReader(ev.Asked)
@@ -148,6 +162,10 @@ func subject(s *store.State, ev *store.Event) string {
 		return cmd.Set.Track
 	case at.ID != "":
 		return at.ID
+	case Status(ev.Status) == UnknownCode, Status(ev.Status) == TooManyGuesses:
+		return ""
+	case Status(ev.Status) == CodeExpired, Status(ev.Status) == CodeUsedUp, Status(ev.Status) == CodeRedeemed:
+		return s.CodeListName(at.Num)
 	case Status(ev.Status) == InsufficientItems, Status(ev.Status) == BalanceOverflow, Status(ev.Status) == UnknownItem,
 		Status(ev.Status) == PriceNotOffered:
 		return s.ItemID(at.Num)

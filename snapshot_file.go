@@ -30,7 +30,7 @@ import (
 const (
 	snapshotDir     = "snapshots"
 	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 4
+	snapshotVersion = 5
 	frameHead       = 9
 	frameHeader     = 0   // first frame
 	frameSeal       = 255 // last frame; between them, the blocks of package store

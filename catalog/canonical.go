@@ -11,15 +11,17 @@ import (
 // only, so that its SHA-256 names the catalog. A form once written must be
 // readable for ever: a change needs a new version, and limits may only rise.
 //
-//	form       "KUJICAT" version(1 byte: 0x02) name zone items pools start count age
+//	form       "KUJICAT" version(1 byte: 0x03) name zone items pools start count age guesses
 //	zone       name [ number { from offset+86399 } ]   ([…] only if name is not empty)
 //	items      number { id kind(1 byte) name }
-//	pools      number { id name mode(1 byte) flags(1 byte) price bundles free starts ends max_count
+//	guesses    per(1 byte; 0: none, and nothing follows) count
+//	pools      number { id name mode(1 byte) flags(1 byte) price bundles free redeem starts ends max_count
 //	                    limits when rolls tracks guarantees last refill budgets weight_scale entries }
 //	flags      1 internal, 2 memoryless, 4 rolls are distinct
 //	price      number { stacks }
 //	bundles    number { draws stacks }
 //	free       per(1 byte; 0: none, and nothing follows) draws
+//	redeem     number { list times uses until }
 //	when       stacks names number { track draws }
 //	rolls      min max-min
 //	tracks     number { name names certain from [ table(1 byte) scale number { by } ] share }
@@ -40,10 +42,10 @@ import (
 //
 // Text is its length in bytes, then the bytes. Every number but the single
 // bytes is an unsigned LEB128 in its shortest form; starts, ends and windows
-// count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows age.
+// count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows guesses.
 const (
 	canonicalMagic   = "KUJICAT"
-	canonicalVersion = 2
+	canonicalVersion = 3
 )
 
 // What luck counts.
@@ -76,7 +78,11 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 	}
 	b = appendStacks(b, c.Start)
 	b = binary.AppendUvarint(b, uint64(c.Idempotency.Count))
-	return binary.AppendUvarint(b, uint64(c.Idempotency.Age))
+	b = binary.AppendUvarint(b, uint64(c.Idempotency.Age))
+	if b = append(b, byte(c.Guesses.Per)); c.Guesses.Per != 0 {
+		b = binary.AppendUvarint(b, c.Guesses.Count)
+	}
+	return b
 }
 
 func (p *Pool) append(b []byte) []byte {
@@ -96,6 +102,7 @@ func (p *Pool) append(b []byte) []byte {
 	if p.Free.Per != 0 {
 		b = binary.AppendUvarint(b, p.Free.Draws)
 	}
+	b = appendRedeem(b, p.Redeem)
 	b = binary.AppendUvarint(b, uint64(p.StartsAt))
 	b = binary.AppendUvarint(b, uint64(p.EndsAt))
 	b = binary.AppendUvarint(b, uint64(p.MaxCount))
@@ -381,7 +388,7 @@ func (d *decoder) catalog() *Catalog {
 		item.Kind = ItemKind(d.byte())
 		item.Name = d.text(MaxName)
 	}
-	c.Pools = some[Pool](d.count(MaxPools, 24))
+	c.Pools = some[Pool](d.count(MaxPools, 25))
 	left := MaxEntries
 	for i := range c.Pools {
 		d.pool(&c.Pools[i], left)
@@ -390,6 +397,9 @@ func (d *decoder) catalog() *Catalog {
 	c.Start = d.stacks()
 	c.Idempotency.Count = uint32(d.small("a count of ids", MaxIdempotencyCount))
 	c.Idempotency.Age = time.Duration(d.small("an age", uint64(MaxIdempotencyAge)))
+	if c.Guesses.Per = Per(d.byte()); c.Guesses.Per != 0 {
+		c.Guesses.Count = d.number()
+	}
 	return c
 }
 
@@ -419,6 +429,7 @@ func (d *decoder) pool(p *Pool, maxEntries int) {
 	if p.Free.Per = Per(d.byte()); p.Free.Per != 0 {
 		p.Free.Draws = d.number()
 	}
+	p.Redeem = d.redeem()
 	p.StartsAt = int64(d.small("a time", maxInstant))
 	p.EndsAt = int64(d.small("a time", maxInstant))
 	p.MaxCount = uint32(d.small("max_count", MaxDrawCount))

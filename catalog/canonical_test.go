@@ -20,11 +20,11 @@ import (
 // TestGolden holds the canonical form to bytes written down once. Once Kuji is
 // released they must never be rewritten: catalogs in old logs look like this.
 func TestGolden(t *testing.T) {
-	source, err := os.ReadFile("testdata/canonical/v2.yaml")
+	source, err := os.ReadFile("testdata/canonical/v3.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("testdata/canonical/v2.hex")
+	text, err := os.ReadFile("testdata/canonical/v3.hex")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-parsed +decoded)\n%s", diff)
 	}
-	const hash = "0dfe3acc8f3aa90d791b30bca27df7502691d86edcf3eb3b95553972432377bf"
+	const hash = "5a89b85a5d13dffdfae72226b3930319430555dce20f152804e3af47bda43483"
 	if sum := got.Hash(); hex.EncodeToString(sum[:]) != hash {
 		t.Errorf("hash %x, want %s", sum, hash)
 	}
@@ -114,7 +114,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"many entries":    {crowded.AppendCanonical(nil), "expected a count of at most 524287, found 524288"},
 		"nothing":         {nil, `found the end`},
 		"other magic":     {append([]byte("KUJIDOG"), good[7:]...), `expected "KUJICAT" first`},
-		"other version":   {slices.Concat(good[:7], []byte{1}, good[8:]), "expected version 2, found 1"},
+		"other version":   {slices.Concat(good[:7], []byte{1}, good[8:]), "expected version 3, found 1"},
 		"overlong":        {overlong, "in its shortest form"},
 		"more after it":   {append(slices.Clone(good), 0), "found 1 more bytes"},
 		"huge count":      {slices.Concat(good[:8], []byte{0, 0}, binary.AppendUvarint(nil, 65536)), "expected 65536 elements, found only 0 bytes"},
@@ -229,9 +229,18 @@ func TestCheck(t *testing.T) {
 		"moments spread": {func(c *catalog.Catalog) {
 			c.Pools[0].Entries[0] = catalog.Entry{ID: "five-star", Stock: catalog.Stock{Count: 1}, Moments: catalog.Moments{Count: 1}}
 		}, "pools.banner.entries[0].moments.spread: expected even, slots or random"},
-		"ids kept":    {func(c *catalog.Catalog) { c.Idempotency.Count = 0 }, "idempotency.count: expected"},
-		"ids kept by": {func(c *catalog.Catalog) { c.Idempotency.Age = 1 }, "idempotency.age: expected"},
-		"start":       {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
+		"many lists":        {func(c *catalog.Catalog) { c.Pools[0].Redeem = make([]catalog.Redeem, 17) }, "pools.banner.redeem: expected at most 16 lists of codes"},
+		"redeem what":       {func(c *catalog.Catalog) { redeem(c).List = "a b" }, "pools.banner.redeem.code: expected"},
+		"redeem never":      {func(c *catalog.Catalog) { redeem(c).Times = 0 }, "pools.banner.redeem.times: expected a whole number from 1 to 100"},
+		"redeem much":       {func(c *catalog.Catalog) { redeem(c).Times = 101 }, "pools.banner.redeem.times: expected a whole number from 1 to 100"},
+		"redeem not at all": {func(c *catalog.Catalog) { redeem(c).Uses = 0 }, "pools.banner.redeem.uses: expected a whole number from 1 to 1000000000"},
+		"redeem until":      {func(c *catalog.Catalog) { redeem(c).Until = -1 }, "pools.banner.redeem.until: expected Unix milliseconds"},
+		"no guesses":        {func(c *catalog.Catalog) { redeem(c); c.Guesses = catalog.Guesses{} }, "guesses: expected a limit, as codes pay for draws, found none"},
+		"guesses per":       {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerWindow, Count: 1} }, "guesses.per: expected hour, day, week or forever"},
+		"guesses of none":   {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerDay} }, "guesses.count: expected a whole number from 1"},
+		"ids kept":          {func(c *catalog.Catalog) { c.Idempotency.Count = 0 }, "idempotency.count: expected"},
+		"ids kept by":       {func(c *catalog.Catalog) { c.Idempotency.Age = 1 }, "idempotency.age: expected"},
+		"start":             {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			damaged := example(t, "gacha-banner.yaml")
@@ -253,6 +262,13 @@ func TestCheck(t *testing.T) {
 func budget(c *catalog.Catalog) *catalog.Budget {
 	c.Pools[0].Budgets = []catalog.Budget{{Per: catalog.PerDay, Of: []catalog.Stack{{Item: "ticket", Quantity: 1}}}}
 	return &c.Pools[0].Budgets[0]
+}
+
+// redeem lets codes pay for the banner.
+func redeem(c *catalog.Catalog) *catalog.Redeem {
+	c.Guesses = catalog.DefaultGuesses
+	c.Pools[0].Redeem = []catalog.Redeem{{List: "bottles", Times: 1, Uses: 1}}
+	return &c.Pools[0].Redeem[0]
 }
 
 // luck makes a luck with steps from each count.

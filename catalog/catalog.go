@@ -72,6 +72,14 @@ const (
 	MaxInner = 16
 	// MaxCodes is the most codes that one reward gives, each from another list.
 	MaxCodes = 16
+	// MaxRedeem is the most lists of codes that pay for draws from one pool, and MaxRedeemLists in
+	// all pools together.
+	MaxRedeem      = 16
+	MaxRedeemLists = 256
+	// MaxRedeemTimes is the most draws that one code pays for.
+	MaxRedeemTimes = 100
+	// MaxUses is how often one code can pay, at most.
+	MaxUses = 1_000_000_000
 	// MaxPicks is the most entries that one draw can take, through all pools below. One that gives
 	// several items counts as often.
 	MaxPicks = 1000
@@ -88,6 +96,7 @@ type Catalog struct {
 	Pools       []Pool      `json:"pools"`
 	Start       []Stack     `json:"start,omitempty"` // what a player holds when first seen
 	Idempotency Idempotency `json:"idempotency"`
+	Guesses     Guesses     `json:"guesses,omitzero"` // how many wrong codes a player can send
 }
 
 // ItemKind says what an item is.
@@ -122,10 +131,13 @@ type Pool struct {
 	// Internal pools are drawn from only through the rewards of others.
 	Internal bool `json:"internal,omitempty"`
 	// Memoryless pools, and those below them, have nothing that adapts to the player.
-	Memoryless bool          `json:"memoryless,omitempty"`
-	Price      [][]Stack     `json:"price,omitempty"`     // for each single draw: alternatives, the first that a player can pay; none: free
-	Bundles    []Bundle      `json:"bundles,omitempty"`   // by ascending number of draws
-	Free       Free          `json:"free,omitzero"`       // draws that cost nothing
+	Memoryless bool      `json:"memoryless,omitempty"`
+	Price      [][]Stack `json:"price,omitempty"`   // for each single draw: alternatives, the first that a player can pay; none: free
+	Bundles    []Bundle  `json:"bundles,omitempty"` // by ascending number of draws
+	Free       Free      `json:"free,omitzero"`     // draws that cost nothing
+	// Redeem names the lists whose codes pay for draws. If there are any and no price, nothing else
+	// does.
+	Redeem     []Redeem      `json:"redeem,omitempty"`
 	StartsAt   int64         `json:"starts,omitempty"`    // Unix milliseconds; 0: no start
 	EndsAt     int64         `json:"ends,omitempty"`      // Unix milliseconds, exclusive; 0: no end
 	MaxCount   uint32        `json:"max_count"`           // most draws in one request, 1 to MaxDrawCount
@@ -220,7 +232,7 @@ const (
 	PerDay     Per = 2 // the calendar day, in the catalog's zone
 	PerWeek    Per = 3 // the ISO week, from Monday 00:00 in the catalog's zone
 	PerWindow  Per = 4 // a rolling window of Window milliseconds
-	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets only
+	PerHour    Per = 5 // the hour, in the catalog's zone; of budgets and guesses only
 )
 
 // PlayerLimit bounds the draws of one player from a pool.

@@ -37,6 +37,7 @@ type check struct {
 	sharedBudgets map[string]sharedBudget // by time and name
 	budgeted      map[string]int          // a number for each item that a budget is of
 	gives         [][]uint64              // by pool: see gains
+	redeemed      map[string]string       // by list of codes: the pool whose draws it pays for
 }
 
 func (k *check) fault(format string, args ...any) {
@@ -61,6 +62,7 @@ func (k *check) run() {
 	k.at("pools", k.checkPools)
 	k.at("start", func() { k.stacks(k.c.Start) })
 	k.at("idempotency", k.checkIdempotency)
+	k.at("guesses", k.checkGuesses)
 	if n := len(k.c.AppendCanonical(nil)); n > MaxCanonical {
 		k.fault("expected at most %d bytes in canonical form, found %d", MaxCanonical, n)
 	}
@@ -168,6 +170,7 @@ func (k *check) checkIdempotency() {
 
 func (k *check) checkPools() {
 	k.pools = make(map[string]int, len(k.c.Pools))
+	k.redeemed = map[string]string{}
 	k.sharedBudgets, k.budgeted = map[string]sharedBudget{}, map[string]int{}
 	if len(k.c.Pools) > MaxPools {
 		k.fault("expected at most %d pools, found %d", MaxPools, len(k.c.Pools))
@@ -215,6 +218,7 @@ func (k *check) pool(p *Pool) {
 	k.times(p)
 	k.between("max_count", uint64(p.MaxCount), 1, MaxDrawCount)
 	k.at("limits", func() { k.limits(p.Limits) })
+	k.at("redeem", func() { k.redeem(p) })
 	if len(p.Entries) == 0 {
 		k.fault("expected at least one entry, found none")
 		return
@@ -265,7 +269,7 @@ func (k *check) internal(p *Pool) {
 		key string
 		set bool
 	}{
-		{"price", len(p.Price) > 0}, {"bundles", len(p.Bundles) > 0}, {"free", p.Free.Per != 0}, {"starts", p.StartsAt != 0},
+		{"price", len(p.Price) > 0}, {"bundles", len(p.Bundles) > 0}, {"free", p.Free.Per != 0}, {"redeem", len(p.Redeem) > 0}, {"starts", p.StartsAt != 0},
 		{"ends", p.EndsAt != 0}, {"max_count", p.MaxCount != DefaultMaxCount}, {"limits", len(p.Limits) > 0}, {"when", !p.When.Empty()}, {"guarantee", len(p.Guarantees) > 0},
 	} {
 		if rule.set {
@@ -368,16 +372,16 @@ func (p *Pool) heaviest(e *Entry) uint64 {
 }
 
 func (k *check) times(p *Pool) {
-	for _, t := range []struct {
-		key string
-		at  int64
-	}{{"starts", p.StartsAt}, {"ends", p.EndsAt}} {
-		if t.at < 0 || t.at > maxInstant {
-			k.at(t.key, func() { k.fault("expected Unix milliseconds from 1 to %d, found %d", int64(maxInstant), t.at) })
-		}
-	}
+	k.instant("starts", p.StartsAt)
+	k.instant("ends", p.EndsAt)
 	if p.StartsAt > 0 && p.EndsAt > 0 && p.EndsAt <= p.StartsAt {
 		k.at("ends", func() { k.fault("expected a time after starts, found one %s", beforeOrAt(p)) })
+	}
+}
+
+func (k *check) instant(key string, at int64) {
+	if at < 0 || at > maxInstant {
+		k.at(key, func() { k.fault("expected Unix milliseconds from 1 to %d, found %d", int64(maxInstant), at) })
 	}
 }
 

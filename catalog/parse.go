@@ -373,5 +373,8 @@ func (s *source) compile(r *reader, root *yaml.Node) *Catalog {
 			}
 		}
 	}
+	if c.Guesses == (Guesses{}) && c.redeems() {
+		c.Guesses = DefaultGuesses
+	}
 	return c
 }

@@ -17,7 +17,8 @@ import (
 // parser, into the compiled form that the parser must arrive at.
 type written struct {
 	want    catalog.Catalog
-	weights [][]string // of each pool's entries
+	weights [][]string      // of each pool's entries
+	guesses catalog.Guesses // as written
 	yaml    string
 }
 
@@ -81,6 +82,9 @@ func drawCatalog(t *rapid.T) *written {
 		c.Pools = append(c.Pools, p.Pool)
 		w.weights = append(w.weights, p.texts)
 	}
+	if rapid.Bool().Draw(t, "redeem") {
+		w.drawRedeem(t)
+	}
 	c.Start = stacks(t, items)
 	c.Idempotency = catalog.Idempotency{Count: catalog.DefaultIdempotencyCount, Age: catalog.DefaultIdempotencyAge}
 	if rapid.Bool().Draw(t, "own idempotency") {
@@ -89,6 +93,41 @@ func drawCatalog(t *rapid.T) *written {
 	}
 	w.write(t)
 	return w
+}
+
+// drawRedeem lets codes pay for draws.
+func (w *written) drawRedeem(t *rapid.T) {
+	c := &w.want
+	if maybe(t, "guesses") {
+		c.Guesses = catalog.Guesses{
+			Per:   rapid.SampledFrom([]catalog.Per{catalog.PerHour, catalog.PerDay, catalog.PerWeek, catalog.PerForever}).Draw(t, "per"),
+			Count: rapid.Uint64Range(1, catalog.MaxTimedDraws).Draw(t, "count"),
+		}
+	}
+	w.guesses = c.Guesses
+	for i, list := range ids(t, 0, 5, "lists") {
+		if i >= len(c.Pools) || c.Pools[i].Internal {
+			continue
+		}
+		r := catalog.Redeem{List: list, Times: 1, Uses: 1}
+		if maybe(t, "times") {
+			r.Times = rapid.Uint32Range(1, min(catalog.MaxRedeemTimes, c.Pools[i].MaxCount)).Draw(t, "times")
+		}
+		if maybe(t, "uses") {
+			r.Uses = rapid.Uint64Range(1, catalog.MaxUses).Draw(t, "uses")
+		}
+		if maybe(t, "until") {
+			r.Until = rapid.Int64Range(1, 253402300799999).Draw(t, "until")
+		}
+		c.Pools[i].Redeem = append(c.Pools[i].Redeem, r)
+		if maybe(t, "another") {
+			r.List += "2"
+			c.Pools[i].Redeem = append(c.Pools[i].Redeem, r)
+		}
+		if c.Guesses.Per == 0 {
+			c.Guesses = catalog.Guesses{Per: catalog.PerDay, Count: 10}
+		}
+	}
 }
 
 // A drawnPool is a pool with what decides how others may lead to it.
@@ -577,6 +616,9 @@ func (w *written) write(t *rapid.T) {
 	for i := range c.Pools {
 		out.pool(&c.Pools[i], w.weights[i])
 	}
+	if w.guesses.Per != 0 {
+		out.line(0, "guesses: {count: %d, per: %s}", w.guesses.Count, perWords[w.guesses.Per])
+	}
 	out.stacks(0, "start", c.Start)
 	out.line(0, "idempotency:")
 	out.line(2, "count: %d", c.Idempotency.Count)
@@ -615,6 +657,14 @@ func (w *writer) pool(p *catalog.Pool, texts []string) {
 		w.line(6, "per: %s", perWords[p.Free.Per])
 		if p.Free.Draws != 1 || w.optional() {
 			w.line(6, "draws: %d", p.Free.Draws)
+		}
+	}
+	if len(p.Redeem) == 1 && w.optional() {
+		w.line(4, "redeem: %s", w.redeem(&p.Redeem[0]))
+	} else if len(p.Redeem) > 0 {
+		w.line(4, "redeem:")
+		for i := range p.Redeem {
+			w.line(4, "- %s", w.redeem(&p.Redeem[i]))
 		}
 	}
 	if p.StartsAt > 0 {
@@ -681,6 +731,20 @@ func (w *writer) pool(p *catalog.Pool, texts []string) {
 		}
 		w.entry(p, &p.Entries[j], text)
 	}
+}
+
+func (w *writer) redeem(r *catalog.Redeem) string {
+	text := fmt.Sprintf("{code: %q", r.List)
+	if r.Times != 1 || w.optional() {
+		text += fmt.Sprintf(", times: %d", r.Times)
+	}
+	if r.Uses != 1 || w.optional() {
+		text += fmt.Sprintf(", uses: %d", r.Uses)
+	}
+	if r.Until != 0 {
+		text += fmt.Sprintf(", until: %q", time.UnixMilli(r.Until).UTC().Format("2006-01-02T15:04:05.999Z07:00"))
+	}
+	return text + "}"
 }
 
 func budgetText(b *catalog.Budget) string {

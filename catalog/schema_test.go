@@ -120,8 +120,8 @@ func reference(t *testing.T) string {
 		b.WriteString("\n")
 	}
 	table("The catalog", &root)
-	for _, name := range []string{"item", "pool", "bundle", "free", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
-		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency"} {
+	for _, name := range []string{"item", "pool", "bundle", "free", "redeem", "limit", "budget", "condition", "rolls", "track", "rising", "guarantee",
+		"weighted_entry", "raffle_entry", "each_entry", "moments", "luck", "luck_step", "reward", "times", "quantity", "idempotency", "guesses"} {
 		found := false
 		for _, d := range root.Defs {
 			if d.name == name {
@@ -133,7 +133,7 @@ func reference(t *testing.T) string {
 			t.Fatalf("no definition %s", name)
 		}
 	}
-	if len(root.Defs) != 22 { // those and id
+	if len(root.Defs) != 24 { // those and id
 		t.Fatalf("%d definitions", len(root.Defs))
 	}
 	return b.String()

@@ -59,7 +59,7 @@ var rootShape = &object[source]{
 		key("name", nameShape{}, func(s *source) *string { return &s.out.Name },
 			"A name to show, for the catalog as a whole."),
 		keyOr[source, Zone]("zone", zoneShape{}, func(s *source) *Zone { return &s.out.Zone }, Zone{},
-			"The time zone whose days and weeks count for limits, free draws and budgets, by its name in the IANA database, such as Asia/Tokyo."),
+			"The time zone whose days and weeks count for limits, free draws, budgets and guesses, by its name in the IANA database, such as Asia/Tokyo."),
 		key("items", dict[Item]{"an item", itemShape, func(i *Item) *string { return &i.ID }, MaxItems},
 			func(s *source) *[]Item { return &s.out.Items },
 			"Everything that can be held and counted, by id.").must(),
@@ -70,6 +70,8 @@ var rootShape = &object[source]{
 			"What a player holds when first seen: item ids with quantities."),
 		key("idempotency", idempotencyShape, func(s *source) *Idempotency { return &s.out.Idempotency },
 			"How long request ids are remembered, so that a repeated request returns its first result."),
+		key("guesses", guessesShape, func(s *source) *Guesses { return &s.out.Guesses },
+			"How many codes that do not exist a player can send. Without it, 10 a day."),
 	},
 	begin: func(s *source) {
 		s.out.Idempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
@@ -129,6 +131,9 @@ var poolShape = &object[poolSource]{
 		key("bundles", list[Bundle]{"bundles", bundleShape, MaxPrices}, func(p *poolSource) *[]Bundle { return &p.out.Bundles },
 			"Prices for several draws in one request, by ascending number of draws."),
 		key("free", freeShape, func(p *poolSource) *Free { return &p.out.Free }, "How many draws cost nothing."),
+		key("redeem", oneOrList[Redeem]{redeemShape, list[Redeem]{"lists of codes", redeemShape, MaxRedeem}},
+			func(p *poolSource) *[]Redeem { return &p.out.Redeem },
+			"A list of codes that pay for draws, besides the price; or several. Without a price, only codes do."),
 		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
@@ -211,6 +216,30 @@ var budgetShape = &object[Budget]{
 		key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
 		key("share", idShape{"a budget"}, func(b *Budget) *string { return &b.Share },
 			"The name of the budget. Budgets with the same one and the same time, in any pool and catalog, are one."),
+	},
+}
+
+var redeemShape = &object[Redeem]{
+	name: "redeem",
+	doc:  "Codes that pay for draws from the pool. Each player can use each code once.",
+	fields: []field[Redeem]{
+		key("code", idShape{"a list of codes"}, func(r *Redeem) *string { return &r.List },
+			"The list. Other pools cannot name it here. If rewards give its codes, each counts from when it is given.").must(),
+		keyOr("times", narrowShape{integerShape{1, MaxRedeemTimes}}, func(r *Redeem) *uint32 { return &r.Times }, 1,
+			"How many draws a code pays for, in one request."),
+		keyOr("uses", integerShape{1, MaxUses}, func(r *Redeem) *uint64 { return &r.Uses }, 1,
+			"How many players can use each code. More than one makes it a code to share."),
+		key("until", instantShape{}, func(r *Redeem) *int64 { return &r.Until },
+			"The first moment at which the codes are no longer taken."),
+	},
+}
+
+var guessesShape = &object[Guesses]{
+	name: "guesses",
+	doc:  "A limit on guessing codes. A player who has reached it cannot redeem any code until the time is over.",
+	fields: []field[Guesses]{
+		key("per", budgetPerWords, func(g *Guesses) *Per { return &g.Per }, "Within what time they are counted.").must(),
+		key("count", integerShape{1, MaxTimedDraws}, func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
 	},
 }
 

@@ -41,6 +41,9 @@ func (c *Catalog) AppendYAML(b []byte) []byte {
 	if c.Idempotency != (Idempotency{DefaultIdempotencyCount, DefaultIdempotencyAge}) {
 		w.line(0, "idempotency: {count: %d, age: %s}", c.Idempotency.Count, formatDuration(c.Idempotency.Age))
 	}
+	if c.Guesses != (Guesses{}) && (c.Guesses != DefaultGuesses || !c.redeems()) {
+		w.line(0, "guesses: {per: %s, count: %d}", wordOf(budgetPerWords, c.Guesses.Per), c.Guesses.Count)
+	}
 	return w.b
 }
 
@@ -96,6 +99,7 @@ func (p *Pool) Settings() []Setting {
 		return fmt.Sprintf("{draws: %d, price: %s}", b.Draws, yamlStacks(b.Price))
 	}))
 	all.add(p.Free.Per != 0, "free", "{per: %s, draws: %d}", wordOf(perWords, p.Free.Per), p.Free.Draws)
+	all.add(len(p.Redeem) > 0, "redeem", "%s", listOrOne(p.Redeem, (*Redeem).yaml))
 	all.add(p.StartsAt != 0, "starts", "%s", formatInstant(p.StartsAt))
 	all.add(p.EndsAt != 0, "ends", "%s", formatInstant(p.EndsAt))
 	all.add(p.MaxCount != DefaultMaxCount, "max_count", "%d", p.MaxCount)

@@ -5,7 +5,7 @@ package examples
 import "embed"
 
 // Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml,
-// box-raffle.yaml, drop-table.yaml, boxes.yaml and collection.yaml.
+// box-raffle.yaml, drop-table.yaml, boxes.yaml, collection.yaml and bottle-caps.yaml.
 //
 //go:embed *.yaml
 var Files embed.FS

@@ -38,7 +38,7 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 func outcomesAsked(commands []*kujiv1.Command) int64 {
 	n := int64(0)
 	for _, c := range commands {
-		n += drawn(c.GetDraw())
+		n += drawn(c.GetDraw()) + paid(c.GetRedeem())
 		for _, m := range c.GetAtomic().GetMembers() {
 			n += drawn(m.GetDraw())
 		}
@@ -52,6 +52,14 @@ func drawn(d *kujiv1.Draw) int64 {
 		return 0
 	}
 	return asked(d.GetCount())
+}
+
+// paid returns how many outcomes a code can pay for, none if it is nil.
+func paid(m *kujiv1.Redeem) int64 {
+	if m == nil {
+		return 0
+	}
+	return kuji.MaxRedeemTimes
 }
 
 // asked returns how many outcomes a count asks for: none if it is too large, because then its draw
@@ -68,6 +76,8 @@ func requestOf(c *kujiv1.Command) kuji.Request {
 	switch cmd := c.GetCommand().(type) {
 	case *kujiv1.Command_Draw:
 		return drawOf(c.GetRequestId(), cmd.Draw)
+	case *kujiv1.Command_Redeem:
+		return redeemOf(c.GetRequestId(), cmd.Redeem)
 	case *kujiv1.Command_Grant:
 		return grantOf(c.GetRequestId(), cmd.Grant)
 	case *kujiv1.Command_Consume:
@@ -91,7 +101,7 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 			draws = drawsOf(nil, res.Outcomes)
 		}
 		return &kujiv1.BatchResult{
-			OutcomeDraws: draws, Paid: stacksProto(res.Paid),
+			OutcomeDraws: draws, Paid: stacksProto(res.Paid), Redeemed: res.Redeemed,
 			Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 			Outcomes: t.addOutcomes(nil, res.Outcomes), Members: each(res.Members, memberProto),
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),

@@ -44,7 +44,11 @@ func (h adminService) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRe
 	case limit == 0:
 		limit = DefaultPage
 	}
-	v, some, err := r.ExportCodes(ctx, req.GetList(), req.GetOffset(), int(limit))
+	export := r.ExportCodes
+	if req.GetRedeemed() {
+		export = r.ExportUses
+	}
+	v, some, err := export(ctx, req.GetList(), req.GetOffset(), int(limit))
 	if err != nil {
 		return nil, err
 	}
@@ -54,5 +58,5 @@ func (h adminService) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRe
 }
 
 func codeListProto(v *kuji.CodesView) *kujiv1.CodeList {
-	return &kujiv1.CodeList{List: v.List, Codes: v.Codes, Given: v.Given, Position: v.Position}
+	return &kujiv1.CodeList{List: v.List, Codes: v.Codes, Given: v.Given, Position: v.Position, Redeemed: v.Redeemed, Uses: v.Uses}
 }

@@ -83,3 +83,61 @@ func TestCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestRedeem uses codes one by one and in a batch, and exports who did. No error has a code.
+func TestRedeem(t *testing.T) {
+	ctx := context.Background()
+	f := start(t, server.Options{})
+	for i, c := range clients(t, f.url) {
+		list, players := fmt.Sprint("caps-", i), fmt.Sprint("p", i)
+		yaml := strings.NewReplacer("mode: each", "redeem: {code: "+list+", times: 3}", "chance: 100, reward: {code: ten-percent}", "weight: 1, reward: {items: {coin: 2}}").Replace(couponCatalog)
+		if _, err := c.admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(yaml)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{List: list, Codes: []string{"SECRET-0", "SECRET-1"}}); err != nil {
+			t.Fatal(err)
+		}
+		pool, err := c.reward.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: "splash"})
+		if terms := pool.GetPool().GetRedeem(); err != nil || len(terms) != 1 || terms[0].GetList() != list || terms[0].GetTimes() != 3 || terms[0].GetUses() != 1 {
+			t.Error(terms, err)
+		}
+		one, err := c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: players, Code: "secret 0"})
+		if err != nil || one.GetResult().GetRedeemed() != list || len(one.GetResult().GetOutcomes()) != 3 {
+			t.Fatal(one, err)
+		}
+		command := func(player, code string) *kujiv1.Command {
+			return &kujiv1.Command{Command: &kujiv1.Command_Redeem{Redeem: &kujiv1.Redeem{Player: player, Code: code}}}
+		}
+		res, err := c.reward.Batch(ctx, &kujiv1.BatchRequest{Commands: []*kujiv1.Command{
+			command(players, "SECRET-1"), command(players+"x", "SECRET-1"), command(players, "SECRET-2"), command(players, ""),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, want := range []kujiv1.Status{kujiv1.Status_STATUS_OK, kujiv1.Status_STATUS_CODE_USED_UP, kujiv1.Status_STATUS_UNKNOWN_CODE, kujiv1.Status_STATUS_REFUSED} {
+			if got := res.GetResults()[k]; got.GetStatus() != want || (got.GetRedeemed() == list) != (k == 0) {
+				t.Errorf("command %d: %v, want %v", k, got, want)
+			}
+		}
+		if n := len(expand(t, res, 0).GetOutcomes()); n != 3 {
+			t.Errorf("%d outcomes", n)
+		}
+		out, err := c.admin.ExportCodes(ctx, &kujiv1.ExportCodesRequest{List: list, Redeemed: true, Offset: 1})
+		if err != nil || len(out.GetCodes()) != 1 || out.GetCodes()[0].GetCode() != "SECRET-1" || out.GetCodes()[0].GetPlayer() != players ||
+			out.GetList().GetRedeemed() != 2 || out.GetList().GetUses() != 2 || out.GetList().GetGiven() != 0 {
+			t.Error(out, err)
+		}
+		for _, code := range []string{"SECRET-2", "SECRET\n"} {
+			if _, err = c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: "eve", Code: code}); err == nil || strings.Contains(err.Error(), "SECRET") {
+				t.Error(err)
+			}
+		}
+		many := &kujiv1.BatchRequest{}
+		for range 1001 {
+			many.Commands = append(many.Commands, command(players, "x"))
+		}
+		if _, err := c.reward.Batch(ctx, many); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Error(err)
+		}
+	}
+}

@@ -57,6 +57,12 @@ var statusAnswers = map[kuji.Status]connect.Code{
 	kuji.NotEligible:       connect.CodeFailedPrecondition,
 	kuji.PriceNotOffered:   connect.CodeFailedPrecondition,
 	kuji.UnknownTrack:      connect.CodeNotFound,
+	kuji.UnknownCode:       connect.CodeNotFound,
+	kuji.CodeExpired:       connect.CodeFailedPrecondition,
+	kuji.CodeUsedUp:        connect.CodeFailedPrecondition,
+	kuji.CodeRedeemed:      connect.CodeFailedPrecondition,
+	kuji.TooManyGuesses:    connect.CodeResourceExhausted,
+	kuji.CodeRequired:      connect.CodeFailedPrecondition,
 }
 
 // errPanic is all that a client learns about a panic.

@@ -45,6 +45,19 @@ func TestStatuses(t *testing.T) {
 		_, err := clients(t, f.url)[0].admin.SetTrack(ctx, &kujiv1.SetTrackRequest{Player: "ann", Track: name, Reason: "test"})
 		return err
 	}
+	if _, err := clients(t, f.url)[0].admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{List: "caps", Codes: []string{"one", "two"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients(t, f.url)[0].admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{List: "old", Codes: []string{"late"}}); err != nil {
+		t.Fatal(err)
+	}
+	redeem := func(player, code string) error {
+		_, err := c.Redeem(ctx, &kujiv1.RedeemRequest{Player: player, Code: code})
+		return err
+	}
+	if err := redeem("ann", "ONE"); err != nil {
+		t.Fatal(err)
+	}
 	seen := map[kujiv1.Status]bool{}
 	for _, tt := range []struct {
 		status  kujiv1.Status
@@ -63,6 +76,12 @@ func TestStatuses(t *testing.T) {
 		{kujiv1.Status_STATUS_NOT_ELIGIBLE, "vip", connect.CodeFailedPrecondition, draw("ann", "vip", 1)},
 		{kujiv1.Status_STATUS_PRICE_NOT_OFFERED, "sword", connect.CodeFailedPrecondition, pay("choice", "sword")},
 		{kujiv1.Status_STATUS_UNKNOWN_TRACK, "standard/nope", connect.CodeNotFound, track("standard/nope")},
+		{kujiv1.Status_STATUS_CODE_REQUIRED, "caps", connect.CodeFailedPrecondition, draw("ann", "caps", 1)},
+		{kujiv1.Status_STATUS_CODE_REDEEMED, "caps", connect.CodeFailedPrecondition, redeem("ann", "one")},
+		{kujiv1.Status_STATUS_CODE_USED_UP, "caps", connect.CodeFailedPrecondition, redeem("bob", "one")},
+		{kujiv1.Status_STATUS_CODE_EXPIRED, "old", connect.CodeFailedPrecondition, redeem("bob", "late")},
+		{kujiv1.Status_STATUS_UNKNOWN_CODE, "", connect.CodeNotFound, redeem("bob", "three")},
+		{kujiv1.Status_STATUS_TOO_MANY_GUESSES, "", connect.CodeResourceExhausted, redeem("bob", "two")},
 		{kujiv1.Status_STATUS_BALANCE_OVERFLOW, "gem", connect.CodeFailedPrecondition, grant("gem", kuji.MaxQuantity)},
 	} {
 		seen[tt.status] = true
@@ -85,7 +104,7 @@ func TestStatuses(t *testing.T) {
 
 // TestStatusNumbers holds the contract's statuses against the engine's.
 func TestStatusNumbers(t *testing.T) {
-	for st := kuji.OK; st <= kuji.Aborted; st++ {
+	for st := kuji.OK; st <= kuji.CodeRequired; st++ {
 		want := "STATUS_" + upper(st.String())
 		if got := server.StatusProto(st).String(); got != want {
 			t.Errorf("%v is %s in the contract, want %s", st, got, want)

@@ -45,6 +45,9 @@ func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	if c.Free.Per != 0 {
 		p.Free = &kujiv1.PlayerLimit{Per: perProto(c.Free.Per), Draws: c.Free.Draws}
 	}
+	p.Redeem = each(c.Redeem, func(r *catalog.Redeem) *kujiv1.RedeemTerms {
+		return &kujiv1.RedeemTerms{List: r.List, Times: r.Times, Uses: r.Uses, UntilUnixMs: r.Until}
+	})
 	p.Pity = each(c.Tracks, trackProto)
 	p.Guarantees = each(c.Guarantees, func(g *catalog.Guarantee) *kujiv1.Guarantee {
 		return &kujiv1.Guarantee{Draws: g.Draws, AtLeast: g.AtLeast, Of: g.Of}

@@ -58,7 +58,7 @@ func memberProto(res *kuji.Result) *kujiv1.Result {
 	return &kujiv1.Result{
 		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: each(res.Outcomes, outcomeProto), Members: each(res.Members, memberProto),
-		Paid: stacksProto(res.Paid),
+		Paid: stacksProto(res.Paid), Redeemed: res.Redeemed,
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 // testCatalog has a pool for every way in which a draw can end.
 const testCatalog = `
 kuji: 1
+guesses: {per: forever, count: 1}
 name: Test
 items:
   gem: {kind: currency, name: Gem}
@@ -49,6 +50,9 @@ pools:
   chest:
     rolls: {min: 1, max: 3}
     entries: [{id: sword, weight: 1, reward: {items: {sword: 1}}}, {id: blank, weight: 1}]
+  caps:
+    redeem: [{code: caps}, {code: old, until: 2020-01-01T00:00:00Z}]
+    entries: [{id: sword, weight: 1, reward: {items: {sword: 1}}}]
   vip:
     when: {holds: {gem: 100000000}}
     price: [{gem: 1}, {shield: 1}]

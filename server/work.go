@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -52,12 +53,14 @@ func workOf(request proto.Message) int64 {
 	switch m := request.(type) {
 	case *kujiv1.DrawRequest:
 		return asked(m.GetCount()) * outcomeBytes
+	case *kujiv1.RedeemRequest:
+		return kuji.MaxRedeemTimes * outcomeBytes
 	case *kujiv1.AtomicRequest:
 		return membersWork(m.GetMembers())
 	case *kujiv1.BatchRequest:
 		n := int64(0)
 		for _, c := range m.GetCommands() {
-			n += commandBytes + drawn(c.GetDraw())*sharedBytes + membersWork(c.GetAtomic().GetMembers())
+			n += commandBytes + (drawn(c.GetDraw())+paid(c.GetRedeem()))*sharedBytes + membersWork(c.GetAtomic().GetMembers())
 		}
 		return n
 	case *kujiv1.GetPoolRequest:

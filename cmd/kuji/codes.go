@@ -21,10 +21,12 @@ import (
 func (a *app) codesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codes",
-		Short: "Import codes that rewards give away, show what is left, export who got them",
-		Long: `Codes are coupons, gift cards, keys: texts that rewards give away, each once. They
-stand in named lists. In a catalog, "reward: {code: ten-percent}" gives the next
-code of the list ten-percent.`,
+		Short: "Import codes that rewards give or players send, show what is left, export who had them",
+		Long: `Codes are coupons, gift cards, keys: texts that rewards give away, each once; or
+texts that players send, to draw for them. They stand in named lists. In a
+catalog, "reward: {code: ten-percent}" gives the next code of the list
+ten-percent, and "redeem: {code: bottles}" lets codes of the list bottles pay for
+draws from a pool.`,
 		GroupID: "client",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
@@ -38,13 +40,15 @@ type codesJSON struct {
 	Codes    uint64  `json:"codes"` // imported so far
 	Given    uint64  `json:"given"` // of them
 	Left     uint64  `json:"left"`
+	Redeemed uint64  `json:"redeemed"` // of them: used by a player at all
+	Uses     uint64  `json:"uses"`     // how often players used them
 	Position uint64  `json:"position"`
 	Added    *uint64 `json:"added,omitempty"` // by this import
 	Known    *uint64 `json:"known,omitempty"` // in the file, but in the list before or twice in the file
 }
 
 func newCodesJSON(l *kujiv1.CodeList) codesJSON {
-	return codesJSON{List: l.GetList(), Codes: l.GetCodes(), Given: l.GetGiven(), Left: l.GetCodes() - l.GetGiven(), Position: l.GetPosition()}
+	return codesJSON{List: l.GetList(), Codes: l.GetCodes(), Given: l.GetGiven(), Left: l.GetCodes() - l.GetGiven(), Redeemed: l.GetRedeemed(), Uses: l.GetUses(), Position: l.GetPosition()}
 }
 
 func printCodes(w io.Writer, c codesJSON) {
@@ -52,7 +56,7 @@ func printCodes(w io.Writer, c codesJSON) {
 	if c.Added != nil {
 		fprintf(w, "added\t%d\nknown\t%d\n", *c.Added, *c.Known)
 	}
-	fprintf(w, "codes\t%d\ngiven\t%d\nleft\t%d\nposition\t%d\n", c.Codes, c.Given, c.Left, c.Position)
+	fprintf(w, "codes\t%d\ngiven\t%d\nleft\t%d\nredeemed\t%d\nuses\t%d\nposition\t%d\n", c.Codes, c.Given, c.Left, c.Redeemed, c.Uses, c.Position)
 }
 
 func (a *app) codesImportCommand() *cobra.Command {
@@ -162,7 +166,7 @@ func eachChunk(file string, f func(codes []string) error) error {
 func (a *app) codesShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show LIST",
-		Short:   "Show how many codes of a list are left",
+		Short:   "Show how many codes of a list are left, and how many were redeemed",
 		Example: `  kuji codes show ten-percent`,
 		Args:    exactArgs("LIST"),
 	}
@@ -193,36 +197,41 @@ type givenCodeJSON struct {
 
 func (a *app) codesExportCommand() *cobra.Command {
 	var from uint64
+	var redeemed bool
 	cmd := &cobra.Command{
 		Use:   "export LIST",
-		Short: "Print who got which codes of a list, as CSV",
+		Short: "Print who got which codes of a list, or used them, as CSV",
 		Long: `Export prints the codes of a list that were given, in the order in which they
-were, as CSV: code, player, position in the log, time. With --json it prints one
-object a line. It needs a key with the role admin.`,
-		Example: `  kuji codes export ten-percent > given.csv`,
-		Args:    exactArgs("LIST"),
+were, as CSV: code, player, position in the log, time. With --redeemed it prints
+those that players used, in that order. With --json it prints one object a line.
+It needs a key with the role admin.`,
+		Example: `  kuji codes export ten-percent > given.csv
+  kuji codes export bottles --redeemed`,
+		Args: exactArgs("LIST"),
 	}
 	conn := a.clientCommand(cmd)
 	cmd.GroupID = ""
-	cmd.Flags().Uint64Var(&from, "from", 0, "how many `codes` to skip: those of an earlier export")
+	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
+	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print who used which codes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := conn.dial()
 		if err != nil {
 			return err
 		}
-		return a.exportCodes(cmd.Context(), c, args[0], from)
+		return a.exportCodes(cmd.Context(), c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	}
 	return cmd
 }
 
-func (a *app) exportCodes(ctx context.Context, c *client, list string, from uint64) (err error) {
+func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCodesRequest) (err error) {
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	rows, objects := csv.NewWriter(out), json.NewEncoder(out)
 	objects.SetEscapeHTML(false)
 	const page = 10_000
+	req.Limit = page
 	for first := true; ; first = false {
-		resp, err := call(ctx, c, "", c.admin.ExportCodes, &kujiv1.ExportCodesRequest{Realm: c.realm, List: list, Offset: from, Limit: page})
+		resp, err := call(ctx, c, "", c.admin.ExportCodes, req)
 		if err != nil {
 			return err
 		}
@@ -242,7 +251,7 @@ func (a *app) exportCodes(ctx context.Context, c *client, list string, from uint
 		if err := errors.Join(err, rows.Error()); err != nil {
 			return fmt.Errorf("write to standard output: %w", err)
 		}
-		if from += uint64(len(resp.GetCodes())); len(resp.GetCodes()) < page {
+		if req.Offset += uint64(len(resp.GetCodes())); len(resp.GetCodes()) < page {
 			return nil
 		}
 	}

@@ -15,7 +15,8 @@ type poolRulesJSON struct {
 	Internal   bool            `json:"internal,omitempty"` // drawn from only through other pools
 	Memoryless bool            `json:"memoryless,omitempty"`
 	Bundles    []bundleJSON    `json:"bundles,omitempty"`
-	Free       *limitJSON      `json:"free,omitempty"` // draws that cost nothing
+	Free       *limitJSON      `json:"free,omitempty"`   // draws that cost nothing
+	Redeem     []redeemJSON    `json:"redeem,omitempty"` // codes that pay
 	Limits     []limitJSON     `json:"limits,omitempty"`
 	When       *conditionJSON  `json:"when,omitempty"`
 	Rolls      *rollsJSON      `json:"rolls,omitempty"` // absent: one entry a draw
@@ -59,6 +60,13 @@ type poolTrackJSON struct {
 	table      bool
 }
 
+type redeemJSON struct {
+	List  string `json:"list"`
+	Times uint32 `json:"times"` // draws that a code pays for
+	Uses  uint64 `json:"uses"`  // players who can use each code
+	Until string `json:"until,omitempty"`
+}
+
 type guaranteeJSON struct {
 	Draws   uint32   `json:"draws"`
 	AtLeast uint32   `json:"at_least"`
@@ -92,6 +100,13 @@ func newPoolRulesJSON(p *kujiv1.Pool) poolRulesJSON {
 	if p.GetFree() != nil {
 		free := newLimitJSON(p.GetFree())
 		out.Free = &free
+	}
+	for _, r := range p.GetRedeem() {
+		one := redeemJSON{List: r.GetList(), Times: r.GetTimes(), Uses: r.GetUses()}
+		if r.GetUntilUnixMs() != 0 {
+			one.Until = timeText(r.GetUntilUnixMs())
+		}
+		out.Redeem = append(out.Redeem, one)
 	}
 	for _, l := range p.GetLimits() {
 		out.Limits = append(out.Limits, newLimitJSON(l))
@@ -170,6 +185,9 @@ func (p *poolRulesJSON) print(w io.Writer) {
 	if p.Free != nil {
 		row("free", "%s", p.Free.text())
 	}
+	for _, r := range p.Redeem {
+		row("redeem", "%s", r.text())
+	}
 	for _, l := range p.Limits {
 		row("limit", "%s", l.text())
 	}
@@ -195,6 +213,20 @@ func (p *poolRulesJSON) print(w io.Writer) {
 	if p.Refill > 0 {
 		row("refill", "%d times", p.Refill)
 	}
+}
+
+func (r *redeemJSON) text() string {
+	text := "a code of " + r.List
+	if r.Times > 1 {
+		text += fmt.Sprintf(", %d draws each", r.Times)
+	}
+	if r.Uses > 1 {
+		text += fmt.Sprintf(", for %d players each", r.Uses)
+	}
+	if r.Until != "" {
+		text += ", until " + r.Until
+	}
+	return text
 }
 
 func (l *limitJSON) text() string {

@@ -24,6 +24,7 @@ type resultJSON struct {
 	Outcomes  []outcomeJSON `json:"outcomes,omitempty"`
 	Total     []stackJSON   `json:"total,omitempty"` // what all outcomes gave together
 	Paid      []stackJSON   `json:"paid,omitempty"`
+	Redeemed  string        `json:"redeemed,omitempty"` // the list of the code that was used
 	Receipt   *receiptJSON  `json:"receipt,omitempty"`
 }
 
@@ -61,6 +62,7 @@ func newResultJSON(id string, r *kujiv1.Result) resultJSON {
 		Status:    statusName(r.GetStatus()),
 		Subject:   r.GetSubject(),
 		Replayed:  r.GetReplayed(),
+		Redeemed:  r.GetRedeemed(),
 	}
 	for _, o := range r.GetOutcomes() {
 		one := outcomeJSON{Entry: o.GetEntry(), Draw: o.GetDraw(), Items: newStacksJSON(o.GetItems()), Via: o.GetVia()}
@@ -163,6 +165,9 @@ func printResult(w io.Writer, draws int, r resultJSON) {
 	fprintf(w, "request\t%s\n", r.RequestID)
 	fprintf(w, "status\t%s%s\n", r.Status, again)
 	fprintf(w, "position\t%d\n", position)
+	if r.Redeemed != "" {
+		fprintf(w, "redeemed\t%s\n", r.Redeemed)
+	}
 	if len(r.Paid) > 0 {
 		fprintf(w, "paid\t%s\n", itemsText(r.Paid))
 	}
@@ -229,6 +234,12 @@ var refusals = map[string]string{
 	"not_eligible":       "the player does not meet the condition of pool %s",
 	"price_not_offered":  "the pool has no price in %s",
 	"unknown_track":      "the catalog has no track %s",
+	"unknown_code":       "there is no such code%s; it counts as a guess",
+	"code_expired":       "the deadline of the codes of %s has passed",
+	"code_used_up":       "others have used this code of %s as often as it can be",
+	"code_redeemed":      "the player has used this code of %s before",
+	"too_many_guesses":   "the player has sent too many codes that do not exist%s",
+	"code_required":      "only codes pay for draws from pool %s: see kuji redeem",
 	"aborted":            "another member of the group failed%s",
 }
 

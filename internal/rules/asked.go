@@ -12,6 +12,7 @@ import (
 //	draw             pool ref, count << 1 | 1 if an item to pay with follows, varint; item ref
 //	grant, consume   number of items, then for each: item ref, quantity varint
 //	transfer         receiver ref, then as for a grant
+//	redeem           the code's sum
 //	set track        the track's name, draws varint, who asks, why; texts are a varint and so
 //	                 many bytes
 //	atomic           if it failed, the index of the member that did; number of members, then
@@ -41,6 +42,9 @@ func (r *Rules) ask(cmd *Command, status Status) {
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
+	case KindRedeem:
+		w.Buf = append(w.Buf, cmd.Code[:]...)
+		return
 	case KindSetTrack:
 		r.askText(cmd.Set.Track)
 		w.Uint(cmd.Set.Draws)
@@ -116,6 +120,9 @@ func (a *asked) arguments(cmd *Command) {
 			cmd.Pay = a.item()
 		}
 		return
+	case KindRedeem:
+		copy(cmd.Code[:], a.Bytes("a code's sum", uint64(len(cmd.Code))))
+		return
 	case KindTransfer:
 		cmd.To = a.player(a.Ref("the receiver"))
 	case KindSetTrack:
@@ -172,7 +179,7 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 }
 
 func (c *Command) equal(o *Command) bool {
-	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay &&
+	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.Code == o.Code &&
 		slices.Equal(c.Items, o.Items) && (c.Set == o.Set || c.Set != nil && o.Set != nil && *c.Set == *o.Set) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

@@ -35,6 +35,8 @@ type numbers struct {
 	pool  []poolNumbers
 	pools int               // how many the realm will have
 	list  map[string]uint32 // lists of codes
+	// guesses is the number of the counter of guesses, if there is a limit.
+	guesses uint32
 }
 
 // poolNumbers holds the numbers of a pool.
@@ -128,6 +130,9 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 		if err := d.pool(&c.Pools[i], &n.pool[i]); err != nil {
 			return nil, err
 		}
+	}
+	if c.Guesses.Per != 0 {
+		n.guesses = d.counters(guessesName(c.Guesses.Per), 1)
 	}
 	n.list = d.lists(c)
 	if n.pools = int(d.nextPool); n.pools > store.MaxPools {
@@ -236,23 +241,30 @@ func (d *definer) pool(p *catalog.Pool, n *poolNumbers) error {
 	return nil
 }
 
-// lists numbers the lists of codes that rewards give codes of. It names those that are new.
+// lists numbers the lists of codes that rewards give codes of, and those whose codes pay for draws.
+// It names those that are new.
 func (d *definer) lists(c *catalog.Catalog) map[string]uint32 {
 	all := map[string]uint32{}
+	add := func(list string) {
+		if _, ok := all[list]; ok {
+			return
+		}
+		num, known := d.state.CodeListNum(list)
+		if !known {
+			num = uint32(d.state.CodeLists() + d.newLists)
+			d.newLists++
+			d.w.Name(store.NewList, list)
+		}
+		all[list] = num
+	}
 	for i := range c.Pools {
 		for j := range c.Pools[i].Entries {
 			for _, list := range c.Pools[i].Entries[j].Reward.Codes {
-				if _, ok := all[list]; ok {
-					continue
-				}
-				num, known := d.state.CodeListNum(list)
-				if !known {
-					num = uint32(d.state.CodeLists() + d.newLists)
-					d.newLists++
-					d.w.Name(store.NewList, list)
-				}
-				all[list] = num
+				add(list)
 			}
+		}
+		for j := range c.Pools[i].Redeem {
+			add(c.Pools[i].Redeem[j].List)
 		}
 	}
 	return all

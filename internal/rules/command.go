@@ -20,13 +20,14 @@ const (
 	KindClock    Kind = 7
 	KindSetTrack Kind = 8
 	KindCodes    Kind = 9
+	KindRedeem   Kind = 10
 
-	kindEnd Kind = 10
+	kindEnd Kind = 11
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
-	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes",
+	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
 }
 
 // String returns the kind's name.
@@ -54,7 +55,7 @@ const (
 )
 
 // Command is a request in the form that the rules work on. Kind says which fields are used:
-// Player, Pool, Count and Pay of a Draw; Player and Items of a Grant or Consume; Player (the giver), To
+// Player, Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player and Items of a Grant or Consume; Player (the giver), To
 // and Items of a Transfer; Members of an Atomic; Player and Set of a SetTrack.
 type Command struct {
 	Kind    Kind
@@ -67,6 +68,7 @@ type Command struct {
 	Items   []catalog.Stack
 	Members []Command
 	Set     *TrackSet
+	Code    CodeSum
 }
 
 // TrackSet is what a SetTrack asks for.
@@ -152,6 +154,9 @@ func (c *Command) checkMember() *CommandError {
 	if c.Kind == KindSetTrack {
 		return malformed("kind", "an atomic group cannot set a track")
 	}
+	if c.Kind == KindRedeem {
+		return malformed("kind", "an atomic group cannot redeem a code: undoing the group would undo the count of guesses")
+	}
 	if err := c.CheckHead(); err != nil {
 		return err
 	}
@@ -185,6 +190,8 @@ func (c *Command) checkBody() *CommandError {
 		}
 	case KindSetTrack:
 		return c.Set.check()
+	case KindRedeem:
+		return nil
 	case KindGrant, KindConsume:
 	default:
 		return malformed("kind", "%v is not a request", c.Kind)
@@ -238,7 +245,8 @@ func checkStacks(items []catalog.Stack) *CommandError {
 	return nil
 }
 
-// Draws returns how many single draws the command makes if it succeeds.
+// Draws returns how many single draws the command asks for. A code says by itself what it pays for:
+// see [RedeemedOf].
 func (c *Command) Draws() (n uint64) {
 	if c.Kind == KindDraw {
 		return uint64(c.Count)

@@ -41,6 +41,8 @@ var commands = []struct {
 	{transfer("hal", "ann", of("key", 1)), rules.InsufficientItems, "key"},
 	{transfer("hal", "ian", of("nosuch", 1)), rules.UnknownItem, "nosuch"},
 	{draw("ann", "box", 3), rules.OK, ""},
+	{redeem("ann", "no code"), rules.UnknownCode, ""},
+	{redeem("rob", "other"), rules.UnknownCode, ""},
 	{setTrack("ann", "free/a", 7, "ops", "a fault"), rules.OK, ""},
 	{setTrack("pia", "free/a", 0, "", strings.Repeat("y", rules.MaxReason)), rules.OK, ""}, // joins
 	{setTrack("quin", "free/b", catalog.MaxTrackDraws, sixtyFour, "x"), rules.UnknownTrack, "free/b"},
@@ -134,6 +136,10 @@ func alter(c rules.Command) (out []rules.Command) {
 		set(func(s *rules.TrackSet) { s.By += "x" })
 		set(func(s *rules.TrackSet) { s.Reason += "x" })
 		return out
+	case rules.KindRedeem:
+		change(func(d *rules.Command) { d.Code[15] ^= 1 })
+		change(func(d *rules.Command) { d.Player += "x" })
+		return out
 	case rules.KindTransfer:
 		change(func(d *rules.Command) { d.To = "other" })
 	case rules.KindGrant:
@@ -175,6 +181,7 @@ func TestMalformed(t *testing.T) {
 		{"track", setTrack("a", "", 1, "", "x")}, {"track", setTrack("a", long+long, 1, "", "x")}, {"draws", setTrack("a", "t", 1_000_001, "", "x")},
 		{"by", setTrack("a", "t", 1, long, "x")}, {"reason", setTrack("a", "t", 1, "", "")}, {"reason", setTrack("a", "t", 1, "", strings.Repeat("x", 1025))},
 		{"members[1].kind", group(draw("a", "p", 1), setTrack("a", "t", 1, "", "x"))},
+		{"", redeem("a", "x")}, {"player", redeem("", "x")}, {"members[1].kind", group(draw("a", "p", 1), redeem("a", "x"))},
 		{"members", group()}, {"", members(rules.MaxAtomic, draw("a", "p", 1))}, {"members", members(rules.MaxAtomic+1, draw("a", "p", 1))},
 		{"", members(2, draw("a", "p", rules.MaxDrawCount))}, {"members", group(draw("a", "p", 1), draw("a", "p", rules.MaxDrawCount), draw("a", "p", rules.MaxDrawCount))},
 		{"members[0].kind", group(group(draw("a", "p", 1)))}, {"members[1].count", group(draw("a", "p", 1), draw("a", "p", 0))},
@@ -274,12 +281,12 @@ func TestCommandOfIsStrict(t *testing.T) {
 
 // TestNames: what statuses and kinds are called is part of the API.
 func TestNames(t *testing.T) {
-	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", 14: "status(14)"} {
+	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", rules.CodeRequired: "code_required", 20: "status(20)"} {
 		if status.String() != want {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", 10: "kind(10)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", 11: "kind(11)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

@@ -104,10 +104,13 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	w.BeginAsked()
 	r.ask(cmd, f.status)
 	w.EndAsked()
-	if f.status == OK {
-		d.player, d.pool = r.see(cmd.Player), noPool
+	d.player, d.pool = r.see(cmd.Player), noPool
+	switch f.status {
+	case OK:
 		d.values.reset()
 		r.write(cmd, 0)
+	case UnknownCode:
+		r.writeGuess(cmd)
 	}
 	w.End()
 	return f.status
@@ -145,6 +148,8 @@ func (r *Rules) check(cmd *Command) failure {
 		return r.checkTransfer(cmd)
 	case KindSetTrack:
 		return r.checkSetTrack(cmd)
+	case KindRedeem:
+		return r.checkRedeem(cmd)
 	}
 	panic("rules: Decide of a command that did not pass Check: " + cmd.Kind.String())
 }
@@ -163,6 +168,8 @@ func (r *Rules) write(cmd *Command, n int) {
 		r.writeTransfer(cmd)
 	case KindSetTrack:
 		r.writeSetTrack(cmd)
+	case KindRedeem:
+		r.writeRedeem(cmd)
 	}
 }
 
@@ -173,7 +180,8 @@ func (r *Rules) fail(f failure) {
 }
 
 // see returns the number of a player. A new player gets a number and from here on holds the
-// starting grants. The command must either succeed or leave the player out of its event.
+// starting grants. The command must either succeed, or leave the player out of its event, or count
+// what failed.
 func (r *Rules) see(id string) uint32 {
 	d := &r.d
 	if id == d.known {

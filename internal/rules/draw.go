@@ -11,8 +11,23 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	if pt == nil || pt.config.Internal {
 		return failure{UnknownPool, r.poolRef(cmd.Pool)}
 	}
-	player, count, pool := r.see(cmd.Player), uint64(cmd.Count), store.Ref{Num: pt.num}
-	c := pt.config
+	player, count := r.see(cmd.Player), uint64(cmd.Count)
+	if f := r.mayDraw(pt, player, count); f.status != OK {
+		return f
+	}
+	if len(pt.config.Redeem) > 0 && len(pt.price) == 0 {
+		return failure{CodeRequired, store.Ref{Num: pt.num}}
+	}
+	cost, f := r.pay(pt, player, count, cmd.Pay)
+	if f.status != OK {
+		return f
+	}
+	return r.addDraw(pt, player, count, cost)
+}
+
+// mayDraw reports whether a pool will refuse draws of a player, however they are paid.
+func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
+	c, pool := pt.config, store.Ref{Num: pt.num}
 	switch {
 	case c.StartsAt != 0 && r.d.now < c.StartsAt:
 		return failure{NotStarted, pool}
@@ -25,12 +40,14 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
 	}
-	cost, f := r.pay(pt, player, count, cmd.Pay)
-	if f.status != OK {
-		return f
-	}
+	return failure{}
+}
+
+// addDraw adds draws that are paid to the command, unless what they could give is not there or does
+// not fit.
+func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost payment) failure {
 	if !r.inStock(pt, player, count) {
-		return failure{SoldOut, pool}
+		return failure{SoldOut, store.Ref{Num: pt.num}}
 	}
 	if item, ok := r.fitsAll(pt, player, count); !ok {
 		return failure{BalanceOverflow, store.Ref{Num: item}}

@@ -82,7 +82,7 @@ func (r *Rules) used(l *limitTable, player uint32) (used uint64) {
 	switch l.per {
 	case catalog.PerForever:
 		return r.counter(player, l.counter)
-	case catalog.PerDay, catalog.PerWeek:
+	case catalog.PerHour, catalog.PerDay, catalog.PerWeek:
 		if v := r.counter(player, l.counter); v != 0 && r.counts(l, v) {
 			return v & maxStepDraws
 		}

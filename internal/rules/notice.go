@@ -90,7 +90,7 @@ func (l *looker) pool(pt *poolTable) {
 		l.add(c.ID, "nobody can draw from this pool: it is internal, and no draw leads to it")
 	case c.EndsAt != 0 && c.EndsAt <= l.now && !l.open[pt.num]:
 		l.add(c.ID, "nobody can draw from this pool: it has ended")
-	case !c.Internal && l.entered[pt.num] && len(c.Price) == 0 && len(c.Limits) == 0 && c.When.Empty():
+	case !c.Internal && l.entered[pt.num] && len(c.Price) == 0 && len(c.Redeem) == 0 && len(c.Limits) == 0 && c.When.Empty():
 		l.add(c.ID, "other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant")
 	}
 	for _, price := range c.Price {
@@ -129,7 +129,7 @@ func (l *looker) findChances() {
 		}
 		for _, g := range pt.gains {
 			_, every := slices.BinarySearch(always[pt.num], g.item)
-			if len(pt.config.Price) == 0 || every {
+			if len(pt.config.Price) == 0 && len(pt.config.Redeem) == 0 || every {
 				l.sure[g.item] = true
 			} else {
 				l.chance[g.item] = true

@@ -111,7 +111,7 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 	r.begin(now, nil, nil)
 	defer r.d.end()
 	f, num := r.check(&cmd), r.see(cmd.Player)
-	if player == "" && f.status == InsufficientItems {
+	if f.status == CodeRequired || player == "" && f.status == InsufficientItems {
 		f = failure{}
 		if !r.inStock(pt, num, 1) {
 			f = failure{SoldOut, store.Ref{Num: pt.num}}

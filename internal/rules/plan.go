@@ -234,6 +234,10 @@ func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 	if old.Zone.Name != c.Zone.Name || !slices.Equal(old.Zone.Offsets, c.Zone.Offsets) {
 		p.add(planZone(&old.Zone, &c.Zone))
 	}
+	if old.Guesses != c.Guesses {
+		p.add(Change{Kind: ChangeRealm, ID: "guesses", Text: fmt.Sprintf("guesses of codes: %s instead of %s for each player", guessesText(c.Guesses), guessesText(old.Guesses)),
+			Settings: []Setting{{"guesses", guessesText(old.Guesses), guessesText(c.Guesses)}}})
+	}
 	if old.Name != c.Name {
 		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
 			Settings: []Setting{{"name", old.Name, c.Name}}})
@@ -251,7 +255,7 @@ func stacksText(all []catalog.Stack) string {
 
 // planZone describes a change of the time zone.
 func planZone(old, z *catalog.Zone) Change {
-	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws and budgets", zoneName(z), zoneName(old))}
+	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old))}
 	if z.Name == old.Name {
 		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
 		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"

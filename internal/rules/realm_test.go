@@ -143,7 +143,7 @@ func (r *realm) wantAnswers(cmd *rules.Command, ev *store.Event) {
 // equal compares commands, of which nil and no items are the same.
 func equal(a, b *rules.Command) bool {
 	return a.Kind == b.Kind && a.ID == b.ID && a.Player == b.Player && a.To == b.To && a.Pool == b.Pool &&
-		a.Count == b.Count && a.Pay == b.Pay && slices.Equal(a.Items, b.Items) &&
+		a.Count == b.Count && a.Pay == b.Pay && a.Code == b.Code && slices.Equal(a.Items, b.Items) &&
 		slices.EqualFunc(a.Members, b.Members, func(x, y rules.Command) bool { return equal(&x, &y) })
 }
 
@@ -160,7 +160,7 @@ func (r *realm) want(cmd rules.Command, status rules.Status, subject string) sto
 // subject returns the id of what an event's status is about.
 func (r *realm) subject(ev *store.Event) string {
 	switch status := rules.Status(ev.Status); {
-	case status == rules.OK:
+	case status == rules.OK, status == rules.UnknownCode, status == rules.TooManyGuesses:
 		return ""
 	case ev.Subject.ID != "":
 		return ev.Subject.ID

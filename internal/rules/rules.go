@@ -8,7 +8,7 @@
 // [Rules.Reset].
 //
 // One noun, one file: draw, pick, price, limit, condition, pity, track, box, items (grant, consume,
-// transfer), atomic, catalog, clock, plan.
+// transfer), redeem, atomic, catalog, clock, plan.
 // A rule's checks are in one function, in the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and
@@ -43,6 +43,10 @@ type State interface {
 	Peak() uint64                           // no balance is higher
 	CodesGiven(list uint32) uint64          // the next code has this number
 	CodesLeft(list uint32) (left, last uint64)
+	FindCode(list uint32, sum CodeSum) (number uint64, ok bool)
+	CodeTimes(list uint32, number uint64) uint64 // how often it was used
+	CodeUsedBy(list uint32, number uint64, player uint32) bool
+	CodeUses(list uint32) (uses, codes uint64) // of all its codes
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
 

@@ -3,7 +3,7 @@ package rules
 import "fmt"
 
 // Status says how a command ended. Every status but OK is a refusal that depends on the state and
-// changes nothing. The numbers are part of the event format: never reuse one.
+// changes nothing, except that UnknownCode counts the guess. The numbers are part of the event format: never reuse one.
 type Status uint8
 
 const (
@@ -21,8 +21,14 @@ const (
 	NotEligible       Status = 11
 	PriceNotOffered   Status = 12
 	UnknownTrack      Status = 13
+	UnknownCode       Status = 14
+	CodeExpired       Status = 15
+	CodeUsedUp        Status = 16
+	CodeRedeemed      Status = 17
+	TooManyGuesses    Status = 18
+	CodeRequired      Status = 19
 
-	statusEnd Status = 14 // one more than the last status in a log
+	statusEnd Status = 20 // one more than the last status in a log
 )
 
 var statusNames = [statusEnd]string{
@@ -30,6 +36,8 @@ var statusNames = [statusEnd]string{
 	NotStarted: "not_started", Ended: "ended", UnknownPool: "unknown_pool", UnknownItem: "unknown_item",
 	CountTooLarge: "count_too_large", BalanceOverflow: "balance_overflow", Aborted: "aborted",
 	NotEligible: "not_eligible", PriceNotOffered: "price_not_offered", UnknownTrack: "unknown_track",
+	UnknownCode: "unknown_code", CodeExpired: "code_expired", CodeUsedUp: "code_used_up", CodeRedeemed: "code_redeemed",
+	TooManyGuesses: "too_many_guesses", CodeRequired: "code_required",
 }
 
 // String returns the status in snake_case.

@@ -20,6 +20,8 @@ type Tables struct {
 	bottomUp []*poolTable      // every pool, each after the pools it leads to
 	watched  bitset            // the items that entries' conditions ask for
 	list     map[string]uint32 // lists of codes of this catalog
+	redeem   []redeemTable     // in the order of pools
+	guesses  limitTable
 }
 
 // NoTables returns the tables of a realm without a catalog.
@@ -173,6 +175,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		}
 	}
 	t.nest(t.budgets(c, n))
+	t.setRedeem(n)
 	return t
 }
 

@@ -81,6 +81,7 @@ var promises = map[string]string{
 	"rules":  "the catalog's rules hold: prices, limits, groups, versions",
 	"bounds": "whatever a client can make grow has a limit",
 	"keys":   "who has no right does nothing",
+	"secret": "codes and guesses are shown to nobody but their player",
 	"calm":   "nobody waits for others' work longer than needed",
 }
 

@@ -106,7 +106,7 @@ const begin = 978_307_200_000 // 2001-01-01
 // pools and entries are their places in it.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p := &plan{Config: config, start: begin, untilItem: noItem}
-	prepared, err := rules.Prepare(store.New(), rules.NoTables(), c)
+	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c))
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +144,16 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, wrong("until", "%q: expected an item that the pool %s can give", p.Until, p.Pool)
 	}
 	return p, nil
+}
+
+// withoutCodes returns a catalog without codes that pay: simulated players have as many as they want.
+func withoutCodes(c *catalog.Catalog) *catalog.Catalog {
+	free := *c
+	free.Pools, free.Guesses = slices.Clone(c.Pools), catalog.Guesses{}
+	for i := range free.Pools {
+		free.Pools[i].Redeem = nil
+	}
+	return &free
 }
 
 func drawable(c *catalog.Catalog) (names string) {

@@ -264,6 +264,7 @@ func TestSameOnAnyCores(t *testing.T) {
 		"gacha-banner.yaml": {Pool: "banner", Players: 1500, Draws: 100, Count: 10, Seed: 7, Until: "hoshimi"},
 		"box-raffle.yaml":   {Pool: "box", Players: 300, Draws: 20, Count: 1, Seed: 7, Independent: true},
 		"collection.yaml":   {Pool: "friends", Players: 5000, Draws: 6, Count: 3, Seed: 7, Rate: 100},
+		"bottle-caps.yaml":  {Pool: "caps", Players: 500, Draws: 10, Count: 1, Seed: 7, Rate: 100}, // simulated players have codes
 		"instant-win.yaml":  {Pool: "splash", Players: 500, Draws: 10, Count: 1, Seed: 7, Rate: 100},
 	} {
 		var first []byte

@@ -107,7 +107,7 @@ func (s *State) change(ev *Event, at At) error {
 				return inconsistent("counter number %d of %d", e.N, s.names.next)
 			}
 			err = s.tallies.set(e.N, e.Value)
-		case NewList, AddCodes, GiveCode:
+		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(&e, player, at)
 		case Window, Catalog, Clock:
 			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
@@ -146,6 +146,8 @@ func (s *State) changeCodes(e *Effect, player uint32, at At) error {
 		return s.codes.name(string(e.Bytes))
 	case AddCodes:
 		return s.addCodes(e.N, e.Bytes, at.Position)
+	case UseCode:
+		return s.useCode(e.N, e.Value, player, at)
 	}
 	return s.giveCode(e.N, e.Value, player, at)
 }

@@ -163,6 +163,29 @@ func TestApplyRefuses(t *testing.T) {
 				w.GiveCode(0, 0)
 			},
 			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.GiveCode(0, 0) }},
+		"a code used that there is not": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 1) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x", "y"); w.UseCode(0, 1) }},
+		"a code of no list used": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(1, 0) },
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0) }},
+		"a code used twice by a player": {
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.UseCode(0, 0); w.UseCode(0, 0) },
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.UseCode(0, 0)
+				w.Join("bob")
+				w.UseCode(0, 0)
+			}},
+		"a code used by a player that there is not": {
+			func(w *store.Writer) {
+				w.Name(store.NewList, "l")
+				codes(w, 0, "x")
+				w.Effect(store.Player, 1)
+				w.UseCode(0, 0)
+			},
+			func(w *store.Writer) { w.Name(store.NewList, "l"); codes(w, 0, "x"); w.Join("bob"); w.UseCode(0, 0) }},
 		"a malformed effect behind a good one": {
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1); w.Buf = append(w.Buf, 0xff) },
 			func(w *store.Writer) { w.Change(store.Gain, 0, 1) }},
@@ -299,7 +322,11 @@ type naiveList struct {
 	name  string
 	codes []string
 	given []int // players
+	uses  []naiveUse
 }
+
+// naiveUse is a code that a player used.
+type naiveUse struct{ code, player int }
 
 func (n *naive) has(list []string, s []byte) bool {
 	for _, x := range list {
@@ -308,6 +335,15 @@ func (n *naive) has(list []string, s []byte) bool {
 		}
 	}
 	return false
+}
+
+// burnt returns how many codes were used at all.
+func (l *naiveList) burnt() int {
+	all := map[int]bool{}
+	for _, u := range l.uses {
+		all[u.code] = true
+	}
+	return len(all)
 }
 
 // apply carries out effects, and says whether they fit.
@@ -363,6 +399,12 @@ func (n *naive) apply(effects []store.Effect) bool {
 				return false
 			}
 			n.lists[e.N].given = append(n.lists[e.N].given, player)
+		case store.UseCode:
+			use := naiveUse{int(e.Value), player}
+			if int(e.N) >= len(n.lists) || player >= len(n.players) || int(e.Value) >= len(n.lists[e.N].codes) || slices.Contains(n.lists[e.N].uses, use) {
+				return false
+			}
+			n.lists[e.N].uses = append(n.lists[e.N].uses, use)
 		case store.Tally:
 			if uint64(e.N) >= n.next {
 				return false
@@ -434,6 +476,15 @@ func (n *naive) compare(t rapid.TB, s *store.State) {
 				t.Fatalf("code %d is %q, want %q", k, got, code)
 			}
 		}
+		if _, used := s.CodeUses(uint32(i)); int(all.Uses()) != len(l.uses) || int(used) != l.burnt() {
+			t.Fatalf("list %d: %d uses of %d codes, want %d of %d", i, all.Uses(), used, len(l.uses), l.burnt())
+		}
+		for k, want := range l.uses {
+			code, player, _, _ := all.Use(uint64(k))
+			if want != (naiveUse{int(code), int(player)}) || !s.CodeUsedBy(uint32(i), code, player) || s.CodeTimes(uint32(i), code) == 0 {
+				t.Fatalf("use %d is of code %d by player %d, want %+v", k, code, player, want)
+			}
+		}
 		for k, player := range l.given {
 			if got, _, _ := all.GivenTo(uint64(k)); int(got) != player {
 				t.Fatalf("code %d was given to player %d, want %d", k, got, player)
@@ -490,7 +541,7 @@ func drawClose(t *rapid.T, n *naive) (e store.Effect) {
 	e.Verb = rapid.SampledFrom([]store.Verb{
 		store.Player, store.Player, store.Join, store.Gain, store.Gain, store.Gain, store.Spend, store.Set, store.Pool, store.Pool, store.Take, store.Take,
 		store.Member, store.Item, store.NewPool, store.Entry, store.Stock, store.Counter, store.Draw, store.Tally,
-		store.NewList, store.AddCodes, store.AddCodes, store.GiveCode, store.GiveCode,
+		store.NewList, store.AddCodes, store.AddCodes, store.GiveCode, store.GiveCode, store.UseCode, store.UseCode,
 	}).Draw(t, "verb")
 	switch e.Verb {
 	case store.Player:
@@ -525,6 +576,10 @@ func drawClose(t *rapid.T, n *naive) (e store.Effect) {
 		}
 		if rapid.IntRange(0, 20).Draw(t, "another") == 20 {
 			e.Value++
+		}
+	case store.UseCode:
+		if e.N = below("list", len(n.lists)-1); int(e.N) < len(n.lists) {
+			e.Value = uint64(below("code", len(n.lists[e.N].codes)-1))
 		}
 	case store.Counter:
 		e.N, e.Bytes = rapid.Uint32Range(0, 4).Draw(t, "width"), name("counters ")
@@ -618,6 +673,8 @@ func FuzzApply(f *testing.F) {
 		w.Join("b")
 		w.GiveCode(0, 0)
 		w.GiveCode(0, 1)
+		w.UseCode(0, 2)
+		w.UseCode(0, 0)
 	}))
 	seeds := r.log[:2]
 	f.Fuzz(func(t *testing.T, b []byte) {

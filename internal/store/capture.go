@@ -52,7 +52,7 @@ type Mark struct {
 }
 
 // CodesMark says what a snapshot covers of a list of codes.
-type CodesMark struct{ Codes, Given uint64 }
+type CodesMark struct{ Codes, Given, Uses uint64 }
 
 // capturedCodes is a list of codes as of the capture.
 type capturedCodes struct {

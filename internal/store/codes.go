@@ -2,6 +2,9 @@ package store
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"iter"
 	"sync/atomic"
 )
 
@@ -10,8 +13,12 @@ import (
 // So nothing in a list ever changes but where its codes end and where those that were given end,
 // and a copy of its head is the list as of that moment: captures and readers take one.
 //
+// Players can send codes, too. A use is one code used by one player, who can use each once. Uses
+// stand in the order of the log.
+//
 // A code takes its own bytes, and about 30 more: 5 beside it, 11 in the index that finds it again,
-// and 24 once it is given.
+// and 24 once it is given. Each use takes 24 and about 20 in an index, and its
+// code 4.
 
 // Bounds on codes.
 const (
@@ -21,7 +28,34 @@ const (
 	MaxCode = 128
 	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
 	MaxCodesBytes = 2 << 20
+	// MaxUses is the most uses of the codes of one list.
+	MaxUses = 1 << 30
 )
+
+// CodeSum stands for a code wherever the code itself must not: it is the beginning of the SHA-256
+// of its normal form.
+type CodeSum [16]byte
+
+// SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
+// letters a to z have the same one.
+func SumCode(code []byte) CodeSum {
+	var normal [MaxCode]byte
+	b := normal[:0]
+	for _, c := range code {
+		switch {
+		case c == ' ', c == '-':
+		case 'a' <= c && c <= 'z':
+			b = append(b, c-'a'+'A')
+		default:
+			b = append(b, c)
+		}
+	}
+	sum := sha256.Sum256(b)
+	return CodeSum(sum[:])
+}
+
+// hash returns the hash of a code by its sum.
+func (s *CodeSum) hash() uint32 { return binary.LittleEndian.Uint32(s[:]) }
 
 // codeLists is all lists of codes of a realm.
 type codeLists struct {
@@ -36,6 +70,10 @@ type codeList struct {
 	name  string
 	codes Codes
 	index index // from the hash of a code to its number
+	used  index // from the hash of a code and a player to the number of the use
+	// times is how often each code was used. Pages without a use are nil.
+	times []*[pieceLen]uint32
+	burnt uint64 // how many codes were used at all
 	left  atomic.Uint64
 	last  atomic.Uint64 // position of the last change; set before left
 }
@@ -46,6 +84,20 @@ type Codes struct {
 	used  uint32         // bytes of the last piece
 	at    pieces[uint32] // by number: where the code is: the piece << textBits | the offset in it
 	given pieces[given]  // by number
+	uses  pieces[use]    // in the order of the log
+}
+
+// use is a code that a player used.
+type use struct {
+	position     uint64
+	time         int64
+	player, code uint32
+}
+
+// hash mixes code and player. Clients choose neither number.
+func (u *use) hash() uint32 {
+	x := (uint64(u.player)<<32 | uint64(u.code)) * 0x9e3779b97f4a7c15
+	return uint32((x ^ x>>32) * 0xd6e8feb86659fd93 >> 32)
 }
 
 // given is who got a code.
@@ -98,6 +150,15 @@ func (c *Codes) GivenTo(n uint64) (player uint32, position uint64, time int64) {
 	return g.player, g.position, g.time
 }
 
+// Uses returns how often codes of the list were used.
+func (c *Codes) Uses() uint64 { return uint64(c.uses.n) }
+
+// Use returns the code of a use, who used it, and when.
+func (c *Codes) Use(n uint64) (code uint64, player uint32, position uint64, time int64) {
+	u := c.uses.get(uint32(n))
+	return uint64(u.code), u.player, u.position, u.time
+}
+
 // add appends a code.
 func (c *Codes) add(code []byte) {
 	size := uint32(1 + len(code))
@@ -127,7 +188,7 @@ func (l *codeLists) name(name string) error {
 		return inconsistent("more than %d code lists", MaxCodeLists)
 	}
 	list := &codeList{name: name}
-	list.index.alone = true
+	list.index.alone, list.used.alone = true, true
 	list.index.init()
 	l.num[name] = uint32(len(l.lists))
 	l.lists = append(l.lists, list)
@@ -142,23 +203,85 @@ func (l *codeLists) get(num uint32) (*codeList, error) {
 	return l.lists[num], nil
 }
 
-// find returns the number of a code with this hash.
-func (l *codeList) find(code []byte, hash uint32) (number uint32, ok bool) {
-	s := l.index.shard(hash)
-	for i := first(hash); ; i++ {
-		slot := *s.at(i)
-		if slot == 0 {
-			return 0, false
-		}
-		if n := uint32(slot) - 1; uint32(slot>>32) == hash && bytes.Equal(l.codes.Code(uint64(n)), code) {
-			return n, true
+// matches iterates over the numbers in an index with this hash.
+func (x *index) matches(hash uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		s := x.shard(hash)
+		for i := first(hash); ; i++ {
+			slot := *s.at(i)
+			if slot == 0 || uint32(slot>>32) == hash && !yield(uint32(slot)-1) {
+				return
+			}
 		}
 	}
 }
 
+// find returns the number of a code with this hash.
+func (l *codeList) find(code []byte, hash uint32) (number uint32, ok bool) {
+	for n := range l.index.matches(hash) {
+		if bytes.Equal(l.codes.Code(uint64(n)), code) {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// findSum returns the number of the first code with this sum.
+func (l *codeList) findSum(sum *CodeSum) (number uint32, ok bool) {
+	for n := range l.index.matches(sum.hash()) {
+		if (!ok || n < number) && SumCode(l.codes.Code(uint64(n))) == *sum {
+			number, ok = n, true
+		}
+	}
+	return number, ok
+}
+
+// usedBy reports whether a player used a code.
+func (l *codeList) usedBy(code, player uint32) bool {
+	if l.codes.uses.n == 0 {
+		return false
+	}
+	u := use{player: player, code: code}
+	for n := range l.used.matches(u.hash()) {
+		if was := l.codes.uses.get(n); was.player == player && was.code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// timesUsed returns how often a code was used.
+func (l *codeList) timesUsed(code uint32) uint32 {
+	if page := int(code / pieceLen); page < len(l.times) && l.times[page] != nil {
+		return l.times[page][code%pieceLen]
+	}
+	return 0
+}
+
+// use adds a use, which must be the player's first of the code.
+func (l *codeList) use(u use) {
+	if l.codes.uses.n == 0 {
+		l.used.init()
+	}
+	l.used.add(u.hash(), l.codes.uses.n)
+	l.codes.uses.push(u)
+	page := int(u.code / pieceLen)
+	for page >= len(l.times) {
+		l.times = append(l.times, nil)
+	}
+	if l.times[page] == nil {
+		l.times[page] = new([pieceLen]uint32)
+	}
+	times := &l.times[page][u.code%pieceLen]
+	if *times++; *times == 1 {
+		l.burnt++
+	}
+}
+
 // add appends a code. No error names a code: errors are for logs, and codes are secrets.
-func (l *codeList) add(code []byte, key *hashKey) error {
-	hash := key.hashBytes(code)
+func (l *codeList) add(code []byte) error {
+	sum := SumCode(code)
+	hash := sum.hash()
 	if n, ok := l.find(code, hash); ok {
 		return inconsistent("code list %q: number %d is the same code as number %d", l.name, l.codes.at.n, n)
 	}
@@ -190,7 +313,7 @@ func (s *State) addCodes(num uint32, text []byte, pos uint64) error {
 		if s.codes.codes >= maxCodes {
 			return inconsistent("more than %d codes", maxCodes)
 		}
-		if err := l.add(code, &s.players.key); err != nil {
+		if err := l.add(code); err != nil {
 			return err
 		}
 		s.codes.codes++
@@ -211,6 +334,26 @@ func (s *State) giveCode(num uint32, number uint64, player uint32, at At) error 
 		return inconsistent("player number %d of %d", player, s.players.count())
 	}
 	l.codes.given.push(given{position: at.Position, time: at.Time, player: player})
+	l.changed(at.Position)
+	return nil
+}
+
+// useCode notes that a player used a code of a list.
+func (s *State) useCode(num uint32, number uint64, player uint32, at At) error {
+	l, err := s.codes.get(num)
+	switch {
+	case err != nil:
+		return err
+	case number >= l.codes.Count():
+		return inconsistent("code list %q: number %d used, of %d", l.name, number, l.codes.Count())
+	case int(player) >= s.players.count():
+		return inconsistent("player number %d of %d", player, s.players.count())
+	case l.usedBy(uint32(number), player):
+		return inconsistent("code list %q: number %d used twice by player number %d", l.name, number, player)
+	case l.codes.uses.n >= MaxUses:
+		return inconsistent("code list %q: more than %d uses", l.name, MaxUses)
+	}
+	l.use(use{position: at.Position, time: at.Time, player: player, code: uint32(number)})
 	l.changed(at.Position)
 	return nil
 }
@@ -251,8 +394,31 @@ func (s *State) Code(list uint32, number uint64) string {
 // changes that.
 func (s *State) HasCode(list uint32, code string) bool {
 	b := []byte(code)
-	_, ok := s.codes.lists[list].find(b, s.players.key.hashBytes(b))
+	sum := SumCode(b)
+	_, ok := s.codes.lists[list].find(b, sum.hash())
 	return ok
+}
+
+// FindCode returns the number of the first code of a list, which must exist, with this sum.
+func (s *State) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
+	n, ok := s.codes.lists[list].findSum(&sum)
+	return uint64(n), ok
+}
+
+// CodeTimes returns how often a code of a list was used.
+func (s *State) CodeTimes(list uint32, number uint64) uint64 {
+	return uint64(s.codes.lists[list].timesUsed(uint32(number)))
+}
+
+// CodeUsedBy reports whether a player used a code of a list.
+func (s *State) CodeUsedBy(list uint32, number uint64, player uint32) bool {
+	return s.codes.lists[list].usedBy(uint32(number), player)
+}
+
+// CodeUses returns how often codes of a list were used, and how many of them were at all.
+func (s *State) CodeUses(list uint32) (uses, codes uint64) {
+	l := s.codes.lists[list]
+	return l.codes.Uses(), l.burnt
 }
 
 // CodesGiven returns how many codes of a list were given. The next one has this number.
@@ -278,7 +444,8 @@ func (s *State) RoomForCodes(name string) uint64 {
 	return min(room, maxListCodes)
 }
 
-// checkCodes checks that each code is in its list once, and that players got what was given.
+// checkCodes checks that each code is in its list once, that players got what was given, and that
+// each used a code once.
 func (s *State) checkCodes() error {
 	total := uint64(0)
 	for _, l := range s.codes.lists {
@@ -288,7 +455,8 @@ func (s *State) checkCodes() error {
 		}
 		for n := range l.codes.Count() {
 			code := l.codes.Code(n)
-			if got, ok := l.find(code, s.players.key.hashBytes(code)); !ok || uint64(got) != n {
+			sum := SumCode(code)
+			if got, ok := l.find(code, sum.hash()); !ok || uint64(got) != n {
 				return inconsistent("code list %q: the index does not find number %d", l.name, n)
 			}
 		}
@@ -300,9 +468,42 @@ func (s *State) checkCodes() error {
 			}
 			prev = g
 		}
+		if err := s.checkUses(l); err != nil {
+			return err
+		}
 	}
 	if total != s.codes.codes {
 		return inconsistent("%d codes, counted as %d", total, s.codes.codes)
+	}
+	return nil
+}
+
+// checkUses checks that each use of a code is there once, and counted.
+func (s *State) checkUses(l *codeList) error {
+	prev, times, burnt := use{}, uint64(0), uint64(0)
+	for n := range l.codes.uses.n {
+		u := *l.codes.uses.get(n)
+		if int(u.player) >= s.players.count() || uint64(u.code) >= l.codes.Count() || u.position < prev.position || u.position > l.last.Load() {
+			return inconsistent("code list %q: number %d used by player number %d at position %d", l.name, u.code, u.player, u.position)
+		}
+		found := 0
+		for m := range l.used.matches(u.hash()) {
+			if was := l.codes.uses.get(m); was.player == u.player && was.code == u.code {
+				found++
+			}
+		}
+		if found != 1 {
+			return inconsistent("code list %q: number %d used %d times by player number %d", l.name, u.code, found, u.player)
+		}
+		prev = u
+	}
+	for code := range l.codes.at.n {
+		if n := l.timesUsed(code); n > 0 {
+			times, burnt = times+uint64(n), burnt+1
+		}
+	}
+	if times != l.codes.Uses() || burnt != l.burnt {
+		return inconsistent("code list %q: %d uses of %d codes, counted as %d of %d", l.name, l.codes.Uses(), l.burnt, times, burnt)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 //	player   ref                                          if it names a player
 //	status   1 byte, subject: ref                         if it failed
 //	asked    length (varint), bytes: the command's other arguments
-//	effects  to the end; none if it failed
+//	effects  to the end; if it failed, none but those of a count
 //
 // A ref is a varint v. Even: number v/2. Odd: an id of v/2 bytes follows.
 //
@@ -29,6 +29,9 @@ import (
 //	5 take     one of entry n is taken from the pool
 //	6 set      the player's counter n gets a value: value (varint); 0 removes it
 //	7 more     n is another verb: see those from Member on
+//
+// What failed changes nothing but counts, so that guesses have a limit. The effects of an event that
+// failed are: a join of its player with the gains right behind it, if it has one; and then sets.
 //
 // Only the rules know what the arguments mean. The store reads the rest.
 
@@ -63,8 +66,9 @@ const (
 	NewList  Verb = 8 + 12 // names the next list of codes: its name
 	AddCodes Verb = 8 + 13 // adds codes to a list: its number, length, then each code: length (1 byte), bytes
 	GiveCode Verb = 8 + 14 // gives the list's next code to the player: the list's number, the code's
+	UseCode  Verb = 8 + 15 // the player uses a code, each at most once: the list's number, the code's
 
-	verbEnd Verb = 8 + 15
+	verbEnd Verb = 8 + 16
 )
 
 // Limits of the format.
@@ -243,6 +247,13 @@ func (w *Writer) GiveCode(list uint32, number uint64) {
 	w.Uint(number)
 }
 
+// UseCode appends a UseCode.
+func (w *Writer) UseCode(list uint32, number uint64) {
+	w.More(UseCode)
+	w.Uint(uint64(list))
+	w.Uint(number)
+}
+
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {
 	w.Buf = append(append(w.Buf, byte(len(s))), s...)
@@ -268,6 +279,9 @@ type Reader struct {
 	b   []byte
 	off int
 	err *FormatError
+	// Of the effects of an event that failed: what the last one was.
+	failed bool
+	was    Verb
 }
 
 // NewReader returns a reader of b.
@@ -388,16 +402,12 @@ func Decode(b []byte, ev *Event) (int, error) {
 		return 0, r.err
 	}
 	ev.Effects = r.b[r.off:]
-	if ev.Status != 0 && len(ev.Effects) > 0 {
-		r.Fail("effects of an event that failed")
-		return 0, r.err
-	}
 	return len(r.b), nil
 }
 
 // Changes returns a reader of the event's effects. Call Next on it.
 func (ev *Event) Changes() Reader {
-	return Reader{b: ev.Raw, off: len(ev.Raw) - len(ev.Effects)}
+	return Reader{b: ev.Raw, off: len(ev.Raw) - len(ev.Effects), failed: ev.Status != 0, was: Player}
 }
 
 // Next reads the next effect and reports whether there was one. At the end, Err says whether there
@@ -421,7 +431,21 @@ func (r *Reader) Next(e *Effect) bool {
 	case more:
 		r.more(e)
 	}
+	if r.failed {
+		r.counting(e.Verb)
+	}
 	return r.err == nil
+}
+
+// counting refuses effects of an event that failed which are not those of a count. was is Player
+// before the first of them.
+func (r *Reader) counting(v Verb) {
+	switch {
+	case v == Set, v == Join && r.was == Player, v == Gain && (r.was == Join || r.was == Gain):
+		r.was = v
+	default:
+		r.Fail("effect %d of an event that failed", v)
+	}
 }
 
 // more reads the rest of an effect with a verb from Member on.
@@ -461,7 +485,7 @@ func (r *Reader) more(e *Effect) {
 	case AddCodes:
 		e.N = uint32(r.Uint("a list of codes", MaxCodeLists))
 		e.Bytes = r.Bytes("codes", r.Uint("codes", MaxCodesBytes))
-	case GiveCode:
+	case GiveCode, UseCode:
 		e.N = uint32(r.Uint("a list of codes", MaxCodeLists))
 		e.Value = r.Uint("a code's number", maxListCodes)
 	case Catalog:

@@ -38,6 +38,7 @@ func drawEvent(t *rapid.T) (e written) {
 	n := rapid.SampledFrom([]int{0, 1, 5, 100, 120, 127, 128, 129, 16_383, 16_384, 70_000}).Draw(t, "asked")
 	e.ev.Asked = bytes.Repeat([]byte{byte(n)}, n)
 	if e.ev.Status != 0 {
+		e.effects = drawCount(t)
 		return e
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "effects") {
@@ -46,11 +47,27 @@ func drawEvent(t *rapid.T) (e written) {
 	return e
 }
 
+// drawCount draws the effects of an event that failed.
+func drawCount(t *rapid.T) (all []store.Effect) {
+	n := func() uint32 { return rapid.Uint32().Draw(t, "n") }
+	if rapid.Bool().Draw(t, "joins") {
+		id := []byte(rapid.StringN(1, 16, store.MaxName).Draw(t, "name"))
+		all = append(all, store.Effect{Verb: store.Join, N: uint32(len(id)), Bytes: id})
+		for range rapid.IntRange(0, 3).Draw(t, "gains") {
+			all = append(all, store.Effect{Verb: store.Gain, N: n(), Value: 1})
+		}
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "sets") {
+		all = append(all, store.Effect{Verb: store.Set, N: n(), Value: rapid.Uint64().Draw(t, "value")})
+	}
+	return all
+}
+
 func drawEffect(t *rapid.T) store.Effect {
 	e := store.Effect{Verb: rapid.SampledFrom([]store.Verb{
 		store.Player, store.Join, store.Gain, store.Spend, store.Pool, store.Take, store.Set, store.Member,
 		store.Item, store.NewPool, store.Entry, store.Stock, store.Counter, store.Window, store.Catalog, store.Draw, store.Tally,
-		store.Return, store.NewList, store.AddCodes, store.GiveCode,
+		store.Return, store.NewList, store.AddCodes, store.GiveCode, store.UseCode,
 	}).Draw(t, "verb")}
 	name := func() []byte { return []byte(rapid.StringN(1, 16, store.MaxName).Draw(t, "name")) }
 	switch e.Verb {
@@ -62,7 +79,7 @@ func drawEffect(t *rapid.T) store.Effect {
 		e.N, e.Value = rapid.Uint32Range(0, 1<<31-1).Draw(t, "n"), rapid.Uint64().Draw(t, "value")
 	case store.Return:
 		e.N, e.Value = rapid.Uint32Range(0, 1<<22).Draw(t, "n"), rapid.Uint64Range(0, store.MaxQuantity).Draw(t, "returned")
-	case store.GiveCode:
+	case store.GiveCode, store.UseCode:
 		e.N, e.Value = rapid.Uint32Range(0, 1<<12).Draw(t, "n"), rapid.Uint64Range(0, 1<<24).Draw(t, "number")
 	case store.AddCodes: // the decoder does not look into them
 		e.N, e.Bytes = rapid.Uint32Range(0, 1<<12).Draw(t, "n"), rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "codes")
@@ -122,6 +139,8 @@ func (e *written) write(w *store.Writer) []byte {
 			w.Buf = append(w.Buf, f.Bytes...)
 		case store.GiveCode:
 			w.GiveCode(f.N, f.Value)
+		case store.UseCode:
+			w.UseCode(f.N, f.Value)
 		case store.Stock:
 			stock(w, uint64(f.N), int64(f.Value-1))
 		case store.Counter:
@@ -304,6 +323,9 @@ func FuzzDecode(f *testing.F) {
 			if ev.Named {
 				w.Player(ev.Player)
 			}
+			if ev.Status != 0 {
+				w.Fail(ev.Status, ev.Subject)
+			}
 			w.BeginAsked()
 			w.Buf = append(w.Buf, ev.Asked...)
 			w.EndAsked()
@@ -315,7 +337,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		e, changes := store.Effect{}, ev.Changes()
 		for changes.Next(&e) {
-			if e.Verb > store.GiveCode || (e.Verb == store.Gain || e.Verb == store.Spend) && e.Value > store.MaxQuantity {
+			if e.Verb > store.UseCode || (e.Verb == store.Gain || e.Verb == store.Spend) && e.Value > store.MaxQuantity {
 				t.Fatalf("effect %+v of %x", e, b[:n])
 			}
 		}

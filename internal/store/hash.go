@@ -64,13 +64,17 @@ func (s *State) Hash() [32]byte {
 // codes hashes a list of codes.
 func (w *hasher) codes(l *codeList) {
 	w.text(l.name)
-	w.nums(l.last.Load(), l.codes.Count(), l.codes.Given())
+	w.nums(l.last.Load(), l.codes.Count(), l.codes.Given(), l.codes.Uses())
 	for n := range l.codes.Count() {
 		w.bytes(l.codes.Code(n))
 	}
 	for n := range l.codes.Given() {
 		player, position, time := l.codes.GivenTo(n)
 		w.nums(uint64(player), position, uint64(time))
+	}
+	for n := range l.codes.Uses() {
+		code, player, position, time := l.codes.Use(n)
+		w.nums(code, uint64(player), position, uint64(time))
 	}
 }
 

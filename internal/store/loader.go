@@ -88,6 +88,8 @@ func (l *Loader) load(kind BlockKind, r *Reader) {
 		l.codes(r)
 	case BlockGiven:
 		l.given(r)
+	case BlockUses:
+		l.uses(r)
 	}
 }
 
@@ -208,6 +210,7 @@ func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 		h := codeHead{name: string(r.name("a code list", MaxName)), last: r.Uint("a code list's last change", l.want.Position)}
 		h.Codes = r.Uint("a number of codes", maxListCodes)
 		h.Given = r.Uint("a number of given codes", h.Codes)
+		h.Uses = r.Uint("a number of uses", MaxUses)
 		if i < len(have) && (h.name != have[i].name || h.last < have[i].last.Load()) {
 			r.Fail("code list %q, changed at %d, follows %q, changed at %d", h.name, h.last, have[i].name, have[i].last.Load())
 		}
@@ -216,8 +219,8 @@ func (l *Loader) codeLists(r *Reader) (heads []codeHead) {
 	return heads
 }
 
-// codeList returns the list that a block is about, whose first number must be that of the next code
-// or of the next given code; nil after an error.
+// codeList returns the list that a block is about, whose first number must be that of the next
+// code, given code or use; nil after an error.
 func (l *Loader) codeList(r *Reader, next func(*codeList) uint64) *codeList {
 	num := r.Uint("a code list", MaxCodeLists)
 	if r.err == nil && num >= uint64(len(l.want.Codes)) {
@@ -241,7 +244,7 @@ func (l *Loader) codes(r *Reader) {
 			r.Fail("more than %d codes", maxCodes)
 		}
 		if r.err == nil {
-			r.try(list.add(code, &l.s.players.key))
+			r.try(list.add(code))
 			l.s.codes.codes++
 		}
 	}
@@ -266,6 +269,32 @@ func (l *Loader) given(r *Reader) {
 		}
 		list.codes.given.push(g)
 		prev = g
+	}
+}
+
+func (l *Loader) uses(r *Reader) {
+	list := l.codeList(r, func(list *codeList) uint64 { return list.codes.Uses() })
+	if list == nil {
+		return
+	}
+	prev, last := uint64(0), list.last.Load()
+	if n := list.codes.uses.n; n > 0 {
+		prev = list.codes.uses.get(n - 1).position
+	}
+	for r.More() {
+		u := use{
+			code: uint32(r.Uint("a code's number", maxListCodes)), player: uint32(r.Uint("a player", MaxPlayers)),
+			position: r.Uint("a position", last), time: int64(r.Uint("a time", uint64(l.s.now+l.s.back))),
+		}
+		if r.err == nil && (uint64(u.code) >= list.codes.Count() || uint64(u.player) >= l.count() || u.position < prev ||
+			list.codes.uses.n >= MaxUses || list.usedBy(u.code, u.player)) {
+			r.Fail("code number %d of %d used by player number %d at %d, after %d", u.code, list.codes.Count(), u.player, u.position, prev)
+		}
+		if r.err != nil {
+			return
+		}
+		list.use(u)
+		prev = u.position
 	}
 }
 
@@ -499,7 +528,7 @@ func (s *State) mark() Mark {
 		Pools: uint32(len(s.names.pools)), Players: uint32(s.players.count()), IDs: s.ids.tail,
 	}
 	for _, l := range s.codes.lists {
-		m.Codes = append(m.Codes, CodesMark{l.codes.Count(), l.codes.Given()})
+		m.Codes = append(m.Codes, CodesMark{l.codes.Count(), l.codes.Given(), l.codes.Uses()})
 	}
 	return m
 }

@@ -194,22 +194,54 @@ func TestRefusesTimeThatGoesBack(t *testing.T) {
 	}
 }
 
-// TestRefusesEffectsOfAFailure: an event that failed changes nothing.
+// TestRefusesEffectsOfAFailure: an event that failed changes nothing but counts, and makes the
+// player whom it counts for.
 func TestRefusesEffectsOfAFailure(t *testing.T) {
 	b := newBook(t)
 	for name, effects := range map[string]func(w *store.Writer){
-		"join":  func(w *store.Writer) { w.Join("ann") },
-		"gain":  func(w *store.Writer) { w.Change(store.Gain, 0, 1) },
-		"set":   func(w *store.Writer) { w.Change(store.Set, 0, 1) },
-		"take":  func(w *store.Writer) { takeOne(w, 0, 0) },
-		"group": func(w *store.Writer) { w.More(store.Member) },
+		"gain":      func(w *store.Writer) { w.Change(store.Gain, 0, 1) },
+		"spend":     func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Change(store.Spend, 0, 1) },
+		"take":      func(w *store.Writer) { takeOne(w, 0, 0) },
+		"group":     func(w *store.Writer) { w.More(store.Member) },
+		"give":      func(w *store.Writer) { w.GiveCode(0, 0) },
+		"use":       func(w *store.Writer) { w.UseCode(0, 0) },
+		"tally":     func(w *store.Writer) { w.Tally(0, 1) },
+		"another":   func(w *store.Writer) { w.Effect(store.Player, 0); w.Change(store.Set, 0, 1) },
+		"two join":  func(w *store.Writer) { w.Join("bob"); w.Join("cat") },
+		"late join": func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Join("bob") },
+		"late gain": func(w *store.Writer) { w.Join("bob"); w.Change(store.Set, 0, 1); w.Change(store.Gain, 0, 1) },
 	} {
-		if _, err := b.event("", 0, effects); err != nil {
-			t.Errorf("%s of an event that did not fail: %v", name, err)
+		ev, err := b.event("", 1, effects)
+		if err != nil {
+			t.Fatal(err)
 		}
 		var malformed *store.FormatError
-		if _, err := b.event("", 1, effects); !errors.As(err, &malformed) {
-			t.Errorf("%s of an event that failed: %v, want a FormatError", name, err)
+		changes, e := ev.Changes(), store.Effect{}
+		for changes.Next(&e) {
+		}
+		if err := changes.Err(); !errors.As(err, &malformed) {
+			t.Errorf("%s of an event that failed is read: %v, want a FormatError", name, err)
+		}
+		b := newBook(t)
+		b.do("", func(w *store.Writer) { nameAll(w, 1, 1, []uint64{5}); w.Join("ann"); w.Change(store.Gain, 0, 1) })
+		b.at.Position++
+		if err := b.state.Apply(&ev, b.at); !errors.As(err, &malformed) {
+			t.Errorf("%s of an event that failed is applied: %v, want a FormatError", name, err)
+		}
+	}
+	for name, effects := range map[string]func(w *store.Writer){
+		"set":  func(w *store.Writer) { w.Change(store.Set, 0, 1) },
+		"join": func(w *store.Writer) { w.Join("bob"); w.Change(store.Gain, 0, 1); w.Change(store.Set, 0, 1) },
+	} {
+		b := newBook(t)
+		b.do("", func(w *store.Writer) { nameAll(w, 1, 1); w.Join("ann") })
+		ev, err := b.event("", 1, effects)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.at.Position++
+		if err := b.state.Apply(&ev, b.at); err != nil {
+			t.Errorf("%s of an event that failed: %v", name, err)
 		}
 	}
 }

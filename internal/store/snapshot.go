@@ -25,7 +25,8 @@ const (
 	BlockTallies  BlockKind = 10 // the realm's counters, all of them
 	BlockCodes    BlockKind = 11 // of one list
 	BlockGiven    BlockKind = 12 // codes of one list: to whom and when
-	blockEnd      BlockKind = 13
+	BlockUses     BlockKind = 13 // of codes of one list: which, by whom and when
+	blockEnd      BlockKind = 14
 )
 
 // defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
@@ -46,6 +47,7 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writeTallies(&w)
 		c.writeCodes(&w)
 		c.writeGiven(&w)
+		c.writeUses(&w)
 	}
 }
 
@@ -108,6 +110,7 @@ func (c *Capture) writeState(w *blockWriter) {
 		w.num(l.last)
 		w.num(l.Count())
 		w.num(l.Given())
+		w.num(l.Uses())
 	}
 	w.end(BlockState)
 }
@@ -310,6 +313,26 @@ func (c *Capture) writeGiven(w *blockWriter) {
 				w.num(uint64(time))
 			}
 			w.end(BlockGiven)
+		}
+	}
+}
+
+// writeUses writes the uses of codes since the base.
+func (c *Capture) writeUses(w *blockWriter) {
+	for num := range c.codes {
+		l := &c.codes[num]
+		for n := c.codesMark(num).Uses; n < l.Uses() && !w.ended; {
+			w.num(uint64(num))
+			w.num(n)
+			for ; n < l.Uses() && len(w.b) < c.blockSize; n++ {
+				w.work(workLook)
+				code, player, position, time := l.Use(n)
+				w.num(code)
+				w.num(uint64(player))
+				w.num(position)
+				w.num(uint64(time))
+			}
+			w.end(BlockUses)
 		}
 	}
 }

@@ -79,6 +79,11 @@ func (r *realm) step(rnd *rand.Rand) {
 			for i := range min(left, rnd.Uint64N(4)) {
 				w.GiveCode(list, r.s.CodesGiven(list)+i)
 			}
+			codes, _ := r.s.Codes(list)
+			if n := rnd.Uint64N(1 + codes.Count()); n < codes.Count() && !r.s.CodeUsedBy(list, n, player) {
+				w.Effect(store.Player, player)
+				w.UseCode(list, n)
+			}
 		}
 	})
 	if rnd.IntN(20) == 0 {
@@ -135,6 +140,9 @@ func TestSnapshotOfManyCodes(t *testing.T) {
 		r.do("", func(w *store.Writer) {
 			for i := range uint64(700) {
 				w.GiveCode(0, uint64(round)*700+i)
+			}
+			for i := range uint64(700) {
+				w.UseCode(0, uint64(round)*700+i)
 			}
 		})
 		c := r.s.Capture(mark)
@@ -372,13 +380,13 @@ func TestLoaderWantsAll(t *testing.T) {
 			}
 		}
 	}
-	if len(kinds) != int(store.BlockGiven) {
+	if len(kinds) != int(store.BlockUses) {
 		t.Errorf("blocks of %d kinds: the test is too small", len(kinds))
 	}
 	wantRefused(t, "a base that is missing", chain[1:])
 	wantRefused(t, "the first twice", []snapshot{chain[0], chain[0]})
 	wantRefused(t, "the second twice", []snapshot{chain[0], chain[1], chain[1]})
-	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockGiven + 1, nil})})
+	wantRefused(t, "an unknown kind", []snapshot{append(slices.Clone(chain[0]), block{store.BlockUses + 1, nil})})
 	wantRefused(t, "no kind", []snapshot{append(slices.Clone(chain[0]), block{0, nil})})
 	l := store.NewLoader()
 	if err := l.Block(chain[0][0].kind, chain[0][0].data); err != nil {

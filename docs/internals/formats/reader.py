@@ -7,7 +7,8 @@ It shares no code with Kuji and needs nothing but Python. It checks checksums,
 the chain of hashes and the commitments, and applies the effects of every event.
 For that it needs no rules and no catalog. Then it shows what those are good for:
 it computes every choice of every revealed epoch again, with its price, and
-compares, up to the first event that a catalog with budgets or moments decides. It prints what it found as JSON; --events prints each event before it,
+compares, up to the first event that a catalog decides which has budgets or
+moments, or gives codes. It prints what it found as JSON; --events prints each event before it,
 on a line of its own.
 
 Stop the server first, or read a copy. The log has to be whole (not trimmed); a
@@ -180,11 +181,12 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE = range(20, 23)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes"]
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE = range(20, 24)
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem"]
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", "unknown_pool",
             "unknown_item", "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
-            "unknown_track"]
+            "unknown_track", "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
+            "code_required"]
 
 
 def ref(r):
@@ -219,7 +221,7 @@ def effects(r):
                 value = r.name()
             elif verb == ADD_CODES:
                 n, value = r.number(), r.text()
-            elif verb == GIVE_CODE:
+            elif verb in (GIVE_CODE, USE_CODE):
                 n, value = r.number(), r.number()
             else:
                 assert verb in (MEMBER, DRAW), "unknown effect: a newer Kuji wrote this log"
@@ -236,7 +238,18 @@ class Event:
         self.status, self.subject = (r.byte(), ref(r)) if head & 2 else (0, None)
         self.asked = r.text()
         self.effects = list(effects(Reader(r.take(end - r.at))))
-        assert r.at == end and not (head & 2 and (self.effects or not self.status))
+        assert r.at == end and not (head & 2 and not self.status)
+        if self.status:  # nothing but counts
+            verbs = [verb for verb, _, _ in self.effects]
+            welcome = verbs.count(JOIN) + verbs.count(GAIN)
+            assert verbs in ([SET] * len(verbs), [JOIN] + [GAIN] * (welcome - 1) + [SET] * (len(verbs) - welcome)), "a failure has effects"
+
+    def used(self):
+        """The list and the number of the code that was redeemed, the pool, and how many draws it paid for."""
+        list_of, number = next((n, value) for verb, n, value in self.effects if verb == USE_CODE)
+        asked = next((n for verb, n, _ in self.effects if verb == POOL), None)
+        marks = sum(verb == DRAW for verb, _, _ in self.effects)
+        return list_of, number, asked, marks or len({draw for draw, _, _ in self.outcomes()[0][1]})
 
     def outcomes(self):
         """For each member, or the one command: what it spent, and the outcomes of its draws.
@@ -283,8 +296,10 @@ class Event:
 
 
 def arguments(r, kind):
-    if kind == 1:
+    if kind in (1, 9):
         return None
+    if kind == 10:
+        return r.take(16)  # a code's sum
     if kind == 7:
         return r.number(), r.name(), r.name()  # to, by, reason
     if kind == 2:
@@ -309,6 +324,7 @@ class State:
         self.version, self.catalog = 0, b""
         self.time, self.back = 0, 0  # the last time stamp, and how far the clock was set back in all
         self.lists, self.codes, self.given = [], [], []  # by list number: names, codes, players
+        self.used = []  # by list number: who used which code
 
     def apply(self, event, time):
         assert time >= self.time, "time goes back"
@@ -329,6 +345,9 @@ class State:
             elif verb == GIVE_CODE:
                 assert value == len(self.given[n]) < len(self.codes[n]), "a code out of its turn"
                 self.given[n].append(player)
+            elif verb == USE_CODE:
+                assert value < len(self.codes[n]) and (value, player) not in self.used[n], "a code used twice by a player"
+                self.used[n].add((value, player))
             elif verb == SET:
                 assert n < self.counters, "a counter that there is not"
                 self.counted[player][n] = value
@@ -367,7 +386,7 @@ class State:
             self.counters += n
         elif verb == NEW_LIST:
             assert value not in self.lists
-            self.lists.append(value), self.codes.append([]), self.given.append([])
+            self.lists.append(value), self.codes.append([]), self.given.append([]), self.used.append(set())
         elif verb == ADD_CODES:
             r = Reader(value)
             while r.at < len(value):
@@ -409,24 +428,38 @@ def describe(state, event):
             track, draws, by, reason = asked
             return {"kind": KINDS[8], "player": of(state.players, player), "track": text(track), "draws": draws,
                     "by": text(by), "reason": text(reason)}
+        if kind == 10:
+            return {"kind": "redeem", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
         return {"kind": KINDS[kind], "player": of(state.players, player), **to, "items": stacks(asked[1])}
 
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
     if event.status == 13:
         said["subject"] = text(event.commands()[0][2][0])
-    elif event.status:
+    elif event.status in (15, 16, 17):
+        said["subject"] = text(state.lists[event.subject])
+    elif event.status and event.status not in (14, 18):
         items = event.status in (3, 7, 9, 12)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.kind == 1:
         return {**said, "version": state.version}
+    if event.kind == 9:
+        added = next((n, value) for verb, n, value in event.effects if verb == ADD_CODES)
+        count, r = 0, Reader(added[1])
+        while r.at < len(added[1]):
+            r.name()
+            count += 1
+        return {**said, "list": text(state.lists[added[0]]), "count": count}
     if event.kind == 7:
         to, by, reason = event.commands()[0][2]
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
     all_of_it = []
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
-        if not event.status and asked[0] == 2:
+        if not event.status and asked[0] == 10:
+            list_of, number, pool, draws = event.used()
+            one.update(list=text(state.lists[list_of]), number=number, count=draws, pool="" if pool is None else text(state.pools[pool]))
+        if not event.status and asked[0] in (2, 10):
             spent, outcomes = event.outcomes()[i]
             one["paid"] = stacks(spent)
             one["outcomes"] = [{
@@ -440,7 +473,7 @@ def describe(state, event):
 
 def catalog(data):
     r = Reader(data)
-    assert r.take(8) == b"KUJICAT\x02"
+    assert r.take(8) == b"KUJICAT\x03"
     r.text()
     zone = []
     if r.text():
@@ -470,6 +503,7 @@ def catalog(data):
         p["bundles"] = many(r.number, r.stacks)
         per = r.byte()
         p["free"] = per and (per, r.number())
+        p["redeem"] = many(r.text, r.number, r.number, r.number)
         p["starts"], p["ends"], p["max_count"] = r.number(), r.number(), r.number()
         p["limits"] = many(r.byte, r.number, r.number)
         p["when"] = condition()
@@ -493,6 +527,8 @@ def catalog(data):
         pools[pool] = p
     start = r.stacks()
     r.number(), r.number()  # idempotency
+    if r.byte():
+        r.number()  # guesses
     assert r.at == len(data)
     return zone, pools, start
 
@@ -619,19 +655,20 @@ class Rules:
 
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
-        self.zone, self.knows = [], True  # knows: no pool has a budget or moments
+        self.zone, self.knows, self.redeem = [], True, {}  # knows: no pool has a budget, moments or codes to give
 
     def put_in_force(self):
         state = self.state
         self.zone, pools, start = catalog(state.catalog)
-        self.knows = not any(p["budget"] or any(e["moments"] for e in p["entries"].values()) for p in pools.values())
+        self.knows = not any(p["budget"] or any(e["moments"] or e["reward"]["codes"] for e in p["entries"].values()) for p in pools.values())
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
-        self.pools = {}
+        self.pools, self.redeem = {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
             self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of)
+            self.redeem.update({state.lists.index(codes): (number[name], times) for codes, times, _, _ in p["redeem"]})
 
     # What the event at hand has changed so far.
 
@@ -867,6 +904,8 @@ class Rules:
         commands, prices = event.commands(), []
         for kind, self.player, asked in commands:  # all are paid before anything is drawn
             prices.append([])
+            if kind == 10:
+                continue
             if kind == 2:
                 pool, count, pay = asked
                 prices[-1] = self.price(self.pools[pool], count, pay)
@@ -877,7 +916,12 @@ class Rules:
         members = drawn(event)
         self.balance = {}  # from here on, as the effects so far have left it
         for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
-            if kind != 2:
+            if kind == 10:
+                list_of, number, _, _ = event.used()
+                normal = self.state.codes[list_of][number].translate(UPPER, b" -")
+                assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
+                asked = self.redeem[list_of]
+            elif kind != 2:
                 self.move(kind, asked)
                 continue
             assert spent == price, "another price"
@@ -903,6 +947,9 @@ class Rules:
             if verb == JOIN:
                 given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
                 assert given == self.start, "other starting grants"
+
+
+UPPER = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 def drawn(event):
@@ -974,7 +1021,7 @@ class Realm:
             if event.kind == 7:
                 to = event.commands()[0][2][0]
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
-            elif event.kind != 1 and not event.status:
+            elif event.kind not in (1, 9) and not event.status:
                 self.rules.welcome(event)
                 if not self.rules.knows:
                     self.source = None  # how many values that takes is not computed here
@@ -986,6 +1033,7 @@ class Realm:
             self.found["events"] += 1
             if not event.status:
                 self.found["draws"] += sum(asked[1] for kind, _, asked in event.commands() if kind == 2)
+                self.found["draws"] += event.used()[3] if event.kind == 10 else 0
             if self.seen:
                 self.seen({"position": self.chain.index, "index": index, "time": time, **describe(self.state, event)})
         assert r.at == len(payload)

@@ -35,6 +35,7 @@ type Command struct {
 	//	*Command_Consume
 	//	*Command_Transfer
 	//	*Command_Atomic
+	//	*Command_Redeem
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -129,6 +130,15 @@ func (x *Command) GetAtomic() *Atomic {
 	return nil
 }
 
+func (x *Command) GetRedeem() *Redeem {
+	if x != nil {
+		if x, ok := x.Command.(*Command_Redeem); ok {
+			return x.Redeem
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -153,6 +163,10 @@ type Command_Atomic struct {
 	Atomic *Atomic `protobuf:"bytes,6,opt,name=atomic,proto3,oneof"`
 }
 
+type Command_Redeem struct {
+	Redeem *Redeem `protobuf:"bytes,7,opt,name=redeem,proto3,oneof"`
+}
+
 func (*Command_Draw) isCommand_Command() {}
 
 func (*Command_Grant) isCommand_Command() {}
@@ -163,12 +177,15 @@ func (*Command_Transfer) isCommand_Command() {}
 
 func (*Command_Atomic) isCommand_Command() {}
 
+func (*Command_Redeem) isCommand_Command() {}
+
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// 1 to 10000, independent of each other, carried out in order. Their draws
-	// may have at most 100000 outcomes in all. The request is made of at most
+	// may have at most 100000 outcomes in all; a redeem counts as 100.
+	// The request is made of at most
 	// 100000 messages: commands, what each asks for, members, items.
 	Commands      []*Command `protobuf:"bytes,2,rep,name=commands,proto3" json:"commands,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -307,7 +324,9 @@ type BatchResult struct {
 	// For each of outcomes its Outcome.draw. Empty: one outcome a draw, in order.
 	OutcomeDraws []uint32 `protobuf:"varint,9,rep,packed,name=outcome_draws,json=outcomeDraws,proto3" json:"outcome_draws,omitempty"`
 	// What a draw cost; empty: nothing.
-	Paid          []*Stack `protobuf:"bytes,10,rep,name=paid,proto3" json:"paid,omitempty"`
+	Paid []*Stack `protobuf:"bytes,10,rep,name=paid,proto3" json:"paid,omitempty"`
+	// Of a redeem that ended OK: the list of the code.
+	Redeemed      string `protobuf:"bytes,11,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -412,11 +431,18 @@ func (x *BatchResult) GetPaid() []*Stack {
 	return nil
 }
 
+func (x *BatchResult) GetRedeemed() string {
+	if x != nil {
+		return x.Redeemed
+	}
+	return ""
+}
+
 var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/result.proto\"\x8a\x02\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/redeem.proto\x1a\x14kuji/v1/result.proto\"\xb5\x02\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -424,7 +450,8 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x05grant\x18\x03 \x01(\v2\x0e.kuji.v1.GrantH\x00R\x05grant\x12,\n" +
 	"\aconsume\x18\x04 \x01(\v2\x10.kuji.v1.ConsumeH\x00R\aconsume\x12/\n" +
 	"\btransfer\x18\x05 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransfer\x12)\n" +
-	"\x06atomic\x18\x06 \x01(\v2\x0f.kuji.v1.AtomicH\x00R\x06atomicB\t\n" +
+	"\x06atomic\x18\x06 \x01(\v2\x0f.kuji.v1.AtomicH\x00R\x06atomic\x12)\n" +
+	"\x06redeem\x18\a \x01(\v2\x0f.kuji.v1.RedeemH\x00R\x06redeemB\t\n" +
 	"\acommand\"R\n" +
 	"\fBatchRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12,\n" +
@@ -432,7 +459,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xe9\x02\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\x85\x03\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -444,7 +471,8 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\x05error\x18\b \x01(\v2\x14.kuji.v1.ErrorDetailR\x05error\x12#\n" +
 	"\routcome_draws\x18\t \x03(\rR\foutcomeDraws\x12\"\n" +
 	"\x04paid\x18\n" +
-	" \x03(\v2\x0e.kuji.v1.StackR\x04paidB\n" +
+	" \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
+	"\bredeemed\x18\v \x01(\tR\bredeemedB\n" +
 	"\n" +
 	"\b_receiptB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -471,12 +499,13 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Consume)(nil),       // 6: kuji.v1.Consume
 	(*Transfer)(nil),      // 7: kuji.v1.Transfer
 	(*Atomic)(nil),        // 8: kuji.v1.Atomic
-	(*Receipt)(nil),       // 9: kuji.v1.Receipt
-	(*Outcome)(nil),       // 10: kuji.v1.Outcome
-	(Status)(0),           // 11: kuji.v1.Status
-	(*Result)(nil),        // 12: kuji.v1.Result
-	(*ErrorDetail)(nil),   // 13: kuji.v1.ErrorDetail
-	(*Stack)(nil),         // 14: kuji.v1.Stack
+	(*Redeem)(nil),        // 9: kuji.v1.Redeem
+	(*Receipt)(nil),       // 10: kuji.v1.Receipt
+	(*Outcome)(nil),       // 11: kuji.v1.Outcome
+	(Status)(0),           // 12: kuji.v1.Status
+	(*Result)(nil),        // 13: kuji.v1.Result
+	(*ErrorDetail)(nil),   // 14: kuji.v1.ErrorDetail
+	(*Stack)(nil),         // 15: kuji.v1.Stack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -484,19 +513,20 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	6,  // 2: kuji.v1.Command.consume:type_name -> kuji.v1.Consume
 	7,  // 3: kuji.v1.Command.transfer:type_name -> kuji.v1.Transfer
 	8,  // 4: kuji.v1.Command.atomic:type_name -> kuji.v1.Atomic
-	0,  // 5: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
-	3,  // 6: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
-	9,  // 7: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
-	10, // 8: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
-	11, // 9: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
-	12, // 10: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
-	13, // 11: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
-	14, // 12: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	9,  // 5: kuji.v1.Command.redeem:type_name -> kuji.v1.Redeem
+	0,  // 6: kuji.v1.BatchRequest.commands:type_name -> kuji.v1.Command
+	3,  // 7: kuji.v1.BatchResponse.results:type_name -> kuji.v1.BatchResult
+	10, // 8: kuji.v1.BatchResponse.receipts:type_name -> kuji.v1.Receipt
+	11, // 9: kuji.v1.BatchResponse.outcomes:type_name -> kuji.v1.Outcome
+	12, // 10: kuji.v1.BatchResult.status:type_name -> kuji.v1.Status
+	13, // 11: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
+	14, // 12: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
+	15, // 13: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -508,6 +538,7 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_batch_proto_msgTypes[0].OneofWrappers = []any{
 		(*Command_Draw)(nil),
@@ -515,6 +546,7 @@ func file_kuji_v1_batch_proto_init() {
 		(*Command_Consume)(nil),
 		(*Command_Transfer)(nil),
 		(*Command_Atomic)(nil),
+		(*Command_Redeem)(nil),
 	}
 	file_kuji_v1_batch_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}

@@ -248,7 +248,9 @@ type ExportCodesRequest struct {
 	// How many codes to skip.
 	Offset uint64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	// How many codes to return at most: 0 means 1000, at most 10000.
-	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Return what players used instead of what they were given.
+	Redeemed      bool `protobuf:"varint,5,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,10 +313,18 @@ func (x *ExportCodesRequest) GetLimit() uint32 {
 	return 0
 }
 
+func (x *ExportCodesRequest) GetRedeemed() bool {
+	if x != nil {
+		return x.Redeemed
+	}
+	return false
+}
+
 type ExportCodesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	List  *CodeList              `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
-	// Codes that were given, in the order in which they were, from offset on.
+	// Codes that were given, or used, in the order in which they were, from offset
+	// on.
 	Codes         []*GivenCode `protobuf:"bytes,2,rep,name=codes,proto3" json:"codes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,7 +383,11 @@ type CodeList struct {
 	// Of them.
 	Given uint64 `protobuf:"varint,3,opt,name=given,proto3" json:"given,omitempty"`
 	// Of the last batch that changed the list.
-	Position      uint64 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
+	// Of them: those that a player used at all.
+	Redeemed uint64 `protobuf:"varint,5,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	// How often players used codes of the list.
+	Uses          uint64 `protobuf:"varint,6,opt,name=uses,proto3" json:"uses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,14 +450,28 @@ func (x *CodeList) GetPosition() uint64 {
 	return 0
 }
 
-// GivenCode says who got a code.
+func (x *CodeList) GetRedeemed() uint64 {
+	if x != nil {
+		return x.Redeemed
+	}
+	return 0
+}
+
+func (x *CodeList) GetUses() uint64 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+// GivenCode says who got a code, or used one.
 type GivenCode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// Its place in the list, from 0.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
-	// Of the batch in which the player got it.
+	// Of the batch in which the player got or used it.
 	Position uint64 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
 	// Of that batch, Unix milliseconds.
 	TimeUnixMs    int64 `protobuf:"varint,5,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
@@ -532,20 +560,23 @@ const file_kuji_v1_codes_proto_rawDesc = "" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04list\x18\x02 \x01(\tR\x04list\"9\n" +
 	"\x10GetCodesResponse\x12%\n" +
-	"\x04list\x18\x01 \x01(\v2\x11.kuji.v1.CodeListR\x04list\"l\n" +
+	"\x04list\x18\x01 \x01(\v2\x11.kuji.v1.CodeListR\x04list\"\x88\x01\n" +
 	"\x12ExportCodesRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04list\x18\x02 \x01(\tR\x04list\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x04R\x06offset\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\rR\x05limit\"f\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\x12\x1a\n" +
+	"\bredeemed\x18\x05 \x01(\bR\bredeemed\"f\n" +
 	"\x13ExportCodesResponse\x12%\n" +
 	"\x04list\x18\x01 \x01(\v2\x11.kuji.v1.CodeListR\x04list\x12(\n" +
-	"\x05codes\x18\x02 \x03(\v2\x12.kuji.v1.GivenCodeR\x05codes\"f\n" +
+	"\x05codes\x18\x02 \x03(\v2\x12.kuji.v1.GivenCodeR\x05codes\"\x96\x01\n" +
 	"\bCodeList\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x14\n" +
 	"\x05codes\x18\x02 \x01(\x04R\x05codes\x12\x14\n" +
 	"\x05given\x18\x03 \x01(\x04R\x05given\x12\x1a\n" +
-	"\bposition\x18\x04 \x01(\x04R\bposition\"\x92\x01\n" +
+	"\bposition\x18\x04 \x01(\x04R\bposition\x12\x1a\n" +
+	"\bredeemed\x18\x05 \x01(\x04R\bredeemed\x12\x12\n" +
+	"\x04uses\x18\x06 \x01(\x04R\x04uses\"\x92\x01\n" +
 	"\tGivenCode\x12\x17\n" +
 	"\x04code\x18\x01 \x01(\tB\x03\x80\x01\x01R\x04code\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x16\n" +

@@ -269,7 +269,7 @@ type Pool struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Mode  PoolMode               `protobuf:"varint,3,opt,name=mode,proto3,enum=kuji.v1.PoolMode" json:"mode,omitempty"`
-	// For each single draw: alternatives. Empty: free.
+	// For each single draw: alternatives. Empty: free, unless codes pay: see redeem.
 	Prices []*Price `protobuf:"bytes,4,rep,name=prices,proto3" json:"prices,omitempty"`
 	// Unix milliseconds; 0: no start.
 	StartsUnixMs int64 `protobuf:"varint,5,opt,name=starts_unix_ms,json=startsUnixMs,proto3" json:"starts_unix_ms,omitempty"`
@@ -307,7 +307,10 @@ type Pool struct {
 	// In a raffle: what whoever takes the last ticket gets as well; absent: nothing.
 	Last *Reward `protobuf:"bytes,23,opt,name=last,proto3" json:"last,omitempty"`
 	// In a raffle: how often the box is filled again in all.
-	Refill        uint32 `protobuf:"varint,24,opt,name=refill,proto3" json:"refill,omitempty"`
+	Refill uint32 `protobuf:"varint,24,opt,name=refill,proto3" json:"refill,omitempty"`
+	// Lists whose codes pay for draws. If there are any and no price, nothing
+	// else does.
+	Redeem        []*RedeemTerms `protobuf:"bytes,28,rep,name=redeem,proto3" json:"redeem,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +513,86 @@ func (x *Pool) GetRefill() uint32 {
 	return 0
 }
 
+func (x *Pool) GetRedeem() []*RedeemTerms {
+	if x != nil {
+		return x.Redeem
+	}
+	return nil
+}
+
+// RedeemTerms is what the codes of a list pay for.
+type RedeemTerms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the list.
+	List string `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	// How many draws a code pays for.
+	Times uint32 `protobuf:"varint,2,opt,name=times,proto3" json:"times,omitempty"`
+	// How many players can use each code.
+	Uses uint64 `protobuf:"varint,3,opt,name=uses,proto3" json:"uses,omitempty"`
+	// Unix milliseconds, exclusive; 0: for ever.
+	UntilUnixMs   int64 `protobuf:"varint,4,opt,name=until_unix_ms,json=untilUnixMs,proto3" json:"until_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RedeemTerms) Reset() {
+	*x = RedeemTerms{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RedeemTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RedeemTerms) ProtoMessage() {}
+
+func (x *RedeemTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RedeemTerms.ProtoReflect.Descriptor instead.
+func (*RedeemTerms) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RedeemTerms) GetList() string {
+	if x != nil {
+		return x.List
+	}
+	return ""
+}
+
+func (x *RedeemTerms) GetTimes() uint32 {
+	if x != nil {
+		return x.Times
+	}
+	return 0
+}
+
+func (x *RedeemTerms) GetUses() uint64 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+func (x *RedeemTerms) GetUntilUnixMs() int64 {
+	if x != nil {
+		return x.UntilUnixMs
+	}
+	return 0
+}
+
 // Price is items that are paid together.
 type Price struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -520,7 +603,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +615,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[3]
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +628,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Price) GetItems() []*Stack {
@@ -566,7 +649,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +661,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +674,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Bundle) GetDraws() uint32 {
@@ -621,7 +704,7 @@ type Rolls struct {
 
 func (x *Rolls) Reset() {
 	*x = Rolls{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +716,7 @@ func (x *Rolls) String() string {
 func (*Rolls) ProtoMessage() {}
 
 func (x *Rolls) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +729,7 @@ func (x *Rolls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rolls.ProtoReflect.Descriptor instead.
 func (*Rolls) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Rolls) GetMin() uint32 {
@@ -685,7 +768,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +780,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +793,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Condition) GetHolds() []*Stack {
@@ -744,7 +827,7 @@ type TrackCount struct {
 
 func (x *TrackCount) Reset() {
 	*x = TrackCount{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +839,7 @@ func (x *TrackCount) String() string {
 func (*TrackCount) ProtoMessage() {}
 
 func (x *TrackCount) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +852,7 @@ func (x *TrackCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackCount.ProtoReflect.Descriptor instead.
 func (*TrackCount) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TrackCount) GetTrack() string {
@@ -810,7 +893,7 @@ type Track struct {
 
 func (x *Track) Reset() {
 	*x = Track{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +905,7 @@ func (x *Track) String() string {
 func (*Track) ProtoMessage() {}
 
 func (x *Track) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +918,7 @@ func (x *Track) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Track.ProtoReflect.Descriptor instead.
 func (*Track) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Track) GetName() string {
@@ -907,7 +990,7 @@ type Guarantee struct {
 
 func (x *Guarantee) Reset() {
 	*x = Guarantee{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1002,7 @@ func (x *Guarantee) String() string {
 func (*Guarantee) ProtoMessage() {}
 
 func (x *Guarantee) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1015,7 @@ func (x *Guarantee) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guarantee.ProtoReflect.Descriptor instead.
 func (*Guarantee) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Guarantee) GetDraws() uint32 {
@@ -970,7 +1053,7 @@ type PlayerLimit struct {
 
 func (x *PlayerLimit) Reset() {
 	*x = PlayerLimit{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1065,7 @@ func (x *PlayerLimit) String() string {
 func (*PlayerLimit) ProtoMessage() {}
 
 func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1078,7 @@ func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLimit.ProtoReflect.Descriptor instead.
 func (*PlayerLimit) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlayerLimit) GetPer() LimitPeriod {
@@ -1047,7 +1130,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1142,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1155,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Entry) GetId() string {
@@ -1161,7 +1244,7 @@ type Luck struct {
 
 func (x *Luck) Reset() {
 	*x = Luck{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1256,7 @@ func (x *Luck) String() string {
 func (*Luck) ProtoMessage() {}
 
 func (x *Luck) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1269,7 @@ func (x *Luck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Luck.ProtoReflect.Descriptor instead.
 func (*Luck) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Luck) GetItem() string {
@@ -1222,7 +1305,7 @@ type LuckStep struct {
 
 func (x *LuckStep) Reset() {
 	*x = LuckStep{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1317,7 @@ func (x *LuckStep) String() string {
 func (*LuckStep) ProtoMessage() {}
 
 func (x *LuckStep) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1330,7 @@ func (x *LuckStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LuckStep.ProtoReflect.Descriptor instead.
 func (*LuckStep) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LuckStep) GetFrom() uint64 {
@@ -1278,7 +1361,7 @@ type Reward struct {
 
 func (x *Reward) Reset() {
 	*x = Reward{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1373,7 @@ func (x *Reward) String() string {
 func (*Reward) ProtoMessage() {}
 
 func (x *Reward) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1386,7 @@ func (x *Reward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reward.ProtoReflect.Descriptor instead.
 func (*Reward) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reward) GetItems() []*RewardItem {
@@ -1340,7 +1423,7 @@ type InnerDraws struct {
 
 func (x *InnerDraws) Reset() {
 	*x = InnerDraws{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1435,7 @@ func (x *InnerDraws) String() string {
 func (*InnerDraws) ProtoMessage() {}
 
 func (x *InnerDraws) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1448,7 @@ func (x *InnerDraws) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InnerDraws.ProtoReflect.Descriptor instead.
 func (*InnerDraws) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InnerDraws) GetPool() string {
@@ -1401,7 +1484,7 @@ type RewardItem struct {
 
 func (x *RewardItem) Reset() {
 	*x = RewardItem{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1496,7 @@ func (x *RewardItem) String() string {
 func (*RewardItem) ProtoMessage() {}
 
 func (x *RewardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1509,7 @@ func (x *RewardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardItem.ProtoReflect.Descriptor instead.
 func (*RewardItem) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RewardItem) GetItem() string {
@@ -1463,7 +1546,7 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
 	"entryLimit\"4\n" +
 	"\x0fGetPoolResponse\x12!\n" +
-	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\xd6\x06\n" +
+	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\x84\a\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -1495,7 +1578,13 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"guarantees\x18\x16 \x03(\v2\x12.kuji.v1.GuaranteeR\n" +
 	"guarantees\x12#\n" +
 	"\x04last\x18\x17 \x01(\v2\x0f.kuji.v1.RewardR\x04last\x12\x16\n" +
-	"\x06refill\x18\x18 \x01(\rR\x06refill\"-\n" +
+	"\x06refill\x18\x18 \x01(\rR\x06refill\x12,\n" +
+	"\x06redeem\x18\x1c \x03(\v2\x14.kuji.v1.RedeemTermsR\x06redeem\"o\n" +
+	"\vRedeemTerms\x12\x12\n" +
+	"\x04list\x18\x01 \x01(\tR\x04list\x12\x14\n" +
+	"\x05times\x18\x02 \x01(\rR\x05times\x12\x12\n" +
+	"\x04uses\x18\x03 \x01(\x04R\x04uses\x12\"\n" +
+	"\runtil_unix_ms\x18\x04 \x01(\x03R\vuntilUnixMs\"-\n" +
 	"\x05Price\x12$\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05items\"D\n" +
 	"\x06Bundle\x12\x14\n" +
@@ -1590,58 +1679,60 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_kuji_v1_pool_proto_goTypes = []any{
 	(PoolMode)(0),           // 0: kuji.v1.PoolMode
 	(LimitPeriod)(0),        // 1: kuji.v1.LimitPeriod
 	(*GetPoolRequest)(nil),  // 2: kuji.v1.GetPoolRequest
 	(*GetPoolResponse)(nil), // 3: kuji.v1.GetPoolResponse
 	(*Pool)(nil),            // 4: kuji.v1.Pool
-	(*Price)(nil),           // 5: kuji.v1.Price
-	(*Bundle)(nil),          // 6: kuji.v1.Bundle
-	(*Rolls)(nil),           // 7: kuji.v1.Rolls
-	(*Condition)(nil),       // 8: kuji.v1.Condition
-	(*TrackCount)(nil),      // 9: kuji.v1.TrackCount
-	(*Track)(nil),           // 10: kuji.v1.Track
-	(*Guarantee)(nil),       // 11: kuji.v1.Guarantee
-	(*PlayerLimit)(nil),     // 12: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 13: kuji.v1.Entry
-	(*Luck)(nil),            // 14: kuji.v1.Luck
-	(*LuckStep)(nil),        // 15: kuji.v1.LuckStep
-	(*Reward)(nil),          // 16: kuji.v1.Reward
-	(*InnerDraws)(nil),      // 17: kuji.v1.InnerDraws
-	(*RewardItem)(nil),      // 18: kuji.v1.RewardItem
-	(*Stack)(nil),           // 19: kuji.v1.Stack
+	(*RedeemTerms)(nil),     // 5: kuji.v1.RedeemTerms
+	(*Price)(nil),           // 6: kuji.v1.Price
+	(*Bundle)(nil),          // 7: kuji.v1.Bundle
+	(*Rolls)(nil),           // 8: kuji.v1.Rolls
+	(*Condition)(nil),       // 9: kuji.v1.Condition
+	(*TrackCount)(nil),      // 10: kuji.v1.TrackCount
+	(*Track)(nil),           // 11: kuji.v1.Track
+	(*Guarantee)(nil),       // 12: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 13: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 14: kuji.v1.Entry
+	(*Luck)(nil),            // 15: kuji.v1.Luck
+	(*LuckStep)(nil),        // 16: kuji.v1.LuckStep
+	(*Reward)(nil),          // 17: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 18: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 19: kuji.v1.RewardItem
+	(*Stack)(nil),           // 20: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
 	0,  // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
-	5,  // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	12, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	13, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
-	6,  // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	12, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
-	8,  // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
-	7,  // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	10, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	11, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	16, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
-	19, // 12: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	19, // 13: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	19, // 14: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	9,  // 15: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	1,  // 16: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	16, // 17: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	8,  // 18: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	14, // 19: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	15, // 20: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	18, // 21: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	17, // 22: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	6,  // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
+	13, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	14, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	7,  // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
+	13, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	9,  // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	8,  // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	11, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	12, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	17, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	5,  // 12: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
+	20, // 13: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	20, // 14: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	20, // 15: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	10, // 16: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	1,  // 17: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	17, // 18: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	9,  // 19: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	15, // 20: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	16, // 21: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	19, // 22: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	18, // 23: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -1650,14 +1741,14 @@ func file_kuji_v1_pool_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_pool_proto_msgTypes[11].OneofWrappers = []any{}
+	file_kuji_v1_pool_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,8 +22,8 @@ const (
 )
 
 // Status says how a command ended. Every status but OK and REFUSED is an
-// outcome that depends on the state: it is logged, it changed nothing, and its
-// request id answers the same from then on.
+// outcome that depends on the state: it is logged, it changed nothing (but
+// UNKNOWN_CODE counts the guess), and its request id answers the same from then on.
 //
 // A unary RPC answers a status other than OK with an error whose details hold
 // the Result, receipt included; docs/api.md lists the code of each.
@@ -62,6 +62,18 @@ const (
 	Status_STATUS_PRICE_NOT_OFFERED Status = 13
 	// Not in the catalog. Subject: the name of the track asked for.
 	Status_STATUS_UNKNOWN_TRACK Status = 14
+	// There is no such code. The guess was counted, and nothing else changed.
+	Status_STATUS_UNKNOWN_CODE Status = 15
+	// The deadline of the code's list has passed. Subject: the list.
+	Status_STATUS_CODE_EXPIRED Status = 16
+	// Others have used the code as often as it can be. Subject: the list.
+	Status_STATUS_CODE_USED_UP Status = 17
+	// The player has used the code before. Subject: the list.
+	Status_STATUS_CODE_REDEEMED Status = 18
+	// The player has sent too many codes that do not exist.
+	Status_STATUS_TOO_MANY_GUESSES Status = 19
+	// Only codes pay for draws from the pool: see Redeem. Subject: the pool.
+	Status_STATUS_CODE_REQUIRED Status = 20
 	// In a batch only: not carried out and not logged; BatchResult.error says why.
 	Status_STATUS_REFUSED Status = 255
 )
@@ -84,6 +96,12 @@ var (
 		12:  "STATUS_NOT_ELIGIBLE",
 		13:  "STATUS_PRICE_NOT_OFFERED",
 		14:  "STATUS_UNKNOWN_TRACK",
+		15:  "STATUS_UNKNOWN_CODE",
+		16:  "STATUS_CODE_EXPIRED",
+		17:  "STATUS_CODE_USED_UP",
+		18:  "STATUS_CODE_REDEEMED",
+		19:  "STATUS_TOO_MANY_GUESSES",
+		20:  "STATUS_CODE_REQUIRED",
 		255: "STATUS_REFUSED",
 	}
 	Status_value = map[string]int32{
@@ -102,6 +120,12 @@ var (
 		"STATUS_NOT_ELIGIBLE":       12,
 		"STATUS_PRICE_NOT_OFFERED":  13,
 		"STATUS_UNKNOWN_TRACK":      14,
+		"STATUS_UNKNOWN_CODE":       15,
+		"STATUS_CODE_EXPIRED":       16,
+		"STATUS_CODE_USED_UP":       17,
+		"STATUS_CODE_REDEEMED":      18,
+		"STATUS_TOO_MANY_GUESSES":   19,
+		"STATUS_CODE_REQUIRED":      20,
 		"STATUS_REFUSED":            255,
 	}
 )
@@ -453,7 +477,9 @@ type Result struct {
 	Replayed bool     `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
 	Receipt  *Receipt `protobuf:"bytes,6,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	// What a draw cost; empty: nothing.
-	Paid          []*Stack `protobuf:"bytes,7,rep,name=paid,proto3" json:"paid,omitempty"`
+	Paid []*Stack `protobuf:"bytes,7,rep,name=paid,proto3" json:"paid,omitempty"`
+	// Of a redeem that ended OK: the list of the code.
+	Redeemed      string `protobuf:"bytes,8,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,6 +563,13 @@ func (x *Result) GetPaid() []*Stack {
 	return nil
 }
 
+func (x *Result) GetRedeemed() string {
+	if x != nil {
+		return x.Redeemed
+	}
+	return ""
+}
+
 var File_kuji_v1_result_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_result_proto_rawDesc = "" +
@@ -566,7 +599,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\x90\x02\n" +
+	"commitment\"\xac\x02\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -574,7 +607,8 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\amembers\x18\x04 \x03(\v2\x0f.kuji.v1.ResultR\amembers\x12\x1a\n" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12*\n" +
 	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
-	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid*\x8c\x03\n" +
+	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
+	"\bredeemed\x18\b \x01(\tR\bredeemed*\xa8\x04\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -591,7 +625,13 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x0eSTATUS_ABORTED\x10\v\x12\x17\n" +
 	"\x13STATUS_NOT_ELIGIBLE\x10\f\x12\x1c\n" +
 	"\x18STATUS_PRICE_NOT_OFFERED\x10\r\x12\x18\n" +
-	"\x14STATUS_UNKNOWN_TRACK\x10\x0e\x12\x13\n" +
+	"\x14STATUS_UNKNOWN_TRACK\x10\x0e\x12\x17\n" +
+	"\x13STATUS_UNKNOWN_CODE\x10\x0f\x12\x17\n" +
+	"\x13STATUS_CODE_EXPIRED\x10\x10\x12\x17\n" +
+	"\x13STATUS_CODE_USED_UP\x10\x11\x12\x18\n" +
+	"\x14STATUS_CODE_REDEEMED\x10\x12\x12\x1b\n" +
+	"\x17STATUS_TOO_MANY_GUESSES\x10\x13\x12\x18\n" +
+	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x13\n" +
 	"\x0eSTATUS_REFUSED\x10\xff\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (

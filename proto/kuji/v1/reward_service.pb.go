@@ -24,9 +24,10 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xea\x06\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xab\a\n" +
 	"\rRewardService\x129\n" +
-	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
+	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
+	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Grant\x12\x15.kuji.v1.GrantRequest\x1a\x16.kuji.v1.GrantResponse\"\x04\x88\xe7\x18\x02\x12B\n" +
 	"\aConsume\x12\x17.kuji.v1.ConsumeRequest\x1a\x18.kuji.v1.ConsumeResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
 	"\bTransfer\x12\x18.kuji.v1.TransferRequest\x1a\x19.kuji.v1.TransferResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
@@ -42,57 +43,61 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 
 var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*DrawRequest)(nil),           // 0: kuji.v1.DrawRequest
-	(*GrantRequest)(nil),          // 1: kuji.v1.GrantRequest
-	(*ConsumeRequest)(nil),        // 2: kuji.v1.ConsumeRequest
-	(*TransferRequest)(nil),       // 3: kuji.v1.TransferRequest
-	(*AtomicRequest)(nil),         // 4: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),          // 5: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),    // 6: kuji.v1.StreamDrawsRequest
-	(*GetPlayerRequest)(nil),      // 7: kuji.v1.GetPlayerRequest
-	(*GetPoolRequest)(nil),        // 8: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 9: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 10: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 11: kuji.v1.ExportCatalogRequest
-	(*DrawResponse)(nil),          // 12: kuji.v1.DrawResponse
-	(*GrantResponse)(nil),         // 13: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 14: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 15: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),        // 16: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 17: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 18: kuji.v1.StreamDrawsResponse
-	(*GetPlayerResponse)(nil),     // 19: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),       // 20: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 21: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 22: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 23: kuji.v1.ExportCatalogResponse
+	(*RedeemRequest)(nil),         // 1: kuji.v1.RedeemRequest
+	(*GrantRequest)(nil),          // 2: kuji.v1.GrantRequest
+	(*ConsumeRequest)(nil),        // 3: kuji.v1.ConsumeRequest
+	(*TransferRequest)(nil),       // 4: kuji.v1.TransferRequest
+	(*AtomicRequest)(nil),         // 5: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 6: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 7: kuji.v1.StreamDrawsRequest
+	(*GetPlayerRequest)(nil),      // 8: kuji.v1.GetPlayerRequest
+	(*GetPoolRequest)(nil),        // 9: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 10: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 11: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 12: kuji.v1.ExportCatalogRequest
+	(*DrawResponse)(nil),          // 13: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 14: kuji.v1.RedeemResponse
+	(*GrantResponse)(nil),         // 15: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 16: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 17: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 18: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 19: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 20: kuji.v1.StreamDrawsResponse
+	(*GetPlayerResponse)(nil),     // 21: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 22: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 23: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 24: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 25: kuji.v1.ExportCatalogResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
-	1,  // 1: kuji.v1.RewardService.Grant:input_type -> kuji.v1.GrantRequest
-	2,  // 2: kuji.v1.RewardService.Consume:input_type -> kuji.v1.ConsumeRequest
-	3,  // 3: kuji.v1.RewardService.Transfer:input_type -> kuji.v1.TransferRequest
-	4,  // 4: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
-	5,  // 5: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
-	6,  // 6: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
-	7,  // 7: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	8,  // 8: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	9,  // 9: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	10, // 10: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	11, // 11: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	12, // 12: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	13, // 13: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	14, // 14: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	15, // 15: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	16, // 16: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	17, // 17: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	18, // 18: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	19, // 19: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	20, // 20: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	21, // 21: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	22, // 22: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	23, // 23: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	12, // [12:24] is the sub-list for method output_type
-	0,  // [0:12] is the sub-list for method input_type
+	1,  // 1: kuji.v1.RewardService.Redeem:input_type -> kuji.v1.RedeemRequest
+	2,  // 2: kuji.v1.RewardService.Grant:input_type -> kuji.v1.GrantRequest
+	3,  // 3: kuji.v1.RewardService.Consume:input_type -> kuji.v1.ConsumeRequest
+	4,  // 4: kuji.v1.RewardService.Transfer:input_type -> kuji.v1.TransferRequest
+	5,  // 5: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
+	6,  // 6: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
+	7,  // 7: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
+	8,  // 8: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	9,  // 9: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	10, // 10: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	11, // 11: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	12, // 12: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	13, // 13: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	14, // 14: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	15, // 15: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	16, // 16: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	17, // 17: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	18, // 18: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	19, // 19: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	20, // 20: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	21, // 21: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	22, // 22: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	23, // 23: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	24, // 24: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	25, // 25: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	13, // [13:26] is the sub-list for method output_type
+	0,  // [0:13] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -111,6 +116,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_odds_proto_init()
 	file_kuji_v1_player_proto_init()
 	file_kuji_v1_pool_proto_init()
+	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_role_proto_init()
 	file_kuji_v1_stream_proto_init()
 	type x struct{}

@@ -35,6 +35,8 @@ const (
 const (
 	// RewardServiceDrawProcedure is the fully-qualified name of the RewardService's Draw RPC.
 	RewardServiceDrawProcedure = "/kuji.v1.RewardService/Draw"
+	// RewardServiceRedeemProcedure is the fully-qualified name of the RewardService's Redeem RPC.
+	RewardServiceRedeemProcedure = "/kuji.v1.RewardService/Redeem"
 	// RewardServiceGrantProcedure is the fully-qualified name of the RewardService's Grant RPC.
 	RewardServiceGrantProcedure = "/kuji.v1.RewardService/Grant"
 	// RewardServiceConsumeProcedure is the fully-qualified name of the RewardService's Consume RPC.
@@ -66,6 +68,8 @@ const (
 type RewardServiceClient interface {
 	// Draw takes outcomes from a pool for a player.
 	Draw(context.Context, *v1.DrawRequest) (*v1.DrawResponse, error)
+	// Redeem uses a code for a player. It pays for draws, as the catalog says.
+	Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error)
 	// Grant gives items to a player.
 	Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error)
 	// Consume takes items from a player.
@@ -120,6 +124,12 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			httpClient,
 			baseURL+RewardServiceDrawProcedure,
 			connect.WithSchema(rewardServiceMethods.ByName("Draw")),
+			connect.WithClientOptions(opts...),
+		),
+		redeem: connect.NewClient[v1.RedeemRequest, v1.RedeemResponse](
+			httpClient,
+			baseURL+RewardServiceRedeemProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Redeem")),
 			connect.WithClientOptions(opts...),
 		),
 		grant: connect.NewClient[v1.GrantRequest, v1.GrantResponse](
@@ -199,6 +209,7 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 // rewardServiceClient implements RewardServiceClient.
 type rewardServiceClient struct {
 	draw          *connect.Client[v1.DrawRequest, v1.DrawResponse]
+	redeem        *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
 	grant         *connect.Client[v1.GrantRequest, v1.GrantResponse]
 	consume       *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
 	transfer      *connect.Client[v1.TransferRequest, v1.TransferResponse]
@@ -215,6 +226,15 @@ type rewardServiceClient struct {
 // Draw calls kuji.v1.RewardService.Draw.
 func (c *rewardServiceClient) Draw(ctx context.Context, req *v1.DrawRequest) (*v1.DrawResponse, error) {
 	response, err := c.draw.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Redeem calls kuji.v1.RewardService.Redeem.
+func (c *rewardServiceClient) Redeem(ctx context.Context, req *v1.RedeemRequest) (*v1.RedeemResponse, error) {
+	response, err := c.redeem.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -320,6 +340,8 @@ func (c *rewardServiceClient) ExportCatalog(ctx context.Context, req *v1.ExportC
 type RewardServiceHandler interface {
 	// Draw takes outcomes from a pool for a player.
 	Draw(context.Context, *v1.DrawRequest) (*v1.DrawResponse, error)
+	// Redeem uses a code for a player. It pays for draws, as the catalog says.
+	Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error)
 	// Grant gives items to a player.
 	Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error)
 	// Consume takes items from a player.
@@ -370,6 +392,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		RewardServiceDrawProcedure,
 		svc.Draw,
 		connect.WithSchema(rewardServiceMethods.ByName("Draw")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceRedeemHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceRedeemProcedure,
+		svc.Redeem,
+		connect.WithSchema(rewardServiceMethods.ByName("Redeem")),
 		connect.WithHandlerOptions(opts...),
 	)
 	rewardServiceGrantHandler := connect.NewUnaryHandlerSimple(
@@ -447,6 +475,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		switch r.URL.Path {
 		case RewardServiceDrawProcedure:
 			rewardServiceDrawHandler.ServeHTTP(w, r)
+		case RewardServiceRedeemProcedure:
+			rewardServiceRedeemHandler.ServeHTTP(w, r)
 		case RewardServiceGrantProcedure:
 			rewardServiceGrantHandler.ServeHTTP(w, r)
 		case RewardServiceConsumeProcedure:
@@ -480,6 +510,10 @@ type UnimplementedRewardServiceHandler struct{}
 
 func (UnimplementedRewardServiceHandler) Draw(context.Context, *v1.DrawRequest) (*v1.DrawResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Draw is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Redeem is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error) {

@@ -1,0 +1,168 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// A code that a player sends pays for draws from a pool, instead of its price. What the code is for
+// is looked up in all lists whose codes pay, in the order of the catalog. A command holds only the
+// code's sum, so that no log has what was guessed.
+//
+// A player can use each code once, and others too, up to what the catalog allows. If rewards give the
+// codes of a list, then one counts from when it was given: a code that nobody has yet does not exist.
+//
+// A code that does not exist counts as a guess, in a counter of the player, like a draw in a limit.
+// That is the only thing that a command which fails changes. It cannot be in a group, which changes
+// nothing when it fails.
+
+// CodeSum stands for a code: see [SumCode].
+type CodeSum = store.CodeSum
+
+// SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
+// letters a to z have the same one.
+func SumCode(code string) CodeSum { return store.SumCode([]byte(code)) }
+
+// redeemTable is a list whose codes pay for draws.
+type redeemTable struct {
+	list   uint32
+	pool   *poolTable
+	config *catalog.Redeem
+	given  bool // rewards give its codes
+}
+
+// guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
+// pool begins with one.
+func guessesName(per catalog.Per) string { return "/guesses/" + perNames[per] }
+
+func guessesText(g catalog.Guesses) string {
+	if g.Per == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, %s", g.Count, perNames[g.Per])
+}
+
+// setRedeem compiles what codes pay for.
+func (t *Tables) setRedeem(n *numbers) {
+	t.guesses = limitTable{counter: n.guesses, per: t.Catalog.Guesses.Per, draws: t.Catalog.Guesses.Count}
+	given := map[uint32]bool{}
+	for i := range t.Catalog.Pools {
+		p := &t.Catalog.Pools[i]
+		for j := range p.Entries {
+			for _, list := range p.Entries[j].Reward.Codes {
+				given[t.list[list]] = true
+			}
+		}
+	}
+	for i := range t.Catalog.Pools {
+		p := &t.Catalog.Pools[i]
+		for j := range p.Redeem {
+			list := t.list[p.Redeem[j].List]
+			t.redeem = append(t.redeem, redeemTable{list, t.pool[p.ID], &p.Redeem[j], given[list]})
+		}
+	}
+}
+
+// findCode returns the code with a sum, and what it pays for; nil: there is no such code.
+func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
+	for i := range r.t.redeem {
+		rt := &r.t.redeem[i]
+		number, ok := r.state.FindCode(rt.list, sum)
+		if ok && (!rt.given || number < r.state.CodesGiven(rt.list)) {
+			return rt, number
+		}
+	}
+	return nil, 0
+}
+
+// checkRedeem reports whether a Redeem will fail. The limit on guesses comes first: whoever has
+// reached it learns nothing about any code.
+func (r *Rules) checkRedeem(cmd *Command) failure {
+	player := r.see(cmd.Player)
+	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
+		return failure{TooManyGuesses, store.Ref{}}
+	}
+	rt, number := r.findCode(cmd.Code)
+	if rt == nil {
+		return failure{UnknownCode, store.Ref{}}
+	}
+	list := store.Ref{Num: rt.list}
+	all, _ := r.state.CodeUses(rt.list)
+	switch {
+	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
+		return failure{CodeExpired, list}
+	case r.state.CodeUsedBy(rt.list, number, player):
+		return failure{CodeRedeemed, list}
+	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
+		return failure{CodeUsedUp, list}
+	}
+	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
+		return f
+	}
+	return r.addDraw(rt.pool, player, uint64(rt.config.Times), payment{})
+}
+
+// writeRedeem writes that the code is used, and the draws that it pays for.
+func (r *Rules) writeRedeem(cmd *Command) {
+	rt, number := r.findCode(cmd.Code)
+	r.turn(r.see(cmd.Player))
+	r.d.w.UseCode(rt.list, number)
+	r.writeDraw(cmd, 0)
+}
+
+// writeGuess counts a code that does not exist.
+func (r *Rules) writeGuess(cmd *Command) {
+	g, player := &r.t.guesses, r.see(cmd.Player)
+	if g.per == 0 {
+		return // no code pays for anything
+	}
+	r.turn(player)
+	r.d.w.Change(store.Set, g.counter, g.value(r.used(g, player)+1, r.d.steady))
+}
+
+// Redeemed is what an event of a Redeem that did not fail says.
+type Redeemed struct {
+	List   uint32
+	Number uint64 // of the code
+	Draws  uint64 // that it paid for
+	Pool   uint32 // that they were from, if Drew
+	Drew   bool   // they took an entry at all
+}
+
+// RedeemedOf reads what an event of a Redeem says.
+func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
+	marked, taken, first := uint64(0), uint64(0), uint32(noPool)
+	pool := first
+	effects := ev.Changes()
+	for e := (store.Effect{}); effects.Next(&e); {
+		switch e.Verb {
+		case store.UseCode:
+			out.List, out.Number = e.N, e.Value
+		case store.Draw:
+			marked++
+		case store.Pool:
+			if pool = e.N; first == noPool {
+				first = pool
+			}
+		case store.Take:
+			if pool == first {
+				taken++
+			}
+		}
+	}
+	out.Pool, out.Drew = first, first != noPool
+	if out.Draws = marked; marked == 0 { // then each draw takes one entry
+		out.Draws = taken
+	}
+	return out, effects.Err()
+}
+
+// Drawn returns how many single draws the last command made that was decided, if it did not fail.
+func (r *Rules) Drawn() (n uint64) {
+	for i := range r.d.draws {
+		n += r.d.draws[i].count
+	}
+	return n
+}

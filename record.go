@@ -1,0 +1,113 @@
+package kuji
+
+import (
+	"fmt"
+
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Record is one event of the log in readable form. Codes in it are [Redacted].
+type Record struct {
+	Position uint64 `json:"position"` // of its batch
+	Index    int    `json:"index"`    // in its batch
+	Time     int64  `json:"time"`     // of its batch, Unix milliseconds
+	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem
+	ID       string `json:"id,omitempty"`
+	Status   string `json:"status"`
+	Subject  string `json:"subject,omitempty"`
+	// CatalogVersion was in force when the event was decided.
+	CatalogVersion uint64 `json:"catalog_version"`
+	Player         string `json:"player,omitempty"`
+	To             string `json:"to,omitempty"`
+	Pool           string `json:"pool,omitempty"`
+	Count          int    `json:"count,omitempty"`
+	// List is the list of codes that were imported, Count says how many; or of the code that was
+	// redeemed: Number is its place in the list, Pool and Count say what it paid for. What was sent in
+	// vain is in no record.
+	List     string    `json:"list,omitempty"`
+	Number   *uint64   `json:"number,omitempty"`
+	Pay      string    `json:"pay,omitempty"`
+	Items    []Stack   `json:"items,omitempty"`
+	Outcomes []Outcome `json:"outcomes,omitempty"`
+	Paid     []Stack   `json:"paid,omitempty"`
+	// Of a set_track: how many draws, who asked and why.
+	Track   string    `json:"track,omitempty"`
+	Draws   *uint64   `json:"draws,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Members []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
+	Clock   *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
+	Bytes   int       `json:"bytes,omitempty"`   // of the event in the log
+}
+
+// drew reports whether an event is that of a request, which may have drawn.
+func drew(ev *store.Event) bool {
+	kind := rules.Kind(ev.Kind)
+	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes
+}
+
+// record describes an event that was just applied and counts its draws.
+func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
+	ev := le.event
+	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
+	rec.Position, rec.Index, rec.Time = le.at.Position, int(le.at.Index), le.at.Time
+	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
+	switch rules.Kind(ev.Kind) {
+	case rules.KindCatalog:
+		return rec, 0, nil
+	case rules.KindClock:
+		c, err := rules.SetClockOf(ev)
+		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
+		return rec, 0, err
+	case rules.KindCodes:
+		list, _, codes, err := rules.ImportOf(ev)
+		rec.List, rec.Count = v.state.CodeListName(list), len(codes)
+		return rec, 0, err
+	}
+	cmd, _, err := rules.CommandOf(v.state, ev)
+	if err != nil {
+		return rec, 0, err
+	}
+	if ev.Status == 0 {
+		draws = cmd.Draws()
+	}
+	var used rules.Redeemed
+	if cmd.Kind == rules.KindRedeem && ev.Status == 0 {
+		if used, err = rules.RedeemedOf(ev); err != nil {
+			return rec, 0, err
+		}
+		draws = used.Draws
+	}
+	if v.seen == nil {
+		return rec, draws, nil
+	}
+	var res Result
+	err = describe(v.state, &v.gave, ev, &res)
+	rec.Subject = res.Subject
+	fillRecord(&rec, &cmd, &res)
+	if res.Redeemed != "" {
+		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
+		if used.Drew {
+			rec.Pool = v.state.PoolID(used.Pool)
+		}
+	}
+	for i := range res.Members {
+		if i >= len(cmd.Members) {
+			return rec, 0, fmt.Errorf("%d results for %d members", len(res.Members), len(cmd.Members))
+		}
+		m := Record{Kind: cmd.Members[i].Kind.String(), Status: res.Members[i].Status.String()}
+		m.Position, m.Index, m.Time, m.CatalogVersion = rec.Position, rec.Index, rec.Time, version // the group's
+		fillRecord(&m, &cmd.Members[i], &res.Members[i])
+		rec.Members = append(rec.Members, m)
+	}
+	return rec, draws, err
+}
+
+func fillRecord(rec *Record, cmd *rules.Command, res *Result) {
+	rec.Player, rec.To, rec.Pool, rec.Count, rec.Items, rec.Outcomes = cmd.Player, cmd.To, cmd.Pool, cmd.Count, cmd.Items, res.Outcomes
+	rec.Pay, rec.Paid = cmd.Pay, res.Paid
+	if s := cmd.Set; s != nil {
+		rec.Track, rec.Draws, rec.By, rec.Reason = s.Track, &s.Draws, s.By, s.Reason
+	}
+}
