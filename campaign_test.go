@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
 // TestCampaign runs a campaign of moments and a budget through restarts: each moment is taken once,
@@ -21,8 +22,8 @@ pools:
     ends: 2026-07-04T00:00:00+09:00
     budget: {per: day, of: {cash: 1000}, share: summer}
     entries:
-      - {id: console, weight: 0, moments: {count: 20, spread: slots, weights: {12-13: 3, 19-23: 5}}, reward: {items: {console: 1}}}
-      - {id: late, weight: 0, moments: {count: 5, spread: random}, reward: {items: {console: 1}}}
+      - {id: console, moments: {count: 20, spread: slots, weights: {12-13: 3, 19-23: 5}}, reward: {items: {console: 1}}}
+      - {id: late, moments: {count: 5, spread: random}, reward: {items: {console: 1}}}
       - {id: cash, weight: 1, reward: {items: {cash: {min: 50, max: 150}}}}
       - {id: blank, weight: 1}
 `)
@@ -63,6 +64,7 @@ pools:
 				}
 			}
 		}
+		wantCampaign(t, r, now, taken, cash[now.Format("2006-01-02")])
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -88,6 +90,30 @@ pools:
 	for _, e := range rep.Epochs {
 		if !e.Revealed {
 			t.Errorf("epoch %d was closed and not revealed", e.Epoch)
+		}
+	}
+}
+
+// wantCampaign checks what the view of the pool says after draws that nothing was left to wait for.
+func wantCampaign(t *testing.T, r *kuji.Realm, now time.Time, taken map[string]int, cash uint64) {
+	t.Helper()
+	v, err := r.Pool(t.Context(), "splash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location()).UnixMilli()
+	if want := (kuji.BudgetView{Per: catalog.PerDay, Share: "summer", Item: "cash", Limit: 1000, Spent: cash, ResetsAt: midnight}); len(v.Budgets) != 1 || v.Budgets[0] != want {
+		t.Errorf("budgets %+v, want %+v", v.Budgets, want)
+	}
+	for i := range v.Entries {
+		e := &v.Entries[i]
+		switch m := e.Moments; {
+		case e.ID == "console" || e.ID == "late":
+			if m == nil || m.Come != uint64(taken[e.ID]) || m.Come != e.Drawn || m.Waiting != 0 || m.NextAt != 0 || e.Available() {
+				t.Errorf("%s, of which %d were taken: %+v, %+v", e.ID, taken[e.ID], e, m)
+			}
+		case m != nil, e.OverBudget != (e.ID == "cash" && cash > 1000-150), e.Available() == e.OverBudget:
+			t.Errorf("%+v with %d spent", e, cash)
 		}
 	}
 }

@@ -458,8 +458,7 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// TestCodesOdds: an entry whose list is used up has no odds, and there are none at all if a list may
-// be used up during the draw.
+// TestCodesOdds: an entry whose list is used up has no odds, within a draw too.
 func TestCodesOdds(t *testing.T) {
 	_, r := openCodes(t, "data", worldOptions{FS: vfs.NewMem()})
 	want := func(pool string, nums ...int64) {
@@ -478,11 +477,21 @@ func TestCodesOdds(t *testing.T) {
 	want("drops", 0, 45)
 	importCodes(t, r, "ten-percent", someCodes("A", 1))
 	want("splash", 40, 0, 50)
-	importCodes(t, r, "keys", someCodes("B", 2)) // three may be asked for
+	importCodes(t, r, "keys", someCodes("B", 2))
 	want("drops", 45, 45)
-	if _, err := r.Odds(t.Context(), "splash", ""); err == nil || !strings.Contains(err.Error(), "a list of codes may be used up") {
-		t.Errorf("two codes for three: %v", err)
+	codes := func(want *big.Rat) {
+		t.Helper()
+		o, err := r.Odds(t.Context(), "splash", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := o.Outcomes[3]; e.Pool != "inner" || e.Entry != "code" || e.Expected.Cmp(want) != 0 {
+			t.Errorf("%s/%s is taken %v times, want %v", e.Pool, e.Entry, e.Expected, want)
+		}
 	}
+	want("splash", 36, 9, 45)
+	codes(big.NewRat(3, 40)) // one of the two is given first, so of two draws at most one gives a code
 	importCodes(t, r, "keys", someCodes("C", 1))
 	want("splash", 36, 9, 45)
+	codes(big.NewRat(4, 40))
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Odds is what the next draw from a pool gives a player, in a request for one draw. It is exact,
-// through all pools below, with pity, stock, limits and conditions as they are at one moment.
+// through all pools below, with pity, stock, budgets, codes, winning moments, limits and conditions as
+// they are at one point of time.
 type Odds struct {
 	// Status is how the draw would end, and Subject what that is about: see Status. For a player who
 	// was not named it leaves the price out. If it is not OK, the odds are those if the player could
@@ -116,11 +117,11 @@ func oddsOf(o *rules.Odds) Odds {
 // Disclosed is what a catalog says of the odds of one pool.
 type Disclosed struct {
 	Pool *catalog.Pool
-	Odds Odds  // of the first draw of a player who was never seen, with the stock as declared
+	Odds Odds  // of the first draw of a player who was never seen: stock as declared, full budgets, no moment
 	Err  error // why they are not computed: CodeInvalid, as for Realm.Odds
 	// LongRun is how many times a draw takes each entry on average when a player draws from the pool
-	// again and again, in the order of Odds.Outcomes, while stock lasts. It is nil if that is not
-	// known: then Why says why.
+	// again and again, in the order of Odds.Outcomes, while stock, codes and budgets last and between
+	// moments. It is nil if that is not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
 }

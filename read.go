@@ -113,12 +113,13 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	}
 	for {
 		t, c := r.catalog()
-		p, known, current := t.Pool(r.state, id, from, count)
-		if !current {
+		campaign, seen, current := r.campaign(t, id)
+		p, known, still := t.Pool(r.state, id, from, count, campaign)
+		if !current || !still {
 			runtime.Gosched() // a catalog is being put in force
 			continue
 		}
-		last := max(p.Last, c.Position) // whether the pool exists depends on the catalog
+		last := max(p.Last, c.Position, seen) // whether the pool exists depends on the catalog
 		if err := r.settle(ctx, last); err != nil {
 			return PoolView{}, err
 		}
@@ -127,9 +128,43 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 		}
 		v := PoolView{ID: id, CatalogVersion: t.Version, Config: *p.Config, Entries: make([]EntryView, len(p.Entries)), TotalWeight: p.Total, Position: last}
 		for i, e := range p.Entries {
-			v.Entries[i] = EntryView(e)
+			v.Entries[i] = EntryView{ID: e.ID, Unlimited: e.Unlimited, Left: e.Left, Drawn: e.Drawn, Weight: e.Weight, OverBudget: e.Over}
 		}
+		v.addCampaign(campaign)
 		return v, nil
+	}
+}
+
+// campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
+// takes the realm's lock, but only for pools that have any. current is false if another catalog is in
+// force.
+func (r *Realm) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen uint64, current bool) {
+	if !t.Campaigns(pool) {
+		return nil, 0, true
+	}
+	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rules.Tables().Version != t.Version {
+		return nil, 0, false
+	}
+	return r.rules.Campaign(pool, now), r.state.Position(), true
+}
+
+// addCampaign adds how budgets and moments stand.
+func (v *PoolView) addCampaign(c *rules.Campaign) {
+	if c == nil {
+		return
+	}
+	for _, b := range c.Budgets {
+		v.Budgets = append(v.Budgets, BudgetView{Per: b.Per, Share: b.Share, Item: b.Item, Limit: b.Limit, Spent: b.Spent, ResetsAt: b.Resets})
+	}
+	for _, m := range c.Moments {
+		for i := range v.Entries {
+			if e := &v.Entries[i]; e.ID == m.Entry {
+				e.Moments = &MomentsView{Come: m.Come, Waiting: m.Waiting, NextAt: m.Next}
+			}
+		}
 	}
 }
 

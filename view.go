@@ -26,6 +26,7 @@ type PoolView struct {
 	ID             string
 	CatalogVersion uint64
 	Config         catalog.Pool // as in the catalog
+	Budgets        []BudgetView // as they are now, item by item, in the catalog's order
 	Entries        []EntryView  // in the catalog's order; in PoolPage, only those of the page
 	TotalWeight    uint64       // the sum of the entries' current weights; 0: sold out
 	Position       uint64       // of the last batch that changed this pool
@@ -38,6 +39,36 @@ type EntryView struct {
 	Left      uint64 // still in stock; 0 when Unlimited
 	Drawn     uint64 // so far, over all catalog versions
 	Weight    uint64 // current odds are Weight / PoolView.TotalWeight; 0 when out of stock
+	// OverBudget: the entry can give more than is left of a budget of the pool. Its weight is 0 then.
+	OverBudget bool
+	Moments    *MomentsView // nil: the entry has none
+}
+
+// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits. What
+// depends on the player is left aside. An entry whose moments lie at random may be taken all the same,
+// if one comes before the draw.
+func (e *EntryView) Available() bool {
+	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
+}
+
+// BudgetView is what is left of an item of a budget.
+type BudgetView struct {
+	Per          catalog.Per
+	Share        string // its name, if pools share it
+	Item         string
+	Limit, Spent uint64
+	ResetsAt     int64 // from when on the budget is full again, Unix milliseconds; 0: never
+}
+
+// Left returns how much can still be given. Spent can be above Limit after a catalog has lowered it.
+func (b *BudgetView) Left() uint64 { return b.Limit - min(b.Limit, b.Spent) }
+
+// MomentsView is how the winning moments of an entry stand: see catalog.Moments. How many were taken is
+// EntryView.Drawn. It tells no moment of the future but of those that follow from the catalog.
+type MomentsView struct {
+	Come    uint64 // those that draws have found, and those that must have come by now
+	Waiting uint64 // of these, how many the next draws take: none while a budget or a list of codes is used up
+	NextAt  int64  // when the next one comes if they are even, Unix milliseconds; 0: not known, or none
 }
 
 // CatalogView is the catalog in force.

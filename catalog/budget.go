@@ -16,6 +16,14 @@ type Budget struct {
 
 var perNames = map[Per]string{PerForever: "forever", PerDay: "day", PerWeek: "week", PerHour: "hour"}
 
+// String returns the word that catalogs write.
+func (p Per) String() string {
+	if p == PerWindow {
+		return "window"
+	}
+	return perNames[p]
+}
+
 // budgets checks the budgets of a pool.
 func (k *check) budgets(p *Pool) {
 	switch n := len(p.Budgets); {

@@ -36,7 +36,7 @@ import (
 //	flags      1 group follows, 2 when follows, 4 unique, 8 luck follows, 16 moments follow
 //	stock      0: unlimited; else the stock + 1
 //	luck       of(1 byte; 1: an item, 2: a track) name number { from weight }
-//	moments    count spread(1 byte) pass(1 byte) number { hours weight }
+//	moments    count spread(1 byte) pass(1 byte) number { when weight }
 //	reward     number { item min max-min } number { pool-id min max-min } names (lists of codes)
 //	last       reward
 //

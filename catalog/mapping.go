@@ -29,6 +29,7 @@ type object[T any] struct {
 type field[T any] struct {
 	name, doc string
 	required  bool
+	instead   string // a required key may be missing if this one is there; "": it may not
 	when      string // only if the object's by key has this value; "": always
 	requires  string // the key that must be there too; "": none
 	never     string // if set, why the key must not be here
@@ -71,6 +72,9 @@ func keyOr[T, V any](name string, s shower[V], get func(*T) *V, value V, doc str
 
 // must makes the key required.
 func (f field[T]) must() field[T] { f.required = true; return f }
+
+// unless lets a required key be missing if another one is there.
+func (f field[T]) unless(name string) field[T] { f.instead = name; return f }
 
 // only makes the key belong to one value of the object's by key.
 func (f field[T]) only(when string) field[T] { f.when = when; return f }
@@ -208,6 +212,9 @@ func (o *object[T]) unknown(r *reader, k *yaml.Node, variant string) uint64 {
 func (o *object[T]) missing(r *reader, n *yaml.Node, seen uint64, variant string, known bool) {
 	for i := range o.fields {
 		f := &o.fields[i]
+		if f.instead != "" && seen&(1<<o.find(f.instead, variant)) != 0 {
+			continue
+		}
 		if f.required && seen&(1<<i) == 0 && (f.when == "" || known && f.when == variant) {
 			r.enter(f.name)
 			r.fail(n, "missing; expected %s", f.expects())

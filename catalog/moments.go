@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,7 +11,7 @@ import (
 type Moments struct {
 	Count   uint32       `json:"count"`             // how many; 0: the entry has none
 	Spread  Spread       `json:"spread"`            //
-	Weights []HourWeight `json:"weights,omitempty"` // hours that are not in it weigh 1
+	Weights []TimeWeight `json:"weights,omitempty"` // hours and days that are not in it weigh 1
 	Pass    bool         `json:"pass,omitempty"`    // a missed moment passes when the next one comes
 }
 
@@ -23,10 +24,11 @@ const (
 	SpreadRandom Spread = 3 // each at random in the whole time
 )
 
-// HourWeight is how much an hour of each day weighs, in the catalog's zone.
-type HourWeight struct {
-	Hours  string `json:"hours"`  // such as 19-23: from 19:00 to 23:00
-	Weight uint64 `json:"weight"` // at most MaxHourWeight
+// TimeWeight is how much some hours of the day weigh, or some days of the week, in the catalog's
+// zone. What an hour weighs on a day is the product of both.
+type TimeWeight struct {
+	When   string `json:"when"`   // such as 19-23: from 19:00 to 23:00; or sat; or mon-fri, with Friday
+	Weight uint64 `json:"weight"` // at most MaxMomentWeight
 }
 
 const (
@@ -36,31 +38,55 @@ const (
 	MaxRandomMoments = 1000
 	// MaxMomentEntries is the most entries with moments in all pools together.
 	MaxMomentEntries = 1024
-	// MaxHourWeight is the largest weight of an hour.
-	MaxHourWeight = 1000
+	// MaxMomentWeight is the largest weight of an hour on any day.
+	MaxMomentWeight = 1000
+	// MaxMomentTimes is the most hours and days that have weights.
+	MaxMomentTimes = 24 + 7
 )
 
-// Bounds returns the first hour, and the one after the last.
-func (h *HourWeight) Bounds() (from, to int, ok bool) {
-	first, last, _ := strings.Cut(h.Hours, "-")
+var dayNames = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+
+// hours returns the first hour, and the one after the last.
+func (w *TimeWeight) hours() (from, to int, ok bool) {
+	first, last, _ := strings.Cut(w.When, "-")
 	from, err1 := strconv.Atoi(first)
 	to, err2 := strconv.Atoi(last)
 	ok = err1 == nil && err2 == nil && len(first) <= 2 && len(last) <= 2 && from >= 0 && from < to && to <= 24
 	return from, to, ok
 }
 
+// days returns the first day, and the one after the last; 0 is Monday.
+func (w *TimeWeight) days() (from, to int, ok bool) {
+	first, last, several := strings.Cut(w.When, "-")
+	if !several {
+		last = first
+	}
+	from, to = slices.Index(dayNames, first), slices.Index(dayNames, last)+1
+	return from, to, from >= 0 && from < to
+}
+
 // ByHour returns the weight of each hour of the day.
 func (m *Moments) ByHour() (all [24]uint64) {
+	m.fill(all[:], (*TimeWeight).hours)
+	return all
+}
+
+// ByDay returns the weight of each day of the week, which begins on Monday.
+func (m *Moments) ByDay() (all [7]uint64) {
+	m.fill(all[:], (*TimeWeight).days)
+	return all
+}
+
+func (m *Moments) fill(all []uint64, bounds func(*TimeWeight) (from, to int, ok bool)) {
 	for i := range all {
 		all[i] = 1
 	}
 	for i := range m.Weights {
-		from, to, ok := m.Weights[i].Bounds()
-		for h := from; ok && h < to; h++ {
-			all[h] = m.Weights[i].Weight
+		from, to, ok := bounds(&m.Weights[i])
+		for at := from; ok && at < to; at++ {
+			all[at] = m.Weights[i].Weight
 		}
 	}
-	return all
 }
 
 // moments checks the moments of an entry.
@@ -77,7 +103,7 @@ func (k *check) moments(p *Pool, e *Entry) {
 	case p.Internal:
 		k.fault("expected none in an internal pool: it has no time of its own")
 	case e.Weight != 0 || len(e.Luck.Steps) > 0 || !e.When.Empty() || e.Unique:
-		k.fault("expected an entry of weight 0, without when, unique and luck: whoever comes first takes it")
+		k.fault("expected an entry without weight, when, unique and luck: whoever comes first takes it")
 	case e.Stock != Stock{Count: uint64(m.Count)}:
 		k.at("count", func() { k.fault("expected no stock but the moments, found another") })
 	}
@@ -89,35 +115,47 @@ func (k *check) moments(p *Pool, e *Entry) {
 	default:
 		k.at("spread", func() { k.fault("expected even, slots or random, found %d", m.Spread) })
 	}
-	k.at("weights", func() { k.hours(m) })
+	k.at("weights", func() { k.momentWeights(m) })
 }
 
-func (k *check) hours(m *Moments) {
-	if len(m.Weights) > 24 {
-		k.fault("expected at most 24 ranges of hours, found %d", len(m.Weights))
+func (k *check) momentWeights(m *Moments) {
+	if len(m.Weights) > MaxMomentTimes {
+		k.fault("expected at most %d hours and days, found %d", MaxMomentTimes, len(m.Weights))
 		return
 	}
-	var seen [24]bool
+	var hours [24]bool
+	var days [7]bool
 	for i := range m.Weights {
-		h := &m.Weights[i]
-		k.enter(h.Hours)
-		from, to, ok := h.Bounds()
-		if !ok {
-			k.faultOnKey("expected hours such as 19-23, from 0 to 24, found %s", quote(h.Hours))
+		w := &m.Weights[i]
+		k.enter(w.When)
+		if w.Weight > MaxMomentWeight {
+			k.fault("expected a whole number from 0 to %d, found %d", MaxMomentWeight, w.Weight)
 		}
-		if h.Weight > MaxHourWeight {
-			k.fault("expected a whole number from 0 to %d, found %d", MaxHourWeight, h.Weight)
-		}
-		for hour := from; ok && hour < to; hour++ {
-			if seen[hour] {
-				k.faultOnKey("expected each hour once, found %d again", hour)
-			}
-			seen[hour] = true
+		if from, to, ok := w.hours(); ok {
+			k.once("hour", hours[from:to])
+		} else if from, to, ok := w.days(); ok {
+			k.once("day", days[from:to])
+		} else {
+			k.faultOnKey("expected hours such as 19-23, from 0 to 24, or days such as sat or mon-fri, found %s", quote(w.When))
 		}
 		k.leave()
 	}
-	if m.ByHour() == [24]uint64{} {
-		k.fault("expected an hour with a weight above 0, found none")
+	byHour, byDay := m.ByHour(), m.ByDay()
+	switch most := slices.Max(byHour[:]) * slices.Max(byDay[:]); {
+	case most == 0:
+		k.fault("expected an hour and a day with weights above 0, found none")
+	case most > MaxMomentWeight:
+		k.fault("expected an hour to weigh at most %d on any day, found %d", MaxMomentWeight, most)
+	}
+}
+
+// once notes that there is a weight for some hours or days, and refuses a second one.
+func (k *check) once(what string, seen []bool) {
+	if slices.Contains(seen, true) {
+		k.faultOnKey("expected each %s once, found one again", what)
+	}
+	for i := range seen {
+		seen[i] = true
 	}
 }
 
@@ -126,7 +164,7 @@ func (m *Moments) append(b []byte) []byte {
 	b = append(b, byte(m.Spread), bit(m.Pass, 1))
 	b = appendNumber(b, len(m.Weights))
 	for i := range m.Weights {
-		b = appendText(b, m.Weights[i].Hours)
+		b = appendText(b, m.Weights[i].When)
 		b = binary.AppendUvarint(b, m.Weights[i].Weight)
 	}
 	return b
@@ -137,8 +175,8 @@ func (d *decoder) moments(m *Moments) {
 		d.fail("expected at least one moment")
 	}
 	m.Spread, m.Pass = Spread(d.byte()), d.flags(1) != 0
-	m.Weights = some[HourWeight](d.count(24, 2))
+	m.Weights = some[TimeWeight](d.count(MaxMomentTimes, 2))
 	for i := range m.Weights {
-		m.Weights[i] = HourWeight{d.ref(), d.number()}
+		m.Weights[i] = TimeWeight{d.ref(), d.number()}
 	}
 }

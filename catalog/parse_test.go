@@ -122,7 +122,7 @@ func TestExamples(t *testing.T) {
 
 func exampleFiles(t testing.TB) []string {
 	files, err := fs.Glob(examples.Files, "*.yaml")
-	if err != nil || len(files) != 7 {
+	if err != nil || len(files) != 8 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	return files
@@ -383,4 +383,61 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWholeCatalog reads a catalog with most of the keys there are, as people write it.
+func TestWholeCatalog(t *testing.T) {
+	c, err := catalog.Parse([]byte(`
+kuji: 1
+zone: Asia/Tokyo
+items: {ticket: {}, starlight: {kind: currency}, chest: {}, key: {}, gold: {}, feather: {}, console: {}, cash: {kind: currency}}
+pools:
+  banner:
+    price: [{ticket: 1}, {starlight: 160}]
+    pity:
+      five-star: {certain: 90, rising: {from: 74, by: 6}}   # percentage points a draw
+      four-star: {certain: 10}
+    entries:
+      - {id: five-star, weight: 0.6, reward: {pool: five-star}}
+      - {id: four-star, weight: 5.1, reward: {pool: four-star}}
+      - {id: three-star, weight: 94.3, reward: {pool: three-star}}
+  five-star:
+    internal: true
+    pity: {featured: {certain: 2, share: character-event}}  # after a lost 50/50 the next one is featured
+    entries: [{id: featured, weight: 1}, {id: lost, weight: 1}]
+  four-star: {internal: true, entries: [{id: any, weight: 1}]}
+  three-star: {internal: true, entries: [{id: any, weight: 1}]}
+  chest:
+    price: {chest: 1, key: 1}
+    rolls: {min: 3, max: 5}
+    entries:
+      - {id: gold, weight: 10, reward: [{items: {gold: {min: 2, max: 7}}}, {pool: gems, times: 2}]}
+  gems: {internal: true, entries: [{id: any, weight: 1}]}
+  drops:
+    mode: each
+    entries:
+      - {id: feather, chance: 12.5, reward: {items: {feather: 1}}}
+  splash:
+    starts: 2026-07-01T00:00:00+09:00
+    ends: 2026-08-01T00:00:00+09:00
+    budget: {per: day, of: {cash: 50000}, share: summer}
+    entries:
+      - id: console
+        moments: {count: 10, spread: slots, weights: {12-13: 3, 19-23: 5, sat-sun: 2}, missed: wait}
+        reward: {items: {console: 1}}
+      - {id: coupon, weight: 4.5, reward: {code: ten-percent}}
+      - {id: prize, weight: 0.5, reward: {items: {cash: 500}}}
+      - {id: blank, weight: 95}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := c.Pools[len(c.Pools)-1].Entries[0]
+	if console.Weight != 0 || console.Stock.Count != 10 || len(console.Moments.Weights) != 3 {
+		t.Errorf("the entry with moments is %+v", console)
+	}
+	again, err := catalog.Parse(c.AppendYAML(nil))
+	if err != nil || again.Hash() != c.Hash() {
+		t.Errorf("%v in\n%s", err, c.AppendYAML(nil))
+	}
 }

@@ -395,7 +395,7 @@ func (p *drawnPool) drawMoments(t *rapid.T) {
 		Pass:   rapid.Bool().Draw(t, "pass"),
 	}
 	for hour := rapid.IntRange(0, 23).Draw(t, "hour"); hour < 24 && len(m.Weights) < 3; hour += 5 {
-		m.Weights = append(m.Weights, catalog.HourWeight{Hours: fmt.Sprintf("%d-%d", hour, hour+1), Weight: rapid.Uint64Range(0, catalog.MaxHourWeight).Draw(t, "weight")})
+		m.Weights = append(m.Weights, catalog.TimeWeight{When: fmt.Sprintf("%d-%d", hour, hour+1), Weight: rapid.Uint64Range(0, catalog.MaxMomentWeight).Draw(t, "weight")})
 	}
 	id := strings.Repeat("m", catalog.MaxID) // hardly ever that of another entry
 	p.Entries = append(p.Entries, catalog.Entry{ID: id, Stock: catalog.Stock{Count: uint64(m.Count)}, Moments: m})
@@ -823,7 +823,7 @@ func (w *writer) entry(p *catalog.Pool, e *catalog.Entry, text string) {
 		w.line(8, "spread: %s", []string{"", "even", "slots", "random"}[m.Spread])
 		w.line(8, "weights:")
 		for _, h := range m.Weights {
-			w.line(10, "%s: %d", h.Hours, h.Weight)
+			w.line(10, "%s: %d", h.When, h.Weight)
 		}
 		if m.Pass {
 			w.line(8, "missed: pass")

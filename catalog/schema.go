@@ -74,6 +74,7 @@ type schemaNode struct {
 	Required             []string               `json:"required,omitempty"`
 	DependentRequired    map[string][]string    `json:"dependentRequired,omitempty"`
 	OneOf                []*schemaNode          `json:"oneOf,omitempty"`
+	AnyOf                []*schemaNode          `json:"anyOf,omitempty"`
 	Not                  *schemaNode            `json:"not,omitempty"`
 	If                   *schemaNode            `json:"if,omitempty"`
 	Then                 *schemaNode            `json:"then,omitempty"`
@@ -130,6 +131,10 @@ func (o *object[T]) schema(d *definitions) *schemaNode {
 			n.Properties = append(n.Properties, property{f.name, f.describe(d)})
 		case at < 0: // what it holds is said for each variant below
 			n.Properties = append(n.Properties, property{f.name, &schemaNode{Description: f.doc}})
+		}
+		if f.instead != "" {
+			n.AnyOf = []*schemaNode{{Required: []string{f.name}}, {Required: []string{f.instead}}}
+			continue
 		}
 		if f.required && (f.when == "" || o.everyVariant(f.name)) && !slices.Contains(n.Required, f.name) {
 			n.Required = append(n.Required, f.name)

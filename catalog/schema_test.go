@@ -72,6 +72,7 @@ type node struct {
 	OneOf       []*node                   `json:"oneOf"`
 	Not         *node                     `json:"not"`
 	AllOf       []struct{ If, Then node } `json:"allOf"`
+	AnyOf       []node                    `json:"anyOf"`
 	Defs        orderedNodes              `json:"$defs"`
 }
 
@@ -179,6 +180,8 @@ func value(parent *node, name string, n *node) string {
 		}
 	}
 	switch {
+	case len(parent.AnyOf) > 1 && contains(parent.AnyOf[0].Required, name):
+		v += fmt.Sprintf("; required without `%s`", parent.AnyOf[1].Required[0])
 	case contains(parent.Required, name):
 		v += "; required"
 	case n.Default != nil:

@@ -133,7 +133,7 @@ var poolShape = &object[poolSource]{
 		key("free", freeShape, func(p *poolSource) *Free { return &p.out.Free }, "How many draws cost nothing."),
 		key("redeem", oneOrList[Redeem]{redeemShape, list[Redeem]{"lists of codes", redeemShape, MaxRedeem}},
 			func(p *poolSource) *[]Redeem { return &p.out.Redeem },
-			"A list of codes that pay for draws, besides the price; or several. Without a price, only codes do."),
+			"A list of codes that pay for draws, in addition to the price; or several. Without a price, only codes do."),
 		key("starts", instantShape{}, func(p *poolSource) *int64 { return &p.out.StartsAt },
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
@@ -340,11 +340,11 @@ var weightedEntryShape = &object[entrySource]{
 	fields: []field[entrySource]{
 		entryID,
 		key("weight", weightShape, func(e *entrySource) *decimal { return &e.weight },
-			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must(),
+			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments"),
 		entryStock, entryGroup, entryWhen, entryUnique,
 		key("luck", luckShape, func(e *entrySource) *entrySource { return e }, "Other weights, by what the player holds or has drawn."),
 		key("moments", momentsShape, func(e *entrySource) *entrySource { return e },
-			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. Its weight must be 0, and its stock is their number."),
+			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number."),
 		entryReward,
 	},
 }
@@ -362,13 +362,13 @@ var momentsShape = &object[entrySource]{
 		key("count", narrowShape{integerShape{1, MaxMoments}}, func(e *entrySource) *uint32 { return &e.out.Moments.Count },
 			"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
 		key("spread", spreadWords, func(e *entrySource) *Spread { return &e.out.Moments.Spread }, "How they lie in the time of the pool.").must(),
-		key("weights", dict[HourWeight]{
-			what:  "a range of hours",
-			value: part[HourWeight, uint64]{integerShape{0, MaxHourWeight}, func(h *HourWeight) *uint64 { return &h.Weight }},
-			id:    func(h *HourWeight) *string { return &h.Hours },
-			max:   24,
-		}, func(e *entrySource) *[]HourWeight { return &e.out.Moments.Weights },
-			"How many times as many moments lie in an hour of the day, in the catalog's zone: ranges such as 19-23, which ends at 23:00. Other hours weigh 1."),
+		key("weights", dict[TimeWeight]{
+			what:  "some hours or days",
+			value: part[TimeWeight, uint64]{integerShape{0, MaxMomentWeight}, func(w *TimeWeight) *uint64 { return &w.Weight }},
+			id:    func(w *TimeWeight) *string { return &w.When },
+			max:   MaxMomentTimes,
+		}, func(e *entrySource) *[]TimeWeight { return &e.out.Moments.Weights },
+			"How many times as many moments lie in an hour, in the catalog's zone: by the hour of the day, such as 19-23, which ends at 23:00, and by the day of the week, such as sat or mon-fri, multiplied. Others weigh 1."),
 		keyOr("missed", choiceShape[bool]{
 			{"wait", false, "It waits for a draw, and so do those that follow."},
 			{"pass", true, "It passes when the next one comes."},

@@ -121,7 +121,7 @@ func (p *Pool) Settings() []Setting {
 func (p *Pool) EntrySettings(i int) []Setting {
 	var all settings
 	e := &p.Entries[i]
-	all.add(p.Mode == ModeWeighted, "weight", "%s", formatScaled(e.Weight, p.WeightScale))
+	all.add(p.Mode == ModeWeighted && e.Moments.Count == 0, "weight", "%s", formatScaled(e.Weight, p.WeightScale))
 	all.add(p.Mode == ModeEach, "chance", "%s", formatScaled(e.Weight, p.WeightScale))
 	all.add(!e.Stock.Unlimited && e.Moments.Count == 0, "stock", "%d", e.Stock.Count)
 	all.add(e.Group != "", "group", "%s", yamlID(e.Group))
@@ -152,7 +152,7 @@ func (b *Budget) yaml() string {
 func (m *Moments) yaml() string {
 	parts := []string{fmt.Sprint("count: ", m.Count), "spread: " + wordOf(spreadWords, m.Spread)}
 	if len(m.Weights) > 0 {
-		parts = append(parts, "weights: "+mappingOf(texts(m.Weights, func(h *HourWeight) string { return fmt.Sprintf("%q: %d", h.Hours, h.Weight) })))
+		parts = append(parts, "weights: "+mappingOf(texts(m.Weights, func(w *TimeWeight) string { return fmt.Sprintf("%q: %d", w.When, w.Weight) })))
 	}
 	if m.Pass {
 		parts = append(parts, "missed: pass")

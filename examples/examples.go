@@ -5,7 +5,8 @@ package examples
 import "embed"
 
 // Files holds the example catalogs: instant-win.yaml, gacha-banner.yaml,
-// box-raffle.yaml, drop-table.yaml, boxes.yaml, collection.yaml and bottle-caps.yaml.
+// box-raffle.yaml, drop-table.yaml, boxes.yaml, collection.yaml, bottle-caps.yaml and
+// campaign.yaml.
 //
 //go:embed *.yaml
 var Files embed.FS

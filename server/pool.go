@@ -58,6 +58,9 @@ func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 	for _, l := range c.Limits {
 		p.Limits = append(p.Limits, &kujiv1.PlayerLimit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws})
 	}
+	p.Budgets = each(v.Budgets, func(b *kuji.BudgetView) *kujiv1.Budget {
+		return &kujiv1.Budget{Per: perProto(b.Per), Share: b.Share, Item: b.Item, Limit: b.Limit, Spent: b.Spent, Left: b.Left(), ResetsUnixMs: b.ResetsAt}
+	})
 	p.Entries = make([]*kujiv1.Entry, len(v.Entries))
 	for i := range v.Entries {
 		e, def := &v.Entries[i], &c.Entries[from+i]
@@ -66,6 +69,7 @@ func poolProto(v *kuji.PoolView, from int) *kujiv1.Pool {
 		if !e.Unlimited {
 			out.Left = proto.Uint64(e.Left)
 		}
+		out.Available, out.OverBudget, out.Moments = e.Available(), e.OverBudget, momentsProto(&def.Moments, e.Moments)
 		p.Entries[i] = out
 	}
 	return p
@@ -110,6 +114,30 @@ func trackProto(t *catalog.Track) *kujiv1.Track {
 		RisingTable: t.Rising.Table, RisingScale: t.Rising.Scale, Share: t.Share}
 }
 
+func momentsProto(m *catalog.Moments, v *kuji.MomentsView) *kujiv1.Moments {
+	if v == nil {
+		return nil
+	}
+	return &kujiv1.Moments{
+		Count: m.Count, Spread: spreadProto(m.Spread), Pass: m.Pass, Come: v.Come, Waiting: v.Waiting, NextUnixMs: v.NextAt,
+		Weights: each(m.Weights, func(w *catalog.TimeWeight) *kujiv1.TimeWeight {
+			return &kujiv1.TimeWeight{When: w.When, Weight: w.Weight}
+		}),
+	}
+}
+
+func spreadProto(s catalog.Spread) kujiv1.Spread {
+	switch s {
+	case catalog.SpreadEven:
+		return kujiv1.Spread_SPREAD_EVEN
+	case catalog.SpreadSlots:
+		return kujiv1.Spread_SPREAD_SLOTS
+	case catalog.SpreadRandom:
+		return kujiv1.Spread_SPREAD_RANDOM
+	}
+	return kujiv1.Spread_SPREAD_UNSPECIFIED
+}
+
 func modeProto(m catalog.Mode) kujiv1.PoolMode {
 	switch m {
 	case catalog.ModeWeighted:
@@ -132,6 +160,8 @@ func perProto(p catalog.Per) kujiv1.LimitPeriod {
 		return kujiv1.LimitPeriod_LIMIT_PERIOD_WEEK
 	case catalog.PerWindow:
 		return kujiv1.LimitPeriod_LIMIT_PERIOD_WINDOW
+	case catalog.PerHour:
+		return kujiv1.LimitPeriod_LIMIT_PERIOD_HOUR
 	}
 	return kujiv1.LimitPeriod_LIMIT_PERIOD_UNSPECIFIED
 }

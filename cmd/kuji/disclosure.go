@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/csv"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +34,9 @@ type disclosurePool struct {
 	Pool    string           `json:"pool"`
 	Name    string           `json:"name,omitempty"`
 	Prices  []string         `json:"prices"`
-	Pity    []string         `json:"pity"` // in words
+	Pity    []string         `json:"pity"` // in words, as the next two
+	Moments []string         `json:"moments,omitempty"`
+	Budgets []string         `json:"budgets,omitempty"`
 	Error   string           `json:"error,omitempty"`
 	LongRun string           `json:"long_run,omitempty"` // why there is none
 	Lines   []disclosureLine `json:"outcomes"`
@@ -45,6 +49,9 @@ type disclosureLine struct {
 	Expected string `json:"expected"` // decimal, times in the first draw
 	LongRun  string `json:"long_run"` // decimal, times a draw; empty: not known
 	Exact    string `json:"exact"`    // the chance as a fraction
+	// As the catalog writes them, of the entry and of the pool that it is in; empty: none.
+	Moments string `json:"moments,omitempty"`
+	Budget  string `json:"budget,omitempty"`
 }
 
 // publishOdds writes the odds of the catalog in force to files.
@@ -91,6 +98,7 @@ func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosur
 	if err != nil {
 		return nil, err
 	}
+	zone := cmp.Or(c.Zone.Name, "UTC")
 	pools := map[string]*catalog.Pool{}
 	for i := range c.Pools {
 		pools[c.Pools[i].ID] = &c.Pools[i]
@@ -112,7 +120,11 @@ func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosur
 			}
 		}
 		for k, e := range d.Odds.Outcomes {
+			if k == 0 || d.Odds.Outcomes[k-1].Pool != e.Pool {
+				p.campaign(pools[e.Pool], zone)
+			}
 			line := disclosureLine{Pool: e.Pool, Entry: e.Entry, Chance: decimal(e.Chance), Expected: decimal(e.Expected), Exact: e.Chance.RatString()}
+			line.Moments, line.Budget = campaignOf(pools[e.Pool], e.Entry)
 			if len(line.Exact) > 200 {
 				line.Exact = ""
 			}
@@ -149,6 +161,34 @@ func trackText(pool string, t *catalog.Track) string {
 	return text
 }
 
+// campaign adds the moments and the budgets of a pool.
+func (p *disclosurePool) campaign(of *catalog.Pool, zone string) {
+	for i := range of.Entries {
+		if e := &of.Entries[i]; e.Moments.Count > 0 {
+			p.Moments = append(p.Moments, fmt.Sprintf("%s/%s: the first draw after each of %d moments takes it, whatever the odds. They lie between %s and %s: %s, in the time zone %s. "+
+				"The odds are those between moments", of.ID, e.ID, e.Moments.Count, timeText(of.StartsAt), timeText(of.EndsAt), setting(of.EntrySettings(i), "moments"), zone))
+		}
+	}
+	if len(of.Budgets) > 0 {
+		p.Budgets = append(p.Budgets, fmt.Sprintf("%s: all players together are given no more than this: %s, in the time zone %s. "+
+			"An entry that could give more than is left is out of stock. The odds are those before", of.ID, setting(of.Settings(), "budget"), zone))
+	}
+}
+
+// campaignOf returns the moments of an entry and the budgets of its pool, as catalogs write them.
+func campaignOf(p *catalog.Pool, entry string) (moments, budget string) {
+	i := slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return e.ID == entry })
+	return setting(p.EntrySettings(i), "moments"), setting(p.Settings(), "budget")
+}
+
+// setting returns a setting as catalogs write it, empty if it is left out.
+func setting(all []catalog.Setting, name string) string {
+	if i := slices.IndexFunc(all, func(s catalog.Setting) bool { return s.Key == name }); i >= 0 {
+		return all[i].Value
+	}
+	return ""
+}
+
 // decimal writes a number with twelve digits at most.
 func decimal(x *big.Rat) string {
 	v, _ := x.Float64()
@@ -165,10 +205,10 @@ func decimal(x *big.Rat) string {
 func (d *disclosure) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run"}}
+	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}}
 	for i := range d.Pools {
 		for _, l := range d.Pools[i].Lines {
-			rows = append(rows, []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun})
+			rows = append(rows, []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget})
 		}
 	}
 	if err := w.WriteAll(rows); err != nil {

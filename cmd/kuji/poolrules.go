@@ -24,6 +24,34 @@ type poolRulesJSON struct {
 	Guarantees []guaranteeJSON `json:"guarantees,omitempty"`
 	Last       string          `json:"last,omitempty"`   // a reward: see entryJSON
 	Refill     uint32          `json:"refill,omitempty"` // times
+	Budgets    []budgetJSON    `json:"budgets,omitempty"`
+}
+
+// budgetJSON is what is left now of one item of a budget.
+type budgetJSON struct {
+	Per    string `json:"per"` // "forever", "week", "day" or "hour"
+	Share  string `json:"share,omitempty"`
+	Item   string `json:"item"`
+	Limit  uint64 `json:"limit"`
+	Spent  uint64 `json:"spent"`
+	Left   uint64 `json:"left"`
+	Resets string `json:"resets,omitempty"` // when it is full again; absent: never
+}
+
+// momentsJSON is how the winning moments of an entry stand. How many were taken is what was drawn.
+type momentsJSON struct {
+	Count   uint32       `json:"count"`
+	Spread  string       `json:"spread"` // "even", "slots" or "random"
+	Weights []timeWeight `json:"weights,omitempty"`
+	Missed  string       `json:"missed"`  // "wait" or "pass"
+	Come    uint64       `json:"come"`    // those that draws have found, and those that must have come by now
+	Waiting uint64       `json:"waiting"` // of these, how many the next draws take
+	Next    string       `json:"next,omitempty"`
+}
+
+type timeWeight struct {
+	When   string `json:"when"`
+	Weight uint64 `json:"weight"`
 }
 
 type bundleJSON struct {
@@ -79,6 +107,10 @@ type entryRulesJSON struct {
 	When   *conditionJSON `json:"when,omitempty"`
 	Unique bool           `json:"unique,omitempty"`
 	Luck   *luckJSON      `json:"luck,omitempty"`
+	// Available: a draw can take the entry now, what depends on the player aside.
+	Available  bool         `json:"available"`
+	OverBudget bool         `json:"over_budget,omitempty"`
+	Moments    *momentsJSON `json:"moments,omitempty"`
 }
 
 type luckJSON struct {
@@ -127,11 +159,39 @@ func newPoolRulesJSON(p *kujiv1.Pool) poolRulesJSON {
 	if p.GetLast() != nil {
 		out.Last = rewardText(p.GetLast())
 	}
+	for _, b := range p.GetBudgets() {
+		one := budgetJSON{Per: periodText(b.GetPer()), Share: b.GetShare(), Item: b.GetItem(), Limit: b.GetLimit(), Spent: b.GetSpent(), Left: b.GetLeft()}
+		if b.GetResetsUnixMs() != 0 {
+			one.Resets = timeText(b.GetResetsUnixMs())
+		}
+		out.Budgets = append(out.Budgets, one)
+	}
+	return out
+}
+
+func periodText(p kujiv1.LimitPeriod) string {
+	return strings.ToLower(strings.TrimPrefix(p.String(), "LIMIT_PERIOD_"))
+}
+
+func newMomentsJSON(m *kujiv1.Moments) *momentsJSON {
+	if m == nil {
+		return nil
+	}
+	out := &momentsJSON{Count: m.GetCount(), Spread: strings.ToLower(strings.TrimPrefix(m.GetSpread().String(), "SPREAD_")), Missed: "wait", Come: m.GetCome(), Waiting: m.GetWaiting()}
+	if m.GetPass() {
+		out.Missed = "pass"
+	}
+	for _, w := range m.GetWeights() {
+		out.Weights = append(out.Weights, timeWeight{w.GetWhen(), w.GetWeight()})
+	}
+	if m.GetNextUnixMs() != 0 {
+		out.Next = timeText(m.GetNextUnixMs())
+	}
 	return out
 }
 
 func newLimitJSON(l *kujiv1.PlayerLimit) limitJSON {
-	return limitJSON{strings.ToLower(strings.TrimPrefix(l.GetPer().String(), "LIMIT_PERIOD_")), l.GetWindowMs(), l.GetDraws()}
+	return limitJSON{periodText(l.GetPer()), l.GetWindowMs(), l.GetDraws()}
 }
 
 func newConditionJSON(c *kujiv1.Condition) *conditionJSON {
@@ -149,7 +209,8 @@ func newConditionJSON(c *kujiv1.Condition) *conditionJSON {
 }
 
 func newEntryRulesJSON(e *kujiv1.Entry, scale uint64) entryRulesJSON {
-	out := entryRulesJSON{Group: e.GetGroup(), When: newConditionJSON(e.GetWhen()), Unique: e.GetUnique()}
+	out := entryRulesJSON{Group: e.GetGroup(), When: newConditionJSON(e.GetWhen()), Unique: e.GetUnique(),
+		Available: e.GetAvailable(), OverBudget: e.GetOverBudget(), Moments: newMomentsJSON(e.GetMoments())}
 	if l := e.GetLuck(); l != nil {
 		out.Luck = &luckJSON{Item: l.GetItem(), Track: l.GetTrack()}
 		for _, s := range l.GetSteps() {
@@ -213,6 +274,31 @@ func (p *poolRulesJSON) print(w io.Writer) {
 	if p.Refill > 0 {
 		row("refill", "%d times", p.Refill)
 	}
+	for _, b := range p.Budgets {
+		row("budget", "%s", b.text())
+	}
+}
+
+func (b *budgetJSON) text() string {
+	text := fmt.Sprintf("%s: %d of %d left", b.Item, b.Left, b.Limit)
+	switch {
+	case b.Resets != "":
+		text += fmt.Sprintf(" this %s, full again at %s", b.Per, b.Resets)
+	default:
+		text += ", for ever"
+	}
+	if b.Share != "" {
+		text += ", shared as " + b.Share
+	}
+	return text
+}
+
+func (m *momentsJSON) text() string {
+	text := fmt.Sprintf("%d of %d moments have come, %d wait", m.Come, m.Count, m.Waiting)
+	if m.Next != "" {
+		text += ", the next at " + m.Next
+	}
+	return text
 }
 
 func (r *redeemJSON) text() string {
@@ -317,6 +403,12 @@ func (e *entryRulesJSON) text() string {
 			steps[i] = fmt.Sprintf("%s from %d", s.Weight, s.From)
 		}
 		parts = append(parts, "luck by "+by+": weight "+strings.Join(steps, ", "))
+	}
+	if e.Moments != nil {
+		parts = append(parts, e.Moments.text())
+	}
+	if e.OverBudget {
+		parts = append(parts, "over budget")
 	}
 	return strings.Join(parts, "; ")
 }

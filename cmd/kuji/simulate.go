@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
@@ -20,6 +22,7 @@ import (
 type simulateFlags struct {
 	simulate.Config
 	csv, html string
+	days      float64
 }
 
 func (a *app) simulateCommand() *cobra.Command {
@@ -38,29 +41,39 @@ lack. With --until they stop with the request that gives them the item.
 It reports:
 
   odds    how many times 100 draws take each entry: wanted are the catalog's base
-          odds, without pity, guarantees, conditions and luck, at full stock; seen
-          is what came out, with an interval of 95 % confidence
+          odds, without pity, guarantees, conditions, luck, budgets and moments,
+          at full stock; seen is what came out, with an interval of 95 % confidence
   until   what the item of --until costs, in draws and in items of the price:
           mean, median, 90th and 99th percentile, and the worst
   stock   what is left of limited stock in the end, and when it was used up;
-          in days too, if --rate says how many draws all players make an hour
+          what was spent of budgets, and how many days or hours used them up;
+          in days too, if --rate says how many draws all players make an hour,
+          or --days in how much time they make all of them
 
-If the pool, or one below it, has limited stock, all players share it: they draw
-in turns, one request each, on one core. Otherwise, or with --independent, they
-have nothing in common and draw on all cores. With --independent every player
-has stock of their own.
+If the pool, or one below it, has limited stock, a budget, or codes that --codes
+limits, all players share it: they draw in turns, one request each, on one core.
+Otherwise, or with --independent, they have nothing in common and draw on all
+cores. With --independent every player has stock of their own.
 
-Without --rate no time passes: players who have reached a limit stop.
+Without --rate and --days no time passes: players who have reached a limit stop,
+and no winning moment comes.
 
 The same flags and seed give the same report, on any number of cores.`,
 		Example: `  kuji simulate examples/gacha-banner.yaml --pool banner --players 10000 --draws 180 --until hoshimi
   kuji simulate examples/gacha-banner.yaml --pool banner --count 10 --html banner.html
   kuji simulate examples/instant-win.yaml --pool splash --players 5000 --draws 20 --rate 400
+  kuji simulate examples/campaign.yaml --pool splash --players 10000 --draws 30 --days 31 --codes ten-percent=10000
   kuji simulate examples/box-raffle.yaml --pool box --draws 20 --players 1000 --independent --json`,
 		Args: exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Pool == "" {
 				return usageError{errors.New("missing flag --pool: expected the id of a pool that players draw from")}
+			}
+			if cmd.Flags().Changed("days") {
+				if f.Rate != 0 || !(f.days > 0) {
+					return usageError{errors.New("--days: expected a number of days above 0, without --rate")}
+				}
+				f.Rate = float64(f.Players) * float64(f.Draws) / f.days / 24
 			}
 			return a.simulate(cmd.Context(), args[0], f)
 		},
@@ -74,6 +87,8 @@ The same flags and seed give the same report, on any number of cores.`,
 	flags.Uint64Var(&f.Seed, "seed", 1, "another number gives other luck")
 	flags.StringVar(&f.Until, "until", "", "players stop when they get this `item`")
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
+	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
+	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
 	flags.StringVar(&f.csv, "csv", "", "also write the report as CSV into this `file`")
 	flags.StringVar(&f.html, "html", "", "also write the report as a web page with plots into this `file`")
@@ -214,6 +229,16 @@ func (r *simulationJSON) facts() (all [][2]string) {
 		}
 		add("refused", "%s: %s requests%s", f.Status, grouped(f.Requests), stopped)
 	}
+	for _, c := range r.Codes {
+		text := c.List + ": " + grouped(c.Given)
+		if c.Of != nil {
+			text += " of " + grouped(*c.Of)
+		}
+		if text += " given"; c.Gone != nil {
+			text += ", used up " + when(c.Gone)
+		}
+		add("codes", "%s", text)
+	}
 	if r.Stock != nil && r.Stock.SoldOut != nil {
 		add("sold out", "%s", when(r.Stock.SoldOut))
 	}
@@ -221,7 +246,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 }
 
 // wantedNote says what the wanted odds are.
-const wantedNote = "Wanted: base odds, at full stock and without pity, guarantees, conditions and luck. Seen can differ from them."
+const wantedNote = "Wanted: base odds, at full stock and without pity, guarantees, conditions, luck, budgets and moments. Seen can differ from them."
 
 // untilNote says how many players have the item.
 func (r *simulationJSON) untilNote() string {
@@ -276,7 +301,9 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 		fprintf(w, "%s\n", r.untilNote())
 	}
 	if s := r.Stock; s != nil {
-		fprintf(w, "\nSTOCK\t\tOF\tLEFT\tSOLD OUT\n")
+		if len(s.Entries) > 0 {
+			fprintf(w, "\nSTOCK\t\tOF\tLEFT\tSOLD OUT\n")
+		}
 		for i := range s.Entries[:min(len(s.Entries), maxRows)] {
 			e := &s.Entries[i]
 			fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Pool, e.Entry, grouped(e.Stock), grouped(e.Left), when(e.Gone))
@@ -284,5 +311,33 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 		if len(s.Entries) > maxRows {
 			fprintf(w, "%s\n", more(len(s.Entries)))
 		}
+		if len(s.Budgets) > 0 {
+			fprintf(w, "\nBUDGET\t\tOF\tSPENT IN ALL\tMOST\tUSED UP\n")
+		}
+		for i := range s.Budgets[:min(len(s.Budgets), maxRows)] {
+			b := &s.Budgets[i]
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", budgetName(b), b.Item, budgetLimit(b), grouped(b.Spent), grouped(b.Most), usedUp(b))
+		}
 	}
+}
+
+// budgetName is the name of a budget that pools share, or the pool that has it.
+func budgetName(b *simulate.BudgetUse) string { return cmp.Or(b.Share, b.Pool) }
+
+func budgetLimit(b *simulate.BudgetUse) string {
+	if b.Per == catalog.PerForever.String() {
+		return grouped(b.Limit)
+	}
+	return grouped(b.Limit) + " a " + b.Per
+}
+
+// usedUp says in how many hours, days or weeks a budget was used up.
+func usedUp(b *simulate.BudgetUse) string {
+	switch {
+	case b.Per != catalog.PerForever.String():
+		return fmt.Sprintf("%s of %s %ss", grouped(b.Full), grouped(b.Spans), b.Per)
+	case b.Full > 0:
+		return "yes"
+	}
+	return "no"
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"strconv"
+
+	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
 // simulationCSV writes a report as one table, a figure in each row. The columns that say what the figure
@@ -14,8 +16,6 @@ func simulationCSV(r *simulationJSON) ([]byte, error) {
 	row := func(table, pool, entry, item, draws, measure, value string) {
 		_ = w.Write([]string{table, pool, entry, item, draws, measure, value}) // w.Error says what failed
 	}
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	row("table", "pool", "entry", "item", "draws", "measure", "value")
 	row("run", r.Pool, "", "", "", "players", whole(uint64(r.Players)))
 	row("run", r.Pool, "", "", "", "draws_each", whole(uint64(r.DrawsEach)))
@@ -67,23 +67,60 @@ func simulationCSV(r *simulationJSON) ([]byte, error) {
 			row("distribution", "", "", u.Item, whole(s.Draws), "players", whole(s.Players))
 		}
 	}
-	if s := r.Stock; s != nil {
-		for _, e := range s.Entries {
-			row("stock", e.Pool, e.Entry, "", "", "stock", whole(e.Stock))
-			row("stock", e.Pool, e.Entry, "", "", "left", whole(e.Left))
-			if e.Gone != nil {
-				row("stock", e.Pool, e.Entry, "", whole(e.Gone.Draws), "sold_out", "1")
-				if e.Gone.Days != nil {
-					row("stock", e.Pool, e.Entry, "", whole(e.Gone.Draws), "sold_out_days", number(*e.Gone.Days))
-				}
-			}
-		}
-		for _, m := range s.Samples {
-			for i, left := range m.Left {
-				row("left", s.Entries[i].Pool, s.Entries[i].Entry, "", whole(m.Draws), "left", whole(left))
-			}
-		}
-	}
+	supplyCSV(r, row)
 	w.Flush()
 	return b.Bytes(), w.Error()
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func whole(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// supplyCSV writes what players share: stock, codes and budgets, in the end and over time.
+func supplyCSV(r *simulationJSON, row func(table, pool, entry, item, draws, measure, value string)) {
+	gone := func(what, pool, entry, item, measure string, at *simulate.Moment) {
+		if at == nil {
+			return
+		}
+		row(what, pool, entry, item, whole(at.Draws), measure, "1")
+		if at.Days != nil {
+			row(what, pool, entry, item, whole(at.Draws), measure+"_days", number(*at.Days))
+		}
+	}
+	for _, c := range r.Codes {
+		row("codes", "", "", c.List, "", "given", whole(c.Given))
+		if c.Of != nil {
+			row("codes", "", "", c.List, "", "of", whole(*c.Of))
+		}
+		gone("codes", "", "", c.List, "used_up", c.Gone)
+	}
+	s := r.Stock
+	if s == nil {
+		return
+	}
+	for _, e := range s.Entries {
+		row("stock", e.Pool, e.Entry, "", "", "stock", whole(e.Stock))
+		row("stock", e.Pool, e.Entry, "", "", "left", whole(e.Left))
+		gone("stock", e.Pool, e.Entry, "", "sold_out", e.Gone)
+	}
+	for _, b := range s.Budgets {
+		for _, m := range []struct {
+			name string
+			v    uint64
+		}{{"limit", b.Limit}, {"spent", b.Spent}, {"spans", b.Spans}, {"most", b.Most}, {"full", b.Full}} {
+			row("budget_"+b.Per, budgetName(&b), "", b.Item, "", m.name, whole(m.v))
+		}
+	}
+	for _, m := range s.Samples {
+		for i, spent := range m.Spent {
+			b := &s.Budgets[i]
+			row("spent_"+b.Per, budgetName(b), "", b.Item, whole(m.Draws), "spent", whole(spent))
+		}
+		for i, left := range m.Codes {
+			row("codes_left", "", "", s.Lists[i], whole(m.Draws), "left", whole(left))
+		}
+		for i, left := range m.Left {
+			row("left", s.Entries[i].Pool, s.Entries[i].Entry, "", whole(m.Draws), "left", whole(left))
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 // simulationPage is the report as a page that needs nothing else. It is well-formed XML, too.
 var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
 	"hundred": inHundred, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
+	"budget": budgetName, "limit": budgetLimit, "usedUp": usedUp,
 }).Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -52,12 +53,18 @@ svg { width: 100%; height: auto; max-width: 56rem; }
 <p class="note">{{$.UntilNote}}</p>
 {{end}}{{with .Report.Stock}}<h2>Stock</h2>
 {{$.StockChart}}
-<table>
+{{if .Entries}}<table>
 <tr><th>pool</th><th>entry</th><th class="n">of</th><th class="n">left</th><th>sold out</th></tr>
 {{range $.Stocks}}<tr><td>{{.Pool}}</td><td>{{.Entry}}</td><td class="n">{{grouped .Stock}}</td><td class="n">{{grouped .Left}}</td><td>{{when .Gone}}</td></tr>
 {{end}}</table>
-{{with $.MoreStock}}<p class="note">{{.}}</p>{{end}}
-{{end}}{{with .Given}}<h2>Given</h2>
+{{end}}{{with $.MoreStock}}<p class="note">{{.}}</p>{{end}}
+{{if .Budgets}}<h2>Budgets</h2>
+{{$.BudgetChart}}
+<table>
+<tr><th>budget</th><th>item</th><th class="n">of</th><th class="n">spent in all</th><th class="n">most</th><th>used up</th></tr>
+{{range $.Budgets}}<tr><td>{{budget .}}</td><td>{{.Item}}</td><td class="n">{{limit .}}</td><td class="n">{{grouped .Spent}}</td><td class="n">{{grouped .Most}}</td><td>{{usedUp .}}</td></tr>
+{{end}}</table>
+{{end}}{{end}}{{with .Given}}<h2>Given</h2>
 <table>
 <tr><th>item</th><th class="n">total</th><th class="n">a draw</th></tr>
 {{range .}}<tr><td>{{.Item}}</td><td class="n">{{grouped .Total}}</td><td class="n">{{printf "%.4g" .PerDraw}}</td></tr>
@@ -73,6 +80,8 @@ type simulationView struct {
 	Facts                             [][2]string
 	Style                             template.CSS
 	OddsChart, UntilChart, StockChart template.HTML
+	BudgetChart                       template.HTML
+	Budgets                           []*simulate.BudgetUse
 	Odds                              []simulate.Odds
 	Costs                             []*simulate.Cost
 	Stocks                            []simulate.EntryStock
@@ -99,7 +108,15 @@ func simulationHTML(r *simulationJSON) ([]byte, error) {
 		}
 	}
 	if s := r.Stock; s != nil {
-		v.StockChart = inline(stockChart(r.Report))
+		if len(s.Entries)+len(s.Lists) > 0 {
+			v.StockChart = inline(stockChart(r.Report))
+		}
+		for i := range s.Budgets[:min(len(s.Budgets), maxRows)] {
+			v.Budgets = append(v.Budgets, &s.Budgets[i])
+		}
+		if len(s.Budgets) > 0 {
+			v.BudgetChart = inline(budgetChart(r.Report))
+		}
 		v.Stocks, v.MoreStock = s.Entries[:min(len(s.Entries), maxRows)], more(len(s.Entries))
 	}
 	var b bytes.Buffer
@@ -198,31 +215,68 @@ func untilChart(r *simulate.Report) *chart {
 	return c
 }
 
-// stockChart shows what is left of each stock, as a share, by draws or by days.
-func stockChart(r *simulate.Report) *chart {
-	s := r.Stock
-	at := func(m simulate.Moment) float64 { return float64(m.Draws) }
-	name := "draws"
+// overTime is an empty chart of shares over the samples, by draws or by days.
+func overTime(r *simulate.Report, title string) (c *chart, at func(simulate.Moment) float64) {
+	at = func(m simulate.Moment) float64 { return float64(m.Draws) }
+	name, samples := "draws", r.Stock.Samples
 	if r.Rate > 0 {
 		at, name = func(m simulate.Moment) float64 { return *m.Days }, "days"
 	}
-	c := &chart{
-		title: "stock left, by " + name,
-		x:     fromZero(name, at(s.Samples[len(s.Samples)-1].Moment), short),
+	return &chart{
+		title: title + ", by " + name,
+		x:     fromZero(name, at(samples[len(samples)-1].Moment), short),
 		y:     fromZero("", 100, func(v float64) string { return fmt.Sprintf("%g %%", v) }),
+	}, at
+}
+
+// stockChart shows what is left of each stock and of each list of codes, as a share.
+func stockChart(r *simulate.Report) *chart {
+	s := r.Stock
+	c, at := overTime(r, "stock left")
+	n := 0
+	add := func(name string, of uint64, left func(*simulate.StockSample) uint64) {
+		if n++; n > chartColors {
+			return
+		}
+		var points [][2]float64
+		for i := range s.Samples {
+			points = append(points, [2]float64{at(s.Samples[i].Moment), 100 * float64(left(&s.Samples[i])) / max(1, float64(of))})
+		}
+		c.line(points, n-1)
+		c.legend(n-1, name)
 	}
-	shown := min(s.Sampled, chartColors)
+	for k := range s.Lists {
+		for _, codes := range r.Codes {
+			if codes.List == s.Lists[k] {
+				add("codes of "+codes.List, *codes.Of, func(m *simulate.StockSample) uint64 { return m.Codes[k] })
+			}
+		}
+	}
+	for i := range s.Entries[:s.Sampled] {
+		add(s.Entries[i].Pool+" / "+s.Entries[i].Entry, s.Entries[i].Stock, func(m *simulate.StockSample) uint64 { return m.Left[i] })
+	}
+	if left := len(s.Entries) + len(s.Lists) - min(n, chartColors); left > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("and %d more entries", left))
+	}
+	return c
+}
+
+// budgetChart shows how much of each budget is spent in the hour, day or week of each sample.
+func budgetChart(r *simulate.Report) *chart {
+	s := r.Stock
+	c, at := overTime(r, "budget spent")
+	shown := min(len(s.Budgets), chartColors)
 	for i := range shown {
-		of := max(1, float64(s.Entries[i].Stock))
+		b := &s.Budgets[i]
 		var points [][2]float64
 		for _, m := range s.Samples {
-			points = append(points, [2]float64{at(m.Moment), 100 * float64(m.Left[i]) / of})
+			points = append(points, [2]float64{at(m.Moment), 100 * float64(m.Spent[i]) / float64(b.Limit)})
 		}
 		c.line(points, i)
-		c.legend(i, s.Entries[i].Pool+" / "+s.Entries[i].Entry)
+		c.legend(i, budgetName(b)+" / "+b.Item)
 	}
-	if n := len(s.Entries) - shown; n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("and %d more entries", n))
+	if n := len(s.Budgets) - shown; n > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("and %d more budgets", n))
 	}
 	return c
 }

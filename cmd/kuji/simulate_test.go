@@ -29,6 +29,7 @@ func TestSimulationPage(t *testing.T) {
 		{"box-raffle.yaml", "--pool", "box", "--rate", "100", "--draws", "10"},
 		{"drop-table.yaml", "--pool", "chest", "--count", "5", "--players", "20"},
 		{"collection.yaml", "--pool", "secret", "--until", "white-stag"}, // where nobody can draw
+		{"campaign.yaml", "--pool", "splash", "--days", "31", "--codes", "ten-percent=100"},
 		{"rude.yaml", "--pool", "p", "--players", "1", "--draws", "1"},
 	} {
 		file := filepath.Join(dir, "page.html")

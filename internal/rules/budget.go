@@ -63,15 +63,15 @@ func (t *Tables) budgets(c *catalog.Catalog, n *numbers) [][]*budget {
 
 // setCosts notes what the entries of a pool can take from its budgets. The pools below have their
 // gains already.
-func (pt *poolTable) setCosts(budgets []*budget) {
-	if len(budgets) == 0 {
+func (pt *poolTable) setCosts() {
+	if len(pt.budgets) == 0 {
 		return
 	}
 	var gains []stack
 	for _, num := range pt.order {
 		e := &pt.entries[num]
 		gains = e.gains(gains[:0])
-		for _, b := range budgets {
+		for _, b := range pt.budgets {
 			if i := slices.IndexFunc(gains, func(st stack) bool { return st.item == b.item }); i >= 0 {
 				e.costs = append(e.costs, cost{b, gains[i].quantity})
 				e.conditional = true

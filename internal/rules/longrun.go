@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -29,10 +30,11 @@ const (
 // Disclosed is what a catalog says of the odds of one pool.
 type Disclosed struct {
 	Pool *catalog.Pool
-	Odds Odds  // of a newcomer's first draw, with the stock as declared
+	Odds Odds  // of a newcomer's first draw, with the stock as declared, full budgets and no moment
 	Err  error // why they are not computed: an *OddsError
 	// LongRun is how many times a draw takes each entry in the long run, in the order of
-	// Odds.Outcomes, while stock lasts as declared. It is nil if that is not known: then Why says why.
+	// Odds.Outcomes, while stock, codes and budgets last and between moments. It is nil if that is
+	// not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
 }
@@ -91,6 +93,7 @@ type chain struct {
 	rows   [][]step     // by state, ascending
 	taken  [][]*big.Rat // by state: how often a draw takes each outcome, on average
 	budget int
+	many   bool // there are more states than may be
 }
 
 // step is how likely a chain goes from one state to another.
@@ -119,10 +122,14 @@ func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 		}
 		return rates, ""
 	}
-	c := s.chain(min(maxChain, maxChainSize/entries))
+	most := min(maxChain, maxChainSize/entries)
+	c := s.chain(most)
 	share := c.stationary()
-	if c.budget <= 0 {
-		return nil, "pity has too many states"
+	switch {
+	case c.many:
+		return nil, fmt.Sprintf("pity has more than %d states, the most for %d entries", most, entries)
+	case c.budget <= 0:
+		return nil, fmt.Sprintf("the %d states of pity take more than %d multiplications", len(c.rows), maxChainWork)
 	}
 	for k := range entries {
 		sum := number()
@@ -174,7 +181,7 @@ func (s *Standing) chain(most int) *chain {
 			row = plus(row, to, number().SetRat(end.chance))
 		}
 		if c.rows = append(c.rows, row); len(states) > most {
-			c.budget = 0
+			c.budget, c.many = 0, true
 		}
 	}
 	return c

@@ -17,7 +17,7 @@ import (
 const momentsWidth = 3
 
 // moments is a catalog.Moments by numbers. Times are measured by weight: a millisecond of an hour
-// that weighs 3 measures 3.
+// that weighs 3, on a day that weighs 2, measures 6.
 type moments struct {
 	entry   uint32
 	counter uint32
@@ -26,16 +26,22 @@ type moments struct {
 	ends    int64
 	zone    zone
 	byHour  [24]uint64
-	before  [25]uint64 // what the hours before one measure, on one day
+	byDay   [7]uint64  // Monday first
+	before  [25]uint64 // what the hours before one measure, on a day that weighs 1
+	days    [8]uint64  // what the days before one weigh, in a week
 	total   uint64     // from start to end; below 2^58
 }
 
 func momentsName(pool, entry string) string { return pool + "/moments/" + entry }
 
 func newMoments(p *catalog.Pool, e *catalog.Entry, entry, counter uint32, z zone) *moments {
-	m := &moments{entry: entry, counter: counter, config: &e.Moments, starts: p.StartsAt, ends: p.EndsAt, zone: z, byHour: e.Moments.ByHour()}
+	m := &moments{entry: entry, counter: counter, config: &e.Moments, starts: p.StartsAt, ends: p.EndsAt, zone: z,
+		byHour: e.Moments.ByHour(), byDay: e.Moments.ByDay()}
 	for h, w := range m.byHour {
 		m.before[h+1] = m.before[h] + w*hourMillis
+	}
+	for d, w := range m.byDay {
+		m.days[d+1] = m.days[d] + w
 	}
 	m.total = m.measure(p.EndsAt)
 	return m
@@ -62,11 +68,11 @@ func (m *moments) measure(t int64) (sum uint64) {
 	return sum
 }
 
-// shown measures the time from a day before 1970 until clocks show t.
+// shown measures the time from the last Monday before 1970 until clocks show t. They can be behind UTC.
 func (m *moments) shown(t int64) uint64 {
-	t += dayMillis // clocks can be behind UTC
-	hour := t % dayMillis / hourMillis
-	return uint64(t/dayMillis)*m.before[24] + m.before[hour] + uint64(t%hourMillis)*m.byHour[hour]
+	t += mondayShift
+	week, day, hour := uint64(t/weekMillis), t%weekMillis/dayMillis, t%dayMillis/hourMillis
+	return (week*m.days[7]+m.days[day])*m.before[24] + (m.before[hour]+uint64(t%hourMillis)*m.byHour[hour])*m.byDay[day]
 }
 
 // slot returns where a slot begins, of twice as many as there are moments.
@@ -76,49 +82,89 @@ func (m *moments) slot(half uint64) uint64 {
 	return q
 }
 
-// settle decides how many moments there were until now.
-func (r *Rules) settle(m *moments) {
-	last, now := r.tally(m.counter), r.d.now
-	if int64(last) >= now || now < m.starts || m.total == 0 {
-		return
+// pending says how many moments have come since it was last decided how many: so many for sure, and of
+// some others each with the chance part/whole.
+type pending struct {
+	sure, open  uint64
+	part, whole uint64
+}
+
+// pending says how many moments have come between two time stamps, if there were so many until the
+// first.
+func (m *moments) pending(last, now int64, were uint64) (p pending) {
+	if m.total == 0 {
+		return p
 	}
-	from, to := m.measure(int64(last)), m.measure(now)
-	was := r.tally(m.counter + 1)
-	n := was
-	switch count := uint64(m.config.Count); m.config.Spread {
+	from, to := m.measure(last), m.measure(now)
+	n, count := were, uint64(m.config.Count)
+	switch m.config.Spread {
 	case catalog.SpreadEven:
 		for n < count && m.slot(2*n+1) < to {
 			n++
 		}
 	case catalog.SpreadSlots:
-		for n < count && m.slot(2*n) < to && r.fell(max(from, m.slot(2*n)), to, m.slot(2*n+2)) {
+		for n < count && m.slot(2*n) < to && m.slot(2*n+2) <= to {
 			n++
 		}
+		if n < count && m.slot(2*n) < to {
+			from = max(from, m.slot(2*n))
+			p = pending{open: 1, part: to - min(from, to), whole: m.slot(2*n+2) - from}
+		}
 	case catalog.SpreadRandom:
-		for range count - min(was, count) {
-			if r.fell(from, to, m.total) {
-				n++
-			}
+		if n < count && to < m.total {
+			p = pending{open: count - n, part: to - from, whole: m.total - from}
+		}
+		if to >= m.total {
+			n = max(n, count)
+		}
+	}
+	p.sure = n - were
+	if p.part == 0 {
+		p.open = 0
+	}
+	return p
+}
+
+// due returns how many moments are due after some more have come.
+func (m *moments) due(were, more uint64) uint64 {
+	switch {
+	case more == 0:
+		return were
+	case m.config.Pass:
+		return 1
+	}
+	return were + more
+}
+
+// settle decides how many moments there were until now.
+func (r *Rules) settle(m *moments) {
+	last, now, were := int64(r.tally(m.counter)), r.d.now, r.tally(m.counter+1)
+	if last >= now || now < m.starts {
+		return
+	}
+	p := m.pending(last, now, were)
+	more := p.sure
+	for range p.open {
+		if uniform(r.d.src, p.whole) < p.part {
+			more++
 		}
 	}
 	r.setTally(m.counter, uint64(now))
-	if n == was {
-		return
+	if more > 0 {
+		r.setTally(m.counter+1, were+more)
+		r.setTally(m.counter+2, m.due(r.tally(m.counter+2), more))
 	}
-	r.setTally(m.counter+1, n)
-	due := r.tally(m.counter+2) + n - was
-	if m.config.Pass {
-		due = 1
-	}
-	r.setTally(m.counter+2, due)
 }
 
-// fell decides whether a moment that lies between from and end lies before to.
-func (r *Rules) fell(from, to, end uint64) bool {
-	if to >= end {
-		return true
+// expect returns how many moments are due for sure, and what settle would still decide.
+func (r *Rules) expect(m *moments) (due uint64, p pending) {
+	if last := int64(r.tally(m.counter)); last < r.d.now && r.d.now >= m.starts {
+		p = m.pending(last, r.d.now, r.tally(m.counter+1))
 	}
-	return to > from && uniform(r.d.src, end-from) < to-from
+	if due = m.due(r.tally(m.counter+2), p.sure); due > 0 && m.config.Pass {
+		p.open = 0 // it makes no difference
+	}
+	return due, p
 }
 
 // momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
@@ -132,7 +178,7 @@ func (r *Rules) momentDue(pt *poolTable, must uint32) (entry uint32, ok bool) {
 		if pt.classes[e.class].groups&must != must {
 			continue
 		}
-		if due := r.tally(m.counter + 2); due > 0 && r.left(pt, m.entry) > 0 && r.affords(e) {
+		if due := r.tally(m.counter + 2); due > 0 && r.left(pt, m.entry) > 0 && r.affords(e) && r.codesLeft(&e.reward) {
 			r.setTally(m.counter+2, due-1)
 			return m.entry, true
 		}

@@ -101,6 +101,80 @@ func TestMomentsByHour(t *testing.T) {
 	}
 }
 
+// TestMomentsByDay: days of the week weigh as declared, and hours on them the product.
+func TestMomentsByDay(t *testing.T) {
+	const campaigns, moments, days = 20, 200, 14
+	counts, want := make([]float64, 7*2), make([]float64, 7*2) // by day of the week, its evening apart
+	for i := range uint64(campaigns) {
+		r := newRealm(t, i+1)
+		r.put(campaign(days, "{count: 200, spread: random, weights: {sat: 2, sun: 3, tue-wed: 0, 19-23: 5}}"))
+		for _, at := range r.wins(days, every(10*60*second)) {
+			n := (at/day + 2) % 7 * 2 // from a Wednesday on
+			if h := at % day / hour; h >= 19 && h < 23 {
+				n++
+			}
+			counts[n]++
+		}
+	}
+	for d, weight := range []float64{1, 0, 0, 1, 1, 2, 3} {
+		want[2*d] = campaigns * moments * weight / 8 * 20 / 40
+		want[2*d+1] = campaigns * moments * weight / 8 * 20 / 40
+	}
+	// Draws ten minutes apart shift a few into the hour after the evening, and into Tuesday's first one.
+	if counts[2] > 10 || counts[3]+counts[4]+counts[5] != 0 {
+		t.Errorf("on days that weigh nothing: %v", counts)
+	}
+	kept := append(counts[:2:2], counts[6:]...)
+	chiSquare(t, "days", kept, append(want[:2:2], want[6:]...), 45) // the 99.99 % point for 9 is 34
+}
+
+// TestMomentsOfEachHour counts even moments hour by hour, over a change to summer time and one back:
+// each hour has as many as it weighs, where clocks leave one out or show one twice too.
+func TestMomentsOfEachHour(t *testing.T) {
+	place, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		first, end string
+		moments    int // Saturdays have 12×3 + 12, Sundays twice that, but for the hour from 2:00 on
+	}{
+		{"2026-03-23T00:00:00+01:00", "2026-04-06T00:00:00+02:00", 2*48 + 2*96 - 6},
+		{"2026-10-19T00:00:00+02:00", "2026-11-02T00:00:00+01:00", 2*48 + 2*96 + 6},
+	} {
+		r := newRealm(t, 1)
+		r.put(fmt.Sprintf(`{kuji: 1, zone: Europe/Berlin, items: {gem: {}}, pools: {p: {starts: %s, ends: %s, max_count: 20, entries: [
+  {id: prize, moments: {count: %d, spread: even, weights: {mon-fri: 0, sun: 2, 0-12: 3}}, reward: {items: {gem: 1}}}, {id: blank, weight: 1}]}}}`, c.first, c.end, c.moments))
+		first, _ := time.Parse(time.RFC3339, c.first)
+		end, _ := time.Parse(time.RFC3339, c.end)
+		sum := uint64(0)
+		for begin := first; begin.Before(end); begin = begin.Add(time.Hour) {
+			shown, want := begin.In(place), uint64(1)
+			switch shown.Weekday() {
+			case time.Saturday:
+			case time.Sunday:
+				want = 2
+			default:
+				want = 0
+			}
+			if shown.Hour() < 12 {
+				want *= 3
+			}
+			r.now = begin.Add(time.Hour).UnixMilli() - 1
+			ev := r.want(draw("ann", "p", 20), rules.OK, "")
+			got := r.given(&ev, "gem")
+			if got != want {
+				t.Errorf("%v: %d moments, want %d", shown, got, want)
+			}
+			sum += got
+		}
+		if sum != uint64(c.moments) {
+			t.Errorf("%d moments in all, want %d", sum, c.moments)
+		}
+		r.replay()
+	}
+}
+
 // TestMomentsUniform: where random moments lie follows from nothing but time, however seldom or
 // unevenly people draw. The number in the first part of the time is binomial.
 func TestMomentsUniform(t *testing.T) {
@@ -195,5 +269,28 @@ func TestMomentsSetBack(t *testing.T) {
 	draws(0)
 	r.now = start + 8*day
 	draws(3)
+	r.replay()
+}
+
+// TestMomentsWithoutCodes: a moment that comes while there is no code waits for one.
+func TestMomentsWithoutCodes(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gem: {}}, pools: {p: {starts: 2026-07-01T00:00:00Z, ends: 2026-07-11T00:00:00Z, max_count: 9, entries: [
+  {id: prize, moments: {count: 10, spread: even}, reward: {code: keys}}, {id: blank, weight: 1}]}}}`)
+	r.now = at(t, "2026-07-04 00:00:00.000 +0000")
+	takes := func(want int, waiting uint64) {
+		t.Helper()
+		if m := r.rules.Campaign("p", r.now).Moments[0]; m.Waiting != waiting {
+			t.Errorf("%+v, want %d to wait", m, waiting)
+		}
+		if got := r.takes(draw("ann", "p", 5), 1, nil)["p/prize"]; got != want {
+			t.Errorf("%d taken, want %d", got, want)
+		}
+	}
+	takes(0, 0)
+	r.imports("keys", 2)
+	takes(2, 3)
+	takes(0, 0)
+	r.check()
 	r.replay()
 }

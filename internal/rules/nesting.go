@@ -125,7 +125,8 @@ func (t *Tables) nest(budgets [][]*budget) {
 				visit(target)
 			}
 		}
-		pt.setCosts(budgets[pt.num])
+		pt.budgets = budgets[pt.num]
+		pt.setCosts()
 		pt.classify()
 		pt.branch()
 		pt.summarize()

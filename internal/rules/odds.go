@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -73,13 +72,19 @@ type TrackOdds struct {
 type fact uint64
 
 const (
-	codesFact   fact = 1 << 61 // never changes during a draw: see spare
+	codesFact   fact = 1 << 61 // what is left of a list
 	balanceFact fact = 1 << 62
 	counterFact fact = 2 << 62
 	tallyFact   fact = 3 << 62
 	factKinds   fact = 3 << 62 // what is left: 0
 )
 
+// Facts of a budget and of moments: what is spent; whether it is still to be decided how many moments
+// have come; how many are due.
+func spentOf(b *budget) fact                   { return tallyFact | fact(b.counter) }
+func openOf(m *moments) fact                   { return tallyFact | fact(m.counter) }
+func dueOf(m *moments) fact                    { return tallyFact | fact(m.counter+2) }
+func listOf(list uint32) fact                  { return codesFact | fact(list) }
 func stockOf(pt *poolTable, entry uint32) fact { return fact(entryKey(pt, entry)) }
 
 // Standing is everything that the next draw from a pool depends on, at one moment.
@@ -88,6 +93,7 @@ type Standing struct {
 	root    *poolTable
 	pools   []*poolTable // root and those below it, each before those it leads to
 	facts   map[fact]uint64
+	pending map[*moments]pending
 	status  Status
 	subject string
 }
@@ -119,12 +125,18 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 	}
 	s.status, s.subject = f.status, r.subject(f)
 	// What the draw costs is spent before it asks for what the player holds.
-	s.copyFacts(r.state.Left, func(pt *poolTable) uint64 { return r.tally(pt.refills) },
-		func(item uint32) uint64 { return r.balance(num, item) }, func(c uint32) uint64 { return r.counter(num, c) },
-		func(list uint32) uint64 {
+	s.copyFacts(&sight{
+		left:     r.state.Left,
+		refilled: func(pt *poolTable) uint64 { return r.tally(pt.refills) },
+		balance:  func(item uint32) uint64 { return r.balance(num, item) },
+		counter:  func(c uint32) uint64 { return r.counter(num, c) },
+		codes: func(list uint32) uint64 {
 			left, _ := r.state.CodesLeft(list)
 			return left
-		})
+		},
+		spent:  r.spent,
+		expect: r.expect,
+	})
 	return s, nil
 }
 
@@ -140,25 +152,32 @@ func (r *Rules) subject(f failure) string {
 }
 
 // standingOf returns the standing of a newcomer in a catalog that need not be in force. No list of
-// codes is used up.
+// codes is used up, budgets are full, and no moment has come.
 func standingOf(t *Tables, pt *poolTable, left func(pool, entry uint32) uint64, refilled func(*poolTable) uint64) (*Standing, error) {
 	s, err := newStanding(t, pt)
 	if err != nil {
 		return nil, err
 	}
-	s.copyFacts(left, refilled, func(item uint32) uint64 {
-		for _, st := range t.start {
-			if st.item == item {
-				return st.quantity
+	s.copyFacts(&sight{
+		left: left, refilled: refilled,
+		balance: func(item uint32) uint64 {
+			for _, st := range t.start {
+				if st.item == item {
+					return st.quantity
+				}
 			}
-		}
-		return 0
-	}, func(uint32) uint64 { return 0 }, func(uint32) uint64 { return math.MaxUint64 })
+			return 0
+		},
+		counter: func(uint32) uint64 { return 0 },
+		codes:   func(uint32) uint64 { return math.MaxUint64 },
+		spent:   func(*budget) uint64 { return 0 },
+		expect:  func(*moments) (uint64, pending) { return 0, pending{} },
+	})
 	return s, nil
 }
 
 func newStanding(t *Tables, root *poolTable) (*Standing, error) {
-	s := &Standing{t: t, root: root, facts: map[fact]uint64{}}
+	s := &Standing{t: t, root: root, facts: map[fact]uint64{}, pending: map[*moments]pending{}}
 	entries := 0
 	var below bitset
 	below.add(root.num)
@@ -171,9 +190,6 @@ func newStanding(t *Tables, root *poolTable) (*Standing, error) {
 			below.add(target.num)
 		}
 		s.pools = append(s.pools, pt)
-		if len(pt.config.Budgets) > 0 || len(pt.moments) > 0 {
-			return nil, &OddsError{fmt.Sprintf("pool %s has a budget or moments: its odds, and those of pools that lead to it, are not computed", pt.config.ID)}
-		}
 		if entries += len(pt.order); entries > MaxOutcomes {
 			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
 		}
@@ -181,31 +197,47 @@ func newStanding(t *Tables, root *poolTable) (*Standing, error) {
 	return s, nil
 }
 
-func (s *Standing) copyFacts(left func(pool, entry uint32) uint64, refilled func(*poolTable) uint64, balance, counter, codes func(uint32) uint64) {
+// sight is where the facts of a standing come from.
+type sight struct {
+	left                    func(pool, entry uint32) uint64
+	refilled                func(*poolTable) uint64
+	balance, counter, codes func(uint32) uint64
+	spent                   func(*budget) uint64
+	expect                  func(*moments) (due uint64, p pending)
+}
+
+func (s *Standing) copyFacts(from *sight) {
 	for _, pt := range s.pools {
 		for i := range pt.tracks {
 			c := pt.tracks[i].counter
-			s.facts[counterFact|fact(c)] = counter(c)
+			s.facts[counterFact|fact(c)] = from.counter(c)
 		}
 		if pt.config.Refill > 0 {
-			s.facts[tallyFact|fact(pt.refills)] = refilled(pt)
+			s.facts[tallyFact|fact(pt.refills)] = from.refilled(pt)
+		}
+		for _, m := range pt.moments {
+			due, p := from.expect(m)
+			s.facts[dueOf(m)], s.facts[openOf(m)], s.pending[m] = due, min(p.open, 1), p
 		}
 		for _, num := range pt.order {
 			e := &pt.entries[num]
 			if e.limited {
-				s.facts[stockOf(pt, num)] = left(pt.num, num)
+				s.facts[stockOf(pt, num)] = from.left(pt.num, num)
 			}
 			for _, list := range e.codes {
-				s.facts[codesFact|fact(list)] = codes(list)
+				s.facts[listOf(list)] = from.codes(list)
+			}
+			for _, c := range e.costs {
+				s.facts[spentOf(c.budget)] = from.spent(c.budget)
 			}
 			for _, st := range e.when.holds {
-				s.facts[balanceFact|fact(st.item)] = balance(st.item)
+				s.facts[balanceFact|fact(st.item)] = from.balance(st.item)
 			}
 			for _, item := range e.when.lacks {
-				s.facts[balanceFact|fact(item)] = balance(item)
+				s.facts[balanceFact|fact(item)] = from.balance(item)
 			}
 			if len(e.luck.steps) > 0 && !e.luck.counts {
-				s.facts[balanceFact|fact(e.luck.item)] = balance(e.luck.item)
+				s.facts[balanceFact|fact(e.luck.item)] = from.balance(e.luck.item)
 			}
 		}
 	}
@@ -222,9 +254,6 @@ func (s *Standing) odds(budget *int) (Odds, error) {
 	given := min(*budget, maxOddsWork)
 	w := newWalk(s, given)
 	defer func() { *budget -= given - w.budget }()
-	if err := w.spare(); err != nil {
-		return Odds{}, err
-	}
 	w.follow(nil)
 	w.spread()
 	o := Odds{Status: s.status, Subject: s.subject}
@@ -302,6 +331,13 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 		}
 		return all
 	}
+	for i := range all {
+		all[i] = new(big.Rat)
+	}
+	none := w.moments(at, pt, due, all)
+	if none.Sign() == 0 {
+		return all
+	}
 	weights := make([]uint64, len(pt.order))
 	sums := make([]uint64, len(pt.classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
@@ -309,8 +345,12 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 		total = w.weigh(at, pt, picked, false, weights, sums)
 	}
 	rates := w.decided(at, pt, due, sums, total)
+	for i := range rates {
+		if none != w.one && rates[i].Sign() > 0 {
+			rates[i] = w.mul(none, rates[i])
+		}
+	}
 	for i, num := range pt.order {
-		all[i] = new(big.Rat)
 		if rate := rates[pt.entries[num].class]; weights[i] > 0 && rate.Sign() > 0 {
 			all[i] = w.mul(rate, new(big.Rat).SetUint64(weights[i]))
 		}
@@ -322,7 +362,7 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 func (w *walk) rollChance(at world, pt *poolTable, entry uint32) *big.Rat {
 	e := &pt.entries[entry]
 	w.budget--
-	if w.left(at, pt, entry) == 0 || !w.hasCodes(e) || !w.holds(at, &e.when) {
+	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !w.holds(at, &e.when) {
 		return new(big.Rat)
 	}
 	return w.fraction(new(big.Int).SetUint64(e.weight), new(big.Int).SetUint64(100*pt.config.WeightScale))
@@ -335,7 +375,7 @@ func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights
 		e, weight := &pt.entries[num], uint64(0)
 		switch left, target := w.left(at, pt, num), e.target(); {
 		case left == 0 || slices.Contains(picked, num):
-		case !w.hasCodes(e):
+		case !w.hasCodes(at, e), !w.affords(at, e):
 		case e.conditional:
 			weight = w.weightFor(at, e, ask)
 		case target == nil || w.live(at, target):
@@ -441,36 +481,84 @@ func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total
 }
 
 // hasCodes reports whether every list that an entry gives a code of has one.
-func (w *walk) hasCodes(e *entryTable) bool {
+func (w *walk) hasCodes(at world, e *entryTable) bool {
 	for _, list := range e.codes {
-		if w.s.facts[codesFact|fact(list)] == 0 {
+		if w.value(at, listOf(list)) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// spare fails unless each list of codes is empty already or has one for every time that the draw may
-// ask for it. So what a list has is the same from the draw's begin to its end.
-func (w *walk) spare() error {
-	uses := map[fact]uint64{}
-	for i, pt := range w.s.pools {
-		before := maps.Clone(uses)
-		for _, num := range pt.order {
-			for _, list := range pt.entries[num].codes {
-				f := codesFact | fact(list)
-				most := before[f]
-				if pt.config.Mode == catalog.ModeEach { // a roll can take all of its entries
-					most = uses[f]
-				}
-				uses[f] = most + w.visits(i)
-				if left := w.s.facts[f]; left > 0 && left < uses[f] {
-					return &OddsError{"a list of codes may be used up during the draw: its odds are not computed"}
-				}
-			}
+// affords reports whether the budgets of its pool have what an entry can give: see [Rules.affords].
+func (w *walk) affords(at world, e *entryTable) bool {
+	for _, c := range e.costs {
+		if c.most > c.limit-min(c.limit, w.value(at, spentOf(c.budget))) {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
+// likely there is no such entry: see [Rules.momentDue].
+func (w *walk) moments(at world, pt *poolTable, due uint32, all []*big.Rat) (none *big.Rat) {
+	none = w.one
+	for _, m := range pt.moments {
+		i, e := slices.Index(pt.order, m.entry), &pt.entries[m.entry]
+		if pt.classes[e.class].groups&due != due {
+			continue
+		}
+		if none.Sign() == 0 || w.left(at, pt, m.entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) {
+			continue
+		}
+		switch {
+		case w.value(at, dueOf(m)) > 0:
+			all[i], none = none, new(big.Rat)
+		case w.value(at, openOf(m)) > 0:
+			missed := w.binomial(w.s.pending[m], 0)
+			all[i], none = w.mul(none, w.not(missed)), w.mul(none, missed)
+		}
+	}
+	return none
+}
+
+// binomial returns how likely exactly n of the moments that are still to be decided have come.
+func (w *walk) binomial(p pending, n uint64) *big.Rat {
+	if n > p.open {
+		return new(big.Rat)
+	}
+	part, rest, whole := new(big.Int).SetUint64(p.part), new(big.Int).SetUint64(p.whole-p.part), new(big.Int).SetUint64(p.whole)
+	if gcd := new(big.Int).GCD(nil, nil, part, whole); gcd.Sign() > 0 {
+		part.Quo(part, gcd)
+		rest.Quo(rest, gcd)
+		whole.Quo(whole, gcd)
+	}
+	if size := big.NewInt(0).Lsh(w.one.Num(), uint(min(1<<20, p.open*uint64(whole.BitLen())))); !w.pay(size, size) {
+		return new(big.Rat)
+	}
+	k, all := new(big.Int).SetUint64(n), new(big.Int).SetUint64(p.open)
+	ways := new(big.Int).Binomial(int64(p.open), int64(n)) // at most catalog.MaxRandomMoments
+	ways.Mul(ways, part.Exp(part, k, nil))
+	ways.Mul(ways, rest.Exp(rest, k.Sub(all, k), nil))
+	return new(big.Rat).SetFrac(ways, whole.Exp(whole, all, nil))
+}
+
+// settle divides a way by how many moments have come, where that matters to later picks. All that
+// one draw cannot take anyway come to the same.
+func (w *walk) settle(y way, m *moments, most uint64, emit func(way)) {
+	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
+	world := w.set(y.world, openOf(m), 0)
+	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
+		chance := rest
+		if n < most {
+			chance = w.binomial(p, n)
+		}
+		rest = w.add(rest, new(big.Rat).Neg(chance))
+		if chance.Sign() > 0 {
+			emit(way{w.mul(y.chance, chance), w.set(world, dueOf(m), m.due(due, n)), y.todo})
+		}
+	}
 }
 
 // live reports whether something can be drawn from a pool.

@@ -110,9 +110,18 @@ pools:
 
 // TestOddsAreThoseOfDraws compares odds with what draws give, for every rule that a draw has.
 func TestOddsAreThoseOfDraws(t *testing.T) {
+	const splash = plain + `
+  p:
+    starts: 2026-07-01T00:00:00Z
+    ends: 2026-07-11T00:00:00Z
+`
+	start := at(t, "2026-07-01 00:00:00.000 +0000")
 	for _, c := range []struct {
 		name, yaml, pool string
 		before           []rules.Command
+		from             int64 // when the commands before are made; 0: on a Monday
+		later            int64 // after how many milliseconds the draw is made
+		codes            map[string]int
 	}{
 		{name: "weights", pool: "p", yaml: plain + `
   p: {entries: [{id: x, weight: 0.6}, {id: y, weight: 5.1}, {id: z, weight: 94.3}, {id: none, weight: 0}]}`},
@@ -281,13 +290,83 @@ func TestOddsAreThoseOfDraws(t *testing.T) {
   box: {mode: raffle, refill: 1, last: {items: {a: {min: 1, max: 3}}}, entries: [{id: x, stock: 1}, {id: y, stock: 2}]}`},
 		{name: "a box emptied for good within a draw", pool: "p", before: []rules.Command{draw("ann", "p", 1)}, yaml: plain + `
   p: {mode: raffle, rolls: 3, refill: 1, last: {items: {a: 1}}, entries: [{id: x, stock: 1}, {id: y, stock: 2}]}`},
+		{name: "a budget that one entry exceeds", pool: "p", before: []rules.Command{draw("ann", "q", 1)}, yaml: plain + `
+  p: {budget: {per: day, of: {a: 10}, share: s}, entries: [{id: x, weight: 1, reward: {items: {a: {min: 1, max: 6}}}}, {id: y, weight: 2, reward: {items: {a: 2}}}, {id: z, weight: 5}]}
+  q: {budget: {per: day, of: {a: 10}, share: s}, entries: [{id: x, weight: 999999, reward: {items: {a: 5}}}, {id: y, weight: 0.000001}]}`},
+		{name: "a budget of yesterday", pool: "p", before: []rules.Command{draw("ann", "p", 9)}, later: day, yaml: plain + `
+  p: {budget: {per: day, of: {a: 10}}, entries: [{id: x, weight: 1, reward: {items: {a: 6}}}, {id: z, weight: 1}]}`},
+		{name: "a budget used up within a draw", pool: "p", yaml: plain + `
+  p:
+    rolls: {min: 2, max: 4}
+    budget: [{per: day, of: {a: 10, b: 1}}, {per: forever, of: {a: 12}}]
+    entries: [{id: x, weight: 1, reward: {items: {a: {min: 1, max: 6}}}}, {id: y, weight: 2, reward: {items: {a: 2, b: 1}}}, {id: z, weight: 1}]`},
+		{name: "a budget that a drop takes from the next one", pool: "p", yaml: plain + `
+  p: {mode: each, budget: {per: hour, of: {a: 3}}, entries: [{id: x, chance: 50, reward: {items: {a: 2}}}, {id: y, chance: 50, reward: {items: {a: {min: 1, max: 2}}}}, {id: z, chance: 50, reward: {items: {a: 1}}}]}`},
+		{name: "a budget through a pool below", pool: "p", yaml: plain + `
+  p:
+    rolls: 3
+    budget: {per: day, of: {a: 5}}
+    entries: [{id: x, weight: 2, reward: {pool: q}}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 1}]
+  q: {entries: [{id: x, weight: 1, reward: {items: {a: 3}}}, {id: y, weight: 1, reward: {items: {b: 1}}}, {id: z, weight: 1, reward: {items: {a: 1}}}]}`},
+		{name: "a budget that another way does not take from", pool: "p", yaml: plain + `
+  p: {rolls: 3, entries: [{id: x, weight: 2, reward: {pool: q}}, {id: y, weight: 1, reward: [{pool: r}, {pool: q}]}]}
+  q: {budget: {per: day, of: {a: 4}}, entries: [{id: x, weight: 1, reward: {pool: r}}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 1}]}
+  r: {entries: [{id: x, weight: 1, reward: {items: {a: 2}}}, {id: y, weight: 3}]}`},
+		{name: "a budget that two pools share, one below the other", pool: "p", yaml: plain + `
+  p:
+    rolls: 3
+    budget: {per: day, of: {a: 6}, share: s}
+    entries: [{id: x, weight: 3, reward: [{pool: q}, {items: {a: 1}}]}, {id: y, weight: 1}]
+  q: {budget: {per: day, of: {a: 6}, share: s}, entries: [{id: x, weight: 1, reward: {items: {a: {min: 1, max: 3}}}}, {id: y, weight: 1}]}`},
+		{name: "a budget, conditions and luck", pool: "p", yaml: plain + `
+  p:
+    rolls: 3
+    budget: {per: day, of: {a: 5}}
+    pity: {x: {rising: {from: 2, by: 10}}}
+    entries: [{id: x, weight: 2, when: {lacks: [b]}, reward: {items: {a: 3, b: 1}}}, {id: y, weight: 1, luck: {item: a, weights: [{from: 2, weight: 9}]}, reward: {items: {a: {min: 1, max: 2}}}}, {id: z, weight: 1}]`},
+		{name: "a guarantee without budget", pool: "p", before: []rules.Command{draw("ann", "p", 1)}, yaml: plain + `
+  p: {guarantee: [{draws: 1, of: [x]}], budget: {per: day, of: {a: 5}}, entries: [{id: x, weight: 1, reward: {items: {a: 3}}}, {id: z, weight: 1}]}`},
+		{name: "an even moment that has come", pool: "p", from: start + day, later: 13 * hour, yaml: splash + `    entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "an even moment that has not", pool: "p", from: start, later: 11 * hour, yaml: splash + `    entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "a moment that waits for a guarantee", pool: "p", from: start + day, later: 13 * hour, yaml: splash + `    guarantee: [{draws: 1, at_least: 1, of: [y]}]
+    entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "even moments and rolls", pool: "p", from: start, later: 37 * hour, yaml: splash + `    rolls: 3
+    entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "a moment of a slot", pool: "p", before: []rules.Command{draw("ann", "p", 1)}, from: start + day + 6*hour, later: 12 * hour, yaml: splash + `    entries: [{id: x, moments: {count: 10, spread: slots}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "random moments", pool: "p", before: []rules.Command{draw("ann", "p", 5)}, from: start + 5*day, later: 5 * hour, yaml: splash + `    pity: {y: {certain: 3}}
+    entries: [{id: x, moments: {count: 20, spread: random, weights: {0-5: 3}}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "random moments and rolls", pool: "p", before: []rules.Command{draw("ann", "p", 9)}, from: start + 5*day, later: 7 * hour, yaml: splash + `    rolls: {min: 2, max: 3}
+    entries: [{id: x, moments: {count: 30, spread: random}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "moments that pass, and others", pool: "p", before: []rules.Command{draw("ann", "p", 9)}, from: start + 5*day, later: 20 * hour, yaml: splash + `    rolls: 3
+    entries: [{id: x, moments: {count: 30, spread: random, missed: pass}}, {id: v, moments: {count: 10, spread: slots}}, {id: y, weight: 1}, {id: z, weight: 3}]`},
+		{name: "more moments than a draw can take", pool: "p", from: start + 9*day, yaml: splash + `    rolls: 3
+    entries: [{id: x, moments: {count: 30, spread: slots}}, {id: y, weight: 1}]`},
+		{name: "the last moment", pool: "p", before: []rules.Command{draw("ann", "p", 9)}, from: start + 9*day, later: 20 * hour, yaml: splash + `    rolls: 2
+    entries: [{id: x, moments: {count: 2, spread: slots}}, {id: y, weight: 1}]`},
+		{name: "moments below", pool: "up", from: start, later: 40 * hour, yaml: splash + `    entries: [{id: x, moments: {count: 20, spread: random}, reward: {items: {a: 1}}}, {id: y, weight: 1}]
+  up: {rolls: 2, entries: [{id: x, weight: 1, reward: {pool: p, times: 2}}, {id: y, weight: 1, when: {holds: {a: 1}}}, {id: z, weight: 1}]}`},
+		{name: "moments and a budget", pool: "p", from: start, later: 90 * hour, yaml: splash + `    rolls: 3
+    budget: {per: day, of: {a: 5}}
+    entries: [{id: x, moments: {count: 9, spread: random}, reward: {items: {a: 3}}}, {id: v, moments: {count: 9, spread: slots}}, {id: y, weight: 1, reward: {items: {a: 1}}}, {id: z, weight: 3}]`},
+		{name: "codes used up within a draw", pool: "p", codes: map[string]int{"one": 2, "two": 1}, yaml: plain + `
+  p: {rolls: 3, entries: [{id: x, weight: 2, reward: {code: one}}, {id: y, weight: 1, reward: {pool: q}}, {id: z, weight: 1}]}
+  q: {mode: each, entries: [{id: x, chance: 50, reward: {code: one}}, {id: y, chance: 50, reward: [{code: one}, {code: two}]}]}`},
+		{name: "a code that a drop takes from the next one", pool: "p", codes: map[string]int{"one": 1}, yaml: plain + `
+  p: {mode: each, entries: [{id: x, chance: 50, reward: {code: one}}, {id: y, chance: 50, reward: {code: one}}]}`},
+		{name: "no codes", pool: "p", yaml: plain + `
+  p: {rolls: 3, entries: [{id: x, weight: 2, reward: {code: one}}, {id: z, weight: 1}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRealm(t, 1)
 			r.put(c.yaml)
+			r.now = max(r.now, c.from)
+			for list, n := range c.codes {
+				r.imports(list, n)
+			}
 			for _, cmd := range c.before {
 				r.want(cmd, rules.OK, "")
 			}
+			r.now += c.later
 			r.wantSampled(c.pool, "ann", 4000)
 		})
 	}
@@ -325,6 +404,104 @@ func TestOddsInNumbers(t *testing.T) {
 		if got := strings.Join(all, ", "); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.yaml, got, c.want)
 		}
+	}
+}
+
+// TestTimedOddsInNumbers checks odds of moments and budgets that a formula gives.
+func TestTimedOddsInNumbers(t *testing.T) {
+	const pool = `{kuji: 1, items: {a: {}}, pools: {p: {starts: 2026-07-01T00:00:00Z, ends: 2026-07-11T00:00:00Z, %s}}}`
+	start := at(t, "2026-07-01 00:00:00.000 +0000")
+	for _, c := range []struct {
+		pool   string
+		before []int64 // draws at these times
+		at     int64
+		want   string
+	}{
+		// Nobody has drawn yet: of the slot of 24 hours, 18 are over.
+		{"entries: [{id: x, moments: {count: 10, spread: slots}}, {id: y, weight: 1}, {id: z, weight: 3}]", nil, 18 * hour,
+			"x 3/4 3/4, y 1/16 1/16, z 3/16 3/16"},
+		// The first three of 10 moments in 10 slots have come for sure, and one of them is taken by a draw.
+		{"entries: [{id: x, moments: {count: 10, spread: slots}}, {id: y, weight: 1}]", nil, 3 * day, "x 1 1, y 0 0"},
+		{"rolls: 2, entries: [{id: x, moments: {count: 10, spread: slots, missed: pass}}, {id: y, weight: 1}]", nil, 3 * day, "x 1 1, y 1 1"},
+		// What was decided by one draw is not decided again by the next, at the same time or later.
+		{"entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}]", []int64{3 * day, 3 * day, 3 * day}, 3*day + 12*hour, "x 0 0, y 1 1"},
+		// Each of three lies with a chance of 1/2 in the first half: 1 - 1/2^3.
+		{"entries: [{id: x, moments: {count: 3, spread: random}}, {id: y, weight: 1}]", nil, 5 * day, "x 7/8 7/8, y 1/8 1/8"},
+		// Two rolls: the number of moments is binomial. 1 - 1/8, and 3/8 + 2 · 4/8.
+		{"rolls: 2, entries: [{id: x, moments: {count: 3, spread: random}}, {id: y, weight: 1}]", nil, 5 * day, "x 7/8 11/8, y 1/2 5/8"},
+		// Even moments are known, and how likely those are that come next does not matter.
+		{"entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}]", nil, 12 * hour, "x 0 0, y 1 1"},
+		{"entries: [{id: x, moments: {count: 10, spread: even}}, {id: y, weight: 1}]", nil, 12*hour + 1, "x 1 1, y 0 0"},
+		// The budget has room for one: 1 - (1/2)^2, once at most.
+		{"rolls: 2, budget: {per: day, of: {a: 1}}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1}]", nil, 0,
+			"x 3/4 3/4, y 1 5/4"},
+	} {
+		r := newRealm(t, 1)
+		r.put(fmt.Sprintf(pool, c.pool))
+		for _, when := range c.before {
+			r.now = start + when
+			r.want(draw("ann", "p", 1), rules.OK, "")
+		}
+		r.now = start + c.at
+		var all []string
+		for _, e := range r.odds("p", "").Outcomes {
+			all = append(all, fmt.Sprintf("%s %s %s", e.Entry, e.Chance.RatString(), e.Expected.RatString()))
+		}
+		if got := strings.Join(all, ", "); got != c.want {
+			t.Errorf("%s at %d\ngot  %s\nwant %s", c.pool, c.at, got, c.want)
+		}
+	}
+}
+
+// TestOddsOfFewerMoments: moments that are due are not given once a catalog has lowered their number.
+func TestOddsOfFewerMoments(t *testing.T) {
+	const pool = plain + `
+  p: {starts: 2026-07-01T00:00:00Z, ends: 2026-07-11T00:00:00Z, max_count: 9, entries: [{id: x, moments: {count: %d, spread: even}}, {id: y, weight: 1}]}`
+	r := newRealm(t, 1)
+	r.put(fmt.Sprintf(pool, 10))
+	r.now = at(t, "2026-07-06 00:00:00.000 +0000")
+	r.want(draw("ann", "p", 3), rules.OK, "")
+	for i, want := range []string{"0", "1"} {
+		count := 3 + i
+		r.put(fmt.Sprintf(pool, count))
+		o := r.wantSampled("p", "ann", 10)
+		if got := o.Outcomes[0].Chance.RatString(); got != want {
+			t.Errorf("with %d moments, of which 3 are taken and 2 are due, the chance is %s, want %s", count, got, want)
+		}
+		if m := r.rules.Campaign("p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
+			t.Errorf("%+v, want %s to wait", m, want)
+		}
+	}
+}
+
+// TestCampaignDisclosed: what is published of a pool with moments and a budget is what holds between
+// moments and while the budget lasts, in the long run too. A plan compares it.
+func TestCampaignDisclosed(t *testing.T) {
+	const before = plain + `
+  p:
+    starts: 2026-07-01T00:00:00Z
+    ends: 2026-07-11T00:00:00Z
+    rolls: 2
+    pity: {x: {certain: 2}}
+    budget: {per: day, of: {a: 2}}
+    entries: [{id: w, moments: {count: 10, spread: random}, reward: {items: {b: 1}}}, {id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1}]`
+	all, err := rules.Disclose(parse(t, before))
+	if err != nil || all[0].Err != nil || all[0].Why != "" {
+		t.Fatal(err, all)
+	}
+	var got []string
+	for i, e := range all[0].Odds.Outcomes {
+		got = append(got, fmt.Sprintf("%s %s %s %.9f", e.Entry, e.Chance.RatString(), e.Expected.RatString(), float(all[0].LongRun[i])))
+	}
+	// x in the first roll or, for certain, in the second; a hit follows it half of the time. In the long
+	// run a roll hits 1/2 after a hit and always after a miss: a share of s hits, s = s/2 + (1-s).
+	if want := "w 0 0 0.000000000, x 1 5/4 1.333333333, y 3/4 3/4 0.666666667"; strings.Join(got, ", ") != want {
+		t.Errorf("disclosed %s, want %s", strings.Join(got, ", "), want)
+	}
+	r := newRealm(t, 1)
+	r.put(before)
+	if got, want := r.plan(strings.Replace(before, "x, weight: 1", "x, weight: 3", 1)), "odds of p/y 43.75% instead of 75%"; !strings.Contains(got, want) {
+		t.Errorf("the plan says\n%s\nwant %s", got, want)
 	}
 }
 
@@ -596,19 +773,16 @@ func TestOddsOfMixedRealms(t *testing.T) {
 	t.Logf("%d compared, %d refused", compared, refused)
 }
 
-// TestOddsRefused: odds that depend on a budget or moments are refused, through other pools too.
-func TestOddsRefused(t *testing.T) {
-	for _, pool := range []string{
-		`budget: {per: day, of: {gem: 10}}, entries: [{id: e, weight: 1, reward: {items: {gem: 1}}}, {id: b, weight: 1}]`,
-		`starts: 2026-07-01T00:00:00Z, ends: 2026-07-11T00:00:00Z, entries: [{id: e, weight: 0, moments: {count: 1, spread: even}, reward: {items: {gem: 1}}}, {id: b, weight: 1}]`,
-	} {
-		r := newRealm(t, 1)
-		r.put(`{kuji: 1, items: {gem: {}}, pools: {p: {` + pool + `}, above: {entries: [{id: e, weight: 1, reward: {pool: p}}]}}}`)
-		for _, id := range []string{"p", "above"} {
-			_, err := r.rules.Stand(id, "", r.now)
-			if _, ok := errors.AsType[*rules.OddsError](err); !ok || !strings.Contains(err.Error(), "pool p has") {
-				t.Errorf("%s: %v", id, err)
-			}
-		}
+// imports adds n codes to a list.
+func (r *realm) imports(list string, n int) {
+	r.t.Helper()
+	var codes []string
+	for i := range n {
+		codes = append(codes, fmt.Sprint(list, i))
 	}
+	raw, _, err := rules.Import(r.state, list, codes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.apply(raw)
 }

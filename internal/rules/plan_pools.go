@@ -250,7 +250,7 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset) {
 		}
 	}
 	if skipped > 0 {
-		p.add(Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: they have a budget or moments, or it would take too long", skipped)})
+		p.add(Change{Kind: ChangeNotice, ID: "odds", Text: fmt.Sprintf("odds: those of %d pools that change are not compared: it would take too long", skipped)})
 	}
 }
 

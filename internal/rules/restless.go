@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -89,13 +90,83 @@ func (w *walk) findCalm() {
 	}
 }
 
+// opens returns, for each pool, the budgets that what it gives can come from, but for those of its own
+// entries.
+func (w *walk) opens() [][]*budget {
+	all := make([][]*budget, len(w.s.pools))
+	lead := func(inner []innerTable, open []*budget) {
+		for k := range inner {
+			below := w.at[inner[k].pool.num]
+			for _, b := range open {
+				if !slices.Contains(all[below], b) {
+					all[below] = append(all[below], b)
+				}
+			}
+		}
+		w.budget -= len(inner) * len(open)
+	}
+	for i, pt := range w.s.pools {
+		lead(pt.last.inner, all[i])
+		for _, num := range pt.order {
+			lead(pt.entries[num].inner, pt.entries[num].opens(all[i]))
+		}
+	}
+	return all
+}
+
+// opens adds the budgets of an entry to others.
+func (e *entryTable) opens(open []*budget) []*budget {
+	open = slices.Clip(open)
+	for _, c := range e.costs {
+		open = append(open, c.budget)
+	}
+	return open
+}
+
+// countUses counts how much a draw can at most take from each budget and each list of codes.
+func (w *walk) countUses() {
+	const most = 1 << 60 // below it sums are exact
+	for i, pt := range w.s.pools {
+		once, facts := map[fact]uint64{}, []fact(nil) // of one pick, or one roll of mode each
+		visits := w.visits(i)
+		if visits == 0 {
+			continue
+		}
+		for _, num := range pt.order {
+			e := &pt.entries[num]
+			if e.most == 0 {
+				continue
+			}
+			use := func(f fact, n uint64) {
+				if _, known := once[f]; !known {
+					facts = append(facts, f)
+				}
+				if pt.config.Mode == catalog.ModeEach {
+					once[f] = min(once[f]+n, most)
+				} else {
+					once[f] = max(once[f], n)
+				}
+			}
+			for _, c := range e.costs {
+				use(spentOf(c.budget), c.most)
+			}
+			for _, list := range e.codes {
+				use(listOf(list), 1)
+			}
+		}
+		for _, f := range facts {
+			w.uses[f] = min(w.uses[f]+min(once[f], most/visits)*visits, most)
+		}
+	}
+}
+
 // before reports whether a draw can pick from pool a and then ask for a fact in a pick from b.
 func (w *walk) before(a, b int, f fact) bool {
 	if w.visits(a) > 1 || w.visits(b) > 1 {
 		return true
 	}
 	if a == b { // one roll of mode each goes through all entries, but asks each for its stock only once
-		return w.s.pools[a].config.Mode == catalog.ModeEach && f >= balanceFact
+		return w.s.pools[a].config.Mode == catalog.ModeEach && f >= codesFact
 	}
 	return w.most[b][a] == 0 // else b comes first, once
 }
@@ -131,6 +202,10 @@ func (w *walk) asks(i int) (all []wanted) {
 			all = append(all, wanted{balanceFact | fact(l.item), l.last()})
 		}
 		all = w.asksStock(all, i, num, pt.config.Mode == catalog.ModeRaffle)
+		all = w.asksSupply(all, e)
+	}
+	for _, m := range pt.moments {
+		all = w.asksMoments(all, i, m)
 	}
 	for k := range pt.branches {
 		if target := pt.branches[k].target; target != nil {
@@ -169,16 +244,54 @@ func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []want
 	return all
 }
 
+// asksSupply appends the budgets and lists of codes of an entry that the draw can use up.
+func (w *walk) asksSupply(all []wanted, e *entryTable) []wanted {
+	for _, c := range e.costs {
+		f := spentOf(c.budget)
+		if left := c.limit - min(c.limit, w.s.facts[f]); left >= c.most && w.uses[f] > left {
+			all = append(all, wanted{f, c.limit - c.most + 1})
+		}
+	}
+	for _, list := range e.codes {
+		if left := w.s.facts[listOf(list)]; left > 0 && w.uses[listOf(list)] > left {
+			all = append(all, wanted{listOf(list), math.MaxUint64})
+		}
+	}
+	return all
+}
+
+// asksMoments appends how many moments are due, if any can be.
+func (w *walk) asksMoments(all []wanted, i int, m *moments) []wanted {
+	pt := w.s.pools[i]
+	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
+	e := &pt.entries[m.entry]
+	if due+open == 0 || w.left(nil, pt, m.entry) == 0 || !w.hasCodes(nil, e) || !w.affords(nil, e) {
+		return all
+	}
+	if all = append(all, wanted{dueOf(m), w.visits(i)}); open > 0 {
+		all = append(all, wanted{openOf(m), 1})
+	}
+	return all
+}
+
 // changes returns the facts that picks from a pool change.
 func (w *walk) changes(i int) (all []fact) {
 	pt := w.s.pools[i]
+	for _, m := range pt.moments {
+		all = append(all, dueOf(m), openOf(m))
+	}
 	for k := range pt.tracks {
 		all = append(all, counterFact|fact(pt.tracks[k].counter))
 	}
-	give := func(items []quantity) {
+	give := func(items []quantity, open []*budget) {
 		for k := range items {
 			if w.s.t.watched.has(items[k].item) {
 				all = append(all, balanceFact|fact(items[k].item))
+			}
+			for _, b := range open {
+				if b.item == items[k].item {
+					all = append(all, spentOf(b))
+				}
 			}
 		}
 	}
@@ -190,9 +303,12 @@ func (w *walk) changes(i int) (all []fact) {
 		if e.limited {
 			all = append(all, stockOf(pt, num))
 		}
-		give(e.items)
+		for _, list := range e.codes {
+			all = append(all, listOf(list))
+		}
+		give(e.items, e.opens(w.opened[i]))
 	}
-	give(pt.last.items)
+	give(pt.last.items, w.opened[i])
 	if w.fills(i) {
 		all = append(all, tallyFact|fact(pt.refills))
 	}

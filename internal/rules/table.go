@@ -57,6 +57,7 @@ type poolTable struct {
 	// collect: every entry with odds has.
 	plain, conditional, collect bool
 	moments                     []*moments
+	budgets                     []*budget // item by item, in the order of the catalog
 	nesting
 }
 

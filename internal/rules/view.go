@@ -11,6 +11,7 @@ type EntryStock struct {
 	Left      uint64 // 0 when Unlimited
 	Drawn     uint64
 	Weight    uint64 // current weight; 0: out of stock
+	Over      bool   // a budget rules it out; its weight is 0 then
 }
 
 // PoolStock is a pool of a catalog with its stock and odds.
@@ -35,8 +36,9 @@ func (t *Tables) Has(item string) bool {
 
 // Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It
 // may be called concurrently with the writer. known is false if the catalog has no such pool.
-// current is false if another catalog came into force during the call.
-func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, known, current bool) {
+// current is false if another catalog came into force during the call. c says which entries budgets
+// rule out; nil: none.
+func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
 	pt := t.pool[id]
 	if pt == nil {
 		return p, false, true
@@ -55,6 +57,9 @@ func (t *Tables) Pool(state StockReader, id string, from, n int) (p PoolStock, k
 		}
 		if len(e.codes) > 0 && !v.codesLeft(e) {
 			at.Weight = 0
+		}
+		if c != nil && c.over.has(num) {
+			at.Weight, at.Over = 0, true
 		}
 		p.Total += at.Weight
 		if i >= from && i < to {

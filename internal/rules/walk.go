@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -20,8 +21,11 @@ import (
 type walk struct {
 	s        *Standing
 	budget   int
-	at       map[uint32]int  // by pool number: index in Standing.pools, as in the slices below
-	most     [][]uint64      // how often a draw from one pool can pick from another
+	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
+	most     [][]uint64     // how often a draw from one pool can pick from another
+	one      *big.Rat
+	uses     map[fact]uint64 // how much the draw can at most take from budgets and lists of codes
+	opened   [][]*budget     // that what a pool gives can come from: see [walk.opens]
 	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
 	restless []bool
 	calm     []bool       // neither the pool nor one below it is restless
@@ -53,11 +57,12 @@ type way struct {
 // todo is something that is still to be done on a way.
 type todo struct {
 	what   byte
-	pool   int      // index in Standing.pools
-	n      uint64   // how many draws, picks or rolls are left
-	next   int      // the next entry that is rolled for, or the next draws of a reward
-	entry  uint32   // whose reward it is
-	picked []uint32 // the entries that picks must not take again, ascending
+	pool   int       // index in Standing.pools
+	n      uint64    // how many draws, picks or rolls are left
+	next   int       // the next entry that is rolled for, or the next draws of a reward
+	entry  uint32    // whose reward it is
+	picked []uint32  // the entries that picks must not take again, ascending
+	open   []*budget // that what is given comes from, of those that ways keep
 }
 
 const (
@@ -79,7 +84,7 @@ type sought struct {
 
 func newWalk(s *Standing, budget int) *walk {
 	n := len(s.pools)
-	w := &walk{s: s, budget: budget, at: map[uint32]int{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
+	w := &walk{s: s, budget: budget, one: big.NewRat(1, 1), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
 		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
 		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
 	for i, pt := range s.pools {
@@ -93,6 +98,8 @@ func newWalk(s *Standing, budget int) *walk {
 	for i := n - 1; i >= 0; i-- {
 		w.countPicks(i)
 	}
+	w.countUses()
+	w.opened = w.opens()
 	w.due = w.findDue()
 	for i := range s.pools {
 		w.empties[i] = w.canEmpty(i)
@@ -106,7 +113,7 @@ func (w *walk) err() error {
 	if w.budget > 0 {
 		return nil
 	}
-	return &OddsError{"a draw from the pool can go in too many different ways: its odds are not computed"}
+	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", maxOddsWork)}
 }
 
 // value returns a fact as it is on a way.
@@ -177,11 +184,14 @@ func (y *way) key(b []byte) []byte {
 	}
 	for i := range y.todo {
 		t := &y.todo[i]
-		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, uint64(t.next), uint64(t.entry), uint64(len(t.picked))} {
+		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, uint64(t.next), uint64(t.entry), uint64(len(t.picked)), uint64(len(t.open))} {
 			b = binary.AppendUvarint(b, v)
 		}
 		for _, num := range t.picked {
 			b = binary.AppendUvarint(b, uint64(num))
+		}
+		for _, open := range t.open {
+			b = binary.AppendUvarint(b, uint64(open.counter))
 		}
 	}
 	return b
@@ -207,9 +217,11 @@ func (w *walk) step(y *way, look *sought, emit func(way)) {
 		if t.next++; t.next < len(inner) {
 			rest = rest.with(t)
 		}
-		w.between(rest, in.min, in.max, func(rest way, n uint64) { emit(rest.with(todo{what: toDraw, pool: w.at[in.pool.num], n: n})) })
+		w.between(rest, in.min, in.max, func(rest way, n uint64) {
+			emit(rest.with(todo{what: toDraw, pool: w.at[in.pool.num], n: n, open: t.open}))
+		})
 	case toEmpty:
-		w.stepEmpty(rest, t.pool, look, emit)
+		w.stepEmpty(rest, t, look, emit)
 	}
 }
 
@@ -240,19 +252,25 @@ func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 		return
 	}
 	if t.n > 1 {
-		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1})
+		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1, open: t.open})
 	}
 	what := toPick
 	if pt.config.Mode == catalog.ModeEach {
 		what = toRoll
 	}
 	w.between(rest, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max), func(rest way, n uint64) {
-		emit(rest.with(todo{what: what, pool: t.pool, n: n}))
+		emit(rest.with(todo{what: what, pool: t.pool, n: n, open: t.open}))
 	})
 }
 
 func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 	pt, some := w.s.pools[t.pool], false
+	for _, m := range pt.moments {
+		if _, kept := w.keeps[openOf(m)]; kept && w.value(rest.world, openOf(m)) > 0 {
+			w.settle(rest.with(t), m, w.visits(t.pool), emit)
+			return
+		}
+	}
 	for i, chance := range w.chances(rest.world, pt, w.dueIn(t.pool), t.picked) {
 		if chance.Sign() == 0 || w.budget <= 0 {
 			continue
@@ -267,6 +285,11 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 			}
 			after.world = w.set(after.world, f, n)
 		}
+		for _, m := range pt.moments {
+			if m.entry == num {
+				after.world = w.set(after.world, dueOf(m), w.value(after.world, dueOf(m))-1)
+			}
+		}
 		if t.n > 1 {
 			more := t
 			more.n = t.n - 1
@@ -276,7 +299,7 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 			}
 			after = after.with(more)
 		}
-		w.take(after, t.pool, i, look, emit)
+		w.take(after, &t, i, look, emit)
 	}
 	if !some {
 		emit(rest) // there is nothing more
@@ -297,7 +320,7 @@ func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 			if missed := w.not(chance); missed.Sign() > 0 {
 				emit(way{w.mul(rest.chance, missed), rest.world, rest.todo}.with(t))
 			}
-			w.take(way{w.mul(rest.chance, chance), rest.world, rest.todo}.with(t), t.pool, i, look, emit)
+			w.take(way{w.mul(rest.chance, chance), rest.world, rest.todo}.with(t), &t, i, look, emit)
 			return
 		}
 		t.next = 0
@@ -306,8 +329,8 @@ func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // take takes an entry, by its index in the catalog, and goes on with what it gives.
-func (w *walk) take(y way, pool, i int, look *sought, emit func(way)) {
-	pt := w.s.pools[pool]
+func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
+	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
 	num := pt.order[i]
 	e := &pt.entries[num]
 	if look == nil {
@@ -318,19 +341,27 @@ func (w *walk) take(y way, pool, i int, look *sought, emit func(way)) {
 	if e.limited {
 		y.world = w.set(y.world, stockOf(pt, num), w.value(y.world, stockOf(pt, num))-1)
 	}
+	for _, list := range e.codes {
+		y.world = w.set(y.world, listOf(list), w.value(y.world, listOf(list))-1)
+	}
+	for _, c := range e.costs {
+		if _, kept := w.keeps[spentOf(c.budget)]; kept && !slices.Contains(open, c.budget) {
+			open = append(slices.Clip(open), c.budget)
+		}
+	}
 	if w.empties[pool] {
-		y = y.with(todo{what: toEmpty, pool: pool})
+		y = y.with(todo{what: toEmpty, pool: pool, open: t.open})
 	}
 	if len(e.inner) > 0 {
-		y = y.with(todo{what: toGive, pool: pool, entry: num})
+		y = y.with(todo{what: toGive, pool: pool, entry: num, open: open})
 	}
-	w.give(y, e.items, emit)
+	w.give(y, e.items, open, emit)
 }
 
 // stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
 // ticket gives can ask for the box, so it can be filled first.
-func (w *walk) stepEmpty(rest way, pool int, look *sought, emit func(way)) {
-	pt := w.s.pools[pool]
+func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
+	pool, pt := t.pool, w.s.pools[t.pool]
 	if w.live(rest.world, pt) {
 		emit(rest)
 		return
@@ -345,26 +376,40 @@ func (w *walk) stepEmpty(rest way, pool int, look *sought, emit func(way)) {
 		rest.world = w.set(rest.world, tallyFact|fact(pt.refills), uint64(pt.config.Refill)-n+1)
 	}
 	if len(pt.last.inner) > 0 {
-		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket})
+		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket, open: t.open})
 	}
-	w.give(rest, pt.last.items, emit)
+	w.give(rest, pt.last.items, t.open, emit)
 }
 
-// give adds items to what the player holds, where it matters.
-func (w *walk) give(y way, items []quantity, emit func(way)) {
+// give adds items to what the player holds and what budgets have spent, where it matters.
+func (w *walk) give(y way, items []quantity, open []*budget, emit func(way)) {
 	for i, it := range items {
-		f := balanceFact | fact(it.item)
-		most, kept := w.keeps[f]
-		have := w.value(y.world, f)
-		if !kept || have >= most {
+		facts := []fact{balanceFact | fact(it.item)}
+		for _, b := range open {
+			if b.item == it.item {
+				facts = append(facts, spentOf(b))
+			}
+		}
+		add := func(at world, q uint64) world {
+			for _, f := range facts {
+				at = w.set(at, f, w.value(at, f)+q)
+			}
+			return at
+		}
+		need := uint64(0) // from which quantity on it makes no difference
+		for _, f := range facts {
+			if most, kept := w.keeps[f]; kept {
+				need = max(need, most-min(most, w.value(y.world, f)))
+			}
+		}
+		switch {
+		case need == 0:
+			continue
+		case it.min == it.max:
+			y.world = add(y.world, it.min)
 			continue
 		}
-		if it.min == it.max {
-			y.world = w.set(y.world, f, have+it.min)
-			continue
-		}
-		// All quantities that reach most come to the same.
-		enough := min(max(most-have, it.min), it.max)
+		enough := min(max(need, it.min), it.max)
 		whole := new(big.Int).SetUint64(it.max - it.min + 1)
 		for q := it.min; q <= enough && w.budget > 0; q++ {
 			n := uint64(1)
@@ -372,7 +417,7 @@ func (w *walk) give(y way, items []quantity, emit func(way)) {
 				n = it.max - enough + 1
 			}
 			part := w.mul(y.chance, w.fraction(new(big.Int).SetUint64(n), whole))
-			w.give(way{part, w.set(y.world, f, have+q), y.todo}, items[i+1:], emit)
+			w.give(way{part, add(y.world, q), y.todo}, items[i+1:], open, emit)
 		}
 		return
 	}

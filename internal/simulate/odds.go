@@ -4,7 +4,7 @@ import "github.com/kuji-dev/kuji/catalog"
 
 // wanted returns how often a draw takes each line by the catalog's base odds: weights, chances and
 // the stock of full boxes. It leaves out everything that changes odds from draw to draw: pity,
-// guarantees, conditions, luck, and stock that runs out.
+// guarantees, conditions, luck, moments, and stock, budgets and codes that run out.
 //
 // It is the only place that says what odds are wanted.
 func (p *plan) wanted() []float64 {

@@ -23,6 +23,7 @@ type Report struct {
 	Refused    []Refusal `json:"refused,omitempty"`
 	Paid       []Amount  `json:"paid,omitempty"`
 	Given      []Amount  `json:"given,omitempty"`
+	Codes      []Codes   `json:"codes,omitempty"`
 	Odds       []Odds    `json:"odds"`
 	Until      *Until    `json:"until,omitempty"`
 	Stock      *Stock    `json:"stock,omitempty"`
@@ -41,6 +42,14 @@ type Amount struct {
 	Item    string  `json:"item"`
 	Total   uint64  `json:"total"`
 	PerDraw float64 `json:"per_draw"`
+}
+
+// Codes is how many codes of a list were given.
+type Codes struct {
+	List  string  `json:"list"`
+	Given uint64  `json:"given"`
+	Of    *uint64 `json:"of,omitempty"`      // how many there were; absent: as many as were asked for
+	Gone  *Moment `json:"used_up,omitempty"` // when the last one was given, if all players share them
 }
 
 // Odds is how often a draw takes an entry, on average.
@@ -86,7 +95,22 @@ type Stock struct {
 	SoldOut *Moment       `json:"sold_out,omitempty"` // when the pool first refused a request for it
 	Entries []EntryStock  `json:"entries"`
 	Sampled int           `json:"sampled_entries"` // the first of Entries are in Samples
+	Budgets []BudgetUse   `json:"budgets,omitempty"`
+	Lists   []string      `json:"lists,omitempty"` // of codes, that have a limit
 	Samples []StockSample `json:"samples"`
+}
+
+// BudgetUse is what was spent of an item of a budget.
+type BudgetUse struct {
+	Pool  string `json:"pool"` // one that has the budget
+	Per   string `json:"per"`
+	Share string `json:"share,omitempty"`
+	Item  string `json:"item"`
+	Limit uint64 `json:"limit"`
+	Spent uint64 `json:"spent"` // in all
+	Spans uint64 `json:"spans"` // hours, days or weeks in which anything was spent
+	Most  uint64 `json:"most"`  // in one of them
+	Full  uint64 `json:"full"`  // how many of them ended with less left than any entry may ask for
 }
 
 // Moment is after so many draws, and if there is a rate, so many days.
@@ -107,7 +131,9 @@ type EntryStock struct {
 // StockSample is what was left at a moment.
 type StockSample struct {
 	Moment
-	Left []uint64 `json:"left"` // of the first Sampled of Stock.Entries
+	Left  []uint64 `json:"left"`            // of the first Sampled of Stock.Entries
+	Spent []uint64 `json:"spent,omitempty"` // of Stock.Budgets, in the hour, day or week of the moment
+	Codes []uint64 `json:"codes,omitempty"` // left of Stock.Lists
 }
 
 // report writes down what was found.
@@ -132,6 +158,17 @@ func (p *plan) report(t *tally) *Report {
 			r.Given = append(r.Given, Amount{p.c.Items[i].ID, q, per(q)})
 		}
 	}
+	for i, l := range p.lists {
+		c := Codes{List: l.name, Given: t.codes[i]}
+		if l.limit > 0 {
+			c.Of = &l.limit
+		}
+		if p.shared && t.gone[i].draws > 0 {
+			at := p.moment(t.gone[i])
+			c.Gone = &at
+		}
+		r.Codes = append(r.Codes, c)
+	}
 	for n, wanted := range p.wanted() {
 		l := &p.lines[n]
 		rate, low, high := p.seen(t, n)
@@ -150,7 +187,7 @@ func (p *plan) stockOf() string {
 	switch {
 	case p.shared:
 		return "all"
-	case slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }):
+	case p.scarce():
 		return "each"
 	}
 	return "none"
@@ -158,8 +195,8 @@ func (p *plan) stockOf() string {
 
 // oddsChange reports whether there is anything that wanted leaves out.
 func (p *plan) oddsChange() bool {
-	return slices.ContainsFunc(p.lines, func(l line) bool {
-		return l.limited || len(l.pool.Tracks) > 0 || len(l.pool.Guarantees) > 0 || l.pool.Rolls.Distinct ||
+	return p.scarce() || slices.ContainsFunc(p.lines, func(l line) bool {
+		return len(l.pool.Tracks) > 0 || len(l.pool.Guarantees) > 0 || l.pool.Rolls.Distinct ||
 			!l.entry.When.Empty() || l.entry.Unique || !l.entry.Luck.Empty()
 	})
 }
@@ -230,8 +267,17 @@ func (p *plan) reportStock(t *tally) *Stock {
 			s.Entries = append(s.Entries, e)
 		}
 	}
+	for i, b := range p.budgets {
+		u := &t.used[i]
+		s.Budgets = append(s.Budgets, BudgetUse{b.Pool, b.Per.String(), b.Share, b.Item, b.Limit, u.total, u.spans, u.most, u.full})
+	}
+	for _, l := range p.lists {
+		if l.limit > 0 {
+			s.Lists = append(s.Lists, l.name)
+		}
+	}
 	for i, m := range t.samples.moments {
-		s.Samples = append(s.Samples, StockSample{p.moment(m), t.samples.left[i]})
+		s.Samples = append(s.Samples, StockSample{p.moment(m), t.samples.left[i], t.samples.spent[i], t.samples.codes[i]})
 	}
 	return s
 }

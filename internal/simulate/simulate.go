@@ -4,8 +4,8 @@
 // It uses the rules and the store that serve real players, without a log. A world is a realm of its
 // own: a fresh state, its rules and a source of randomness.
 //
-//	limited stock     one world for all players, who share the stock
-//	otherwise         one world for some of the players each, side by side on all cores
+//	limited stock, budgets or codes     one world for all players, who share them
+//	otherwise                           one world for some of the players each, side by side on all cores
 //
 // The worlds, their players and their seeds follow from the [Config] alone, and what they found is
 // added up in whole numbers. So the same Config gives the same [Report] on any number of cores.
@@ -29,6 +29,7 @@ const (
 	MaxPlayers = 10_000_000
 	MaxDraws   = 10_000_000 // of one player
 	MaxRate    = 1e12       // draws an hour
+	MaxCodes   = 1 << 24    // of a list
 )
 
 // Config says what to simulate.
@@ -39,8 +40,9 @@ type Config struct {
 	Count   int    // draws in a request
 	Pay     string // the item to pay with; empty: the first price that the player can pay
 	Seed    uint64
-	Until   string  // a player stops who was given this item; empty: nobody stops
-	Rate    float64 // draws of all players together in an hour; 0: no time passes
+	Until   string           // a player stops who was given this item; empty: nobody stops
+	Rate    float64          // draws of all players together in an hour; 0: no time passes
+	Codes   map[string]int64 // how many codes lists have; others have as many as are asked for
 	// Independent gives each player stock of their own.
 	Independent bool
 	// Done counts draws that need no more waiting for, up to Players × Draws. May be nil.
@@ -70,6 +72,9 @@ type plan struct {
 	lines  []line
 	// firstLine holds by pool number the pool's first line; noLine: it cannot be reached.
 	firstLine []int32
+	lists     []list
+	budgets   []rules.BudgetItem
+	mostCodes uint64   // that a request can take of a list
 	sampled   []int32  // the first lines with limited stock, at most maxSampled
 	paid      []uint32 // numbers of the items that draws are paid with
 	untilItem uint32   // number of Until; noItem: none
@@ -123,16 +128,14 @@ func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 		return nil, err
 	}
 	p.findLines()
-	for _, l := range p.lines {
-		if len(l.entry.Reward.Codes) > 0 {
-			return nil, wrong("pool", "%q: entry %s of pool %s gives a code: expected a pool whose draws give none, as a simulation has no codes", p.Pool, l.entry.ID, l.pool.ID)
-		}
+	if err := p.findSupply(); err != nil {
+		return nil, err
 	}
 	p.findPrices()
 	if p.Pay != "" && len(p.offers) == 0 {
 		return nil, wrong("pay", "%q: expected an item of the pool's price", p.Pay)
 	}
-	p.shared = !p.Independent && slices.ContainsFunc(p.lines, func(l line) bool { return l.limited })
+	p.shared = !p.Independent && p.scarce()
 	if p.Until == "" {
 		return p, nil
 	}
@@ -332,7 +335,7 @@ func (p *plan) worldSize() int {
 	switch {
 	case p.shared:
 		return p.Players
-	case p.Independent && slices.ContainsFunc(p.lines, func(l line) bool { return l.limited }):
+	case p.Independent && p.scarce():
 		return 1
 	}
 	draws := worldDraws

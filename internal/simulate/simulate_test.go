@@ -396,17 +396,109 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// TestRefusesCodes: a simulation has no codes to give, below the pool either.
-func TestRefusesCodes(t *testing.T) {
+// TestBudgetOverTime: a budget of 50,000 a day over 30 days at ten times the demand.
+func TestBudgetOverTime(t *testing.T) {
+	r := run(t, parse(t, `
+kuji: 1
+zone: Asia/Tokyo
+items: {cash: {}}
+pools:
+  splash:
+    starts: 2026-07-01T00:00:00+09:00
+    ends: 2026-07-31T00:00:00+09:00
+    budget: {per: day, of: {cash: 50000}, share: summer}
+    entries:
+      - {id: prize, weight: 50, reward: {items: {cash: {min: 50, max: 150}}}}
+      - {id: blank, weight: 50}
+`), simulate.Config{Pool: "splash", Players: 3000, Draws: 100, Count: 1, Seed: 1, Rate: 300_000.0 / 30 / 24})
+	b := r.Stock.Budgets[0]
+	want := simulate.BudgetUse{Pool: "splash", Per: "day", Share: "summer", Item: "cash", Limit: 50_000, Spans: 30, Full: 30, Spent: b.Spent, Most: b.Most}
+	if b != want || b.Most > 50_000 || b.Spent > 30*50_000 || b.Spent < 30*(50_000-150) || r.Given[0].Total != b.Spent {
+		t.Errorf("%+v, given %+v", b, r.Given)
+	}
+	// Without the budget a draw gives 50 on average, 500,000 a day. So it lasts for a tenth of a day.
+	low, samples := 0, 0
+	for _, m := range r.Stock.Samples {
+		if day := *m.Days - math.Floor(*m.Days); day > 0.12 {
+			if samples++; m.Spent[0] < 50_000-150 {
+				low++
+			}
+		}
+		if m.Spent[0] > 50_000 {
+			t.Fatalf("%+v", m)
+		}
+	}
+	if low > 0 || samples < 100 {
+		t.Errorf("%d of %d samples have something left", low, samples)
+	}
+}
+
+// TestMomentsOverTime: even moments are taken one by one while time passes; without time none comes.
+func TestMomentsOverTime(t *testing.T) {
 	c := parse(t, `
 kuji: 1
-items: {gem: {kind: currency}}
+items: {console: {}}
 pools:
-  outer: {entries: [{id: in, weight: 1, reward: {pool: inner}}, {id: blank, weight: 1}]}
-  inner: {internal: true, entries: [{id: coupon, weight: 1, reward: {code: coupons}}, {id: blank, weight: 1}]}
+  splash:
+    starts: 2026-07-01T00:00:00Z
+    ends: 2026-07-11T00:00:00Z
+    entries: [{id: console, moments: {count: 10, spread: even}, reward: {items: {console: 1}}}, {id: blank, weight: 1}]
 `)
-	_, err := simulate.Run(t.Context(), c, simulate.Config{Pool: "outer", Players: 1, Draws: 1, Count: 1})
-	if bad, ok := errors.AsType[*simulate.ConfigError](err); !ok || bad.Field != "pool" || !strings.Contains(bad.Message, "entry coupon of pool inner gives a code") {
-		t.Errorf("%v, want that the pool gives codes", err)
+	config := simulate.Config{Pool: "splash", Players: 240, Draws: 100, Count: 1, Seed: 1, Rate: 100}
+	r := run(t, c, config)
+	if e := r.Stock.Entries[0]; e.Left != 0 || e.Gone == nil || math.Abs(*e.Gone.Days-9.5) > 0.01 || odds(t, r, "splash", "console").Taken != 10 {
+		t.Errorf("%+v", r.Stock.Entries)
+	}
+	for _, m := range r.Stock.Samples {
+		if want := 10 - math.Floor(*m.Days+0.5); math.Abs(float64(m.Left[0])-want) > 1 {
+			t.Errorf("%v left after %v days, want %v", m.Left, *m.Days, want)
+		}
+	}
+	config.Rate = 0
+	if r := run(t, c, config); odds(t, r, "splash", "console").Taken != 0 {
+		t.Errorf("without time: %+v", r.Odds)
+	}
+}
+
+const coupons = `
+kuji: 1
+items: {gem: {}}
+pools:
+  splash: {entries: [{id: through, weight: 1, reward: {pool: inner, times: 2}}, {id: blank, weight: 1}]}
+  inner: {internal: true, entries: [{id: coupon, weight: 1, reward: [{code: ten-percent}, {code: keys}]}, {id: blank, weight: 3}]}
+`
+
+// TestCodes: lists have as many codes as are asked for, or as many as there are said to be.
+func TestCodes(t *testing.T) {
+	config := simulate.Config{Pool: "splash", Players: 200, Draws: 100, Count: 10, Seed: 1}
+	r := run(t, parse(t, coupons), config)
+	taken := odds(t, r, "inner", "coupon").Taken // 1/4 a draw
+	if r.Stock != nil || taken < 4500 || taken > 5500 || len(r.Codes) != 2 || r.Codes[0] != (simulate.Codes{List: "ten-percent", Given: taken}) || r.Codes[1] != (simulate.Codes{List: "keys", Given: taken}) {
+		t.Errorf("%d taken: %+v", taken, r.Codes)
+	}
+	config.Codes, config.Rate = map[string]int64{"keys": 1000}, 100
+	r = run(t, parse(t, coupons), config)
+	if n := odds(t, r, "inner", "coupon").Taken; n != 1000 || r.Codes[0].Given != n || r.Codes[0].Of != nil {
+		t.Errorf("%d of 1000 codes taken: %+v", n, r.Codes)
+	}
+	keys := r.Codes[1] // gone after 4000 draws, in 40 hours
+	if keys.Given != 1000 || *keys.Of != 1000 || keys.Gone == nil || math.Abs(float64(keys.Gone.Draws)-4000) > 600 || math.Abs(*keys.Gone.Days-float64(keys.Gone.Draws)/2400) > 0.01 {
+		t.Errorf("%+v", keys)
+	}
+	last := r.Stock.Samples[len(r.Stock.Samples)-1]
+	if r.Stock.Lists[0] != "keys" || last.Codes[0] != 0 || r.Stock.Samples[0].Codes[0] != 1000 {
+		t.Errorf("%v, from %+v to %+v", r.Stock.Lists, r.Stock.Samples[0], last)
+	}
+	config.Independent = true
+	r = run(t, parse(t, coupons), config)
+	if n := odds(t, r, "inner", "coupon").Taken; n < 4500 || n > 5500 || r.StockOf != "each" || r.Stock != nil {
+		t.Errorf("with lists of one's own %d are taken: %s", n, r.StockOf)
+	}
+	for list, n := range map[string]int64{"keys": 0, "ten-percent": simulate.MaxCodes + 1, "others": 5} {
+		config.Codes = map[string]int64{list: n}
+		_, err := simulate.Run(t.Context(), parse(t, coupons), config)
+		if bad, ok := errors.AsType[*simulate.ConfigError](err); !ok || bad.Field != "codes" {
+			t.Errorf("%s=%d: %v", list, n, err)
+		}
 	}
 }

@@ -18,6 +18,7 @@ type tally struct {
 	gained   []uint64                // by item number
 	payments []uint64                // by place in plan.paid
 	takes    []uint64                // by line
+	codes    []uint64                // given, by list
 
 	// Over the players, where they do not share stock: the sum of the squares of their draws, and by
 	// line those of the squares of their takes and of takes × draws.
@@ -30,6 +31,8 @@ type tally struct {
 	soldOut *moment  // when the pool first refused a request for it; nil: never
 	empty   []moment // by line: when the last one was taken
 	left    []uint64 // by line, in the end
+	gone    []moment // by list: when the last code was given
+	used    []budgetUse
 	samples samples
 }
 
@@ -55,7 +58,7 @@ func newTally(p *plan) *tally {
 	t := &tally{
 		refused: map[rules.Status]uint64{}, stopped: map[rules.Status]uint64{},
 		gained: make([]uint64, len(p.c.Items)), payments: make([]uint64, len(p.paid)),
-		takes: make([]uint64, len(p.lines)), squares: make([]sum, len(p.lines)), products: make([]sum, len(p.lines)),
+		takes: make([]uint64, len(p.lines)), codes: make([]uint64, len(p.lists)), gone: make([]moment, len(p.lists)), squares: make([]sum, len(p.lines)), products: make([]sum, len(p.lines)),
 		empty: make([]moment, len(p.lines)), costs: make([]spread, 1+len(p.paid)),
 		samples: samples{step: 1},
 	}
@@ -73,6 +76,7 @@ func (t *tally) add(o *tally) {
 	addAll(t.gained, o.gained)
 	addAll(t.payments, o.payments)
 	addAll(t.takes, o.takes)
+	addAll(t.codes, o.codes)
 	for i := range t.squares {
 		t.squares[i].add(o.squares[i])
 		t.products[i].add(o.products[i])
@@ -89,6 +93,7 @@ func (t *tally) add(o *tally) {
 		}
 	}
 	t.soldOut, t.empty, t.left, t.samples = o.soldOut, o.empty, o.left, o.samples // a shared world is alone
+	t.gone, t.used = o.gone, o.used
 }
 
 func addAll(to, from []uint64) {

@@ -27,10 +27,12 @@ type world struct {
 	grant   rules.Command // what players buy before it
 	applied uint64
 
-	taken []uint64 // by player, then line; in a shared world by line
-	spent []uint64 // by player, then item in paid; with Until only
-	low   []int32  // lines with limited stock that the request has taken from
-	over  bool     // nobody can draw any more
+	made  []uint64    // codes, by list
+	uses  []budgetUse // by budget
+	taken []uint64    // by player, then line; in a shared world by line
+	spent []uint64    // by player, then item in paid; with Until only
+	low   []int32     // lines with limited stock that the request has taken from
+	over  bool        // nobody can draw any more
 }
 
 // player is somebody who draws.
@@ -56,6 +58,7 @@ func newWorld(p *plan, number, first, players int) (*world, error) {
 		ids = fmt.Appendf(ids, "%0*d", idLen, first+i)
 	}
 	w.ids = string(ids)
+	w.made, w.uses = make([]uint64, len(p.lists)), make([]budgetUse, len(p.budgets))
 	w.taken = make([]uint64, len(p.lines))
 	if !p.shared {
 		w.taken = make([]uint64, players*len(p.lines))
@@ -66,6 +69,9 @@ func newWorld(p *plan, number, first, players int) (*world, error) {
 	w.state.Alone(true)
 	w.w.Buf = append(w.w.Buf, p.event...)
 	if err := w.apply(p.start); err != nil {
+		return nil, err
+	}
+	if err := w.stockCodes(); err != nil {
 		return nil, err
 	}
 	w.rules = rules.New(w.state, p.tables)
@@ -135,6 +141,9 @@ func (w *world) time(round, i int) int64 {
 // request makes one request of a player, and buys before it what the player lacks.
 func (w *world) request(i int, now int64) error {
 	w.cmd.Player = w.ids[i*idLen : (i+1)*idLen]
+	if err := w.refillCodes(); err != nil {
+		return err
+	}
 	st, err := w.do(&w.cmd, now)
 	for n := 0; err == nil && st == rules.InsufficientItems && n < len(w.offers); n++ {
 		if err = w.buy(i, &w.offers[n], now); err == nil {
@@ -229,6 +238,10 @@ func (w *world) count(i int, now int64) error {
 			found = found || e.N == w.untilItem
 		case store.Spend:
 			w.pay(i, e.N, e.Value)
+		case store.GiveCode:
+			w.giveCode(e.N)
+		case store.Tally:
+			w.spend(e.N, e.Value, now)
 		case store.Join:
 			start = len(w.c.Start)
 		}
@@ -268,6 +281,10 @@ func (w *world) reached(i int) {
 // close adds up what the entries gave to whole players.
 func (w *world) close() {
 	if w.shared {
+		for i := range w.budgets {
+			w.closeSpan(i)
+		}
+		w.used = w.uses
 		w.takes = w.taken
 		for n := range w.lines {
 			w.left = append(w.left, w.state.Left(w.lines[n].num, w.lines[n].number))
@@ -300,6 +317,7 @@ func (w *world) watch(now int64) {
 		}
 	}
 	w.low = w.low[:0]
+	w.watchCodes(now)
 	if w.draws >= w.samples.next {
 		w.sample(now)
 	}
@@ -314,6 +332,8 @@ type samples struct {
 	step, next uint64 // in draws
 	moments    []moment
 	left       [][]uint64 // by moment, then line with limited stock: at most maxSampled
+	spent      [][]uint64 // by moment, then budget
+	codes      [][]uint64 // by moment, then list with a limit
 }
 
 // moment is a point of a simulation.
@@ -335,12 +355,16 @@ func (w *world) sample(now int64) {
 	for _, n := range w.sampled {
 		left = append(left, w.state.Left(w.lines[n].num, w.lines[n].number))
 	}
+	spent, codes := w.supply(now)
 	s.moments, s.left = append(s.moments, w.at(now)), append(s.left, left)
+	s.spent, s.codes = append(s.spent, spent), append(s.codes, codes)
 	if len(s.moments) == maxSamples {
 		for i := range maxSamples / 2 {
 			s.moments[i], s.left[i] = s.moments[2*i], s.left[2*i]
+			s.spent[i], s.codes[i] = s.spent[2*i], s.codes[2*i]
 		}
 		s.moments, s.left = s.moments[:maxSamples/2], s.left[:maxSamples/2]
+		s.spent, s.codes = s.spent[:maxSamples/2], s.codes[:maxSamples/2]
 		s.step *= 2
 	}
 	s.next = s.moments[len(s.moments)-1].draws + s.step

@@ -21,6 +21,62 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Spread says how winning moments lie between the pool's start and end.
+type Spread int32
+
+const (
+	Spread_SPREAD_UNSPECIFIED Spread = 0
+	// In the middles of slots of equal weight.
+	Spread_SPREAD_EVEN Spread = 1
+	// One at random in each of those slots.
+	Spread_SPREAD_SLOTS Spread = 2
+	// Each at random in the whole time.
+	Spread_SPREAD_RANDOM Spread = 3
+)
+
+// Enum value maps for Spread.
+var (
+	Spread_name = map[int32]string{
+		0: "SPREAD_UNSPECIFIED",
+		1: "SPREAD_EVEN",
+		2: "SPREAD_SLOTS",
+		3: "SPREAD_RANDOM",
+	}
+	Spread_value = map[string]int32{
+		"SPREAD_UNSPECIFIED": 0,
+		"SPREAD_EVEN":        1,
+		"SPREAD_SLOTS":       2,
+		"SPREAD_RANDOM":      3,
+	}
+)
+
+func (x Spread) Enum() *Spread {
+	p := new(Spread)
+	*p = x
+	return p
+}
+
+func (x Spread) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Spread) Descriptor() protoreflect.EnumDescriptor {
+	return file_kuji_v1_pool_proto_enumTypes[0].Descriptor()
+}
+
+func (Spread) Type() protoreflect.EnumType {
+	return &file_kuji_v1_pool_proto_enumTypes[0]
+}
+
+func (x Spread) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Spread.Descriptor instead.
+func (Spread) EnumDescriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{0}
+}
+
 // PoolMode says how a pool chooses among its entries.
 type PoolMode int32
 
@@ -61,11 +117,11 @@ func (x PoolMode) String() string {
 }
 
 func (PoolMode) Descriptor() protoreflect.EnumDescriptor {
-	return file_kuji_v1_pool_proto_enumTypes[0].Descriptor()
+	return file_kuji_v1_pool_proto_enumTypes[1].Descriptor()
 }
 
 func (PoolMode) Type() protoreflect.EnumType {
-	return &file_kuji_v1_pool_proto_enumTypes[0]
+	return &file_kuji_v1_pool_proto_enumTypes[1]
 }
 
 func (x PoolMode) Number() protoreflect.EnumNumber {
@@ -74,7 +130,7 @@ func (x PoolMode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PoolMode.Descriptor instead.
 func (PoolMode) EnumDescriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{0}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{1}
 }
 
 // LimitPeriod says over what a player limit counts.
@@ -84,12 +140,14 @@ const (
 	LimitPeriod_LIMIT_PERIOD_UNSPECIFIED LimitPeriod = 0
 	// All time.
 	LimitPeriod_LIMIT_PERIOD_FOREVER LimitPeriod = 1
-	// The UTC calendar day.
+	// The calendar day, in the catalog's time zone.
 	LimitPeriod_LIMIT_PERIOD_DAY LimitPeriod = 2
-	// The ISO week, from Monday 00:00 UTC.
+	// The week, from Monday 00:00, in the catalog's time zone.
 	LimitPeriod_LIMIT_PERIOD_WEEK LimitPeriod = 3
 	// A rolling window.
 	LimitPeriod_LIMIT_PERIOD_WINDOW LimitPeriod = 4
+	// The hour. Only budgets have it.
+	LimitPeriod_LIMIT_PERIOD_HOUR LimitPeriod = 5
 )
 
 // Enum value maps for LimitPeriod.
@@ -100,6 +158,7 @@ var (
 		2: "LIMIT_PERIOD_DAY",
 		3: "LIMIT_PERIOD_WEEK",
 		4: "LIMIT_PERIOD_WINDOW",
+		5: "LIMIT_PERIOD_HOUR",
 	}
 	LimitPeriod_value = map[string]int32{
 		"LIMIT_PERIOD_UNSPECIFIED": 0,
@@ -107,6 +166,7 @@ var (
 		"LIMIT_PERIOD_DAY":         2,
 		"LIMIT_PERIOD_WEEK":        3,
 		"LIMIT_PERIOD_WINDOW":      4,
+		"LIMIT_PERIOD_HOUR":        5,
 	}
 )
 
@@ -121,11 +181,11 @@ func (x LimitPeriod) String() string {
 }
 
 func (LimitPeriod) Descriptor() protoreflect.EnumDescriptor {
-	return file_kuji_v1_pool_proto_enumTypes[1].Descriptor()
+	return file_kuji_v1_pool_proto_enumTypes[2].Descriptor()
 }
 
 func (LimitPeriod) Type() protoreflect.EnumType {
-	return &file_kuji_v1_pool_proto_enumTypes[1]
+	return &file_kuji_v1_pool_proto_enumTypes[2]
 }
 
 func (x LimitPeriod) Number() protoreflect.EnumNumber {
@@ -134,7 +194,7 @@ func (x LimitPeriod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LimitPeriod.Descriptor instead.
 func (LimitPeriod) EnumDescriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{1}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{2}
 }
 
 type GetPoolRequest struct {
@@ -308,6 +368,8 @@ type Pool struct {
 	Last *Reward `protobuf:"bytes,23,opt,name=last,proto3" json:"last,omitempty"`
 	// In a raffle: how often the box is filled again in all.
 	Refill uint32 `protobuf:"varint,24,opt,name=refill,proto3" json:"refill,omitempty"`
+	// What is left of the pool's budgets now, item by item.
+	Budgets []*Budget `protobuf:"bytes,25,rep,name=budgets,proto3" json:"budgets,omitempty"`
 	// Lists whose codes pay for draws. If there are any and no price, nothing
 	// else does.
 	Redeem        []*RedeemTerms `protobuf:"bytes,28,rep,name=redeem,proto3" json:"redeem,omitempty"`
@@ -513,6 +575,13 @@ func (x *Pool) GetRefill() uint32 {
 	return 0
 }
 
+func (x *Pool) GetBudgets() []*Budget {
+	if x != nil {
+		return x.Budgets
+	}
+	return nil
+}
+
 func (x *Pool) GetRedeem() []*RedeemTerms {
 	if x != nil {
 		return x.Redeem
@@ -593,6 +662,259 @@ func (x *RedeemTerms) GetUntilUnixMs() int64 {
 	return 0
 }
 
+// Budget is how much a pool gives of one item within a time, to all players
+// together. An entry that could give more than is left is out of stock.
+type Budget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the catalog's time zone; not LIMIT_PERIOD_WINDOW.
+	Per LimitPeriod `protobuf:"varint,1,opt,name=per,proto3,enum=kuji.v1.LimitPeriod" json:"per,omitempty"`
+	// Its name, if pools share it.
+	Share string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
+	Item  string `protobuf:"bytes,3,opt,name=item,proto3" json:"item,omitempty"`
+	Limit uint64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Above limit only after a catalog has lowered it.
+	Spent uint64 `protobuf:"varint,5,opt,name=spent,proto3" json:"spent,omitempty"`
+	Left  uint64 `protobuf:"varint,6,opt,name=left,proto3" json:"left,omitempty"`
+	// When the budget is full again; 0: never.
+	ResetsUnixMs  int64 `protobuf:"varint,7,opt,name=resets_unix_ms,json=resetsUnixMs,proto3" json:"resets_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Budget) Reset() {
+	*x = Budget{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Budget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Budget) ProtoMessage() {}
+
+func (x *Budget) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Budget.ProtoReflect.Descriptor instead.
+func (*Budget) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Budget) GetPer() LimitPeriod {
+	if x != nil {
+		return x.Per
+	}
+	return LimitPeriod_LIMIT_PERIOD_UNSPECIFIED
+}
+
+func (x *Budget) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
+func (x *Budget) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *Budget) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *Budget) GetSpent() uint64 {
+	if x != nil {
+		return x.Spent
+	}
+	return 0
+}
+
+func (x *Budget) GetLeft() uint64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *Budget) GetResetsUnixMs() int64 {
+	if x != nil {
+		return x.ResetsUnixMs
+	}
+	return 0
+}
+
+// Moments release an entry over the time of its pool: the first draw after one
+// takes it. How many were taken is Entry.drawn.
+type Moments struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Count  uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	Spread Spread                 `protobuf:"varint,2,opt,name=spread,proto3,enum=kuji.v1.Spread" json:"spread,omitempty"`
+	// Hours and days that are not in it weigh 1.
+	Weights []*TimeWeight `protobuf:"bytes,3,rep,name=weights,proto3" json:"weights,omitempty"`
+	// A missed moment passes when the next one comes; otherwise it waits.
+	Pass bool `protobuf:"varint,4,opt,name=pass,proto3" json:"pass,omitempty"`
+	// Those that draws have found, and those that must have come by now.
+	Come uint64 `protobuf:"varint,5,opt,name=come,proto3" json:"come,omitempty"`
+	// Of these, how many the next draws take: none while a budget or a list of
+	// codes is used up.
+	Waiting uint64 `protobuf:"varint,6,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// When the next one comes, if they are even; 0: not known, or none.
+	NextUnixMs    int64 `protobuf:"varint,7,opt,name=next_unix_ms,json=nextUnixMs,proto3" json:"next_unix_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moments) Reset() {
+	*x = Moments{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moments) ProtoMessage() {}
+
+func (x *Moments) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moments.ProtoReflect.Descriptor instead.
+func (*Moments) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Moments) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Moments) GetSpread() Spread {
+	if x != nil {
+		return x.Spread
+	}
+	return Spread_SPREAD_UNSPECIFIED
+}
+
+func (x *Moments) GetWeights() []*TimeWeight {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *Moments) GetPass() bool {
+	if x != nil {
+		return x.Pass
+	}
+	return false
+}
+
+func (x *Moments) GetCome() uint64 {
+	if x != nil {
+		return x.Come
+	}
+	return 0
+}
+
+func (x *Moments) GetWaiting() uint64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Moments) GetNextUnixMs() int64 {
+	if x != nil {
+		return x.NextUnixMs
+	}
+	return 0
+}
+
+// TimeWeight is how many times as many moments lie in some hours of the day, or
+// on some days of the week.
+type TimeWeight struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as "19-23", "sat" or "mon-fri".
+	When          string `protobuf:"bytes,1,opt,name=when,proto3" json:"when,omitempty"`
+	Weight        uint64 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TimeWeight) Reset() {
+	*x = TimeWeight{}
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TimeWeight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TimeWeight) ProtoMessage() {}
+
+func (x *TimeWeight) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TimeWeight.ProtoReflect.Descriptor instead.
+func (*TimeWeight) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TimeWeight) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
+func (x *TimeWeight) GetWeight() uint64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 // Price is items that are paid together.
 type Price struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -603,7 +925,7 @@ type Price struct {
 
 func (x *Price) Reset() {
 	*x = Price{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +937,7 @@ func (x *Price) String() string {
 func (*Price) ProtoMessage() {}
 
 func (x *Price) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[4]
+	mi := &file_kuji_v1_pool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +950,7 @@ func (x *Price) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Price.ProtoReflect.Descriptor instead.
 func (*Price) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Price) GetItems() []*Stack {
@@ -649,7 +971,7 @@ type Bundle struct {
 
 func (x *Bundle) Reset() {
 	*x = Bundle{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +983,7 @@ func (x *Bundle) String() string {
 func (*Bundle) ProtoMessage() {}
 
 func (x *Bundle) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[5]
+	mi := &file_kuji_v1_pool_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +996,7 @@ func (x *Bundle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bundle.ProtoReflect.Descriptor instead.
 func (*Bundle) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Bundle) GetDraws() uint32 {
@@ -704,7 +1026,7 @@ type Rolls struct {
 
 func (x *Rolls) Reset() {
 	*x = Rolls{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +1038,7 @@ func (x *Rolls) String() string {
 func (*Rolls) ProtoMessage() {}
 
 func (x *Rolls) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[6]
+	mi := &file_kuji_v1_pool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +1051,7 @@ func (x *Rolls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rolls.ProtoReflect.Descriptor instead.
 func (*Rolls) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Rolls) GetMin() uint32 {
@@ -768,7 +1090,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +1102,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[7]
+	mi := &file_kuji_v1_pool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +1115,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Condition) GetHolds() []*Stack {
@@ -827,7 +1149,7 @@ type TrackCount struct {
 
 func (x *TrackCount) Reset() {
 	*x = TrackCount{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1161,7 @@ func (x *TrackCount) String() string {
 func (*TrackCount) ProtoMessage() {}
 
 func (x *TrackCount) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[8]
+	mi := &file_kuji_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1174,7 @@ func (x *TrackCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrackCount.ProtoReflect.Descriptor instead.
 func (*TrackCount) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TrackCount) GetTrack() string {
@@ -893,7 +1215,7 @@ type Track struct {
 
 func (x *Track) Reset() {
 	*x = Track{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1227,7 @@ func (x *Track) String() string {
 func (*Track) ProtoMessage() {}
 
 func (x *Track) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[9]
+	mi := &file_kuji_v1_pool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1240,7 @@ func (x *Track) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Track.ProtoReflect.Descriptor instead.
 func (*Track) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Track) GetName() string {
@@ -990,7 +1312,7 @@ type Guarantee struct {
 
 func (x *Guarantee) Reset() {
 	*x = Guarantee{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1324,7 @@ func (x *Guarantee) String() string {
 func (*Guarantee) ProtoMessage() {}
 
 func (x *Guarantee) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[10]
+	mi := &file_kuji_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1337,7 @@ func (x *Guarantee) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guarantee.ProtoReflect.Descriptor instead.
 func (*Guarantee) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Guarantee) GetDraws() uint32 {
@@ -1053,7 +1375,7 @@ type PlayerLimit struct {
 
 func (x *PlayerLimit) Reset() {
 	*x = PlayerLimit{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1387,7 @@ func (x *PlayerLimit) String() string {
 func (*PlayerLimit) ProtoMessage() {}
 
 func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[11]
+	mi := &file_kuji_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1400,7 @@ func (x *PlayerLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerLimit.ProtoReflect.Descriptor instead.
 func (*PlayerLimit) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PlayerLimit) GetPer() LimitPeriod {
@@ -1123,14 +1445,22 @@ type Entry struct {
 	// Only for players who hold none of the items that it gives.
 	Unique bool `protobuf:"varint,9,opt,name=unique,proto3" json:"unique,omitempty"`
 	// Other weights, by what the player holds or has drawn; absent: none.
-	Luck          *Luck `protobuf:"bytes,10,opt,name=luck,proto3" json:"luck,omitempty"`
+	Luck *Luck `protobuf:"bytes,10,opt,name=luck,proto3" json:"luck,omitempty"`
+	// A draw can take the entry now: it has a weight, or a moment waits. What
+	// depends on the player is left aside, and so is a moment at random that may
+	// come before the draw.
+	Available bool `protobuf:"varint,11,opt,name=available,proto3" json:"available,omitempty"`
+	// It can give more than is left of a budget of the pool.
+	OverBudget bool `protobuf:"varint,12,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
+	// Absent: none.
+	Moments       *Moments `protobuf:"bytes,13,opt,name=moments,proto3" json:"moments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1472,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[12]
+	mi := &file_kuji_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1485,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Entry) GetId() string {
@@ -1228,6 +1558,27 @@ func (x *Entry) GetLuck() *Luck {
 	return nil
 }
 
+func (x *Entry) GetAvailable() bool {
+	if x != nil {
+		return x.Available
+	}
+	return false
+}
+
+func (x *Entry) GetOverBudget() bool {
+	if x != nil {
+		return x.OverBudget
+	}
+	return false
+}
+
+func (x *Entry) GetMoments() *Moments {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
 // Luck replaces an entry's weight by that of the last step that the player has
 // reached.
 type Luck struct {
@@ -1244,7 +1595,7 @@ type Luck struct {
 
 func (x *Luck) Reset() {
 	*x = Luck{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1607,7 @@ func (x *Luck) String() string {
 func (*Luck) ProtoMessage() {}
 
 func (x *Luck) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[13]
+	mi := &file_kuji_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1620,7 @@ func (x *Luck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Luck.ProtoReflect.Descriptor instead.
 func (*Luck) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Luck) GetItem() string {
@@ -1305,7 +1656,7 @@ type LuckStep struct {
 
 func (x *LuckStep) Reset() {
 	*x = LuckStep{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1668,7 @@ func (x *LuckStep) String() string {
 func (*LuckStep) ProtoMessage() {}
 
 func (x *LuckStep) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[14]
+	mi := &file_kuji_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1681,7 @@ func (x *LuckStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LuckStep.ProtoReflect.Descriptor instead.
 func (*LuckStep) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LuckStep) GetFrom() uint64 {
@@ -1361,7 +1712,7 @@ type Reward struct {
 
 func (x *Reward) Reset() {
 	*x = Reward{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1724,7 @@ func (x *Reward) String() string {
 func (*Reward) ProtoMessage() {}
 
 func (x *Reward) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[15]
+	mi := &file_kuji_v1_pool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1737,7 @@ func (x *Reward) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reward.ProtoReflect.Descriptor instead.
 func (*Reward) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Reward) GetItems() []*RewardItem {
@@ -1423,7 +1774,7 @@ type InnerDraws struct {
 
 func (x *InnerDraws) Reset() {
 	*x = InnerDraws{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1786,7 @@ func (x *InnerDraws) String() string {
 func (*InnerDraws) ProtoMessage() {}
 
 func (x *InnerDraws) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[16]
+	mi := &file_kuji_v1_pool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1799,7 @@ func (x *InnerDraws) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InnerDraws.ProtoReflect.Descriptor instead.
 func (*InnerDraws) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *InnerDraws) GetPool() string {
@@ -1484,7 +1835,7 @@ type RewardItem struct {
 
 func (x *RewardItem) Reset() {
 	*x = RewardItem{}
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1847,7 @@ func (x *RewardItem) String() string {
 func (*RewardItem) ProtoMessage() {}
 
 func (x *RewardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_pool_proto_msgTypes[17]
+	mi := &file_kuji_v1_pool_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1860,7 @@ func (x *RewardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RewardItem.ProtoReflect.Descriptor instead.
 func (*RewardItem) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{17}
+	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RewardItem) GetItem() string {
@@ -1546,7 +1897,7 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
 	"entryLimit\"4\n" +
 	"\x0fGetPoolResponse\x12!\n" +
-	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\x84\a\n" +
+	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\xaf\a\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -1578,13 +1929,35 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"guarantees\x18\x16 \x03(\v2\x12.kuji.v1.GuaranteeR\n" +
 	"guarantees\x12#\n" +
 	"\x04last\x18\x17 \x01(\v2\x0f.kuji.v1.RewardR\x04last\x12\x16\n" +
-	"\x06refill\x18\x18 \x01(\rR\x06refill\x12,\n" +
+	"\x06refill\x18\x18 \x01(\rR\x06refill\x12)\n" +
+	"\abudgets\x18\x19 \x03(\v2\x0f.kuji.v1.BudgetR\abudgets\x12,\n" +
 	"\x06redeem\x18\x1c \x03(\v2\x14.kuji.v1.RedeemTermsR\x06redeem\"o\n" +
 	"\vRedeemTerms\x12\x12\n" +
 	"\x04list\x18\x01 \x01(\tR\x04list\x12\x14\n" +
 	"\x05times\x18\x02 \x01(\rR\x05times\x12\x12\n" +
 	"\x04uses\x18\x03 \x01(\x04R\x04uses\x12\"\n" +
-	"\runtil_unix_ms\x18\x04 \x01(\x03R\vuntilUnixMs\"-\n" +
+	"\runtil_unix_ms\x18\x04 \x01(\x03R\vuntilUnixMs\"\xc0\x01\n" +
+	"\x06Budget\x12&\n" +
+	"\x03per\x18\x01 \x01(\x0e2\x14.kuji.v1.LimitPeriodR\x03per\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\x12\x12\n" +
+	"\x04item\x18\x03 \x01(\tR\x04item\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x14\n" +
+	"\x05spent\x18\x05 \x01(\x04R\x05spent\x12\x12\n" +
+	"\x04left\x18\x06 \x01(\x04R\x04left\x12$\n" +
+	"\x0eresets_unix_ms\x18\a \x01(\x03R\fresetsUnixMs\"\xdb\x01\n" +
+	"\aMoments\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\rR\x05count\x12'\n" +
+	"\x06spread\x18\x02 \x01(\x0e2\x0f.kuji.v1.SpreadR\x06spread\x12-\n" +
+	"\aweights\x18\x03 \x03(\v2\x13.kuji.v1.TimeWeightR\aweights\x12\x12\n" +
+	"\x04pass\x18\x04 \x01(\bR\x04pass\x12\x12\n" +
+	"\x04come\x18\x05 \x01(\x04R\x04come\x12\x18\n" +
+	"\awaiting\x18\x06 \x01(\x04R\awaiting\x12 \n" +
+	"\fnext_unix_ms\x18\a \x01(\x03R\n" +
+	"nextUnixMs\"8\n" +
+	"\n" +
+	"TimeWeight\x12\x12\n" +
+	"\x04when\x18\x01 \x01(\tR\x04when\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x04R\x06weight\"-\n" +
 	"\x05Price\x12$\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.kuji.v1.StackR\x05items\"D\n" +
 	"\x06Bundle\x12\x14\n" +
@@ -1619,7 +1992,7 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\vPlayerLimit\x12&\n" +
 	"\x03per\x18\x01 \x01(\x0e2\x14.kuji.v1.LimitPeriodR\x03per\x12\x1b\n" +
 	"\twindow_ms\x18\x02 \x01(\x03R\bwindowMs\x12\x14\n" +
-	"\x05draws\x18\x03 \x01(\x04R\x05draws\"\xb0\x02\n" +
+	"\x05draws\x18\x03 \x01(\x04R\x05draws\"\x9b\x03\n" +
 	"\x05Entry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x04R\x06weight\x12%\n" +
@@ -1631,7 +2004,11 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x04when\x18\b \x01(\v2\x12.kuji.v1.ConditionR\x04when\x12\x16\n" +
 	"\x06unique\x18\t \x01(\bR\x06unique\x12!\n" +
 	"\x04luck\x18\n" +
-	" \x01(\v2\r.kuji.v1.LuckR\x04luckB\a\n" +
+	" \x01(\v2\r.kuji.v1.LuckR\x04luck\x12\x1c\n" +
+	"\tavailable\x18\v \x01(\bR\tavailable\x12\x1f\n" +
+	"\vover_budget\x18\f \x01(\bR\n" +
+	"overBudget\x12*\n" +
+	"\amoments\x18\r \x01(\v2\x10.kuji.v1.MomentsR\amomentsB\a\n" +
 	"\x05_left\"Y\n" +
 	"\x04Luck\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x14\n" +
@@ -1653,18 +2030,24 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"RewardItem\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x04R\x03min\x12\x10\n" +
-	"\x03max\x18\x03 \x01(\x04R\x03max*g\n" +
+	"\x03max\x18\x03 \x01(\x04R\x03max*V\n" +
+	"\x06Spread\x12\x16\n" +
+	"\x12SPREAD_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vSPREAD_EVEN\x10\x01\x12\x10\n" +
+	"\fSPREAD_SLOTS\x10\x02\x12\x11\n" +
+	"\rSPREAD_RANDOM\x10\x03*g\n" +
 	"\bPoolMode\x12\x19\n" +
 	"\x15POOL_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12POOL_MODE_WEIGHTED\x10\x01\x12\x14\n" +
 	"\x10POOL_MODE_RAFFLE\x10\x02\x12\x12\n" +
-	"\x0ePOOL_MODE_EACH\x10\x03*\x8b\x01\n" +
+	"\x0ePOOL_MODE_EACH\x10\x03*\xa2\x01\n" +
 	"\vLimitPeriod\x12\x1c\n" +
 	"\x18LIMIT_PERIOD_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14LIMIT_PERIOD_FOREVER\x10\x01\x12\x14\n" +
 	"\x10LIMIT_PERIOD_DAY\x10\x02\x12\x15\n" +
 	"\x11LIMIT_PERIOD_WEEK\x10\x03\x12\x17\n" +
-	"\x13LIMIT_PERIOD_WINDOW\x10\x04B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x13LIMIT_PERIOD_WINDOW\x10\x04\x12\x15\n" +
+	"\x11LIMIT_PERIOD_HOUR\x10\x05B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_pool_proto_rawDescOnce sync.Once
@@ -1678,61 +2061,70 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_pool_proto_rawDescData
 }
 
-var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_kuji_v1_pool_proto_goTypes = []any{
-	(PoolMode)(0),           // 0: kuji.v1.PoolMode
-	(LimitPeriod)(0),        // 1: kuji.v1.LimitPeriod
-	(*GetPoolRequest)(nil),  // 2: kuji.v1.GetPoolRequest
-	(*GetPoolResponse)(nil), // 3: kuji.v1.GetPoolResponse
-	(*Pool)(nil),            // 4: kuji.v1.Pool
-	(*RedeemTerms)(nil),     // 5: kuji.v1.RedeemTerms
-	(*Price)(nil),           // 6: kuji.v1.Price
-	(*Bundle)(nil),          // 7: kuji.v1.Bundle
-	(*Rolls)(nil),           // 8: kuji.v1.Rolls
-	(*Condition)(nil),       // 9: kuji.v1.Condition
-	(*TrackCount)(nil),      // 10: kuji.v1.TrackCount
-	(*Track)(nil),           // 11: kuji.v1.Track
-	(*Guarantee)(nil),       // 12: kuji.v1.Guarantee
-	(*PlayerLimit)(nil),     // 13: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 14: kuji.v1.Entry
-	(*Luck)(nil),            // 15: kuji.v1.Luck
-	(*LuckStep)(nil),        // 16: kuji.v1.LuckStep
-	(*Reward)(nil),          // 17: kuji.v1.Reward
-	(*InnerDraws)(nil),      // 18: kuji.v1.InnerDraws
-	(*RewardItem)(nil),      // 19: kuji.v1.RewardItem
-	(*Stack)(nil),           // 20: kuji.v1.Stack
+	(Spread)(0),             // 0: kuji.v1.Spread
+	(PoolMode)(0),           // 1: kuji.v1.PoolMode
+	(LimitPeriod)(0),        // 2: kuji.v1.LimitPeriod
+	(*GetPoolRequest)(nil),  // 3: kuji.v1.GetPoolRequest
+	(*GetPoolResponse)(nil), // 4: kuji.v1.GetPoolResponse
+	(*Pool)(nil),            // 5: kuji.v1.Pool
+	(*RedeemTerms)(nil),     // 6: kuji.v1.RedeemTerms
+	(*Budget)(nil),          // 7: kuji.v1.Budget
+	(*Moments)(nil),         // 8: kuji.v1.Moments
+	(*TimeWeight)(nil),      // 9: kuji.v1.TimeWeight
+	(*Price)(nil),           // 10: kuji.v1.Price
+	(*Bundle)(nil),          // 11: kuji.v1.Bundle
+	(*Rolls)(nil),           // 12: kuji.v1.Rolls
+	(*Condition)(nil),       // 13: kuji.v1.Condition
+	(*TrackCount)(nil),      // 14: kuji.v1.TrackCount
+	(*Track)(nil),           // 15: kuji.v1.Track
+	(*Guarantee)(nil),       // 16: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 17: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 18: kuji.v1.Entry
+	(*Luck)(nil),            // 19: kuji.v1.Luck
+	(*LuckStep)(nil),        // 20: kuji.v1.LuckStep
+	(*Reward)(nil),          // 21: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 22: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 23: kuji.v1.RewardItem
+	(*Stack)(nil),           // 24: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
-	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
-	0,  // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
-	6,  // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	13, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	14, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
-	7,  // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	13, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
-	9,  // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
-	8,  // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	11, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	12, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	17, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
-	5,  // 12: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
-	20, // 13: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	20, // 14: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	20, // 15: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	10, // 16: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	1,  // 17: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	17, // 18: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	9,  // 19: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	15, // 20: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	16, // 21: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	19, // 22: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	18, // 23: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	5,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
+	1,  // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
+	10, // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
+	17, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	18, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	11, // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
+	17, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	13, // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	12, // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	15, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	16, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	21, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	7,  // 12: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
+	6,  // 13: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
+	2,  // 14: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	0,  // 15: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
+	9,  // 16: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
+	24, // 17: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	24, // 18: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	24, // 19: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	14, // 20: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	2,  // 21: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	21, // 22: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	13, // 23: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	19, // 24: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	8,  // 25: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	20, // 26: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	23, // 27: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	22, // 28: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -1741,14 +2133,14 @@ func file_kuji_v1_pool_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_pool_proto_msgTypes[12].OneofWrappers = []any{}
+	file_kuji_v1_pool_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   18,
+			NumEnums:      3,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
