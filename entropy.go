@@ -23,7 +23,7 @@ import (
 // rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
 // counters hold. After a change to that, a new build cannot verify old epochs unless its verifier
 // keeps the old way. It must do that or refuse.
-const rulesVersion = 3
+const rulesVersion = 4
 
 type seed [32]byte
 

@@ -11,7 +11,7 @@ type Code uint8
 
 const (
 	CodeInvalid        Code = iota + 1 // malformed request: fix it; nothing was logged
-	CodeNotFound                       // no such player, pool, item or realm; for reads only, requests have a Status for it
+	CodeNotFound                       // no such player, pool, item, track or realm; nothing was logged
 	CodeIDReused                       // the request id was used with other arguments
 	CodeConflict                       // the state does not allow it: a catalog, or one realm or player too many
 	CodeOverloaded                     // a queue or the idempotency window is full: try again later; nothing was logged
@@ -22,12 +22,13 @@ const (
 	CodeLocked                         // another engine has the data directory open
 	CodeClock                          // the machine's clock is far ahead of a realm's log: see Options.ClockConfirmed
 	CodeCanceled                       // the context ended: for a request, before it was accepted, and nothing was logged
+	CodeTooOld                         // the request id is so old that it may have been answered and forgotten; nothing was logged
 )
 
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
 	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
-	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock",
+	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock", CodeTooOld: "too_old",
 }
 
 // String returns the code's name in snake_case.

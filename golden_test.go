@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func goldenRequests(i int) []kuji.Request {
 		kuji.Draw{ID: id("box"), Player: player, Pool: "box", Count: 1 + i%3},
 		kuji.Draw{ID: id("paid"), Player: player, Pool: "paid"},
 		kuji.Draw{Player: player, Pool: "chain", Count: 1 + i%2},
-		kuji.Draw{ID: id("nosuch"), Player: player, Pool: "nosuch"},
+		kuji.Draw{ID: id("poor"), Player: id("poor"), Pool: "box", Count: 21},
 		kuji.Draw{ID: id("banner"), Player: player, Pool: "banner", Count: 1 + i%4},
 		kuji.Draw{ID: id("banner-gem"), Player: player, Pool: "banner", Count: 3, Pay: "gem"},
 		kuji.Draw{ID: id("banner-bow"), Player: "p1", Pool: "banner", Pay: "bow"},
@@ -191,7 +192,6 @@ func goldenRequests(i int) []kuji.Request {
 		kuji.Redeem{ID: id("shared"), Player: player, Code: "Shared-Code"},
 		kuji.Redeem{ID: id("guess"), Player: fmt.Sprint("guesser", i/4), Code: id("no such code")},
 		kuji.Grant{ID: id("grant"), Player: id("new"), Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 40}, {Item: "gold", Quantity: 7}}},
-		kuji.Grant{ID: id("unknown"), Player: player, Items: stacks("crown", 1)},
 		kuji.Consume{ID: id("consume"), Player: player, Items: stacks("gem", 3)},
 		kuji.Transfer{ID: id("transfer"), From: player, To: id("new"), Items: stacks("gem", uint64(1+i))},
 		kuji.Atomic{ID: id("atomic"), Members: []kuji.Request{
@@ -214,6 +214,9 @@ func goldenRequests(i int) []kuji.Request {
 		}},
 	}
 }
+
+// idOf returns the request id of a golden request.
+func idOf(req kuji.Request) string { return reflect.ValueOf(req).FieldByName("ID").String() }
 
 // makeGolden fills a data directory and returns it: three lives, of which the
 // second ends in a crash, with snapshots in the others.
@@ -271,7 +274,11 @@ func readGolden(t *testing.T, dir string) (lines []string) {
 		}
 		lines = append(lines, string(b))
 	}
-	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) { line(rec) })
+	answered := map[string]bool{}
+	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
+		line(rec)
+		answered[rec.ID] = rec.ID != ""
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +302,7 @@ func readGolden(t *testing.T, dir string) (lines []string) {
 	}
 	for round := range 12 {
 		for _, req := range goldenRequests(round) {
-			if d, ok := req.(kuji.Draw); ok && d.ID == "" {
+			if !answered[idOf(req)] { // the catalog of the time did not have what it names
 				continue
 			}
 			res := do(t, r, req)

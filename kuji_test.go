@@ -124,7 +124,7 @@ func TestRetry(t *testing.T) {
 	reqs := []kuji.Request{
 		kuji.Draw{ID: "draw", Player: "ann", Pool: "box", Count: 10},
 		kuji.Draw{ID: "poor", Player: "pat", Pool: "paid", Count: 5},
-		kuji.Draw{ID: "unknown", Player: "ann", Pool: "nosuch"},
+		kuji.Consume{ID: "few", Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 99}}},
 		kuji.Grant{ID: "grant", Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 100}}},
 		kuji.Consume{ID: "consume", Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}},
 		kuji.Transfer{ID: "transfer", From: "ann", To: "bob", Items: []kuji.Stack{{Item: "gem", Quantity: 7}}},
@@ -143,7 +143,7 @@ func TestRetry(t *testing.T) {
 	for _, req := range reqs {
 		first = append(first, do(t, r, req))
 	}
-	for i, want := range []kuji.Status{kuji.OK, kuji.InsufficientItems, kuji.UnknownPool, kuji.OK, kuji.OK, kuji.OK, kuji.OK, kuji.SoldOut} {
+	for i, want := range []kuji.Status{kuji.OK, kuji.InsufficientItems, kuji.InsufficientItems, kuji.OK, kuji.OK, kuji.OK, kuji.OK, kuji.SoldOut} {
 		if first[i].Status != want {
 			t.Errorf("request %d ended %v, want %v", i, first[i], want)
 		}
@@ -181,7 +181,7 @@ func TestRetry(t *testing.T) {
 	for _, req := range []kuji.Request{
 		kuji.Draw{ID: "draw", Player: "ann", Pool: "box", Count: 9},
 		kuji.Draw{ID: "draw", Player: "bob", Pool: "box", Count: 10},
-		kuji.Draw{ID: "unknown", Player: "ann", Pool: "nosuch2"},
+		kuji.Consume{ID: "few", Player: "ann", Items: []kuji.Stack{{Item: "nosuch", Quantity: 99}}},
 		kuji.Grant{ID: "draw", Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 100}}},
 		kuji.Grant{ID: "grant", Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 101}}},
 		kuji.Atomic{ID: "atomic", Members: []kuji.Request{kuji.Draw{Player: "eve", Pool: "free"}}},
@@ -258,7 +258,7 @@ func TestDoAll(t *testing.T) {
 	for _, x := range res {
 		got = append(got, fmt.Sprint(x.Status, x.Replayed, kuji.CodeOf(x.Err)))
 	}
-	want := []string{"ok false code(0)", "refused false invalid", "ok true code(0)", "refused false id_reused", "unknown_pool false code(0)"}
+	want := []string{"ok false code(0)", "refused false invalid", "ok true code(0)", "refused false id_reused", "refused false not_found"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -371,9 +371,8 @@ func TestRealms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := do(t, other, kuji.Draw{Player: "ann", Pool: "free"}); res.Status != kuji.UnknownPool {
-		t.Errorf("a draw in a realm without a catalog: %v", res)
-	}
+	_, err = other.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "free"})
+	wantCode(t, err, kuji.CodeNotFound)
 }
 
 // TestTimeNeverDecreases: a clock that steps back does not move batches back.

@@ -88,6 +88,7 @@ type Stats struct {
 	LogBytes        uint64 // appended since opening
 	Players         uint64 // seen so far
 	RequestIDs      uint64 // remembered now
+	YoungRequestIDs uint64 // of them, those within the idempotency window's age: at RequestIDLimit, new ids are refused
 	RequestIDLimit  uint64 // the most that can be younger than the idempotency window's age
 	RequestIDBytes  uint64 // approximate memory that they take
 	OldestRequestID int64  // when the oldest remembered one was answered, Unix milliseconds; 0: none
@@ -127,6 +128,7 @@ func (r *Realm) Stats() Stats {
 	s.Epoch = r.epoch
 	s.SnapshotErr = r.snap.err
 	s.Clock = r.clockView()
+	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
 	s.SeedsErr = r.seedsErr
 	if n := len(r.snap.files); n > 0 {
 		s.Snapshot = r.snap.files[n-1].position

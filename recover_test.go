@@ -117,8 +117,8 @@ func TestRecoverUnderManyCatalogs(t *testing.T) {
 				reqs[i] = kuji.Atomic{ID: id, Members: []kuji.Request{kuji.Draw{Player: player, Pool: "free", Count: 2}, kuji.Draw{Player: player + long, Pool: "free"}}}
 			case 3: // which fails, mostly
 				reqs[i] = kuji.Draw{ID: id, Player: player, Pool: "paid", Count: 2}
-			case 4:
-				reqs[i] = kuji.Draw{ID: id + long, Player: player, Pool: "nosuch" + long}
+			case 4: // which nobody has so many of
+				reqs[i] = kuji.Consume{ID: id + long, Player: player, Items: []kuji.Stack{{Item: "sword", Quantity: 1 << 40}}}
 			default:
 				reqs[i] = kuji.Draw{ID: id, Player: player, Pool: "free"}
 			}

@@ -44,8 +44,10 @@ type Stack = catalog.Stack
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
 // same arguments returns the first result for as long as the catalog's idempotency window
 // remembers it. With other arguments it gets [CodeIDReused]. No id is forgotten before the age
-// that the catalog declares: while the window is full, a new id gets [CodeOverloaded]. Without an
-// ID there is no such protection: the request is carried out every time it is sent.
+// that the catalog declares: while the window is full, a new id gets [CodeOverloaded]. If the
+// catalog wants ids that carry their time, see [NewID], one that may have been forgotten gets
+// [CodeTooOld]. Without an ID there is no such protection: the request is carried out every time it
+// is sent.
 type Request interface{ isRequest() }
 
 // Draw takes Count outcomes from a pool for a player. Price, limits and grants are part of it: all

@@ -21,28 +21,22 @@ const (
 	InsufficientItems Status = 3   // the player holds too few; Subject is the item
 	NotStarted        Status = 4   // the pool has not started yet; Subject is the pool
 	Ended             Status = 5   // the pool has ended; Subject is the pool
-	UnknownPool       Status = 6   // the catalog has no such pool; Subject is its id
-	UnknownItem       Status = 7   // the catalog has no such item; Subject is its id
 	CountTooLarge     Status = 8   // more draws than the pool's max_count, or so many that they could take more than 100 000 entries; Subject is the pool
 	BalanceOverflow   Status = 9   // a balance would exceed MaxQuantity, for a Draw if it gave the most it can; Subject is the item
 	Aborted           Status = 10  // this member of an Atomic was undone or not tried because another one failed
 	NotEligible       Status = 11  // the player does not meet the pool's condition; Subject is the pool
 	PriceNotOffered   Status = 12  // the pool has no price in the item of Draw.Pay; Subject is the item
-	UnknownTrack      Status = 13  // the catalog has no such track; Subject is its name
 	UnknownCode       Status = 14  // there is no such code, and the guess was counted; no Subject
 	CodeExpired       Status = 15  // the deadline of the code's list has passed; Subject is the list
 	CodeUsedUp        Status = 16  // others have used the code as often as it can be; Subject is the list
 	CodeRedeemed      Status = 17  // the player has used the code before; Subject is the list
 	TooManyGuesses    Status = 18  // the player has sent too many codes that do not exist; no Subject
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
-	Refused           Status = 255 // in DoAll and StartAll only: not carried out and not logged; Err says why
+	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why
 )
 
 // String returns the status in snake_case.
 func (s Status) String() string {
-	if s == Refused {
-		return "refused"
-	}
 	return rules.Status(s).String()
 }
 
@@ -153,25 +147,15 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 
 // subject returns the id that a status other than OK is about.
 func subject(s *store.State, ev *store.Event) string {
-	switch at := ev.Subject; {
-	case Status(ev.Status) == UnknownTrack:
-		cmd, _, err := rules.CommandOf(s, ev)
-		if err != nil || cmd.Set == nil {
-			return "" // a damaged snapshot
-		}
-		return cmd.Set.Track
-	case at.ID != "":
-		return at.ID
-	case Status(ev.Status) == UnknownCode, Status(ev.Status) == TooManyGuesses:
+	switch Status(ev.Status) {
+	case UnknownCode, TooManyGuesses:
 		return ""
-	case Status(ev.Status) == CodeExpired, Status(ev.Status) == CodeUsedUp, Status(ev.Status) == CodeRedeemed:
-		return s.CodeListName(at.Num)
-	case Status(ev.Status) == InsufficientItems, Status(ev.Status) == BalanceOverflow, Status(ev.Status) == UnknownItem,
-		Status(ev.Status) == PriceNotOffered:
-		return s.ItemID(at.Num)
-	default:
-		return s.PoolID(at.Num)
+	case CodeExpired, CodeUsedUp, CodeRedeemed:
+		return s.CodeListName(ev.Subject)
+	case InsufficientItems, BalanceOverflow, PriceNotOffered:
+		return s.ItemID(ev.Subject)
 	}
+	return s.PoolID(ev.Subject)
 }
 
 // outcomes reads the outcomes of draws from the effects of events. It keeps what it built for each

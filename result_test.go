@@ -12,7 +12,7 @@ import (
 func TestMembersHaveTheReceipt(t *testing.T) {
 	_, r := open(t, t.TempDir(), worldOptions{})
 	done := kuji.Atomic{ID: "done", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "box", Count: 3}}}
-	undone := kuji.Atomic{ID: "undone", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "nosuch"}}}
+	undone := kuji.Atomic{ID: "undone", Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "poor", Pool: "paid"}}}
 	for _, group := range []kuji.Atomic{done, undone, done, undone} {
 		res := do(t, r, group)
 		if len(res.Members) != 2 || res.Receipt.Position == 0 || res.Members[0].Receipt != res.Receipt || res.Members[1].Receipt != res.Receipt {
@@ -29,15 +29,15 @@ func TestMembersOfAFailedGroup(t *testing.T) {
 		group := kuji.Atomic{Members: []kuji.Request{
 			kuji.Draw{Player: "ann", Pool: "free"}, kuji.Draw{Player: "bob", Pool: "free"}, kuji.Draw{Player: "ann", Pool: "free"},
 		}}
-		group.Members[at] = kuji.Draw{Player: "cyd", Pool: "nosuch"}
+		group.Members[at] = kuji.Consume{Player: "cyd", Items: []kuji.Stack{{Item: "sword", Quantity: 9}}}
 		res := do(t, r, group)
-		if res.Status != kuji.UnknownPool || res.Subject != "nosuch" || len(res.Members) != 3 {
+		if res.Status != kuji.InsufficientItems || res.Subject != "sword" || len(res.Members) != 3 {
 			t.Fatalf("member %d: %v, %d members", at, res, len(res.Members))
 		}
 		for i, m := range res.Members {
 			status, subject := kuji.Aborted, ""
 			if i == at {
-				status, subject = kuji.UnknownPool, "nosuch"
+				status, subject = kuji.InsufficientItems, "sword"
 			}
 			if m.Status != status || m.Subject != subject || m.Outcomes != nil {
 				t.Errorf("member %d fails: member %d is %v with %v, want %v %q", at, i, m, m.Outcomes, status, subject)

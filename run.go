@@ -27,9 +27,13 @@ import (
 // are *Error:
 //
 //	CodeInvalid, CodeIDReused    refused; nothing was logged
+//	CodeNotFound                 the catalog in force has no such pool, item or track; nothing was
+//	                             logged, and the request id can be used again
 //	CodeOverloaded               the idempotency window has no room for another id;
 //	                             nothing was logged: send it again later
 //	CodeConflict                 the realm has no room for another player; nothing was logged
+//	CodeTooOld                   the id carries its time and may have been forgotten; nothing was
+//	                             logged
 //	CodeCanceled                 ctx ended before the request was accepted; nothing was logged
 //	CodeUnknownOutcome           it may or may not have happened: send the same id again
 //	CodeFailed, CodeClosed       the realm has stopped or is closed; nothing was logged
@@ -49,8 +53,8 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 }
 
 // DoAll carries out requests, each independent of the others, and returns one result for each, in
-// order, once all are durable. A request that is malformed, reuses an id or finds no room is the
-// only one refused: its result has the status Refused and an Err. The error is not nil only if no
+// order, once all are durable. A request that is malformed, reuses an id, names what there is not
+// or finds no room is the only one refused: its result has the status Refused and an Err. The error is not nil only if no
 // result is known; for its codes see Do. At most MaxBatch requests are allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
@@ -232,6 +236,9 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	b = r.open
 	r.stamp(b)
+	if err := r.refused(cmd, b.time); err != nil { // by a catalog that may not be durable yet
+		return r.batchAt(r.state.Catalog().Position), err
+	}
 	if err := r.admit(cmd, b.time); err != nil {
 		return nil, err
 	}

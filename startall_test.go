@@ -81,6 +81,7 @@ func TestStartAllReusesResults(t *testing.T) {
 	results := make([]kuji.Result, 1)
 	for _, req := range []kuji.Request{
 		kuji.Atomic{Members: []kuji.Request{kuji.Draw{Player: "ann", Pool: "free", Count: 3}}},
+		kuji.Consume{Player: "ann", Items: []kuji.Stack{{Item: "sword", Quantity: 99}}},
 		kuji.Draw{Player: "ann", Pool: "nosuch"},
 		kuji.Draw{},
 		kuji.Grant{Player: "ann", Items: []kuji.Stack{{Item: "gem", Quantity: 1}}},
@@ -172,7 +173,7 @@ func anyRequest(rnd *rand.Rand, id string) kuji.Request {
 	case 1:
 		return kuji.Draw{ID: id, Player: player, Pool: "box", Count: 2} // sold out soon
 	case 2:
-		return kuji.Draw{ID: id, Player: player, Pool: "nosuch"}
+		return kuji.Consume{ID: id, Player: player, Items: []kuji.Stack{{Item: "sword", Quantity: 1 << 40}}}
 	case 3:
 		return kuji.Draw{ID: id, Pool: "free"} // malformed
 	case 4:

@@ -52,17 +52,17 @@ func TestSetTrack(t *testing.T) {
 		t.Errorf("the draw after 89 of 90 is %v", res.Outcomes)
 	}
 	want(r, kuji.TrackView{Name: "banner/gem", Draws: 74, CertainIn: 26})
-	lost := do(t, r, &kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/rare", Reason: "typing error"})
-	if lost.Status != kuji.UnknownTrack || lost.Subject != "banner/rare" {
-		t.Errorf("a track that there is not: %v", lost)
-	}
+	_, err := r.Do(t.Context(), &kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/rare", Reason: "typing error"})
+	wantCode(t, err, kuji.CodeNotFound)
+	mended := kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/gem", Reason: "typing error"}
+	found := do(t, r, mended) // the id can be used again
 
 	again := func(r *kuji.Realm) {
 		t.Helper()
 		for _, tt := range []struct {
 			req  kuji.SetTrack
 			want kuji.Result
-		}{{set, first}, {kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/rare", Reason: "typing error"}, lost}} {
+		}{{set, first}, {mended, found}} {
 			got := do(t, r, tt.req)
 			if !got.Replayed {
 				t.Errorf("%q was carried out again", tt.req.ID)
@@ -95,10 +95,10 @@ func TestSetTrack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(records) != 2 || records[0].Track != "five" || *records[0].Draws != 89 || records[0].By != "ops" || records[0].Reason != long ||
-		records[1].Status != "unknown_track" || records[1].Subject != "banner/rare" || *records[1].Draws != 0 || records[1].Reason != "typing error" {
+		records[1].Status != "ok" || records[1].Track != "banner/gem" || *records[1].Draws != 0 || records[1].Reason != "typing error" {
 		t.Errorf("the log has %+v", records)
 	}
-	e, err := openWorld(dir, worldOptions{})
+	e, err = openWorld(dir, worldOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -542,6 +542,12 @@ func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
 	if err := cmd.Check(); err != nil {
 		return nil, fmt.Errorf("the logged command is malformed: %w", err)
 	}
+	if err := v.rules.Unknown(&cmd); err != nil {
+		return nil, fmt.Errorf("the logged command should have been refused: %w", err)
+	}
+	if fault := v.rules.CheckID(cmd.ID, le.at.Time); fault != rules.IDTaken {
+		return nil, fmt.Errorf("the logged command should have been refused: %v", fault)
+	}
 	w := store.Writer{Buf: v.buf[:0]}
 	v.rules.Decide(&cmd, le.at.Time, v.source, &w)
 	v.buf = w.Buf

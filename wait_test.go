@@ -50,6 +50,10 @@ func TestNothingBeforeItIsDurable(t *testing.T) {
 		_, err := r.Do(ctx, kuji.Draw{ID: "id", Player: "bob", Pool: "free"})
 		return err
 	})
+	canceled("a look at its answer", func(ctx context.Context) error { _, err := r.Result(ctx, "id"); return err })
+	if l, err := r.Result(kuji.Stale(t.Context()), "id"); err != nil || l.Seen != kuji.Answered {
+		t.Errorf("a stale look at its answer: %v, %v", l, err)
+	}
 	canceled("its player", func(ctx context.Context) error { _, err := r.Player(ctx, "ann"); return err })
 	canceled("a balance of its player", func(ctx context.Context) error { _, err := r.Balance(ctx, "ann", "sword"); return err })
 	canceled("its pool", func(ctx context.Context) error { _, err := r.Pool(ctx, "free"); return err })
@@ -62,6 +66,10 @@ func TestNothingBeforeItIsDurable(t *testing.T) {
 	}
 	unknown("a catalog", func(ctx context.Context) error { _, err := r.Apply(ctx, second); return err })
 	unknown("the catalog again", func(ctx context.Context) error { _, err := r.Apply(ctx, second); return err })
+	unknown("a pool that it has not", func(ctx context.Context) error {
+		_, err := r.Do(ctx, kuji.Draw{Player: "ann", Pool: "nosuch"})
+		return err
+	})
 	canceled("the catalog in force", func(ctx context.Context) error { _, err := r.Catalog(ctx); return err })
 	canceled("a plan", func(ctx context.Context) error { _, err := r.Plan(ctx, second); return err })
 	canceled("a plan that is refused", func(ctx context.Context) error { _, err := r.Plan(ctx, conflicting); return err })

@@ -11,7 +11,7 @@ import (
 // only, so that its SHA-256 names the catalog. A form once written must be
 // readable for ever: a change needs a new version, and limits may only rise.
 //
-//	form       "KUJICAT" version(1 byte: 0x03) name zone items pools start count age guesses
+//	form       "KUJICAT" version(1 byte: 0x03) name zone items pools start count age ids ahead guesses
 //	zone       name [ number { from offset+86399 } ]   ([…] only if name is not empty)
 //	items      number { id kind(1 byte) name }
 //	guesses    per(1 byte; 0: none, and nothing follows) count
@@ -79,6 +79,8 @@ func (c *Catalog) AppendCanonical(b []byte) []byte {
 	b = appendStacks(b, c.Start)
 	b = binary.AppendUvarint(b, uint64(c.Idempotency.Count))
 	b = binary.AppendUvarint(b, uint64(c.Idempotency.Age))
+	b = append(b, byte(c.Idempotency.IDs))
+	b = binary.AppendUvarint(b, uint64(c.Idempotency.Ahead))
 	if b = append(b, byte(c.Guesses.Per)); c.Guesses.Per != 0 {
 		b = binary.AppendUvarint(b, c.Guesses.Count)
 	}
@@ -397,6 +399,8 @@ func (d *decoder) catalog() *Catalog {
 	c.Start = d.stacks()
 	c.Idempotency.Count = uint32(d.small("a count of ids", MaxIdempotencyCount))
 	c.Idempotency.Age = time.Duration(d.small("an age", uint64(MaxIdempotencyAge)))
+	c.Idempotency.IDs = IDForm(d.byte())
+	c.Idempotency.Ahead = time.Duration(d.small("how far ids may be ahead", uint64(MaxAhead)))
 	if c.Guesses.Per = Per(d.byte()); c.Guesses.Per != 0 {
 		c.Guesses.Count = d.number()
 	}

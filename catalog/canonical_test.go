@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -46,7 +47,7 @@ func TestGolden(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-parsed +decoded)\n%s", diff)
 	}
-	const hash = "5a89b85a5d13dffdfae72226b3930319430555dce20f152804e3af47bda43483"
+	const hash = "98eb00b4552db3abe9fc2ac8fe30b8cf61587afb08725d065dc28fd5453047cd"
 	if sum := got.Hash(); hex.EncodeToString(sum[:]) != hash {
 		t.Errorf("hash %x, want %s", sum, hash)
 	}
@@ -240,7 +241,15 @@ func TestCheck(t *testing.T) {
 		"guesses of none":   {func(c *catalog.Catalog) { c.Guesses = catalog.Guesses{Per: catalog.PerDay} }, "guesses.count: expected a whole number from 1"},
 		"ids kept":          {func(c *catalog.Catalog) { c.Idempotency.Count = 0 }, "idempotency.count: expected"},
 		"ids kept by":       {func(c *catalog.Catalog) { c.Idempotency.Age = 1 }, "idempotency.age: expected"},
-		"start":             {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
+		"ids' form":         {func(c *catalog.Catalog) { c.Idempotency.IDs = 2 }, "idempotency.ids: expected any or time-ordered"},
+		"any ahead":         {func(c *catalog.Catalog) { c.Idempotency.Ahead = time.Minute }, "idempotency.ahead: expected ids: time-ordered as well"},
+		"none ahead": {func(c *catalog.Catalog) {
+			c.Idempotency.IDs = catalog.IDsTimeOrdered
+		}, "idempotency.ahead: expected from 10s to 1h0m0s, found 0s"},
+		"far ahead": {func(c *catalog.Catalog) {
+			c.Idempotency = catalog.Idempotency{Count: 9, Age: time.Minute, IDs: catalog.IDsTimeOrdered, Ahead: 31 * time.Second}
+		}, "idempotency.ahead: expected at most half of age, which is 1m, found 31s"},
+		"start": {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			damaged := example(t, "gacha-banner.yaml")

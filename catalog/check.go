@@ -166,6 +166,18 @@ func (k *check) checkIdempotency() {
 	if i.Age < MinIdempotencyAge || i.Age > MaxIdempotencyAge {
 		k.at("age", func() { k.fault("expected from %s to %s, found %s", MinIdempotencyAge, MaxIdempotencyAge, i.Age) })
 	}
+	ahead := func(format string, args ...any) { k.at("ahead", func() { k.fault(format, args...) }) }
+	switch {
+	case i.IDs != IDsAny && i.IDs != IDsTimeOrdered:
+		k.at("ids", func() { k.fault("expected any or time-ordered, found form %d", i.IDs) })
+	case i.IDs == IDsAny && i.Ahead != 0:
+		ahead("expected ids: time-ordered as well")
+	case i.IDs == IDsAny:
+	case i.Ahead < MinAhead || i.Ahead > MaxAhead:
+		ahead("expected from %s to %s, found %s", MinAhead, MaxAhead, i.Ahead)
+	case 2*i.Ahead > i.Age:
+		ahead("expected at most half of age, which is %s, found %s", formatDuration(i.Age), formatDuration(i.Ahead))
+	}
 }
 
 func (k *check) checkPools() {

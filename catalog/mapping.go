@@ -151,15 +151,15 @@ func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
 		r.mismatch(n, o.expects(), "")
 		return
 	}
+	variant, known := o.variant(n)
 	for i := range o.fields {
-		if o.fields[i].preset != nil {
-			o.fields[i].preset(dst)
+		if f := &o.fields[i]; f.preset != nil && (f.when == "" || f.when == variant) {
+			f.preset(dst)
 		}
 	}
 	if o.begin != nil {
 		o.begin(dst)
 	}
-	variant, known := o.variant(n)
 	var seen, meant uint64 // bits by field index; meant: misspelt, probably
 	for i := 0; i+1 < len(n.Content) && !r.full(); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]

@@ -90,6 +90,11 @@ func drawCatalog(t *rapid.T) *written {
 	if rapid.Bool().Draw(t, "own idempotency") {
 		c.Idempotency.Count = rapid.Uint32Range(1, catalog.MaxIdempotencyCount).Draw(t, "ids")
 		c.Idempotency.Age = time.Duration(rapid.Int64Range(60_000, catalog.MaxIdempotencyAge.Milliseconds()).Draw(t, "age")) * time.Millisecond
+		if c.Idempotency.Age >= 2*catalog.MinAhead && rapid.Bool().Draw(t, "time-ordered") {
+			most := min(catalog.MaxAhead, c.Idempotency.Age/2).Milliseconds()
+			c.Idempotency.IDs = catalog.IDsTimeOrdered
+			c.Idempotency.Ahead = time.Duration(rapid.Int64Range(catalog.MinAhead.Milliseconds(), most).Draw(t, "ahead")) * time.Millisecond
+		}
 	}
 	w.write(t)
 	return w
@@ -623,6 +628,10 @@ func (w *written) write(t *rapid.T) {
 	out.line(0, "idempotency:")
 	out.line(2, "count: %d", c.Idempotency.Count)
 	out.line(2, "age: %s", duration(c.Idempotency.Age.Milliseconds()))
+	if c.Idempotency.IDs == catalog.IDsTimeOrdered {
+		out.line(2, "ids: time-ordered")
+		out.line(2, "ahead: %s", duration(c.Idempotency.Ahead.Milliseconds()))
+	}
 	w.yaml = out.String()
 }
 

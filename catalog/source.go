@@ -479,15 +479,25 @@ var quantityShape = eitherKind[Quantity]{
 	},
 }
 
+var idFormWords = choiceShape[IDForm]{
+	{"any", IDsAny, "Any text of up to 64 bytes."},
+	{"time-ordered", IDsTimeOrdered, "UUIDv7 or ULID: they begin with the time at which the client made them."},
+}
+
 var idempotencyShape = &object[Idempotency]{
 	name: "idempotency",
 	doc: "A request id is remembered until its batch is older than age, by the time stamps of the log. It stays longer while it is " +
 		"among the newest 1048576 of the realm (or the newest count, if that is less).",
+	by: "ids", byDefault: "any",
 	fields: []field[Idempotency]{
 		keyOr("count", narrowShape{integerShape{1, MaxIdempotencyCount}}, func(i *Idempotency) *uint32 { return &i.Count },
 			DefaultIdempotencyCount, "How many request ids within age there is room for. When the room is used up, new ids are refused until the oldest have "+
 				"aged; none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },
 			DefaultIdempotencyAge, "How long a request id is remembered at least, such as 24h or 30d; from "+formatDuration(MinIdempotencyAge)+" to "+formatDuration(MaxIdempotencyAge)+"."),
+		keyOr("ids", idFormWords, func(i *Idempotency) *IDForm { return &i.IDs }, IDsAny,
+			"What request ids are like. Ids that carry their time are refused once they may have been forgotten, so that a late repeat is never carried out again."),
+		keyOr("ahead", durationShape{MinAhead, MaxAhead}, func(i *Idempotency) *time.Duration { return &i.Ahead }, DefaultAhead,
+			"How far the time that an id carries may be ahead of the server's clock; from "+formatDuration(MinAhead)+" to "+formatDuration(MaxAhead)+", and at most half of age. Without it, "+formatDuration(DefaultAhead)+".").only("time-ordered"),
 	},
 }

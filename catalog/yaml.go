@@ -38,8 +38,11 @@ func (c *Catalog) AppendYAML(b []byte) []byte {
 	if len(c.Start) > 0 {
 		w.line(0, "start: %s", yamlStacks(c.Start))
 	}
-	if c.Idempotency != (Idempotency{DefaultIdempotencyCount, DefaultIdempotencyAge}) {
-		w.line(0, "idempotency: {count: %d, age: %s}", c.Idempotency.Count, formatDuration(c.Idempotency.Age))
+	switch i := c.Idempotency; {
+	case i.IDs == IDsTimeOrdered:
+		w.line(0, "idempotency: {ids: time-ordered, ahead: %s, count: %d, age: %s}", formatDuration(i.Ahead), i.Count, formatDuration(i.Age))
+	case i != Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}:
+		w.line(0, "idempotency: {count: %d, age: %s}", i.Count, formatDuration(i.Age))
 	}
 	if c.Guesses != (Guesses{}) && (c.Guesses != DefaultGuesses || !c.redeems()) {
 		w.line(0, "guesses: {per: %s, count: %d}", wordOf(budgetPerWords, c.Guesses.Per), c.Guesses.Count)

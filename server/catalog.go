@@ -30,7 +30,8 @@ func (h rewardService) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogReq
 	out := &kujiv1.GetCatalogResponse{
 		Version: v.Version, Hash: v.Hash[:], Position: v.Position, Name: c.Name,
 		ItemCount: uint32(len(c.Items)), Start: stacksProto(c.Start),
-		Idempotency: &kujiv1.Idempotency{Count: c.Idempotency.Count, AgeMs: c.Idempotency.Age.Milliseconds()},
+		Idempotency: &kujiv1.Idempotency{Count: c.Idempotency.Count, AgeMs: c.Idempotency.Age.Milliseconds(),
+			TimeOrdered: c.Idempotency.IDs == catalog.IDsTimeOrdered, AheadMs: c.Idempotency.Ahead.Milliseconds()},
 	}
 	for _, it := range c.Items[from:to] {
 		out.Items = append(out.Items, &kujiv1.Item{Id: it.ID, Kind: kindProto(it.Kind), Name: it.Name})

@@ -21,29 +21,6 @@ func (h adminService) SetClock(ctx context.Context, req *kujiv1.SetClockRequest)
 	return &kujiv1.SetClockResponse{FromUnixMs: set.Receipt.Time, ToUnixMs: set.To, Position: set.Receipt.Position}, nil
 }
 
-// clockEvery is the time between two looks at the clock.
-const clockEvery = time.Minute
-
-// watchClocks warns of realms whose time is not the machine's, now and every so often, until stop is
-// called.
-func (s *Server) watchClocks() (stop func()) {
-	s.checkClocks()
-	ctx, stop := context.WithCancel(context.Background())
-	go func() {
-		ticker := time.NewTicker(clockEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				s.checkClocks()
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return stop
-}
-
 // checkClocks warns of realms whose time is not the machine's.
 func (s *Server) checkClocks() {
 	for _, r := range s.realms.sorted() {

@@ -39,7 +39,8 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
 	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},          // only while opening
 	kuji.CodeClock:          {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT}, // only while opening
-	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED},           // or deadline_exceeded
+	kuji.CodeTooOld:         {connect.CodeOutOfRange, kujiv1.Reason_REASON_TOO_OLD},
+	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
 }
 
 // statusAnswers are the codes of unary answers with a status other than OK.
@@ -49,14 +50,11 @@ var statusAnswers = map[kuji.Status]connect.Code{
 	kuji.InsufficientItems: connect.CodeFailedPrecondition,
 	kuji.NotStarted:        connect.CodeFailedPrecondition,
 	kuji.Ended:             connect.CodeFailedPrecondition,
-	kuji.UnknownPool:       connect.CodeNotFound,
-	kuji.UnknownItem:       connect.CodeNotFound,
 	kuji.CountTooLarge:     connect.CodeOutOfRange,
 	kuji.BalanceOverflow:   connect.CodeFailedPrecondition,
 	kuji.Aborted:           connect.CodeAborted,
 	kuji.NotEligible:       connect.CodeFailedPrecondition,
 	kuji.PriceNotOffered:   connect.CodeFailedPrecondition,
-	kuji.UnknownTrack:      connect.CodeNotFound,
 	kuji.UnknownCode:       connect.CodeNotFound,
 	kuji.CodeExpired:       connect.CodeFailedPrecondition,
 	kuji.CodeUsedUp:        connect.CodeFailedPrecondition,

@@ -41,10 +41,6 @@ func TestStatuses(t *testing.T) {
 		_, err := c.Grant(ctx, &kujiv1.GrantRequest{Player: "ann", Items: []*kujiv1.Stack{{Item: item, Quantity: n}}})
 		return err
 	}
-	track := func(name string) error {
-		_, err := clients(t, f.url)[0].admin.SetTrack(ctx, &kujiv1.SetTrackRequest{Player: "ann", Track: name, Reason: "test"})
-		return err
-	}
 	if _, err := clients(t, f.url)[0].admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{List: "caps", Codes: []string{"one", "two"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +66,9 @@ func TestStatuses(t *testing.T) {
 		{kujiv1.Status_STATUS_INSUFFICIENT_ITEMS, "gem", connect.CodeFailedPrecondition, draw("ann", "dear", 1)},
 		{kujiv1.Status_STATUS_NOT_STARTED, "future", connect.CodeFailedPrecondition, draw("ann", "future", 1)},
 		{kujiv1.Status_STATUS_ENDED, "past", connect.CodeFailedPrecondition, draw("ann", "past", 1)},
-		{kujiv1.Status_STATUS_UNKNOWN_POOL, "nope", connect.CodeNotFound, draw("ann", "nope", 1)},
-		{kujiv1.Status_STATUS_UNKNOWN_ITEM, "nope", connect.CodeNotFound, grant("nope", 1)},
 		{kujiv1.Status_STATUS_COUNT_TOO_LARGE, "standard", connect.CodeOutOfRange, draw("ann", "standard", 11)},
 		{kujiv1.Status_STATUS_NOT_ELIGIBLE, "vip", connect.CodeFailedPrecondition, draw("ann", "vip", 1)},
 		{kujiv1.Status_STATUS_PRICE_NOT_OFFERED, "sword", connect.CodeFailedPrecondition, pay("choice", "sword")},
-		{kujiv1.Status_STATUS_UNKNOWN_TRACK, "standard/nope", connect.CodeNotFound, track("standard/nope")},
 		{kujiv1.Status_STATUS_CODE_REQUIRED, "caps", connect.CodeFailedPrecondition, draw("ann", "caps", 1)},
 		{kujiv1.Status_STATUS_CODE_REDEEMED, "caps", connect.CodeFailedPrecondition, redeem("ann", "one")},
 		{kujiv1.Status_STATUS_CODE_USED_UP, "caps", connect.CodeFailedPrecondition, redeem("bob", "one")},
@@ -105,6 +98,9 @@ func TestStatuses(t *testing.T) {
 // TestStatusNumbers holds the contract's statuses against the engine's.
 func TestStatusNumbers(t *testing.T) {
 	for st := kuji.OK; st <= kuji.CodeRequired; st++ {
+		if strings.HasPrefix(st.String(), "status(") {
+			continue // a number that is no longer in use
+		}
 		want := "STATUS_" + upper(st.String())
 		if got := server.StatusProto(st).String(); got != want {
 			t.Errorf("%v is %s in the contract, want %s", st, got, want)
@@ -133,6 +129,7 @@ func TestErrorMapping(t *testing.T) {
 		{coded(kuji.CodeInvalid), withID, connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID},
 		{coded(kuji.CodeNotFound), withID, connect.CodeNotFound, kujiv1.Reason_REASON_NOT_FOUND},
 		{coded(kuji.CodeIDReused), withID, connect.CodeAlreadyExists, kujiv1.Reason_REASON_ID_REUSED},
+		{coded(kuji.CodeTooOld), withID, connect.CodeOutOfRange, kujiv1.Reason_REASON_TOO_OLD},
 		{coded(kuji.CodeConflict), withID, connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT},
 		{coded(kuji.CodeOverloaded), withoutID, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED},
 		{coded(kuji.CodeUnknownOutcome), withID, connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME},

@@ -194,3 +194,9 @@ var DrawsResponse = drawsResponse
 
 // CheckClocks is what the server does every minute.
 func (s *Server) CheckClocks() { s.checkClocks() }
+
+// WindowChecks returns what the server does every five seconds.
+func (s *Server) WindowChecks() (check func()) {
+	said := windows{}
+	return func() { s.checkWindows(said) }
+}

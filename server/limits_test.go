@@ -101,7 +101,7 @@ func TestLargestRequests(t *testing.T) {
 	atomic := fmt.Sprintf(`{ "requestId" : "%s" , "members" : [ %s ] }`, id("req", 2), strings.Join(repeat(member, kuji.MaxAtomic), " , "))
 	for path, body := range map[string]string{"Grant": grant, "Atomic": atomic} {
 		code, text := post(t, h1(t), f.url, "/kuji.v1.RewardService/"+path, body)
-		if code != 404 || !strings.Contains(text, "unknown_item") { // read and carried out
+		if code != 404 || !strings.Contains(text, "there is no item") { // read and carried out
 			t.Errorf("%s of %d bytes: %d %.200s, want it to reach the rules", path, len(body), code, text)
 		}
 	}

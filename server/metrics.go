@@ -49,7 +49,7 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 		Help: "Results answered, by status; each command of a batch is one.",
 	}, []string{"status"})
 	for _, st := range []kuji.Status{kuji.OK, kuji.SoldOut, kuji.LimitReached, kuji.InsufficientItems, kuji.NotStarted, kuji.Ended,
-		kuji.UnknownPool, kuji.UnknownItem, kuji.CountTooLarge, kuji.BalanceOverflow, kuji.Aborted,
+		kuji.CountTooLarge, kuji.BalanceOverflow, kuji.Aborted,
 		kuji.NotEligible, kuji.PriceNotOffered, kuji.Refused} {
 		m.results[st] = results.WithLabelValues(st.String())
 	}
@@ -162,6 +162,8 @@ func newRealmCollector(rs *realms) *realmCollector {
 		func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(st.Clock.Back) / 1000 })
 	gauge("players", "Players seen so far.", func(s *kuji.Stats) uint64 { return s.Players })
 	gauge("request_ids", "Request ids remembered.", func(s *kuji.Stats) uint64 { return s.RequestIDs })
+	gauge("request_ids_young", "Request ids within the idempotency window's age, which cannot be forgotten yet. At request_ids_limit, new ids are refused.",
+		func(s *kuji.Stats) uint64 { return s.YoungRequestIDs })
 	gauge("request_ids_limit", "The most request ids within the idempotency window's age.", func(s *kuji.Stats) uint64 { return s.RequestIDLimit })
 	gauge("request_ids_bytes", "Approximate memory that the remembered request ids take.", func(s *kuji.Stats) uint64 { return s.RequestIDBytes })
 	add(prometheus.GaugeValue, "request_ids_oldest_timestamp_seconds", "When the oldest remembered request id was answered; 0: none is remembered.",

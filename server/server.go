@@ -190,7 +190,7 @@ func (s *Server) newHTTP() *http.Server {
 // After [Server.Shutdown] is called it returns nil at once, while Shutdown still waits for calls
 // in flight. Check the address first: see [CheckListen].
 func (s *Server) Serve(l net.Listener) error {
-	defer s.watchClocks()()
+	defer s.watch()()
 	l = s.conns.listen(l)
 	var err error
 	if s.o.TLS != nil {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -125,8 +126,8 @@ func TestStreamDraws(t *testing.T) {
 		{0, 4, 1, "9", kujiv1.Status_STATUS_INSUFFICIENT_ITEMS},
 		{0, 5, 1, "10", kujiv1.Status_STATUS_NOT_STARTED},
 		{0, 6, 1, "11", kujiv1.Status_STATUS_ENDED},
-		{0, 7, 1, "12", kujiv1.Status_STATUS_UNKNOWN_POOL},
-		{0, 7, 1, "13", kujiv1.Status_STATUS_UNKNOWN_POOL},
+		{0, 7, 1, "12", kujiv1.Status_STATUS_REFUSED},
+		{0, 7, 1, "13", kujiv1.Status_STATUS_REFUSED},
 		{0, 1, math.MaxUint32, "14", kujiv1.Status_STATUS_REFUSED},
 		{0, 1, 1, "2", kujiv1.Status_STATUS_REFUSED}, // other arguments
 		{0, 1, 0, "0", kujiv1.Status_STATUS_OK},      // again
@@ -185,7 +186,15 @@ func TestStreamDraws(t *testing.T) {
 // TestStreamShortForms: columns that are left out.
 func TestStreamShortForms(t *testing.T) {
 	f := start(t, server.Options{})
-	if _, err := f.engine.Realm("other"); err != nil {
+	second, err := f.engine.Realm("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Parse([]byte(testCatalog))
+	if err == nil {
+		_, err = second.Apply(t.Context(), c)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	s := openStream(t, streamClients(t, f.url)[0])
@@ -200,7 +209,7 @@ func TestStreamShortForms(t *testing.T) {
 		t.Errorf("two draws alike: %v, want one run, one receipt, one outcome", res)
 	}
 	other := exchange(t, s, &kujiv1.StreamDrawsRequest{Realm: "other", Players: []string{"ann"}, Pools: []string{"free"}})
-	if got := other.GetReceipts()[0].GetRealm(); got != "other" || other.GetRuns()[0].GetStatus() != kujiv1.Status_STATUS_UNKNOWN_POOL {
+	if got := other.GetReceipts()[0].GetRealm(); got != "other" || other.GetRuns()[0].GetStatus() != kujiv1.Status_STATUS_OK {
 		t.Errorf("a batch for another realm: %v", other)
 	}
 	_ = s.Send(&kujiv1.StreamDrawsRequest{}) // of no bytes at all

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
@@ -299,10 +299,10 @@ func shortError(err error) string {
 	return err.Error()
 }
 
-// requestID returns the id given by flag, or a new one with 130 bits of entropy.
+// requestID returns the id given by flag, or a new one that carries the time.
 func requestID(flag string) string {
 	if flag != "" {
 		return flag
 	}
-	return rand.Text()
+	return kuji.NewID(time.Now())
 }

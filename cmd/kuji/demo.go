@@ -168,7 +168,7 @@ func (d *demo) drive(ctx context.Context) error {
 	defer cancel(nil)
 	begin := time.Now()
 	t := &traffic{
-		server: d.server.ready.URL, length: d.load, deadline: begin.Add(d.load), run: runName(), patience: patience,
+		server: d.server.ready.URL, length: d.load, deadline: begin.Add(d.load), patience: patience,
 	}
 	var running sync.WaitGroup
 	for _, at := range d.attractions {

@@ -39,7 +39,7 @@ func exitCodesTopic() *cobra.Command {
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
-       other arguments, a data directory or an address in use, a clock
+       other arguments or too old, a data directory or an address in use, a clock
        far ahead of the log. The same request
        id gets the same answer
     4  denied: no API key, an unknown one, or one without the role
@@ -192,7 +192,8 @@ func exitOfReason(r kujiv1.Reason) exitCode {
 	switch r {
 	case kujiv1.Reason_REASON_INVALID:
 		return exitUsage
-	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT, kujiv1.Reason_REASON_STATUS:
+	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT, kujiv1.Reason_REASON_STATUS,
+		kujiv1.Reason_REASON_TOO_OLD:
 		return exitRefused
 	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
 		return exitDenied
@@ -225,7 +226,7 @@ func exitOfEngine(c kuji.Code) exitCode {
 	switch c {
 	case kuji.CodeInvalid:
 		return exitUsage
-	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock:
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld:
 		return exitRefused
 	case kuji.CodeCorrupt:
 		return exitDamage

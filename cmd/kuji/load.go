@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -61,7 +62,6 @@ type traffic struct {
 	server   string
 	deadline time.Time
 	length   time.Duration // from the start to deadline
-	run      string        // makes request ids differ between runs
 	draws    atomic.Int64  // acknowledged so far
 	patience time.Duration // how long one request is repeated
 	crashing atomic.Bool   // set before the server is killed
@@ -76,7 +76,6 @@ type worker struct {
 	*ledger
 	at     *attraction
 	number int
-	sent   int
 	client *client
 	start  []*kujiv1.Stack
 	prices [][]*kujiv1.Stack
@@ -92,13 +91,8 @@ func newWorker(t *traffic, at *attraction, number int, h *http.Client) *worker {
 	return w
 }
 
-func (w *worker) nextID() string {
-	w.sent++
-	return fmt.Sprintf("%s-%s-%d-%d", w.run, w.at.realm, w.number, w.sent)
-}
-
 func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error) {
-	id := w.nextID()
+	id := kuji.NewID(time.Now())
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Draw, req)
 	result, err := refusalToResult(resp.GetResult(), err)
@@ -112,7 +106,7 @@ func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error
 }
 
 func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack) error {
-	id := w.nextID()
+	id := kuji.NewID(time.Now())
 	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Grant, req)
 	result, err := refusalToResult(resp.GetResult(), err)

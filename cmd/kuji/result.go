@@ -17,7 +17,7 @@ import (
 // are added to, never renamed. Quantities are below 2^53 and therefore numbers.
 
 type resultJSON struct {
-	RequestID string        `json:"request_id"`
+	RequestID string        `json:"request_id,omitempty"`
 	Status    string        `json:"status"` // "ok", "sold_out", …
 	Subject   string        `json:"subject,omitempty"`
 	Replayed  bool          `json:"replayed"`
@@ -26,6 +26,7 @@ type resultJSON struct {
 	Paid      []stackJSON   `json:"paid,omitempty"`
 	Redeemed  string        `json:"redeemed,omitempty"` // the list of the code that was used
 	Receipt   *receiptJSON  `json:"receipt,omitempty"`
+	Members   []resultJSON  `json:"members,omitempty"` // of an atomic group
 }
 
 type outcomeJSON struct {
@@ -70,6 +71,9 @@ func newResultJSON(id string, r *kujiv1.Result) resultJSON {
 			one.Codes = append(one.Codes, codeJSON{c.GetList(), c.GetCode()})
 		}
 		out.Outcomes = append(out.Outcomes, one)
+	}
+	for _, m := range r.GetMembers() {
+		out.Members = append(out.Members, newResultJSON("", m))
 	}
 	out.Total = total(out.Outcomes)
 	if len(r.GetPaid()) > 0 {
@@ -227,13 +231,10 @@ var refusals = map[string]string{
 	"insufficient_items": "the player holds too few of %s",
 	"not_started":        "pool %s has not started yet",
 	"ended":              "pool %s has ended",
-	"unknown_pool":       "the catalog has no pool %s",
-	"unknown_item":       "the catalog has no item %s",
 	"count_too_large":    "pool %s allows fewer draws in one request",
 	"balance_overflow":   "the balance of %s would pass 2^53-1",
 	"not_eligible":       "the player does not meet the condition of pool %s",
 	"price_not_offered":  "the pool has no price in %s",
-	"unknown_track":      "the catalog has no track %s",
 	"unknown_code":       "there is no such code%s; it counts as a guess",
 	"code_expired":       "the deadline of the codes of %s has passed",
 	"code_used_up":       "others have used this code of %s as often as it can be",

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"math"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -9,8 +10,8 @@ import (
 
 // An event keeps the arguments of its command, except the player:
 //
-//	draw             pool ref, count << 1 | 1 if an item to pay with follows, varint; item ref
-//	grant, consume   number of items, then for each: item ref, quantity varint
+//	draw             pool number, count << 1 | 1 if an item to pay with follows, varint; its number
+//	grant, consume   number of items, then for each: item number, quantity varint
 //	transfer         receiver ref, then as for a grant
 //	redeem           the code's sum
 //	set track        the track's name, draws varint, who asks, why; texts are a varint and so
@@ -26,19 +27,13 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	w := r.d.w
 	switch cmd.Kind {
 	case KindDraw:
-		pool := store.Ref{}
-		if pt := r.findPool(cmd.Pool); pt != nil {
-			pool.Num = pt.num
-		} else {
-			pool = r.poolRef(cmd.Pool)
-		}
-		w.Ref(pool)
+		w.Uint(uint64(r.findPool(cmd.Pool).num))
 		if cmd.Pay == "" {
 			w.Uint(uint64(cmd.Count) << 1)
 			return
 		}
 		w.Uint(uint64(cmd.Count)<<1 | 1)
-		w.Ref(r.itemRef(cmd.Pay))
+		w.Uint(uint64(r.t.item[cmd.Pay]))
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
@@ -54,7 +49,7 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	}
 	w.Uint(uint64(len(cmd.Items)))
 	for i := range cmd.Items {
-		w.Ref(r.itemRef(cmd.Items[i].Item))
+		w.Uint(uint64(r.t.item[cmd.Items[i].Item]))
 		w.Uint(cmd.Items[i].Quantity)
 	}
 }
@@ -110,14 +105,10 @@ func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error
 func (a *asked) arguments(cmd *Command) {
 	switch cmd.Kind {
 	case KindDraw:
-		if pool := a.Ref("the pool"); pool.ID != "" {
-			cmd.Pool = pool.ID
-		} else {
-			cmd.Pool = a.state.PoolID(pool.Num)
-		}
+		cmd.Pool = a.name("the pool", a.state.PoolID)
 		count := a.Uint("the count", MaxDrawCount<<1|1)
 		if cmd.Count = int(count >> 1); count&1 == 1 {
-			cmd.Pay = a.item()
+			cmd.Pay = a.name("the item to pay with", a.state.ItemID)
 		}
 		return
 	case KindRedeem:
@@ -137,7 +128,7 @@ func (a *asked) arguments(cmd *Command) {
 		return
 	}
 	for range a.Uint("the number of items", MaxStacks) {
-		it := catalog.Stack{Item: a.item()}
+		it := catalog.Stack{Item: a.name("an item", a.state.ItemID)}
 		it.Quantity = a.Uint("a quantity", MaxQuantity)
 		cmd.Items = append(cmd.Items, it)
 	}
@@ -148,13 +139,13 @@ func (a *asked) text(what string, limit uint64) string {
 	return string(a.Bytes(what, a.Uint(what, limit)))
 }
 
-// item reads a reference to an item and returns its id.
-func (a *asked) item() string {
-	item := a.Ref("an item")
-	if item.ID != "" {
-		return item.ID
+// name reads the number of a pool or an item and returns its id.
+func (a *asked) name(what string, idOf func(num uint32) string) string {
+	id := idOf(uint32(a.Uint(what, math.MaxUint32)))
+	if id == "" {
+		a.Fail("%s has a number that nothing has", what)
 	}
-	return a.state.ItemID(item.Num)
+	return id
 }
 
 // player returns the id of a player, whom the event itself may add.

@@ -187,7 +187,7 @@ func TestItemsThatGoAndReturn(t *testing.T) {
 	r.want(grant("ann", of("gem", 1)), rules.OK, "")
 	r.put(without)
 	for _, cmd := range []rules.Command{grant("ann", of("sword", 1)), consume("ann", of("sword", 1)), transfer("ann", "bob", of("sword", 1))} {
-		r.want(cmd, rules.UnknownItem, "sword")
+		r.want(cmd, rules.Refused, "items[0].item")
 	}
 	if r.holds("ann", "sword") != 2 {
 		t.Errorf("ann holds %d", r.holds("ann", "sword"))

@@ -50,8 +50,6 @@ const (
 	MaxTrackName   = 2*catalog.MaxID + 1 // the name of a track: one that pools share, or pool/track
 	MaxBy          = 64                  // who sets a track, bytes
 	MaxReason      = 1 << 10             // why, bytes
-	// maxUnknownID is the longest id of an unknown pool or item in an event, in bytes.
-	maxUnknownID = catalog.MaxID
 )
 
 // Command is a request in the form that the rules work on. Kind says which fields are used:
@@ -176,8 +174,8 @@ func (c *Command) checkBody() *CommandError {
 		if c.Count < 1 || c.Count > MaxDrawCount {
 			return malformed("count", "%d; 1 to %d are allowed", c.Count, MaxDrawCount)
 		}
-		if len(c.Pay) > maxUnknownID {
-			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), maxUnknownID)
+		if len(c.Pay) > catalog.MaxID {
+			return malformed("pay", "%d bytes long; want the id of an item, at most %d bytes", len(c.Pay), catalog.MaxID)
 		}
 		return nil
 	case KindTransfer:
@@ -228,8 +226,8 @@ func checkStacks(items []catalog.Stack) *CommandError {
 		return malformed("items", "%d items; 1 to %d are allowed", n, MaxStacks)
 	}
 	for i, it := range items {
-		if it.Item == "" || len(it.Item) > maxUnknownID {
-			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; want an item id of 1 to %d bytes", len(it.Item), maxUnknownID)
+		if it.Item == "" || len(it.Item) > catalog.MaxID {
+			return malformed(fmt.Sprintf("items[%d].item", i), "%d bytes long; want an item id of 1 to %d bytes", len(it.Item), catalog.MaxID)
 		}
 		if it.Quantity < 1 || it.Quantity > MaxQuantity {
 			return malformed(fmt.Sprintf("items[%d].quantity", i), "%d; 1 to %d are allowed", it.Quantity, uint64(MaxQuantity))

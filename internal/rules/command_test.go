@@ -26,31 +26,31 @@ var commands = []struct {
 	subject string
 }{
 	{draw("ann", "free", 1), rules.OK, ""},
-	{draw(sixtyFour, sixtyFour, 1), rules.UnknownPool, sixtyFour},
+	{draw(sixtyFour, sixtyFour, 1), rules.Refused, "pool"},
 	{draw("ann", "box", 2), rules.InsufficientItems, "key"},
 	{draw("bob", "box", 10), rules.CountTooLarge, "box"},
 	{grant("ann", of("key", 9), of("gem", rules.MaxQuantity-3)), rules.OK, ""},
 	{grant("ann", of("gem", 1)), rules.BalanceOverflow, "gem"},
-	{grant("cat", of("nosuch", 1), of("key", 1)), rules.UnknownItem, "nosuch"},
-	{grant("cat", of("key", 1), of(sixtyFour, 1)), rules.UnknownItem, sixtyFour},
+	{grant("cat", of("nosuch", 1), of("key", 1)), rules.Refused, "items[0].item"},
+	{grant("cat", of("key", 1), of(sixtyFour, 1)), rules.Refused, "items[1].item"},
 	{consume("ann", of("key", 1)), rules.OK, ""},
 	{consume("nobody", of("key", 1)), rules.InsufficientItems, "key"},
 	{consume("dan", of("gem", 3)), rules.OK, ""}, // of the starting grants
 	{transfer("ann", "eve", of("key", 2)), rules.OK, ""},
 	{transfer("fay", "gus", of("gem", 1)), rules.OK, ""}, // both join
 	{transfer("hal", "ann", of("key", 1)), rules.InsufficientItems, "key"},
-	{transfer("hal", "ian", of("nosuch", 1)), rules.UnknownItem, "nosuch"},
+	{transfer("hal", "ian", of("nosuch", 1)), rules.Refused, "items[0].item"},
 	{draw("ann", "box", 3), rules.OK, ""},
 	{redeem("ann", "no code"), rules.UnknownCode, ""},
 	{redeem("rob", "other"), rules.UnknownCode, ""},
 	{setTrack("ann", "free/a", 7, "ops", "a fault"), rules.OK, ""},
 	{setTrack("pia", "free/a", 0, "", strings.Repeat("y", rules.MaxReason)), rules.OK, ""}, // joins
-	{setTrack("quin", "free/b", catalog.MaxTrackDraws, sixtyFour, "x"), rules.UnknownTrack, "free/b"},
-	{setTrack("ann", sixtyFour+"/"+sixtyFour, 1, "", "x"), rules.UnknownTrack, sixtyFour + "/" + sixtyFour},
+	{setTrack("quin", "free/b", catalog.MaxTrackDraws, sixtyFour, "x"), rules.Refused, "track"},
+	{setTrack("ann", sixtyFour+"/"+sixtyFour, 1, "", "x"), rules.Refused, "track"},
 	{group(grant("jim", of("key", 2)), draw("jim", "box", 1), transfer("jim", "kay", of("key", 1)), consume("kay", of("key", 1)), draw("lou", "free", 2)), rules.OK, ""},
 	{group(draw("ann", "free", 1), draw("max", "box", 1)), rules.InsufficientItems, "key"},
-	{group(grant("max", of("nosuch", 1)), draw("ned", "nopool", 1), transfer("max", "ned", of("gem", 1))), rules.UnknownItem, "nosuch"},
-	{group(grant("ann", of("key", 1)), draw("ned", "nopool", 1), transfer("max", "ned", of("nosuch", 1))), rules.UnknownPool, "nopool"},
+	{group(grant("max", of("nosuch", 1)), draw("ned", "nopool", 1), transfer("max", "ned", of("gem", 1))), rules.Refused, "members[0].items[0].item"},
+	{group(grant("ann", of("key", 1)), draw("ned", "nopool", 1), transfer("max", "ned", of("nosuch", 1))), rules.Refused, "members[1].pool"},
 }
 
 // TestCommands carries out commands of all kinds. What an event answers is told before and
@@ -238,19 +238,26 @@ func TestCommandOfIsStrict(t *testing.T) {
 			w.Begin(uint8(rules.KindDraw), "")
 			w.Player(store.Ref{})
 			w.BeginAsked()
-			w.Ref(store.Ref{})
-			w.Uint(1)
+			w.Uint(0)
+			w.Uint(1 << 1)
 			w.Uint(1)
 		},
 		"a failed member beyond": func(w *store.Writer) {
 			w.Begin(uint8(rules.KindAtomic), "")
-			w.Fail(1, store.Ref{})
+			w.Fail(1, 0)
 			w.BeginAsked()
 			w.Uint(1)
 			w.Uint(1)
 			w.Buf = append(w.Buf, byte(rules.KindDraw))
 			w.Ref(store.Ref{})
 			w.Ref(store.Ref{})
+			w.Uint(1)
+		},
+		"a pool that nothing has": func(w *store.Writer) {
+			w.Begin(uint8(rules.KindDraw), "")
+			w.Player(store.Ref{})
+			w.BeginAsked()
+			w.Uint(9)
 			w.Uint(1)
 		},
 		"a group in a group": func(w *store.Writer) {
@@ -281,7 +288,7 @@ func TestCommandOfIsStrict(t *testing.T) {
 
 // TestNames: what statuses and kinds are called is part of the API.
 func TestNames(t *testing.T) {
-	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", rules.CodeRequired: "code_required", 20: "status(20)"} {
+	for status, want := range map[rules.Status]string{rules.OK: "ok", rules.SoldOut: "sold_out", rules.BalanceOverflow: "balance_overflow", rules.Aborted: "aborted", rules.CodeRequired: "code_required", 20: "status(20)", 6: "status(6)", 7: "status(7)", 13: "status(13)", rules.Refused: "refused"} {
 		if status.String() != want {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}

@@ -8,15 +8,12 @@ import (
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (r *Rules) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
-	if pt == nil || pt.config.Internal {
-		return failure{UnknownPool, r.poolRef(cmd.Pool)}
-	}
 	player, count := r.see(cmd.Player), uint64(cmd.Count)
 	if f := r.mayDraw(pt, player, count); f.status != OK {
 		return f
 	}
 	if len(pt.config.Redeem) > 0 && len(pt.price) == 0 {
-		return failure{CodeRequired, store.Ref{Num: pt.num}}
+		return failure{CodeRequired, pt.num}
 	}
 	cost, f := r.pay(pt, player, count, cmd.Pay)
 	if f.status != OK {
@@ -27,7 +24,7 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 
 // mayDraw reports whether a pool will refuse draws of a player, however they are paid.
 func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
-	c, pool := pt.config, store.Ref{Num: pt.num}
+	c, pool := pt.config, pt.num
 	switch {
 	case c.StartsAt != 0 && r.d.now < c.StartsAt:
 		return failure{NotStarted, pool}
@@ -47,10 +44,10 @@ func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
 // not fit.
 func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost payment) failure {
 	if !r.inStock(pt, player, count) {
-		return failure{SoldOut, store.Ref{Num: pt.num}}
+		return failure{SoldOut, pt.num}
 	}
 	if item, ok := r.fitsAll(pt, player, count); !ok {
-		return failure{BalanceOverflow, store.Ref{Num: item}}
+		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
 	r.d.draws = append(r.d.draws, drawn{player, pt, count, cost, len(r.d.sets)})
@@ -70,13 +67,6 @@ func (r *Rules) findPool(id string) *poolTable {
 		r.recent = pt
 	}
 	return r.recent
-}
-
-func (r *Rules) poolRef(id string) store.Ref {
-	if n, ok := r.state.PoolNum(id); ok { // of an earlier catalog
-		return store.Ref{Num: n}
-	}
-	return store.Ref{ID: id}
 }
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier

@@ -8,13 +8,10 @@ import (
 // Grant, Consume and Transfer move items that the request names.
 
 func (r *Rules) checkGrant(cmd *Command) failure {
-	if f := r.checkItems(cmd.Items); f.status != OK {
-		return f
-	}
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
 		if item := r.t.item[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
-			return failure{BalanceOverflow, store.Ref{Num: item}}
+			return failure{BalanceOverflow, item}
 		}
 	}
 	return failure{}
@@ -26,13 +23,10 @@ func (r *Rules) writeGrant(cmd *Command) {
 }
 
 func (r *Rules) checkConsume(cmd *Command) failure {
-	if f := r.checkItems(cmd.Items); f.status != OK {
-		return f
-	}
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
 		if item := r.t.item[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
-			return failure{InsufficientItems, store.Ref{Num: item}}
+			return failure{InsufficientItems, item}
 		}
 	}
 	return failure{}
@@ -44,17 +38,14 @@ func (r *Rules) writeConsume(cmd *Command) {
 }
 
 func (r *Rules) checkTransfer(cmd *Command) failure {
-	if f := r.checkItems(cmd.Items); f.status != OK {
-		return f
-	}
 	from, to := r.see(cmd.Player), r.see(cmd.To)
 	for i := range cmd.Items {
 		item, q := r.t.item[cmd.Items[i].Item], cmd.Items[i].Quantity
 		if !r.spend(from, item, q) {
-			return failure{InsufficientItems, store.Ref{Num: item}}
+			return failure{InsufficientItems, item}
 		}
 		if !r.gain(to, item, q) {
-			return failure{BalanceOverflow, store.Ref{Num: item}}
+			return failure{BalanceOverflow, item}
 		}
 	}
 	return failure{}
@@ -65,23 +56,6 @@ func (r *Rules) writeTransfer(cmd *Command) {
 	r.writeItems(store.Spend, cmd.Items)
 	r.turn(r.see(cmd.To))
 	r.writeItems(store.Gain, cmd.Items)
-}
-
-// checkItems reports the first item that is not in the catalog in force.
-func (r *Rules) checkItems(items []catalog.Stack) failure {
-	for i := range items {
-		if _, ok := r.t.item[items[i].Item]; !ok {
-			return failure{UnknownItem, r.itemRef(items[i].Item)}
-		}
-	}
-	return failure{}
-}
-
-func (r *Rules) itemRef(id string) store.Ref {
-	if n, ok := r.state.ItemNum(id); ok { // of an earlier catalog, perhaps
-		return store.Ref{Num: n}
-	}
-	return store.Ref{ID: id}
 }
 
 func (r *Rules) writeItems(v store.Verb, items []catalog.Stack) {

@@ -66,7 +66,7 @@ func TestFailedDrawsDoNotCount(t *testing.T) {
 	for range 5 {
 		r.want(draw("ann", "p", 4), rules.LimitReached, "p")
 		r.want(group(draw("ann", "p", 2), draw("ann", "p", 2)), rules.LimitReached, "p")
-		r.want(group(draw("ann", "p", 3), draw("ann", "nosuch", 1)), rules.UnknownPool, "nosuch")
+		r.want(group(draw("ann", "p", 3), draw("ann", "nosuch", 1)), rules.Refused, "members[1].pool")
 	}
 	r.want(group(draw("ann", "p", 2), draw("ann", "p", 1)), rules.OK, "")
 	r.want(draw("ann", "p", 1), rules.LimitReached, "p")

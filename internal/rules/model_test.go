@@ -122,9 +122,35 @@ type paidDraw struct {
 	free  int
 }
 
+// unknown returns the field of a command that names what the catalog does not have.
+func (m *model) unknown(cmd *rules.Command) string {
+	for i := range cmd.Members {
+		if field := m.unknown(&cmd.Members[i]); field != "" {
+			return fmt.Sprintf("members[%d].%s", i, field)
+		}
+	}
+	if cmd.Kind == rules.KindDraw {
+		if p := m.pool(cmd.Pool); p == nil || p.Internal {
+			return "pool"
+		}
+		if cmd.Pay != "" && !m.hasItem(cmd.Pay) {
+			return "pay"
+		}
+	}
+	for i, it := range cmd.Items {
+		if !m.hasItem(it.Item) {
+			return fmt.Sprintf("items[%d].item", i)
+		}
+	}
+	return ""
+}
+
 // judge says how a command ends, and what its draws cost.
 func (m *model) judge(cmd *rules.Command, now int64) (verdict, []paidDraw) {
 	tr := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, now: now}
+	if field := m.unknown(cmd); field != "" {
+		return verdict{status: rules.Refused, subject: field}, nil
+	}
 	if cmd.Kind != rules.KindAtomic {
 		v := tr.member(cmd)
 		return v, tr.earlier
@@ -177,11 +203,6 @@ func (t *trial) member(cmd *rules.Command) verdict {
 		return t.draw(cmd)
 	}
 	for _, it := range cmd.Items {
-		if !t.hasItem(it.Item) {
-			return verdict{status: rules.UnknownItem, subject: it.Item}
-		}
-	}
-	for _, it := range cmd.Items {
 		if cmd.Kind != rules.KindGrant && !t.take(cmd.Player, it.Item, it.Quantity) {
 			return verdict{status: rules.InsufficientItems, subject: it.Item}
 		}
@@ -199,8 +220,6 @@ func (t *trial) member(cmd *rules.Command) verdict {
 func (t *trial) draw(cmd *rules.Command) verdict {
 	p := t.pool(cmd.Pool)
 	switch {
-	case p == nil, p.Internal:
-		return verdict{status: rules.UnknownPool, subject: cmd.Pool}
 	case p.StartsAt != 0 && t.now < p.StartsAt:
 		return verdict{status: rules.NotStarted, subject: p.ID}
 	case p.EndsAt != 0 && t.now >= p.EndsAt:
@@ -563,12 +582,16 @@ func TestModelForLong(t *testing.T) {
 		m.compare(r)
 		m.compare(r.replay())
 	}
-	for s := rules.OK; s <= rules.PriceNotOffered; s++ {
-		if s != rules.Aborted && ended[s] < 50 {
+	for _, s := range append(ends, rules.Refused) {
+		if ended[s] < 50 {
 			t.Errorf("only %d commands ended %v: the test is too small", ended[s], s)
 		}
 	}
 }
+
+// ends are the statuses that a command can end with.
+var ends = []rules.Status{rules.OK, rules.SoldOut, rules.LimitReached, rules.InsufficientItems, rules.NotStarted, rules.Ended,
+	rules.CountTooLarge, rules.BalanceOverflow, rules.NotEligible, rules.PriceNotOffered}
 
 // TestModel drives realms and models with random catalogs and commands.
 func TestModel(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
@@ -120,8 +119,11 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 	if f.status == CodeRequired || player == "" && f.status == InsufficientItems {
 		f = failure{}
 		if !r.inStock(pt, num, 1) {
-			f = failure{SoldOut, store.Ref{Num: pt.num}}
+			f = failure{SoldOut, pt.num}
 		}
+	}
+	if pt.config.Internal {
+		f = failure{Refused, pt.num}
 	}
 	s.status, s.subject = f.status, r.subject(f)
 	// What the draw costs is spent before it asks for what the player holds.
@@ -142,13 +144,13 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 
 // subject returns the id that a failure is about.
 func (r *Rules) subject(f failure) string {
-	switch {
-	case f.status == OK || f.subject.ID != "":
-		return f.subject.ID
-	case f.status == InsufficientItems || f.status == BalanceOverflow:
-		return r.state.ItemID(f.subject.Num)
+	switch f.status {
+	case OK:
+		return ""
+	case InsufficientItems, BalanceOverflow:
+		return r.state.ItemID(f.subject)
 	}
-	return r.state.PoolID(f.subject.Num)
+	return r.state.PoolID(f.subject)
 }
 
 // standingOf returns the standing of a newcomer in a catalog that need not be in force. No list of

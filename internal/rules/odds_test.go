@@ -517,7 +517,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 	if o := r.odds("banner", "ann"); o.Status != rules.InsufficientItems || o.Subject != "three" {
 		t.Errorf("no money: %v %q", o.Status, o.Subject)
 	}
-	if o := r.odds("five-star", "ann"); o.Status != rules.UnknownPool || o.Subject != "five-star" {
+	if o := r.odds("five-star", "ann"); o.Status != rules.Refused || o.Subject != "five-star" {
 		t.Errorf("an internal pool: %v %q", o.Status, o.Subject)
 	}
 	if r.state.Hash() != hash {
@@ -693,10 +693,13 @@ func TestOddsOfRandomRealms(t *testing.T) {
 				cmd := draw(player, pool, 1)
 				status, ev := r.decide(&cmd, r.src)
 				want := r.subject(&ev)
+				if status == rules.Refused {
+					want = pool
+				}
 				r.rules.Reset(r.rules.Tables()) // the event is not applied
 				s, err := r.rules.Stand(pool, player, r.now)
 				if s == nil {
-					if status != rules.UnknownPool || err != nil {
+					if status != rules.Refused || err != nil {
 						t.Fatalf("seed %d, %+v ends %v, but there are no odds: %v", seed, cmd, status, err)
 					}
 					continue

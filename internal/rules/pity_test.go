@@ -422,7 +422,7 @@ func TestRewardsAddUp(t *testing.T) {
 		t.Errorf("%d chests and %d keys are left", r.holds("ann", "chest"), r.holds("ann", "key"))
 	}
 	r.want(draw("ann", "chest", 1), rules.InsufficientItems, "key")
-	r.want(draw("ann", "gems", 1), rules.UnknownPool, "gems")
+	r.want(draw("ann", "gems", 1), rules.Refused, "pool")
 	got = r.takes(draw("ann", "mob", 100), 40, nil)
 	likely(t, "rare drops", got["mob/rare"], 4000, 0.125)
 	if got["mob/bone"] != 4000 || got["mob/never"] != 0 {
@@ -474,7 +474,7 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	r.want(pay(1, "other"), rules.PriceNotOffered, "other")
-	r.want(pay(1, "nonsense"), rules.PriceNotOffered, "nonsense")
+	r.want(pay(1, "nonsense"), rules.Refused, "pay")
 	r.want(pay(100, ""), rules.InsufficientItems, "ticket")
 	r.want(pay(10, "ticket"), rules.InsufficientItems, "ticket")
 	r.now += 24 * 60 * 60 * 1000

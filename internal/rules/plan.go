@@ -270,11 +270,18 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
 	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
 		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)}
 	young := s.young
+	if w.IDs == catalog.IDsTimeOrdered {
+		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)
+	}
 	switch {
 	case young >= int(w.Count):
 		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already: new request ids will be refused until the oldest of them have aged", young, w.Age)
 	case young > int(w.Count)/4*3:
 		ch.Warning = fmt.Sprintf("%d request ids of the last %v are remembered already, of %d that there is room for: once it is used up, new request ids will be refused", young, w.Age, w.Count)
+	case w.IDs == catalog.IDsTimeOrdered && old.IDs != w.IDs:
+		ch.Warning = "request ids other than UUIDv7 and ULID will be refused"
+	case w.IDs != old.IDs:
+		ch.Warning = "request ids need not carry their time any more: a repeat of one that was forgotten will be carried out again"
 	case w.Age < old.Age:
 		ch.Warning = fmt.Sprintf("request ids older than %v may be forgotten at once: a late retry of one would be carried out again", w.Age)
 	}

@@ -141,12 +141,13 @@ func TestPlanOfWindows(t *testing.T) {
 		r.want(cmd, rules.OK, "")
 	}
 	for window, want := range map[string]string{
-		"{count: 2000, age: 2h}": "",
-		"{count: 1000, age: 2h}": "",
-		"{count: 1000, age: 5m}": "request ids older than 5m0s may be forgotten at once",
-		"{count: 60, age: 1h}":   "50 request ids of the last 1h0m0s are remembered already, of 60",
-		"{count: 50, age: 1h}":   "new request ids will be refused",
-		"{count: 70, age: 1h}":   "",
+		"{count: 2000, age: 2h}":                  "",
+		"{count: 1000, age: 2h}":                  "",
+		"{count: 1000, age: 5m}":                  "request ids older than 5m0s may be forgotten at once",
+		"{count: 60, age: 1h}":                    "50 request ids of the last 1h0m0s are remembered already, of 60",
+		"{count: 50, age: 1h}":                    "new request ids will be refused",
+		"{count: 70, age: 1h}":                    "",
+		"{count: 70, age: 1h, ids: time-ordered}": "ids carry their time, at most 5m0s ahead\n\twarning: request ids other than UUIDv7 and ULID will be refused",
 	} {
 		got := r.plan(`{kuji: 1, items: {gem: {}}, idempotency: ` + window + `}`)
 		if !strings.HasPrefix(got, "realm_changed: idempotency window: ") || strings.Contains(got, "warning") != (want != "") || !strings.Contains(got, want) {

@@ -52,17 +52,17 @@ func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string) (
 
 // cheapest returns how count draws are paid, of which free can be free, but not all.
 func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choice string) (best payment, f failure) {
-	item, chosen := r.t.item[choice]
-	f = failure{status: PriceNotOffered}
+	item := r.t.item[choice]
+	f = failure{PriceNotOffered, item}
 	try := func(p payment) {
-		if choice != "" && !(chosen && has(p.price, item)) {
+		if choice != "" && !has(p.price, item) {
 			return
 		}
 		switch lacks, ok := r.lacks(p, player); {
 		case ok && (f.status != OK || p.noMore(&best)):
 			best, f = p, failure{}
 		case !ok && f.status == PriceNotOffered:
-			f = failure{InsufficientItems, store.Ref{Num: lacks}}
+			f = failure{InsufficientItems, lacks}
 		}
 	}
 	first := func(p payment) { // unless something better stands before it
@@ -83,9 +83,6 @@ func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choic
 		if b := &pt.bundles[i]; b.draws > paid && b.draws <= count {
 			try(payment{b.price, 1, count - b.draws})
 		}
-	}
-	if f.status == PriceNotOffered {
-		f.subject = r.itemRef(choice)
 	}
 	return best, f
 }

@@ -22,6 +22,8 @@ type realm struct {
 	now   int64
 	log   []logged
 	w     store.Writer
+	// refused is why the last command was refused that named what there is not.
+	refused *rules.CommandError
 }
 
 // logged is an event as a log holds it.
@@ -109,6 +111,10 @@ func (r *realm) decide(cmd *rules.Command, src rules.Source) (rules.Status, stor
 		r.t.Fatalf("%v", err)
 	}
 	r.w.Buf = r.w.Buf[:0]
+	if err := r.rules.Unknown(cmd); err != nil {
+		r.refused = err
+		return rules.Refused, store.Event{Status: uint8(rules.Refused)}
+	}
 	status := r.rules.Decide(cmd, r.now, src, &r.w)
 	var ev store.Event
 	if n, err := store.Decode(r.w.Buf, &ev); err != nil || n != len(r.w.Buf) || ev.Status != uint8(status) {
@@ -118,10 +124,13 @@ func (r *realm) decide(cmd *rules.Command, src rules.Source) (rules.Status, stor
 }
 
 // do carries out a command. The event says which command it answers, before it is applied
-// and after.
+// and after. There is no event, and nothing to apply, if the command is refused.
 func (r *realm) do(cmd rules.Command) store.Event {
 	r.t.Helper()
-	_, before := r.decide(&cmd, r.src)
+	status, before := r.decide(&cmd, r.src)
+	if status == rules.Refused {
+		return before
+	}
 	r.wantAnswers(&cmd, &before)
 	ev := r.apply(r.w.Buf)
 	r.wantAnswers(&cmd, &ev)
@@ -157,27 +166,24 @@ func (r *realm) want(cmd rules.Command, status rules.Status, subject string) sto
 	return ev
 }
 
-// subject returns the id of what an event's status is about.
+// subject returns the id of what an event's status is about, or the field that refused names.
 func (r *realm) subject(ev *store.Event) string {
 	switch status := rules.Status(ev.Status); {
 	case status == rules.OK, status == rules.UnknownCode, status == rules.TooManyGuesses:
 		return ""
-	case ev.Subject.ID != "":
-		return ev.Subject.ID
-	case status == rules.UnknownTrack:
-		cmd, _, err := rules.CommandOf(r.state, ev)
-		if err != nil {
-			r.t.Fatalf("%v", err)
-		}
-		return cmd.Set.Track
-	case status == rules.UnknownItem, status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow:
-		return r.state.ItemID(ev.Subject.Num)
+	case status == rules.Refused:
+		return r.refused.Field
+	case status == rules.InsufficientItems, status == rules.PriceNotOffered, status == rules.BalanceOverflow:
+		return r.state.ItemID(ev.Subject)
 	}
-	return r.state.PoolID(ev.Subject.Num)
+	return r.state.PoolID(ev.Subject)
 }
 
 // failed returns which member of a group failed.
 func (r *realm) failed(ev *store.Event) int {
+	if ev.Status == uint8(rules.Refused) {
+		return 0
+	}
 	_, failed, err := rules.CommandOf(r.state, ev)
 	if err != nil {
 		r.t.Fatalf("%v", err)
@@ -258,7 +264,7 @@ func of(item string, quantity uint64) catalog.Stack {
 // TestRealmStory is the house's smallest story: a key opens a box.
 func TestRealmStory(t *testing.T) {
 	r := newRealm(t, 1)
-	r.want(draw("ann", "box", 1), rules.UnknownPool, "box") // before there is any catalog
+	r.want(draw("ann", "box", 1), rules.Refused, "pool") // before there is any catalog
 	r.put(`{kuji: 1, items: {key: {}, sword: {}}, start: {key: 1},
 		pools: {box: {price: {key: 1}, entries: [{id: a, weight: 1, stock: 2, reward: {items: {sword: 1}}}]}}}`)
 	r.want(draw("ann", "box", 1), rules.OK, "")

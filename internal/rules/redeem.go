@@ -82,21 +82,20 @@ func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 func (r *Rules) checkRedeem(cmd *Command) failure {
 	player := r.see(cmd.Player)
 	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
-		return failure{TooManyGuesses, store.Ref{}}
+		return failure{TooManyGuesses, 0}
 	}
 	rt, number := r.findCode(cmd.Code)
 	if rt == nil {
-		return failure{UnknownCode, store.Ref{}}
+		return failure{UnknownCode, 0}
 	}
-	list := store.Ref{Num: rt.list}
 	all, _ := r.state.CodeUses(rt.list)
 	switch {
 	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
-		return failure{CodeExpired, list}
+		return failure{CodeExpired, rt.list}
 	case r.state.CodeUsedBy(rt.list, number, player):
-		return failure{CodeRedeemed, list}
+		return failure{CodeRedeemed, rt.list}
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
-		return failure{CodeUsedUp, list}
+		return failure{CodeUsedUp, rt.list}
 	}
 	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
 		return f

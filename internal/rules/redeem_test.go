@@ -29,7 +29,7 @@ func (r *realm) codes(list string, codes ...string) {
 }
 
 // list returns the name of the list that a status is about.
-func (r *realm) list(ev *store.Event) string { return r.state.CodeListName(ev.Subject.Num) }
+func (r *realm) list(ev *store.Event) string { return r.state.CodeListName(ev.Subject) }
 
 // wantCode carries out a Redeem that must end so. With a status about a list, subject is the list.
 func (r *realm) wantCode(player, code string, status rules.Status, subject string) store.Event {

@@ -30,6 +30,7 @@ type Source = sampler.Source
 // State is everything that the rules see of a realm. Numbers are those of internal/store.
 type State interface {
 	Names
+	IDFloor() int64                         // ids from before it may have been forgotten
 	Now() int64                             // time stamp of the last event, Unix milliseconds
 	Back() int64                            // how far the clock was set back in all, milliseconds
 	Players() uint32                        // how many there are: the number that the next one gets

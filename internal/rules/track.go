@@ -59,13 +59,6 @@ func (t *Tables) Tracks(counters []store.CounterValue) []TrackDraws {
 	return out
 }
 
-func (r *Rules) checkSetTrack(cmd *Command) failure {
-	if r.t.track[cmd.Set.Track] == nil {
-		return failure{UnknownTrack, store.Ref{}} // its name is in what was asked
-	}
-	return failure{}
-}
-
 func (r *Rules) writeSetTrack(cmd *Command) {
 	r.turn(r.see(cmd.Player))
 	r.d.w.Change(store.Set, r.t.track[cmd.Set.Track].counter, cmd.Set.Draws)

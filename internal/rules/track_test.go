@@ -53,8 +53,8 @@ func TestTracks(t *testing.T) {
 	if n := r.holds("bob", "gem"); n != 5 {
 		t.Errorf("bob joined with %d gems, want the starting grant of 5", n)
 	}
-	r.want(setTrack("cat", "ssr", 1, "", "x"), rules.UnknownTrack, "ssr")
-	r.want(setTrack("cat", "first/five", 1, "", "x"), rules.UnknownTrack, "first/five")
+	r.want(setTrack("cat", "ssr", 1, "", "x"), rules.Refused, "track")
+	r.want(setTrack("cat", "first/five", 1, "", "x"), rules.Refused, "track")
 	if _, ok := r.state.Player("cat"); ok {
 		t.Error("cat joined by a command that failed")
 	}
@@ -63,7 +63,7 @@ func TestTracks(t *testing.T) {
 	r.put(items + `third: {pity: {sr: {share: five}}, ` + entries + `}}}`)
 	r.wantTracks("bob", rules.TrackDraws{Name: "five", Draws: 7})
 	r.wantTracks("ann")
-	r.want(setTrack("ann", "first/sr", 1, "", "x"), rules.UnknownTrack, "first/sr")
+	r.want(setTrack("ann", "first/sr", 1, "", "x"), rules.Refused, "track")
 	r.put(items + `first: {pity: {r: {certain: 2}}, ` + entries + `}}}`)
 	r.wantTracks("ann", rules.TrackDraws{Name: "first/r", Draws: 1, CertainIn: 1})
 	r.wantTracks("bob")

@@ -73,7 +73,7 @@ func (c *client) act(w *world) {
 		}
 	case c.left > 0:
 		c.left--
-		c.now = c.next()
+		c.now = c.next(w)
 		w.send(c.now)
 		if c.now != nil && c.now.id != "" && c.rng.IntN(10) == 0 {
 			w.send(c.twin()) // at the same time, with the same id
@@ -84,7 +84,7 @@ func (c *client) act(w *world) {
 }
 
 // next makes the client's next request.
-func (c *client) next() *call {
+func (c *client) next(w *world) *call {
 	k := &call{client: c, req: makeRequest(c.rng)}
 	n := len(c.calls)
 	switch x := c.rng.IntN(40); {
@@ -93,14 +93,25 @@ func (c *client) next() *call {
 	case x == 1 && n > 0: // one of its own ids, for another request
 		k.id, k.reused = c.calls[c.rng.IntN(n)].id, true
 	case x < 5: // an id that others use too, for the same or another request
-		k.id, k.reused = fmt.Sprintf("shared-%d", c.rng.IntN(4)), true
+		k.id, k.reused = w.newID(fmt.Sprintf("shared-%d", c.rng.IntN(4)), epoch), true
 	case x < 8:
 	default:
-		k.id = fmt.Sprintf("c%d-%d", c.number, n)
+		k.id = w.newID(fmt.Sprintf("c%d-%d", c.number, n), w.clock+c.skew())
 	}
 	k.req = withID(k.req, k.id)
 	c.calls = append(c.calls, k)
 	return k
+}
+
+// skew returns how wrong the client's clock is just now, in milliseconds.
+func (c *client) skew() int64 {
+	switch c.rng.IntN(8) {
+	case 0:
+		return c.rng.Int64N(2*60_000) - 60_000
+	case 1:
+		return c.rng.Int64N(2*3*3_600_000) - 3*3_600_000
+	}
+	return 0
 }
 
 // twin makes another request with the id of the one that the client waits for. Nobody waits for
@@ -222,7 +233,9 @@ func (w *world) answer() {
 	c := m.call
 	code := kuji.CodeOf(m.err)
 	w.note("client %d hears of %q: %v", c.client.number, c.id, code)
-	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused
+	known := m.err == nil || code == kuji.CodeInvalid || code == kuji.CodeIDReused || code == kuji.CodeTooOld
+	// What is not there may come with the next catalog: the id can be used until then, and later.
+	known = known || code == kuji.CodeNotFound && w.network.IntN(2) == 0
 	full := code == kuji.CodeOverloaded && w.network.IntN(8) == 0 // it has asked often enough: it gives up for now
 	if !known && c.id != "" && !full {
 		return // it will ask again

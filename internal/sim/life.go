@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -371,6 +372,9 @@ func (s *session) told(err error, c *call) {
 	case code == kuji.CodeOverloaded && c != nil && c.id != "" && w.cfg.Faults&Forget != 0:
 		// No room for another id: nothing was logged, and the client tries again a few times.
 	case code == kuji.CodeOverloaded && c != nil && w.cfg.Faults&Clock != 0: // the open batch has set the clock
+	case code == kuji.CodeTooOld && c != nil && c.id != "" && s.timeOrdered():
+	case code == kuji.CodeInvalid && c != nil && c.id != "" && s.timeOrdered(): // made by a clock that is ahead
+	case code == kuji.CodeNotFound && c != nil && s.namesUnknown(c.req):
 	case code == kuji.CodeIDReused && c != nil: // also after a batch failed: the refusal depends on a durable answer, which must survive
 		s.mustRemember(c)
 		s.refusals = append(s.refusals, refusal{call: c, lossy: s.l.policy != kuji.SyncAlways})
@@ -380,6 +384,16 @@ func (s *session) told(err error, c *call) {
 	default:
 		w.fail("an error that nothing explains: %w", err)
 	}
+}
+
+// namesUnknown reports whether a request names what the catalog in force does not have, or the one
+// that is being put in force.
+func (s *session) namesUnknown(req kuji.Request) bool {
+	if s.applied == 0 {
+		return true
+	}
+	near := s.catalogs[s.applied-1 : min(s.applied+1, len(s.catalogs))]
+	return slices.ContainsFunc(near, func(c *catalog.Catalog) bool { return namesUnknown(c, req) })
 }
 
 // hook is called before every disk operation.

@@ -124,12 +124,18 @@ func (m *model) checkID(rec kuji.Record) error {
 	if rec.ID == "" {
 		return nil
 	}
+	if m.timeOrdered() && madeAt(rec.ID) > m.now+m.catalog.Idempotency.Ahead.Milliseconds() {
+		return fmt.Errorf("request id %q was made at %d, and taken at %d", rec.ID, madeAt(rec.ID), m.now)
+	}
 	for i, a := range m.ids {
 		if a.id != rec.ID {
 			continue
 		}
 		if !a.forgettable {
 			return fmt.Errorf("request id %q has a second effect; the first was at position %d", rec.ID, a.record.Position)
+		}
+		if first := a.record.Time; m.timeOrdered() && madeAt(a.id) <= first+catalog.MaxAhead.Milliseconds() {
+			return fmt.Errorf("request id %q carries its time and is carried out again; the first time was at position %d", rec.ID, a.record.Position)
 		}
 		m.ids = slices.Delete(slices.Clone(m.ids), i, i+1)
 		m.repeated++
@@ -158,6 +164,11 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	members := rec.Members
 	if rec.Kind != "atomic" {
 		members = []kuji.Record{rec}
+	}
+	for i, member := range members {
+		if what := unknown(m.catalog, member); what != "" {
+			return 0, "", fmt.Errorf("member %d names %s, which the catalog in force does not have: it is to be refused", i, what)
+		}
 	}
 	t := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
@@ -231,8 +242,42 @@ func (m *model) meet(id string) *holder {
 	return h
 }
 
-func (m *model) hasItem(id string) bool {
-	return m.catalog != nil && slices.ContainsFunc(m.catalog.Items, func(it catalog.Item) bool { return it.ID == id })
+// unknown returns what a command or a member of a group names that a catalog does not have, "" if
+// there is nothing. c is nil if there is no catalog yet.
+func unknown(c *catalog.Catalog, rec kuji.Record) string {
+	if c == nil {
+		return "anything"
+	}
+	if rec.Kind == "draw" && !slices.ContainsFunc(c.Pools, func(p catalog.Pool) bool { return p.ID == rec.Pool && !p.Internal }) {
+		return "pool " + rec.Pool
+	}
+	items := slices.Clone(rec.Items)
+	if rec.Pay != "" {
+		items = append(items, kuji.Stack{Item: rec.Pay})
+	}
+	for _, it := range items {
+		if !slices.ContainsFunc(c.Items, func(known catalog.Item) bool { return known.ID == it.Item }) {
+			return "item " + it.Item
+		}
+	}
+	return ""
+}
+
+// namesUnknown reports whether a request names something that a catalog does not have.
+func namesUnknown(c *catalog.Catalog, req kuji.Request) bool {
+	switch q := req.(type) {
+	case kuji.Draw:
+		return unknown(c, kuji.Record{Kind: "draw", Pool: q.Pool, Pay: q.Pay}) != ""
+	case kuji.Grant:
+		return unknown(c, kuji.Record{Items: q.Items}) != ""
+	case kuji.Consume:
+		return unknown(c, kuji.Record{Items: q.Items}) != ""
+	case kuji.Transfer:
+		return unknown(c, kuji.Record{Items: q.Items}) != ""
+	case kuji.Atomic:
+		return slices.ContainsFunc(q.Members, func(m kuji.Request) bool { return namesUnknown(c, m) })
+	}
+	return false
 }
 
 func (m *model) pool(id string) *catalog.Pool {

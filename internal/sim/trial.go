@@ -66,11 +66,6 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 		return t.drawable(rec)
 	}
 	for _, it := range rec.Items {
-		if !t.hasItem(it.Item) {
-			return kuji.UnknownItem, it.Item
-		}
-	}
-	for _, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
 			return kuji.InsufficientItems, it.Item
 		}
@@ -88,8 +83,6 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	p := t.pool(rec.Pool)
 	switch {
-	case p == nil, p.Internal:
-		return kuji.UnknownPool, rec.Pool
 	case p.StartsAt != 0 && t.now < p.StartsAt:
 		return kuji.NotStarted, p.ID
 	case p.EndsAt != 0 && t.now >= p.EndsAt:

@@ -47,7 +47,11 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}
 	if faults&Forget != 0 && r.IntN(2) == 0 {
-		pf("idempotency: {count: %d, age: %dm}", 4+r.IntN(60), 1+r.IntN(90))
+		form := ""
+		if r.IntN(2) == 0 {
+			form = fmt.Sprintf(", ids: time-ordered, ahead: %ds", 10+r.IntN(21))
+		}
+		pf("idempotency: {count: %d, age: %dm%s}", 4+r.IntN(60), 1+r.IntN(90), form)
 	}
 	pf("pools:")
 	pf("  open:")
@@ -186,7 +190,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 			out = append(out, kuji.Stack{Item: n, Quantity: q})
 		}
 		if r.IntN(25) == 0 {
-			out[0].Item = "nosuch"
+			out[r.IntN(len(out))].Item = "nosuch"
 		}
 		return out
 	}
@@ -207,7 +211,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {
-			d.Pay = []string{"gem", "gold", "key"}[r.IntN(3)]
+			d.Pay = []string{"gem", "gold", "key", "nosuch"}[r.IntN(4)]
 		}
 		return d
 	}

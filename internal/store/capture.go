@@ -73,9 +73,10 @@ type capturedPool struct {
 // capturedIDs is the idempotency window as of the capture. Records never change, and the copied
 // list of chunks keeps them alive.
 type capturedIDs struct {
-	head uint64
-	from uint64 // the first id that base lacks
-	all  requestIDs
+	head  uint64
+	from  uint64 // the first id that base lacks
+	floor int64
+	all   requestIDs
 }
 
 // Capture begins a capture of the whole state, or, if base is not nil, of what changed since base.
@@ -102,7 +103,7 @@ func (s *State) Capture(base *Mark) *Capture {
 		c.pools[i] = capturedPool{state: ps, id: ps.id, entries: ps.entryIDs, last: ps.last, live: len(ps.changed)}
 		c.mark.Entries[i] = uint32(len(ps.entryIDs))
 	}
-	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, all: s.ids.frozen()}
+	c.ids = capturedIDs{head: s.ids.head, from: s.ids.head, floor: s.ids.floor, all: s.ids.frozen()}
 	if base != nil {
 		c.ids.from = max(c.ids.head, base.IDs)
 	}

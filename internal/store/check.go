@@ -11,6 +11,9 @@ func (s *State) Check() error {
 		return err
 	}
 	n := s.ids.head
+	if n == 0 && s.ids.floor != 0 {
+		return inconsistent("no request id was forgotten, and ids from before %d are refused", s.ids.floor)
+	}
 	for at, r := range s.ids.from(n) {
 		id := answerID(r.answer)
 		if got, ok := s.ids.find(id, s.ids.key.hashBytes(id)); !ok || &got.answer[0] != &r.answer[0] || at != n {

@@ -13,7 +13,7 @@ import (
 //	head     1 byte  kind << 3 | names a player (4) | failed (2) | has a request id (1)
 //	id       length (1 byte), bytes                       if it has a request id
 //	player   ref                                          if it names a player
-//	status   1 byte, subject: ref                         if it failed
+//	status   1 byte, subject: number (varint)             if it failed
 //	asked    length (varint), bytes: the command's other arguments
 //	effects  to the end; if it failed, none but those of a count
 //
@@ -85,7 +85,7 @@ const (
 	MaxBack = 3 << 44
 )
 
-// Ref refers to a player, a pool or an item: by number if it has one, by id otherwise.
+// Ref refers to a player: by number if it has one, by id otherwise.
 type Ref struct {
 	Num uint32
 	ID  string // not empty: there is no number
@@ -106,7 +106,7 @@ type Event struct {
 	Status  uint8
 	ID      []byte // the request id; empty: none
 	Player  Ref
-	Subject Ref // what a status other than 0 is about
+	Subject uint32 // number of the pool or the item that a status other than 0 is about
 	Asked   []byte
 	Effects []byte
 	Raw     []byte // all of it
@@ -146,11 +146,11 @@ func (w *Writer) Player(r Ref) {
 	w.Ref(r)
 }
 
-// Fail says that the command failed and what the status is about.
-func (w *Writer) Fail(status uint8, subject Ref) {
+// Fail says that the command failed, and the number of the pool or the item that the status is about.
+func (w *Writer) Fail(status uint8, subject uint32) {
 	w.Buf[w.start+1] |= headFailed
 	w.Buf = append(w.Buf, status)
-	w.Ref(subject)
+	w.Uint(uint64(subject))
 }
 
 // BeginAsked begins the arguments: everything appended to Buf until EndAsked.
@@ -369,7 +369,7 @@ func (r *Reader) text(what string, n, limit uint64) []byte {
 func (r *Reader) Ref(what string) Ref {
 	v := r.Uint(what, 1<<33-1)
 	if v&1 == 1 {
-		return Ref{ID: string(r.text(what, v>>1, MaxName))}
+		return Ref{ID: string(r.text(what, v>>1, MaxID))}
 	}
 	return Ref{Num: uint32(v >> 1)}
 }
@@ -395,7 +395,7 @@ func Decode(b []byte, ev *Event) (int, error) {
 		if ev.Status = r.Byte("the status"); ev.Status == 0 && r.err == nil {
 			r.Fail("failed, with status 0")
 		}
-		ev.Subject = r.Ref("the subject")
+		ev.Subject = uint32(r.Uint("the subject", math.MaxUint32))
 	}
 	ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
 	if r.err != nil {

@@ -11,8 +11,8 @@ import (
 func (s *State) Hash() [32]byte {
 	w := hasher{h: sha256.New()}
 	n := &s.names
-	w.text("kuji state v3")
-	w.nums(s.applied, uint64(s.now), uint64(s.back), uint64(s.ids.window.count), uint64(s.ids.window.age))
+	w.text("kuji state v4")
+	w.nums(s.applied, uint64(s.now), uint64(s.back), uint64(s.ids.window.count), uint64(s.ids.window.age), uint64(s.ids.floor))
 	w.nums(s.catalog.Version, s.catalog.Position, uint64(s.catalog.Index), uint64(s.catalog.Time))
 	w.bytes(s.catalog.Bytes)
 	w.nums(uint64(len(n.items)))

@@ -121,12 +121,13 @@ func (l *Loader) state(r *Reader) {
 	l.head = r.Uint("the oldest request", 1<<63)
 	l.want.IDs = r.Uint("the next request", 1<<63)
 	w := window{count: uint32(r.Uint("the window", math.MaxUint32)), age: int64(r.Uint("the window's age", math.MaxInt64))}
+	floor := int64(r.Uint("the floor of request ids", 1<<48))
 	l.tallied = int(r.Uint("the number of the realm's counters", MaxTallies))
 	lists := l.codeLists(r)
 	if r.More() {
 		r.Fail("bytes after the state's numbers")
 	}
-	if l.want.Position < s.applied || int64(now)+back < s.now+s.back || back < s.back || l.head > l.want.IDs || l.head < s.ids.head {
+	if l.want.Position < s.applied || int64(now)+back < s.now+s.back || back < s.back || l.head > l.want.IDs || l.head < s.ids.head || floor < s.ids.floor {
 		r.Fail("position %d, time %d and %d, requests %d to %d do not follow the base's", l.want.Position, now, back, l.head, l.want.IDs)
 	}
 	if r.err != nil {
@@ -152,6 +153,10 @@ func (l *Loader) state(r *Reader) {
 	} else {
 		s.ids.head = max(s.ids.head, min(l.head, s.ids.tail))
 	}
+	if floor < s.ids.floor {
+		r.Fail("the floor of request ids is %d; those that the snapshot forgets make it %d", floor, s.ids.floor)
+	}
+	s.ids.floor = floor
 }
 
 func (l *Loader) items(r *Reader) {

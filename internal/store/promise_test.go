@@ -29,7 +29,7 @@ func (b *book) event(id string, status uint8, effects func(w *store.Writer)) (ev
 	b.w = store.Writer{}
 	b.w.Begin(2, id)
 	if status != 0 {
-		b.w.Fail(status, store.Ref{ID: "x"})
+		b.w.Fail(status, 7)
 	}
 	b.w.BeginAsked()
 	b.w.EndAsked()

@@ -40,6 +40,7 @@ type requestIDs struct {
 	version uint64 // of the catalog in force
 	now     int64  // steady time of the last event
 	back    int64  // how far the clock was set back in all
+	floor   int64  // see [State.IDFloor]
 	warmed  uint64 // has no meaning: see WarmRemember
 }
 
@@ -198,7 +199,11 @@ func (r *requestIDs) forgetBelow(t int64, n int) {
 // forget forgets the oldest record.
 func (r *requestIDs) forget() {
 	rec, next := r.chunks[0].read(r.headAt)
-	r.index.remove(r.key.hashBytes(answerID(rec.answer)), r.placeOf(0, r.headAt))
+	id := answerID(rec.answer)
+	if made, ok := IDTime(id); ok && made <= rec.time-rec.back+MaxIDAhead {
+		r.floor = max(r.floor, made+1)
+	}
+	r.index.remove(r.key.hashBytes(id), r.placeOf(0, r.headAt))
 	r.stored -= uint64(len(rec.answer))
 	r.head++
 	r.headAt = next

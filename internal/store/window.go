@@ -114,6 +114,24 @@ func (s *State) OldestAnswer() uint64 {
 	return s.applied
 }
 
+// IDFloor returns a time that lies behind that of every forgotten id which carried its own. So an id
+// that carries this time or a later one, and is not remembered, was never answered. Ids that were
+// more than [MaxIDAhead] ahead when they were answered do not count. The floor never decreases, and
+// follows from the log alone.
+func (s *State) IDFloor() int64 { return s.ids.floor }
+
+// ForgottenBefore returns a time stamp, by today's clock, before which every answered id may have
+// been forgotten; 0: none was forgotten yet.
+func (s *State) ForgottenBefore() int64 {
+	if s.ids.head == 0 {
+		return 0
+	}
+	if oldest, ok := s.ids.oldest(); ok {
+		return oldest.time - s.back
+	}
+	return s.now
+}
+
 // WindowFull reports whether the window has no room for another request id at this time stamp.
 func (s *State) WindowFull(now int64) bool {
 	if s.ids.count() < int(s.ids.window.count) && !s.ids.full() {
@@ -162,6 +180,12 @@ func (s *State) WindowSize() WindowSize {
 		w.Oldest = oldest.time - oldest.back
 	}
 	return w
+}
+
+// Young returns how many remembered ids are within the window's age at a time stamp, so that none
+// of them can be forgotten. Once they are as many as the limit, new ids are refused.
+func (s *State) Young(now int64) int {
+	return s.YoungerThan(max(now, s.now) + s.back - s.ids.window.age - 1)
 }
 
 // YoungerThan returns how many remembered ids were answered after t, in steady time.

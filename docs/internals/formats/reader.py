@@ -183,9 +183,9 @@ PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE = range(20, 24)
 KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem"]
-STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", "unknown_pool",
-            "unknown_item", "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
-            "unknown_track", "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
+STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
+            "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
+            None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
             "code_required"]
 
 
@@ -235,7 +235,7 @@ class Event:
         head = r.byte()
         self.kind, self.id = head >> 3, r.name() if head & 1 else b""
         self.player = ref(r) if head & 4 else None
-        self.status, self.subject = (r.byte(), ref(r)) if head & 2 else (0, None)
+        self.status, self.subject = (r.byte(), r.number()) if head & 2 else (0, None)
         self.asked = r.text()
         self.effects = list(effects(Reader(r.take(end - r.at))))
         assert r.at == end and not (head & 2 and not self.status)
@@ -303,12 +303,12 @@ def arguments(r, kind):
     if kind == 7:
         return r.number(), r.name(), r.name()  # to, by, reason
     if kind == 2:
-        pool, count = ref(r), r.number()
-        return pool, count >> 1, ref(r) if count & 1 else None
+        pool, count = r.number(), r.number()
+        return pool, count >> 1, r.number() if count & 1 else None
     if kind == 8:
         return r.text(), r.number(), r.text(), r.text()  # track, draws, by, reason
     other = ref(r) if kind == 5 else None
-    return other, [(ref(r), r.number()) for _ in range(r.number())]
+    return other, [(r.number(), r.number()) for _ in range(r.number())]
 
 
 class State:
@@ -434,12 +434,10 @@ def describe(state, event):
         return {"kind": KINDS[kind], "player": of(state.players, player), **to, "items": stacks(asked[1])}
 
     said = {"kind": KINDS[event.kind], "id": text(event.id), "status": STATUSES[event.status]}
-    if event.status == 13:
-        said["subject"] = text(event.commands()[0][2][0])
-    elif event.status in (15, 16, 17):
+    if event.status in (15, 16, 17):
         said["subject"] = text(state.lists[event.subject])
     elif event.status and event.status not in (14, 18):
-        items = event.status in (3, 7, 9, 12)
+        items = event.status in (3, 9, 12)
         said["subject"] = of(state.items if items else state.pools, event.subject)
     if event.kind == 1:
         return {**said, "version": state.version}
@@ -526,7 +524,7 @@ def catalog(data):
             p["entries"][entry] = e
         pools[pool] = p
     start = r.stacks()
-    r.number(), r.number()  # idempotency
+    r.number(), r.number(), r.byte(), r.number()  # idempotency
     if r.byte():
         r.number()  # guesses
     assert r.at == len(data)
@@ -1002,7 +1000,7 @@ class Realm:
         kind, payload = self.chain.entry(data)
         epoch = self.chain.epoch
         if kind == 1:
-            assert payload[0] == 3 and len(payload) == 41
+            assert payload[0] == 4 and len(payload) == 41
             self.commitments[epoch], self.source = payload[9:], None
             if epoch in self.seeds:
                 seed = self.seeds[epoch]

@@ -402,7 +402,13 @@ type Idempotency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Count uint32                 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
 	// Milliseconds, by the time stamps in the log.
-	AgeMs         int64 `protobuf:"varint,2,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`
+	AgeMs int64 `protobuf:"varint,2,opt,name=age_ms,json=ageMs,proto3" json:"age_ms,omitempty"`
+	// Request ids are UUIDv7 or ULID, which carry the time at which they were
+	// made. One that may have been forgotten is refused: out_of_range, with
+	// REASON_TOO_OLD.
+	TimeOrdered bool `protobuf:"varint,3,opt,name=time_ordered,json=timeOrdered,proto3" json:"time_ordered,omitempty"`
+	// How far the time in an id may be ahead; only if time_ordered.
+	AheadMs       int64 `protobuf:"varint,4,opt,name=ahead_ms,json=aheadMs,proto3" json:"ahead_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -447,6 +453,20 @@ func (x *Idempotency) GetCount() uint32 {
 func (x *Idempotency) GetAgeMs() int64 {
 	if x != nil {
 		return x.AgeMs
+	}
+	return 0
+}
+
+func (x *Idempotency) GetTimeOrdered() bool {
+	if x != nil {
+		return x.TimeOrdered
+	}
+	return false
+}
+
+func (x *Idempotency) GetAheadMs() int64 {
+	if x != nil {
+		return x.AheadMs
 	}
 	return 0
 }
@@ -1034,10 +1054,12 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x04Item\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12%\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x11.kuji.v1.ItemKindR\x04kind\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\":\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\"x\n" +
 	"\vIdempotency\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x15\n" +
-	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\",\n" +
+	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\x12!\n" +
+	"\ftime_ordered\x18\x03 \x01(\bR\vtimeOrdered\x12\x19\n" +
+	"\bahead_ms\x18\x04 \x01(\x03R\aaheadMs\",\n" +
 	"\x14ExportCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\"Y\n" +
 	"\x15ExportCatalogResponse\x12\x18\n" +

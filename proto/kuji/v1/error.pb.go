@@ -57,6 +57,9 @@ const (
 	Reason_REASON_STATUS Reason = 13
 	// A defect of the server.
 	Reason_REASON_INTERNAL Reason = 14
+	// The request id carries its time, and is so old that it may have been
+	// answered and forgotten. Nothing was logged.
+	Reason_REASON_TOO_OLD Reason = 15
 )
 
 // Enum value maps for Reason.
@@ -77,6 +80,7 @@ var (
 		12: "REASON_FORBIDDEN",
 		13: "REASON_STATUS",
 		14: "REASON_INTERNAL",
+		15: "REASON_TOO_OLD",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":     0,
@@ -94,6 +98,7 @@ var (
 		"REASON_FORBIDDEN":       12,
 		"REASON_STATUS":          13,
 		"REASON_INTERNAL":        14,
+		"REASON_TOO_OLD":         15,
 	}
 )
 
@@ -275,7 +280,7 @@ const file_kuji_v1_error_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\rR\x04line\x12\x16\n" +
-	"\x06column\x18\x04 \x01(\rR\x06column*\xd1\x02\n" +
+	"\x06column\x18\x04 \x01(\rR\x06column*\xe5\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x14\n" +
@@ -292,7 +297,8 @@ const file_kuji_v1_error_proto_rawDesc = "" +
 	"\x16REASON_UNAUTHENTICATED\x10\v\x12\x14\n" +
 	"\x10REASON_FORBIDDEN\x10\f\x12\x11\n" +
 	"\rREASON_STATUS\x10\r\x12\x13\n" +
-	"\x0fREASON_INTERNAL\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0fREASON_INTERNAL\x10\x0e\x12\x12\n" +
+	"\x0eREASON_TOO_OLD\x10\x0fB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_error_proto_rawDescOnce sync.Once

@@ -44,10 +44,6 @@ const (
 	Status_STATUS_NOT_STARTED Status = 5
 	// The pool's end has passed. Subject: the pool.
 	Status_STATUS_ENDED Status = 6
-	// Not in the catalog. Subject: the id asked for.
-	Status_STATUS_UNKNOWN_POOL Status = 7
-	// Not in the catalog. Subject: the id asked for.
-	Status_STATUS_UNKNOWN_ITEM Status = 8
 	// More draws than the pool's max_count, or so many that they could take more
 	// than 100000 entries. Subject: the pool.
 	Status_STATUS_COUNT_TOO_LARGE Status = 9
@@ -60,8 +56,6 @@ const (
 	Status_STATUS_NOT_ELIGIBLE Status = 12
 	// The pool has no price in the item to pay with. Subject: the item.
 	Status_STATUS_PRICE_NOT_OFFERED Status = 13
-	// Not in the catalog. Subject: the name of the track asked for.
-	Status_STATUS_UNKNOWN_TRACK Status = 14
 	// There is no such code. The guess was counted, and nothing else changed.
 	Status_STATUS_UNKNOWN_CODE Status = 15
 	// The deadline of the code's list has passed. Subject: the list.
@@ -74,7 +68,8 @@ const (
 	Status_STATUS_TOO_MANY_GUESSES Status = 19
 	// Only codes pay for draws from the pool: see Redeem. Subject: the pool.
 	Status_STATUS_CODE_REQUIRED Status = 20
-	// In a batch only: not carried out and not logged; BatchResult.error says why.
+	// In a batch: not carried out and not logged; BatchResult.error says why. In
+	// odds: of a pool that only other pools draw from.
 	Status_STATUS_REFUSED Status = 255
 )
 
@@ -88,14 +83,11 @@ var (
 		4:   "STATUS_INSUFFICIENT_ITEMS",
 		5:   "STATUS_NOT_STARTED",
 		6:   "STATUS_ENDED",
-		7:   "STATUS_UNKNOWN_POOL",
-		8:   "STATUS_UNKNOWN_ITEM",
 		9:   "STATUS_COUNT_TOO_LARGE",
 		10:  "STATUS_BALANCE_OVERFLOW",
 		11:  "STATUS_ABORTED",
 		12:  "STATUS_NOT_ELIGIBLE",
 		13:  "STATUS_PRICE_NOT_OFFERED",
-		14:  "STATUS_UNKNOWN_TRACK",
 		15:  "STATUS_UNKNOWN_CODE",
 		16:  "STATUS_CODE_EXPIRED",
 		17:  "STATUS_CODE_USED_UP",
@@ -112,14 +104,11 @@ var (
 		"STATUS_INSUFFICIENT_ITEMS": 4,
 		"STATUS_NOT_STARTED":        5,
 		"STATUS_ENDED":              6,
-		"STATUS_UNKNOWN_POOL":       7,
-		"STATUS_UNKNOWN_ITEM":       8,
 		"STATUS_COUNT_TOO_LARGE":    9,
 		"STATUS_BALANCE_OVERFLOW":   10,
 		"STATUS_ABORTED":            11,
 		"STATUS_NOT_ELIGIBLE":       12,
 		"STATUS_PRICE_NOT_OFFERED":  13,
-		"STATUS_UNKNOWN_TRACK":      14,
 		"STATUS_UNKNOWN_CODE":       15,
 		"STATUS_CODE_EXPIRED":       16,
 		"STATUS_CODE_USED_UP":       17,
@@ -608,7 +597,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12*\n" +
 	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
 	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
-	"\bredeemed\x18\b \x01(\tR\bredeemed*\xa8\x04\n" +
+	"\bredeemed\x18\b \x01(\tR\bredeemed*\xee\x03\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -616,23 +605,20 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x14STATUS_LIMIT_REACHED\x10\x03\x12\x1d\n" +
 	"\x19STATUS_INSUFFICIENT_ITEMS\x10\x04\x12\x16\n" +
 	"\x12STATUS_NOT_STARTED\x10\x05\x12\x10\n" +
-	"\fSTATUS_ENDED\x10\x06\x12\x17\n" +
-	"\x13STATUS_UNKNOWN_POOL\x10\a\x12\x17\n" +
-	"\x13STATUS_UNKNOWN_ITEM\x10\b\x12\x1a\n" +
+	"\fSTATUS_ENDED\x10\x06\x12\x1a\n" +
 	"\x16STATUS_COUNT_TOO_LARGE\x10\t\x12\x1b\n" +
 	"\x17STATUS_BALANCE_OVERFLOW\x10\n" +
 	"\x12\x12\n" +
 	"\x0eSTATUS_ABORTED\x10\v\x12\x17\n" +
 	"\x13STATUS_NOT_ELIGIBLE\x10\f\x12\x1c\n" +
-	"\x18STATUS_PRICE_NOT_OFFERED\x10\r\x12\x18\n" +
-	"\x14STATUS_UNKNOWN_TRACK\x10\x0e\x12\x17\n" +
+	"\x18STATUS_PRICE_NOT_OFFERED\x10\r\x12\x17\n" +
 	"\x13STATUS_UNKNOWN_CODE\x10\x0f\x12\x17\n" +
 	"\x13STATUS_CODE_EXPIRED\x10\x10\x12\x17\n" +
 	"\x13STATUS_CODE_USED_UP\x10\x11\x12\x18\n" +
 	"\x14STATUS_CODE_REDEEMED\x10\x12\x12\x1b\n" +
 	"\x17STATUS_TOO_MANY_GUESSES\x10\x13\x12\x18\n" +
 	"\x14STATUS_CODE_REQUIRED\x10\x14\x12\x13\n" +
-	"\x0eSTATUS_REFUSED\x10\xff\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0eSTATUS_REFUSED\x10\xff\x01\"\x04\b\a\x10\a\"\x04\b\b\x10\b\"\x04\b\x0e\x10\x0eB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_result_proto_rawDescOnce sync.Once

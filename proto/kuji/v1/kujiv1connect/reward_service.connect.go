@@ -50,6 +50,8 @@ const (
 	// RewardServiceStreamDrawsProcedure is the fully-qualified name of the RewardService's StreamDraws
 	// RPC.
 	RewardServiceStreamDrawsProcedure = "/kuji.v1.RewardService/StreamDraws"
+	// RewardServiceGetResultProcedure is the fully-qualified name of the RewardService's GetResult RPC.
+	RewardServiceGetResultProcedure = "/kuji.v1.RewardService/GetResult"
 	// RewardServiceGetPlayerProcedure is the fully-qualified name of the RewardService's GetPlayer RPC.
 	RewardServiceGetPlayerProcedure = "/kuji.v1.RewardService/GetPlayer"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
@@ -94,6 +96,10 @@ type RewardServiceClient interface {
 	// It needs HTTP/2, and a client that can send while it receives: gRPC, or
 	// Connect's streaming. Others have Batch.
 	StreamDraws(context.Context) (*connect.BidiStreamForClientSimple[v1.StreamDrawsRequest, v1.StreamDrawsResponse], error)
+	// GetResult returns the first answer to a request id, if it is remembered. It
+	// carries out nothing: a client that wants to know what became of a request
+	// need not risk that it happens now.
+	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -168,6 +174,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("StreamDraws")),
 			connect.WithClientOptions(opts...),
 		),
+		getResult: connect.NewClient[v1.GetResultRequest, v1.GetResultResponse](
+			httpClient,
+			baseURL+RewardServiceGetResultProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetResult")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPlayer: connect.NewClient[v1.GetPlayerRequest, v1.GetPlayerResponse](
 			httpClient,
 			baseURL+RewardServiceGetPlayerProcedure,
@@ -216,6 +229,7 @@ type rewardServiceClient struct {
 	atomic        *connect.Client[v1.AtomicRequest, v1.AtomicResponse]
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
+	getResult     *connect.Client[v1.GetResultRequest, v1.GetResultResponse]
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
@@ -289,6 +303,15 @@ func (c *rewardServiceClient) Batch(ctx context.Context, req *v1.BatchRequest) (
 // StreamDraws calls kuji.v1.RewardService.StreamDraws.
 func (c *rewardServiceClient) StreamDraws(ctx context.Context) (*connect.BidiStreamForClientSimple[v1.StreamDrawsRequest, v1.StreamDrawsResponse], error) {
 	return c.streamDraws.CallBidiStreamSimple(ctx)
+}
+
+// GetResult calls kuji.v1.RewardService.GetResult.
+func (c *rewardServiceClient) GetResult(ctx context.Context, req *v1.GetResultRequest) (*v1.GetResultResponse, error) {
+	response, err := c.getResult.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
 }
 
 // GetPlayer calls kuji.v1.RewardService.GetPlayer.
@@ -366,6 +389,10 @@ type RewardServiceHandler interface {
 	// It needs HTTP/2, and a client that can send while it receives: gRPC, or
 	// Connect's streaming. Others have Batch.
 	StreamDraws(context.Context, *connect.BidiStream[v1.StreamDrawsRequest, v1.StreamDrawsResponse]) error
+	// GetResult returns the first answer to a request id, if it is remembered. It
+	// carries out nothing: a client that wants to know what became of a request
+	// need not risk that it happens now.
+	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -436,6 +463,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("StreamDraws")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetResultHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetResultProcedure,
+		svc.GetResult,
+		connect.WithSchema(rewardServiceMethods.ByName("GetResult")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPlayerHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPlayerProcedure,
 		svc.GetPlayer,
@@ -489,6 +523,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceBatchHandler.ServeHTTP(w, r)
 		case RewardServiceStreamDrawsProcedure:
 			rewardServiceStreamDrawsHandler.ServeHTTP(w, r)
+		case RewardServiceGetResultProcedure:
+			rewardServiceGetResultHandler.ServeHTTP(w, r)
 		case RewardServiceGetPlayerProcedure:
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
@@ -538,6 +574,10 @@ func (UnimplementedRewardServiceHandler) Batch(context.Context, *v1.BatchRequest
 
 func (UnimplementedRewardServiceHandler) StreamDraws(context.Context, *connect.BidiStream[v1.StreamDrawsRequest, v1.StreamDrawsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.StreamDraws is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetResult is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {
