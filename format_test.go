@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -104,7 +105,9 @@ func TestFormatPages(t *testing.T) {
 	read := func(dir string) (formatFound, error) {
 		var found formatFound
 		out, err := exec.CommandContext(t.Context(), python, "docs/internals/formats/reader.py", "--events", filepath.Join(dir, "realms", "test")).Output()
-		if err != nil {
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			return found, fmt.Errorf("%w\n%s", err, exit.Stderr)
+		} else if err != nil {
 			return found, err
 		}
 		lines := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
@@ -229,6 +232,49 @@ func TestFormatPages(t *testing.T) {
 		}
 		compare(t, dir)
 	})
+	t.Run("a campaign", func(t *testing.T) {
+		for _, spread := range []string{"even", "slots", "random"} {
+			dir, clock := t.TempDir(), time.UnixMilli(1_782_831_600_000) // 2026-07-01 00:00 in Tokyo
+			e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
+			apply := func(missed string) {
+				if _, err := r.Apply(t.Context(), parse(t, formatCampaign(spread, missed))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			apply("wait")
+			for i := range 200 {
+				if i == 120 {
+					apply("pass")
+				}
+				if i%30 == 10 {
+					if _, err := r.ImportCodes(t.Context(), []string{"alpha", "beta"}[i/30%2], someCodes(fmt.Sprint(i), 9)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if i%50 == 40 {
+					clock = clock.Add(-5 * time.Hour)
+					if _, err := r.SetClock(t.Context(), clock, "ops", "for a test"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				clock = clock.Add(time.Duration(i%7) * 9 * time.Minute)
+				if i%40 == 20 {
+					do(t, r, kuji.SetTrack{Player: fmt.Sprint("p", i%3), Track: "splash/coupon", Draws: 4, By: "ops", Reason: "for a test"})
+				}
+				draw := kuji.Draw{ID: fmt.Sprint(i), Player: fmt.Sprint("p", i%3), Pool: []string{"splash", "tour", "drops"}[i%3], Count: 1 + i%4}
+				if i%5 > 0 {
+					do(t, r, draw)
+					continue
+				}
+				draw.ID = ""
+				do(t, r, kuji.Atomic{ID: fmt.Sprint(i), Members: []kuji.Request{draw, kuji.Draw{Player: "p9", Pool: "splash", Count: 2}}})
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, dir)
+		}
+	})
 	t.Run("an entry dropped", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
@@ -281,6 +327,40 @@ func TestFormatPages(t *testing.T) {
 			t.Errorf("a damaged log passes for good: %+v", found)
 		}
 	})
+}
+
+// formatCampaign is a catalog with budgets, moments and codes that meet.
+func formatCampaign(spread, missed string) string {
+	return `
+kuji: 1
+zone: Asia/Tokyo
+items: {cash: {}, gold: {}, console: {}}
+pools:
+  splash:
+    starts: 2026-07-01T00:00:00+09:00
+    ends: 2026-07-05T00:00:00+09:00
+    rolls: {min: 1, max: 2}
+    pity: {coupon: {certain: 6, rising: {from: 3, by: 10}}}
+    budget: [{per: hour, of: {cash: 70, gold: 40}, share: all}, {per: day, of: {cash: 300}}]
+    entries:
+      - {id: console, weight: 0, moments: {count: 30, spread: ` + spread + `, missed: ` + missed + `, weights: {0-7: 0, 12-13: 3}}, reward: {items: {console: 1}}}
+      - {id: second, weight: 0, moments: {count: 40, spread: even}, reward: [{code: beta}, {items: {cash: {min: 5, max: 30}}}]}
+      - {id: cash, weight: 4, reward: {items: {cash: {min: 1, max: 30}}}}
+      - {id: coupon, weight: 2, reward: [{code: alpha}, {items: {gold: 1}}]}
+      - {id: through, weight: 2, reward: [{items: {gold: {min: 1, max: 3}}}, {pool: drops, times: {min: 1, max: 2}}]}
+      - {id: blank, weight: 3}
+  drops:
+    mode: each
+    budget: [{per: week, of: {gold: 60}}, {per: hour, of: {cash: 70, gold: 40}, share: all}, {per: forever, of: {cash: 900}}]
+    entries:
+      - {id: a, chance: 50, reward: {items: {gold: {min: 1, max: 4}}}}
+      - {id: b, chance: 20, reward: {items: {cash: 3}}}
+      - {id: c, chance: 30, reward: [{code: alpha}, {code: beta}]}
+  tour:
+    entries:
+      - {id: in, weight: 3, reward: [{pool: splash, times: 2}, {items: {cash: 1}}]}
+      - {id: out, weight: 2}
+`
 }
 
 // players asks a copy of a realm what these players hold.

@@ -16,11 +16,15 @@ type chooser struct {
 	held   map[string]map[string]uint64 // what players hold at this point
 	player string                       // who draws
 	lines  []string
+	now    int64
+	paying []part           // the budgets that what is given now comes from
+	paid   []string         // those that the draw at hand has spent from
+	before map[string]purse // before the command
 }
 
 // draw chooses for a whole draw, and returns its effects, but the price and counters.
 func (k *chooser) draw(p *catalog.Pool, player string, count int) []string {
-	k.player, k.lines = player, nil
+	k.player, k.lines, k.paid = player, nil, nil
 	hits := make([]int, len(p.Guarantees))
 	for i := range count {
 		for g := range hits {
@@ -38,7 +42,7 @@ func (k *chooser) draw(p *catalog.Pool, player string, count int) []string {
 			}
 		}
 	}
-	return k.lines
+	return append(k.lines, k.tallies()...)
 }
 
 // due returns the group of the guarantee that must be hit now, nil for none.
@@ -132,7 +136,10 @@ func (k *chooser) single(p *catalog.Pool, due []string) (taken []*catalog.Entry)
 func (k *chooser) take(p *catalog.Pool, e *catalog.Entry) {
 	k.lines = append(k.lines, "take "+p.ID+"/"+e.ID)
 	k.drawn[p.ID+"/"+e.ID]++
+	paying := k.paying
+	k.paying = k.open(p, e)
 	k.give(&e.Reward)
+	k.paying = paying
 	if p.Mode != catalog.ModeRaffle || k.total(p) > 0 {
 		return
 	}
@@ -148,7 +155,7 @@ func (k *chooser) take(p *catalog.Pool, e *catalog.Entry) {
 		k.drawn[at] = 0
 	}
 	k.refills[p.ID]++
-	k.lines = append(k.lines, fmt.Sprint("tally ", k.refills[p.ID]))
+	k.lines = append(k.lines, fmt.Sprint("tally ", p.ID, "/refills ", k.refills[p.ID]))
 }
 
 func (k *chooser) give(w *catalog.Reward) {
@@ -156,6 +163,12 @@ func (k *chooser) give(w *catalog.Reward) {
 		n := k.between(q.Min, q.Max)
 		k.held[k.player][q.Item] += n
 		k.lines = append(k.lines, fmt.Sprint("gain ", k.player, " ", q.Item, " ", n))
+		k.pay(q.Item, n)
+	}
+	for _, list := range w.Codes {
+		k.lines = append(k.lines, fmt.Sprint("code ", list, " ", k.given[list]))
+		k.given[list]++
+		k.met["code"]++
 	}
 	for _, d := range w.Draws {
 		for range k.between(uint64(d.Min), uint64(d.Max)) {
@@ -168,9 +181,9 @@ func (k *chooser) give(w *catalog.Reward) {
 func (k *chooser) weight(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	left, unlimited := k.left(p, e)
 	switch {
-	case left == 0 && !unlimited, ask && !k.applies(p, e, k.player, k.held[k.player]):
+	case left == 0 && !unlimited, ask && !k.applies(p, e, k.player, k.held[k.player]), !k.fits(p, e), !k.hasCodes(e):
 		return 0
-	case !conditional(e):
+	case !k.conditional(p, e):
 		return k.shown(p, e)
 	}
 	have, w := k.held[k.player][e.Luck.Item], e.Weight
@@ -209,8 +222,8 @@ func (k *chooser) layout(p *catalog.Pool) (all []*catalog.Entry, classes int) {
 		switch {
 		case at[a] != at[b]:
 			return at[a] - at[b]
-		case conditional(a) != conditional(b):
-			if conditional(a) {
+		case k.conditional(p, a) != k.conditional(p, b):
+			if k.conditional(p, a) {
 				return 1
 			}
 			return -1
@@ -222,6 +235,10 @@ func (k *chooser) layout(p *catalog.Pool) (all []*catalog.Entry, classes int) {
 
 // pick picks an entry that is none of some, nil if there is none.
 func (k *chooser) pick(p *catalog.Pool, without []*catalog.Entry, due []string) *catalog.Entry {
+	if e := k.won(p, due); e != nil {
+		k.counted(p, e)
+		return e
+	}
 	all, classes := k.layout(p)
 	weights, total := map[*catalog.Entry]uint64{}, uint64(0)
 	weigh := func(ask bool) {
@@ -232,7 +249,7 @@ func (k *chooser) pick(p *catalog.Pool, without []*catalog.Entry, due []string) 
 			}
 		}
 	}
-	if weigh(true); total == 0 && collects(p) {
+	if weigh(true); total == 0 && k.collects(p) {
 		weigh(false)
 	}
 	if total == 0 {
@@ -250,7 +267,7 @@ func (k *chooser) pick(p *catalog.Pool, without []*catalog.Entry, due []string) 
 		return n
 	}
 	var hit, missed [][]string
-	if len(p.Tracks) > 0 || classes > 1 || slices.ContainsFunc(all, conditional) {
+	if len(p.Tracks) > 0 || classes > 1 || slices.ContainsFunc(all, func(e *catalog.Entry) bool { return k.conditional(p, e) }) {
 		hit, missed = k.decided(p, due, total, sum)
 	}
 	point := k.tape.below(sum(hit, missed))
@@ -262,15 +279,20 @@ func (k *chooser) pick(p *catalog.Pool, without []*catalog.Entry, due []string) 
 			point -= weights[e]
 			continue
 		}
-		for _, t := range p.Tracks {
-			at := k.player + " " + counter(p, t.Name)
-			if k.since[at]++; in(e, t.Of) {
-				k.since[at] = 0
-			}
-		}
+		k.counted(p, e)
 		return e
 	}
 	return nil
+}
+
+// counted counts a pick in the tracks of its pool.
+func (k *chooser) counted(p *catalog.Pool, e *catalog.Entry) {
+	for _, t := range p.Tracks {
+		at := k.player + " " + counter(p, t.Name)
+		if k.since[at]++; in(e, t.Of) {
+			k.since[at] = 0
+		}
+	}
 }
 
 // decided returns the groups that pity and a guarantee hit, and those that were missed on the way.

@@ -25,12 +25,19 @@ type model struct {
 	counted map[string][]int64 // by player, pool and kind of limit: the time of each draw, or free draw
 	since   map[string]uint64  // by player and counter of a track: draws since the last hit
 	refills map[string]uint64  // by pool
+	back    int64              // how far the clock was set back in all
+	purses  map[string]purse   // by the name of the counter
+	moments map[string]come    // by the name of the counter
+	codes   map[string][]string
+	given   map[string]int // codes, by list
+	met     map[string]int // how often something rare was met; nil: nobody asks
 }
 
 func newModel() *model {
 	return &model{
 		c: &catalog.Catalog{}, order: map[string][]string{}, players: map[string]map[string]uint64{}, drawn: map[string]uint64{},
 		counted: map[string][]int64{}, since: map[string]uint64{}, refills: map[string]uint64{},
+		purses: map[string]purse{}, moments: map[string]come{}, codes: map[string][]string{}, given: map[string]int{}, met: map[string]int{},
 	}
 }
 
@@ -71,32 +78,36 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (left uint64, unlimited 
 	return e.Stock.Count - min(m.drawn[p.ID+"/"+e.ID], e.Stock.Count), false
 }
 
-// limitStart returns the time after which draws count.
-func limitStart(l catalog.PlayerLimit, now int64) int64 {
-	const day = 86_400_000
-	switch l.Per {
-	case catalog.PerForever:
-		return -1
-	case catalog.PerDay:
-		return now/day*day - 1
-	case catalog.PerWeek:
-		return (now+3*day)/(7*day)*(7*day) - 3*day - 1
-	}
-	return now - l.Window
-}
-
 func limitKey(player, pool string, l catalog.PlayerLimit) string {
 	return fmt.Sprint(player, "/", pool, "/", l.Per, "/", l.Window)
 }
 
 // used returns how much of a limit a player has used.
 func (m *model) used(player, pool string, l catalog.PlayerLimit, now int64) (n uint64) {
-	for _, t := range m.counted[limitKey(player, pool, l)] {
-		if t > limitStart(l, now) {
+	times := m.counted[limitKey(player, pool, l)]
+	if l.Per != catalog.PerWindow { // all count until the day or week of the last is over
+		if n := len(times); n == 0 || m.over(l.Per, times[n-1], now) {
+			return 0
+		}
+		return uint64(len(times))
+	}
+	for _, t := range times {
+		if t > now+m.back-l.Window {
 			n++
 		}
 	}
 	return n
+}
+
+// count counts draws of a limit.
+func (m *model) count(player, pool string, l catalog.PlayerLimit, draws int, now int64) {
+	key := limitKey(player, pool, l)
+	if draws > 0 && l.Per != catalog.PerWindow && m.used(player, pool, l, now) == 0 {
+		m.counted[key] = nil
+	}
+	for range draws {
+		m.counted[key] = append(m.counted[key], now+m.back)
+	}
 }
 
 // verdict is how a command must end.
@@ -334,6 +345,7 @@ func atMost(one, other []catalog.Stack) bool {
 // one by one in the order in which the model expects them.
 type effects struct {
 	state  *store.State
+	tally  map[uint32]string // names of the realm's counters
 	r      store.Reader
 	e      store.Effect
 	player string // of whom the effects at hand are
@@ -361,7 +373,9 @@ func (f *effects) next() string {
 		case store.Return:
 			return fmt.Sprint("return ", f.pool, "/", f.state.EntryID(f.num, e.N), " ", e.Value)
 		case store.Tally:
-			return fmt.Sprint("tally ", e.Value)
+			return fmt.Sprint("tally ", f.tally[e.N], " ", e.Value)
+		case store.GiveCode:
+			return fmt.Sprint("code ", f.state.CodeListName(e.N), " ", e.Value)
 		case store.Member:
 			f.pool = ""
 			return "member"
@@ -374,12 +388,12 @@ func (f *effects) next() string {
 
 // run follows the effects of a command that ended OK, whose draws took the values of a tape.
 func (m *model) run(state *store.State, cmd *rules.Command, ev *store.Event, draws []paidDraw, tape *reader, now int64) error {
-	f := &effects{state: state, r: ev.Changes()}
+	f := &effects{state: state, r: ev.Changes(), tally: m.tallied(state)}
 	members := []rules.Command{*cmd}
 	if f.player = cmd.Player; cmd.Kind == rules.KindAtomic {
 		members = cmd.Members
 	}
-	k := &chooser{model: m, tape: tape, draws: draws}
+	k := &chooser{model: m, tape: tape, draws: draws, now: now, before: maps.Clone(m.purses)}
 	for i := range members {
 		if cmd.Kind == rules.KindAtomic {
 			if err := f.expect("member"); err != nil {
@@ -490,15 +504,9 @@ func (m *model) draw(f *effects, held map[string]uint64, k *chooser, now int64) 
 		}
 	}
 	for _, l := range p.Limits {
-		key := limitKey(d.Player, p.ID, l)
-		for range d.Count {
-			m.counted[key] = append(m.counted[key], now)
-		}
+		m.count(d.Player, p.ID, l, d.Count, now)
 	}
-	key := limitKey(d.Player, p.ID+"/free", catalog.PlayerLimit{Per: p.Free.Per})
-	for range d.free {
-		m.counted[key] = append(m.counted[key], now)
-	}
+	m.count(d.Player, p.ID+"/free", catalog.PlayerLimit{Per: p.Free.Per}, d.free, now)
 	return nil
 }
 
@@ -520,20 +528,21 @@ func (m *model) compare(r *realm) {
 			r.t.Fatalf("player %q holds %v (known: %v), the model says %v", id, got, ok, want)
 		}
 	}
+	m.checkCodes(r)
 	for i := range m.c.Pools {
 		p := &m.c.Pools[i]
-		v := r.pool(p.ID)
+		v, total := r.pool(p.ID), uint64(0)
 		for j := range p.Entries {
 			e := &p.Entries[j]
 			left, unlimited := m.left(p, e)
-			want := rules.EntryStock{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.shown(p, e)}
+			want := rules.EntryStock{ID: e.ID, Unlimited: unlimited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: m.view(p, e)}
+			total += want.Weight
 			if v.Entries[j] != want {
 				r.t.Fatalf("pool %s: %+v, the model says %+v", p.ID, v.Entries[j], want)
 			}
 		}
-		total := 100 * p.WeightScale
-		if p.Mode != catalog.ModeEach {
-			total = m.total(p)
+		if p.Mode == catalog.ModeEach {
+			total = 100 * p.WeightScale
 		}
 		if v.Total != total {
 			r.t.Fatalf("pool %s: total weight %d, the model says %d", p.ID, v.Total, total)
@@ -565,7 +574,7 @@ func (m *model) step(r *realm, cmd rules.Command) rules.Status {
 // TestModelForLong drives a few realms for long, so that pools run dry and limits fill up.
 func TestModelForLong(t *testing.T) {
 	ended := map[rules.Status]int{}
-	for seed := range uint64(60) {
+	for seed := range uint64(75) {
 		pick := seeded(seed)
 		r, m := newRealm(t, seed), newModel()
 		for n := range 300 {
@@ -575,6 +584,9 @@ func TestModelForLong(t *testing.T) {
 				m.put(parse(t, yaml))
 			}
 			r.now += int64(pick("time", 3_000_000))
+			if pick("codes", 12) == 0 {
+				m.imports(r, pick)
+			}
 			cmd := randomCommand(pick)
 			wantNoChoice(r, &cmd, n%16 == 0)
 			ended[m.step(r, cmd)]++
@@ -608,6 +620,12 @@ func TestModel(t *testing.T) {
 			}
 			if pick("time passes", 3) == 0 {
 				r.now += []int64{1, 60_000, 1_799_999, 1_800_000, 43_200_000, 86_400_000}[pick("time", 6)]
+			}
+			if pick("codes", 12) == 0 {
+				m.imports(r, pick)
+			}
+			if pick("back", 20) == 0 {
+				m.setBackBy(r, []int64{1, 3_600_000, 86_400_000}[pick("back by", 3)])
 			}
 			cmd := randomCommand(pick)
 			if pick("with an id", 2) == 0 {

@@ -26,6 +26,12 @@ func randomCatalog(pick picker) string {
 	for {
 		yaml := anyCatalog(pick)
 		_, err := catalog.Parse([]byte(yaml))
+		for err != nil && strings.Contains(err.Error(), "budget") { // too small for what an entry gives, perhaps: without the last
+			all := budgetLine.FindAllStringIndex(yaml, -1)
+			last := all[len(all)-1]
+			yaml = yaml[:last[0]] + yaml[last[1]:]
+			_, err = catalog.Parse([]byte(yaml))
+		}
 		if err == nil || !strings.Contains(err.Error(), "through all pools") && !strings.Contains(err.Error(), "hold with pity") {
 			return yaml
 		}
@@ -46,7 +52,9 @@ func anyCatalog(pick picker) string {
 		}
 	}
 	item := func() string { return have[pick("item", len(have))] }
-	fmt.Fprintf(&b, "}\nstart: {gem: %d, hoard: %d}\npools:\n", 5+pick("gems", 40), []uint64{1, rules.MaxQuantity - 991, rules.MaxQuantity}[pick("hoard", 3)])
+	fmt.Fprintf(&b, "}\nzone: %s", []string{"UTC", "Asia/Kathmandu", "America/St_Johns"}[pick("zone", 3)])
+	funds := fmt.Sprintf("{per: %s, of: {gem: %d}, share: fund}", []string{"hour", "day", "week", "forever"}[pick("per", 4)], 20+pick("fund", 60))
+	fmt.Fprintf(&b, "\nstart: {gem: %d, hoard: %d}\npools:\n", 5+pick("gems", 40), []uint64{1, rules.MaxQuantity - 991, rules.MaxQuantity}[pick("hoard", 3)])
 	gone := map[int]bool{}
 	for i := range pools {
 		if gone[i] = pick("pool is gone", 6) == 0; gone[i] && i > 0 {
@@ -100,10 +108,11 @@ func anyCatalog(pick picker) string {
 		}
 	}
 	for i := range 6 {
-		b.WriteString(randomRules(pick, i, item))
+		b.WriteString(randomRules(pick, i, item, funds))
 	}
 	b.WriteString(randomBox(pick, item))
 	b.WriteString(randomCollection(pick, have[2:]))
+	b.WriteString(randomSplash(pick, item, funds))
 	text := b.String()
 	for i := range pools { // what leads to a pool that is gone gives nothing
 		if to := fmt.Sprintf("{pool: TO%d}", i); gone[i] {
@@ -128,7 +137,7 @@ func list(pick picker, all ...string) string {
 
 // randomRules writes pool qi, which has an entry for everybody that cannot run out, and leads only to
 // those with higher numbers.
-func randomRules(pick picker, i int, item func() string) string {
+func randomRules(pick picker, i int, item func() string, funds string) string {
 	var b strings.Builder
 	chance := func(n int) bool { return pick("chance", n) == 0 }
 	fmt.Fprintf(&b, "  q%d:\n", i)
@@ -184,6 +193,7 @@ func randomRules(pick picker, i int, item func() string) string {
 			b.WriteString("}\n")
 		}
 	}
+	randomBudget(&b, pick, distinct, item, funds)
 	key, most := "weight", 8
 	if each {
 		b.WriteString("    mode: each\n")
@@ -218,6 +228,8 @@ func randomRules(pick picker, i int, item func() string) string {
 			to = 6
 		}
 		switch {
+		case chance(6):
+			fmt.Fprintf(&b, ", reward: [{code: %s}, {items: {%s: {min: 1, max: 2}}}]}\n", []string{"alpha", "beta"}[pick("list", 2)], item())
 		case to < 6 && chance(2):
 			fmt.Fprintf(&b, ", reward: {pool: q%d}}\n", to)
 		case to < 6:
@@ -260,6 +272,51 @@ func randomBox(pick picker, item func() string) string {
       - {id: b, stock: 2, reward: {pool: q3}}
       - {id: c, stock: %d, reward: [{pool: q4}, {pool: q5}]}
 `, pick("refill", 4), 1, item(), 2+pick("certain", 4), 1+pick("stock", 2), item(), pick("stock", 3))
+}
+
+// budgetLine is the line of a pool's budgets.
+var budgetLine = regexp.MustCompile("(?m)^    budget: .*\n")
+
+// randomBudget writes budgets of a pool, or none.
+func randomBudget(b *strings.Builder, pick picker, distinct bool, item func() string, funds string) {
+	if distinct || pick("budget", 3) > 0 { // distinct entries need some that nothing rules out
+		return
+	}
+	own := fmt.Sprintf("{per: %s, of: {%s: %d}}", []string{"hour", "day", "forever"}[pick("per", 3)], item(), 10+pick("own", 30))
+	b.WriteString("    budget: " + []string{funds, own, "[" + funds + ", " + own + "]"}[pick("budgets", 3)] + "\n")
+}
+
+// randomSplash writes a pool with moments, and one that leads to it.
+func randomSplash(pick picker, item func() string, funds string) string {
+	var b strings.Builder
+	from := monday + int64(pick("starts", 3))*5_400_000
+	fmt.Fprintf(&b, "  splash:\n    starts: %s\n    ends: %s\n    max_count: 8\n", stamp(from), stamp(from+int64(1+pick("days", 6))*86_400_000))
+	randomBudget(&b, pick, false, item, funds)
+	if pick("rolls", 2) == 0 {
+		b.WriteString("    rolls: {min: 1, max: 2}\n")
+	} else if pick("guarantee", 2) == 0 {
+		b.WriteString("    guarantee: [{draws: 2, at_least: 1, of: [first, coupon]}]\n")
+	}
+	if pick("pity", 2) == 0 {
+		b.WriteString("    pity: {t0: {of: [second, coupon], certain: 3, rising: {from: 2, by: 7.5}}}\n")
+	}
+	moments := func() string {
+		spread := []string{"even", "slots", "random"}[pick("spread", 3)]
+		hours := []string{"", ", weights: {0-7: 0, 12-13: 3, 19-23: 5}", ", weights: {6-24: 1000}", ", weights: {sat-sun: 0, mon: 3, 6-24: 7}"}[pick("weights", 4)]
+		missed := []string{"", ", missed: pass", ", missed: wait"}[pick("missed", 3)]
+		return fmt.Sprintf("{count: %d, spread: %s%s%s}", 1+pick("count", 40), spread, hours, missed)
+	}
+	fmt.Fprintf(&b, "    entries:\n      - {id: first, weight: 0, moments: %s, reward: {items: {%s: {min: 1, max: 3}}}}\n", moments(), item())
+	fmt.Fprintf(&b, "      - {id: blank, weight: %d}\n", 1+pick("weight", 9))
+	second := []string{"{code: alpha}", "[{code: alpha}, {code: beta}, {items: {gem: 1}}]", "{pool: q4, times: 2}", fmt.Sprintf("{items: {%s: 2}}", item())}[pick("reward", 4)]
+	fmt.Fprintf(&b, "      - {id: second, weight: 0, moments: %s, reward: %s}\n", moments(), second)
+	fmt.Fprintf(&b, "      - {id: coupon, weight: %d, stock: %d, reward: {code: beta}}\n", 1+pick("weight", 9), pick("stock", 99))
+	fmt.Fprintf(&b, "      - {id: more, weight: %d, reward: {items: {%s: {min: 1, max: 6}}}}\n", 1+pick("weight", 9), item())
+	b.WriteString("  tour:\n")
+	randomBudget(&b, pick, false, item, funds)
+	fmt.Fprintf(&b, "    entries:\n      - {id: in, weight: 3, reward: [{pool: splash, times: {min: 1, max: 2}}, {pool: q5}]}\n")
+	b.WriteString("      - {id: out, weight: 2}\n      - {id: alone, weight: 2, reward: {pool: splash}}\n")
+	return b.String()
 }
 
 // randomCollection writes a pool of unique entries.
@@ -319,11 +376,11 @@ func randomCommand(pick picker) rules.Command {
 			return grant(player(), stacks()...)
 		}
 		pool := fmt.Sprint("p", pick("pool", 7))
-		switch pick("pools", 4) {
+		switch pick("pools", 6) {
 		case 0, 1:
 			pool = fmt.Sprint("q", pick("pool", 6))
 		case 2:
-			pool = []string{"box", "box", "cards", "nosuch"}[pick("pool", 4)]
+			pool = []string{"box", "box", "cards", "nosuch", "splash", "tour"}[pick("pool", 6)]
 		}
 		d := draw(player(), pool, 1+pick("count", 3)*pick("count", 3))
 		if pick("pay", 8) == 0 {

@@ -23,11 +23,14 @@ func (m *model) target(e *catalog.Entry) *catalog.Pool {
 	return nil
 }
 
-func conditional(e *catalog.Entry) bool { return !e.When.Empty() || e.Unique || !e.Luck.Empty() }
+// conditional reports whether nobody may count on an entry, whatever its stock.
+func (m *model) conditional(p *catalog.Pool, e *catalog.Entry) bool {
+	return !e.When.Empty() || e.Unique || !e.Luck.Empty() || len(e.Reward.Codes) > 0 || m.costly(p, e)
+}
 
 // drawable reports whether an entry can have a weight.
 func drawable(p *catalog.Pool, e *catalog.Entry) bool {
-	return p.Mode == catalog.ModeRaffle || e.Weight > 0 || slices.ContainsFunc(e.Luck.Steps, func(s catalog.LuckStep) bool { return s.Weight > 0 })
+	return p.Mode == catalog.ModeRaffle || e.Weight > 0 || e.Moments.Count > 0 || slices.ContainsFunc(e.Luck.Steps, func(s catalog.LuckStep) bool { return s.Weight > 0 })
 }
 
 // shown returns an entry's weight by its own stock and that of what it leads to, whoever draws.
@@ -35,12 +38,20 @@ func (m *model) shown(p *catalog.Pool, e *catalog.Entry) uint64 {
 	left, unlimited := m.left(p, e)
 	to := m.target(e)
 	switch {
-	case left == 0 && !unlimited, to != nil && !conditional(e) && m.total(to) == 0:
+	case left == 0 && !unlimited, to != nil && !m.conditional(p, e) && m.total(to) == 0:
 		return 0
 	case p.Mode == catalog.ModeRaffle:
 		return left
 	}
 	return e.Weight
+}
+
+// view returns the weight of an entry that everybody can see.
+func (m *model) view(p *catalog.Pool, e *catalog.Entry) uint64 {
+	if !m.hasCodes(e) {
+		return 0
+	}
+	return m.shown(p, e)
 }
 
 func (m *model) total(p *catalog.Pool) (sum uint64) {
@@ -117,15 +128,18 @@ func (m *model) leaves(p *catalog.Pool) uint64 {
 
 // most returns the largest quantity of an item that one draw from p can give.
 func (m *model) most(p *catalog.Pool, item string) uint64 {
-	return worst(p, func(w *catalog.Reward, _ bool) uint64 {
-		n := m.times(w, func(p *catalog.Pool) uint64 { return m.most(p, item) })
-		for _, q := range w.Items {
-			if q.Item == item {
-				n += q.Max
-			}
+	return worst(p, func(w *catalog.Reward, _ bool) uint64 { return m.mostOf(w, item) })
+}
+
+// mostOf returns the largest quantity of an item that a reward can give.
+func (m *model) mostOf(w *catalog.Reward, item string) uint64 {
+	n := m.times(w, func(p *catalog.Pool) uint64 { return m.most(p, item) })
+	for _, q := range w.Items {
+		if q.Item == item {
+			n += q.Max
 		}
-		return n
-	})
+	}
+	return n
 }
 
 // endless reports whether a pool has an entry for everybody that never runs out.
@@ -135,7 +149,7 @@ func (m *model) endless(p *catalog.Pool) bool {
 	}
 	for i := range p.Entries {
 		e := &p.Entries[i]
-		if to := m.target(e); e.Stock.Unlimited && e.Weight > 0 && !conditional(e) && (to == nil || m.endless(to)) {
+		if to := m.target(e); e.Stock.Unlimited && e.Weight > 0 && !m.conditional(p, e) && (to == nil || m.endless(to)) {
 			return true
 		}
 	}
@@ -160,10 +174,10 @@ func (m *model) sure(p *catalog.Pool) uint64 {
 			continue
 		}
 		to := m.target(e)
-		if to == nil || conditional(e) {
+		if to == nil || m.conditional(p, e) {
 			others = append(others, other{"", m.under(&e.Reward), m.times(&e.Reward, m.leaves)})
 		}
-		if conditional(e) {
+		if m.conditional(p, e) {
 			continue
 		}
 		id := ""
@@ -210,9 +224,9 @@ func (m *model) sure(p *catalog.Pool) uint64 {
 
 // stocked reports whether p has enough for need draws, by a player who surely holds so much.
 func (m *model) stocked(p *catalog.Pool, player string, held map[string]uint64, need uint64) bool {
-	if !collects(p) {
+	if !m.collects(p) {
 		if need == 1 && !m.endless(p) {
-			return slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !conditional(&e) && m.shown(p, &e) > 0 })
+			return slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !m.conditional(p, &e) && m.shown(p, &e) > 0 })
 		}
 		return m.sure(p) >= need
 	}
@@ -227,7 +241,7 @@ func (m *model) stocked(p *catalog.Pool, player string, held map[string]uint64, 
 }
 
 // collects reports whether every entry of a pool that can be drawn has a condition.
-func collects(p *catalog.Pool) bool {
+func (m *model) collects(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeWeighted &&
-		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !conditional(&e) && e.Weight > 0 })
+		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !m.conditional(p, &e) && e.Weight > 0 })
 }

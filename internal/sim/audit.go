@@ -50,7 +50,7 @@ func (g *game) audit() {
 	if err := g.told(records); err != nil {
 		w.fail("%w", err)
 	}
-	g.applied = int(m.version)
+	g.applied, g.files = int(m.version), m.files
 	g.known, g.archive, g.hash = records, records, rep.StateHash
 	if g.closed {
 		g.ended, g.settled = rep.Position, rep.Position
@@ -164,6 +164,8 @@ func (g *game) replay(records []kuji.Record, end uint64) *model {
 // shows compares a read with the model.
 func (m *model) shows(rd *read) error {
 	switch {
+	case rd.codes != nil:
+		return m.exports(rd.codes)
 	case rd.player != "" && rd.seen:
 		return m.holds(rd.holds)
 	case rd.player != "" && m.players[rd.player] != nil:
@@ -217,7 +219,10 @@ func matches(a ack, rec *kuji.Record) error {
 		}
 		return nil
 	}
-	res := a.res
+	res, err := sealed(a.res)
+	if err != nil {
+		return err
+	}
 	if rec.ID != a.call.id || !asked(a.call.req, *rec) {
 		return fmt.Errorf("%+v was acknowledged, the log has %+v", a.call.req, *rec)
 	}

@@ -254,12 +254,17 @@ type read struct {
 	seen     bool // false: not found
 	holds    kuji.PlayerView
 	stocks   kuji.PoolView
+	codes    *codesRead
 }
 
 // read looks at a player or a pool, without waiting.
 func (s *session) read() {
 	w := s.w
 	if s.realm == nil {
+		return
+	}
+	if w.schedule.IntN(6) == 0 {
+		s.readCodes()
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,6 +16,7 @@ type game struct {
 	name     string
 	catalogs []*catalog.Catalog
 	applied  int // catalogs that were acknowledged
+	files    int // of codes that were acknowledged
 
 	known    []kuji.Record // the log as the last audit found it, including trimmed records
 	archive  []kuji.Record // the trimmed part of the log, read before

@@ -286,6 +286,10 @@ func (s *session) administer() {
 		s.apply()
 		return
 	}
+	if w.schedule.IntN(4) == 0 {
+		s.bring()
+		return
+	}
 	if w.cfg.Faults&Clock != 0 && w.schedule.IntN(6) == 0 {
 		s.setClock()
 		return

@@ -17,10 +17,15 @@ type model struct {
 	now      int64 // the last time stamp, or what it was set back to
 	back     int64 // how far the clock was set back in all
 	players  map[string]*holder
-	drawn    map[string]uint64 // by "pool/entry", over all catalog versions, less what was put back
-	refills  map[string]uint64 // by pool
-	ids      []answeredID      // oldest first, the newest answer of each id last
-	repeated int               // ids answered again after they were forgotten
+	drawn    map[string]uint64   // by "pool/entry", over all catalog versions, less what was put back
+	refills  map[string]uint64   // by pool
+	ids      []answeredID        // oldest first, the newest answer of each id last
+	purses   map[string]purse    // by budget and item
+	moments  map[string]coming   // by "pool/entry"
+	codes    map[string][]string // by list
+	owners   map[string][]string // by list: who got its codes
+	files    int                 // of codes that were imported
+	repeated int                 // ids answered again after they were forgotten
 }
 
 // holder is one player.
@@ -53,7 +58,10 @@ type answeredID struct {
 }
 
 func newModel() *model {
-	return &model{players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{}}
+	return &model{
+		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
+		purses: map[string]purse{}, moments: map[string]coming{}, codes: map[string][]string{}, owners: map[string][]string{},
+	}
 }
 
 func (m *model) clone() *model {
@@ -71,6 +79,7 @@ func (m *model) clone() *model {
 		c.players[id] = draft
 	}
 	c.drawn, c.refills = maps.Clone(m.drawn), maps.Clone(m.refills)
+	m.cloneCampaigns(&c)
 	return &c
 }
 
@@ -101,6 +110,9 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		m.forget()
 		return nil
 	}
+	if rec.Kind == "codes" {
+		return m.importCodes(rec)
+	}
 	draft := m.clone()
 	status, subject, err := draft.carryOut(rec)
 	if err != nil {
@@ -111,6 +123,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	}
 	if status == kuji.OK { // anything else changes nothing
 		m.players, m.drawn, m.refills = draft.players, draft.drawn, draft.refills
+		m.purses, m.moments, m.owners = draft.purses, draft.moments, draft.owners
 	}
 	if rec.ID != "" {
 		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec, steady: m.steady()})

@@ -22,15 +22,15 @@ func (m *model) leadsTo(e *catalog.Entry) *catalog.Pool {
 	return nil
 }
 
-// personal reports whether an entry is another one for each player.
-func personal(e *catalog.Entry) bool {
-	return !e.When.Empty() || e.Unique || !e.Luck.Empty()
+// personal reports whether an entry is not there for everybody at any time, whatever its stock.
+func (m *model) personal(p *catalog.Pool, e *catalog.Entry) bool {
+	return e.Moments.Count > 0 || len(e.Reward.Codes) > 0 || m.costly(p, e) || !e.When.Empty() || e.Unique || !e.Luck.Empty()
 }
 
 // never reports that an entry has no odds, whatever the stock and the player.
 func never(p *catalog.Pool, e *catalog.Entry) bool {
 	lucky := slices.ContainsFunc(e.Luck.Steps, func(s catalog.LuckStep) bool { return s.Weight > 0 })
-	return p.Mode != catalog.ModeRaffle && e.Weight == 0 && !lucky
+	return p.Mode != catalog.ModeRaffle && e.Weight == 0 && !lucky && e.Moments.Count == 0
 }
 
 // shown returns the weight of an entry without regard to a player, 0 if it is out of stock or leads
@@ -45,7 +45,7 @@ func (m *model) shown(p *catalog.Pool, e *catalog.Entry) uint64 {
 	switch {
 	case limited && left == 0:
 		return 0
-	case weight == 0 || to == nil || personal(e):
+	case weight == 0 || to == nil || m.personal(p, e):
 		return weight
 	}
 	for i := range to.Entries {
@@ -143,7 +143,7 @@ func (m *model) ways(p *catalog.Pool) (all []*way) {
 			stock = forever
 		}
 		to := m.leadsTo(e)
-		if personal(e) {
+		if m.personal(p, e) {
 			to, stock = nil, 0 // nobody may count on it
 		}
 		if to != nil {
@@ -163,7 +163,7 @@ func (m *model) ways(p *catalog.Pool) (all []*way) {
 func (m *model) endless(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeEach || slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool {
 		to := m.leadsTo(&e)
-		return e.Stock.Unlimited && e.Weight > 0 && !personal(&e) && (to == nil || m.endless(to))
+		return e.Stock.Unlimited && e.Weight > 0 && !m.personal(p, &e) && (to == nil || m.endless(to))
 	})
 }
 
@@ -209,7 +209,7 @@ func (m *model) stands(p *catalog.Pool) uint64 {
 
 // stocked reports whether a pool has stock for so many draws by a player, who surely holds so much.
 func (m *model) stocked(p *catalog.Pool, player string, sure map[string]uint64, need uint64) bool {
-	if collection(p) {
+	if m.collection(p) {
 		n := uint64(0)
 		for i := range p.Entries {
 			e := &p.Entries[i]
@@ -221,15 +221,15 @@ func (m *model) stocked(p *catalog.Pool, player string, sure map[string]uint64, 
 		return n >= need
 	}
 	if need == 1 {
-		return slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !personal(&e) && m.shown(p, &e) > 0 }) || m.endless(p)
+		return slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !m.personal(p, &e) && m.shown(p, &e) > 0 }) || m.endless(p)
 	}
 	return m.stands(p) >= need
 }
 
 // collection reports whether all entries of a pool are other ones for each player.
-func collection(p *catalog.Pool) bool {
+func (m *model) collection(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeWeighted &&
-		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !personal(&e) && e.Weight > 0 })
+		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !m.personal(p, &e) && e.Weight > 0 })
 }
 
 // best returns the most of an item that one draw from p can give.

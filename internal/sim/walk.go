@@ -21,6 +21,8 @@ type walk struct {
 	h      *holder
 	steps  []drawnEntry // still to come of the draw at hand
 	given  []span       // by the outcome at hand, in order
+	coded  []kuji.RewardCode
+	open   []share // budgets that what is given comes from
 	now    *kuji.Outcome
 }
 
@@ -72,14 +74,14 @@ func (m *model) draw(d trialDraw) error {
 		return fmt.Errorf("%d outcomes too many for %d draws", len(outcomes), rec.Count)
 	}
 	for _, l := range p.Limits {
-		m.spent(k.h.draws, limit{p.ID, l.Per, l.Window}, rec.Count)
+		m.drew(k.h.draws, limit{p.ID, l.Per, l.Window}, rec.Count)
 	}
-	m.spent(k.h.free, limit{pool: p.ID, per: p.Free.Per}, d.free)
+	m.drew(k.h.free, limit{pool: p.ID, per: p.Free.Per}, d.free)
 	return nil
 }
 
-// spent counts n draws of a limit.
-func (m *model) spent(draws map[limit][]int64, l limit, n int) {
+// drew counts n draws of a limit.
+func (m *model) drew(draws map[limit][]int64, l limit, n int) {
 	if n == 0 {
 		return
 	}
@@ -201,7 +203,11 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 	}
 	k.steps = k.steps[1:]
 	k.drawn[p.ID+"/"+e.ID]++
-	if err := k.give(&e.Reward); err != nil || p.Mode != catalog.ModeRaffle {
+	open := k.open
+	k.open = k.opens(p, e)
+	err := k.give(&e.Reward)
+	k.open = open
+	if err != nil || p.Mode != catalog.ModeRaffle {
 		return err
 	}
 	for i := range p.Entries {
@@ -209,7 +215,7 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 			return nil
 		}
 	}
-	err := k.give(&p.Last)
+	err = k.give(&p.Last)
 	if k.refills[p.ID] < uint64(p.Refill) {
 		k.refills[p.ID]++
 		for i := range p.Entries {
@@ -221,6 +227,9 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 
 func (k *walk) give(w *catalog.Reward) error {
 	for _, q := range w.Items {
+		if err := k.spend(q); err != nil {
+			return err
+		}
 		k.h.items[q.Item] += q.Min
 		i := slices.IndexFunc(k.given, func(s span) bool { return s.item == q.Item })
 		if i < 0 {
@@ -230,6 +239,7 @@ func (k *walk) give(w *catalog.Reward) error {
 		k.given[i].min += q.Min
 		k.given[i].max += q.Max
 	}
+	k.hand(w)
 	for _, d := range w.Draws {
 		p := k.pool(d.Pool)
 		for n := range d.Max {
@@ -262,7 +272,10 @@ func (k *walk) finish() error {
 	if !fits {
 		return fmt.Errorf("%s (%v) gave %v, the catalog says %v", o.Entry, o.Via, o.Items, k.given)
 	}
-	k.now, k.given = nil, nil
+	if !slices.Equal(o.Codes, k.coded) {
+		return fmt.Errorf("%s (%v) gave codes %#v, the model says %v", o.Entry, o.Via, o.Codes, k.coded)
+	}
+	k.now, k.given, k.coded = nil, nil, nil
 	return nil
 }
 
@@ -271,9 +284,9 @@ func (k *walk) finish() error {
 func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	left, limited := k.left(p, e)
 	switch {
-	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items):
+	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items), !k.affords(p, e), !k.hasCodes(e):
 		return 0
-	case !personal(e):
+	case !k.personal(p, e):
 		return k.shown(p, e)
 	}
 	weight := e.Weight
@@ -299,7 +312,7 @@ func (k *walk) weights(p *catalog.Pool, without []*catalog.Entry) []uint64 {
 				total += all[i]
 			}
 		}
-		if total > 0 || !collection(p) { // a group can give what a collection lacked when it was checked
+		if total > 0 || !k.collection(p) { // a group can give what a collection lacked when it was checked
 			break
 		}
 	}
@@ -326,6 +339,9 @@ func sum(p *catalog.Pool, weights []uint64, of []string, missed [][]string) (n u
 // could reports why an entry cannot have been picked. Tracks are asked in the catalog's order. One
 // that is certain leaves nothing to others, and one of whose group nothing is there is passed over.
 func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.Entry) error {
+	if sure, err := k.moment(p, picked); sure || err != nil {
+		return err
+	}
 	weights := k.weights(p, without)
 	if weights[slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return e.ID == picked.ID })] == 0 {
 		return fmt.Errorf("%s/%s was given, which has no weight or no stock, or is not for %s", p.ID, picked.ID, k.player)

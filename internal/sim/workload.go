@@ -42,7 +42,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	pf := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	pf("kuji: 1")
 	pf("name: v%d", r.Uint32()) // no two are the same
-	pf("items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}, key: {}, clover: {}, card-a: {}, card-b: {}, card-c: {}}")
+	pf("items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}, key: {}, clover: {}, card-a: {}, card-b: {}, card-c: {}, cash: {}}")
 	if r.IntN(3) > 0 {
 		pf("start: {gem: %d, key: %d}", 1+r.IntN(40), 1+r.IntN(9))
 	}
@@ -51,7 +51,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		if r.IntN(2) == 0 {
 			form = fmt.Sprintf(", ids: time-ordered, ahead: %ds", 10+r.IntN(21))
 		}
-		pf("idempotency: {count: %d, age: %dm%s}", 4+r.IntN(60), 1+r.IntN(90), form)
+		pf("idempotency: {count: %d, age: %dm%s}", 4+r.IntN(60), (1+r.IntN(90))*(1+r.IntN(2)*40), form) // for an hour, or for days
 	}
 	pf("pools:")
 	pf("  open:")
@@ -87,6 +87,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 	}
 	adaptiveText(r, pf)
 	severalText(r, pf)
+	campaignText(r, pf)
 	return b.String()
 }
 
@@ -207,7 +208,7 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		pools := []string{
 			"open", "open", "box", "box", "paid", "paid", "chain", "timed", "nosuch", "five",
-			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji",
+			"banner", "banner", "encore", "encore", "cards", "luck", "chest", "drops", "hand", "kuji", "splash", "splash", "splash", "till",
 		}
 		d := kuji.Draw{Player: player(), Pool: pools[r.IntN(len(pools))], Count: 1 + r.IntN(3)*r.IntN(3)}
 		if r.IntN(8) == 0 {

@@ -7,8 +7,7 @@ It shares no code with Kuji and needs nothing but Python. It checks checksums,
 the chain of hashes and the commitments, and applies the effects of every event.
 For that it needs no rules and no catalog. Then it shows what those are good for:
 it computes every choice of every revealed epoch again, with its price, and
-compares, up to the first event that a catalog decides which has budgets or
-moments, or gives codes. It prints what it found as JSON; --events prints each event before it,
+compares. It prints what it found as JSON; --events prints each event before it,
 on a line of its own.
 
 Stop the server first, or read a copy. The log has to be whole (not trimmed); a
@@ -388,9 +387,7 @@ class State:
             assert value not in self.lists
             self.lists.append(value), self.codes.append([]), self.given.append([]), self.used.append(set())
         elif verb == ADD_CODES:
-            r = Reader(value)
-            while r.at < len(value):
-                self.codes[n].append(r.name())
+            self.codes[n] += imported(value)
             assert len(self.codes[n]) == len(set(self.codes[n])), "a code twice"
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
@@ -404,6 +401,14 @@ class State:
         if self.stock[pool][entry] is None:
             return None
         return max(0, self.stock[pool][entry] - self.taken[pool][entry])
+
+
+def imported(data):
+    """The codes of an import."""
+    r, codes = Reader(data), []
+    while r.at < len(data):
+        codes.append(r.name())
+    return codes
 
 
 def describe(state, event):
@@ -442,12 +447,8 @@ def describe(state, event):
     if event.kind == 1:
         return {**said, "version": state.version}
     if event.kind == 9:
-        added = next((n, value) for verb, n, value in event.effects if verb == ADD_CODES)
-        count, r = 0, Reader(added[1])
-        while r.at < len(added[1]):
-            r.name()
-            count += 1
-        return {**said, "list": text(state.lists[added[0]]), "count": count}
+        n, added = next((n, value) for verb, n, value in event.effects if verb == ADD_CODES)
+        return {**said, "list": text(state.lists[n]), "count": len(imported(added))}
     if event.kind == 7:
         to, by, reason = event.commands()[0][2]
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
@@ -532,7 +533,9 @@ def catalog(data):
 
 
 def period(zone, per, time):
-    """The number of the day (2) or week (3) at a time, by clocks that never go back."""
+    """The number of the day (2), week (3) or hour (5) at a time, by clocks that never go back; 0 of all time (1)."""
+    if per == 1:
+        return 0
     shown, before, latest = max(time, 0), 0, 0
     for begins, offset in zone:
         if begins > time:
@@ -540,7 +543,7 @@ def period(zone, per, time):
         if begins:
             latest = max(latest, begins + before)
         shown, before = max(time + offset, latest), offset
-    return shown // 86_400_000 if per == 2 else (shown + 259_200_000) // 604_800_000
+    return {2: shown // 86_400_000, 3: (shown + 259_200_000) // 604_800_000, 5: shown // 3_600_000}[per]
 
 
 # event.md: randomness
@@ -589,16 +592,83 @@ def below(source, n):
 
 # event.md: choices. Only who computes them again needs the catalog.
 
+def gains(pools, reward, known):
+    """The most that a reward can give of each item, through all pools below."""
+    most = {}
+    for item, low, span in reward["items"]:
+        most[item] = most.get(item, 0) + low + span
+    for name, low, span in reward["draws"]:
+        for item, n in pool_gains(pools, name, known).items():
+            most[item] = most.get(item, 0) + n * (low + span)
+    return most
+
+
+def pool_gains(pools, name, known):
+    if name not in known:
+        p, most = pools[name], {}
+        for e in p["entries"].values():
+            luck = [w for _, w in e["luck"][2]] if e["luck"] else []
+            if p["mode"] != 2 and not e["moments"] and not any([e["weight"], *luck]):
+                continue
+            for item, n in gains(pools, e["reward"], known).items():
+                most[item] = most.get(item, 0) + n if p["mode"] == 3 else max(most.get(item, 0), n)
+        for item, n in gains(pools, p["last"], known).items():
+            most[item] = most.get(item, 0) + n
+        known[name] = {item: n * sum(p["rolls"]) for item, n in most.items()}
+    return known[name]
+
+
+class Moments:
+    """The moments of an entry, in milliseconds that count as often as their hour and day weigh."""
+
+    DAYS = [b"mon", b"tue", b"wed", b"thu", b"fri", b"sat", b"sun"]
+
+    def __init__(self, entry, counter, config, starts, ends, zone):
+        self.entry, self.counter, self.starts, self.ends = entry, counter, starts, ends
+        self.count, self.spread, self.passes, ranges = config
+        self.zone = zone or [(0, 0)]
+        self.hours, self.days = [1] * 24, [1] * 7
+        for when, weight in ranges:
+            first, dash, last = when.partition(b"-")
+            if first.isdigit():
+                at, end, weights = int(first), int(last), self.hours
+            else:
+                at, end, weights = self.DAYS.index(first), self.DAYS.index(last if dash else first) + 1, self.days
+            weights[at:end] = [weight] * (end - at)
+        self.end = self.measure(ends)
+
+    def measure(self, time):
+        """What lies between the start and a time."""
+        def shown(clock):
+            days, rest = divmod(clock, 86_400_000)
+            hour, rest = divmod(rest, 3_600_000)
+            weeks, day = divmod(days + 3, 7)  # 1 January 1970 was a Thursday
+            whole = (weeks * sum(self.days) + sum(self.days[:day])) * sum(self.hours) * 3_600_000
+            return whole + self.days[day] * (sum(self.hours[:hour]) * 3_600_000 + rest * self.hours[hour])
+
+        time, total = min(max(time, self.starts), self.ends), 0
+        for i, (begins, offset) in enumerate(self.zone):
+            since = max(begins, self.starts) if i else self.starts
+            until = min(time, self.zone[i + 1][0]) if i + 1 < len(self.zone) else time
+            if since < until:
+                total += shown(until + offset) - shown(since + offset)
+        return total
+
+    def slot(self, halves):
+        return self.end * halves // (2 * self.count)
+
+
 class Pool:
     """A pool of the catalog in force, by the state's numbers."""
 
-    def __init__(self, p, state, number, item, entry):
+    def __init__(self, p, state, number, item, entry, zone, most):
         def stacks(some):
             return [(item[i], q) for i, q in some]
 
         def reward(of):
             return ([(item[i], low, span) for i, low, span in of["items"]],
-                    [(number[name], low, span) for name, low, span in of["draws"]])
+                    [(number[name], low, span) for name, low, span in of["draws"]],
+                    [state.lists.index(name) for name in of["codes"]])
 
         self.number, self.mode, self.scale, self.refill = number[p["id"]], p["mode"], p["scale"], p["refill"]
         self.distinct, self.rolls = p["flags"] & 4 > 0, p["rolls"]
@@ -618,6 +688,12 @@ class Pool:
         self.refills = state.counter.get(p["id"] + b"/refills")
         self.free_counter = self.free and state.counter[p["id"] + {1: b"/free", 2: b"/free/day", 3: b"/free/week"}[self.free[0]]]
 
+        budgets = []
+        for per, of, share in p["budget"]:
+            name = (b"/budget/" + share if share else p["id"] + b"/budget") + {1: b"/forever", 2: b"/day", 3: b"/week", 5: b"/hour"}[per]
+            budgets += [(state.counter[name + b"/" + i], per, i, limit) for i, limit in of]
+        self.costs, self.moments = {}, []  # by entry: budgets, the most that it takes from each
+
         self.order, self.weight, self.reward, self.luck, self.condition, self.classes = [], {}, {}, {}, {}, []
         classes = {}
         for name, e in p["entries"].items():
@@ -629,6 +705,10 @@ class Pool:
             lacks = [item[i] for i in when["lacks"]] + ([i for i, _, _ in self.reward[n][0]] if e["unique"] else [])
             if e["when"] or e["unique"]:
                 self.condition[n] = stacks(when["holds"]), lacks, [(counters[t], draws) for t, draws in when["pity"]]
+            gives = most(e["reward"])
+            self.costs[n] = [(counter, per, item[i], limit, gives[i]) for counter, per, i, limit in budgets if i in gives]
+            if e["moments"]:
+                self.moments.append(Moments(n, state.counter[p["id"] + b"/moments/" + name], e["moments"], p["starts"], p["ends"], zone))
             if e["luck"]:
                 of, name_of, steps = e["luck"]
                 self.luck[n] = of, item[name_of] if of == 1 else counters[name_of], steps
@@ -645,7 +725,7 @@ class Pool:
         self.plain = not self.tracks and len(self.classes) == 1 and not any(map(self.adapts, self.order))
 
     def adapts(self, entry):
-        return entry in self.condition or entry in self.luck
+        return entry in self.condition or entry in self.luck or bool(self.costs[entry] or self.reward[entry][2])
 
 
 class Rules:
@@ -653,19 +733,18 @@ class Rules:
 
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
-        self.zone, self.knows, self.redeem = [], True, {}  # knows: no pool has a budget, moments or codes to give
+        self.zone, self.redeem = [], {}
 
     def put_in_force(self):
         state = self.state
         self.zone, pools, start = catalog(state.catalog)
-        self.knows = not any(p["budget"] or any(e["moments"] or e["reward"]["codes"] for e in p["entries"].values()) for p in pools.values())
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
-        self.pools, self.redeem = {}, {}
+        self.pools, self.redeem, known = {}, {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
-            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of)
+            self.pools[number[name]] = Pool({**p, "id": name}, state, number, item, of, self.zone, lambda reward: gains(pools, reward, known))
             self.redeem.update({state.lists.index(codes): (number[name], times) for codes, times, _, _ in p["redeem"]})
 
     # What the event at hand has changed so far.
@@ -674,6 +753,7 @@ class Rules:
         self.source, self.time, self.made = source, time, []
         self.gone, self.tally = {}, {}  # by pool and entry number; by counter
         self.balance, self.counted, self.picks = {}, {}, 0
+        self.open, self.paid, self.coded = [], [], {}  # budgets; those of the draw at hand; codes given by list
 
     def held(self, player, item):
         if (player, item) not in self.balance:
@@ -688,8 +768,35 @@ class Rules:
         before = self.state.counted[player].get(counter, 0) if player < len(self.state.players) else 0
         return self.counted.get((player, counter), before)
 
+    def tallied(self, counter):
+        return self.tally.get(counter, self.state.tallies.get(counter, 0))
+
+    def set_tally(self, counter, value):
+        self.tally[counter] = value
+        self.made.append((TALLY, counter, value))
+
     def refilled(self, pool):
-        return self.tally.get(pool.refills, self.state.tallies.get(pool.refills, 0))
+        return self.tallied(pool.refills)
+
+    # Budgets and codes.
+
+    def spent(self, counter, per):
+        last = self.tallied(counter + 1) - self.state.back
+        over = period(self.zone, per, last) < period(self.zone, per, self.time)
+        return 0 if over else self.tallied(counter)
+
+    def affords(self, pool, entry):
+        return all(self.spent(counter, per) + most <= limit for counter, per, _, limit, most in pool.costs[entry])
+
+    def spend(self, item, quantity):
+        for counter, per, of in self.open:
+            if of == item:
+                self.tally[counter], self.tally[counter + 1] = self.spent(counter, per) + quantity, self.time + self.state.back
+                if counter not in self.paid:
+                    self.paid.append(counter)
+
+    def has_codes(self, pool, entry):
+        return all(len(self.state.given[n]) + self.coded.get(n, 0) < len(self.state.codes[n]) for n in pool.reward[entry][2])
 
     def left(self, pool, entry):
         """What is left of an entry's stock; None without a bound."""
@@ -702,7 +809,9 @@ class Rules:
         left = self.left(pool, entry)
         if left == 0 or ask and not self.holds(pool.condition.get(entry)):
             return 0
-        _, draws = pool.reward[entry]
+        if not self.affords(pool, entry) or not self.has_codes(pool, entry):
+            return 0
+        _, draws, _ = pool.reward[entry]
         if len(draws) == 1 and draws[0][1:] == (1, 0):
             inner = self.pools[draws[0][0]]
             if inner.single and not any(self.weight(inner, n) for n in inner.order):
@@ -729,7 +838,41 @@ class Rules:
     def range(self, low, span):
         return low + (below(self.source, span + 1) if span else 0)
 
+    def come(self, m):
+        """Decides which moments have come."""
+        last = self.tallied(m.counter)
+        if self.time <= last or self.time < m.starts or not m.end:
+            return
+        begun, to = m.measure(last), m.measure(self.time)
+        was = n = self.tallied(m.counter + 1)
+
+        def came(a, b):
+            return to >= b or to > a and below(self.source, b - a) < to - a
+
+        if m.spread == 1:
+            while n < m.count and m.slot(2 * n + 1) < to:
+                n += 1
+        elif m.spread == 2:
+            while n < m.count and m.slot(2 * n) < to and came(max(begun, m.slot(2 * n)), m.slot(2 * n + 2)):
+                n += 1
+        else:
+            n += sum(came(begun, m.end) for _ in range(m.count - was))
+        self.set_tally(m.counter, self.time)
+        if n > was:
+            due = 1 if m.passes else self.tallied(m.counter + 2) + n - was
+            self.set_tally(m.counter + 1, n)
+            self.set_tally(m.counter + 2, due)
+
     def pick(self, pool, taken, due):
+        for m in pool.moments:
+            self.come(m)
+        for m in pool.moments:
+            if due is not None and not any(due in groups and m.entry in members for groups, members in pool.classes):
+                continue
+            is_due = self.tallied(m.counter + 2)
+            if is_due and self.left(pool, m.entry) and self.affords(pool, m.entry) and self.has_codes(pool, m.entry):
+                self.set_tally(m.counter + 2, is_due - 1)
+                return m.entry, self.count_pick(pool, m.entry)
         weights = {n: 0 if n in taken else self.weight(pool, n) for n in pool.order}
         if pool.collects and not any(weights.values()):
             weights = {n: self.weight(pool, n, ask=False) for n in pool.order}
@@ -740,10 +883,14 @@ class Rules:
             if point < weights[entry]:
                 break
             point -= weights[entry]
+        return entry, self.count_pick(pool, entry)
+
+    def count_pick(self, pool, entry):
+        """Counts a pick in the pool's tracks. Returns the groups that it hit."""
         groups = next(groups for groups, members in pool.classes if entry in members)
         for group, (_, counter, _, _) in enumerate(pool.tracks):
             self.counted[self.player, counter] = 0 if group in groups else self.count(self.player, counter) + 1
-        return entry, groups
+        return groups
 
     def decided(self, pool, weights, due):
         """The groups that were hit, and those that were missed."""
@@ -801,7 +948,11 @@ class Rules:
         self.made.append((TAKE, pool.number, entry))
         self.gone[pool.number, entry] = self.gone.get((pool.number, entry), 0) + 1
         self.picks += 1
+        before = self.open
+        mine = [(counter, per, item) for counter, per, item, _, _ in pool.costs[entry]]
+        self.open = before + [budget for budget in mine if budget not in before]
         self.give(pool.reward[entry])
+        self.open = before
         if pool.mode == 2 and not any(self.weight(pool, n) for n in pool.order):
             self.give(pool.last)
             if self.refilled(pool) < pool.refill:
@@ -810,15 +961,18 @@ class Rules:
                     if was:
                         self.made.append((RETURN, n, was))
                         self.gone[pool.number, n] = -self.state.taken[pool.number][n]
-                self.tally[pool.refills] = self.refilled(pool) + 1
-                self.made.append((TALLY, pool.refills, self.tally[pool.refills]))
+                self.set_tally(pool.refills, self.refilled(pool) + 1)
 
     def give(self, reward):
-        items, draws = reward
+        items, draws, codes = reward
         for item, low, span in items:
             quantity = self.range(low, span)
             self.made.append((GAIN, item, quantity))
             self.add(self.player, item, quantity)
+            self.spend(item, quantity)
+        for n in codes:
+            self.made.append((GIVE_CODE, n, len(self.state.given[n]) + self.coded.get(n, 0)))
+            self.coded[n] = self.coded.get(n, 0) + 1
         for inner, low, span in draws:
             for _ in range(self.range(low, span)):
                 self.single(self.pools[inner])
@@ -910,7 +1064,8 @@ class Rules:
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
                 continue
-            self.move(kind, asked)
+            if kind != 8:
+                self.move(kind, asked)
         members = drawn(event)
         self.balance = {}  # from here on, as the effects so far have left it
         for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
@@ -920,7 +1075,8 @@ class Rules:
                 assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
                 asked = self.redeem[list_of]
             elif kind != 2:
-                self.move(kind, asked)
+                if kind != 8:
+                    self.move(kind, asked)
                 continue
             assert spent == price, "another price"
             for item, quantity in price:
@@ -933,6 +1089,11 @@ class Rules:
                 for group in self.single(pool, due):
                     if group >= len(pool.tracks):
                         hits[group - len(pool.tracks)] += 1
+            for counter in self.paid:
+                self.made.append((TALLY, counter, self.tally[counter]))
+                if self.tally[counter + 1] != self.state.tallies.get(counter + 1, 0):
+                    self.made.append((TALLY, counter + 1, self.tally[counter + 1]))
+            self.paid = []
             assert effects == self.made, f"another choice: {effects}, want {self.made}"
         last = {(player, counter): value for player, counter, value in sets(event, len(self.state.players))}
         for key, value in self.counted.items():
@@ -963,7 +1124,7 @@ def drawn(event):
             pool = n
         elif verb == TAKE:
             members[-1][1].append((TAKE, pool, n))
-        elif verb in (DRAW, RETURN, TALLY) or verb == GAIN and members[-1][1]:
+        elif verb in (DRAW, RETURN, TALLY, GIVE_CODE) or verb == GAIN and members[-1][1]:
             members[-1][1].append((verb, n, value))
         elif verb == SPEND:
             members[-1][0].append((n, value))
@@ -1021,8 +1182,6 @@ class Realm:
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
             elif event.kind not in (1, 9) and not event.status:
                 self.rules.welcome(event)
-                if not self.rules.knows:
-                    self.source = None  # how many values that takes is not computed here
                 if self.source:
                     self.found["choices"] += self.rules.compare(event, self.source, time)
             self.state.apply(event, time)
