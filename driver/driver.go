@@ -46,6 +46,11 @@ var (
 	ErrLocked = errors.New("in use by another process")
 	// ErrNotExist is in the error of a realm or a file that is not there.
 	ErrNotExist = errors.New("does not exist")
+	// ErrFull is in the error of a call that needs more room than there is.
+	ErrFull = errors.New("there is no room left")
+	// ErrUnavailable is in the error of an Open or a read that fails for now and has changed
+	// nothing: no descriptors are left, or a connection is lost. What is kept may be sound.
+	ErrUnavailable = errors.New("not available now")
 )
 
 // TrimmedError is the error of a read that asks for entries which were trimmed.
@@ -57,9 +62,10 @@ func (e *TrimmedError) Error() string {
 	return fmt.Sprintf("the log begins at %d: what came before was trimmed", e.First)
 }
 
-// CorruptError is the error of a read that meets damage. Damage is never read over.
+// CorruptError is the error of an Open or a read that meets damage. Damage is never read over.
 type CorruptError struct {
 	Place string // what is damaged, and where
+	At    Cursor // of the first entry that the damage touches; 0: it touches none, or nobody knows
 	Err   error
 }
 
@@ -83,6 +89,10 @@ type Driver interface {
 type Options struct {
 	MustExist bool // refuse with ErrNotExist rather than create the realm
 	ReadOnly  bool // change nothing, not even to repair the end of the log; implies MustExist
+	// Check looks at every byte that is kept, for offline verification. It implies ReadOnly. Open
+	// then succeeds in spite of damage, as far as anything can be read. Read ends where the damage
+	// is, or behind the last entry if it touches none.
+	Check bool
 }
 
 // Realm is what a driver keeps of one realm. All methods may be called concurrently, but one
@@ -100,10 +110,12 @@ type Realm interface {
 // Log is a realm's log: entries in one order, which is the same for every reader and never changes.
 type Log interface {
 	// Append appends an entry behind the one at after, which the caller takes for the last one,
-	// and returns its cursor once the entry is as durable as the driver's policy says.
+	// and returns its cursor once the entry is as durable as the driver's policy says. Nothing then
+	// stands between the two but copies of the entry.
 	//
-	// ErrDeposed: the entry was not appended by this call, because other entries stand behind
-	// after. A driver that cannot refuse an entry appends it.
+	// ErrDeposed: other entries stand behind after, and Read finds them. The entry was not appended
+	// by this call, or, where the log cannot refuse an entry, it stands behind those others. The
+	// caller reads on from after, and folds what it finds, to learn what became of its entry.
 	//
 	// ErrUnknown: the entry may be in the log, or may get there later. Only two things settle it.
 	// The caller sends the same bytes behind the same cursor until an answer comes that is not
@@ -188,6 +200,12 @@ type File interface {
 	io.ReaderAt
 	io.Closer
 	Size() int64
+}
+
+// CacheDropper is what a File may also be: it makes the next reads come from where the file is kept,
+// and not from a memory that is nearer. An error says that what is kept cannot be trusted.
+type CacheDropper interface {
+	DropCache() error
 }
 
 // FileInfo describes a file.

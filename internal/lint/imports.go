@@ -37,6 +37,7 @@ var rooms = []room{
 	{dir: "sampler"},
 	{dir: "wal", may: []string{"internal/vfs", "internal/step"}, modules: []string{"golang.org/x/sys"}},
 	{dir: "driver"},
+	{dir: "driver/drivertest", may: []string{"driver", "internal/step"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/step"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
