@@ -177,13 +177,6 @@ func trimUnderReader(e *env) {
 func closeInTheMiddle(e *env) {
 	r, stop := e.start(0, realmName)
 	at := e.append(r, 0, []byte("first"))
-	var appended <-chan outcome
-	if e.Hold != nil {
-		hold := e.Hold(0, Requests)
-		defer hold.Drop()
-		appended = background(e.ctx, r, at, "second")
-		e.caught(hold)
-	}
 	reading, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		first := true
@@ -205,6 +198,13 @@ func closeInTheMiddle(e *env) {
 		e.Fatalf("the reader ended: %v", err)
 	case <-e.ctx.Done():
 		e.Fatal("the reader got nothing")
+	}
+	var appended <-chan outcome
+	if e.Hold != nil {
+		hold := e.Hold(0, Requests)
+		defer hold.Drop()
+		appended = background(e.ctx, r, at, "second")
+		e.caught(hold)
 	}
 	stop()
 	select {

@@ -42,6 +42,31 @@ func TestHouse(t *testing.T) {
 	}
 }
 
+// TestCoreIsLight lists all that the packages are built of which programs embed.
+func TestCoreIsLight(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range lint.Core {
+		pkgs, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedImports | packages.NeedDeps, Dir: root}, "./"+dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var deps []string
+		packages.Visit(pkgs, func(p *packages.Package) bool {
+			deps = append(deps, p.PkgPath)
+			return true
+		}, nil)
+		if !slices.Contains(deps, "errors") {
+			t.Fatalf("%s is built of %v: the rule would hold of nothing", dir, deps)
+		}
+		for _, f := range lint.Light(dir, deps) {
+			t.Error(f)
+		}
+	}
+}
+
 // builds are settings of the go command. Together they build every file of the
 // deterministic rooms: what one leaves out must hold to the rules as well.
 var builds = []string{"GOARCH=amd64", "GOARCH=arm64"}

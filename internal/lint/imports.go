@@ -21,10 +21,11 @@ type room struct {
 //	                                     → catalog, sampler
 //	                    → wal → internal/vfs, internal/step
 //	cmd → internal/simulate → internal/rules, internal/store, catalog
+//	cmd → driver/jetstream → driver
 //
 // A new folder takes its place here first.
 var rooms = []room{
-	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples", "internal/simulate"},
+	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples", "internal/simulate", "driver/jetstream", "driver/jetstream/embedded"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
@@ -38,7 +39,11 @@ var rooms = []room{
 	{dir: "wal", may: []string{"internal/vfs", "internal/step"}, modules: []string{"golang.org/x/sys"}},
 	{dir: "driver"},
 	{dir: "driver/drivertest", may: []string{"driver", "internal/step"}},
+	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
+		modules: []string{"github.com/nats-io/nats.go"}},
+	{dir: "driver/jetstream/embedded", modules: []string{"github.com/nats-io"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
+	{dir: "internal/proxy"},
 	{dir: "internal/step"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
@@ -109,6 +114,25 @@ func importBreach(s *Source, home room, target string) string {
 		return ""
 	}
 	return "room " + home.dir + " must not import room " + to.dir
+}
+
+// Core is what a program compiles that embeds Kuji.
+var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
+
+// heavy are modules that the core does without, even by way of other modules: the drivers of
+// replicated logs bring them in, and only the binary imports those.
+var heavy = []string{"github.com/nats-io"}
+
+// Light reports the heavy packages among those that a package of the core is built of.
+func Light(pkg string, deps []string) []Finding {
+	var found []Finding
+	for _, dep := range deps {
+		if slices.ContainsFunc(heavy, func(m string) bool { return dep == m || strings.HasPrefix(dep, m+"/") }) {
+			found = append(found, Finding{Rule: "Light", Path: pkg,
+				Message: "needs " + dep + ": what people embed is built without the drivers of replicated logs"})
+		}
+	}
+	return found
 }
 
 // projectDir returns the folder of a package of this module.

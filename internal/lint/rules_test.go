@@ -98,6 +98,16 @@ func TestArrowsRunOneWay(t *testing.T) {
 	}
 }
 
+func TestLight(t *testing.T) {
+	deps := []string{"fmt", "github.com/nats-io/nats.go", "github.com/nats-iota/x", "golang.org/x/sys/unix"}
+	if found := Light(".", deps); len(found) != 1 || !strings.Contains(found[0].Message, "nats-io/nats.go") {
+		t.Errorf("got %v, want one finding about nats.go", found)
+	}
+	if found := Light(".", []string{"fmt", "errors"}); len(found) != 0 {
+		t.Errorf("got %v, want none", found)
+	}
+}
+
 func TestNames(t *testing.T) {
 	for _, tt := range []struct{ path, text, want string }{
 		{"server/draw.go", "package server", ""},

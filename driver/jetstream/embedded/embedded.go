@@ -1,0 +1,223 @@
+// Package embedded runs a NATS server with JetStream in this process, as one node of a cluster, or
+// alone. It listens for the other nodes only, and for clients only if it is told to: the driver in
+// the same process is connected without a socket.
+//
+// Everything is fsynced before it is acknowledged. This package knows nothing of realms.
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// Options say which node this is, and of which cluster.
+type Options struct {
+	// Dir is where the node keeps what it stores. It belongs to the node's name for ever.
+	Dir string
+	// Cluster is the cluster's name, the same on every node.
+	Cluster string
+	// Node is the node's name, different on every node.
+	Node string
+	// Listen is the address for the other nodes, such as "10.0.0.1:6222". "": the node is alone.
+	Listen string
+	// Peers are the addresses of all nodes of the cluster, by their names. This one may be among
+	// them. The first start of a cluster wants all of its nodes here.
+	Peers map[string]string
+	// Secret is what nodes must know to join, at least 16 bytes. They prove it to each other; without
+	// TLS, it passes over the network.
+	Secret string
+	// TLS is used between nodes if it is not nil. Both sides show certificates.
+	TLS *tls.Config
+	// Clients is the address for clients other than this process, such as "127.0.0.1:4222". "": none.
+	Clients string
+	// MaxStore is how much the node may store, in bytes. 0: three quarters of what the disk has free.
+	MaxStore int64
+	// Logger gets the server's messages. Nil: they are dropped.
+	Logger *slog.Logger
+}
+
+// Limits of a server, whatever its options are.
+const (
+	maxMemory  = 256 << 20 // bytes for streams and consumers in memory
+	maxConns   = 1024      // clients
+	maxPayload = 1 << 20   // bytes of a message
+	minSecret  = 16        // bytes
+)
+
+func (o *Options) check() error {
+	switch {
+	case o.Dir == "":
+		return errors.New("no directory: want one for what the node stores")
+	case o.Node == "" || o.Cluster == "":
+		return fmt.Errorf("node %q of cluster %q: want a name for both", o.Node, o.Cluster)
+	case o.Listen == "" && len(o.Peers) > 0:
+		return errors.New("peers, but no address to listen on for them")
+	case o.Listen != "" && len(o.Secret) < minSecret:
+		return fmt.Errorf("secret of %d bytes: want at least %d", len(o.Secret), minSecret)
+	case o.Logger == nil:
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Server is a server that runs in this process.
+type Server struct {
+	server *server.Server
+}
+
+// Start starts a server. It does not wait until the server has found the others: see Ready.
+func Start(o Options) (*Server, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	opts, err := o.options()
+	if err != nil {
+		return nil, err
+	}
+	// The server makes its directories for everybody to read; this one above them is for its owner.
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", o.Node, err)
+	}
+	l := &logger{slog: o.Logger}
+	s.SetLoggerV2(l, false, false, false)
+	s.Start()
+	if !s.Running() || (opts.JetStream && !s.JetStreamEnabled()) {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("node %s did not start: %w", o.Node, l.failure())
+	}
+	return &Server{server: s}, nil
+}
+
+// options returns what the server is told.
+func (o *Options) options() (*server.Options, error) {
+	opts := &server.Options{
+		ServerName:         o.Node,
+		DontListen:         true,
+		NoSigs:             true,
+		MaxConn:            maxConns,
+		MaxPayload:         maxPayload,
+		JetStream:          true,
+		StoreDir:           filepath.Clean(o.Dir),
+		SyncAlways:         true,
+		JetStreamMaxMemory: maxMemory,
+		JetStreamMaxStore:  o.MaxStore,
+	}
+	if o.Clients != "" {
+		host, port, err := split(o.Clients)
+		if err != nil {
+			return nil, fmt.Errorf("address for clients: %w", err)
+		}
+		opts.DontListen, opts.Host, opts.Port = false, host, port
+	}
+	if o.Listen == "" {
+		return opts, nil
+	}
+	host, port, err := split(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("address for other nodes: %w", err)
+	}
+	opts.Cluster = server.ClusterOpts{
+		Name: o.Cluster, Host: host, Port: port,
+		Username: "kuji", Password: o.Secret,
+		NoAdvertise: true, // the peers are all there are
+		PoolSize:    3,
+		TLSConfig:   o.TLS,
+		TLSTimeout:  5,
+		AuthTimeout: 5,
+	}
+	if o.TLS != nil {
+		opts.Cluster.TLSConfig = o.TLS.Clone()
+		opts.Cluster.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	for _, node := range names(o.Peers) {
+		if _, _, err := split(o.Peers[node]); err != nil {
+			return nil, fmt.Errorf("address of node %s: %w", node, err)
+		}
+		if node != o.Node {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: o.Peers[node], User: url.UserPassword("kuji", o.Secret)})
+		}
+	}
+	return opts, nil
+}
+
+// split takes an address apart. Port 0 is one that the kernel chooses.
+func split(address string) (host string, port int, err error) {
+	host, digits, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, err
+	}
+	if host == "" {
+		return "", 0, fmt.Errorf("address %q: want a host before the port", address)
+	}
+	port, err = strconv.Atoi(digits)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("address %q: want a port from 0 to 65535", address)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
+func names(peers map[string]string) []string {
+	var list []string
+	for name := range peers {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Ready waits until the server takes requests: on a cluster, until its nodes have found a leader.
+func (s *Server) Ready(ctx context.Context) error {
+	t := time.NewTicker(20 * time.Millisecond)
+	defer t.Stop()
+	for {
+		if s.server.JetStreamEnabled() && (!s.server.JetStreamIsClustered() || s.server.JetStreamIsCurrent()) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the node has not joined its cluster: %w", ctx.Err())
+		case <-t.C:
+		}
+	}
+}
+
+// Connect is the option of a connection that leads to this server without a socket.
+func (s *Server) Connect() nats.Option { return nats.InProcessServer(s.server) }
+
+// Clients returns the address at which clients can connect, or "" if there is none.
+func (s *Server) Clients() string {
+	if a := s.server.Addr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// NATS returns the server itself, for what its own tests and tools do with it.
+func (s *Server) NATS() *server.Server { return s.server }
+
+// Close stops the server. Its leaderships pass to other nodes first.
+func (s *Server) Close() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}

@@ -1,0 +1,428 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// A file is kept as its chunks, each under the subject of its upload,
+//
+//	kuji.CLUSTER.file.REALM.chunk.UPLOAD.NUMBER
+//
+// and one message that names them, its directory, which makes it visible:
+//
+//	kuji.CLUSTER.file.REALM.name.NAME.SIZE
+//
+// The directory has the SHA-256 of every chunk, and every chunk that is read is compared with it. A
+// dot in NAME stands as '='. A name has one size, since it has one content.
+
+// directory is what names a file's chunks.
+type directory struct {
+	Upload string `json:"upload"`
+	Chunk  int    `json:"chunk"` // bytes in each chunk but the last
+	Sums   []byte `json:"sums"`  // SHA-256 of each chunk
+	seq    uint64 // of its message
+	size   int64
+}
+
+// maxChunk bounds a chunk. A file that is open for reading or writing has one in memory.
+const maxChunk = 512 << 10
+
+// How long a file may take to be written, and when chunks without a directory are dropped: by then
+// nobody can be writing them, however wrong the clocks are.
+const (
+	maxUpload = time.Hour
+	abandoned = 24 * time.Hour
+)
+
+func (r *realm) chunkSubject(upload string, n int) string {
+	return r.fileSubject(r.name) + ".chunk." + upload + "." + strconv.Itoa(n)
+}
+
+func (r *realm) chunksSubject(upload string) string {
+	return r.fileSubject(r.name) + ".chunk." + upload + ".>"
+}
+
+func (r *realm) nameSubject(name, size string) string {
+	return r.fileSubject(r.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
+}
+
+// subjects returns the subjects of the files' stream that match a filter, as they are after all that
+// was acknowledged before the call. A replica without a leader would answer with an old state, so a
+// message goes first, and only an answer that knows of it counts.
+func (r *realm) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
+	var found map[string]uint64
+	err := r.read(ctx, func(ctx context.Context) error {
+		ack, err := r.js.Publish(ctx, r.fileSubject(r.name)+".barrier", nil, jetstream.WithRetryAttempts(0))
+		if err != nil {
+			return err
+		}
+		info, err := r.files.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err != nil {
+			return err
+		}
+		if info.State.LastSeq < ack.Sequence {
+			return errors.New("an old state of the files")
+		}
+		found = info.State.Subjects
+		return nil
+	})
+	return found, err
+}
+
+// file returns the name and the size that a directory's subject has.
+func (r *realm) file(subject string) (driver.FileInfo, bool) {
+	rest, ok := strings.CutPrefix(subject, r.fileSubject(r.name)+".name.")
+	name, digits, cut := strings.Cut(rest, ".")
+	size, err := strconv.ParseInt(digits, 10, 64)
+	return driver.FileInfo{Name: strings.ReplaceAll(name, "=", "."), Size: size}, ok && cut && err == nil
+}
+
+// List implements [driver.Files].
+func (r *realm) List(ctx context.Context) ([]driver.FileInfo, error) {
+	subjects, err := r.subjects(ctx, r.nameSubject("*", "*"))
+	if err != nil {
+		return nil, fmt.Errorf("list the files: %w", known(err))
+	}
+	var list []driver.FileInfo
+	for subject := range subjects {
+		info, ok := r.file(subject)
+		if !ok {
+			return nil, &driver.CorruptError{Place: "stream " + r.fileStream(r.name), Err: fmt.Errorf("subject %q is no file's", subject)}
+		}
+		list = append(list, info)
+	}
+	slices.SortFunc(list, func(a, b driver.FileInfo) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// lookup returns a file's directory.
+func (r *realm) lookup(ctx context.Context, name string) (*directory, error) {
+	subjects, err := r.subjects(ctx, r.nameSubject(name, "*"))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range subjects {
+		return r.directory(ctx, subject)
+	}
+	return nil, driver.ErrNotExist
+}
+
+// directory reads a directory.
+func (r *realm) directory(ctx context.Context, subject string) (*directory, error) {
+	info, ok := r.file(subject)
+	var msg *jetstream.RawStreamMsg
+	err := r.read(ctx, func(ctx context.Context) (err error) {
+		msg, err = r.files.GetLastMsgForSubject(ctx, subject)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, driver.ErrNotExist // it was there a moment ago
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &directory{seq: msg.Sequence, size: info.Size}
+	err = json.Unmarshal(msg.Data, d)
+	if err == nil && (!ok || msg.Header.Get(sumHeader) != sum(msg.Data) || d.Upload == "" || d.Chunk <= 0 || d.chunks()*sha256.Size != len(d.Sums)) {
+		err = errors.New("the directory of its chunks is damaged")
+	}
+	if err != nil {
+		return nil, &driver.CorruptError{Place: fmt.Sprintf("stream %s, message %d, of file %q", r.fileStream(r.name), msg.Sequence, info.Name), Err: err}
+	}
+	return d, nil
+}
+
+// chunks returns the number of chunks.
+func (d *directory) chunks() int { return int((d.size + int64(d.Chunk) - 1) / int64(d.Chunk)) }
+
+// OpenFile implements [driver.Files].
+func (r *realm) OpenFile(ctx context.Context, name string) (driver.File, error) {
+	err := driver.CheckFile(name)
+	if err == nil {
+		var d *directory
+		if d, err = r.lookup(ctx, name); err == nil {
+			return &file{realm: r, name: name, directory: d, at: -1}, nil
+		}
+	}
+	return nil, fmt.Errorf("open file %q: %w", name, known(err))
+}
+
+// file implements [driver.File].
+type file struct {
+	*realm
+	name string
+	*directory
+
+	mu   sync.Mutex
+	at   int    // the number of the chunk in memory; -1: none
+	data []byte // of that chunk
+}
+
+func (f *file) Size() int64  { return f.size }
+func (f *file) Close() error { return nil }
+
+func (f *file) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read file %q at %d: want at least 0", f.name, off)
+	}
+	for n < len(p) && off < f.size {
+		took, err := f.readChunk(p[n:], int(off/int64(f.Chunk)), int(off%int64(f.Chunk)))
+		n += took
+		off += int64(took)
+		if err != nil {
+			return n, fmt.Errorf("read file %q: %w", f.name, err)
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// readChunk copies from one chunk.
+func (f *file) readChunk(p []byte, number, from int) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.at != number {
+		var msg *jetstream.RawStreamMsg
+		err := f.read(f.life, func(ctx context.Context) (err error) {
+			msg, err = f.files.GetLastMsgForSubject(ctx, f.chunkSubject(f.Upload, number))
+			return err
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			err = fmt.Errorf("chunk %d: %w: the file was removed", number, driver.ErrNotExist)
+		}
+		if err != nil {
+			return 0, err
+		}
+		want := f.Sums[number*sha256.Size:][:sha256.Size]
+		if got := sha256.Sum256(msg.Data); !bytes.Equal(got[:], want) || len(msg.Data) != int(min(int64(f.Chunk), f.size-int64(number)*int64(f.Chunk))) {
+			return 0, &driver.CorruptError{
+				Place: fmt.Sprintf("stream %s, message %d, chunk %d of file %q", f.fileStream(f.realm.name), msg.Sequence, number, f.name),
+				Err:   fmt.Errorf("SHA-256 %x, want %x", got, want),
+			}
+		}
+		f.at, f.data = number, msg.Data
+	}
+	return copy(p, f.data[from:]), nil
+}
+
+// Create implements [driver.Files].
+func (r *realm) Create(ctx context.Context) (driver.FileWriter, error) {
+	if r.life.Err() != nil {
+		return nil, driver.ErrClosed
+	}
+	if r.readOnly {
+		return nil, errReadOnly
+	}
+	if !r.swept.Load() {
+		if err := r.sweep(ctx); err != nil {
+			return nil, fmt.Errorf("look for abandoned files: %w", err)
+		}
+		r.swept.Store(true)
+	}
+	now := time.Now()
+	var random [16]byte
+	rand.Read(random[:])
+	return &fileWriter{
+		realm: r,
+		dir:   directory{Upload: fmt.Sprintf("%x-%x", now.Unix(), random), Chunk: min(maxChunk, r.maxEntry)},
+		begun: now,
+	}, nil
+}
+
+// fileWriter implements [driver.FileWriter].
+type fileWriter struct {
+	*realm
+	dir   directory
+	begun time.Time
+	chunk []byte // not yet sent
+	tried bool   // Commit sent the directory: the file may be there
+	over  bool   // committed or aborted
+}
+
+func (w *fileWriter) Write(p []byte) (n int, err error) {
+	if w.over {
+		return 0, driver.ErrClosed
+	}
+	for n < len(p) {
+		took := min(len(p)-n, w.dir.Chunk-len(w.chunk))
+		w.chunk = append(w.chunk, p[n:n+took]...)
+		n += took
+		if len(w.chunk) == w.dir.Chunk {
+			if err := w.flush(w.life); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// flush sends the chunk. It may arrive twice: it then replaces itself.
+func (w *fileWriter) flush(ctx context.Context) error {
+	if time.Since(w.begun) > maxUpload {
+		return fmt.Errorf("the file takes more than %v to be written", maxUpload)
+	}
+	hash := sha256.Sum256(w.chunk)
+	if len(w.dir.Sums)*4/3+1024 > w.maxEntry {
+		return fmt.Errorf("%w: a file has at most %d bytes here", driver.ErrFull, w.dir.size)
+	}
+	subject := w.chunkSubject(w.dir.Upload, len(w.dir.Sums)/sha256.Size)
+	err := w.write(ctx, func(ctx context.Context) error {
+		_, err := w.js.Publish(ctx, subject, w.chunk, jetstream.WithRetryAttempts(0))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write a file: %w", err)
+	}
+	w.dir.Sums = append(w.dir.Sums, hash[:]...)
+	w.dir.size += int64(len(w.chunk))
+	w.chunk = w.chunk[:0]
+	return nil
+}
+
+func (w *fileWriter) Commit(ctx context.Context, name string) error {
+	if w.over {
+		return driver.ErrClosed
+	}
+	if err := driver.CheckFile(name); err != nil {
+		return err
+	}
+	if len(w.chunk) > 0 {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	data, err := json.Marshal(&w.dir)
+	if err != nil {
+		return err
+	}
+	msg := &nats.Msg{Subject: w.nameSubject(name, strconv.FormatInt(w.dir.size, 10)), Data: data, Header: nats.Header{sumHeader: []string{sum(data)}}}
+	mine := true
+	w.tried = true
+	err = w.write(ctx, func(ctx context.Context) error {
+		_, err := w.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithRetryAttempts(0))
+		if code := codeOf(err); code != codeWrongLast && code != codeWrongLastConstant {
+			return err
+		}
+		// It is there, or on its way and may get lost. Only if it is there this is the end.
+		there, lookErr := w.files.GetLastMsgForSubject(ctx, msg.Subject)
+		if lookErr != nil {
+			return err
+		}
+		var d directory
+		mine = json.Unmarshal(there.Data, &d) == nil && d.Upload == w.dir.Upload
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("commit file %q: %w", name, err) // it may be there: its chunks must stay
+	}
+	w.over, w.chunk = true, nil
+	if !mine {
+		return w.dropChunks(ctx, w.dir.Upload)
+	}
+	return nil
+}
+
+// Abort implements [driver.FileWriter]. After a Commit that failed it drops nothing that was sent,
+// since the file may be there.
+func (w *fileWriter) Abort() {
+	if w.over {
+		return
+	}
+	w.over, w.chunk = true, nil
+	if len(w.dir.Sums) > 0 && !w.tried {
+		// If nobody hears of it, a later sweep drops the chunks.
+		_ = w.dropChunks(w.life, w.dir.Upload)
+	}
+}
+
+func (r *realm) dropChunks(ctx context.Context, upload string) error {
+	return r.write(ctx, func(ctx context.Context) error {
+		return r.files.Purge(ctx, jetstream.WithPurgeSubject(r.chunksSubject(upload)))
+	})
+}
+
+// Remove implements [driver.Files].
+func (r *realm) Remove(ctx context.Context, name string) error {
+	if r.readOnly {
+		return errReadOnly
+	}
+	if err := driver.CheckFile(name); err != nil {
+		return err
+	}
+	d, err := r.lookup(ctx, name)
+	if errors.Is(err, driver.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		// By its sequence: a request that is late cannot hit a later file of that name.
+		err = r.write(ctx, func(ctx context.Context) error { return r.files.DeleteMsg(ctx, d.seq) })
+		if errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = r.dropChunks(ctx, d.Upload)
+	}
+	if err != nil {
+		return fmt.Errorf("remove file %q: %w", name, known(err))
+	}
+	return nil
+}
+
+// sweep drops chunks whose writer died before it named them.
+func (r *realm) sweep(ctx context.Context) error {
+	chunks, err := r.subjects(ctx, r.chunkSubject("*", 0))
+	if err != nil {
+		return err
+	}
+	old := map[string]bool{}
+	for subject := range chunks {
+		upload := strings.TrimSuffix(strings.TrimPrefix(subject, r.fileSubject(r.name)+".chunk."), ".0")
+		begun, _, _ := strings.Cut(upload, "-")
+		if seconds, err := strconv.ParseInt(begun, 16, 64); err == nil && time.Since(time.Unix(seconds, 0)) > abandoned {
+			old[upload] = true
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	names, err := r.subjects(ctx, r.nameSubject("*", "*"))
+	if err != nil {
+		return err
+	}
+	for subject := range names {
+		d, err := r.directory(ctx, subject)
+		if errors.Is(err, driver.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		delete(old, d.Upload)
+	}
+	for upload := range old {
+		if err := r.dropChunks(ctx, upload); err != nil {
+			return err
+		}
+	}
+	return nil
+}

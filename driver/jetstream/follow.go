@@ -1,0 +1,237 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// How a reader asks for messages.
+const (
+	heartbeat = time.Second      // a consumer that is silent for two of them is made anew
+	expiry    = 10 * time.Second // of one request for messages
+	inactive  = 30 * time.Second // the server drops a consumer that nobody asks
+	buffered  = 4 << 20          // bytes that wait in a reader, at least two messages
+	idle      = time.Second      // a reader that waits for an entry which must exist looks whether it was trimmed
+)
+
+// follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
+// believes none of them: the sequences of a log have no holes, so each entry must have the next one.
+type follower struct {
+	*realm
+	after    uint64 // the sequence of the entry that was yielded last
+	bounded  bool   // the next entries must exist
+	messages jetstream.MessagesContext
+	consumer string
+	failed   int // consumers in a row that gave nothing
+}
+
+// Read implements [driver.Log].
+func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
+		f := &follower{realm: r, after: uint64(after), bounded: through != 0}
+		defer f.stop()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.life, cancel)()
+		for through == 0 || f.after < uint64(through) {
+			entry, err := f.next(ctx)
+			if r.life.Err() != nil {
+				err = driver.ErrClosed
+			}
+			if err != nil {
+				yield(driver.Entry{}, err)
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// next returns the entry with the next sequence.
+func (f *follower) next(ctx context.Context) (driver.Entry, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return driver.Entry{}, err
+		}
+		if f.messages == nil {
+			if err := f.start(ctx); err != nil {
+				return driver.Entry{}, err
+			}
+		}
+		msg, err := f.wait(ctx)
+		if err != nil {
+			if err := f.recover(ctx); err != nil {
+				return driver.Entry{}, err
+			}
+			continue
+		}
+		if msg == nil {
+			if err := f.trimmed(ctx); err != nil {
+				return driver.Entry{}, err
+			}
+			continue
+		}
+		f.failed = 0
+		meta, err := msg.Metadata()
+		switch {
+		case err != nil:
+			return driver.Entry{}, err
+		case meta.Sequence.Stream <= f.after:
+			continue
+		case meta.Sequence.Stream == f.after+1:
+			return f.entry(msg.Headers().Get(sumHeader), msg.Data())
+		}
+		entry, found, err := f.fill(ctx)
+		if found || err != nil {
+			return entry, err
+		}
+		if err := f.recover(ctx); err != nil {
+			return driver.Entry{}, err
+		}
+	}
+}
+
+// wait returns the consumer's next message, or nil if it is time to look whether there can be one.
+func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
+	if !f.bounded {
+		return f.messages.Next(jetstream.NextContext(ctx))
+	}
+	once, cancel := context.WithTimeout(ctx, idle)
+	defer cancel()
+	msg, err := f.messages.Next(jetstream.NextContext(once))
+	if err != nil && once.Err() != nil && ctx.Err() == nil {
+		return nil, nil
+	}
+	return msg, err
+}
+
+// entry returns the next entry, if its checksum is right.
+func (f *follower) entry(want string, data []byte) (driver.Entry, error) {
+	if got := sum(data); got != want {
+		return driver.Entry{}, &driver.CorruptError{
+			Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), f.after+1),
+			At:    driver.Cursor(f.after + 1),
+			Err:   fmt.Errorf("checksum %s, want %q as its header has it", got, want),
+		}
+	}
+	f.after++
+	f.acknowledged(f.after)
+	return driver.Entry{Cursor: driver.Cursor(f.after), Data: data}, nil
+}
+
+// start makes a consumer that begins with the next entry, unless that was trimmed.
+func (f *follower) start(ctx context.Context) error {
+	for {
+		err := f.begin(ctx)
+		if err == nil {
+			return nil
+		}
+		var trimmed *driver.TrimmedError
+		if errors.As(err, &trimmed) || final(err) {
+			return err
+		}
+		if err := f.recover(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (f *follower) begin(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	if err := f.trimmed(ctx); err != nil {
+		return err
+	}
+	consumer, err := f.log.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       f.after + 1,
+		AckPolicy:         jetstream.AckNonePolicy,
+		Replicas:          1,
+		MemoryStorage:     true,
+		InactiveThreshold: inactive,
+		MaxWaiting:        8,
+	})
+	if err != nil {
+		return err
+	}
+	f.consumer = consumer.CachedInfo().Name
+	f.messages, err = consumer.Messages(
+		jetstream.PullMaxBytes(max(buffered, 2*(f.maxEntry+overhead))),
+		jetstream.PullExpiry(expiry),
+		jetstream.PullHeartbeat(heartbeat),
+		jetstream.WithMessagesErrOnMissingHeartbeat(true))
+	return err
+}
+
+// stop drops the consumer. If nobody hears of it, the server drops it later.
+func (f *follower) stop() {
+	if f.messages != nil {
+		f.messages.Stop()
+		f.messages = nil
+	}
+	if f.consumer != "" {
+		f.conn.PublishRequest("$JS.API.CONSUMER.DELETE."+f.logStream(f.name)+"."+f.consumer, f.conn.NewInbox(), nil)
+		f.consumer = ""
+	}
+}
+
+// recover drops a consumer that failed, and waits a moment before the next one.
+func (f *follower) recover(ctx context.Context) error {
+	f.stop()
+	f.failed++
+	pause(ctx, min(time.Duration(f.failed)*20*time.Millisecond, 500*time.Millisecond))
+	return ctx.Err()
+}
+
+// trimmed returns a TrimmedError if the next entry is known to be trimmed.
+func (f *follower) trimmed(ctx context.Context) error {
+	info, err := f.log.Info(ctx)
+	if err != nil {
+		if final(err) {
+			return err
+		}
+		return nil // nobody knows now
+	}
+	if first := info.State.FirstSeq; first > f.after+1 {
+		return &driver.TrimmedError{First: driver.Cursor(first)}
+	}
+	return nil
+}
+
+// fill looks for the next entry, which a consumer left out. Trimmed entries are left out, and what a
+// replica cannot read. Another replica may have it.
+func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	next := f.after + 1
+	if msg, err := f.log.GetMsg(ctx, next); err == nil {
+		entry, err := f.entry(msg.Header.Get(sumHeader), msg.Data)
+		return entry, err == nil, err
+	}
+	info, err := f.log.Info(ctx, jetstream.WithDeletedDetails(true))
+	switch {
+	case err != nil && final(err):
+		return entry, false, err
+	case err != nil:
+		return entry, false, nil
+	case info.State.FirstSeq > next:
+		return entry, false, &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
+	case slices.Contains(info.State.Deleted, next):
+		return entry, false, &driver.CorruptError{
+			Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), next),
+			At:    driver.Cursor(next),
+			Err:   errors.New("it is gone, and those before and after it are not"),
+		}
+	}
+	return entry, false, nil
+}

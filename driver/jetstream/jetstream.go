@@ -1,0 +1,301 @@
+// Package jetstream keeps realms in NATS JetStream, replicated or not. Package embedded, below it,
+// runs the servers in this process; others are reached by URL.
+//
+// A realm has two streams: one for its log, in which an entry is a message and a cursor is the
+// message's sequence, and one for its files, in chunks. The leases of all realms share a third one.
+//
+// What is safe rests on the stream's leader alone. An append carries the sequence that it expects
+// to be the last; a read yields what a replica has applied, which a majority holds. Nothing rests
+// on a stream's state as the server reports it, since a replica that has lost its leader reports
+// an old one. The client library repeats no append and keeps none for later.
+//
+// This package knows nothing of what entries and files mean. Only package main of cmd/kuji and tests
+// import it, so that nobody who embeds Kuji compiles it.
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// Options say where JetStream is and how realms are kept there.
+type Options struct {
+	// URLs are the servers to connect to, such as "nats://10.0.0.1:4222".
+	URLs []string
+	// Connect are more options of the connection: TLS, credentials, or a server in this process.
+	Connect []nats.Option
+	// Cluster is the name under which the realms are kept, so that several can share a JetStream.
+	// It has the form of a realm's name.
+	Cluster string
+	// Replicas is how many servers hold each realm: 1, 3 or 5. It is fixed when a realm is created.
+	// 0: 3.
+	Replicas int
+	// Timeout is how long an append waits for its answer before it is unknown. 0: 5 s.
+	Timeout time.Duration
+	// Patience is how long everything but appends and reads of the log goes on trying, such as
+	// while a leader is elected. 0: 15 s.
+	Patience time.Duration
+	// Logger gets what happens to the connection. Nil: it is dropped.
+	Logger *slog.Logger
+}
+
+func (o *Options) check() error {
+	if err := driver.CheckRealm(o.Cluster); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 3
+	}
+	if o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5 {
+		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
+	if o.Patience == 0 {
+		o.Patience = 15 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Timeout < 0 || o.Patience < 0 {
+		return fmt.Errorf("timeout %v and patience %v: want more than 0", o.Timeout, o.Patience)
+	}
+	return nil
+}
+
+// Driver keeps realms in JetStream. See [driver.Driver].
+type Driver struct {
+	o        Options
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	maxEntry int
+
+	// life ends with Close.
+	life context.Context
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	leases jetstream.Stream // nil until the first realm is opened
+
+	link atomic.Pointer[link]
+}
+
+// link is one connection to a server. Whoever waits for an answer on it learns when it is lost.
+type link struct {
+	life context.Context
+	lost context.CancelFunc
+}
+
+// relink replaces the link, and ends the one before it.
+func (d *Driver) relink() {
+	l := &link{}
+	l.life, l.lost = context.WithCancel(d.life)
+	if old := d.link.Swap(l); old != nil {
+		old.lost()
+	}
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// overhead is what a message has next to the entry, at most: the headers.
+const overhead = 1024
+
+// minEntry is the least that a driver's largest entry may have.
+const minEntry = 64 << 10
+
+// Connect connects to a JetStream. The context bounds how long that may take.
+func Connect(ctx context.Context, o Options) (*Driver, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	d := &Driver{o: o}
+	d.life, d.end = context.WithCancel(context.Background())
+	d.relink()
+	options := []nats.Option{
+		nats.Name("kuji " + o.Cluster),
+		nats.ReconnectBufSize(-1), // nothing is kept for later
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(100 * time.Millisecond),
+		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.Timeout(2 * time.Second),
+		nats.PingInterval(2 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		nats.IgnoreAuthErrorAbort(),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Logger.Info("NATS", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			o.Logger.Warn("NATS: connection lost", "error", err)
+			d.relink()
+		}),
+		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("NATS: connected again", "to", c.ConnectedUrlRedacted()) }),
+	}
+	if err := d.connect(ctx, append(options, o.Connect...)); err != nil {
+		d.end()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
+	err := persist(ctx, d.o.Patience, func(context.Context) (err error) {
+		d.conn, err = nats.Connect(strings.Join(d.o.URLs, ","), options...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("connect to %q: %w", d.o.URLs, err)
+	}
+	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
+	if d.maxEntry < minEntry {
+		d.conn.Close()
+		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
+	}
+	if d.js, err = jetstream.New(d.conn); err != nil {
+		d.conn.Close()
+	}
+	return err
+}
+
+// Close implements [driver.Driver].
+func (d *Driver) Close() error {
+	if d.life.Err() != nil {
+		return driver.ErrClosed
+	}
+	d.end()
+	d.conn.Close()
+	return nil
+}
+
+// Realms implements [driver.Driver].
+func (d *Driver) Realms(ctx context.Context) ([]string, error) {
+	var names []string
+	err := d.try(ctx, d.life, func(ctx context.Context) error {
+		names = nil
+		list := d.js.StreamNames(ctx, jetstream.WithStreamListSubject(d.logSubject("*")))
+		for stream := range list.Name() {
+			if name, ok := strings.CutPrefix(stream, d.logStream("")); ok {
+				names = append(names, name)
+			}
+		}
+		return list.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the realms: %w", err)
+	}
+	return sorted(names), nil
+}
+
+// try does op, which can be done twice, until it succeeds, fails for good, or nobody wants to wait
+// any longer: then its error has ErrUnavailable in it. It fails with ErrClosed when life ends.
+func (d *Driver) try(ctx, life context.Context, op func(context.Context) error) error {
+	if life.Err() != nil {
+		return driver.ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	err := persist(ctx, d.o.Patience, op)
+	if err != nil && life.Err() != nil {
+		return driver.ErrClosed
+	}
+	return err
+}
+
+// attempt is how long one attempt of a call may take. A server that ceases to lead may leave a request
+// without an answer.
+const attempt = 2 * time.Second
+
+// persist is try for a connection that is not there yet.
+func persist(ctx context.Context, patience time.Duration, op func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		once, cancel := context.WithTimeout(ctx, attempt)
+		err := op(once)
+		cancel()
+		if err == nil || final(err) {
+			return err
+		}
+		if !pause(ctx, wait) {
+			return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+		}
+	}
+}
+
+// pause waits, and reports whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// What a server answers, by its error code.
+const (
+	codeWrongLast         jetstream.ErrorCode = 10071 // the last sequence is another one, with what is in flight
+	codeWrongLastConstant jetstream.ErrorCode = 10164 // the same, for a sequence by subject
+	codeStoreFailed       jetstream.ErrorCode = 10077
+	codeNoSequence        jetstream.ErrorCode = 10043 // no message has it
+)
+
+// full are the codes of a server that has no room.
+var full = map[jetstream.ErrorCode]bool{
+	10002: true, // the account's limit
+	10023: true, // the server's limit
+	10028: true, // memory
+	10047: true, // storage
+	10122: true, // a stream's limit
+}
+
+// gone are the codes of a stream or message that is not there.
+var gone = map[jetstream.ErrorCode]bool{
+	jetstream.JSErrCodeStreamNotFound:  true,
+	jetstream.JSErrCodeMessageNotFound: true,
+}
+
+// codeOf returns the code of a server's answer, or 0 if err is none.
+func codeOf(err error) jetstream.ErrorCode {
+	var answer *jetstream.APIError
+	if errors.As(err, &answer) {
+		return answer.ErrorCode
+	}
+	return 0
+}
+
+// final reports whether the same call again would end with the same error.
+func final(err error) bool {
+	for _, e := range []error{driver.ErrNotExist, driver.ErrFull, driver.ErrClosed, jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound,
+		nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload, errConfig} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	var corrupt *driver.CorruptError
+	return errors.As(err, &corrupt) || gone[codeOf(err)] || full[codeOf(err)]
+}
+
+// known adds what the contract calls an error of a server.
+func known(err error) error {
+	var answer *jetstream.APIError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	if full[answer.ErrorCode] || (answer.ErrorCode == codeStoreFailed && strings.Contains(answer.Description, "maximum")) {
+		return fmt.Errorf("%w: %w", driver.ErrFull, err)
+	}
+	return err
+}

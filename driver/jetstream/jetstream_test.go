@@ -1,0 +1,199 @@
+package jetstream_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/proxy"
+)
+
+const secret = "a secret of the tests"
+
+// patience is how long a test waits for servers.
+const patience = time.Minute
+
+// cluster is servers in this process, and a proxy to a server for each of two nodes.
+type cluster struct {
+	options []embedded.Options
+	servers []*embedded.Server
+	proxies [2]*proxy.Proxy
+	worlds  int
+}
+
+func startCluster(t testing.TB, n int) *cluster {
+	t.Helper()
+	c := &cluster{}
+	peers := map[string]string{}
+	if n > 1 {
+		for i, address := range freeAddresses(t, n) {
+			peers[fmt.Sprint("n", i+1)] = address
+		}
+	}
+	for i := range n {
+		name := fmt.Sprint("n", i+1)
+		o := embedded.Options{Dir: t.TempDir(), Cluster: "test", Node: name, Clients: "127.0.0.1:0", MaxStore: 1 << 30}
+		if n > 1 {
+			o.Listen, o.Peers, o.Secret = peers[name], peers, secret
+		}
+		if os.Getenv("KUJI_TEST_LOG") != "" {
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+		}
+		c.options = append(c.options, o)
+		s, err := embedded.Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.servers = append(c.servers, s)
+	}
+	t.Cleanup(func() {
+		for _, s := range c.servers {
+			s.Close()
+		}
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, s := range c.servers {
+		if err := s.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range c.proxies {
+		p, err := proxy.Listen("127.0.0.1:0", c.servers[i%n].Clients())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Close() })
+		c.proxies[i] = p
+	}
+	return c
+}
+
+// freeAddresses returns addresses that were free a moment ago.
+func freeAddresses(t testing.TB, n int) []string {
+	t.Helper()
+	var addresses []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses
+}
+
+// world is a cluster's name of its own on the same servers.
+func (c *cluster) world(testing.TB) *drivertest.World {
+	c.worlds++
+	name := fmt.Sprint("w", c.worlds)
+	w := &drivertest.World{
+		Open: func(t testing.TB, node int) driver.Driver {
+			t.Helper()
+			d, err := jetstream.Connect(t.Context(), jetstream.Options{
+				URLs:     []string{"nats://" + c.proxies[node].Addr()},
+				Cluster:  name,
+				Replicas: len(c.servers),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		},
+		Hold: c.hold,
+		SetFull: func(t testing.TB, full bool) {
+			limits := server.JetStreamAccountLimits{MaxMemory: -1, MaxStore: -1, MaxStreams: -1, MaxConsumers: -1}
+			if full {
+				limits.MaxStore = 1
+			}
+			for _, s := range c.servers {
+				if err := s.NATS().GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		Lease:    100 * time.Millisecond,
+		Patience: patience,
+	}
+	if len(c.servers) > 1 {
+		w.Failover = func(t testing.TB, realm string) { c.failover(t, "KUJI_"+name+"_LOG_"+realm) }
+	}
+	return w
+}
+
+// failover makes the leader of a stream step down, and waits for another one.
+func (c *cluster) failover(t testing.TB, stream string) {
+	t.Helper()
+	conn, err := nats.Connect("", c.servers[0].Connect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	leader := func() string {
+		once, cancel := context.WithTimeout(ctx, time.Second) // a server that stops leading may not answer
+		defer cancel()
+		s, err := js.Stream(once, stream)
+		if err != nil {
+			return ""
+		}
+		return s.CachedInfo().Cluster.Leader
+	}
+	old := leader()
+	if _, err := conn.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, nil); err != nil {
+		t.Fatal(err)
+	}
+	for now := leader(); now == "" || now == old; now = leader() {
+		if ctx.Err() != nil {
+			t.Fatalf("%s led %s, and now %q does", old, stream, now)
+		}
+	}
+}
+
+func (c *cluster) hold(node int, way drivertest.Way) drivertest.Hold {
+	ways := map[drivertest.Way]proxy.Way{drivertest.Requests: proxy.ToServer, drivertest.Answers: proxy.ToClient}
+	return &hold{proxy: c.proxies[node], way: ways[way], caught: c.proxies[node].Hold(ways[way])}
+}
+
+// hold implements drivertest.Hold.
+type hold struct {
+	proxy  *proxy.Proxy
+	way    proxy.Way
+	caught <-chan struct{}
+}
+
+func (h *hold) Caught() <-chan struct{} { return h.caught }
+func (h *hold) Deliver()                { h.proxy.Release(h.way) }
+func (h *hold) Drop() {
+	h.proxy.Cut()
+	h.proxy.Release(h.way)
+}
+
+func TestOneServer(t *testing.T) {
+	drivertest.Run(t, startCluster(t, 1).world)
+}
+
+func TestThreeServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	drivertest.Run(t, startCluster(t, 3).world)
+}
