@@ -127,14 +127,14 @@ func (h *held) Caught() <-chan struct{} { return h.caught }
 // Deliver implements [Hold].
 func (h *held) Deliver() {
 	for _, m := range h.end() {
-		step.Go(h.shared.steps, m.arrive)
+		m.arrive()
 	}
 }
 
 // Drop implements [Hold].
 func (h *held) Drop() {
 	for _, m := range h.end() {
-		step.Go(h.shared.steps, m.lost)
+		m.lost()
 	}
 }
 

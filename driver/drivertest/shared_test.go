@@ -12,7 +12,10 @@ import (
 )
 
 func sharedWorld(o SharedOptions) *World {
-	s := NewShared(o)
+	return worldOf(NewShared(o), o)
+}
+
+func worldOf(s *Shared, o SharedOptions) *World {
 	return &World{
 		Open:          func(_ testing.TB, node int) driver.Driver { return s.Node(node) },
 		Unconditional: o.Unconditional,

@@ -97,6 +97,8 @@ func requestLost(e *env) {
 	cancel()
 	if got := e.ended(ended); got.err != nil {
 		e.is("append whose request was lost", got.err, driver.ErrUnknown)
+	} else {
+		e.same("the log after an append that says it is done", e.read(b, first, got.at), []driver.Entry{{Cursor: got.at, Data: []byte("second")}})
 	}
 	second := e.settle(a, first, []byte("second"), true)
 	e.same("the log", e.once(e.read(b, first, second)), []driver.Entry{{Cursor: second, Data: []byte("second")}})
