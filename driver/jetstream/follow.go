@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,7 +18,8 @@ const (
 	expiry    = 10 * time.Second // of one request for messages
 	inactive  = 30 * time.Second // the server drops a consumer that nobody asks
 	buffered  = 4 << 20          // bytes that wait in a reader, at least two messages
-	idle      = time.Second      // a reader that waits for an entry which must exist looks whether it was trimmed
+	idle      = 5 * time.Second  // a reader that gets nothing for so long looks whether there is something
+	soon      = time.Second      // the same, for a reader of what must exist
 )
 
 // follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
@@ -27,11 +27,16 @@ const (
 type follower struct {
 	*realm
 	after    uint64 // the sequence of the entry that was yielded last
-	bounded  bool   // the next entries must exist
+	bounded  bool   // somebody knows that the next entries exist
 	messages jetstream.MessagesContext
 	consumer string
 	failed   int // consumers in a row that gave nothing
+	holes    int // consumers in a row that left the next entry out
 }
+
+// maxHoles is how often the next entry may be left out before it counts as lost. Each consumer may
+// be at another replica, which can have it.
+const maxHoles = 12
 
 // Read implements [driver.Log].
 func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
@@ -70,18 +75,18 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 		}
 		msg, err := f.wait(ctx)
 		if err != nil {
+			f.o.Logger.Info("NATS: consumer lost", "stream", f.logStream(f.name), "error", err)
 			if err := f.recover(ctx); err != nil {
 				return driver.Entry{}, err
 			}
 			continue
 		}
 		if msg == nil {
-			if err := f.trimmed(ctx); err != nil {
+			if err := f.look(ctx); err != nil {
 				return driver.Entry{}, err
 			}
 			continue
 		}
-		f.failed = 0
 		meta, err := msg.Metadata()
 		switch {
 		case err != nil:
@@ -101,12 +106,13 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 	}
 }
 
-// wait returns the consumer's next message, or nil if it is time to look whether there can be one.
+// wait returns the consumer's next message, or nil if it is time to look whether there is one.
 func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
-	if !f.bounded {
-		return f.messages.Next(jetstream.NextContext(ctx))
+	d := idle
+	if f.bounded {
+		d = soon
 	}
-	once, cancel := context.WithTimeout(ctx, idle)
+	once, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	msg, err := f.messages.Next(jetstream.NextContext(once))
 	if err != nil && once.Err() != nil && ctx.Err() == nil {
@@ -125,6 +131,7 @@ func (f *follower) entry(want string, data []byte) (driver.Entry, error) {
 		}
 	}
 	f.after++
+	f.failed, f.holes = 0, 0
 	f.acknowledged(f.after)
 	return driver.Entry{Cursor: driver.Cursor(f.after), Data: data}, nil
 }
@@ -140,6 +147,7 @@ func (f *follower) start(ctx context.Context) error {
 		if errors.As(err, &trimmed) || final(err) {
 			return err
 		}
+		f.o.Logger.Info("NATS: no consumer", "stream", f.logStream(f.name), "error", err)
 		if err := f.recover(ctx); err != nil {
 			return err
 		}
@@ -147,11 +155,11 @@ func (f *follower) start(ctx context.Context) error {
 }
 
 func (f *follower) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	if err := f.trimmed(ctx); err != nil {
+	if err := f.look(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
 	consumer, err := f.log.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       f.after + 1,
@@ -193,32 +201,38 @@ func (f *follower) recover(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// trimmed returns a TrimmedError if the next entry is known to be trimmed.
-func (f *follower) trimmed(ctx context.Context) error {
-	info, err := f.log.Info(ctx)
-	if err != nil {
-		if final(err) {
-			return err
-		}
-		return nil // nobody knows now
-	}
-	if first := info.State.FirstSeq; first > f.after+1 {
-		return &driver.TrimmedError{First: driver.Cursor(first)}
+// look makes the consumer anew if it is silent though the next entry exists, and returns a TrimmedError
+// if that was trimmed. The state that it goes by may be old: then the next look sees more.
+func (f *follower) look(ctx context.Context) error {
+	once, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	info, err := f.log.Info(once)
+	switch {
+	case err != nil && final(err):
+		return err
+	case err != nil:
+		return ctx.Err()
+	case info.State.FirstSeq > f.after+1:
+		return &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
+	case f.messages != nil && info.State.LastSeq > f.after:
+		f.o.Logger.Warn("NATS: a consumer left a message lie", "stream", f.logStream(f.name), "message", f.after+1)
+		return f.recover(ctx)
 	}
 	return nil
 }
 
-// fill looks for the next entry, which a consumer left out. Trimmed entries are left out, and what a
-// replica cannot read. Another replica may have it.
+// fill looks for the next entry, which a consumer left out, at the stream's leader. Trimmed entries are
+// left out, and what a replica cannot read.
 func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	next := f.after + 1
-	if msg, err := f.log.GetMsg(ctx, next); err == nil {
+	msg, missing := f.log.GetMsg(ctx, next)
+	if missing == nil {
 		entry, err := f.entry(msg.Header.Get(sumHeader), msg.Data)
 		return entry, err == nil, err
 	}
-	info, err := f.log.Info(ctx, jetstream.WithDeletedDetails(true))
+	info, err := f.log.Info(ctx)
 	switch {
 	case err != nil && final(err):
 		return entry, false, err
@@ -226,12 +240,15 @@ func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, er
 		return entry, false, nil
 	case info.State.FirstSeq > next:
 		return entry, false, &driver.TrimmedError{First: driver.Cursor(info.State.FirstSeq)}
-	case slices.Contains(info.State.Deleted, next):
-		return entry, false, &driver.CorruptError{
-			Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), next),
-			At:    driver.Cursor(next),
-			Err:   errors.New("it is gone, and those before and after it are not"),
-		}
+	case errors.Is(missing, jetstream.ErrMsgNotFound) && info.State.LastSeq > next:
+		f.holes++
 	}
-	return entry, false, nil
+	if f.holes < maxHoles {
+		return entry, false, nil
+	}
+	return entry, false, &driver.CorruptError{
+		Place: fmt.Sprintf("stream %s, message %d", f.logStream(f.name), next),
+		At:    driver.Cursor(next),
+		Err:   errors.New("no replica that was asked can read it, and what stands behind it is there"),
+	}
 }

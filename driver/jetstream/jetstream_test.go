@@ -1,11 +1,15 @@
 package jetstream_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,9 +48,9 @@ func startCluster(t testing.TB, n int) *cluster {
 	}
 	for i := range n {
 		name := fmt.Sprint("n", i+1)
-		o := embedded.Options{Dir: t.TempDir(), Cluster: "test", Node: name, Clients: "127.0.0.1:0", MaxStore: 1 << 30}
+		o := embedded.Options{Dir: t.TempDir(), Cluster: "test", Node: name, Clients: "127.0.0.1:0", MaxStore: 1 << 30, Secret: secret}
 		if n > 1 {
-			o.Listen, o.Peers, o.Secret = peers[name], peers, secret
+			o.Listen, o.Peers = peers[name], peers
 		}
 		if os.Getenv("KUJI_TEST_LOG") != "" {
 			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -105,8 +109,10 @@ func (c *cluster) world(testing.TB) *drivertest.World {
 			t.Helper()
 			d, err := jetstream.Connect(t.Context(), jetstream.Options{
 				URLs:     []string{"nats://" + c.proxies[node].Addr()},
+				Connect:  []nats.Option{nats.UserInfo("kuji", secret)},
 				Cluster:  name,
 				Replicas: len(c.servers),
+				Logger:   c.options[0].Logger,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +134,9 @@ func (c *cluster) world(testing.TB) *drivertest.World {
 		Lease:    100 * time.Millisecond,
 		Patience: patience,
 	}
-	if len(c.servers) > 1 {
+	if len(c.servers) == 1 { // more of them have the entry more than once
+		w.Damage = func(t testing.TB, realm string, at driver.Cursor) { c.damage(t, "KUJI_"+name+"_LOG_"+realm) }
+	} else {
 		w.Failover = func(t testing.TB, realm string) { c.failover(t, "KUJI_"+name+"_LOG_"+realm) }
 	}
 	return w
@@ -166,6 +174,50 @@ func (c *cluster) failover(t testing.TB, stream string) {
 			t.Fatalf("%s led %s, and now %q does", old, stream, now)
 		}
 	}
+}
+
+// restart stops a server, does something to what it has stored, and starts it where it was.
+func (c *cluster) restart(t testing.TB, i int, meanwhile func(dir string)) {
+	t.Helper()
+	c.options[i].Clients = c.servers[i].Clients()
+	c.servers[i].Close()
+	meanwhile(c.options[i].Dir)
+	s, err := embedded.Start(c.options[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.servers[i] = s
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damage flips a bit of the fifth entry of a stream that drivertest has filled.
+func (c *cluster) damage(t testing.TB, stream string) {
+	t.Helper()
+	c.restart(t, 0, func(dir string) {
+		found := false
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".blk" || !strings.Contains(path, stream) {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if i := bytes.Index(data, []byte("entry 4 behind")); i >= 0 {
+				found = true
+				data[i] ^= 1
+				return os.WriteFile(path, data, 0o600)
+			}
+			return nil
+		})
+		if err != nil || !found {
+			t.Fatalf("damage an entry in %s: found %v, error %v", dir, found, err)
+		}
+	})
 }
 
 func (c *cluster) hold(node int, way drivertest.Way) drivertest.Hold {

@@ -41,7 +41,7 @@ var rooms = []room{
 	{dir: "driver/drivertest", may: []string{"driver", "internal/step"}},
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
-	{dir: "driver/jetstream/embedded", modules: []string{"github.com/nats-io"}},
+	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, modules: []string{"github.com/nats-io"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},

@@ -1,6 +1,7 @@
 // Package embedded runs a NATS server with JetStream in this process, as one node of a cluster, or
-// alone. It listens for the other nodes only, and for clients only if it is told to: the driver in
-// the same process is connected without a socket.
+// alone. The driver in the same process is connected without a socket. The server listens for the
+// other nodes where it is told to. In a cluster it also listens for clients, on this machine alone
+// and with a password, because nats-server 2.15 waits with its routes until it does.
 //
 // Everything is fsynced before it is acknowledged. This package knows nothing of realms.
 package embedded
@@ -10,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/url"
@@ -21,6 +23,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Options say which node this is, and of which cluster.
@@ -36,18 +40,22 @@ type Options struct {
 	// Peers are the addresses of all nodes of the cluster, by their names. This one may be among
 	// them. The first start of a cluster wants all of its nodes here.
 	Peers map[string]string
-	// Secret is what nodes must know to join, at least 16 bytes. They prove it to each other; without
-	// TLS, it passes over the network.
+	// Secret is what nodes must know to join, and clients as the password of user "kuji": at least 16
+	// bytes. Without TLS it passes over the network between the nodes.
 	Secret string
 	// TLS is used between nodes if it is not nil. Both sides show certificates.
 	TLS *tls.Config
-	// Clients is the address for clients other than this process, such as "127.0.0.1:4222". "": none.
+	// Clients is the address for clients other than this process, on this machine, such as
+	// "127.0.0.1:4222". "": a node that is alone has none, another one takes any port.
 	Clients string
 	// MaxStore is how much the node may store, in bytes. 0: three quarters of what the disk has free.
 	MaxStore int64
 	// Logger gets the server's messages. Nil: they are dropped.
 	Logger *slog.Logger
 }
+
+// user is the name of whoever knows the secret.
+const user = "kuji"
 
 // Limits of a server, whatever its options are.
 const (
@@ -65,7 +73,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("node %q of cluster %q: want a name for both", o.Node, o.Cluster)
 	case o.Listen == "" && len(o.Peers) > 0:
 		return errors.New("peers, but no address to listen on for them")
-	case o.Listen != "" && len(o.Secret) < minSecret:
+	case (o.Listen != "" || o.Clients != "") && len(o.Secret) < minSecret:
 		return fmt.Errorf("secret of %d bytes: want at least %d", len(o.Secret), minSecret)
 	case o.Logger == nil:
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -76,6 +84,8 @@ func (o *Options) check() error {
 // Server is a server that runs in this process.
 type Server struct {
 	server *server.Server
+	secret string
+	lock   io.Closer // of the directory
 }
 
 // Start starts a server. It does not wait until the server has found the others: see Ready.
@@ -91,19 +101,29 @@ func Start(o Options) (*Server, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	s, err := server.NewServer(opts)
+	lock, err := vfs.OS().Lock(filepath.ToSlash(o.Dir)) // the server itself takes none
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
-	l := &logger{slog: o.Logger}
-	s.SetLoggerV2(l, false, false, false)
-	s.Start()
-	if !s.Running() || (opts.JetStream && !s.JetStreamEnabled()) {
-		s.Shutdown()
-		s.WaitForShutdown()
-		return nil, fmt.Errorf("node %s did not start: %w", o.Node, l.failure())
+	s := &Server{secret: o.Secret, lock: lock}
+	if err := s.start(opts, &logger{slog: o.Logger}); err != nil {
+		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
-	return &Server{server: s}, nil
+	return s, nil
+}
+
+func (s *Server) start(opts *server.Options, l *logger) (err error) {
+	if s.server, err = server.NewServer(opts); err != nil {
+		return err
+	}
+	s.server.SetLoggerV2(l, false, false, false)
+	s.server.Start()
+	if s.server.Running() && s.server.JetStreamEnabled() {
+		return nil
+	}
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+	return fmt.Errorf("the server did not start: %w", l.failure())
 }
 
 // options returns what the server is told.
@@ -120,12 +140,19 @@ func (o *Options) options() (*server.Options, error) {
 		JetStreamMaxMemory: maxMemory,
 		JetStreamMaxStore:  o.MaxStore,
 	}
+	if o.Clients == "" && o.Listen != "" {
+		o.Clients = "127.0.0.1:0"
+	}
 	if o.Clients != "" {
 		host, port, err := split(o.Clients)
+		if err == nil && !net.ParseIP(host).IsLoopback() {
+			err = fmt.Errorf("address %q: want an IP address of this machine only, such as 127.0.0.1", o.Clients)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("address for clients: %w", err)
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
+		opts.Username, opts.Password = user, o.Secret
 	}
 	if o.Listen == "" {
 		return opts, nil
@@ -136,7 +163,7 @@ func (o *Options) options() (*server.Options, error) {
 	}
 	opts.Cluster = server.ClusterOpts{
 		Name: o.Cluster, Host: host, Port: port,
-		Username: "kuji", Password: o.Secret,
+		Username: user, Password: o.Secret,
 		NoAdvertise: true, // the peers are all there are
 		PoolSize:    3,
 		TLSConfig:   o.TLS,
@@ -152,7 +179,7 @@ func (o *Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("address of node %s: %w", node, err)
 		}
 		if node != o.Node {
-			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: o.Peers[node], User: url.UserPassword("kuji", o.Secret)})
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: o.Peers[node], User: url.UserPassword(user, o.Secret)})
 		}
 	}
 	return opts, nil
@@ -203,11 +230,16 @@ func (s *Server) Ready(ctx context.Context) error {
 }
 
 // Connect is the option of a connection that leads to this server without a socket.
-func (s *Server) Connect() nats.Option { return nats.InProcessServer(s.server) }
+func (s *Server) Connect() nats.Option {
+	return func(o *nats.Options) error {
+		o.InProcessServer, o.User, o.Password = s.server, user, s.secret
+		return nil
+	}
+}
 
 // Clients returns the address at which clients can connect, or "" if there is none.
 func (s *Server) Clients() string {
-	if a := s.server.Addr(); a != nil {
+	if a := s.server.Addr(); a != nil { // none: it does not listen
 		return a.String()
 	}
 	return ""
@@ -217,7 +249,8 @@ func (s *Server) Clients() string {
 func (s *Server) NATS() *server.Server { return s.server }
 
 // Close stops the server. Its leaderships pass to other nodes first.
-func (s *Server) Close() {
+func (s *Server) Close() error {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	return s.lock.Close()
 }

@@ -1,0 +1,224 @@
+package embedded_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+const secret = "a secret of the tests"
+
+// watcher waits for a message of a server.
+type watcher struct {
+	slog.Handler
+	text string
+	seen chan struct{}
+}
+
+func (w *watcher) Enabled(context.Context, slog.Level) bool { return true }
+func (w *watcher) Handle(_ context.Context, r slog.Record) error {
+
+	if strings.Contains(r.Message, w.text) {
+		select {
+		case w.seen <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func watch(text string) (*slog.Logger, <-chan struct{}) {
+	w := &watcher{Handler: slog.DiscardHandler, text: text, seen: make(chan struct{}, 1)}
+	return slog.New(w), w.seen
+}
+
+// authority signs certificates for 127.0.0.1 that are good for both sides.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{cert, key}
+}
+
+func (a *authority) config(t *testing.T) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS13}
+}
+
+// free returns an address that was free a moment ago.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func start(t *testing.T, o embedded.Options) *embedded.Server {
+	t.Helper()
+	o.Dir, o.MaxStore = t.TempDir(), 1<<30
+	s, err := embedded.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// Nodes with certificates of one authority form a cluster.
+func TestClusterWithTLS(t *testing.T) {
+	a := newAuthority(t)
+	peers := map[string]string{"n1": free(t), "n2": free(t), "n3": free(t)}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var servers []*embedded.Server
+	for name, address := range peers {
+		servers = append(servers, start(t, embedded.Options{Cluster: "test", Node: name, Listen: address, Peers: peers, Secret: secret, TLS: a.config(t)}))
+	}
+	for _, s := range servers {
+		if err := s.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nats.Connect("nats://" + s.Clients()); err == nil || !strings.HasPrefix(s.Clients(), "127.0.0.1:") {
+			t.Errorf("the server lets in anybody at %s, error %v", s.Clients(), err)
+		}
+	}
+	conn, err := nats.Connect("", servers[0].Connect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
+
+// A node without the secret, or with a certificate of another authority, does not get in.
+func TestStrangersStayOut(t *testing.T) {
+	a := newAuthority(t)
+	for _, c := range []struct {
+		name, secret, message string
+		mine, theirs          *tls.Config
+	}{
+		{name: "secret", secret: "another secret altogether", message: "authentication error"},
+		{name: "certificate", secret: secret, message: "handshake", mine: a.config(t), theirs: newAuthority(t).config(t)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addresses := map[string]string{"n1": free(t), "n2": free(t)}
+			logger, refused := watch(c.message)
+			s := start(t, embedded.Options{Cluster: "test", Node: "n1", Listen: addresses["n1"], Peers: map[string]string{"n3": "127.0.0.1:1"},
+				Secret: secret, TLS: c.mine, Logger: logger})
+			start(t, embedded.Options{Cluster: "test", Node: "n2", Listen: addresses["n2"], Peers: addresses, Secret: c.secret, TLS: c.theirs})
+			select {
+			case <-refused:
+			case <-time.After(time.Minute):
+				t.Fatal("nobody was refused")
+			}
+			if n := s.NATS().NumRoutes(); n > 0 {
+				t.Errorf("%d routes to a stranger", n)
+			}
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	dir := t.TempDir()
+	for name, o := range map[string]embedded.Options{
+		"no directory":       {Cluster: "c", Node: "n"},
+		"no node":            {Dir: dir, Cluster: "c"},
+		"no cluster":         {Dir: dir, Node: "n"},
+		"short secret":       {Dir: dir, Cluster: "c", Node: "n", Listen: "127.0.0.1:0", Secret: "short"},
+		"peers, no address":  {Dir: dir, Cluster: "c", Node: "n", Peers: map[string]string{"m": "127.0.0.1:1"}},
+		"no port":            {Dir: dir, Cluster: "c", Node: "n", Listen: "127.0.0.1", Secret: secret},
+		"no host":            {Dir: dir, Cluster: "c", Node: "n", Listen: ":6222", Secret: secret},
+		"wrong port":         {Dir: dir, Cluster: "c", Node: "n", Clients: "127.0.0.1:70000", Secret: secret},
+		"clients, no secret": {Dir: dir, Cluster: "c", Node: "n", Clients: "127.0.0.1:0"},
+		"clients elsewhere":  {Dir: dir, Cluster: "c", Node: "n", Clients: "0.0.0.0:0", Secret: secret},
+		"a peer's port":      {Dir: dir, Cluster: "c", Node: "n", Listen: "127.0.0.1:0", Secret: secret, Peers: map[string]string{"m": "host"}},
+	} {
+		if s, err := embedded.Start(o); err == nil {
+			s.Close()
+			t.Errorf("%s: it started", name)
+		}
+	}
+}
+
+// What is stored is there when the server comes back, and another server cannot take the directory.
+func TestComesBack(t *testing.T) {
+	o := embedded.Options{Dir: t.TempDir(), Cluster: "test", Node: "n1", MaxStore: 1 << 30}
+	for i := range 2 {
+		s, err := embedded.Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := nats.Connect("", s.Connect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, err := conn.JetStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := embedded.Start(o); !errors.Is(err, vfs.ErrLocked) {
+			t.Errorf("a second server in the same directory: %v, %v, want ErrLocked", second, err)
+		}
+		if i == 0 {
+			if _, err := js.AddStream(&nats.StreamConfig{Name: "S", Subjects: []string{"s"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ack, err := js.Publish("s", []byte("x"))
+		if err != nil || ack.Sequence != uint64(i+1) {
+			t.Fatalf("start %d: %+v, %v", i, ack, err)
+		}
+		conn.Close()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
