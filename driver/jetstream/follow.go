@@ -14,12 +14,12 @@ import (
 
 // How a reader asks for messages.
 const (
-	heartbeat = time.Second      // a consumer that is silent for two of them is made anew
-	expiry    = 10 * time.Second // of one request for messages
-	inactive  = 30 * time.Second // the server drops a consumer that nobody asks
-	buffered  = 4 << 20          // bytes that wait in a reader, at least two messages
-	idle      = 5 * time.Second  // a reader that gets nothing for so long looks whether there is something
-	soon      = time.Second      // the same, for a reader of what must exist
+	heartbeat = time.Second            // a consumer that is silent for two of them is made anew
+	expiry    = 10 * time.Second       // of one request for messages
+	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks
+	buffered  = 4 << 20                // bytes that wait in a reader, at least two messages
+	soon      = 200 * time.Millisecond // a reader that gets nothing for so long looks whether there is something,
+	idle      = 5 * time.Second        // then after twice the time, up to this
 )
 
 // follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
@@ -27,11 +27,11 @@ const (
 type follower struct {
 	*realm
 	after    uint64 // the sequence of the entry that was yielded last
-	bounded  bool   // somebody knows that the next entries exist
 	messages jetstream.MessagesContext
 	consumer string
 	failed   int // consumers in a row that gave nothing
 	holes    int // consumers in a row that left the next entry out
+	silent   int // waits in a row without a message
 }
 
 // maxHoles is how often the next entry may be left out before it counts as lost. Each consumer may
@@ -41,7 +41,7 @@ const maxHoles = 12
 // Read implements [driver.Log].
 func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
-		f := &follower{realm: r, after: uint64(after), bounded: through != 0}
+		f := &follower{realm: r, after: uint64(after)}
 		defer f.stop()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -108,16 +108,14 @@ func (f *follower) next(ctx context.Context) (driver.Entry, error) {
 
 // wait returns the consumer's next message, or nil if it is time to look whether there is one.
 func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
-	d := idle
-	if f.bounded {
-		d = soon
-	}
-	once, cancel := context.WithTimeout(ctx, d)
+	once, cancel := context.WithTimeout(ctx, min(soon<<f.silent, idle))
 	defer cancel()
 	msg, err := f.messages.Next(jetstream.NextContext(once))
 	if err != nil && once.Err() != nil && ctx.Err() == nil {
+		f.silent = min(f.silent+1, 5)
 		return nil, nil
 	}
+	f.silent = 0
 	return msg, err
 }
 
@@ -202,7 +200,8 @@ func (f *follower) recover(ctx context.Context) error {
 }
 
 // look makes the consumer anew if it is silent though the next entry exists, and returns a TrimmedError
-// if that was trimmed. The state that it goes by may be old: then the next look sees more.
+// if that was trimmed. A request for messages gets lost now and then, when the consumer is at another
+// server, to which the way is not known yet. The state that it goes by may be old: then the next look sees more.
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
