@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
@@ -26,12 +27,11 @@ const nodeVariable = "KUJI_TEST_NODE"
 func TestMain(m *testing.M) {
 	if options := os.Getenv(nodeVariable); options != "" {
 		if err := runNode(options); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			fmt.Fprintln(os.Stderr, err) // and nothing where its address is expected
 		}
 		return
 	}
-	os.Exit(m.Run())
+	m.Run()
 }
 
 // runNode is a node in a process of its own. It says when it is ready, and ends with its input.
@@ -143,6 +143,59 @@ func BenchmarkAppend(b *testing.B) {
 			slices.Sort(all)
 			b.ReportMetric(float64(all[len(all)/2])/1e3, "p50-us")
 			b.ReportMetric(float64(all[len(all)*99/100])/1e3, "p99-us")
+		})
+	}
+}
+
+// BenchmarkPublish does the same without the driver: what a log on these servers can cost at least,
+// one message at a time and with 64 on their way.
+func BenchmarkPublish(b *testing.B) {
+	addresses := startProcesses(b)
+	conn, err := nats.Connect("nats://"+addresses[0], nats.UserInfo("kuji", secret))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn, natsjs.WithPublishAsyncMaxPending(64))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "S", Subjects: []string{"s"}, Replicas: 3, Duplicates: time.Second}); err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []int{4 << 10, 64 << 10} {
+		data := make([]byte, size)
+		b.Run(fmt.Sprintf("one/entry=%dKiB", size>>10), func(b *testing.B) {
+			b.SetBytes(int64(size))
+			times := make([]time.Duration, 0, b.N)
+			for range b.N {
+				began := time.Now()
+				if _, err := js.Publish(b.Context(), "s", data); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(began))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)/2])/1e3, "p50-us")
+			b.ReportMetric(float64(times[len(times)*99/100])/1e3, "p99-us")
+		})
+		b.Run(fmt.Sprintf("pipelined/entry=%dKiB", size>>10), func(b *testing.B) {
+			b.SetBytes(int64(size))
+			acks := make([]natsjs.PubAckFuture, 0, b.N)
+			for range b.N {
+				ack, err := js.PublishAsync("s", data)
+				if err != nil {
+					b.Fatal(err)
+				}
+				acks = append(acks, ack)
+			}
+			for _, ack := range acks {
+				select {
+				case <-ack.Ok():
+				case err := <-ack.Err():
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

@@ -180,7 +180,9 @@ func (c *cluster) failover(t testing.TB, stream string) {
 func (c *cluster) restart(t testing.TB, i int, meanwhile func(dir string)) {
 	t.Helper()
 	c.options[i].Clients = c.servers[i].Clients()
-	c.servers[i].Close()
+	if err := c.servers[i].Close(); err != nil {
+		t.Fatal(err)
+	}
 	meanwhile(c.options[i].Dir)
 	s, err := embedded.Start(c.options[i])
 	if err != nil {

@@ -1,0 +1,103 @@
+package jetstream_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+)
+
+// A node that lost its disk comes back empty, fetches what it misses, and is then as good as the
+// others: with one of them gone, nothing is lost, and the log goes on.
+func TestWipedNodeComesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	c := startCluster(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	r, err := d.Open(ctx, "main", driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	at, n := driver.Cursor(0), 0
+	appendSome := func() {
+		for range 10 {
+			entry := fmt.Append(nil, "entry ", n)
+			for {
+				next, err := r.Append(ctx, at, entry)
+				if err == nil {
+					at, n = next, n+1
+					break
+				}
+				if ctx.Err() != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	appendSome()
+	c.restart(t, 2, func(dir string) {
+		appendSome()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+	waitForReplicas(ctx, t, c, "KUJI_c_LOG_main", uint64(at))
+	if err := c.servers[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	appendSome()
+	i := 0
+	for entry, err := range r.Read(ctx, 0, at) {
+		if want := fmt.Sprint("entry ", i); err != nil || string(entry.Data) != want {
+			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
+		}
+		i++
+	}
+	if i != 30 {
+		t.Errorf("read %d entries, want 30", i)
+	}
+}
+
+// waitForReplicas waits until all replicas of a stream have what its leader has.
+func waitForReplicas(ctx context.Context, t *testing.T, c *cluster, stream string, last uint64) {
+	t.Helper()
+	conn, err := nats.Connect("", c.servers[1].Connect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if s, err := js.Stream(ctx, stream); err == nil {
+			info, current := s.CachedInfo(), 0
+			for _, p := range info.Cluster.Replicas {
+				if p.Current && !p.Offline && p.Lag == 0 {
+					current++
+				}
+			}
+			if info.Cluster.Leader != "" && current == 2 && info.State.LastSeq >= last {
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the replicas of %s did not catch up", stream)
+		}
+	}
+}
