@@ -2,11 +2,11 @@ package kuji
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 )
@@ -68,7 +68,7 @@ const batchHeader = 12
 
 // reset empties b for a new position.
 func (r *Realm) reset(b *batch, position uint64) {
-	head := envelopeSize(r.name) + batchHeader
+	head := ledger.HeadSize(r.name) + batchHeader
 	if cap(b.buf) > 2*r.o.MaxPending { // a catalog made it this large
 		b.buf = nil
 	}
@@ -158,7 +158,7 @@ func (r *Realm) flush() {
 	r.mu.Unlock()
 
 	r.seal(b)
-	err := r.append(b.buf)
+	err := r.ledger.Commit(b.buf)
 
 	r.mu.Lock()
 	r.inflight = nil
@@ -171,7 +171,7 @@ func (r *Realm) flush() {
 	r.stats.Batches++
 	r.stats.LogBytes += uint64(len(b.buf))
 	r.snap.bytes += int64(len(b.buf))
-	r.sealSnapshot(r.chain, r.offset)
+	r.sealSnapshot(r.ledger.At())
 	r.acked.Store(b.position)
 	r.mu.Unlock()
 	defer func() { // also if a callback ends this goroutine
@@ -230,36 +230,11 @@ func (r *Realm) recycle(b *batch) {
 	r.spare = &batch{buf: b.buf, pending: b.pending}
 }
 
-// seal fills in the head of a batch's entry.
+// seal fills in the head of a batch. The ledger fills in that of its entry.
 func (r *Realm) seal(b *batch) {
-	head := envelopeSize(r.name)
+	head := ledger.HeadSize(r.name)
 	binary.LittleEndian.PutUint64(b.buf[head:], uint64(b.time))
 	binary.LittleEndian.PutUint32(b.buf[head+8:], uint32(b.events))
-	r.sealEntry(b.buf, entryBatch)
-}
-
-// sealEntry writes the envelope of the chain's next entry in front of the payload.
-func (r *Realm) sealEntry(entry []byte, kind entryKind) {
-	r.batchID++
-	sealEnvelope(entry, &envelope{
-		kind: kind, realm: r.name, epoch: r.epoch, writer: r.writer,
-		index: r.chain.index + 1, batch: r.batchID, prev: r.chain.hash,
-	})
-}
-
-// append writes a sealed entry to the log and moves the chain past it.
-func (r *Realm) append(entry []byte) error {
-	if err := r.log.Append(r.next, entry); err != nil {
-		return err
-	}
-	r.offset = r.next
-	r.next++
-	e, err := openEnvelope(entry)
-	if err != nil {
-		return err
-	}
-	r.chain.advance(&e, sha256.Sum256(entry))
-	return nil
 }
 
 // fail records why the realm stopped. The caller holds mu.
@@ -272,17 +247,15 @@ func (r *Realm) fail(err *Error) {
 // failed. Only a relaxed policy had acknowledged more. Reads then show no more than that. The caller
 // holds mu and is the writer.
 func (r *Realm) showDurable() {
-	lost := uint64(0) // entries up to the chain's last one, each with an offset of its own
-	if end, durable := r.offset+1, r.log.Durable(); durable < end {
-		lost = end - durable
-	}
-	r.acked.Store(min(r.acked.Load(), r.chain.index-min(lost, r.chain.index)))
+	r.acked.Store(min(r.acked.Load(), r.ledger.Durable()))
 }
 
 // stop stops the realm after an append of b failed, or after a defect. The outcome of b and of
 // everything after it is unknown. The caller holds mu.
 func (r *Realm) stop(b *batch, cause error) (unknown *Error) {
-	if r.err == nil {
+	if r.err == nil && codeOfLedger(cause) == CodeNotLeader {
+		r.fail(&Error{Code: CodeNotLeader, Message: fmt.Sprintf("realm %q stopped at position %d", r.name, b.position), Err: cause})
+	} else if r.err == nil {
 		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.position), Err: cause})
 	}
 	r.showDurable()

@@ -237,7 +237,7 @@ func TestLogGone(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	relics := []string{"closed", "seeds", "snapshots"}
+	relics := []string{"closed", "snapshots"}
 	for _, kept := range append(relics, "") {
 		c := disk.CrashClone(vfs.Crash{})
 		removeFiles(t, c, testLog, segmentNames(t, c)...)
@@ -429,7 +429,7 @@ func TestLostSeed(t *testing.T) {
 	if got := lost(kept); got != nil {
 		t.Errorf("epochs %d are lost after a start that revealed them", got)
 	}
-	removeFiles(t, crashed, testRealm, "seeds")
+	removeFiles(t, crashed, "data", "key")
 	if got := fmt.Sprint(lost(crashed)); got != "[1]" {
 		t.Errorf("epochs %s are lost, want [1]", got)
 	}

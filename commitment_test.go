@@ -1,10 +1,10 @@
 package kuji_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -41,18 +41,20 @@ func TestSeedsAreNew(t *testing.T) {
 	for i := range 4 {
 		e, r := open(t, dir, worldOptions{})
 		res := do(t, r, kuji.Draw{ID: fmt.Sprint(i), Player: "ann", Pool: "free"})
-		data, err := os.ReadFile(dir + "/realms/test/seeds")
-		if err != nil {
+		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
-		lines := strings.Fields(string(data))
-		seed := lines[len(lines)-1]
-		if strings.Trim(seed, "0") == "" || seeds[seed] || commitments[res.Receipt.Commitment] {
+		entries := logEntries(t, dir)
+		end := entries[len(entries)-1]
+		seed := string(end[len(end)-32:])
+		if strings.Trim(seed, "\x00") == "" || seeds[seed] || commitments[res.Receipt.Commitment] {
 			t.Errorf("start %d: seed or commitment as in an earlier one", i)
 		}
 		seeds[seed], commitments[res.Receipt.Commitment] = true, true
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
+		for at, entry := range entries[:len(entries)-1] {
+			if bytes.Contains(entry, []byte(seed)) {
+				t.Errorf("start %d: entry %d has the seed before the epoch ends", i, at)
+			}
 		}
 	}
 }

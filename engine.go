@@ -1,13 +1,17 @@
 package kuji
 
 import (
+	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -15,13 +19,14 @@ import (
 // MaxRealms is the most realms in one engine.
 const MaxRealms = 1024
 
-// Engine holds the realms of one data directory. All methods may be called
+// maxRealmName is the longest name of a realm, in bytes.
+const maxRealmName = 64
+
+// Engine holds the realms of one data directory, or of another driver. All methods may be called
 // concurrently.
 type Engine struct {
-	dir   string
 	o     Options
 	world world
-	lock  io.Closer // one engine per directory
 
 	mu     sync.Mutex
 	realms map[string]*opening // opened so far, or being opened
@@ -37,11 +42,12 @@ type opening struct {
 }
 
 // Open opens the data directory dir and creates it if needed. Only one engine at a time can have
-// it open; a second one gets CodeLocked. A realm is opened when it is first asked for. Other
-// errors: CodeInvalid if dir is empty or an option is out of range, CodeNotFound if it does not
-// exist under Options.MustExist, CodeFailed if the directory cannot be created or read.
+// it open; a second one gets CodeLocked. A realm is opened when it is first asked for. With
+// Options.Driver, dir must be empty. Other errors: CodeInvalid if dir is empty or an option is out of
+// range, CodeNotFound if it does not exist under Options.MustExist, CodeFailed if the directory
+// cannot be created or read.
 func Open(dir string, o Options) (*Engine, error) {
-	return openIn(vfs.OS(), nil, dir, o)
+	return openIn(nil, nil, dir, o)
 }
 
 func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error) {
@@ -49,10 +55,49 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	if dir == "" { // its realms would land in the root directory
+	w := world{driver: o.Driver, key: o.Key, steps: steps, entropy: func(_ string, p []byte) { step.Entropy(steps, p) }}
+	switch {
+	case o.Driver != nil && dir != "":
+		return nil, errf(CodeInvalid, "dir", "%q; want none if there is a driver", dir)
+	case o.Driver != nil && o.Key == [32]byte{}:
+		return nil, errf(CodeInvalid, "Key", "none; want the key of all nodes that share the driver")
+	case o.Driver != nil:
+	case dir == "": // its realms would land in the root directory
 		return nil, errf(CodeInvalid, "dir", "empty; want the path of a data directory")
+	default:
+		if err := w.openDisk(fs, dir, &o); err != nil {
+			return nil, err
+		}
 	}
-	return open(realWorld(fs, steps, &o), dir, o)
+	return &Engine{o: o, world: w, realms: map[string]*opening{}}, nil
+}
+
+// openDisk opens a data directory.
+func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
+	d, err := disk.Open(dir, disk.Options{
+		Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist, FS: fs, Steps: w.steps,
+	})
+	if err != nil {
+		return openError(dir, err)
+	}
+	w.driver = d
+	if w.key == [32]byte{} {
+		if w.key, w.keyErr, err = d.Key(false); err != nil {
+			return errors.Join(&Error{Code: CodeFailed, Message: "data directory", Err: err}, d.Close())
+		}
+	}
+	return nil
+}
+
+// openError says why a data directory cannot be opened.
+func openError(dir string, err error) *Error {
+	switch {
+	case errors.Is(err, driver.ErrLocked):
+		return &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
+	case errors.Is(err, driver.ErrNotExist):
+		return &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
+	}
+	return &Error{Code: CodeFailed, Message: "data directory", Err: err}
 }
 
 // OpenMemory returns an engine that writes nothing. Its data is lost when it is closed and cannot
@@ -66,29 +111,8 @@ func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 		return nil, err
 	}
 	o.SnapshotEvery, o.MustExist = -1, false
-	return open(world{
-		fs:      vfs.NewMem(),
-		log:     func(string, knownLog) (entryLog, error) { return &memoryLog{}, nil },
-		entropy: func(realm string, p []byte) { memoryEntropy(seed, realm, p) },
-	}, "memory", o)
-}
-
-func open(w world, dir string, o Options) (*Engine, error) {
-	if o.MustExist {
-		if err := mustExist(w.fs, dir); err != nil {
-			return nil, err
-		}
-	} else if err := w.fs.MkdirAll(dir + "/realms"); err != nil {
-		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
-	}
-	lock, err := w.fs.Lock(dir)
-	if errors.Is(err, vfs.ErrLocked) {
-		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by another engine", Err: err}
-	}
-	if err != nil {
-		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
-	}
-	return &Engine{dir: dir, o: o, world: w, lock: lock, realms: map[string]*opening{}}, nil
+	w := world{driver: &memory.Driver{}, entropy: func(realm string, p []byte) { ledger.MemoryEntropy(seed, realm, p) }}
+	return &Engine{o: o, world: w, realms: map[string]*opening{}}, nil
 }
 
 func init() {
@@ -97,6 +121,9 @@ func init() {
 	}
 	hook.Verify = func(fs vfs.FS, dir, realm string, seen any) (any, error) {
 		return verify(fs, dir, realm, nil, seen.(func(Record)))
+	}
+	hook.OpenDriver = func(steps step.Runner, options any) (any, error) {
+		return openIn(nil, steps, "", options.(Options))
 	}
 }
 
@@ -143,7 +170,7 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	// perhaps in the middle of a write, so this process does not try again.
 	o.err = &Error{Code: CodeFailed, Message: "opening realm " + name + " panicked; restart the process"}
 	defer close(o.done)
-	o.realm, o.err = openRealm(e.world, e.dir+"/realms/"+name, name, e.o)
+	o.realm, o.err = openRealm(e.world, name, e.o)
 	if o.err != nil { // the next call tries again
 		e.mu.Lock()
 		delete(e.realms, name)
@@ -172,14 +199,14 @@ func (e *Engine) begin(name string, create bool) (o *opening, first bool, err er
 
 // mayOpen reports why a realm that is not open yet cannot be opened. The caller holds mu.
 func (e *Engine) mayOpen(name string, create bool) error {
-	names, err := e.list()
+	names, err := e.Realms()
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
 	if !create || e.o.MustExist {
 		return errf(CodeNotFound, "realm", "there is no realm %q", name)
 	}
-	for other := range e.realms { // their directories may not exist yet
+	for other := range e.realms { // they may not exist yet
 		if !slices.Contains(names, other) {
 			names = append(names, other)
 		}
@@ -190,35 +217,14 @@ func (e *Engine) mayOpen(name string, create bool) error {
 	return nil
 }
 
-// Realms returns the names of the realms in the data directory, sorted. It ignores everything that
-// is not a directory or whose name no realm can have.
+// Realms returns the names of the realms that exist, sorted. In a data directory it ignores
+// everything that is not a directory or whose name no realm can have.
 func (e *Engine) Realms() ([]string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	names, err := e.list()
-	if err != nil {
-		return nil, err
-	}
-	realms := names[:0]
-	for _, name := range names {
-		info, err := e.world.fs.Stat(e.dir + "/realms/" + name)
-		if err != nil {
-			return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
-		}
-		if info.IsDir() {
-			realms = append(realms, name)
-		}
-	}
-	return realms, nil
-}
-
-// list returns the valid realm names in the data directory, files included.
-func (e *Engine) list() ([]string, error) {
-	names, err := e.world.fs.List(e.dir + "/realms")
+	names, err := e.world.driver.Realms(context.Background())
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
-	return slices.DeleteFunc(names, func(n string) bool { return checkRealmName(n) != nil }), nil
+	return names, nil
 }
 
 // Close closes the engine. It answers the calls under way, ends the realms' epochs, which reveals
@@ -226,7 +232,7 @@ func (e *Engine) list() ([]string, error) {
 //
 // The error names the realms that did not close cleanly: those that had stopped before (see
 // [Realm.Err]) and those whose last writes failed. In every case all resources are released.
-// Opening the directory again recovers the realms.
+// Opening the directory again recovers the realms. Options.Driver is closed, too.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
@@ -246,5 +252,5 @@ func (e *Engine) Close() error {
 			errs = append(errs, o.realm.close())
 		}
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	return errors.Join(append(errs, e.world.driver.Close())...)
 }

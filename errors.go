@@ -21,6 +21,7 @@ const (
 	CodeCorrupt                        // the log or a file next to it is damaged: the message names the place
 	CodeLocked                         // another engine has the data directory open
 	CodeClock                          // the machine's clock is far ahead of a realm's log: see Options.ClockConfirmed
+	CodeNotLeader                      // another node writes the realm now: ask that one
 	CodeCanceled                       // the context ended: for a request, before it was accepted, and nothing was logged
 	CodeTooOld                         // the request id is so old that it may have been answered and forgotten; nothing was logged
 )
@@ -28,7 +29,8 @@ const (
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
 	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
-	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock", CodeTooOld: "too_old",
+	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock",
+	CodeNotLeader: "not_leader", CodeTooOld: "too_old",
 }
 
 // String returns the code's name in snake_case.

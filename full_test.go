@@ -78,6 +78,7 @@ func TestFullDisk(t *testing.T) {
 				wantCode(t, err, kuji.CodeFailed)
 			}
 			wantReads(t, r, acked)
+			stopped := false
 			for range 5 {
 				disk = next(disk, e)
 				disk.Limit(max(1, disk.Used()))
@@ -89,13 +90,23 @@ func TestFullDisk(t *testing.T) {
 				if r, err = e.Realm("test"); err != nil {
 					t.Fatal(err)
 				}
+				if stopped = r.Err() != nil; !stopped { // there was room for an epoch's begin
+					_, err := r.Do(t.Context(), kuji.Draw{Player: "ann", Pool: "free"})
+					wantCode(t, err, kuji.CodeUnknownOutcome)
+				}
 				wantReads(t, r, acked)
+				if !stopped {
+					continue
+				}
 				if _, _, err := r.StateHash(t.Context()); err != nil {
 					t.Errorf("the hash of the recovered state: %v", err)
 				}
 				if _, err := r.Plan(t.Context(), parse(t, testCatalog)); err != nil {
 					t.Errorf("a plan: %v", err)
 				}
+			}
+			if !stopped {
+				t.Error("no realm was opened for reading only")
 			}
 			disk = next(disk, e)
 			disk.Limit(0)

@@ -3,8 +3,8 @@ package kuji
 import (
 	"time"
 
+	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/step"
-	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
 
@@ -75,26 +75,22 @@ type Options struct {
 	// log ends more than MaxDowntime before the time of Now is opened only if Now is at most MaxLeap
 	// past ClockConfirmed. Default: none.
 	ClockConfirmed time.Time
+	// Driver keeps the realms, in place of a data directory: for a cluster. Sync, SyncEvery and
+	// SegmentSize are then a matter of the driver. Default: package driver/disk in the directory.
+	Driver driver.Driver
+	// Key seals the seeds of epochs in the log until they are revealed. All nodes that share a Driver
+	// must have the same one. It is a secret: who has it and the log can predict draws. Default: the
+	// one in the file key of the data directory, which is made once.
+	Key [32]byte
 }
 
 // world is everything outside the engine that it depends on.
 type world struct {
-	fs      vfs.FS
-	steps   step.Runner                                        // runs background work; nil: goroutines
-	log     func(dir string, known knownLog) (entryLog, error) // opens a realm's log
-	readLog func(dir string, known knownLog) (entryLog, error) // opens it for reading only, if it exists
-	entropy func(realm string, p []byte)                       // for seeds and writer ids
-}
-
-// realWorld is the disk, goroutines and the operating system's entropy, unless a test brings its
-// own.
-func realWorld(fs vfs.FS, steps step.Runner, o *Options) world {
-	return world{
-		fs: fs, steps: steps,
-		log:     func(dir string, known knownLog) (entryLog, error) { return openWAL(fs, steps, dir, known, o) },
-		readLog: func(dir string, known knownLog) (entryLog, error) { return openWALReadOnly(fs, dir, known) },
-		entropy: func(_ string, p []byte) { step.Entropy(steps, p) },
-	}
+	driver  driver.Driver
+	key     [32]byte                     // seals seeds
+	keyErr  error                        // what was wrong with it
+	steps   step.Runner                  // runs background work; nil: goroutines
+	entropy func(realm string, p []byte) // for seeds and writer ids
 }
 
 // checked returns o with defaults filled in, or an error for the first bad field.

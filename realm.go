@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -15,13 +17,12 @@ import (
 // concurrently.
 type Realm struct {
 	name  string
-	dir   string
 	o     Options
 	world world
-	log   entryLog
-	last  *lastClose // where the log stood when it was last closed; nil: it never was
 
-	writing // owned by the flusher
+	// Owned by openRealm, then by the flusher, then by close: never by two at once.
+	ledger *ledger.Ledger
+	spare  *batch // for reuse
 
 	// catalogs is held while a catalog is prepared and put in force, or planned. That takes long
 	// and mostly runs without mu. Lock it before mu.
@@ -31,50 +32,29 @@ type Realm struct {
 	state    *store.State
 	rules    *rules.Rules
 	clock    clock
-	source   countedSource
-	event    store.Writer  // of the event being decided
-	epochs   []epochInfo   // ascending by first position, the current one last
-	open     *batch        // takes events
-	inflight *batch        // being appended; nil when the flusher is idle
-	taken    chan struct{} // closed and replaced when the flusher takes open
-	flushing bool          // the flusher runs or was started
-	idle     chan struct{} // closed when the flusher ends; nil unless close waits for it
-	err      *Error        // why the realm stopped; nil while healthy
-	waiting  int           // bytes that callbacks and their results take, about
+	source   ledger.Source
+	event    store.Writer   // of the event being decided
+	epochs   []ledger.Epoch // the ledger's, once its own has begun
+	open     *batch         // takes events
+	inflight *batch         // being appended; nil when the flusher is idle
+	taken    chan struct{}  // closed and replaced when the flusher takes open
+	flushing bool           // the flusher runs or was started
+	idle     chan struct{}  // closed when the flusher ends; nil unless close waits for it
+	err      *Error         // why the realm stopped; nil while healthy
+	waiting  int            // bytes that callbacks and their results take, about
 	stats    Stats
 	outcomes outcomes
 	snap     snapshots
+
+	// Fixed once the realm is open.
+	epoch    uint64
+	seedsErr error // which seeds are lost
 
 	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
 	acked    atomic.Uint64                // position of the newest acknowledged batch
 	answered atomic.Uint64                // events acknowledged since opening
 	stopped  atomic.Pointer[Error]        // why the realm refuses requests, for readers without mu
 	gone     atomic.Pointer[Error]        // why it refuses reads too: it was closed, or a defect may have spoilt the state
-}
-
-// writing is where the writer stands in the log. It belongs to openRealm, then to the flusher,
-// then to close: never to two at once.
-type writing struct {
-	chain   chain
-	offset  uint64 // of the chain's last entry in the log
-	next    uint64 // offset that the next append must get: another writer's entry there deposes this one
-	batchID uint64 // of the newest appended entry of this writer
-	spare   *batch // for reuse
-
-	// Fixed once the realm is open.
-	seedsErr   error // what was wrong with the seed file
-	writer     [16]byte
-	epoch      uint64
-	commitment [32]byte // of the epoch
-	seed       seed     // of the epoch
-}
-
-// epochInfo is what receipts need to know about an epoch.
-type epochInfo struct {
-	first      uint64 // position of its epoch-begin
-	epoch      uint64
-	commitment [32]byte
-	revealed   bool // the seed is in the log
 }
 
 // Stats holds a realm's counters since it was opened, and current sizes.
@@ -130,8 +110,8 @@ func (r *Realm) Stats() Stats {
 	s.Clock = r.clockView()
 	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
 	s.SeedsErr = r.seedsErr
-	if n := len(r.snap.files); n > 0 {
-		s.Snapshot = r.snap.files[n-1].position
+	if newest, ok := r.ledger.Newest(); ok {
+		s.Snapshot = newest.Position
 	}
 	for _, b := range []*batch{r.open, r.inflight} {
 		if b != nil && b.events > 0 {
@@ -145,8 +125,8 @@ func (r *Realm) Stats() Stats {
 func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version uint64) {
 	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, pos, index, time, version
 	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
-		if e := &r.epochs[i]; e.first <= pos {
-			rc.Epoch, rc.Commitment = e.epoch, e.commitment
+		if e := &r.epochs[i]; e.First <= pos {
+			rc.Epoch, rc.Commitment = e.Number, e.Commitment
 			return
 		}
 	}
@@ -165,8 +145,7 @@ func orNil(err *Error) error {
 	return err
 }
 
-// close closes the realm. It answers what was accepted, reveals the epoch's seed, closes the log,
-// and notes where the log stands.
+// close closes the realm. It answers what was accepted, reveals the epoch's seed, and closes the log.
 func (r *Realm) close() error {
 	r.mu.Lock()
 	refusal := r.err
@@ -182,19 +161,41 @@ func (r *Realm) close() error {
 		close(idle)
 	}
 	r.unlock()
+	r.ledger.GiveUp()
 	err := step.Wait(context.Background(), r.world.steps, idle)
 	err = errors.Join(err, r.endSnapshots())
 	if stopped := r.Err(); stopped != nil {
 		err = errors.Join(err, stopped)
 	} else if err == nil {
-		err = r.endEpoch()
+		err = r.failed("closing", r.ledger.EndEpoch())
 	}
-	if err = errors.Join(err, r.log.Close()); err != nil {
-		return err
+	return errors.Join(err, r.failed("closing the log", r.ledger.Close()))
+}
+
+// failed says what was being done when an error of the ledger came. A nil err stays nil.
+func (r *Realm) failed(doing string, err error) error {
+	if err == nil {
+		return nil
 	}
-	closed := lastClose{next: r.log.Next(), position: r.chain.index, epoch: r.epoch, hash: r.chain.hash}
-	if err := writeLastClose(r.world.fs, r.dir, &closed); err != nil {
-		return &Error{Code: CodeFailed, Message: "realm " + r.name + ": noting where the log was closed", Err: err}
+	return &Error{Code: codeOfLedger(err), Message: "realm " + r.name + ": " + doing, Err: err}
+}
+
+// codeOfLedger classifies an error of the ledger or of its driver.
+func codeOfLedger(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
 	}
-	return nil
+	_, unsound := errors.AsType[*ledger.CorruptError](err)
+	_, damaged := errors.AsType[*driver.CorruptError](err)
+	_, trimmed := errors.AsType[*driver.TrimmedError](err)
+	_, deposed := errors.AsType[*ledger.DeposedError](err)
+	switch {
+	case unsound, damaged, trimmed:
+		return CodeCorrupt
+	case deposed:
+		return CodeNotLeader
+	case errors.Is(err, driver.ErrLocked):
+		return CodeLocked
+	}
+	return CodeFailed
 }

@@ -2,6 +2,8 @@ package kuji_test
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,7 +13,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-const seedFile = "data/realms/test/seeds"
+const keyFile = "data/key"
 
 // killed returns the disk of an engine that was killed after a draw, in epoch 1.
 func killed(t *testing.T) *vfs.Mem {
@@ -50,102 +52,122 @@ func reopen(t *testing.T, disk *vfs.Mem) (said string, unproven []uint64) {
 	return said, unproven
 }
 
-// TestSeedIsMissed: without the seed of an epoch that ended in a crash, the realm goes on, says so,
-// and keeps what is left of the seed. Verify names the epoch.
-func TestSeedIsMissed(t *testing.T) {
+// replaceKey gives the key file other contents, durably.
+func replaceKey(t *testing.T, disk *vfs.Mem, b []byte) {
+	t.Helper()
+	if err := disk.Remove(keyFile); err != nil {
+		t.Fatal(err)
+	}
+	f, err := disk.Create(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(b, 0)
+	if err := errors.Join(err, f.Sync(), f.Close(), disk.SyncDir("data")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKeyIsDamaged: without the key that sealed the seed of an epoch which ended in a crash, the
+// realm goes on with another key, says so, and keeps what is left of the old one. Verify names the
+// epoch. With the old key in its place again, the next start reveals the seed.
+func TestKeyIsDamaged(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
 		"no digit":    func(b []byte) []byte { b[10] ^= 0x80; return b },
 		"other digit": func(b []byte) []byte { b[10] = '0' + b[10]%2 ^ 1; return b },
 		"cut":         func(b []byte) []byte { return b[:len(b)/2] },
 		"empty":       func([]byte) []byte { return nil },
 		"zeros":       func(b []byte) []byte { clear(b); return b },
-		"long":        func(b []byte) []byte { return bytes.Repeat([]byte("no seed\n"), 1<<18) },
+		"long":        func(b []byte) []byte { return bytes.Repeat([]byte("no key\n"), 1<<18) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := killed(t)
-			damaged := damage(contents(t, disk, seedFile))
-			replace(t, disk, seedFile, damaged)
+			sound := contents(t, disk, keyFile)
+			damaged := damage(bytes.Clone(sound))
+			replaceKey(t, disk, damaged)
 			said, unproven := reopen(t, disk)
-			if !strings.Contains(said, "epoch 1 cannot be proven") || !strings.Contains(said, "seeds") || len(said) > 300 {
+			if !strings.Contains(said, "epoch 1 cannot be proven") || !strings.Contains(said, "key") || len(said) > 300 {
 				t.Errorf("said: %.400s", said)
 			}
 			if !slices.Equal(unproven, []uint64{1}) {
 				t.Errorf("epochs %d are not proven, want 1", unproven)
 			}
-			if kept := contents(t, disk, seedFile+".2"); !bytes.Equal(kept, damaged[:min(len(damaged), 1<<20)]) {
-				t.Errorf("%q was kept", kept)
+			if name != "other digit" { // which is a key like any
+				if kept := contents(t, disk, keyFile+".1"); !bytes.Equal(kept, damaged) {
+					t.Errorf("%.100q was kept", kept)
+				}
 			}
 			if said, _ := reopen(t, disk); !strings.Contains(said, "epoch 1 cannot be proven") {
 				t.Errorf("at the next start: %q", said)
 			}
-			if _, err := disk.Stat(seedFile + ".3"); err == nil {
+			if _, err := disk.Stat(keyFile + ".2"); err == nil {
 				t.Error("a sound file was kept, too")
+			}
+			replaceKey(t, disk, sound)
+			if said, unproven := reopen(t, disk); said != "" || unproven != nil {
+				t.Errorf("with the old key, epochs %d are not proven, said: %q", unproven, said)
 			}
 		})
 	}
 }
 
-// TestSeedIsLost: the same without the file.
-func TestSeedIsLost(t *testing.T) {
+// TestKeyIsLost: the same without the file.
+func TestKeyIsLost(t *testing.T) {
 	disk := killed(t)
-	if err := disk.Remove(seedFile); err != nil {
+	if err := disk.Remove(keyFile); err != nil {
 		t.Fatal(err)
 	}
 	said, unproven := reopen(t, disk)
-	if said != "epoch 1 cannot be proven: its seed is lost" || !slices.Equal(unproven, []uint64{1}) {
+	if !strings.Contains(said, "epoch 1 cannot be proven") || !strings.Contains(said, "there was no key") || !slices.Equal(unproven, []uint64{1}) {
 		t.Errorf("epochs %d are not proven, said: %q", unproven, said)
 	}
 }
 
-// TestSeedIsNotNeeded: after a clean end all seeds are in the log, and what the file holds does not
-// matter. Nor does a line that is there twice.
-func TestSeedIsNotNeeded(t *testing.T) {
+// TestKeyIsNotNeeded: after a clean end all seeds are in the log, and the key does not matter.
+func TestKeyIsNotNeeded(t *testing.T) {
 	disk := killed(t)
-	line := contents(t, disk, seedFile)
-	replace(t, disk, seedFile, append(line, line...))
 	for range 3 {
 		if said, unproven := reopen(t, disk); said != "" || unproven != nil {
 			t.Errorf("epochs %d are not proven, said: %q", unproven, said)
 		}
-		b := contents(t, disk, seedFile)
-		b[5] ^= 0x10
-		replace(t, disk, seedFile, b)
+		replaceKey(t, disk, bytes.Repeat([]byte("1"), 64))
 	}
 }
 
-// TestSeedOfNoEpoch: a seed whose epoch the log does not have is dropped, and said to be.
-func TestSeedOfNoEpoch(t *testing.T) {
-	disk := killed(t)
-	seeds := contents(t, disk, seedFile)
-	replace(t, disk, seedFile, append(seeds, "7 "+strings.Repeat("ab", 32)+"\n"...))
-	said, unproven := reopen(t, disk)
-	if said != "the seed of epoch 7 is dropped: the log ends in epoch 1" || unproven != nil {
-		t.Errorf("epochs %d are not proven, said: %q", unproven, said)
+// TestKeyIsMadeOnce: it is a secret, stays the same, and sealed seeds open for their own epoch only.
+func TestKeyIsMadeOnce(t *testing.T) {
+	dir := t.TempDir()
+	var first []byte
+	for range 3 {
+		e, _ := open(t, dir, worldOptions{})
+		b, err := os.ReadFile(dir + "/key")
+		if err != nil || first != nil && !bytes.Equal(b, first) {
+			t.Fatalf("%q, then %q, %v", first, b, err)
+		}
+		if info, err := os.Stat(dir + "/key"); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+		first = b
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-// TestSeedsCannotBeRead: an error of the disk is one, and no damage. The seeds stay.
-func TestSeedsCannotBeRead(t *testing.T) {
+// TestKeyCannotBeRead: an error of the disk is one, and no damage. The key stays.
+func TestKeyCannotBeRead(t *testing.T) {
 	for _, kind := range []vfs.OpKind{vfs.OpOpen, vfs.OpSize, vfs.OpRead} {
 		t.Run(kind.String(), func(t *testing.T) {
 			disk := killed(t)
 			disk.SetHook(func(op vfs.Op) vfs.Fault {
-				if op.Kind == kind && op.Path == "/"+seedFile {
+				if op.Kind == kind && op.Path == "/"+keyFile {
 					return vfs.Fault{Err: syscall.EIO}
 				}
 				return vfs.Fault{}
 			})
-			e, err := openWorld("data", worldOptions{FS: disk})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			_, err = e.Realm("test")
+			_, err := openWorld("data", worldOptions{FS: disk})
 			wantCode(t, err, kuji.CodeFailed)
 			disk.SetHook(nil)
-			if err := e.Close(); err != nil {
-				t.Fatal(err)
-			}
 			if said, unproven := reopen(t, disk); said != "" || unproven != nil {
 				t.Errorf("epochs %d are not proven, said: %q", unproven, said)
 			}

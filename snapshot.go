@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"sync/atomic"
 	"time"
 
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Snapshots, in short:
@@ -37,24 +36,21 @@ type Snapshot struct {
 // snapshots is what a realm keeps about its snapshots. Guarded by mu, unless a field says
 // otherwise.
 type snapshots struct {
-	fs      vfs.FS // used by jobs; set once, like dir
-	dir     string
-	made    bool           // the directory exists durably; used by jobs only
-	files   []snapshotFile // the newest chain, ascending: intact, as far as is known
-	before  []snapshotFile // the chain before it, likewise; nil: not known
-	mark    *store.Mark    // of the newest; nil: the next one holds the whole state
-	job     *snapshotJob   // being written
-	pending *snapshotJob   // to begin between two batches
-	bytes   int64          // of log since the newest
-	err     error          // of the last attempt
-	stop    atomic.Bool    // give up the one being written
+	mark    *store.Mark  // of the newest; nil: the next one holds the whole state
+	job     *snapshotJob // being written
+	pending *snapshotJob // to begin between two batches
+	bytes   int64        // of log since the newest
+	err     error        // of the last attempt
+
+	ctx  context.Context // give up the one being written
+	stop context.CancelFunc
 }
 
 // snapshotJob is one snapshot being taken.
 type snapshotJob struct {
 	capture *store.Capture
-	base    *snapshotFile
-	seal    seal
+	whole   bool // it builds on no other
+	seal    ledger.Seal
 	ready   chan struct{} // closed when seal is final, or lost
 	lost    bool          // the realm stopped before the position was durable
 
@@ -63,20 +59,14 @@ type snapshotJob struct {
 	err  error
 
 	answered uint64 // events acknowledged by the last pause
-	w        *snapshotWriter
+	w        *ledger.Writer
 	next     func() (store.BlockKind, []byte, bool)
 	end      func()
 }
 
-const (
-	// maxSnapshotChain is how many snapshots may build on one another. Recovery needs all of a
-	// chain's files intact, so there should be few. And where the log is trimmed, it is kept from
-	// the end of the chain before: for so many snapshots.
-	maxSnapshotChain = 16
-	// snapshotPause is how long the writing of a snapshot pauses while requests are served, after
-	// about every tenth of a millisecond.
-	snapshotPause = 50 * time.Microsecond
-)
+// snapshotPause is how long the writing of a snapshot pauses while requests are served, after about
+// every tenth of a millisecond.
+const snapshotPause = 50 * time.Microsecond
 
 // Snapshot takes a snapshot now, while requests go on, and returns once it is durable. If nothing
 // has happened since the newest snapshot, it returns that one. CodeCanceled: ctx ended, but the
@@ -89,10 +79,9 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 			r.mu.Unlock()
 			return Snapshot{}, err
 		}
-		if n := len(r.snap.files); n > 0 && r.snap.job == nil && r.open.events == 0 && r.snap.files[n-1].position == r.open.position-1 {
-			info := r.snap.files[n-1].info()
+		if newest, ok := r.newestSnapshot(); ok && r.snap.job == nil {
 			r.mu.Unlock()
-			return info, nil
+			return newest, nil
 		}
 		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
 		r.snap.pending = job
@@ -110,15 +99,21 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 	return job.info, nil
 }
 
-func (f *snapshotFile) info() Snapshot {
-	return Snapshot{Position: f.position, Base: f.base, Bytes: f.bytes}
+// newestSnapshot returns the newest snapshot, if nothing has happened since. The caller holds mu.
+func (r *Realm) newestSnapshot() (Snapshot, bool) {
+	newest, ok := r.ledger.Newest()
+	return infoOf(newest), ok && r.open.events == 0 && newest.Position == r.open.position-1
+}
+
+func infoOf(f ledger.Snapshot) Snapshot {
+	return Snapshot{Position: f.Position, Base: f.Base, Bytes: f.Bytes}
 }
 
 // beginSnapshot begins the pending snapshot, or one that is due. The state must be that of the
 // position: everything up to it is applied, and nothing after it. The caller holds mu.
 func (r *Realm) beginSnapshot(position uint64) {
 	s := &r.snap
-	if s.job != nil || s.stop.Load() {
+	if s.job != nil || s.ctx.Err() != nil {
 		return // endSnapshot begins the pending one
 	}
 	job := s.pending
@@ -130,19 +125,16 @@ func (r *Realm) beginSnapshot(position uint64) {
 	}
 	s.pending, s.job = nil, job
 	base := s.mark
-	if base != nil && s.whole() {
+	if base != nil && r.ledger.Whole() {
 		base = nil
 	}
-	if base != nil {
-		newest := s.files[len(s.files)-1]
-		job.base = &newest
-	}
+	job.whole = base == nil
 	job.capture = r.state.Capture(base)
-	job.seal.values, job.seal.last = r.source.n, r.clock.last
-	job.seal.epochs = r.neededEpochs()
+	job.seal.Values, job.seal.Last = r.source.Values(), r.clock.last
+	job.seal.Epochs = r.neededEpochs()
 	s.bytes = 0
-	if r.inflight == nil && r.chain.index == position { // the flusher is idle: we may read the chain
-		job.sealed(r.chain, r.offset)
+	if r.inflight == nil && r.ledger.Position() == position { // the flusher is idle: we may read the chain
+		job.sealed(r.ledger.At())
 	}
 	r.background(func() bool { return r.snapshotStep(job) })
 }
@@ -166,36 +158,22 @@ func (r *Realm) background(task func() bool) {
 	})
 }
 
-// whole reports whether the next snapshot must hold the whole state: when the snapshots that build
-// on the last whole one are larger together than that one, or too many.
-func (s *snapshots) whole() bool {
-	var sum int64
-	for i := len(s.files) - 1; i >= 0; i-- {
-		f := &s.files[i]
-		if f.base == 0 {
-			return sum > f.bytes || len(s.files)-i > maxSnapshotChain
-		}
-		sum += f.bytes
-	}
-	return true
-}
-
 // neededEpochs returns the epochs that later receipts or reveals may still need: those of
 // remembered requests, of the catalog in force, and those not yet revealed. The caller holds mu.
-func (r *Realm) neededEpochs() []epochInfo {
+func (r *Realm) neededEpochs() []ledger.Epoch {
 	first, applied := 0, 0
 	oldest, catalog := r.state.OldestAnswer(), r.state.Catalog().Position
 	for i := range r.epochs {
-		if r.epochs[i].first <= oldest {
+		if r.epochs[i].First <= oldest {
 			first = i
 		}
-		if r.epochs[i].first <= catalog {
+		if r.epochs[i].First <= catalog {
 			applied = i
 		}
 	}
-	var out []epochInfo
+	var out []ledger.Epoch
 	for i, e := range r.epochs {
-		if i >= first || i == applied || !e.revealed {
+		if i >= first || i == applied || !e.Revealed {
 			out = append(out, e)
 		}
 	}
@@ -203,53 +181,46 @@ func (r *Realm) neededEpochs() []epochInfo {
 }
 
 // sealed records where the snapshot's position is in the log.
-func (j *snapshotJob) sealed(c chain, offset uint64) {
-	j.seal.chain, j.seal.offset = c, offset
+func (j *snapshotJob) sealed(at ledger.At) {
+	j.seal.At = at
 	close(j.ready)
 }
 
 // sealSnapshot tells the snapshot being taken, if it waits for that, where in the log its batch
 // has become durable, as far as the policy goes. The caller holds mu.
-func (r *Realm) sealSnapshot(c chain, offset uint64) {
-	if j := r.snap.job; j != nil && j.seal.chain.index == 0 {
-		j.sealed(c, offset)
+func (r *Realm) sealSnapshot(at ledger.At) {
+	if j := r.snap.job; j != nil && j.seal.Position() == 0 {
+		j.sealed(at)
 	}
 }
 
 // loseSnapshot ends the snapshots whose batch will not become durable. The caller holds mu.
 func (r *Realm) loseSnapshot() {
-	r.snap.stop.Store(true)
-	if j := r.snap.job; j != nil && j.seal.chain.index == 0 && !j.lost {
+	r.snap.stop()
+	if j := r.snap.job; j != nil && j.seal.Position() == 0 && !j.lost {
 		j.lost = true
 		close(j.ready)
 	}
 	if j := r.snap.pending; j != nil {
 		r.snap.pending = nil
-		j.err = errRealmStopped
+		j.err = ledger.ErrStopped
 		close(j.done)
 	}
 }
 
-var errRealmStopped = errors.New("the realm stopped or was closed before the snapshot was taken")
-
 // snapshotStep does the next part of a snapshot and reports whether more is left.
 func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	var err error
-	if r.snap.stop.Load() {
-		err = errRealmStopped
+	if r.snap.ctx.Err() != nil {
+		err = ledger.ErrStopped
 	}
 	if j.w == nil && err == nil {
 		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(r) }))
-		if !r.snap.made {
-			err = r.snap.fs.MkdirAll(r.snap.dir)
-		}
-		if err == nil {
-			j.w, err = newSnapshotWriter(r.snap.fs, r.snap.dir, r.name, j.base)
-		}
+		j.w, err = r.ledger.Create(r.snap.ctx, j.whole)
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {
-			err = j.w.frame(byte(kind), data)
+			err = j.w.Frame(byte(kind), data)
 			if err == nil {
 				return true
 			}
@@ -261,7 +232,7 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	if err == nil {
 		err = r.finishSnapshot(j)
 	} else if j.w != nil {
-		j.w.abort()
+		j.w.Abort()
 	}
 	r.endSnapshot(j, err)
 	return false
@@ -273,28 +244,20 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 		return err
 	}
 	if j.lost {
-		j.w.abort()
-		return errRealmStopped
+		j.w.Abort()
+		return ledger.ErrStopped
 	}
 	// The snapshot must not contain anything that a power cut could remove from the log.
-	if err := r.log.Sync(); err != nil {
-		j.w.abort()
+	if err := r.ledger.Sync(r.snap.ctx); err != nil {
+		j.w.Abort()
 		return fmt.Errorf("making the log durable: %w", err)
 	}
-	var base uint64
-	if j.base != nil {
-		base = j.base.position
-	}
-	file, err := j.w.finish(&j.seal, base)
+	file, err := j.w.Finish(r.snap.ctx, &j.seal)
 	if err != nil {
 		return err
 	}
-	j.info = file.info()
+	j.info = infoOf(file)
 	r.mu.Lock()
-	if base == 0 {
-		r.snap.before, r.snap.files = r.snap.files, nil
-	}
-	r.snap.files = append(r.snap.files, file)
 	mark := j.capture.Mark()
 	r.snap.mark = &mark
 	r.stats.Snapshots++
@@ -305,12 +268,12 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 // endSnapshot publishes the outcome of a snapshot and begins a pending one.
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	j.err = err
-	r.snap.made = err == nil // if it failed, the next one creates the directory again, in case somebody removed it
 	shown := err
 	if err == nil { // a failure below does not undo the snapshot
-		if pruned := r.prune(j); pruned != nil {
+		checker := func() ledger.Loader { return &readBack{loader{store.NewChecker()}, r, j} }
+		if pruned := r.ledger.Prune(r.snap.ctx, r.o.TrimLog, checker); pruned != nil {
 			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)
-			if errors.Is(pruned, errNotReadBack) { // but this one does: it is gone
+			if errors.Is(pruned, ledger.ErrNotReadBack) { // but this one does: it is gone
 				j.err = shown
 			}
 		}
@@ -318,17 +281,17 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Release(j.capture, err == nil)
-	if errors.Is(err, fs.ErrNotExist) { // the files that the next one would build on may be gone too
+	if errors.Is(err, driver.ErrNotExist) { // the files that the next one would build on may be gone too
 		r.snap.mark = nil
 	}
 	r.snap.job, r.snap.err = nil, shown
 	close(j.done)
 	if p := r.snap.pending; p != nil {
-		if r.snap.stop.Load() {
+		if newest, ok := r.newestSnapshot(); r.snap.ctx.Err() != nil {
 			r.loseSnapshot()
-		} else if n := len(r.snap.files); n > 0 && r.open.events == 0 && r.snap.files[n-1].position == r.open.position-1 {
-			r.snap.pending = nil // nothing has happened since
-			p.info = r.snap.files[n-1].info()
+		} else if ok {
+			r.snap.pending = nil
+			p.info = newest
 			close(p.done)
 		} else if r.err == nil && r.open.events == 0 {
 			r.beginSnapshot(r.open.position - 1)
@@ -347,4 +310,26 @@ func (r *Realm) endSnapshots() error {
 		return nil
 	}
 	return step.Wait(context.Background(), r.world.steps, job.done)
+}
+
+// loader loads the blocks of snapshots into a store.
+type loader struct{ *store.Loader }
+
+func (l loader) Block(kind byte, data []byte) error {
+	return l.Loader.Block(store.BlockKind(kind), data)
+}
+
+// readBack pauses while requests are served, and gives up when the realm stops.
+type readBack struct {
+	loader
+	r *Realm
+	j *snapshotJob
+}
+
+func (b *readBack) Block(kind byte, data []byte) error {
+	if b.r.snap.ctx.Err() != nil {
+		return ledger.ErrStopped
+	}
+	b.j.pause(b.r)
+	return b.loader.Block(kind, data)
 }

@@ -66,14 +66,17 @@ func TestTrimmedLogThatIsTooShort(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	name := fmt.Sprintf("/realms/test/snapshots/%020d-%020d.snapshot", last.Position, 0)
-	if err := os.Rename(dir+name, short+name); err != nil {
+	names, err := filepath.Glob(fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d-*.snapshot", dir, last.Position, 0))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	if err := os.Rename(names[0], short+"/realms/test/snapshots/"+filepath.Base(names[0])); err != nil {
 		t.Fatal(err)
 	}
 	if rep, err := kuji.Verify(short, "test", nil); err == nil {
 		t.Errorf("verification finds nothing wrong: %+v", rep)
 	}
-	e, err := openWorld(short, o)
+	e, err = openWorld(short, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +203,7 @@ func TestSnapshotAskedForMeanwhile(t *testing.T) {
 	gate, entered := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
-		if op.Kind == vfs.OpCreate && strings.HasSuffix(op.Path, "new.tmp") {
+		if op.Kind == vfs.OpCreate && strings.HasSuffix(op.Path, ".tmp") {
 			once.Do(func() {
 				close(entered)
 				<-gate

@@ -152,7 +152,7 @@ func TestSnapshotFsyncs(t *testing.T) {
 		t.Error("it builds on none before it")
 	}
 	disk.SetHook(nil)
-	if want := []string{"new.tmp", "snapshots"}; !slices.Equal(synced, want) {
+	if want := []string{"2.tmp", "snapshots"}; !slices.Equal(synced, want) {
 		t.Errorf("fsynced were %q, want %q", synced, want)
 	}
 
@@ -190,7 +190,7 @@ func TestSnapshotBehindAFailedOne(t *testing.T) {
 	sword := []kuji.Stack{{Item: "sword", Quantity: 1}}
 	do(t, r, kuji.Grant{Player: "before", Items: sword})
 	disk.SetHook(func(op vfs.Op) vfs.Fault {
-		if op.Kind == vfs.OpSync && path.Base(op.Path) == "new.tmp" {
+		if op.Kind == vfs.OpSync && path.Ext(op.Path) == ".tmp" {
 			return vfs.Fault{Err: syscall.EIO}
 		}
 		return vfs.Fault{}

@@ -74,7 +74,7 @@ func TestTwoOfOnePosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, base := range []uint64{0, s.Base + 1, s.Position - 1, s.Position} {
-		twin := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d.snapshot", dir, s.Position, base)
+		twin := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d-%064x.snapshot", dir, s.Position, base, 0)
 		if err := os.WriteFile(twin, []byte("not a snapshot"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +348,7 @@ func TestBaseMissing(t *testing.T) {
 	if _, err := kuji.Verify(dir, "test", nil); err == nil || !strings.Contains(err.Error(), filepath.Base(files[2])) {
 		t.Errorf("without its base, the newest passes: %v", err)
 	}
-	orphan := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d.snapshot", dir, 5, 4)
+	orphan := fmt.Sprintf("%s/realms/test/snapshots/%020d-%020d-%064x.snapshot", dir, 5, 4, 0)
 	if err := os.Rename(files[2], orphan); err != nil {
 		t.Fatal(err)
 	}

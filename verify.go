@@ -3,19 +3,17 @@ package kuji
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"iter"
 	"math"
 	"slices"
-	"syscall"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
-	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Report is what [Verify] found in a realm's log.
@@ -47,8 +45,8 @@ type EpochReport struct {
 	// epoch again from it, with the same result. An epoch that a crash ended, or whose realm was
 	// copied while it was open, is not revealed yet: the next start does that.
 	Revealed bool
-	// Lost reports that the seed is neither in the log nor in the file seeds next to it: nobody can
-	// ever prove the choices of this epoch. Of an epoch before Report.From, nothing else is known.
+	// Lost reports that the seed is not in the log in clear, and that the key cannot open it: nobody
+	// can prove the choices of this epoch. Of an epoch before Report.From, nothing else is known.
 	Lost bool
 }
 
@@ -88,7 +86,7 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 // has it open, CodeInvalid for a bad name. If seen is not nil, it is called with every event that
 // counts, in order.
 func Verify(dir, realm string, seen func(Record)) (Report, error) {
-	return verify(vfs.OS(), dir, realm, nil, seen)
+	return verify(nil, dir, realm, nil, seen)
 }
 
 // Anchor is a place in a realm's chain of hashes: Position and ChainHash of an earlier [Report],
@@ -106,105 +104,7 @@ func VerifyThrough(dir, realm string, anchor Anchor, seen func(Record)) (Report,
 	if anchor.Position == 0 {
 		return Report{Realm: realm}, errf(CodeInvalid, "anchor", "position 0; positions count from 1")
 	}
-	return verify(vfs.OS(), dir, realm, &anchor, seen)
-}
-
-func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
-	v := verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]seed{}, gave: outcomes{redacted: true}}
-	v.report.Realm = realm
-	at := dir + "/realms/" + realm
-	v.fsys, v.dir = fsys, at+"/"+snapshotDir
-	err := withLog(fsys, dir, realm, func(log *checkedLog) error {
-		last, damaged := readLastClose(fsys, realm, at)
-		from, err := v.start(log)
-		if err != nil {
-			return &VerifyError{Realm: realm, Err: err}
-		}
-		if d := log.damage; from != nil && d != nil && d.Offset <= from.offset {
-			wrong := &VerifyError{Realm: realm, Err: d}
-			if d.Offset == from.offset {
-				wrong.Position = from.chain.index
-			}
-			return wrong
-		}
-		// Seeds are revealed after the draws that used them: collect them first.
-		for e, err := range replay(log.all, realm, from, nil, nil) {
-			if err != nil {
-				break // the second pass reports it, after what comes before it
-			}
-			if e.kind == entryEpochEnd || e.kind == entryReveal {
-				v.seeds[e.reveal.epoch] = e.reveal.seed
-			}
-		}
-		if err := v.run(log.sound, from, last); err != nil {
-			return err
-		}
-		v.lost(at)
-		switch {
-		case log.stray != nil:
-			return &VerifyError{Realm: realm, Err: log.stray}
-		case damaged != nil && damaged.Code == CodeCorrupt:
-			return &VerifyError{Realm: realm, Err: damaged.Err}
-		case damaged != nil:
-			return damaged
-		}
-		return nil
-	})
-	return v.report, err
-}
-
-// withLog checks a realm's log for reading only.
-func withLog(fsys vfs.FS, dir, realm string, f func(*checkedLog) error) error {
-	if err := checkRealmName(realm); err != nil {
-		return err
-	}
-	lock, err := lockExisting(fsys, dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() // read-only: nothing to lose
-	if _, err := fsys.Stat(dir + "/realms/" + realm); err != nil {
-		return &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: err}
-	}
-	at := dir + "/realms/" + realm
-	log, err := checkLog(fsys, at+"/log")
-	if errors.Is(err, fs.ErrNotExist) {
-		if name, failed := relic(fsys, at); failed != nil || name != "" {
-			err = cmp.Or(failed, missingLog(realm, name, err).Err)
-		}
-	}
-	if err != nil {
-		return &VerifyError{Realm: realm, Err: err}
-	}
-	defer log.close() // read-only: nothing to lose
-	return f(log)
-}
-
-// mustExist refuses a directory that is not a data directory.
-func mustExist(fsys vfs.FS, dir string) error {
-	_, err := fsys.Stat(dir + "/realms")
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return &Error{Code: CodeNotFound, Field: "data", Message: dir + " is not a data directory of Kuji", Err: err}
-	}
-	return &Error{Code: CodeFailed, Message: "data directory", Err: err}
-}
-
-// lockExisting takes the lock of a data directory that must exist.
-func lockExisting(fsys vfs.FS, dir string) (io.Closer, error) {
-	if err := mustExist(fsys, dir); err != nil {
-		return nil, err
-	}
-	lock, err := fsys.Lock(dir)
-	if errors.Is(err, vfs.ErrLocked) {
-		return nil, &Error{Code: CodeLocked, Message: "data directory " + dir + " is in use by an engine; stop it first", Err: err}
-	}
-	if err != nil {
-		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
-	}
-	return lock, nil
+	return verify(nil, dir, realm, &anchor, seen)
 }
 
 type verifier struct {
@@ -212,18 +112,20 @@ type verifier struct {
 	anchor *Anchor // may be nil
 	seen   func(Record)
 	state  *store.State
-	seeds  map[uint64]seed
+	seeds  map[uint64]ledger.Seed
 	report Report
 
-	fsys    vfs.FS
-	dir     string         // of the snapshots
-	files   []snapshotFile // all snapshots
-	next    int            // index in files of the next one to compare
-	damaged *VerifyError   // the first damaged or wrong snapshot
-	last    int64          // the last time in the log: see seal.last
-	epochs  []epochInfo    // so far; those in the first snapshot, if verification began there
+	log     driver.Realm
+	end     driver.Cursor // of the log, as far as is known
+	snaps   *ledger.Snapshots
+	files   []ledger.Snapshot // all snapshots
+	next    int               // index in files of the next one to compare
+	damaged *VerifyError      // the first damaged or wrong snapshot
+	last    int64             // the last time in the log: see ledger.Seal
+	epochs  []ledger.Epoch    // so far; those in the first snapshot, if verification began there
 
-	source *countedSource // of the current epoch; nil: its seed is not known
+	used   uint64         // random values of the first epoch before verification began
+	source *ledger.Source // of the current epoch; nil: its seed is not known
 	rules  *rules.Rules   // of the current epoch, for the same
 	gave   outcomes
 	buf    []byte
@@ -231,44 +133,59 @@ type verifier struct {
 
 // start returns where verification begins. That is nil, for the start of the log, or, if the log
 // was trimmed, the oldest snapshot that the log continues from.
-func (v *verifier) start(log *checkedLog) (*resume, error) {
+func (v *verifier) start(ctx context.Context) (*ledger.Seal, error) {
+	v.snaps = ledger.SnapshotsOf(v.log, v.realm)
 	var err error
-	if v.files, v.report.Strays, err = listSnapshots(v.fsys, v.dir); err != nil || log.first == 0 {
+	if v.files, v.report.Strays, err = v.snaps.List(ctx); err != nil {
+		return nil, err
+	}
+	trimmed, err := trimmed(ctx, v.log)
+	if trimmed == nil || err != nil {
 		return nil, err
 	}
 	var errs []error
 	for ; v.next < len(v.files); v.next++ {
 		f := v.files[v.next]
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
+		state, seal, err := v.load(ctx, f)
 		if err != nil {
 			errs = append(errs, err)
-			if _, ok := snapshotChain(v.files, f); ok { // and not the rest of a removal that a crash cut short
+			if _, ok := ledger.ChainOf(v.files, f); ok { // and not the rest of a removal that a crash cut short
 				v.damage(f, err)
 			}
 			continue
 		}
-		if loaded.seal.offset < log.first {
+		if seal.Cursor() < trimmed.First {
 			continue
 		}
 		v.next++
-		return v.begin(loaded)
+		return v.begin(state, seal)
 	}
-	return nil, errors.Join(append(errs, fmt.Errorf("the log begins at offset %d, and no intact snapshot reaches that far", log.first))...)
+	return nil, errors.Join(append(errs, fmt.Errorf("%w, and no intact snapshot reaches that far", trimmed))...)
+}
+
+// load loads the state in a snapshot.
+func (v *verifier) load(ctx context.Context, f ledger.Snapshot) (*store.State, *ledger.Seal, error) {
+	l := store.NewLoader()
+	seal, _, err := v.snaps.Load(ctx, v.files, f, loader{l})
+	if err != nil {
+		return nil, nil, err
+	}
+	state, _, err := l.State()
+	return state, &seal, err
 }
 
 // begin starts verification from a snapshot.
-func (v *verifier) begin(loaded *restored) (*resume, error) {
-	v.state = loaded.state
-	s := &loaded.seal
-	v.report.From, v.report.Position, v.report.ChainHash = s.chain.index, s.chain.index, s.chain.hash
-	v.epochs, v.last = s.epochs, s.last
-	e := s.epochs[len(s.epochs)-1] // the epoch in force: see seal.check
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
-	v.source = &countedSource{n: s.values} // only n is known yet
-	if most := mostValues(s.chain.index - e.first); s.values > most {
-		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.chain.index, e.epoch, e.first, s.values, most)
+func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, error) {
+	v.state = state
+	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
+	v.epochs, v.last = s.Epochs, s.Last
+	e := s.Epochs[len(s.Epochs)-1] // the epoch in force
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.Number, First: e.First, Commitment: e.Commitment})
+	v.used = s.Values
+	if most := mostValues(s.Position() - e.First); s.Values > most {
+		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.Position(), e.Number, e.First, s.Values, most)
 	}
-	return loaded.resume(), nil
+	return s, nil
 }
 
 // mostValues returns the most random values that so many entries of the log can have used. The state
@@ -287,33 +204,26 @@ func mostValues(entries uint64) uint64 {
 }
 
 // damage records the first damaged or wrong snapshot.
-func (v *verifier) damage(f snapshotFile, err error) {
+func (v *verifier) damage(f ledger.Snapshot, err error) {
 	if v.damaged == nil {
-		v.damaged = &VerifyError{Realm: v.realm, Position: f.position, Err: err}
+		v.damaged = &VerifyError{Realm: v.realm, Position: f.Position, Err: err}
 	}
 }
 
 // resume continues the epoch in which the first snapshot was taken.
 func (v *verifier) resume() error {
-	if v.source == nil { // verification begins at the start of the log
-		return nil
-	}
-	e, used := &v.report.Epochs[0], v.source.n
-	v.source = nil
+	e := &v.report.Epochs[0]
 	seed, ok := v.seeds[e.Epoch]
 	if !ok {
 		return nil
 	}
 	e.Revealed = true
-	v.source = &countedSource{src: seed.source(v.realm, e.Epoch)}
-	for v.source.n < used {
-		v.source.Uint64()
-	}
-	return v.load()
+	v.source = seed.Source(v.realm, e.Epoch, v.used)
+	return v.prepare()
 }
 
-// load prepares the rules to decide again what follows.
-func (v *verifier) load() error {
+// prepare prepares the rules to decide again what follows.
+func (v *verifier) prepare() error {
 	t, err := rules.Load(v.state, v.state.Catalog())
 	if err == nil {
 		v.rules = rules.New(v.state, t)
@@ -323,18 +233,21 @@ func (v *verifier) load() error {
 
 // compare checks that the snapshots of a position hold the same state as the log and continue
 // where it does. There is at most one, apart from copies.
-func (v *verifier) compare(c *chain, offset uint64) {
-	for ; v.next < len(v.files) && v.files[v.next].position <= c.index; v.next++ {
+func (v *verifier) compare(ctx context.Context, at *ledger.At) error {
+	for ; v.next < len(v.files) && v.files[v.next].Position <= at.Position(); v.next++ {
 		f := v.files[v.next]
-		if _, ok := snapshotChain(v.files, f); !ok && v.next+1 < len(v.files) {
+		if _, ok := ledger.ChainOf(v.files, f); !ok && v.next+1 < len(v.files) {
 			continue // the rest of a removal that a crash cut short
 		}
-		loaded, err := loadSnapshot(v.fsys, v.dir, v.realm, v.files, f)
+		state, seal, err := v.load(ctx, f)
 		if err == nil {
-			err = v.agrees(&f, &loaded.seal, c, offset)
+			err = v.agrees(ctx, &f, seal, at)
 		}
-		if err == nil && loaded.state.Hash() != v.state.Hash() {
-			err = fmt.Errorf("the state in snapshot %s differs from that of the log", f.name())
+		if err == nil && state.Hash() != v.state.Hash() {
+			err = fmt.Errorf("the state in snapshot %s differs from that of the log", f.Name())
+		}
+		if errors.Is(err, driver.ErrUnavailable) {
+			return &Error{Code: CodeFailed, Message: "realm " + v.realm, Err: err}
 		}
 		if err != nil {
 			v.damage(f, err)
@@ -342,72 +255,79 @@ func (v *verifier) compare(c *chain, offset uint64) {
 		}
 		v.report.Snapshots++
 	}
+	return nil
 }
 
 // agrees checks what a snapshot says about the log up to its position.
-func (v *verifier) agrees(f *snapshotFile, s *seal, c *chain, offset uint64) error {
-	got := s.chain
-	if got.ahead <= got.index { // it says nothing then, and a writer does not see what others append
-		got.ahead = c.ahead
+func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Seal, at *ledger.At) error {
+	if ok, err := s.Agrees(ctx, v.log, v.end, at); err != nil {
+		return err
+	} else if !ok {
+		return fmt.Errorf("snapshot %s belongs to another log", f.Name())
 	}
-	if got != *c || s.offset != offset {
-		return fmt.Errorf("snapshot %s belongs to another log", f.name())
+	if v.source != nil && s.Values != v.source.Values() {
+		epoch := v.epochs[len(v.epochs)-1].Number
+		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch, s.Values, v.source.Values())
 	}
-	if v.source != nil && s.values != v.source.n {
-		return fmt.Errorf("snapshot %s says that epoch %[3]d used %[2]d random values; it used %[4]d", f.name(), s.values, c.epoch, v.source.n)
+	if s.Last != v.last {
+		return fmt.Errorf("snapshot %s says that the last time in the log is %d; it is %d", f.Name(), s.Last, v.last)
 	}
-	if s.last != v.last {
-		return fmt.Errorf("snapshot %s says that the last time in the log is %d; it is %d", f.name(), s.last, v.last)
-	}
-	for _, e := range s.epochs {
+	for _, e := range s.Epochs {
 		if !slices.Contains(v.epochs, e) {
-			return fmt.Errorf("snapshot %s disagrees with the log about epoch %d, which began at %d: revealed %v, commitment %x", f.name(), e.epoch, e.first, e.revealed, e.commitment)
+			return fmt.Errorf("snapshot %s disagrees with the log about epoch %d, which began at %d: revealed %v, commitment %x", f.Name(), e.Number, e.First, e.Revealed, e.Commitment)
 		}
 	}
 	return nil
 }
 
-func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *resume, last *lastClose) error {
+func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Cursor) error {
 	wrong := func(pos uint64, err error) error { return &VerifyError{Realm: v.realm, Position: pos, Err: err} }
 	v.state.Alone(true)
-	if err := v.resume(); err != nil {
-		return wrong(v.report.Position, err)
+	if from != nil {
+		if err := v.resume(); err != nil {
+			return wrong(v.report.Position, err)
+		}
 	}
 	if err := v.anchored(); err != nil {
 		return err
 	}
-	for e, err := range replay(entries, v.realm, from, last, func() { v.report.Void++ }) {
+	walker := ledger.Walk(v.log, v.realm, rulesVersion, from)
+	defer func() { v.report.Void = walker.Passed }()
+	for e, err := range walker.Entries(ctx, last) {
 		if err != nil {
-			if e.index == 0 {
-				e.index = v.report.Position + 1
-			}
-			return wrong(e.index, err)
+			return wrong(e.Position, err)
 		}
-		switch e.kind {
-		case entryEpochBegin:
-			v.last = e.begin.time
+		switch e.Kind() {
+		case ledger.EpochBegin:
 			err = v.beginEpoch(&e)
-		case entryEpochEnd, entryReveal:
-			reveal(v.epochs, e.reveal.epoch)
-		case entryBatch:
+		case ledger.EpochEnd, ledger.Reveal:
+			epoch, _ := e.Revealed()
+			ledger.RevealEpoch(v.epochs, epoch)
+		case ledger.Batch:
 			err = v.batch(&e)
 			v.last = v.state.Now()
 		}
 		if err != nil {
-			return wrong(e.index, err)
+			return wrong(e.Position, err)
 		}
-		v.report.Position, v.report.ChainHash = e.index, e.chain.hash
-		v.report.LogBytes += uint64(envelopeSize(v.realm) + len(e.payload))
+		v.report.Position, v.report.ChainHash = e.Position, e.ChainHash()
+		v.report.LogBytes += uint64(e.Size())
 		if err := v.anchored(); err != nil {
 			return err
 		}
-		v.compare(&e.chain, e.offset)
+		at := e.At()
+		if err := v.compare(ctx, &at); err != nil {
+			return err
+		}
 	}
 	if v.anchor != nil && v.anchor.Position > v.report.Position {
 		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but it once had position %d, with chain hash %x", v.anchor.Position, v.anchor.Hash))
 	}
+	if _, sole := v.log.(driver.Sole); v.next < len(v.files) && !sole {
+		return &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %s: the log's end cannot be seen yet: there is a snapshot of position %d", v.realm, v.files[v.next].Position), Err: driver.ErrUnavailable}
+	}
 	if v.next < len(v.files) {
-		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].position))
+		return wrong(v.report.Position+1, fmt.Errorf("the log ends here, but there is a snapshot of position %d", v.files[v.next].Position))
 	}
 	if err := v.check(); err != nil {
 		return wrong(v.report.Position, err)
@@ -421,25 +341,21 @@ func (v *verifier) run(entries func(uint64) iter.Seq2[logEntry, error], from *re
 	return nil
 }
 
-// lost finds the epochs that can never be proven: their seed is not in the log and not in the seed
-// file. If that file cannot be read, it may hold what is missing, and none is called lost.
-func (v *verifier) lost(dir string) {
-	saved, err := readSecrets(v.fsys, dir)
-	if err != nil {
-		return
-	}
+// lost finds the epochs that can never be proven: their seed is not in the log in clear, and the key
+// does not open it.
+func (v *verifier) lost(key *[32]byte) {
 	r := &v.report
 	older := 0 // epochs in the first snapshot that ended before it
 	for i := range v.epochs {
 		e := &v.epochs[i]
-		if e.revealed || slices.ContainsFunc(saved.seeds, func(s revelation) bool { return s.reveals(v.realm, e) }) {
+		if !e.Lost(v.realm, key) {
 			continue
 		}
-		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.epoch })
+		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.Number })
 		if at < 0 {
 			at = older
 			older++
-			r.Epochs = slices.Insert(r.Epochs, at, EpochReport{Epoch: e.epoch, First: e.first, Commitment: e.commitment})
+			r.Epochs = slices.Insert(r.Epochs, at, EpochReport{Epoch: e.Number, First: e.First, Commitment: e.Commitment})
 		}
 		r.Epochs[at].Lost = true
 	}
@@ -459,19 +375,21 @@ func (v *verifier) anchored() error {
 	return nil
 }
 
-func (v *verifier) beginEpoch(e *replayed) error {
+func (v *verifier) beginEpoch(e *ledger.Entry) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	seed, ok := v.seeds[e.epoch]
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.epoch, First: e.index, Commitment: e.begin.commitment, Revealed: ok})
-	v.epochs = append(v.epochs, epochInfo{first: e.index, epoch: e.epoch, commitment: e.begin.commitment})
+	epoch, at := e.Begun()
+	v.last = at
+	seed, ok := v.seeds[epoch.Number]
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: epoch.Number, First: epoch.First, Commitment: epoch.Commitment, Revealed: ok})
+	v.epochs = append(v.epochs, epoch)
 	v.source = nil
 	if !ok {
 		return nil
 	}
-	v.source = &countedSource{src: seed.source(v.realm, e.epoch)}
-	return v.load()
+	v.source = seed.Source(v.realm, epoch.Number, 0)
+	return v.prepare()
 }
 
 // check checks what must hold at every position.
@@ -485,10 +403,10 @@ func (v *verifier) check() error {
 	return v.rules.CheckOdds()
 }
 
-func (v *verifier) batch(e *replayed) error {
+func (v *verifier) batch(e *ledger.Entry) error {
 	v.report.Batches++
 	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
-	for le, err := range e.events(v.state.WarmChange) {
+	for le, err := range eventsOf(e, v.state.WarmChange) {
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func drawCatalog(t *rapid.T) *written {
 	}
 	var drawn []*drawnPool
 	for i, pool := range ids(t, 0, 5, "pools") {
-		p := drawPool(t, items, drawn[:min(i, catalog.MaxPoolDepth-1)])
+		p := drawPool(t, i, items, drawn[:min(i, catalog.MaxPoolDepth-1)])
 		p.ID = pool
 		drawn = append(drawn, p)
 		c.Pools = append(c.Pools, p.Pool)
@@ -147,9 +147,9 @@ type drawnPool struct {
 
 func maybe(t *rapid.T, what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
 
-// drawPool draws a pool. Its rewards draw from pools before it, and only the
+// drawPool draws the nth pool. Its rewards draw from pools before it, and only the
 // first few of those, so that there are no cycles and no chain is too long.
-func drawPool(t *rapid.T, items []string, before []*drawnPool) *drawnPool {
+func drawPool(t *rapid.T, nth int, items []string, before []*drawnPool) *drawnPool {
 	p := &drawnPool{Pool: catalog.Pool{
 		Name:     name(t),
 		Mode:     rapid.SampledFrom([]catalog.Mode{catalog.ModeWeighted, catalog.ModeRaffle, catalog.ModeEach}).Draw(t, "mode"),
@@ -173,7 +173,7 @@ func drawPool(t *rapid.T, items []string, before []*drawnPool) *drawnPool {
 		p.drawBox(t, items, before)
 	}
 	if p.Mode != catalog.ModeRaffle {
-		p.drawBudgets(t, items)
+		p.drawBudgets(t, items, nth)
 	}
 	p.picks *= uint64(p.Rolls.Max)
 	if !p.Internal {
@@ -368,7 +368,7 @@ func (p *drawnPool) drawBox(t *rapid.T, items []string, before []*drawnPool) {
 }
 
 // drawBudgets draws budgets that no entry takes from, so that none depends on them.
-func (p *drawnPool) drawBudgets(t *rapid.T, items []string) {
+func (p *drawnPool) drawBudgets(t *rapid.T, items []string, nth int) {
 	var free []string
 	for _, item := range items {
 		given := slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool {
@@ -384,7 +384,7 @@ func (p *drawnPool) drawBudgets(t *rapid.T, items []string) {
 			b.Of = stacks(t, free)
 		}
 		if rapid.Bool().Draw(t, "shared") {
-			b.Share = "s" + fmt.Sprint(rapid.Uint64Range(1, 1<<60).Draw(t, "share")) // hardly ever that of another pool
+			b.Share = fmt.Sprintf("s%d-%d", nth, len(p.Budgets)) // of this pool alone
 		}
 		if len(b.Of) > 0 {
 			p.Budgets = append(p.Budgets, b)

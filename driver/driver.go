@@ -165,6 +165,9 @@ type Log interface {
 	Trim(ctx context.Context, before Cursor) error
 }
 
+// Sole is what a Log may also be if only one process at a time has its realm open: Last is never old.
+type Sole interface{ Sole() }
+
 // Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
 // what is in it, so that whoever writes the same name writes the same bytes.
 type Files interface {

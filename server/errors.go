@@ -39,6 +39,7 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
 	kuji.CodeLocked:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},          // only while opening
 	kuji.CodeClock:          {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT}, // only while opening
+	kuji.CodeNotLeader:      {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeTooOld:         {connect.CodeOutOfRange, kujiv1.Reason_REASON_TOO_OLD},
 	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
 }

@@ -226,7 +226,7 @@ func exitOfEngine(c kuji.Code) exitCode {
 	switch c {
 	case kuji.CodeInvalid:
 		return exitUsage
-	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld:
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader:
 		return exitRefused
 	case kuji.CodeCorrupt:
 		return exitDamage

@@ -358,7 +358,7 @@ func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
 			log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
 		}
 		if seeds := stats.SeedsErr; seeds != nil {
-			log.Warn("the saved seeds are not those that the log needs", "realm", name, "error", seeds)
+			log.Warn("the seeds of some epochs are lost", "realm", name, "error", seeds)
 		}
 	}
 	return nil

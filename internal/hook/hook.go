@@ -13,6 +13,9 @@ import (
 // steps is nil. options is a kuji.Options, and engine is a *kuji.Engine.
 var Open func(fs vfs.FS, steps step.Runner, dir string, options any) (engine any, err error)
 
+// OpenDriver is kuji.Open with Options.Driver.
+var OpenDriver func(steps step.Runner, options any) (engine any, err error)
+
 // Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and report is a
 // kuji.Report.
 var Verify func(fs vfs.FS, dir, realm string, seen any) (report any, err error)

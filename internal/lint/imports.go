@@ -19,7 +19,9 @@ type room struct {
 //
 //	cmd → server → kuji → internal/rules → internal/store
 //	                                     → catalog, sampler
-//	                    → wal → internal/vfs, internal/step
+//	                    → internal/ledger → driver
+//	                    → driver/disk → driver, wal → internal/vfs, internal/step
+//	                    → driver/memory → driver
 //	cmd → internal/simulate → internal/rules, internal/store, catalog
 //	cmd → driver/jetstream → driver
 //
@@ -29,7 +31,8 @@ var rooms = []room{
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/rules", "internal/store", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples"}},
+	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
+	{dir: "internal/ledger", may: []string{"driver", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
 	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store"},
@@ -39,6 +42,8 @@ var rooms = []room{
 	{dir: "wal", may: []string{"internal/vfs", "internal/step"}, modules: []string{"golang.org/x/sys"}},
 	{dir: "driver"},
 	{dir: "driver/drivertest", may: []string{"driver", "internal/step"}},
+	{dir: "driver/disk", may: []string{"driver", "wal", "internal/vfs", "internal/step"}, tests: []string{"driver/drivertest"}},
+	{dir: "driver/memory", may: []string{"driver"}, tests: []string{"driver/drivertest"}},
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, modules: []string{"github.com/nats-io"}},
@@ -49,7 +54,7 @@ var rooms = []room{
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 

@@ -134,7 +134,7 @@ class Chain:
 
     def entry(self, data):
         """Folds one entry, and returns its kind and payload if it counts."""
-        assert data[:4] == b"KJE2" and crc32c(data[8:]) == le(data, 4, 4) and data[10:12] == b"\0\0"
+        assert data[:4] == b"KJE3" and crc32c(data[8:]) == le(data, 4, 4) and data[10:12] == b"\0\0"
         kind, size, length, epoch, writer = data[8], data[9], le(data, 12, 4), le(data, 16, 8), data[24:40]
         assert data[88:88 + size] == self.realm and len(data) == 88 + size + length
         index = le(data, 40, 8)
@@ -144,15 +144,18 @@ class Chain:
             counts = (epoch, writer, index) == (self.epoch, self.writer, self.index + 1) and not self.ended
         if not counts:
             self.void += 1
-            if (epoch, writer) == (self.epoch, self.writer):
+            if kind != 1 and (epoch, writer) == (self.epoch, self.writer):
                 self.ahead = max(self.ahead, index)
             return 0, b""
-        assert index == self.index + 1 and data[56:88] == self.prev, f"position {index}: chain"
+        assert index <= self.index + 1, f"position {self.index + 1}: missing"
+        assert index <= self.index or data[56:88] == self.prev, f"position {index}: chain"
+        digest = hashlib.sha256(data).digest()
         if kind == 1:
             self.complete()
             self.epoch, self.writer, self.ended, self.ahead = epoch, writer, False, 0
+            digest = hashlib.sha256(self.prev + digest).digest()
         self.ended = kind == 3
-        self.index, self.prev = index, hashlib.sha256(data).digest()
+        self.index, self.prev = self.index + 1, digest
         return kind, data[88 + size:]
 
     def complete(self):
@@ -162,7 +165,7 @@ class Chain:
 # closed.md
 
 def closed(directory):
-    """Where the log stood when it was last closed: offset after it, position, epoch, hash. None: it never was."""
+    """Where the log stood when it was last closed: offset after it, hash of the last entry. None: nothing says so."""
     try:
         with open(os.path.join(directory, "closed"), "rb") as f:
             data = f.read()
@@ -170,10 +173,10 @@ def closed(directory):
         return None
     lines = data.split(b"\n")
     names = [line.split(b" ")[0] for line in lines]
-    assert lines[0] == b"kuji closed 1" and names[1:] == [b"offset", b"position", b"epoch", b"hash", b"crc32c", b""], "closed"
-    offset, position, epoch, digest, crc = (line.split(b" ")[1] for line in lines[1:6])
+    assert lines[0] == b"kuji closed 2" and names[1:] == [b"offset", b"hash", b"crc32c", b""], "closed"
+    offset, digest, crc = (line.split(b" ")[1] for line in lines[1:4])
     assert int(crc, 16) == crc32c(data[:data.rindex(b"crc32c ")]), "closed: checksum"
-    return int(offset), int(position), int(epoch), bytes.fromhex(digest.decode())
+    return int(offset), bytes.fromhex(digest.decode())
 
 
 # event.md: events and their effects. Nothing here knows a rule or reads a catalog.
@@ -1161,8 +1164,8 @@ class Realm:
         kind, payload = self.chain.entry(data)
         epoch = self.chain.epoch
         if kind == 1:
-            assert payload[0] == 4 and len(payload) == 41
-            self.commitments[epoch], self.source = payload[9:], None
+            assert payload[0] == 4 and len(payload) == 101
+            self.commitments[epoch], self.source = payload[9:41], None
             if epoch in self.seeds:
                 seed = self.seeds[epoch]
                 assert self.seal(b"rng-commitment", epoch, seed) == self.commitments[epoch], "commitment"
@@ -1206,10 +1209,10 @@ def main(directory, seen=None):
         kind, payload = chain.entry(entry)
         if kind in (3, 4):
             seeds[le(payload, 0, 8)] = payload[8:]
-        if kind and last and chain.index == last[1]:
-            assert (offset + 1, chain.index, chain.epoch, chain.prev) == last, "not the log that was closed"
+        if last and offset + 1 == last[0]:
+            assert hashlib.sha256(entry).digest() == last[1], "not the log that was closed"
     chain.complete()
-    assert not last or chain.index >= last[1], f"position {chain.index + 1}: the log was longer when it was closed"
+    assert not last or len(entries) >= last[0], f"position {chain.index + 1}: the log was longer when it was closed"
     realm = Realm(name, seeds, seen)
     for entry in entries:
         realm.replay(entry)

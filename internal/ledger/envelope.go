@@ -1,4 +1,4 @@
-package kuji
+package ledger
 
 import (
 	"bytes"
@@ -11,44 +11,45 @@ import (
 // Every entry of a realm's log is an envelope and a payload. All integers are little-endian
 // (docs/internals/formats/event.md):
 //
-//	 0  magic    "KJE2"
+//	 0  magic    "KJE3"
 //	 4  crc      CRC32C of everything after this field, to the end of the entry
 //	 8  kind     1 epoch begin, 2 batch, 3 epoch end, 4 reveal
 //	 9  realm    length of the realm's name, 1 to 64
-//	10  zero     2 bytes
+//	10  outside  1 if the payload is in a file, and the entry has only the reference to it; else 0
+//	11  zero
 //	12  payload  length in bytes
 //	16  epoch    writer epoch
 //	24  writer   16 random bytes, the writer's id
-//	40  index    position of this entry
+//	40  index    position of this entry; of an epoch-begin a hint, like prev
 //	48  batch    batch id, counted by the writer from 1
-//	56  prev     SHA-256 of the previous entry that counts; zeros for the first
+//	56  prev     the chain's hash after the previous entry that counts; zeros for the first
 //	88  name     the realm's name, then the payload
 const (
 	envelopeLen  = 88
 	maxRealmName = 64
 )
 
-var envelopeMagic = [4]byte{'K', 'J', 'E', '2'}
+var envelopeMagic = [4]byte{'K', 'J', 'E', '3'}
 
-// entryKind says what an entry is. The numbers are part of the format.
-type entryKind uint8
+// Kind says what an entry is. The numbers are part of the format.
+type Kind uint8
 
 const (
-	entryEpochBegin entryKind = 1
-	entryBatch      entryKind = 2
-	entryEpochEnd   entryKind = 3 // reveals the current epoch's seed and ends the epoch
-	entryReveal     entryKind = 4 // reveals the seed of an older epoch, which ended in a crash
+	EpochBegin Kind = 1
+	Batch      Kind = 2
+	EpochEnd   Kind = 3 // reveals the current epoch's seed and ends the epoch
+	Reveal     Kind = 4 // reveals the seed of an older epoch, which ended in a crash
 )
 
-func (k entryKind) String() string {
+func (k Kind) String() string {
 	switch k {
-	case entryEpochBegin:
+	case EpochBegin:
 		return "epoch-begin"
-	case entryBatch:
+	case Batch:
 		return "batch"
-	case entryEpochEnd:
+	case EpochEnd:
 		return "epoch-end"
-	case entryReveal:
+	case Reveal:
 		return "reveal"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -58,25 +59,26 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // envelope is the decoded head of an entry.
 type envelope struct {
-	kind    entryKind
+	kind    Kind
 	realm   string
 	epoch   uint64
 	writer  [16]byte
 	index   uint64
 	batch   uint64
+	outside bool
 	prev    [32]byte
 	payload []byte // aliases the entry
 }
 
-// envelopeSize returns the number of bytes in front of an entry's payload.
-func envelopeSize(realm string) int { return envelopeLen + len(realm) }
+// HeadSize returns the number of bytes in front of an entry's payload.
+func HeadSize(realm string) int { return envelopeLen + len(realm) }
 
 // sealEnvelope fills in the head of entry and its checksum. The payload must already be in place,
-// from envelopeSize(realm) on.
+// from HeadSize(realm) on.
 func sealEnvelope(entry []byte, e *envelope) {
 	copy(entry, envelopeMagic[:])
-	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), 0, 0
-	binary.LittleEndian.PutUint32(entry[12:], uint32(len(entry)-envelopeSize(e.realm)))
+	entry[8], entry[9], entry[10], entry[11] = byte(e.kind), byte(len(e.realm)), flag(e.outside), 0
+	binary.LittleEndian.PutUint32(entry[12:], uint32(len(entry)-HeadSize(e.realm)))
 	binary.LittleEndian.PutUint64(entry[16:], e.epoch)
 	copy(entry[24:40], e.writer[:])
 	binary.LittleEndian.PutUint64(entry[40:], e.index)
@@ -101,10 +103,11 @@ func openEnvelope(entry []byte) (envelope, error) {
 	if name < 1 || name > maxRealmName || int64(envelopeLen+name)+payload != int64(len(entry)) {
 		return e, fmt.Errorf("lengths do not add up: realm name %d, payload %d, entry %d bytes", name, payload, len(entry))
 	}
-	e.kind = entryKind(entry[8])
-	if e.kind < entryEpochBegin || e.kind > entryReveal || entry[10]|entry[11] != 0 {
+	e.kind = Kind(entry[8])
+	if e.kind < EpochBegin || e.kind > Reveal || entry[10] > 1 || entry[11] != 0 {
 		return e, fmt.Errorf("unknown kind of entry %d; a newer Kuji wrote this log", entry[8])
 	}
+	e.outside = entry[10] == 1
 	e.realm = string(entry[envelopeLen : envelopeLen+name])
 	e.epoch = binary.LittleEndian.Uint64(entry[16:])
 	e.writer = [16]byte(entry[24:40])
@@ -118,18 +121,24 @@ func openEnvelope(entry []byte) (envelope, error) {
 // chain is how far a reader has folded a realm's log. Every reader folds by the same rule, so all
 // agree on which entries count, despite duplicates, late retries and deposed writers:
 //
-//   - an epoch-begin counts if its epoch is higher than the current one;
+//   - an epoch-begin counts if its epoch is higher than the current one, wherever it stands;
 //   - any other entry counts if its epoch and writer are the current ones and its index is the
 //     next;
 //   - everything else is void, for everyone, for ever;
 //   - an entry that counts but does not continue the chain of hashes stops the reader: that is
 //     corruption or tampering, never something to skip.
+//
+// Who writes an epoch-begin does not know what will stand before it. So its index and hash are those
+// of the chain that its writer had seen. What came since, they do not say; but they cannot be ahead
+// of what a reader finds, nor differ from it at the same place. The chain goes on from both: from
+// what stands before the epoch-begin, and from the epoch-begin itself.
 type chain struct {
 	realm  string
 	epoch  uint64
 	writer [16]byte
-	index  uint64   // of the last entry that counts
-	hash   [32]byte // of the last entry that counts
+	index  uint64   // of the last entry that counts: its position
+	hash   [32]byte // that the next entry must have
+	entry  [32]byte // SHA-256 of the last entry that counts
 	ended  bool     // the current epoch has ended: no more entries can count in it
 	ahead  uint64   // the highest index of a void entry of the current epoch and writer
 }
@@ -143,27 +152,27 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	if e.realm != c.realm {
 		return e, false, fmt.Errorf("the entry belongs to realm %q, the log to %q", e.realm, c.realm)
 	}
-	if e.kind == entryEpochBegin {
+	if e.kind == EpochBegin {
 		counts = e.epoch > c.epoch
 	} else {
 		counts = e.epoch == c.epoch && e.writer == c.writer && e.index == c.index+1 && !c.ended
 	}
 	if !counts {
-		if e.epoch == c.epoch && e.writer == c.writer {
+		if e.kind != EpochBegin && e.epoch == c.epoch && e.writer == c.writer {
 			c.ahead = max(c.ahead, e.index)
 		}
 		return e, false, nil
 	}
-	if e.kind == entryEpochBegin {
+	if e.kind == EpochBegin {
 		if err := c.complete(); err != nil {
 			return e, false, err
 		}
+		if e.index > c.index+1 {
+			return e, false, fmt.Errorf("the chain is broken: the writer of epoch %d had seen position %d, but entry %d is missing", e.epoch, e.index-1, c.index+1)
+		}
 	}
-	if e.prev != c.hash {
+	if e.index == c.index+1 && e.prev != c.hash {
 		return e, false, fmt.Errorf("the chain is broken: entry %d follows an entry with hash %x, but the one before it has %x", e.index, e.prev[:8], c.hash[:8])
-	}
-	if e.index != c.index+1 {
-		return e, false, fmt.Errorf("the chain is broken: index %d after %d", e.index, c.index)
 	}
 	c.advance(&e, sha256.Sum256(entry))
 	return e, true, nil
@@ -178,11 +187,14 @@ func (c *chain) complete() error {
 	return fmt.Errorf("the chain is broken: epoch %d goes on to index %d, but entry %d is missing or out of place", c.epoch, c.ahead, c.index+1)
 }
 
-// advance moves the chain past an entry that counts.
-func (c *chain) advance(e *envelope, hash [32]byte) {
-	c.epoch, c.writer, c.index, c.hash = e.epoch, e.writer, e.index, hash
-	c.ended = e.kind == entryEpochEnd
-	if e.kind == entryEpochBegin {
+// advance moves the chain past an entry that counts, with its SHA-256.
+func (c *chain) advance(e *envelope, entry [32]byte) {
+	c.epoch, c.writer, c.entry = e.epoch, e.writer, entry
+	c.index++
+	c.ended = e.kind == EpochEnd
+	if e.kind == EpochBegin {
 		c.ahead = 0
+		entry = sha256.Sum256(append(c.hash[:], entry[:]...))
 	}
+	c.hash = entry
 }

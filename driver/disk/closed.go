@@ -1,0 +1,160 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// closedFile says where a realm's log stood when it was last closed. The log's own files cannot
+// say that files are missing at its end. Format: docs/internals/formats/closed.md.
+//
+// It is made when the log is. Closing replaces it, once the log is closed and durable. Nothing else
+// changes it. So what it says stays true in later lives, however they end: the log goes on from
+// there, or ends there.
+const closedFile = "closed"
+
+// lastClose is where a log stood when it was last closed.
+type lastClose struct {
+	next uint64   // offset after the last entry; 0: it has not been closed yet
+	hash [32]byte // SHA-256 of that entry
+}
+
+func (c *lastClose) append(b []byte) []byte {
+	start := len(b)
+	b = fmt.Appendf(b, "kuji closed 2\noffset %d\nhash %x\n", c.next, c.hash)
+	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b[start:], crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// decodeLastClose is the inverse of append. Other bytes that mean the same are refused.
+func decodeLastClose(b []byte) (c lastClose, err error) {
+	var hash []byte
+	_, err = fmt.Sscanf(string(b), "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
+	if err == nil && len(hash) == len(c.hash) {
+		c.hash = [32]byte(hash)
+	}
+	if !bytes.Equal(c.append(nil), b) {
+		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
+	}
+	return c, nil
+}
+
+// writeLastClose replaces the file, durably.
+func writeLastClose(fsys vfs.FS, dir string, c *lastClose) error {
+	return replaceFile(fsys, dir, closedFile, c.append(nil))
+}
+
+// readLastClose reads the file. It returns nil if there is none.
+func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
+	name := dir + "/" + closedFile
+	b, err := readFile(fsys, name, 1<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := decodeLastClose(b)
+	if err != nil {
+		return nil, &driver.CorruptError{Place: name, Err: err}
+	}
+	return &c, nil
+}
+
+// agrees checks that a log goes through the entry that was its last one when it was closed. A nil c
+// agrees with everything.
+func (c *lastClose) agrees(dir string, offset uint64, entry []byte) error {
+	if c == nil || offset+1 != c.next {
+		return nil
+	}
+	if got := sha256.Sum256(entry); got != c.hash {
+		return &driver.CorruptError{Place: dir + "/log", At: driver.Cursor(c.next),
+			Err: fmt.Errorf("the entry at offset %d has hash %x; when the log was closed, it had %x", offset, got, c.hash)}
+	}
+	return nil
+}
+
+// checkLast checks that the log still has the entry that was its last one when it was closed, unless
+// that was trimmed since.
+func (r *Realm) checkLast() error {
+	c := r.last
+	if c == nil || c.next <= r.log.First() {
+		return nil
+	}
+	if c.next > r.log.Next() { // read-only: otherwise the log was not opened
+		return r.wrong(driver.Cursor(r.log.Next()))
+	}
+	data, err := r.log.Read(c.next-1, nil)
+	if err != nil {
+		return err
+	}
+	return c.agrees(r.dir, c.next-1, data)
+}
+
+// relic names something next to a realm's log that is only made when there is a log. It is empty if
+// there is nothing.
+func (r *Realm) relic() (string, error) {
+	switch _, err := r.fs.Stat(r.dir + "/" + closedFile); {
+	case err == nil:
+		return closedFile, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	names, err := r.names()
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	return filesDir + "/" + names[0], nil
+}
+
+// missing is the error for a realm that has lost its log.
+func (r *Realm) missing(relic string, err error) error {
+	return &driver.CorruptError{Place: r.dir + "/log", Err: fmt.Errorf("the log is gone, but its %s is there: %w", relic, err)}
+}
+
+// readFile reads the first bytes of a file, at most as many as the limit.
+func readFile(fsys vfs.FS, name string, limit int64) (b []byte, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	b = make([]byte, min(size, limit))
+	if n, err := f.ReadAt(b, 0); n < len(b) {
+		return nil, fmt.Errorf("%s: read %d of %d bytes: %w", name, n, len(b), err)
+	}
+	return b, nil
+}
+
+// replaceFile replaces the contents of dir/name by b. After a crash or an error the file holds
+// either b or its old contents. If the error is nil, it durably holds b.
+func replaceFile(fsys vfs.FS, dir, name string, b []byte) error {
+	tmp := dir + "/" + name + tmpSuffix
+	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := fsys.Create(tmp)
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(b, 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := fsys.Rename(tmp, dir+"/"+name); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
+}

@@ -1,0 +1,205 @@
+// Package disk is the driver that keeps realms in a directory: each realm's log is one of package
+// wal, and its files are in a directory next to it. One process at a time has the directory open.
+//
+//	DIR/key                      the key that seals seeds: see Driver.Key
+//	DIR/realms/NAME/log/         the log
+//	DIR/realms/NAME/snapshots/   the files
+//	DIR/realms/NAME/closed       where the log stood when it was last closed
+//
+// An entry's cursor is its offset in the log plus one.
+package disk
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// Sync says when an entry counts as appended.
+type Sync uint8
+
+const (
+	// Always: when it is fsynced.
+	Always Sync = iota
+	// Interval: when it is handed to the operating system, which is asked to fsync every so often.
+	Interval
+	// None: when it is handed to the operating system.
+	None
+)
+
+// Options configure a Driver. The zero value fsyncs every entry.
+type Options struct {
+	// Sync is the policy of every realm. Default: Always.
+	Sync Sync
+	// SyncEvery is the time between fsyncs under Interval.
+	SyncEvery time.Duration
+	// SegmentSize is that of wal.Options.
+	SegmentSize int64
+	// MustExist refuses a directory that is not a data directory, rather than create it.
+	MustExist bool
+
+	// FS is the file system. Default: the operating system's. For tests of this module.
+	FS vfs.FS
+	// Steps runs what otherwise goes on in the background. Default: goroutines, the clock, and
+	// entropy of the operating system. For tests of this module.
+	Steps step.Runner
+}
+
+// Driver keeps realms in a directory, which it has locked.
+type Driver struct {
+	dir  string
+	o    Options
+	lock io.Closer
+
+	closed atomic.Bool
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// Open opens a data directory, and creates it if needed. Errors: driver.ErrLocked if another
+// process has it open, driver.ErrNotExist under MustExist, and those of the file system.
+func Open(dir string, o Options) (*Driver, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	if o.MustExist {
+		_, err := o.FS.Stat(dir + "/realms")
+		if errors.Is(err, syscall.ENOTDIR) {
+			err = &classed{err, driver.ErrNotExist}
+		}
+		if err != nil {
+			return nil, classify(err)
+		}
+	} else if err := o.FS.MkdirAll(dir + "/realms"); err != nil {
+		return nil, classify(err)
+	}
+	lock, err := o.FS.Lock(dir)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return &Driver{dir: dir, o: o, lock: lock}, nil
+}
+
+// Realms implements driver.Driver. It ignores everything that is not a directory or whose name no
+// realm can have.
+func (d *Driver) Realms(context.Context) ([]string, error) {
+	if d.closed.Load() {
+		return nil, driver.ErrClosed
+	}
+	names, err := d.o.FS.List(d.dir + "/realms")
+	if err != nil {
+		return nil, classify(err)
+	}
+	realms := names[:0]
+	for _, name := range names {
+		if driver.CheckRealm(name) != nil {
+			continue
+		}
+		info, err := d.o.FS.Stat(d.realmDir(name))
+		if err != nil {
+			return nil, classify(err)
+		}
+		if info.IsDir() {
+			realms = append(realms, name)
+		}
+	}
+	return realms, nil
+}
+
+func (d *Driver) realmDir(name string) string { return d.dir + "/realms/" + name }
+
+// Open implements driver.Driver.
+func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver.Realm, error) {
+	if err := driver.CheckRealm(realm); err != nil {
+		return nil, err
+	}
+	if d.closed.Load() {
+		return nil, driver.ErrClosed
+	}
+	r, err := d.open(realm, o)
+	if err != nil {
+		return nil, classify(err)
+	}
+	return r, nil
+}
+
+func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
+	dir := d.realmDir(realm)
+	if o.MustExist || o.ReadOnly || o.Check {
+		if _, err := d.o.FS.Stat(dir); err != nil {
+			return nil, err
+		}
+	} else if err := d.o.FS.MkdirAll(dir); err != nil {
+		return nil, err
+	}
+	g := &gate{readOnly: o.ReadOnly || o.Check}
+	r := &Realm{Files: Files{gate: g, fs: d.o.FS, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.FS, dir: dir, steps: d.o.Steps, policy: d.o.Sync}
+	if o.Check {
+		return r, r.openChecked()
+	}
+	return r, r.openLog(d.o, o)
+}
+
+// Close implements driver.Driver. It lets other processes in.
+func (d *Driver) Close() error {
+	if d.closed.Swap(true) {
+		return driver.ErrClosed
+	}
+	return classify(d.lock.Close())
+}
+
+// gate says what may be done with a realm.
+type gate struct {
+	closed   atomic.Bool
+	readOnly bool
+}
+
+var errReadOnly = errors.New("opened for reading only")
+
+func (g *gate) mayRead() error {
+	if g.closed.Load() {
+		return driver.ErrClosed
+	}
+	return nil
+}
+
+func (g *gate) mayWrite() error {
+	if g.readOnly && !g.closed.Load() {
+		return errReadOnly
+	}
+	return g.mayRead()
+}
+
+// classify says in the words of package driver what is wrong.
+func classify(err error) error {
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case err == nil:
+		return nil
+	case is(vfs.ErrLocked), is(errWALLocked):
+		return &classed{err, driver.ErrLocked}
+	case is(fs.ErrNotExist):
+		return &classed{err, driver.ErrNotExist}
+	case is(errWALClosed):
+		return &classed{err, driver.ErrClosed}
+	case vfs.Full(err):
+		return &classed{err, driver.ErrFull}
+	case vfs.Short(err):
+		return &classed{err, driver.ErrUnavailable}
+	}
+	return damage(err)
+}
+
+// classed is an error that also is one of package driver's.
+type classed struct{ err, class error }
+
+func (e *classed) Error() string   { return e.err.Error() }
+func (e *classed) Unwrap() []error { return []error{e.err, e.class} }

@@ -1,0 +1,224 @@
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+const (
+	filesDir  = "snapshots"
+	tmpSuffix = ".tmp"
+	// syncEach is how many bytes of a file are fsynced at a time. One large fsync at the end would
+	// delay those of the log.
+	syncEach = 1 << 20
+)
+
+// Files are a realm's files, in a directory of their own.
+type Files struct {
+	*gate
+	fs  vfs.FS
+	dir string
+
+	mu      sync.Mutex
+	ready   bool   // the directory is there, without what a crash left
+	writers uint64 // so far
+}
+
+// names returns the files' names, ascending.
+func (f *Files) names() ([]string, error) {
+	names, err := f.fs.List(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return strings.HasSuffix(n, tmpSuffix) }), err
+}
+
+// List implements driver.Files.
+func (f *Files) List(context.Context) ([]driver.FileInfo, error) {
+	if err := f.mayRead(); err != nil {
+		return nil, err
+	}
+	names, err := f.names()
+	if err != nil {
+		return nil, classify(err)
+	}
+	var all []driver.FileInfo
+	for _, name := range names {
+		info, err := f.fs.Stat(f.dir + "/" + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, classify(err)
+		}
+		all = append(all, driver.FileInfo{Name: name, Size: info.Size()})
+	}
+	return all, nil
+}
+
+// OpenFile implements driver.Files.
+func (f *Files) OpenFile(_ context.Context, name string) (driver.File, error) {
+	if err := cmp.Or(f.mayRead(), driver.CheckFile(name)); err != nil {
+		return nil, err
+	}
+	file, err := f.fs.Open(f.dir + "/" + name)
+	if err != nil {
+		return nil, classify(err)
+	}
+	size, err := file.Size()
+	if err != nil {
+		return nil, classify(errors.Join(err, file.Close()))
+	}
+	return &reader{File: file, size: size}, nil
+}
+
+type reader struct {
+	vfs.File
+	size int64
+}
+
+func (r *reader) Size() int64 { return r.size }
+
+func (r *reader) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.File.ReadAt(p, off)
+	if vfs.Short(err) {
+		err = classify(err)
+	}
+	return n, err
+}
+
+// DropCache implements driver.CacheDropper, where the system can.
+func (r *reader) DropCache() error {
+	d, ok := r.File.(vfs.CacheDropper)
+	if !ok {
+		return nil
+	}
+	err := d.DropCache()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) { // in a sandbox
+		return nil
+	}
+	return err
+}
+
+// Create implements driver.Files.
+func (f *Files) Create(context.Context) (driver.FileWriter, error) {
+	if err := f.mayWrite(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ready {
+		if err := f.prepare(); err != nil {
+			return nil, classify(err)
+		}
+		f.ready = true
+	}
+	f.writers++
+	tmp := fmt.Sprintf("%s/%d%s", f.dir, f.writers, tmpSuffix)
+	file, err := f.fs.Create(tmp)
+	if err != nil {
+		f.ready = false // perhaps somebody has removed the directory
+		return nil, classify(err)
+	}
+	return &writer{files: f, tmp: tmp, file: file}, nil
+}
+
+// prepare makes the directory, and removes what a crash left of files without a name.
+func (f *Files) prepare() error {
+	if err := f.fs.MkdirAll(f.dir); err != nil {
+		return err
+	}
+	names, err := f.fs.List(f.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, tmpSuffix) {
+			if err := f.fs.Remove(f.dir + "/" + name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writer writes a file under a temporary name.
+type writer struct {
+	files *Files
+	tmp   string
+	file  vfs.File // nil: closed
+	off   int64
+	dirty int64 // bytes since the last fsync
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	if w.file == nil {
+		return 0, errDone
+	}
+	n, err := w.file.WriteAt(p, w.off)
+	w.off += int64(n)
+	w.dirty += int64(n)
+	if err == nil && w.dirty >= syncEach {
+		w.dirty = 0
+		err = w.file.Sync()
+	}
+	return n, classify(err)
+}
+
+func (w *writer) Commit(_ context.Context, name string) error {
+	if err := cmp.Or(w.files.mayWrite(), driver.CheckFile(name)); err != nil {
+		return err
+	}
+	if w.file == nil {
+		return errDone
+	}
+	err := w.file.Sync()
+	err = errors.Join(err, w.file.Close())
+	w.file = nil
+	if err != nil {
+		return classify(err)
+	}
+	if err := w.files.fs.Rename(w.tmp, w.files.dir+"/"+name); err != nil {
+		return classify(err)
+	}
+	return classify(w.files.fs.SyncDir(w.files.dir))
+}
+
+var errDone = errors.New("the file was committed or dropped")
+
+func (w *writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	w.file.Close() // the error does not matter: the file is removed
+	w.file = nil
+	w.files.fs.Remove(w.tmp) // likewise: prepare removes it
+}
+
+// Remove implements driver.Files. It frees the file's space in pieces, so that no fsync of the log
+// waits for all of it, until ctx ends.
+func (f *Files) Remove(ctx context.Context, name string) error {
+	if err := cmp.Or(f.mayWrite(), driver.CheckFile(name)); err != nil {
+		return err
+	}
+	free, err := vfs.Unlink(f.fs, f.dir+"/"+name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = f.fs.SyncDir(f.dir)
+	}
+	if free != nil { // do not cut a file that may be back after a crash
+		free(func() bool { return err != nil || ctx.Err() != nil })
+	}
+	return classify(err)
+}

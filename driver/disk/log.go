@@ -1,0 +1,354 @@
+package disk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/step"
+	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+var (
+	errWALLocked = wal.ErrLocked
+	errWALClosed = wal.ErrClosed
+)
+
+// Realm is a realm in its directory.
+type Realm struct {
+	Files
+	lease
+	*gate
+	fs     vfs.FS
+	dir    string
+	steps  step.Runner
+	policy Sync
+	last   *lastClose // where the log was last closed; nil: it never was
+
+	log     *wal.Log                                  // nil if only what can be salvaged is read
+	salvage func(uint64) iter.Seq2[wal.Record, error] // if log is nil
+	first   uint64                                    // offset, if log is nil
+	damaged *driver.CorruptError                      // with Check: the first damage of entries
+	strange error                                     // with Check: what else is damaged
+}
+
+var _ driver.Realm = (*Realm)(nil)
+
+// openLog opens the log. It creates one only if nothing says that there was one before.
+func (r *Realm) openLog(do Options, o driver.Options) error {
+	last, err := readLastClose(r.fs, r.dir)
+	if err != nil {
+		return err
+	}
+	relic, err := r.relic()
+	if err != nil {
+		return err
+	}
+	wo := wal.Options{SegmentSize: do.SegmentSize, FS: r.fs, Steps: r.steps, ReadOnly: o.ReadOnly, CheckTail: !o.ReadOnly, MustExist: relic != "" || o.MustExist}
+	if do.Sync == Interval {
+		wo.SyncInterval = do.SyncEvery
+	}
+	if last != nil {
+		wo.DurableUpto = last.next
+	}
+	r.log, err = wal.Open(r.dir+"/log", wo)
+	if errors.Is(err, fs.ErrNotExist) && relic != "" {
+		return r.missing(relic, err)
+	}
+	if err != nil {
+		return err
+	}
+	r.last = last
+	if err = r.checkLast(); err == nil && last == nil && !o.ReadOnly {
+		err = writeLastClose(r.fs, r.dir, &lastClose{}) // from now on something says that there is a log
+	}
+	if err != nil {
+		return errors.Join(err, r.log.Close())
+	}
+	return nil
+}
+
+// openChecked opens the log for offline verification.
+func (r *Realm) openChecked() error {
+	err := r.check()
+	if errors.Is(err, fs.ErrNotExist) {
+		if relic, failed := r.relic(); failed != nil || relic != "" {
+			return cmp.Or(failed, r.missing(relic, err))
+		}
+	}
+	return err
+}
+
+func (r *Realm) check() error {
+	found, err := wal.Verify(context.Background(), r.dir+"/log", wal.Options{FS: r.fs})
+	if err != nil {
+		return err
+	}
+	if r.last, err = readLastClose(r.fs, r.dir); err != nil {
+		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
+			return err
+		}
+		r.strange = err
+	}
+	for _, d := range found.Damage {
+		switch {
+		case d == found.Footer: // at the very end: opening the log rewrites it
+		case d.Offset > wal.MaxOffset:
+			r.strange = corrupt(d)
+		case r.damaged == nil:
+			r.damaged = corrupt(d)
+		}
+	}
+	r.log, err = wal.Open(r.dir+"/log", wal.Options{ReadOnly: true, FS: r.fs, SegmentSize: wal.MinSegmentSize})
+	if err == nil {
+		return nil
+	}
+	if d, ok := errors.AsType[*wal.CorruptionError](err); ok && r.damaged == nil && r.strange == nil {
+		r.damaged = corrupt(d)
+	}
+	if r.damaged == nil && r.strange == nil {
+		return err
+	}
+	var records iter.Seq2[wal.Record, error]
+	r.first, records, err = wal.Salvage(r.dir+"/log", wal.Options{FS: r.fs})
+	r.salvage = func(from uint64) iter.Seq2[wal.Record, error] {
+		return func(yield func(wal.Record, error) bool) {
+			for rec, err := range records {
+				if err == nil && rec.Offset < from {
+					continue
+				}
+				if !yield(rec, err) {
+					return
+				}
+			}
+		}
+	}
+	return err
+}
+
+// corrupt says in the words of package driver what is damaged.
+func corrupt(d *wal.CorruptionError) *driver.CorruptError {
+	e := &driver.CorruptError{Place: "log", Err: d}
+	if d.Offset <= wal.MaxOffset {
+		e.At = driver.Cursor(d.Offset + 1)
+	}
+	return e
+}
+
+func damage(err error) error {
+	if d, ok := errors.AsType[*wal.CorruptionError](err); ok {
+		if _, ok := errors.AsType[*driver.CorruptError](err); !ok {
+			return corrupt(d)
+		}
+	}
+	return err
+}
+
+// Append implements driver.Log.
+func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
+	if err := r.mayWrite(); err != nil {
+		return 0, err
+	}
+	if next := r.log.Next(); next != uint64(after) {
+		return 0, fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, next, driver.ErrDeposed)
+	}
+	return r.Begin(context.Background(), entry)
+}
+
+// Begin implements driver.Log.
+func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
+	if err := r.mayWrite(); err != nil {
+		return 0, err
+	}
+	offset, err := r.log.Append(entry)
+	if err == nil && r.policy == Always {
+		err = r.log.Sync()
+	} else if err == nil {
+		err = r.log.Flush()
+	}
+	if err != nil {
+		return 0, classify(err)
+	}
+	return driver.Cursor(offset + 1), nil
+}
+
+// Read implements driver.Log.
+func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
+		if err := r.mayRead(); err != nil {
+			yield(driver.Entry{}, err)
+			return
+		}
+		if first, _ := r.First(ctx); after+1 < first {
+			yield(driver.Entry{}, &driver.TrimmedError{First: first})
+			return
+		}
+		at := after // which was yielded last
+		if d := r.damaged; d != nil && d.At != 0 && d.At <= after {
+			yield(driver.Entry{}, d)
+			return
+		}
+		for rec, err := range r.records(uint64(after)) {
+			switch {
+			case err == nil && through != 0 && rec.Offset >= uint64(through):
+				return
+			case err == nil && r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
+				err = r.damaged
+			case err == nil:
+				err = r.last.agrees(r.dir, rec.Offset, rec.Data)
+			}
+			if err != nil {
+				yield(driver.Entry{}, classify(err))
+				return
+			}
+			at = driver.Cursor(rec.Offset + 1)
+			if !yield(driver.Entry{Cursor: at, Data: rec.Data}, nil) {
+				return
+			}
+		}
+		if err := r.wrong(at); err != nil {
+			yield(driver.Entry{}, err)
+			return
+		}
+		if through == 0 || at < through {
+			r.follow(ctx, at, through, yield)
+		}
+	}
+}
+
+// records iterates over the log as far as it goes.
+func (r *Realm) records(from uint64) iter.Seq2[wal.Record, error] {
+	if r.log == nil {
+		return r.salvage(from)
+	}
+	return r.log.Records(from)
+}
+
+// wrong says what is damaged although every entry was read, up to the last one.
+func (r *Realm) wrong(last driver.Cursor) error {
+	if r.damaged != nil {
+		return r.damaged
+	}
+	if r.last != nil && r.strange == nil && uint64(last) < r.last.next && r.readOnly {
+		return &driver.CorruptError{Place: r.dir + "/log", At: last + 1, Err: fmt.Errorf("the log ends here, but when it was closed its last entry was %d", r.last.next)}
+	}
+	return r.strange
+}
+
+// follow goes on behind an entry, and waits for what is not there yet.
+func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield func(driver.Entry, error) bool) {
+	if r.log == nil {
+		yield(driver.Entry{}, fmt.Errorf("the log ends at %d", after))
+		return
+	}
+	horizon := wal.UpToDurable
+	if r.policy != Always {
+		horizon = wal.UpToAppended
+	}
+	for rec, err := range r.log.Follow(ctx, uint64(after), horizon) {
+		if err != nil {
+			yield(driver.Entry{}, classify(err))
+			return
+		}
+		at := driver.Cursor(rec.Offset + 1)
+		if !yield(driver.Entry{Cursor: at, Data: bytes.Clone(rec.Data)}, nil) || at == through {
+			return
+		}
+	}
+}
+
+// Last implements driver.Log.
+func (r *Realm) Last(context.Context) (driver.Cursor, error) {
+	if err := r.mayRead(); err != nil {
+		return 0, err
+	}
+	if r.log == nil {
+		at := r.first
+		for rec, err := range r.salvage(r.first) {
+			if err != nil {
+				break // Read says so
+			}
+			at = rec.Offset + 1
+		}
+		return r.suspect(driver.Cursor(at)), nil
+	}
+	return r.suspect(driver.Cursor(r.log.Next())), nil
+}
+
+// suspect returns a cursor such that reading through it meets the damage of a log that ends at one.
+func (r *Realm) suspect(last driver.Cursor) driver.Cursor {
+	if r.damaged != nil {
+		return max(last, r.damaged.At, 1)
+	}
+	if r.strange != nil {
+		return max(last, 1)
+	}
+	return last
+}
+
+// Sole implements driver.Sole.
+func (r *Realm) Sole() {}
+
+// First implements driver.Log.
+func (r *Realm) First(context.Context) (driver.Cursor, error) {
+	if err := r.mayRead(); err != nil {
+		return 0, err
+	}
+	if r.log == nil {
+		return driver.Cursor(r.first + 1), nil
+	}
+	return driver.Cursor(r.log.First() + 1), nil
+}
+
+// Sync implements driver.Log.
+func (r *Realm) Sync(context.Context) error { return classify(r.log.Sync()) }
+
+// Durable implements driver.Log.
+func (r *Realm) Durable() driver.Cursor { return driver.Cursor(r.log.Durable()) }
+
+// MaxEntry implements driver.Log.
+func (r *Realm) MaxEntry() int { return wal.MaxRecord }
+
+// Trim implements driver.Log.
+func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
+	if before == 0 {
+		return nil
+	}
+	return classify(r.log.TrimBefore(uint64(before - 1)))
+}
+
+// Close implements driver.Realm. It notes where the log was closed.
+func (r *Realm) Close() error {
+	if r.closed.Swap(true) || r.log == nil {
+		return nil
+	}
+	last, err := r.end()
+	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly {
+		return classify(err)
+	}
+	if err := writeLastClose(r.fs, r.dir, &last); err != nil {
+		return classify(fmt.Errorf("noting where the log was closed: %w", err))
+	}
+	return nil
+}
+
+// end returns where the log ends.
+func (r *Realm) end() (last lastClose, err error) {
+	if r.readOnly || r.log.Next() == r.log.First() {
+		return lastClose{next: r.log.Next()}, nil
+	}
+	last.next = r.log.Next()
+	data, err := r.log.Read(last.next-1, nil)
+	if errors.Is(err, wal.ErrFailed) {
+		err = nil // Close says so
+	}
+	last.hash = sha256.Sum256(data)
+	return last, err
+}

@@ -1,0 +1,264 @@
+// Package memory is the driver that writes nothing. What it is given is lost when it is closed.
+//
+// It is a log that is trimmed at once: only an entry that begins an epoch is kept, for its writer to
+// read, until another entry follows. Files are kept, in memory.
+package memory
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// maxEntry is the largest entry, in bytes: that of package driver/disk.
+const maxEntry = 64 << 20
+
+// Driver keeps realms in memory. The zero value is ready.
+type Driver struct {
+	mu     sync.Mutex
+	realms map[string]*Realm
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// Realms implements driver.Driver.
+func (d *Driver) Realms(context.Context) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.realms)), nil
+}
+
+// Open implements driver.Driver. Each realm can be opened once.
+func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver.Realm, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.realms[realm] != nil {
+		return nil, fmt.Errorf("realm %s was opened before, and keeps nothing: %w", realm, driver.ErrLocked)
+	}
+	if o.MustExist || o.ReadOnly || o.Check {
+		return nil, fmt.Errorf("realm %s: %w", realm, driver.ErrNotExist)
+	}
+	if d.realms == nil {
+		d.realms = map[string]*Realm{}
+	}
+	r := &Realm{changed: make(chan struct{})}
+	d.realms[realm] = r
+	return r, nil
+}
+
+// Close implements driver.Driver.
+func (d *Driver) Close() error { return nil }
+
+// Realm is a realm in memory.
+type Realm struct {
+	mu      sync.Mutex
+	next    driver.Cursor // cursor of the last entry
+	begin   []byte        // the last entry, if it began an epoch
+	changed chan struct{} // closed and replaced at every begin, and closed for good by Close
+	closed  bool
+	files   map[string][]byte
+	node    string
+	until   time.Time
+}
+
+var _ driver.Realm = (*Realm)(nil)
+
+// Append implements driver.Log.
+func (r *Realm) Append(_ context.Context, after driver.Cursor, _ []byte) (driver.Cursor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, driver.ErrClosed
+	}
+	if after != r.next {
+		return 0, fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, r.next, driver.ErrDeposed)
+	}
+	r.next++
+	r.begin = nil
+	return r.next, nil
+}
+
+// Begin implements driver.Log.
+func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, driver.ErrClosed
+	}
+	r.next++
+	r.begin = bytes.Clone(entry)
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return r.next, nil
+}
+
+// Read implements driver.Log.
+func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+	return func(yield func(driver.Entry, error) bool) {
+		for through == 0 || after < through {
+			r.mu.Lock()
+			first, begin, at, changed, closed := r.first(), r.begin, r.next, r.changed, r.closed
+			r.mu.Unlock()
+			switch {
+			case closed:
+				yield(driver.Entry{}, driver.ErrClosed)
+				return
+			case after+1 < first:
+				yield(driver.Entry{}, &driver.TrimmedError{First: first})
+				return
+			case after < at:
+				if !yield(driver.Entry{Cursor: at, Data: begin}, nil) {
+					return
+				}
+				after = at
+				continue
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(driver.Entry{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// first returns the cursor of the oldest entry. The caller holds mu.
+func (r *Realm) first() driver.Cursor {
+	if r.begin != nil {
+		return r.next
+	}
+	return r.next + 1
+}
+
+// Last implements driver.Log.
+func (r *Realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), nil }
+
+// Sole implements driver.Sole.
+func (r *Realm) Sole() {}
+
+// First implements driver.Log.
+func (r *Realm) First(context.Context) (driver.Cursor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first(), nil
+}
+
+// Sync implements driver.Log.
+func (r *Realm) Sync(context.Context) error { return nil }
+
+// Durable implements driver.Log: nothing survives a crash, and nobody expects it to.
+func (r *Realm) Durable() driver.Cursor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next
+}
+
+// MaxEntry implements driver.Log.
+func (r *Realm) MaxEntry() int { return maxEntry }
+
+// Trim implements driver.Log.
+func (r *Realm) Trim(context.Context, driver.Cursor) error { return nil }
+
+// Close implements driver.Realm.
+func (r *Realm) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.closed = true
+		close(r.changed)
+	}
+	return nil
+}
+
+// Create implements driver.Files.
+func (r *Realm) Create(context.Context) (driver.FileWriter, error) { return &writer{r: r}, nil }
+
+type writer struct {
+	bytes.Buffer
+	r *Realm
+}
+
+func (w *writer) Commit(_ context.Context, name string) error {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	if w.r.files == nil {
+		w.r.files = map[string][]byte{}
+	}
+	w.r.files[name] = w.Bytes()
+	return nil
+}
+
+func (w *writer) Abort() {}
+
+// OpenFile implements driver.Files.
+func (r *Realm) OpenFile(_ context.Context, name string) (driver.File, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.files[name]
+	if !ok {
+		return nil, fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
+	}
+	return file{bytes.NewReader(b)}, nil
+}
+
+type file struct{ *bytes.Reader }
+
+func (file) Close() error { return nil }
+
+// List implements driver.Files.
+func (r *Realm) List(context.Context) ([]driver.FileInfo, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all []driver.FileInfo
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
+		all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
+	}
+	return all, nil
+}
+
+// Remove implements driver.Files.
+func (r *Realm) Remove(_ context.Context, name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.files, name)
+	return nil
+}
+
+// Hold implements driver.Lease.
+func (r *Realm) Hold(_ context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if r.node == "" || r.node == node || !now.Before(r.until) {
+		r.node, r.until = node, now.Add(ttl)
+	}
+	return r.node, r.until.Sub(now), nil
+}
+
+// Holder implements driver.Lease.
+func (r *Realm) Holder(context.Context) (string, time.Duration, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if left := time.Until(r.until); r.node != "" && left > 0 {
+		return r.node, left, nil
+	}
+	return "", 0, nil
+}
+
+// Release implements driver.Lease.
+func (r *Realm) Release(_ context.Context, node string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.node == node {
+		r.node = ""
+	}
+	return nil
+}

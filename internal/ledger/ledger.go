@@ -1,0 +1,371 @@
+// Package ledger is how a realm lasts: entries with their envelope and the fold that every reader
+// makes of them, epochs and their seeds, the writer's way into the log, snapshots, recovery, and the
+// walk of a verifier. It stands on the contract in package driver.
+//
+// What is in a batch, and what it does to a state, it does not know: package kuji brings a Machine.
+// No rule, no reward and no state enters here.
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// A new writer takes a realm over in this order:
+//
+//	fold what is there, as far as is known
+//	append the epoch-begin, without a condition: from now on no entry of an older epoch counts
+//	fold on, through its own epoch-begin; if that does not count, somebody with a higher epoch
+//	    was there: begin again with a higher one
+//	only then append entries, each behind the one before it
+//
+// An entry is in the log when the driver says so, or when it is found there. If nobody knows, the
+// very same bytes are sent again until somebody does. Copies are void.
+
+// Options of a Ledger.
+type Options struct {
+	Realm   string
+	Log     driver.Realm
+	Steps   step.Runner
+	Entropy func(p []byte) // for seeds and writer ids
+	Key     [32]byte       // seals seeds
+	KeyErr  error          // what is wrong with the key, to be told of if a seed is lost
+	Rules   uint8          // the version of the rules: no other one is known
+}
+
+// Machine is what the entries of a log make. Package kuji joins store and rules to it.
+type Machine interface {
+	// Change carries out what an entry says, except for request ids.
+	Change(e *Entry) error
+	// Remember remembers an entry's request ids. It may run concurrently with the Change of later
+	// entries.
+	Remember(e *Entry) error
+}
+
+// Ledger is a realm's log as its writer sees it. Its methods must not be called concurrently, except
+// for those that say so.
+type Ledger struct {
+	*Snapshots
+
+	o      Options
+	chain  chain
+	cursor driver.Cursor // of the newest entry that was read or appended
+	last   driver.Cursor // of the last entry that counts
+	unread driver.Cursor // of a snapshot's entry, if the log has not been read so far; 0: it was
+	epochs []Epoch       // ascending by first position, the current one last
+	marks  marks
+
+	epoch   uint64 // this writer's; 0: none yet
+	writer  [16]byte
+	batch   uint64 // entries of this writer so far
+	seed    seed
+	unknown error // why seeds are lost
+
+	ctx  context.Context // of what would wait for ever
+	stop context.CancelFunc
+}
+
+// New returns the ledger of a realm, which is to be recovered.
+func New(o Options) *Ledger {
+	l := &Ledger{o: o, chain: chain{realm: o.Realm}}
+	l.Snapshots = SnapshotsOf(o.Log, o.Realm)
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	return l
+}
+
+// Position returns the position of the last entry that counts.
+func (l *Ledger) Position() uint64 { return l.chain.index }
+
+// Epoch returns this writer's epoch.
+func (l *Ledger) Epoch() uint64 { return l.epoch }
+
+// Epochs returns the epochs that are known, ascending. Once the writer's epoch has begun, they no
+// longer change.
+func (l *Ledger) Epochs() []Epoch { return l.epochs }
+
+// SeedsErr returns which epochs cannot be proven, and why.
+func (l *Ledger) SeedsErr() error { return l.unknown }
+
+// Source returns the random values of the writer's epoch.
+func (l *Ledger) Source() Source { return Source{src: l.seed.source(l.o.Realm, l.epoch)} }
+
+// At returns where the chain stands, for a snapshot of that position.
+func (l *Ledger) At() At { return At{chain: l.chain, cursor: l.last} }
+
+// At is a place in a log: right after an entry that counts.
+type At struct {
+	chain  chain
+	cursor driver.Cursor // of that entry
+}
+
+// Position returns the position of the entry.
+func (a *At) Position() uint64 { return a.chain.index }
+
+// Cursor returns the cursor of the entry.
+func (a *At) Cursor() driver.Cursor { return a.cursor }
+
+// ChainHash returns the chain's hash after the entry.
+func (a *At) ChainHash() [32]byte { return a.chain.hash }
+
+// CorruptError says that what is kept of a realm is damaged.
+type CorruptError struct {
+	Where string
+	Err   error
+}
+
+func (e *CorruptError) Error() string { return e.Where + ": " + e.Err.Error() }
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// DeposedError says that another writer has taken the realm over.
+type DeposedError struct{ Epoch uint64 }
+
+func (e *DeposedError) Error() string {
+	return fmt.Sprintf("another writer has taken the realm over, in epoch %d", e.Epoch)
+}
+
+// TakeOver begins an epoch. What others have appended meanwhile goes to the machine. now returns
+// the time stamp of an epoch that begins now.
+func (l *Ledger) TakeOver(m Machine, now func() int64) error {
+	for first := true; first || l.chain.writer != l.writer; first = false {
+		if l.chain.epoch == math.MaxUint64 { // no writer counts that far: the entry is forged
+			return &CorruptError{Where: "epoch", Err: fmt.Errorf("%d cannot be followed by another", l.chain.epoch)}
+		}
+		begin, err := l.begin(now())
+		if err != nil {
+			return err
+		}
+		at, err := l.insist(func() (driver.Cursor, error) { return l.o.Log.Begin(l.ctx, begin) })
+		if err != nil {
+			return err
+		}
+		if err := l.fold(m, at); err != nil {
+			return err
+		}
+	}
+	for i := range l.epochs {
+		e := &l.epochs[i]
+		if e.Revealed || e.Number == l.epoch {
+			continue
+		}
+		seed, ok := e.open(l.o.Realm, &l.o.Key)
+		if !ok {
+			l.unknown = errors.Join(l.unknown, fmt.Errorf("epoch %d cannot be proven: its seed is lost, the key does not open it", e.Number))
+			continue
+		}
+		r := revelation{epoch: e.Number, seed: seed}
+		if err := l.control(Reveal, r.append(nil)); err != nil {
+			return err
+		}
+		e.Revealed = true
+	}
+	if l.unknown != nil && l.o.KeyErr != nil {
+		l.unknown = errors.Join(l.unknown, l.o.KeyErr)
+	}
+	return l.o.Log.Sync(l.ctx)
+}
+
+// begin returns an epoch-begin with an epoch above all that were seen.
+func (l *Ledger) begin(now int64) ([]byte, error) {
+	var nonce [nonceLen]byte
+	l.epoch, l.batch = l.chain.epoch+1, 0
+	l.o.Entropy(l.seed[:])
+	l.o.Entropy(l.writer[:])
+	l.o.Entropy(nonce[:])
+	e := Epoch{Number: l.epoch, Commitment: l.seed.commitment(l.o.Realm, l.epoch), writer: l.writer}
+	if err := e.seal(l.o.Realm, &l.o.Key, nonce, &l.seed); err != nil {
+		return nil, err
+	}
+	p := epochBegin{rules: l.o.Rules, time: now, commitment: e.Commitment, sealed: e.sealed}
+	entry := append(make([]byte, HeadSize(l.o.Realm)), p.append(nil)...)
+	l.sealEntry(entry, EpochBegin, false)
+	return entry, nil
+}
+
+// sealEntry writes the envelope of the chain's next entry in front of the payload.
+func (l *Ledger) sealEntry(entry []byte, kind Kind, outside bool) {
+	l.batch++
+	sealEnvelope(entry, &envelope{
+		kind: kind, realm: l.o.Realm, epoch: l.epoch, writer: l.writer, outside: outside,
+		index: l.chain.index + 1, batch: l.batch, prev: l.chain.hash,
+	})
+}
+
+// control appends an entry that is not a batch.
+func (l *Ledger) control(kind Kind, payload []byte) error {
+	entry := append(make([]byte, HeadSize(l.o.Realm)), payload...)
+	l.sealEntry(entry, kind, false)
+	return l.append(entry)
+}
+
+// Commit appends a batch, whose payload begins at HeadSize, and returns when it is as durable as the
+// driver's policy says. Errors: *DeposedError, *CorruptError, and those of the driver. After an
+// error nobody knows whether the batch is in the log, and the writer must give up.
+func (l *Ledger) Commit(entry []byte) error {
+	if len(entry) > l.o.Log.MaxEntry() {
+		small, err := l.putOutside(entry)
+		if err != nil {
+			return err
+		}
+		l.sealEntry(small, Batch, true)
+		return l.append(small)
+	}
+	l.sealEntry(entry, Batch, false)
+	return l.append(entry)
+}
+
+// append appends a sealed entry.
+func (l *Ledger) append(entry []byte) error {
+	for {
+		at, err := l.insist(func() (driver.Cursor, error) {
+			return l.o.Log.Append(context.Background(), l.cursor, entry)
+		})
+		switch {
+		case err == nil:
+			return l.appended(entry, at)
+		case !errors.Is(err, driver.ErrDeposed):
+			return err
+		}
+		found, err := l.meet(entry)
+		if found || err != nil {
+			return err
+		}
+	}
+}
+
+// appended moves the chain past an entry that this writer has appended.
+func (l *Ledger) appended(entry []byte, at driver.Cursor) error {
+	e, err := openEnvelope(entry)
+	if err != nil {
+		return err
+	}
+	l.chain.advance(&e, sha256.Sum256(entry))
+	l.cursor, l.last = at, at
+	l.marks.add(mark{position: l.chain.index, cursor: at}, l.o.Log.Durable())
+	return nil
+}
+
+// insist sends something again for as long as nobody knows what became of it.
+func (l *Ledger) insist(send func() (driver.Cursor, error)) (driver.Cursor, error) {
+	const last = 10 // attempts, if nobody waits any longer
+	for pause, attempt := time.Millisecond, 1; ; pause, attempt = min(2*pause, 200*time.Millisecond), attempt+1 {
+		at, err := send()
+		if !errors.Is(err, driver.ErrUnknown) {
+			return at, err
+		}
+		if l.ctx.Err() != nil && attempt >= last {
+			return 0, err
+		}
+		step.Sleep(l.o.Steps, pause)
+	}
+}
+
+// meet reads the entry that stands where one of this writer was to go. found says that it is this
+// one, from an earlier attempt. If it is void, the next attempt goes behind it. If it begins a
+// higher epoch, this writer is deposed.
+func (l *Ledger) meet(entry []byte) (found bool, err error) {
+	for got, err := range l.o.Log.Read(l.ctx, l.cursor, 0) {
+		if errors.Is(err, driver.ErrUnavailable) { // the next attempt leads here again
+			step.Sleep(l.o.Steps, 10*time.Millisecond)
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		c := l.chain
+		e, counts, err := c.next(got.Data)
+		switch {
+		case err != nil:
+			return false, l.corrupt(got.Cursor, err)
+		case counts && bytes.Equal(got.Data, entry):
+			return true, l.appended(entry, got.Cursor)
+		case counts:
+			return false, &DeposedError{Epoch: e.epoch}
+		}
+		l.chain, l.cursor = c, got.Cursor
+		return false, nil
+	}
+	return false, errors.New("the log ended without an error")
+}
+
+func (l *Ledger) corrupt(at driver.Cursor, err error) error {
+	return &CorruptError{Where: fmt.Sprintf("position %d (cursor %d)", l.chain.index+1, at), Err: err}
+}
+
+// EndEpoch reveals the epoch's seed. Nothing may be drawn from it afterwards.
+func (l *Ledger) EndEpoch() error {
+	if err := l.Sync(context.Background()); err != nil { // under every policy: all draws must be durable before the seed is known
+		return fmt.Errorf("closing: %w", err)
+	}
+	end := revelation{epoch: l.epoch, seed: l.seed}
+	if err := l.control(EpochEnd, end.append(nil)); err != nil {
+		return fmt.Errorf("ending the epoch: %w", err)
+	}
+	return l.Sync(context.Background())
+}
+
+// Sync makes every entry that was appended durable, whatever the policy is. It may be called
+// concurrently.
+func (l *Ledger) Sync(ctx context.Context) error { return l.o.Log.Sync(ctx) }
+
+// GiveUp ends the attempts to learn what became of an append. It may be called concurrently.
+func (l *Ledger) GiveUp() { l.stop() }
+
+// Close closes the log.
+func (l *Ledger) Close() error {
+	l.stop()
+	return l.o.Log.Close()
+}
+
+// Durable returns the position up to which entries are known to survive a crash, or a lower one.
+func (l *Ledger) Durable() uint64 { return l.marks.durable(l.o.Log.Durable(), l.chain.index) }
+
+// marks are entries that were appended and may not be durable yet, ascending.
+type marks []mark
+
+type mark struct {
+	position uint64
+	cursor   driver.Cursor
+}
+
+// add adds an entry, and drops those that are durable. Under a policy that fsyncs seldom, there may
+// be many: then every other one goes, and durable returns a lower position.
+func (m *marks) add(at mark, durable driver.Cursor) {
+	const most = 4096
+	if at.cursor <= durable {
+		*m = (*m)[:0]
+		return
+	}
+	n := 0
+	for n < len(*m) && (*m)[n].cursor <= durable {
+		n++
+	}
+	if n > 0 {
+		*m = append((*m)[:0], (*m)[n:]...)
+	}
+	if len(*m) == most {
+		half := (*m)[:0]
+		for i := 0; i < most; i += 2 {
+			half = append(half, (*m)[i])
+		}
+		*m = half
+	}
+	*m = append(*m, at)
+}
+
+// durable returns the last position that is durable, if all before the first mark are.
+func (m marks) durable(cursor driver.Cursor, last uint64) uint64 {
+	for i := range m {
+		if m[i].cursor > cursor {
+			return m[i].position - 1
+		}
+	}
+	return last
+}

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// A payload that is too large for an entry of the log goes into a file first. The entry has a
+// reference instead: the payload's length, 8 bytes, and its SHA-256. The file's name has the position
+// of the entry, so that it can go when everything up to there is trimmed:
+//
+//	00000000000000012345-<SHA-256, in hexadecimal>.payload
+const (
+	payloadSuffix = ".payload"
+	referenceLen  = 8 + 32
+)
+
+func payloadName(position uint64, sum [32]byte) string {
+	return fmt.Sprintf("%020d-%x%s", position, sum, payloadSuffix)
+}
+
+// payloadPosition returns the position in the name of a payload's file.
+func payloadPosition(name string) (position uint64, ok bool) {
+	var sum []byte
+	rest, ok := strings.CutSuffix(name, payloadSuffix)
+	n, err := fmt.Sscanf(rest, "%020d-%x", &position, &sum)
+	return position, ok && n == 2 && err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
+}
+
+// putOutside writes the payload of a batch into a file, and returns an entry with the reference.
+func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
+	head := HeadSize(l.o.Realm)
+	payload := entry[head:]
+	sum := sha256.Sum256(payload)
+	w, err := l.o.Log.Create(l.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(payload); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	if err := w.Commit(l.ctx, payloadName(l.chain.index+1, sum)); err != nil {
+		return nil, err
+	}
+	small := make([]byte, head, head+referenceLen)
+	small = binary.LittleEndian.AppendUint64(small, uint64(len(payload)))
+	return append(small, sum[:]...), nil
+}
+
+// outsideError is an error of reading a payload's file, which is no damage of the entry.
+type outsideError struct{ err error }
+
+func (e *outsideError) Error() string { return "payload: " + e.err.Error() }
+func (e *outsideError) Unwrap() error { return e.err }
+
+// fetch reads the payload of an entry that has only the reference to it.
+func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
+	if !e.outside {
+		return nil
+	}
+	if len(e.payload) != referenceLen || e.kind != Batch {
+		return fmt.Errorf("reference of %d bytes in an entry of kind %v, want %d bytes in a batch", len(e.payload), e.kind, referenceLen)
+	}
+	size, sum := binary.LittleEndian.Uint64(e.payload), [32]byte(e.payload[8:])
+	file, err := files.OpenFile(ctx, payloadName(e.Position, sum))
+	if errors.Is(err, driver.ErrNotExist) {
+		return fmt.Errorf("its payload %s is missing: %w", hex.EncodeToString(sum[:]), err)
+	}
+	if err != nil {
+		return &outsideError{err}
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if size > maxPayload || uint64(file.Size()) != size {
+		return fmt.Errorf("its payload's file has %d bytes, want %d", file.Size(), size)
+	}
+	payload := make([]byte, size)
+	if _, err := file.ReadAt(payload, 0); err != nil {
+		return &outsideError{err}
+	}
+	if got := sha256.Sum256(payload); got != sum {
+		return fmt.Errorf("its payload's file has hash %x, want %x", got[:8], sum[:8])
+	}
+	e.payload = payload
+	return nil
+}
+
+// maxPayload is more than any batch can have, in bytes.
+const maxPayload = 256 << 20
+
+// trimPayloads removes the files of payloads whose entries no reader needs any more: those up to a
+// position that every start of a reader has behind it.
+func (s *Snapshots) trimPayloads(ctx context.Context, through uint64) error {
+	files, err := s.files.List(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range files {
+		if position, ok := payloadPosition(f.Name); ok && position <= through {
+			errs = append(errs, s.files.Remove(ctx, f.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

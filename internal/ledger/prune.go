@@ -1,0 +1,202 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// Two chains of snapshots are kept that share no file: the newest, and one before it. So damage in
+// any one file leaves a state to recover from, as long as the log goes back to it:
+//
+//	a new chain begins, and its first snapshot is durable
+//	if the log is trimmed, read back from the disk: that snapshot, and the chain before it
+//	remove all other snapshots
+//	if the log is trimmed, trim the log before the newest snapshot of the chain before it
+//
+// What cannot be read back is not relied on. If that is the new snapshot, it goes, and the next one
+// begins a chain again. If it is the chain before it, the one before that takes its place, or the
+// part of it that is whole. Until the next chain begins, the log is kept from there on.
+
+// ErrNotReadBack is in the error of Prune if the snapshot that was just written is gone again.
+var ErrNotReadBack = errors.New("the snapshot was removed again")
+
+// ErrStopped is what the Block of a loader returns to give up.
+var ErrStopped = errors.New("the realm stopped or was closed before the snapshot was taken")
+
+// Prune does this, after a snapshot was written. trim says that the log is to be trimmed. newChecker
+// returns a loader that keeps nothing.
+func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Loader) error {
+	p := pruning{Snapshots: s, trim: trim, newChecker: newChecker}
+	s.mu.Lock()
+	newest, before := slices.Clone(s.newest), slices.Clone(s.before)
+	s.mu.Unlock()
+	there, _, err := s.List(ctx) // damaged ones too
+	if err != nil {
+		return err
+	}
+	// Newer ones are those of somebody who has taken the realm over.
+	last := newest[len(newest)-1].Position
+	others := slices.DeleteFunc(without(there, newest), func(f Snapshot) bool { return f.Position > last })
+	older := slices.DeleteFunc(slices.Clone(others), func(f Snapshot) bool { return f.Position >= newest[0].Position })
+	if len(newest) > 1 && oneChain(older) && len(older) == len(others) || len(others) == 0 {
+		return nil // this was done when the newest chain began
+	}
+	if trim {
+		if _, _, err := p.readBack(ctx, newest); err != nil {
+			return p.distrust(ctx, newest, err)
+		}
+	}
+	kept, at, damage := p.otherChain(ctx, older, before)
+	if kept == nil {
+		kept = older // none of them is good, or all may be
+	}
+	errs := []error{damage, s.remove(ctx, without(others, kept))}
+	if trim && at.chain.index > 0 {
+		// Keep the entry at the position: it proves that the snapshot belongs to this log.
+		err := s.log.Trim(ctx, at.cursor)
+		if err == nil {
+			err = s.trimBelow(ctx, kept)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// trimBelow removes payloads that only entries before every snapshot have which a reader can begin
+// with.
+func (s *Snapshots) trimBelow(ctx context.Context, kept []Snapshot) error {
+	first, err := s.log.First(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range kept {
+		if kept[i].read && kept[i].cursor >= first {
+			return s.trimPayloads(ctx, kept[i].Position)
+		}
+	}
+	return nil
+}
+
+// pruning is a Prune under way.
+type pruning struct {
+	*Snapshots
+	trim       bool
+	newChecker func() Loader
+}
+
+// oneChain reports whether files are one chain and nothing else, or nothing.
+func oneChain(files []Snapshot) bool {
+	if len(files) == 0 {
+		return true
+	}
+	chain, ok := ChainOf(files, files[len(files)-1])
+	return ok && len(chain) == len(files)
+}
+
+// without returns the files that are not among some.
+func without(files, some []Snapshot) []Snapshot {
+	return slices.DeleteFunc(slices.Clone(files), func(f Snapshot) bool {
+		return slices.ContainsFunc(some, func(o Snapshot) bool { return o.Name() == f.Name() })
+	})
+}
+
+// otherChain returns the newest chain among files, up to its newest snapshot that can be read back
+// and that the log goes back to, and that snapshot's seal. It returns nil if there is none. The
+// error says what is damaged. If the log is never trimmed, nothing is read, and there is no seal.
+// before is the newest chain as far as is known, or nil.
+func (p *pruning) otherChain(ctx context.Context, files, before []Snapshot) (chain []Snapshot, at Seal, err error) {
+	var errs []error
+	for len(files) > 0 {
+		chain, ok := before, len(before) > 0
+		if before = nil; !ok {
+			chain, ok = ChainOf(files, files[len(files)-1])
+		}
+		if !ok { // the rest of a removal, or somebody's
+			files = files[:len(files)-1]
+			continue
+		}
+		if !p.trim {
+			return chain, Seal{}, nil
+		}
+		whole, s, err := p.readBack(ctx, chain)
+		if errors.Is(err, ErrStopped) {
+			return nil, Seal{}, err
+		}
+		if err != nil {
+			errs = append(errs, err)
+			p.BeginAnew()
+		}
+		first, err := p.log.First(ctx)
+		if err != nil {
+			return nil, Seal{}, errors.Join(append(errs, err)...)
+		}
+		if whole > 0 && s.cursor >= first {
+			return chain[:whole], s, errors.Join(errs...)
+		}
+		files = without(files, chain)
+	}
+	return nil, Seal{}, errors.Join(errs...)
+}
+
+// readBack loads a chain of snapshots from where it is kept, keeping nothing of it, and returns how
+// many of them are whole, and the seal of the last of these.
+func (p *pruning) readBack(ctx context.Context, chain []Snapshot) (whole int, last Seal, err error) {
+	checker := p.newChecker()
+	for i := range chain {
+		if err := p.dropCache(ctx, chain[i].Name()); err != nil {
+			return i, last, fmt.Errorf("reading snapshots back: %w", err)
+		}
+		written, known := chain[i].digest, chain[i].read
+		s, err := p.loadFile(ctx, chain, i, checker)
+		if err == nil && known && written != chain[i].digest {
+			err = &SnapshotError{chain[i].Name(), errors.New("it is not what was written")}
+		}
+		if err != nil {
+			return i, last, fmt.Errorf("reading snapshots back: %w", err)
+		}
+		last = s
+	}
+	return len(chain), last, nil
+}
+
+// dropCache makes the next read of a file come from where it is kept, if the driver can do that.
+func (p *pruning) dropCache(ctx context.Context, name string) error {
+	file, err := p.files.OpenFile(ctx, name)
+	if err != nil {
+		return err
+	}
+	if d, ok := file.(driver.CacheDropper); ok {
+		err = d.DropCache()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// distrust removes the first snapshot of the newest chain, which was just written and cannot be
+// read back. A chain with more of them stays, like any that is damaged, until others have taken its
+// place.
+func (p *pruning) distrust(ctx context.Context, newest []Snapshot, cause error) error {
+	if errors.Is(cause, ErrStopped) {
+		return cause // it was not read to its end
+	}
+	p.BeginAnew()
+	if len(newest) > 1 {
+		return cause
+	}
+	p.mu.Lock()
+	p.newest = nil
+	p.mu.Unlock()
+	return errors.Join(cause, ErrNotReadBack, p.remove(ctx, newest))
+}
+
+// remove removes snapshots, one by one: a driver may have to keep each removal small.
+func (s *Snapshots) remove(ctx context.Context, files []Snapshot) error {
+	var errs []error
+	for i := range files {
+		errs = append(errs, s.files.Remove(ctx, files[i].Name()))
+	}
+	return errors.Join(errs...)
+}

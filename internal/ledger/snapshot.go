@@ -1,0 +1,572 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds on,
+// 0 for none, and the file's SHA-256 (docs/internals/formats/snapshot.md):
+//
+//	00000000000000012345-00000000000000000000-<64 hexadecimal digits>.snapshot
+//
+// A frame is the length of its data and a CRC32C, 4 bytes each, little-endian, then its kind, 1
+// byte, then the data. The checksum also covers the frame's number in the file. The first frame
+// says what the file is. The last one, the seal, binds the file to the log, and by SHA-256 to the
+// bytes before the seal. The first frame has the SHA-256 of the file that this one builds on.
+const (
+	snapshotSuffix  = ".snapshot"
+	snapshotVersion = 6
+	frameHead       = 9
+	frameHeader     = 0   // first frame
+	frameSeal       = 255 // last frame; between them, the blocks of the state
+	maxFrame        = 1 << 30
+)
+
+var snapshotMagic = []byte("KJSN")
+
+// Snapshots are a realm's snapshots. All methods may be called concurrently, but one snapshot is
+// written and pruned at a time.
+type Snapshots struct {
+	files driver.Files
+	log   driver.Log
+	realm string
+
+	mu     sync.Mutex
+	newest []Snapshot // the newest chain, ascending: intact, as far as is known
+	before []Snapshot // the chain before it, likewise; nil: not known
+	anew   bool       // the next snapshot begins a chain
+}
+
+// Snapshot is a snapshot's file.
+type Snapshot struct {
+	Position uint64 // of the newest entry of the log that it covers
+	Base     uint64 // position of the snapshot it builds on; 0: none
+	Bytes    int64
+
+	sum    [32]byte      // SHA-256 of the file
+	digest [32]byte      // SHA-256 of the file up to the seal
+	cursor driver.Cursor // of the log's entry at Position
+	read   bool          // digest and cursor are known
+}
+
+// Name returns the name of the file.
+func (f *Snapshot) Name() string {
+	return fmt.Sprintf("%020d-%020d-%x%s", f.Position, f.Base, f.sum, snapshotSuffix)
+}
+
+// Cursor returns that of the log's entry at Position, if the file was written or read here.
+func (f *Snapshot) Cursor() driver.Cursor { return f.cursor }
+
+// parseSnapshotName is the inverse of Name.
+func parseSnapshotName(name string) (f Snapshot, ok bool) {
+	var sum []byte
+	rest, ok := bytes.CutSuffix([]byte(name), []byte(snapshotSuffix))
+	n, err := fmt.Sscanf(string(rest), "%020d-%020d-%x", &f.Position, &f.Base, &sum)
+	if !ok || n != 3 || err != nil || len(sum) != len(f.sum) {
+		return f, false
+	}
+	f.sum = [32]byte(sum)
+	return f, f.Name() == name
+}
+
+// SnapshotsOf returns the snapshots that a driver keeps.
+func SnapshotsOf(kept driver.Realm, realm string) *Snapshots {
+	return &Snapshots{files: kept, log: kept, realm: realm}
+}
+
+// Newest returns the newest snapshot that is intact as far as is known, and false if there is none.
+func (s *Snapshots) Newest() (Snapshot, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.newest) == 0 {
+		return Snapshot{}, false
+	}
+	return s.newest[len(s.newest)-1], true
+}
+
+// Whole reports whether the next snapshot must hold the whole state: when there is none to build on,
+// or when those that build on the last whole one are larger together than that one, or too many.
+func (s *Snapshots) Whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.anew {
+		return true
+	}
+	var sum int64
+	for i := len(s.newest) - 1; i >= 0; i-- {
+		f := &s.newest[i]
+		if f.Base == 0 {
+			return sum > f.Bytes || len(s.newest)-i > maxSnapshotChain
+		}
+		sum += f.Bytes
+	}
+	return true
+}
+
+// maxSnapshotChain is how many snapshots may build on one another. Recovery needs all of a chain's
+// files intact, so there should be few. And where the log is trimmed, it is kept from the end of the
+// chain before: for so many snapshots.
+const maxSnapshotChain = 16
+
+// BeginAnew makes the next snapshot begin a chain.
+func (s *Snapshots) BeginAnew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.anew = true
+}
+
+// add adds a snapshot that was written.
+func (s *Snapshots) add(f Snapshot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Base == 0 {
+		s.before, s.newest, s.anew = s.newest, nil, false
+	}
+	s.newest = append(s.newest, f)
+}
+
+// Seal is the last frame of a snapshot: what recovery needs to continue from its position.
+type Seal struct {
+	At
+	Values uint64 // drawn from the current epoch's source so far
+	Last   int64  // the last time in the log: a batch's, what it set the clock back to, or an epoch's
+	Epochs []Epoch
+}
+
+// Agrees reports whether a place in a log, which goes on to a cursor, is that of the seal. On a log
+// that many write, the seal may name the cursor of a later copy of the entry: its writer was told of
+// that one. driver.ErrUnavailable: that copy cannot be seen yet.
+func (s *Seal) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
+	got, want := s.At, *at
+	if _, sole := log.(driver.Sole); !sole && got.cursor > want.cursor {
+		copied, err := s.copied(ctx, log, last)
+		if err != nil {
+			return false, err
+		}
+		if copied {
+			got.cursor = want.cursor
+		}
+	}
+	if got.chain.ahead <= got.chain.index { // it says nothing then, and a writer does not see what others append
+		got.chain.ahead = want.chain.ahead
+	}
+	return got == want, nil
+}
+
+// copied reports whether the seal's entry stands at its cursor.
+func (s *Seal) copied(ctx context.Context, log driver.Log, last driver.Cursor) (bool, error) {
+	if s.cursor > last {
+		return false, fmt.Errorf("the log does not show cursor %d yet: %w", s.cursor, driver.ErrUnavailable)
+	}
+	for e, err := range log.Read(ctx, s.cursor-1, s.cursor) {
+		return e.Cursor == s.cursor && sha256.Sum256(e.Data) == s.chain.entry, err
+	}
+	return false, nil
+}
+
+func (s *Seal) append(b []byte, digest [32]byte) []byte {
+	c := &s.chain
+	ahead := c.ahead
+	if ahead <= c.index { // it says nothing
+		ahead = 0
+	}
+	for _, v := range []uint64{c.index, uint64(s.cursor), c.epoch, ahead, s.Values, uint64(s.Last)} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	b = append(b, c.writer[:]...)
+	b = append(b, c.hash[:]...)
+	b = append(b, c.entry[:]...)
+	b = append(b, flag(c.ended))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Epochs)))
+	for _, e := range s.Epochs {
+		b = binary.LittleEndian.AppendUint64(b, e.First)
+		b = binary.LittleEndian.AppendUint64(b, e.Number)
+		b = append(b, flag(e.Revealed))
+		b = append(b, e.Commitment[:]...)
+		b = append(b, e.writer[:]...)
+		b = append(b, e.sealed[:]...)
+	}
+	return append(b, digest[:]...)
+}
+
+func flag(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+const (
+	sealHead  = 6*8 + 16 + 32 + 32 + 1 + 4
+	sealEpoch = 8 + 8 + 1 + 32 + 16 + len(sealedSeed{})
+)
+
+// decodeSeal decodes a seal of a realm's snapshot.
+func decodeSeal(b []byte, realm string) (s Seal, digest [32]byte, err error) {
+	if len(b) < sealHead+32 {
+		return s, digest, fmt.Errorf("seal of %d bytes, want at least %d", len(b), sealHead+32)
+	}
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[48:]), hash: [32]byte(b[64:]), entry: [32]byte(b[96:]), ended: b[128] == 1}
+	s.cursor, s.Values, s.Last = driver.Cursor(u64(8)), u64(32), int64(u64(40))
+	flags := []byte{b[128]}
+	n := int64(binary.LittleEndian.Uint32(b[129:]))
+	if want := sealHead + n*int64(sealEpoch) + 32; int64(len(b)) != want {
+		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
+	}
+	for at := sealHead; at < len(b)-32; at += sealEpoch {
+		flags = append(flags, b[at+16])
+		s.Epochs = append(s.Epochs, Epoch{First: u64(at), Number: u64(at + 8), Revealed: b[at+16] == 1, Commitment: [32]byte(b[at+17:]),
+			writer: [16]byte(b[at+49:]), sealed: sealedSeed(b[at+65:])})
+	}
+	if i := slices.IndexFunc(flags, func(f byte) bool { return f > 1 }); i >= 0 {
+		return s, digest, fmt.Errorf("a flag is %d, want 0 or 1", flags[i])
+	}
+	return s, [32]byte(b[len(b)-32:]), s.check()
+}
+
+// check reports epochs that cannot be those of a log up to the seal's position. The last one must
+// be the epoch in force there.
+func (s *Seal) check() error {
+	if s.Last < 0 || s.Last > MaxTime {
+		return fmt.Errorf("the last time is %d, want Unix milliseconds, at most %d", s.Last, int64(MaxTime))
+	}
+	if c := &s.chain; c.ahead > 0 && c.ahead <= c.index {
+		return fmt.Errorf("a void entry at position %d of %d, want 0 or a later one", c.ahead, c.index)
+	}
+	for i, e := range s.Epochs {
+		if e.First > s.chain.index || i > 0 && (e.First <= s.Epochs[i-1].First || e.Number <= s.Epochs[i-1].Number) {
+			return fmt.Errorf("epoch %d, which began at position %d, is out of order", e.Number, e.First)
+		}
+	}
+	if n := len(s.Epochs); n == 0 || s.Epochs[n-1].Number != s.chain.epoch {
+		return fmt.Errorf("epoch %d, the one in force, is not the last of the %d in the seal", s.chain.epoch, n)
+	}
+	return nil
+}
+
+// Writer writes a snapshot.
+type Writer struct {
+	s      *Snapshots
+	out    driver.FileWriter
+	base   uint64
+	buf    []byte
+	size   int64 // of what was written, without buf
+	frames uint64
+	digest hash.Hash
+}
+
+// Create begins a snapshot. It builds on the newest one, unless it is to hold the whole state.
+func (s *Snapshots) Create(ctx context.Context, whole bool) (*Writer, error) {
+	out, err := s.files.Create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{s: s, out: out, digest: sha256.New()}
+	var on [32]byte
+	if base, ok := s.Newest(); ok && !whole {
+		w.base, on = base.Position, base.digest
+	}
+	head := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(s.realm)))
+	head = append(head, s.realm...)
+	if err := w.Frame(frameHeader, append(head, on[:]...)); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Frame writes one frame.
+func (w *Writer) Frame(kind byte, data []byte) error {
+	start := len(w.buf)
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(data)))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, frameSum(kind, w.frames, data))
+	w.buf = append(append(w.buf, kind), data...)
+	w.frames++
+	w.digest.Write(w.buf[start:]) // never fails: hash.Hash
+	if len(w.buf) < snapshotWrite {
+		return nil
+	}
+	return w.flush()
+}
+
+// snapshotWrite is how many bytes of a snapshot are written at a time.
+const snapshotWrite = 1 << 20
+
+func frameSum(kind byte, number uint64, data []byte) uint32 {
+	var head [9]byte
+	binary.LittleEndian.PutUint64(head[:], number)
+	head[8] = kind
+	return crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, data)
+}
+
+func (w *Writer) flush() error {
+	_, err := w.out.Write(w.buf)
+	w.size += int64(len(w.buf))
+	w.buf = w.buf[:0]
+	return err
+}
+
+// Finish seals the file and gives it its name, durably. The log must be durable up to the seal's
+// position.
+func (w *Writer) Finish(ctx context.Context, s *Seal) (Snapshot, error) {
+	f := Snapshot{Position: s.chain.index, Base: w.base, cursor: s.cursor, digest: [32]byte(w.digest.Sum(nil)), read: true}
+	err := w.Frame(frameSeal, s.append(nil, f.digest))
+	if err == nil {
+		err = w.flush()
+	}
+	f.sum, f.Bytes = [32]byte(w.digest.Sum(nil)), w.size
+	if err != nil {
+		w.Abort()
+		return f, err
+	}
+	if err := w.out.Commit(ctx, f.Name()); err != nil {
+		return f, err
+	}
+	w.s.add(f)
+	return f, nil
+}
+
+// Abort drops the file.
+func (w *Writer) Abort() { w.out.Abort() }
+
+// List returns the snapshots that the names of files announce, ascending. strays are names that Kuji
+// never gives, such as those of somebody's copies: they are neither read nor removed.
+func (s *Snapshots) List(ctx context.Context) (files []Snapshot, strays []string, err error) {
+	all, err := s.files.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, info := range all { // sorted, and so by position
+		if f, ok := parseSnapshotName(info.Name); ok {
+			files = append(files, f)
+		} else if _, ok := payloadPosition(info.Name); !ok {
+			strays = append(strays, info.Name)
+		}
+	}
+	return files, strays, nil
+}
+
+// ChainOf returns the snapshots to load for f, in order, and false if one of them is missing. A realm
+// never writes two snapshots of one position: positions only go up, even when it is reopened. If
+// somebody has added another all the same, the first one of a position is the base.
+func ChainOf(files []Snapshot, f Snapshot) ([]Snapshot, bool) {
+	var chain []Snapshot
+	for {
+		if f.Base >= f.Position {
+			return nil, false
+		}
+		chain = append(chain, f)
+		if f.Base == 0 {
+			slices.Reverse(chain)
+			return chain, true
+		}
+		i := slices.IndexFunc(files, func(base Snapshot) bool { return base.Position == f.Base })
+		if i < 0 {
+			return nil, false
+		}
+		f = files[i]
+	}
+}
+
+// Loader takes the blocks of a chain of snapshots.
+type Loader interface {
+	Block(kind byte, data []byte) error
+	Loaded() error // at the end of each snapshot
+}
+
+// SnapshotError is what is wrong with a snapshot.
+type SnapshotError struct {
+	Name string
+	Err  error
+}
+
+func (e *SnapshotError) Error() string { return "snapshot " + e.Name + ": " + e.Err.Error() }
+func (e *SnapshotError) Unwrap() error { return e.Err }
+
+// Load loads one of the files, together with those that it builds on, and completes what is known of
+// them.
+func (s *Snapshots) Load(ctx context.Context, files []Snapshot, f Snapshot, loader Loader) (seal Seal, chain []Snapshot, err error) {
+	chain, ok := ChainOf(files, f)
+	if !ok {
+		return seal, nil, &SnapshotError{f.Name(), errors.New("the snapshot that it builds on is missing")}
+	}
+	for i := range chain {
+		if seal, err = s.loadFile(ctx, chain, i, loader); err != nil {
+			return seal, nil, err
+		}
+	}
+	return seal, chain, nil
+}
+
+// LoadNewest loads the newest intact snapshot that the log goes back to. seal is nil if there is
+// none. damaged says what is wrong with newer ones. newLoader is called for each attempt.
+func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (seal *Seal, damaged, err error) {
+	files, _, err := s.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := s.log.First(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, f := range slices.Backward(files) {
+		seal, chain, err := s.Load(ctx, files, f, newLoader())
+		if err == nil && seal.cursor < first {
+			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", seal.cursor)}
+		}
+		if errors.Is(err, driver.ErrUnavailable) { // nothing is wrong with the file
+			return nil, nil, err
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.mu.Lock()
+		s.newest, s.anew = chain, len(errs) > 0 // a chain is damaged: the next snapshot begins another
+		s.mu.Unlock()
+		return &seal, errors.Join(errs...), nil
+	}
+	return nil, errors.Join(errs...), nil
+}
+
+// loadFile loads number i of a chain, behind those before it, and completes what is known of it.
+func (s *Snapshots) loadFile(ctx context.Context, chain []Snapshot, i int, loader Loader) (Seal, error) {
+	f := &chain[i]
+	var base [32]byte
+	if i > 0 {
+		base = chain[i-1].digest
+	}
+	seal, err := s.read(ctx, base, f, loader)
+	if err == nil {
+		err = loader.Loaded()
+	}
+	if err != nil {
+		return seal, &SnapshotError{f.Name(), err}
+	}
+	return seal, nil
+}
+
+// read loads a file's blocks and completes f.
+func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader Loader) (seal Seal, err error) {
+	file, err := s.files.OpenFile(ctx, f.Name())
+	if err != nil {
+		return seal, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	f.Bytes = file.Size()
+	return readBlocks(file, s.realm, base, f, loader)
+}
+
+func readBlocks(file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
+	sealed := false
+	for fr, err := range readFrames(file, f.Bytes) {
+		if err != nil {
+			return s, err
+		}
+		switch {
+		case sealed:
+			return s, fmt.Errorf("byte %d: a frame after the seal", fr.at)
+		case (fr.number == 0) != (fr.kind == frameHeader):
+			return s, fmt.Errorf("byte %d: frame %d of kind %d", fr.at, fr.number, fr.kind)
+		case fr.kind == frameHeader:
+			err = checkSnapshotHeader(fr.data, realm, base)
+		case fr.kind == frameSeal:
+			var digest [32]byte
+			s, digest, err = decodeSeal(fr.data, realm)
+			if err == nil && (digest != fr.before || s.chain.index != f.Position) {
+				err = errors.New("the seal is not that of this file")
+			}
+			f.digest, f.cursor, f.read, sealed = digest, s.cursor, true, true
+		default:
+			err = loader.Block(fr.kind, fr.data)
+		}
+		if err != nil {
+			return s, fmt.Errorf("byte %d: %w", fr.at, err)
+		}
+	}
+	if !sealed {
+		return s, fmt.Errorf("byte %d: the file ends before its seal", f.Bytes)
+	}
+	return s, nil
+}
+
+func checkSnapshotHeader(b []byte, realm string, base [32]byte) error {
+	want := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(realm)))
+	want = append(want, realm...)
+	switch {
+	case len(b) < 5 || !bytes.Equal(b[:4], snapshotMagic):
+		return errors.New("not a snapshot of Kuji")
+	case b[4] != snapshotVersion:
+		return fmt.Errorf("version %d of the format; this build knows version %d", b[4], snapshotVersion)
+	case len(b) != len(want)+32 || !bytes.Equal(b[:len(want)], want):
+		return fmt.Errorf("not a snapshot of realm %q", realm)
+	case [32]byte(b[len(want):]) != base:
+		return errors.New("it builds on a snapshot other than the one before it")
+	}
+	return nil
+}
+
+// frame is one frame of a snapshot, checked.
+type frame struct {
+	at     int64 // in the file
+	number uint64
+	kind   byte
+	data   []byte   // valid until the next iteration
+	before [32]byte // of a seal: SHA-256 of the file before it
+}
+
+// readFrames iterates over a file's frames, to the end or to the first error.
+func readFrames(file driver.File, size int64) iter.Seq2[frame, error] {
+	return func(yield func(frame, error) bool) {
+		in := io.NewSectionReader(file, 0, size)
+		digest := sha256.New()
+		var head [frameHead]byte
+		var buf []byte
+		for fr := (frame{}); fr.at < size; fr.number++ {
+			fail := func(err error) { yield(fr, fmt.Errorf("byte %d: frame %d: %w", fr.at, fr.number, err)) }
+			if _, err := io.ReadFull(in, head[:]); err != nil {
+				fail(err)
+				return
+			}
+			n := int64(binary.LittleEndian.Uint32(head[:]))
+			if n > maxFrame || n > size-fr.at-frameHead {
+				fail(fmt.Errorf("%d bytes announced, but %d left", n, size-fr.at-frameHead))
+				return
+			}
+			buf = slices.Grow(buf[:0], int(n))[:n]
+			if _, err := io.ReadFull(in, buf); err != nil {
+				fail(err)
+				return
+			}
+			fr.kind, fr.data = head[8], buf
+			if got, want := frameSum(fr.kind, fr.number, buf), binary.LittleEndian.Uint32(head[4:]); got != want {
+				fail(fmt.Errorf("checksum %08x, the frame says %08x", got, want))
+				return
+			}
+			if fr.kind == frameSeal {
+				fr.before = [32]byte(digest.Sum(nil))
+			}
+			digest.Write(head[:]) // never fails: hash.Hash
+			digest.Write(buf)
+			if !yield(fr, nil) {
+				return
+			}
+			fr.at += frameHead + n
+		}
+	}
+}

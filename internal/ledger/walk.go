@@ -1,0 +1,301 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// Entry is an entry of a log that counts.
+type Entry struct {
+	envelope
+	Cursor   driver.Cursor
+	Position uint64
+
+	at     chain // after this entry
+	begin  epochBegin
+	reveal revelation
+}
+
+// Kind returns what the entry is.
+func (e *Entry) Kind() Kind { return e.kind }
+
+// Payload returns what is in a batch. It is never changed or reused.
+func (e *Entry) Payload() []byte { return e.payload }
+
+// Size returns the size of the entry with its payload, in bytes.
+func (e *Entry) Size() int { return HeadSize(e.realm) + len(e.payload) }
+
+// Begun returns the epoch that an epoch-begin begins, and its time stamp.
+func (e *Entry) Begun() (Epoch, int64) {
+	return Epoch{First: e.Position, Number: e.epoch, Commitment: e.begin.commitment, writer: e.writer, sealed: e.begin.sealed}, e.begin.time
+}
+
+// Revealed returns the epoch whose seed an epoch-end or a reveal has, and the seed.
+func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.epoch, Seed{e.reveal.seed} }
+
+// Seed is that of a revealed epoch.
+type Seed struct{ seed seed }
+
+// Source returns an epoch's random values, behind the first few of them.
+func (s Seed) Source(realm string, epoch, behind uint64) *Source {
+	src := &Source{src: s.seed.source(realm, epoch)}
+	for src.n < behind {
+		src.Uint64()
+	}
+	return src
+}
+
+// At returns where the chain stands after the entry.
+func (e *Entry) At() At { return At{chain: e.at, cursor: e.Cursor} }
+
+// ChainHash returns the chain's hash after the entry.
+func (e *Entry) ChainHash() [32]byte { return e.at.hash }
+
+// Corrupt returns an error that says that this entry is damaged, nil if err is.
+func (e *Entry) Corrupt(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &CorruptError{Where: fmt.Sprintf("position %d (cursor %d)", e.Position, e.Cursor), Err: err}
+}
+
+// Walker reads a log and folds it.
+type Walker struct {
+	Passed uint64 // entries that do not count, so far
+
+	log         driver.Realm
+	rules       uint8
+	chain       chain
+	from        driver.Cursor       // of the entry that a snapshot says is there; 0: none is known
+	after       driver.Cursor       // of the newest entry that was read
+	commitments map[uint64][32]byte // of epochs not yet revealed
+}
+
+// Walk returns a Walker that begins at a snapshot, or at the start of the log if that is nil.
+func Walk(log driver.Realm, realm string, rules uint8, from *Seal) *Walker {
+	w := &Walker{log: log, rules: rules, chain: chain{realm: realm}, commitments: map[uint64][32]byte{}}
+	if from != nil {
+		w.chain, w.from = from.chain, from.cursor
+		w.know(from.Epochs)
+	}
+	return w
+}
+
+func (w *Walker) know(epochs []Epoch) {
+	for i := range epochs {
+		if !epochs[i].Revealed {
+			w.commitments[epochs[i].Number] = epochs[i].Commitment
+		}
+	}
+}
+
+// Entries iterates over the entries that count, in order, through a cursor. It checks every revealed
+// seed against its commitment. It ends after the first error; the entry then has the position that
+// is wrong.
+func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		after := w.after
+		if w.from > 0 {
+			after = w.from - 1
+		}
+		wrong := func(e Entry, err error) { yield(e, e.Corrupt(err)) }
+		if through > after {
+			for le, err := range w.log.Read(ctx, after, through) {
+				if err != nil {
+					yield(w.failed(err))
+					return
+				}
+				if w.from > 0 {
+					if err := w.matches(&le); err != nil {
+						wrong(Entry{Position: w.chain.index, Cursor: le.Cursor}, err)
+						return
+					}
+					continue
+				}
+				w.after = le.Cursor
+				e, counts, err := w.fold(ctx, &le)
+				if err != nil {
+					e.Position = w.chain.index + 1 // not the index in the entry: it cannot be trusted
+					if _, ok := errors.AsType[*outsideError](err); ok {
+						yield(e, err)
+					} else {
+						wrong(e, err)
+					}
+					return
+				}
+				if !counts {
+					w.Passed++
+				} else if !yield(e, nil) {
+					return
+				}
+			}
+		}
+		err := w.chain.complete()
+		if w.from > 0 {
+			err = fmt.Errorf("the log ends before cursor %d, where the snapshot of position %d was taken", w.from, w.chain.index)
+		}
+		if err != nil {
+			wrong(Entry{Position: w.chain.index + 1, Cursor: through + 1, at: w.chain}, err)
+		}
+	}
+}
+
+// failed places an error of the log.
+func (w *Walker) failed(err error) (Entry, error) {
+	e := Entry{Position: w.chain.index + 1}
+	if d, ok := errors.AsType[*driver.CorruptError](err); ok {
+		switch {
+		case d.At < w.from || d.At == 0:
+			e.Position = 0
+		case d.At == w.from:
+			e.Position = w.chain.index
+		}
+	}
+	return e, err
+}
+
+// matches checks that an entry is the one at which the snapshot was taken.
+func (w *Walker) matches(le *driver.Entry) error {
+	c := &w.chain
+	if got := sha256.Sum256(le.Data); got != c.entry || le.Cursor != w.from {
+		return fmt.Errorf("the entry at cursor %d has hash %x, but the snapshot says %x at cursor %d for position %d: it belongs to another log", le.Cursor, got[:8], c.entry[:8], w.from, c.index)
+	}
+	w.from, w.after = 0, le.Cursor
+	return nil
+}
+
+// fold folds one entry and decodes its payload, except that of a batch.
+func (w *Walker) fold(ctx context.Context, le *driver.Entry) (e Entry, counts bool, err error) {
+	e.Cursor = le.Cursor
+	c := w.chain
+	e.envelope, counts, err = c.next(le.Data)
+	e.realm = c.realm
+	if err == nil && counts {
+		e.Position, e.at = c.index, c
+		err = cmp.Or(e.fetch(ctx, w.log), e.decode(w.rules, w.commitments))
+	}
+	if err == nil {
+		w.chain = c
+	}
+	return e, counts, err
+}
+
+// decode decodes the payload, except that of a batch.
+func (e *Entry) decode(rules uint8, commitments map[uint64][32]byte) (err error) {
+	switch e.kind {
+	case EpochBegin:
+		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
+			return err
+		}
+		if got := e.begin.rules; got != rules {
+			age := "a newer"
+			if got < rules {
+				age = "an older"
+			}
+			return fmt.Errorf("rules version %d; this build knows only %d: %s Kuji wrote this log", got, rules, age)
+		}
+		commitments[e.epoch] = e.begin.commitment
+	case EpochEnd, Reveal:
+		if e.reveal, err = decodeRevelation(e.payload); err != nil {
+			return err
+		}
+		if (e.kind == EpochEnd) != (e.reveal.epoch == e.epoch) {
+			return fmt.Errorf("%v of epoch %d within epoch %d", e.kind, e.reveal.epoch, e.epoch)
+		}
+		want, ok := commitments[e.reveal.epoch]
+		if !ok {
+			return fmt.Errorf("reveal of epoch %d, which never began or is already revealed", e.reveal.epoch)
+		}
+		if got := e.reveal.seed.commitment(e.realm, e.reveal.epoch); got != want {
+			return fmt.Errorf("the seed revealed for epoch %d does not match its commitment", e.reveal.epoch)
+		}
+		delete(commitments, e.reveal.epoch)
+	}
+	return nil
+}
+
+// RevealEpoch records that an epoch's seed is in the log.
+func RevealEpoch(epochs []Epoch, epoch uint64) {
+	for i := range epochs {
+		if epochs[i].Number == epoch {
+			epochs[i].Revealed = true
+		}
+	}
+}
+
+// Recover folds the log as far as it is known, from a snapshot on or from its start if that is nil.
+// One goroutine reads and checks it. This one changes the machine. A third one remembers request
+// ids, which no change depends on.
+func (l *Ledger) Recover(m Machine, from *Seal) error {
+	const ahead = 4 // entries
+	last, err := l.o.Log.Last(l.ctx)
+	if err != nil {
+		return err
+	}
+	if from != nil {
+		if _, sole := l.o.Log.(driver.Sole); sole && last < from.cursor {
+			return &CorruptError{Where: "snapshots", Err: fmt.Errorf("the newest covers position %d, at cursor %d, but the log ends at %d: acknowledged entries are missing", from.chain.index, from.cursor, last)}
+		}
+		l.epochs, l.chain, l.last = from.Epochs, from.chain, from.cursor
+		if last < from.cursor { // an old answer: the own epoch-begin shows how far the log goes
+			l.unread = from.cursor
+			return nil
+		}
+	}
+	w := Walk(l.o.Log, l.o.Realm, l.o.Rules, from)
+	hand, wait := step.Behind(l.o.Steps, ahead, func(e Entry) error { return m.Remember(&e) })
+	var failed error
+	for e, err := range step.Ahead(l.o.Steps, ahead, w.Entries(l.ctx, last)) {
+		if err == nil {
+			err = m.Change(&e)
+		}
+		if err != nil {
+			failed = err
+			break
+		}
+		l.folded(&e)
+		hand(e)
+	}
+	if err := cmp.Or(wait(), failed); err != nil { // the first in the order of the log
+		return err
+	}
+	l.chain, l.cursor = w.chain, last
+	return nil
+}
+
+// folded notes an entry that counts.
+func (l *Ledger) folded(e *Entry) {
+	switch e.kind {
+	case EpochBegin:
+		began, _ := e.Begun()
+		l.epochs = append(l.epochs, began)
+	case EpochEnd, Reveal:
+		RevealEpoch(l.epochs, e.reveal.epoch)
+	}
+	l.last = e.Cursor
+	l.marks.add(mark{position: e.Position, cursor: e.Cursor}, l.o.Log.Durable())
+}
+
+// fold folds what others have appended, through a cursor.
+func (l *Ledger) fold(m Machine, through driver.Cursor) error {
+	w := &Walker{log: l.o.Log, rules: l.o.Rules, chain: l.chain, from: l.unread, after: l.cursor, commitments: map[uint64][32]byte{}}
+	w.know(l.epochs)
+	for e, err := range w.Entries(l.ctx, through) {
+		if err == nil {
+			err = cmp.Or(m.Change(&e), m.Remember(&e))
+		}
+		if err != nil {
+			return err
+		}
+		l.folded(&e)
+	}
+	l.chain, l.cursor, l.unread = w.chain, through, 0
+	return nil
+}

@@ -1,0 +1,33 @@
+package sim_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/kuji-dev/kuji/internal/sim"
+)
+
+// TestTakeover simulates nodes that share a log and take it over from one another.
+func TestTakeover(t *testing.T) {
+	var total sim.ClusterReport
+	from, to := *first, *first+uint64(*seeds)
+	if *seed != 0 {
+		from, to = *seed, *seed+1
+	}
+	for s := from; s < to; s++ {
+		rep, failure := sim.RunTakeover(s)
+		if failure != nil {
+			t.Fatal(failure)
+		}
+		total.Add(rep)
+	}
+	t.Logf("%d seeds: %+v", to-from, total)
+	if to-from < 100 {
+		return
+	}
+	for v, i := reflect.ValueOf(total), 0; i < v.NumField(); i++ {
+		if v.Field(i).Int() == 0 {
+			t.Errorf("there were no %s", v.Type().Field(i).Name)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package kuji
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (rep Report, err error) {
+	rep.Realm = realm
+	if err := checkRealmName(realm); err != nil {
+		return rep, err
+	}
+	d, err := disk.Open(dir, disk.Options{MustExist: true, FS: fsys})
+	if err != nil {
+		return rep, openError(dir, err)
+	}
+	defer d.Close() // read-only: nothing to lose
+	key, damaged, err := d.Key(true)
+	if err != nil {
+		return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	names, err := d.Realms(context.Background())
+	if err != nil {
+		return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	}
+	if !slices.Contains(names, realm) {
+		return rep, &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: fs.ErrNotExist}
+	}
+	v := newVerifier(realm, anchor, seen)
+	err = v.verify(d)
+	if _, wrong := damaged.(*driver.CorruptError); damaged == nil || !wrong { // otherwise it may hold what is missing
+		v.lost(&key)
+	}
+	return v.report, err
+}
+
+// VerifyDriver is VerifyThrough for a realm that a driver keeps. anchor may be nil. key is that of
+// Options.Key.
+func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+	if err := checkRealmName(realm); err != nil {
+		return Report{Realm: realm}, err
+	}
+	v := newVerifier(realm, anchor, seen)
+	err := v.verify(d)
+	v.lost(&key)
+	return v.report, err
+}
+
+func newVerifier(realm string, anchor *Anchor, seen func(Record)) *verifier {
+	v := &verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]ledger.Seed{}, gave: outcomes{redacted: true}}
+	v.report.Realm = realm
+	return v
+}
+
+// verify opens the realm and checks it.
+func (v *verifier) verify(d driver.Driver) (err error) {
+	ctx := context.Background()
+	v.log, err = d.Open(ctx, v.realm, driver.Options{Check: true})
+	if _, damaged := errors.AsType[*driver.CorruptError](err); errors.Is(err, driver.ErrNotExist) || damaged {
+		return &VerifyError{Realm: v.realm, Err: err}
+	}
+	if err != nil {
+		return &Error{Code: codeOfLedger(err), Message: "realm " + v.realm, Err: err}
+	}
+	defer v.log.Close() // read-only: nothing to lose
+	last, err := v.log.Last(ctx)
+	if err != nil {
+		return &VerifyError{Realm: v.realm, Err: err}
+	}
+	v.end = last
+	from, err := v.start(ctx)
+	if err != nil {
+		return &VerifyError{Realm: v.realm, Err: err}
+	}
+	// Seeds are revealed after the draws that used them: collect them first.
+	for e, err := range ledger.Walk(v.log, v.realm, rulesVersion, from).Entries(ctx, last) {
+		if errors.Is(err, driver.ErrUnavailable) {
+			return &Error{Code: CodeFailed, Message: "realm " + v.realm, Err: err}
+		}
+		if err != nil {
+			break // the second pass reports it, after what comes before it
+		}
+		if e.Kind() == ledger.EpochEnd || e.Kind() == ledger.Reveal {
+			epoch, seed := e.Revealed()
+			v.seeds[epoch] = seed
+		}
+	}
+	return v.run(ctx, from, last)
+}
+
+// trimmed returns how far a log was trimmed, or nil.
+func trimmed(ctx context.Context, log driver.Realm) (*driver.TrimmedError, error) {
+	first, err := log.First(ctx)
+	if err != nil || first <= 1 {
+		return nil, err
+	}
+	for _, err := range log.Read(ctx, 0, first) {
+		if t, ok := errors.AsType[*driver.TrimmedError](err); ok {
+			return t, nil
+		}
+		break // other errors come again
+	}
+	return nil, nil
+}
