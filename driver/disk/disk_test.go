@@ -2,6 +2,8 @@ package disk_test
 
 import (
 	"context"
+	"errors"
+	"syscall"
 	"testing"
 
 	"github.com/kuji-dev/kuji/driver"
@@ -17,6 +19,14 @@ func TestDriver(t *testing.T) {
 		return &drivertest.World{
 			Open:      func(testing.TB, int) driver.Driver { return &process{fs: disk} },
 			Exclusive: true,
+			SetFull: func(_ testing.TB, full bool) {
+				disk.SetHook(func(op vfs.Op) vfs.Fault {
+					if full && (op.Kind == vfs.OpWrite || op.Kind == vfs.OpCreate) {
+						return vfs.Fault{Err: syscall.ENOSPC}
+					}
+					return vfs.Fault{}
+				})
+			},
 		}
 	})
 }
@@ -72,8 +82,11 @@ type opened struct {
 
 func (o *opened) Close() error {
 	err := o.Realm.Close()
-	if o.p.d != nil && err == nil {
-		err = o.p.d.Close()
+	if errors.Is(err, driver.ErrFull) { // it says again that the log has failed
+		err = nil
+	}
+	if o.p.d != nil {
+		err = errors.Join(err, o.p.d.Close())
 		o.p.d = nil
 	}
 	return err
