@@ -44,7 +44,7 @@ type Options struct {
 	// bytes. Without TLS it passes over the network between the nodes.
 	Secret string
 	// TLS is used between nodes if it is not nil. Both sides show certificates.
-	TLS *tls.Config
+	TLS *tls.Config `json:"-"`
 	// Clients is the address for clients other than this process, on this machine, such as
 	// "127.0.0.1:4222". "": a node that is alone has none, another one takes any port.
 	Clients string
