@@ -12,7 +12,7 @@ import (
 // in force, nothing is logged and the result is that of the call that applied it. CodeConflict:
 // the catalog does not fit the realm's state.
 func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
-	return r.apply(ctx, c, nil)
+	return r.ApplyWith(ctx, c, ApplyOptions{})
 }
 
 // ApplyOver is Apply on the condition that the given version is in force, 0 for none. CodeConflict
@@ -21,15 +21,25 @@ func (r *Realm) Apply(ctx context.Context, c *catalog.Catalog) (Result, error) {
 // version and returns the result of the call that applied it, so that a lost answer can be asked
 // for again.
 func (r *Realm) ApplyOver(ctx context.Context, c *catalog.Catalog, version uint64) (Result, error) {
-	return r.apply(ctx, c, &version)
+	return r.ApplyWith(ctx, c, ApplyOptions{Over: &version})
 }
 
-func (r *Realm) apply(ctx context.Context, c *catalog.Catalog, over *uint64) (Result, error) {
+// ApplyOptions says more about a catalog that is applied.
+type ApplyOptions struct {
+	Over *uint64 // the version that must be in force: see ApplyOver; nil: any
+	Note Note    // who applies it, and why
+}
+
+// ApplyWith is Apply with options.
+func (r *Realm) ApplyWith(ctx context.Context, c *catalog.Catalog, o ApplyOptions) (Result, error) {
 	if err := checkCatalog(c); err != nil {
 		return Result{}, err
 	}
+	if err := invalid(o.Note.note().Check()); err != nil {
+		return Result{}, err
+	}
 	var res Result
-	wait, seen, err := r.prepareAndApply(ctx, c, over, &res)
+	wait, seen, err := r.prepareAndApply(ctx, c, &o, &res)
 	if err != nil {
 		return Result{}, cmp.Or(r.settle(ctx, seen), err)
 	}
@@ -41,10 +51,10 @@ func (r *Realm) apply(ctx context.Context, c *catalog.Catalog, over *uint64) (Re
 
 // prepareAndApply prepares a catalog, puts it in force and fills in res. The Commit says when that
 // is durable. With an error, seen is the position that the refusal depends on.
-func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *uint64, res *Result) (wait Commit, seen uint64, err error) {
+func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, res *Result) (wait Commit, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
-	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c)
+	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c, o.Note.note())
 	if refused == nil && len(prepared.Event) > maxCatalogEvent {
 		return Commit{}, 0, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
 	}
@@ -55,8 +65,8 @@ func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, over *u
 	seen = r.state.Position()
 	version := r.state.Catalog().Version
 	switch {
-	case over != nil && *over != version && (refused != nil || prepared.Event != nil):
-		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *over)
+	case o.Over != nil && *o.Over != version && (refused != nil || prepared.Event != nil):
+		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *o.Over)
 	case refused != nil:
 		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: refused}
 	}

@@ -50,6 +50,9 @@ type formatEvent struct {
 	Draws               *uint64
 	List                string // of codes that were imported, or of one that was redeemed
 	Number              *uint64
+	Limit               *kuji.Limit
+	Lacks               []kuji.Lack
+	Metadata            string
 }
 
 type formatOutcome struct {
@@ -70,7 +73,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
 		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count, Pay: rec.Pay,
-		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws,
+		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws, Limit: rec.Limit, Lacks: rec.Lacks, Metadata: rec.Metadata,
 	}
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}
@@ -87,6 +90,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	for _, m := range rec.Members { // their place and status are the group's
 		member := formatOf(m)
 		member.Position, member.Time, member.Index, member.Status, member.Subject = 0, 0, 0, "", ""
+		member.Limit, member.Lacks = nil, nil
 		e.Members = append(e.Members, member)
 	}
 	if rec.Kind == "catalog" {

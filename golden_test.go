@@ -207,6 +207,8 @@ func goldenRequests(i int) []kuji.Request {
 			kuji.Draw{Player: player, Pool: "banner", Count: 2},
 			kuji.Draw{Player: player, Pool: "hand"},
 		}},
+		kuji.Consume{ID: id("noted"), Player: player, Items: stacks("gem", 1), Note: kuji.Note{By: "ops", Reason: "ticket 7", Metadata: "{}"}},
+		kuji.Draw{ID: id("limit"), Player: player, Pool: "paid", Count: 5},
 		kuji.Atomic{ID: id("undone"), Members: []kuji.Request{
 			kuji.Grant{Player: "bank", Items: stacks("gem", 5)},
 			kuji.Consume{Player: "bank", Items: stacks("sword", 1<<53-1)},

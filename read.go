@@ -59,6 +59,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		for _, d := range t.Tracks(counters) {
 			v.Tracks = append(v.Tracks, TrackView(d))
 		}
+		v.Limits = r.limitsUsed(t, counters)
 		// Which tracks there are depends on the catalog.
 		if err := r.settle(ctx, max(last, c.Position)); err != nil {
 			return PlayerView{}, err

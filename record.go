@@ -16,6 +16,8 @@ type Record struct {
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
+	Limit    *Limit `json:"limit,omitempty"` // that was reached: see Result
+	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
 	// CatalogVersion was in force when the event was decided.
 	CatalogVersion uint64 `json:"catalog_version"`
 	Player         string `json:"player,omitempty"`
@@ -31,14 +33,16 @@ type Record struct {
 	Items    []Stack   `json:"items,omitempty"`
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	Paid     []Stack   `json:"paid,omitempty"`
-	// Of a set_track: how many draws, who asked and why.
-	Track   string    `json:"track,omitempty"`
-	Draws   *uint64   `json:"draws,omitempty"`
-	By      string    `json:"by,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Members []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
-	Clock   *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
-	Bytes   int       `json:"bytes,omitempty"`   // of the event in the log
+	// Of a set_track: which, and how many draws.
+	Track string  `json:"track,omitempty"`
+	Draws *uint64 `json:"draws,omitempty"`
+	// Who asked and why, of a set_track or where there is a note.
+	By       string    `json:"by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Metadata string    `json:"metadata,omitempty"`
+	Members  []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
+	Clock    *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
+	Bytes    int       `json:"bytes,omitempty"`   // of the event in the log
 }
 
 // drew reports whether an event is that of a request, which may have drawn.
@@ -55,7 +59,9 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
-		return rec, 0, nil
+		note, err := rules.NoteOf(ev)
+		rec.note(note)
+		return rec, 0, err
 	case rules.KindClock:
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
@@ -84,8 +90,9 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 	}
 	var res Result
 	err = describe(v.state, &v.gave, ev, &res)
-	rec.Subject = res.Subject
+	rec.Subject, rec.Limit, rec.Lacks = res.Subject, res.Limit, res.Lacks
 	fillRecord(&rec, &cmd, &res)
+	rec.note(cmd.Note)
 	if res.Redeemed != "" {
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
 		if used.Drew {
@@ -102,6 +109,13 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 		rec.Members = append(rec.Members, m)
 	}
 	return rec, draws, err
+}
+
+// note fills in a note, which may be nil.
+func (rec *Record) note(n *rules.Note) {
+	if n != nil {
+		rec.By, rec.Reason, rec.Metadata = n.By, n.Reason, n.Metadata
+	}
 }
 
 func fillRecord(rec *Record, cmd *rules.Command, res *Result) {

@@ -27,9 +27,11 @@ const (
 	MaxTrackDraws = catalog.MaxTrackDraws
 	// MaxRedeemTimes is the most draws that the code of a Redeem pays for.
 	MaxRedeemTimes = catalog.MaxRedeemTimes
-	// MaxBy is the longest SetTrack.By, and MaxReason the longest SetTrack.Reason, in bytes.
+	// MaxBy is the longest By of a Note or a SetTrack, and MaxReason the longest Reason, in bytes.
 	MaxBy     = 64
 	MaxReason = 1024
+	// MaxMetadata is the longest Note.Metadata, in bytes.
+	MaxMetadata = rules.MaxMetadata
 	// MaxBatch is the most requests in one DoAll.
 	MaxBatch = 10_000
 )
@@ -86,6 +88,7 @@ type Grant struct {
 	ID     string
 	Player string
 	Items  []Stack // 1 to MaxStacks, each item once
+	Note   Note
 }
 
 // Consume takes items from a player: all of them or none.
@@ -93,6 +96,7 @@ type Consume struct {
 	ID     string
 	Player string
 	Items  []Stack
+	Note   Note
 }
 
 // Transfer moves items between two different players: all of them or none.
@@ -101,6 +105,7 @@ type Transfer struct {
 	From  string
 	To    string
 	Items []Stack
+	Note  Note
 }
 
 // Atomic is a group of requests that happens whole or not at all. Its members are Draw, Grant,
@@ -115,6 +120,24 @@ type Transfer struct {
 type Atomic struct {
 	ID      string
 	Members []Request // 1 to MaxAtomic
+	Note    Note      // members have none of their own
+}
+
+// Note says who asked for something and why. It stands in the log and changes nothing. Who repeats a
+// request id must give the same Reason and Metadata.
+type Note struct {
+	By       string // who asks, such as the name of an API key; at most MaxBy bytes
+	Reason   string // at most MaxReason bytes
+	Metadata string // whatever the caller wants to find in the log; at most MaxMetadata bytes
+}
+
+// note returns a note as the rules want it.
+func (n Note) note() *rules.Note {
+	if n == (Note{}) {
+		return nil
+	}
+	out := rules.Note(n)
+	return &out
 }
 
 // SetTrack gives a player's track a value, by hand: to make good a fault, or to carry a count over.
@@ -125,7 +148,7 @@ type SetTrack struct {
 	Player string
 	Track  string // its name: the one that pools share it by, or "pool/track"
 	Draws  uint64 // since the last hit, at most MaxTrackDraws
-	By     string // who asks; at most MaxBy bytes, may be empty
+	By     string // who asks; at most MaxBy bytes, may be empty; another one when the ID is repeated does not matter
 	Reason string // 1 to MaxReason bytes
 }
 
@@ -220,14 +243,17 @@ func (q *Redeem) fill(cmd *rules.Command) error {
 
 func (q *Grant) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindGrant, q.ID, q.Player, q.Items
+	cmd.Note = q.Note.note()
 }
 
 func (q *Consume) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindConsume, q.ID, q.Player, q.Items
+	cmd.Note = q.Note.note()
 }
 
 func (q *Transfer) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.To, cmd.Items = rules.KindTransfer, q.ID, q.From, q.To, q.Items
+	cmd.Note = q.Note.note()
 }
 
 func (q *SetTrack) fill(cmd *rules.Command) {
@@ -243,7 +269,7 @@ func noRequest(field string, req Request) error {
 }
 
 func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {
-	cmd.Kind, cmd.ID = rules.KindAtomic, q.ID
+	cmd.Kind, cmd.ID, cmd.Note = rules.KindAtomic, q.ID, q.Note.note()
 	if len(q.Members) > MaxAtomic {
 		return invalid(cmp.Or(cmd.CheckHead(), rules.CheckMembers(len(q.Members))))
 	}

@@ -47,6 +47,12 @@ type Result struct {
 	Replayed bool
 	Err      error  // with Refused only: the *Error that Do would return for the request
 	Subject  string // the id that a status other than OK is about: see Status
+	// Limit is the limit that was reached, with LimitReached; otherwise nil. Left and Resets are
+	// those of the time of the request.
+	Limit *Limit
+	// Lacks are the items of which the player held too few, with InsufficientItems; otherwise nil.
+	// Of several prices they are about the first.
+	Lacks []Lack
 	// Outcomes of a Draw, in order; otherwise nil. There is one for each draw, except from pools
 	// whose draws take several entries, or none. They are read-only: results may share their
 	// memory. To keep one for long may keep 8 KiB of others alive.
@@ -111,11 +117,27 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
+// why fills in what an event that failed says besides its status.
+func why(s *store.State, ev *store.Event, res *Result) error {
+	limit, lacks, err := rules.WhyOf(ev)
+	if res.Status == LimitReached {
+		l := Limit(limit)
+		res.Limit = &l
+	}
+	for _, l := range lacks {
+		res.Lacks = append(res.Lacks, Lack{Item: s.ItemID(l.Item), Have: l.Have, Need: l.Need})
+	}
+	return err
+}
+
 // describe fills in the result of an event that was applied, except for its receipt.
 func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
 		res.Subject = subject(s, ev)
+		if err := why(s, ev, res); err != nil {
+			return err
+		}
 	}
 	if rules.Kind(ev.Kind) != rules.KindAtomic {
 		o.next(s, ev.Changes(), nil)
@@ -137,6 +159,7 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 		switch {
 		case i == failed:
 			res.Members[i].Status, res.Members[i].Subject = res.Status, res.Subject
+			res.Members[i].Limit, res.Members[i].Lacks = res.Limit, res.Lacks
 		case failed >= 0:
 			res.Members[i].Status = Aborted
 		}

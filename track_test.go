@@ -73,7 +73,7 @@ func TestSetTrack(t *testing.T) {
 		}
 		for _, other := range []func(*kuji.SetTrack){
 			func(s *kuji.SetTrack) { s.Draws-- }, func(s *kuji.SetTrack) { s.Reason = "x" },
-			func(s *kuji.SetTrack) { s.By = "" }, func(s *kuji.SetTrack) { s.Track = "banner/gem" },
+			func(s *kuji.SetTrack) { s.Track = "banner/gem" },
 		} {
 			req := set
 			other(&req)

@@ -483,7 +483,11 @@ func (v *verifier) prepareAgain(ev *store.Event) (*rules.Tables, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := rules.Prepare(v.state, v.rules.Tables(), c)
+		note, err := rules.NoteOf(ev)
+		if err != nil {
+			return nil, err
+		}
+		p, err := rules.Prepare(v.state, v.rules.Tables(), c, note)
 		if err != nil {
 			return nil, err
 		}

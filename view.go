@@ -7,9 +7,12 @@ import (
 
 // PlayerView is what a player holds.
 type PlayerView struct {
-	ID       string
-	Items    []Stack // in the order in which catalogs first named them; no zero quantities
-	Tracks   []TrackView
+	ID     string
+	Items  []Stack // in the order in which catalogs first named them; no zero quantities
+	Tracks []TrackView
+	// Limits are those of the catalog in force of which the player has used some draws. Of others
+	// all are left.
+	Limits   []PoolLimit
 	Position uint64 // of the last batch that changed this player
 }
 

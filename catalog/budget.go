@@ -14,16 +14,6 @@ type Budget struct {
 	Share string `json:"share,omitempty"`
 }
 
-var perNames = map[Per]string{PerForever: "forever", PerDay: "day", PerWeek: "week", PerHour: "hour"}
-
-// String returns the word that catalogs write.
-func (p Per) String() string {
-	if p == PerWindow {
-		return "window"
-	}
-	return perNames[p]
-}
-
 // budgets checks the budgets of a pool.
 func (k *check) budgets(p *Pool) {
 	switch n := len(p.Budgets); {
@@ -41,7 +31,7 @@ func (k *check) budgets(p *Pool) {
 		if len(p.Budgets) > 1 {
 			k.enterIndex(i)
 		}
-		if perNames[b.Per] == "" {
+		if !b.Per.ofBudget() {
 			k.at("per", func() { k.fault("expected hour, day, week or forever, found %d", b.Per) })
 		}
 		k.at("of", func() {
@@ -76,7 +66,7 @@ func (k *check) shared(p *Pool, b *Budget) {
 	if b.Share == "" {
 		return
 	}
-	key := perNames[b.Per] + "/" + b.Share
+	key := b.Per.String() + "/" + b.Share
 	first, ok := k.sharedBudgets[key]
 	if !ok {
 		k.sharedBudgets[key] = sharedBudget{p.ID, b}

@@ -67,7 +67,7 @@ func (k *check) checkGuesses() {
 	case g == Guesses{} && len(k.redeemed) > 0:
 		k.fault("expected a limit, as codes pay for draws, found none")
 	case g == Guesses{}:
-	case perNames[g.Per] == "":
+	case !g.Per.ofBudget():
 		k.at("per", func() { k.fault("expected hour, day, week or forever, found %d", g.Per) })
 	default:
 		k.between("count", g.Count, 1, MaxTimedDraws)

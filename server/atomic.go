@@ -8,25 +8,25 @@ import (
 )
 
 func (h rewardService) Atomic(ctx context.Context, req *kujiv1.AtomicRequest) (*kujiv1.AtomicResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), atomicOf(req.GetRequestId(), req.GetMembers()))
+	res, err := h.s.do(ctx, req.GetRealm(), atomicOf(req.GetRequestId(), req.GetMembers(), h.s.note(ctx, req)))
 	if err != nil {
 		return nil, err
 	}
 	return &kujiv1.AtomicResponse{Result: res}, nil
 }
 
-func atomicOf(id string, members []*kujiv1.Member) *kuji.Atomic {
-	group := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(members))}
+func atomicOf(id string, members []*kujiv1.Member, note kuji.Note) *kuji.Atomic {
+	group := &kuji.Atomic{ID: id, Members: make([]kuji.Request, len(members)), Note: note}
 	for i, m := range members {
 		switch c := m.GetCommand().(type) {
 		case *kujiv1.Member_Draw:
 			group.Members[i] = drawOf("", c.Draw)
 		case *kujiv1.Member_Grant:
-			group.Members[i] = grantOf("", c.Grant)
+			group.Members[i] = grantOf("", c.Grant, kuji.Note{})
 		case *kujiv1.Member_Consume:
-			group.Members[i] = consumeOf("", c.Consume)
+			group.Members[i] = consumeOf("", c.Consume, kuji.Note{})
 		case *kujiv1.Member_Transfer:
-			group.Members[i] = transferOf("", c.Transfer)
+			group.Members[i] = transferOf("", c.Transfer, kuji.Note{})
 		} // an empty member stays nil, and the engine refuses it
 	}
 	return group

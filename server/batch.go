@@ -24,7 +24,10 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 	}
 	reqs := make([]kuji.Request, len(commands))
 	for i, c := range commands {
-		reqs[i] = requestOf(c)
+		if (c.GetDraw() != nil || c.GetRedeem() != nil) && c.GetReason()+c.GetMetadata() != "" {
+			return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: fmt.Sprintf("commands[%d].reason", i), Message: "draws and codes have no reason and no metadata"}
+		}
+		reqs[i] = requestOf(c, h.s.note(ctx, c))
 	}
 	results, err := r.DoAll(ctx, reqs)
 	if err != nil {
@@ -72,20 +75,20 @@ func asked(count uint32) int64 {
 }
 
 // requestOf translates a command. An empty command becomes nil, and the engine refuses it.
-func requestOf(c *kujiv1.Command) kuji.Request {
+func requestOf(c *kujiv1.Command, note kuji.Note) kuji.Request {
 	switch cmd := c.GetCommand().(type) {
 	case *kujiv1.Command_Draw:
 		return drawOf(c.GetRequestId(), cmd.Draw)
 	case *kujiv1.Command_Redeem:
 		return redeemOf(c.GetRequestId(), cmd.Redeem)
 	case *kujiv1.Command_Grant:
-		return grantOf(c.GetRequestId(), cmd.Grant)
+		return grantOf(c.GetRequestId(), cmd.Grant, note)
 	case *kujiv1.Command_Consume:
-		return consumeOf(c.GetRequestId(), cmd.Consume)
+		return consumeOf(c.GetRequestId(), cmd.Consume, note)
 	case *kujiv1.Command_Transfer:
-		return transferOf(c.GetRequestId(), cmd.Transfer)
+		return transferOf(c.GetRequestId(), cmd.Transfer, note)
 	case *kujiv1.Command_Atomic:
-		return atomicOf(c.GetRequestId(), cmd.Atomic.GetMembers())
+		return atomicOf(c.GetRequestId(), cmd.Atomic.GetMembers(), note)
 	}
 	return nil
 }
@@ -102,6 +105,7 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 		}
 		return &kujiv1.BatchResult{
 			OutcomeDraws: draws, Paid: stacksProto(res.Paid), Redeemed: res.Redeemed,
+			Limit: limitProto(res.Limit), Lacks: each(res.Lacks, lackProto),
 			Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 			Outcomes: t.addOutcomes(nil, res.Outcomes), Members: each(res.Members, memberProto),
 			Receipt: t.receipt(&res.Receipt), Index: uint32(res.Receipt.Index),

@@ -21,7 +21,7 @@ func drawCommand(id, player, pool string, count uint32) *kujiv1.Command {
 func expand(t testing.TB, res *kujiv1.BatchResponse, i int) *kujiv1.Result {
 	t.Helper()
 	b := res.GetResults()[i]
-	out := &kujiv1.Result{Status: b.GetStatus(), Subject: b.GetSubject(), Members: b.GetMembers(), Replayed: b.GetReplayed(), Paid: b.GetPaid()}
+	out := &kujiv1.Result{Status: b.GetStatus(), Subject: b.GetSubject(), Members: b.GetMembers(), Replayed: b.GetReplayed(), Paid: b.GetPaid(), Limit: b.GetLimit(), Lacks: b.GetLacks()}
 	for i, place := range b.GetOutcomes() {
 		o := proto.CloneOf(res.GetOutcomes()[place])
 		if o.Draw = uint32(i); len(b.GetOutcomeDraws()) > 0 {

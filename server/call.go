@@ -39,8 +39,14 @@ func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
 	if !ok {
 		return errors.New("the call did not come through ServeHTTP")
 	}
+	if !c.endpoint.open {
+		if err := c.access.permit(request); err != nil {
+			return err
+		}
+	}
+	i.s.rates.owe(c.access, commandsIn(request)-1)
 	var err error
-	c.work, err = i.s.takeWork(ctx, c.who, workOf(request))
+	c.work, err = i.s.takeWork(ctx, c.access.who, workOf(request))
 	return err
 }
 

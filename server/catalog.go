@@ -91,12 +91,11 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 		}
 		return out, nil
 	}
-	var res kuji.Result
+	o := kuji.ApplyOptions{Note: h.s.note(ctx, req)}
 	if expected {
-		res, err = r.ApplyOver(ctx, c, over)
-	} else {
-		res, err = r.Apply(ctx, c)
+		o.Over = &over
 	}
+	res, err := r.ApplyWith(ctx, c, o)
 	if err != nil {
 		return nil, err
 	}

@@ -127,10 +127,12 @@ func TestRedeem(t *testing.T) {
 			out.GetList().GetRedeemed() != 2 || out.GetList().GetUses() != 2 || out.GetList().GetGiven() != 0 {
 			t.Error(out, err)
 		}
-		for _, code := range []string{"SECRET-2", "SECRET\n"} {
-			if _, err = c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: "eve", Code: code}); err == nil || strings.Contains(err.Error(), "SECRET") {
-				t.Error(err)
-			}
+		guess, err := c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: "eve", Code: "SECRET-2"})
+		if err != nil || guess.GetResult().GetStatus() != kujiv1.Status_STATUS_UNKNOWN_CODE || strings.Contains(guess.String(), "SECRET") {
+			t.Error(guess, err)
+		}
+		if _, err = c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: "eve", Code: "SECRET\n"}); err == nil || strings.Contains(err.Error(), "SECRET") {
+			t.Error(err)
 		}
 		many := &kujiv1.BatchRequest{}
 		for range 1001 {

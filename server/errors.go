@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -44,55 +43,14 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
 }
 
-// statusAnswers are the codes of unary answers with a status other than OK.
-var statusAnswers = map[kuji.Status]connect.Code{
-	kuji.SoldOut:           connect.CodeFailedPrecondition,
-	kuji.LimitReached:      connect.CodeResourceExhausted,
-	kuji.InsufficientItems: connect.CodeFailedPrecondition,
-	kuji.NotStarted:        connect.CodeFailedPrecondition,
-	kuji.Ended:             connect.CodeFailedPrecondition,
-	kuji.CountTooLarge:     connect.CodeOutOfRange,
-	kuji.BalanceOverflow:   connect.CodeFailedPrecondition,
-	kuji.Aborted:           connect.CodeAborted,
-	kuji.NotEligible:       connect.CodeFailedPrecondition,
-	kuji.PriceNotOffered:   connect.CodeFailedPrecondition,
-	kuji.UnknownCode:       connect.CodeNotFound,
-	kuji.CodeExpired:       connect.CodeFailedPrecondition,
-	kuji.CodeUsedUp:        connect.CodeFailedPrecondition,
-	kuji.CodeRedeemed:      connect.CodeFailedPrecondition,
-	kuji.TooManyGuesses:    connect.CodeResourceExhausted,
-	kuji.CodeRequired:      connect.CodeFailedPrecondition,
-}
-
 // errPanic is all that a client learns about a panic.
 var errPanic = errors.New("internal error")
-
-// statusError carries a result with a status other than OK to a unary client.
-type statusError struct {
-	status kuji.Status
-	result *kujiv1.Result
-}
-
-func (e *statusError) Error() string {
-	if e.result.GetSubject() == "" {
-		return e.status.String()
-	}
-	return fmt.Sprintf("%s: %q", e.status, e.result.GetSubject())
-}
 
 // connectError translates any error from a handler. request is the decoded request, nil for a
 // stream.
 func (s *Server) connectError(err error, request any) *connect.Error {
 	if ce, ok := errors.AsType[*connect.Error](err); ok {
 		return ce
-	}
-	if se, ok := errors.AsType[*statusError](err); ok {
-		code, ok := statusAnswers[se.status]
-		if !ok {
-			code = connect.CodeUnknown
-		}
-		return withDetail(connect.NewError(code, se),
-			&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_STATUS, Result: se.result})
 	}
 	if se, ok := errors.AsType[*streamError](err); ok {
 		request = se

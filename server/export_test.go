@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"runtime"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -31,8 +33,6 @@ func CodeAnswers() map[kuji.Code]connect.Code {
 	}
 	return out
 }
-
-func StatusAnswers() map[kuji.Status]connect.Code { return statusAnswers }
 
 func (s *Server) ConnectError(err error, request any) *connect.Error {
 	return s.connectError(err, request)
@@ -146,7 +146,7 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w}
+	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w, access: anybody}
 	return newDrawStream(s, c, conn).run(ctx)
 }
 
@@ -200,3 +200,23 @@ func (s *Server) WindowChecks() (check func()) {
 	said := windows{}
 	return func() { s.checkWindows(said) }
 }
+
+// LoadKeysWith is LoadKeys with another network and another clock.
+func LoadKeysWith(path string, fetch func(context.Context, string) ([]byte, error), now func() time.Time) (*Keys, error) {
+	return loadKeys(path, fetch, now)
+}
+
+// Knows reports whether somebody may do something with a secret.
+func (k *Keys) Knows(secret string) bool { return k.find(secret) != nil }
+
+// Settle waits until no set of keys is being fetched.
+func (k *Keys) Settle() {
+	for _, i := range k.set.Load().issuers {
+		for i.fetching.Load() {
+			runtime.Gosched()
+		}
+	}
+}
+
+// SetRateClock sets the clock of rates, before the first request.
+func (s *Server) SetRateClock(now func() time.Time) { s.rates.now = now }

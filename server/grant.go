@@ -8,7 +8,7 @@ import (
 )
 
 func (h rewardService) Grant(ctx context.Context, req *kujiv1.GrantRequest) (*kujiv1.GrantResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), grantOf(req.GetRequestId(), req))
+	res, err := h.s.do(ctx, req.GetRealm(), grantOf(req.GetRequestId(), req, h.s.note(ctx, req)))
 	if err != nil {
 		return nil, err
 	}
@@ -16,7 +16,7 @@ func (h rewardService) Grant(ctx context.Context, req *kujiv1.GrantRequest) (*ku
 }
 
 func (h rewardService) Consume(ctx context.Context, req *kujiv1.ConsumeRequest) (*kujiv1.ConsumeResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), consumeOf(req.GetRequestId(), req))
+	res, err := h.s.do(ctx, req.GetRealm(), consumeOf(req.GetRequestId(), req, h.s.note(ctx, req)))
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (h rewardService) Consume(ctx context.Context, req *kujiv1.ConsumeRequest) 
 }
 
 func (h rewardService) Transfer(ctx context.Context, req *kujiv1.TransferRequest) (*kujiv1.TransferResponse, error) {
-	res, err := h.s.do(ctx, req.GetRealm(), transferOf(req.GetRequestId(), req))
+	res, err := h.s.do(ctx, req.GetRealm(), transferOf(req.GetRequestId(), req, h.s.note(ctx, req)))
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ type itemsMessage interface {
 	GetItems() []*kujiv1.Stack
 }
 
-func grantOf(id string, m itemsMessage) *kuji.Grant {
-	return &kuji.Grant{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems())}
+func grantOf(id string, m itemsMessage, note kuji.Note) *kuji.Grant {
+	return &kuji.Grant{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems()), Note: note}
 }
 
-func consumeOf(id string, m itemsMessage) *kuji.Consume {
-	return &kuji.Consume{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems())}
+func consumeOf(id string, m itemsMessage, note kuji.Note) *kuji.Consume {
+	return &kuji.Consume{ID: id, Player: m.GetPlayer(), Items: stacksOf(m.GetItems()), Note: note}
 }
 
 // transferMessage is a transfer in a request, a command or a member.
@@ -52,8 +52,8 @@ type transferMessage interface {
 	GetItems() []*kujiv1.Stack
 }
 
-func transferOf(id string, m transferMessage) *kuji.Transfer {
-	return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacksOf(m.GetItems())}
+func transferOf(id string, m transferMessage, note kuji.Note) *kuji.Transfer {
+	return &kuji.Transfer{ID: id, From: m.GetFrom(), To: m.GetTo(), Items: stacksOf(m.GetItems()), Note: note}
 }
 
 func stacksOf(stacks []*kujiv1.Stack) []kuji.Stack {

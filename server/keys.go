@@ -12,39 +12,59 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
-	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 )
 
-// MaxKeys is the most keys in a key file.
+// MaxKeys is the most keys in a key file, issuers of player tokens among them.
 const MaxKeys = 1024
 
 // ErrKeys is wrapped by every error about a key file.
 var ErrKeys = errors.New("bad API keys")
 
-// Keys are API keys read from a file. Each line of the file is
+// Keys are API keys read from a file. Each line of the file is one of
 //
-//	role sha256 name
+//	commands sha256 name [realms=a,b] [pools=a,b] [rate=n]
+//	commands jwks=where name algs=ES256,EdDSA [issuer=text] [audience=text] [realms=a,b] [pools=a,b] [rate=n]
 //
-// The role is admin, write or read. sha256 is the hash of the key, 64 hexadecimal digits. The name
-// is for people and may be left out. Empty lines and lines that start with # are ignored. The file
-// contains no secret: a key of at least 128 random bits cannot be found from its hash.
+// The commands are some of read, draw, redeem, grant, consume, transfer and admin, with commas between them;
+// admin includes all others. The first form is a key. sha256 is the hash of the key, 64 hexadecimal
+// digits. The second form is an issuer of player tokens: see [issuer]. Realms and pools, where they
+// are given, are all that the key is for. The rate is how many commands and reads a second it may
+// ask for, of an issuer each of its players. Empty lines and lines that start with # are ignored. The
+// file contains no secret: a key of at least 128 random bits cannot be found from its hash.
 type Keys struct {
-	path string
-	set  atomic.Pointer[[]key]
+	path  string
+	set   atomic.Pointer[keySet]
+	fetch fetcher
+	now   func() time.Time
+}
+
+// keySet is what a key file says.
+type keySet struct {
+	keys    []key
+	issuers []*issuer
 }
 
 type key struct {
 	hash [sha256.Size]byte
-	role kujiv1.Role
-	name string
+	access
 }
 
-// LoadKeys reads a key file. A file without any key is an error.
+// LoadKeys reads a key file, and the keys of the issuers in it. A file without any key is an error.
 func LoadKeys(path string) (*Keys, error) {
-	k := &Keys{path: path}
+	return loadKeys(path, newFetcher(), time.Now)
+}
+
+func loadKeys(path string, fetch fetcher, now func() time.Time) (*Keys, error) {
+	k := &Keys{path: path, fetch: fetch, now: now}
 	if err := k.Reload(); err != nil {
 		return nil, err
 	}
@@ -61,85 +81,173 @@ func (k *Keys) Reload() error {
 	if err != nil {
 		return fmt.Errorf("server: %w: %s: %w", ErrKeys, k.path, err)
 	}
-	k.set.Store(&set)
+	for _, i := range set.issuers {
+		if err := i.load(k); err != nil {
+			return fmt.Errorf("server: %w: %s: issuer %q: %w", ErrKeys, k.path, i.name, err)
+		}
+	}
+	k.set.Store(set)
 	return nil
 }
 
-// Len returns how many keys there are.
-func (k *Keys) Len() int { return len(*k.set.Load()) }
+// Len returns how many keys and issuers there are.
+func (k *Keys) Len() int {
+	set := k.set.Load()
+	return len(set.keys) + len(set.issuers)
+}
 
-func parseKeys(data []byte) ([]key, error) {
-	var set []key
+func parseKeys(data []byte) (*keySet, error) {
+	set, names := &keySet{}, map[string]bool{}
+	hashes := map[[sha256.Size]byte]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		one, err := parseKey(line)
+		one, iss, err := parseKey(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		for _, other := range set {
-			if other.hash == one.hash {
-				return nil, fmt.Errorf("line %d: the same hash as an earlier line", n)
-			}
+		switch {
+		case names[one.name]:
+			return nil, fmt.Errorf("line %d: another line has the name %q", n, one.name)
+		case iss != nil:
+			set.issuers = append(set.issuers, iss)
+		case hashes[one.hash]:
+			return nil, fmt.Errorf("line %d: the same hash as an earlier line", n)
+		default:
+			set.keys = append(set.keys, one)
 		}
-		if set = append(set, one); len(set) > MaxKeys {
+		names[one.name], hashes[one.hash] = true, true
+		if len(names) > MaxKeys {
 			return nil, fmt.Errorf("line %d: more than %d keys", n, MaxKeys)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if len(set) == 0 {
-		return nil, errors.New("no keys, want at least one line: role sha256 name")
+	if len(names) == 0 {
+		return nil, errors.New("no keys, want at least one line: commands sha256 name")
 	}
 	return set, nil
 }
 
-func parseKey(line string) (key, error) {
+// parseKey reads a line. If it is that of an issuer, the key has only the name.
+func parseKey(line string) (one key, iss *issuer, err error) {
 	fields := strings.Fields(line)
-	if len(fields) < 2 {
-		return key{}, fmt.Errorf("got %d fields, want: role sha256 name", len(fields))
+	if len(fields) < 3 {
+		return key{}, nil, fmt.Errorf("got %d fields, want: commands sha256 name", len(fields))
 	}
-	one := key{name: strings.Join(fields[2:], " ")}
-	switch fields[0] {
-	case "admin":
-		one.role = kujiv1.Role_ROLE_ADMIN
-	case "write":
-		one.role = kujiv1.Role_ROLE_WRITE
-	case "read":
-		one.role = kujiv1.Role_ROLE_READ
-	default:
-		return key{}, fmt.Errorf("role %q, want admin, write or read", fields[0])
+	if one.can, err = parseCommands(fields[0]); err != nil {
+		return key{}, nil, err
+	}
+	if one.name = fields[2]; len(one.name) > kuji.MaxBy || !utf8.ValidString(one.name) || strings.Contains(one.name, "=") {
+		return key{}, nil, fmt.Errorf("name %.80q, want at most %d bytes of UTF-8 without =", one.name, kuji.MaxBy)
+	}
+	options, err := parseOptions(fields[3:])
+	if err != nil {
+		return key{}, nil, err
+	}
+	if err := one.restrict(options); err != nil {
+		return key{}, nil, err
+	}
+	if where, ok := strings.CutPrefix(fields[1], "jwks="); ok {
+		iss, err = newIssuer(one.access, where, options)
+		return one, iss, err
+	}
+	for name := range options {
+		return key{}, nil, fmt.Errorf("option %.40q, want realms=, pools= or rate=", name)
 	}
 	if hash, err := hex.DecodeString(fields[1]); err != nil || copy(one.hash[:], hash) != len(one.hash) || len(hash) != len(one.hash) {
 		// Do not quote the field: a key pasted here by mistake must not end up in a log.
-		return key{}, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits", len(fields[1]), 2*sha256.Size)
+		return key{}, nil, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits, or jwks=", len(fields[1]), 2*sha256.Size)
 	}
-	return one, nil
+	one.who = one.hash
+	return one, nil, nil
 }
 
-// find returns the key with this secret, the zero key if there is none.
-func (k *Keys) find(secret string) key {
-	if secret == "" || len(secret) > MaxKeyBytes {
-		return key{}
+func parseOptions(fields []string) (map[string]string, error) {
+	options := map[string]string{}
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, "=")
+		if _, twice := options[name]; !ok || value == "" || twice {
+			return nil, fmt.Errorf("option %.40q, want name=value, each name once", f)
+		}
+		options[name] = value
 	}
-	return k.of(sha256.Sum256([]byte(secret)))
+	return options, nil
 }
 
-// of returns a caller's key, the zero key if there is none. It compares with every known one in
-// constant time, so the time it takes reveals nothing about the keys.
-func (k *Keys) of(who caller) key {
-	set, at := *k.set.Load(), -1
-	for i, one := range set {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who[:], one.hash[:]), i, at)
+// restrict takes the options that keys and issuers share.
+func (a *access) restrict(options map[string]string) error {
+	list := func(name string) (all []string, err error) {
+		text, ok := options[name]
+		delete(options, name)
+		if !ok {
+			return nil, nil
+		}
+		for id := range strings.SplitSeq(text, ",") {
+			if id == "" || len(id) > catalog.MaxID {
+				return nil, fmt.Errorf("%s=%.80s: want names of 1 to %d bytes, with commas between them", name, text, catalog.MaxID)
+			}
+			all = append(all, id)
+		}
+		return all, nil
+	}
+	var err error
+	if a.realms, err = list("realms"); err != nil {
+		return err
+	}
+	if a.pools, err = list("pools"); err != nil {
+		return err
+	}
+	if text, ok := options["rate"]; ok {
+		delete(options, "rate")
+		if a.rate, err = strconv.Atoi(text); err != nil || a.rate < 1 || a.rate > maxRate {
+			return fmt.Errorf("rate=%.40s: want 1 to %d commands a second", text, maxRate)
+		}
+	}
+	return nil
+}
+
+// find returns what the holder of a key or a token may do, nil if it is neither.
+func (k *Keys) find(secret string) *access {
+	if secret == "" || len(secret) > MaxTokenBytes {
+		return nil
+	}
+	if len(secret) <= MaxKeyBytes {
+		if a := k.of(sha256.Sum256([]byte(secret))); a != nil {
+			return a
+		}
+	}
+	for _, i := range k.set.Load().issuers {
+		if a := i.player(k, secret); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// again returns what somebody may do now, nil if nothing any more.
+func (k *Keys) again(a *access) *access {
+	if a.token != "" {
+		return k.find(a.token)
+	}
+	return k.of(a.who)
+}
+
+// of returns what the key with a hash may do, nil if there is none. It compares with every known one
+// in constant time, so the time it takes reveals nothing about the keys.
+func (k *Keys) of(who caller) *access {
+	set, at := k.set.Load().keys, -1
+	for i := range set {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who[:], set[i].hash[:]), i, at)
 	}
 	if at < 0 {
-		return key{}
+		return nil
 	}
-	return set[at]
+	return &set[at].access
 }
 
 // secretOf returns the key in a request's header, or "".
@@ -161,20 +269,21 @@ func NewKey() string {
 	return "kuji_" + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// KeyLine returns the line for a key in a key file. The name may be empty.
-func KeyLine(role, secret, name string) (string, error) {
+// KeyLine returns the line for a key in a key file: see [Keys]. The commands are those of the file,
+// and each option is one of its name=value.
+func KeyLine(commands, secret, name string, options ...string) (string, error) {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return "", fmt.Errorf("server: %w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
 	}
 	hash := sha256.Sum256([]byte(secret))
-	line := role + " " + hex.EncodeToString(hash[:])
-	if name != "" {
-		line += " " + name
+	parts := append([]string{commands, hex.EncodeToString(hash[:]), name}, options...)
+	for _, p := range parts {
+		if p == "" || strings.ContainsFunc(p, unicode.IsSpace) {
+			return "", fmt.Errorf("server: %w: %.80q, want a word", ErrKeys, p)
+		}
 	}
-	if strings.ContainsAny(line, "\r\n") {
-		return "", fmt.Errorf("server: %w: the name has more than one line", ErrKeys)
-	}
-	if _, err := parseKey(line); err != nil {
+	line := strings.Join(parts, " ")
+	if _, _, err := parseKey(line); err != nil {
 		return "", fmt.Errorf("server: %w: %w", ErrKeys, err)
 	}
 	return line, nil

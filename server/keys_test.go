@@ -1,8 +1,10 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -20,9 +23,13 @@ const (
 	readKey  = "test-key-of-the-dashboard"
 )
 
-func keyLine(t testing.TB, role, key, name string) string {
+// keyLine returns the line of a key that may read, write (and read) or do everything.
+func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	t.Helper()
-	line, err := server.KeyLine(role, key, name)
+	if role == "write" {
+		role = "read,draw,redeem,grant,consume,transfer"
+	}
+	line, err := server.KeyLine(role, key, cmp.Or(name, key), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +47,7 @@ func keyFile(t testing.TB) *server.Keys {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys")
 	writeKeys(t, path, "# keys of the test", "", keyLine(t, "admin", adminKey, "ops"),
-		"  "+keyLine(t, "write", writeKey, "game server 1"), keyLine(t, "read", readKey, ""))
+		"  "+keyLine(t, "write", writeKey, "game-server-1"), keyLine(t, "read", readKey, ""))
 	k, err := server.LoadKeys(path)
 	if err != nil {
 		t.Fatal(err)
@@ -52,17 +59,40 @@ func keyFile(t testing.TB) *server.Keys {
 }
 
 func TestKeyFileErrors(t *testing.T) {
-	good := keyLine(t, "read", "k", "")
+	good, hash := keyLine(t, "read", "k", ""), strings.Repeat("ab", 32)
+	many := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "read %064x k%d\n", i, i)
+		}
+		return b.String()
+	}
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "no key"},
 		{"comments only", "# admin\n\n", "no key"},
-		{"unknown role", "root " + strings.Repeat("ab", 32), `line 1: role "root"`},
-		{"one field", good + "\nadmin", "line 2: got 1 fields"},
-		{"short hash", "admin abcd", "64 hexadecimal digits"},
-		{"long hash", "admin " + strings.Repeat("ab", 33), "64 hexadecimal digits"},
-		{"not hex", "admin " + strings.Repeat("zz", 32), "64 hexadecimal digits"},
-		{"twice", good + "\n" + good, "line 2"},
-		{"too many", strings.Repeat(good+"\n", server.MaxKeys+1), "line 2"},
+		{"unknown command", "write " + hash + " a", `line 1: command "write", want some of read, draw, redeem, grant`},
+		{"no command", "read,, " + hash + " a", `line 1: command ""`},
+		{"two fields", good + "\nadmin " + hash, "line 2: got 2 fields"},
+		{"short hash", "admin abcd a", "64 hexadecimal digits"},
+		{"long hash", "admin " + hash + "ab a", "64 hexadecimal digits"},
+		{"not hex", "admin " + strings.Repeat("zz", 32) + " a", "64 hexadecimal digits"},
+		{"twice", good + "\n" + strings.TrimSuffix(good, "k") + "other", "line 2: the same hash"},
+		{"same name", good + "\nread " + hash + " k", `line 2: another line has the name "k"`},
+		{"long name", "read " + hash + " " + strings.Repeat("n", kuji.MaxBy+1), "want at most 64 bytes"},
+		{"name that is an option", "read " + hash + " realms=a", "without ="},
+		{"unknown option", good + " colour=red", `option "colour"`},
+		{"option without value", good + " realms=", `option "realms="`},
+		{"option twice", good + " rate=1 rate=2", `option "rate=2"`},
+		{"empty pool", good + " pools=a,,b", "pools=a,,b: want names"},
+		{"no rate", good + " rate=0", "rate=0: want 1 to 1000000"},
+		{"too many", many(server.MaxKeys + 1), "line 1025: more than 1024 keys"},
+		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
+		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},
+		{"no algorithm", "draw jwks=players.json p", "no algs="},
+		{"shared secret", "draw jwks=players.json p algs=HS256", `algorithm "HS256"`},
+		{"none", "draw jwks=players.json p algs=none", `algorithm "none"`},
+		{"no jwks", "draw jwks=players.json p algs=ES256", "players.json"},
+		{"jwks in plain text", "draw jwks=http://example.com/keys p algs=ES256", "want an https:// URL"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "keys")
@@ -82,10 +112,13 @@ func TestKeyFileErrors(t *testing.T) {
 	if _, err := server.KeyLine("read", "k", "two\nlines"); err == nil {
 		t.Error("a name of two lines makes a line")
 	}
-	if _, err := server.KeyLine("owner", "k", ""); err == nil {
-		t.Error("an unknown role makes a line")
+	if _, err := server.KeyLine("owner", "k", "name"); err == nil {
+		t.Error("an unknown command makes a line")
 	}
-	if _, err := server.KeyLine("read", strings.Repeat("k", server.MaxKeyBytes+1), ""); err == nil {
+	if _, err := server.KeyLine("read", "k", ""); err == nil {
+		t.Error("a key without a name makes a line")
+	}
+	if _, err := server.KeyLine("read", strings.Repeat("k", server.MaxKeyBytes+1), "name"); err == nil {
 		t.Error("a key that no request can present makes a line")
 	}
 	if a, b := server.NewKey(), server.NewKey(); a == b || len(a) < 40 {

@@ -29,7 +29,7 @@ func (h rewardService) GetResult(ctx context.Context, req *kujiv1.GetResultReque
 		return nil, &kuji.Error{Code: kuji.CodeIDReused, Field: "player", Message: fmt.Sprintf("%q was not a request of player %q alone", req.GetRequestId(), player)}
 	}
 	out.Player, out.Result = l.Player, resultProto(&l.Result)
-	if player == "" || !h.s.writes(ctx) { // who may draw gets the codes by sending the request again, too
+	if player == "" || !mayRepeat(ctx, &l.Result) { // who may gets the codes by sending the request again, too
 		redact(out.GetResult())
 	}
 	return out, nil
@@ -47,13 +47,15 @@ func seenProto(s kuji.Seen) kujiv1.Seen {
 	return kujiv1.Seen_SEEN_UNSPECIFIED
 }
 
-// writes reports whether a call came with a key that may draw.
-func (s *Server) writes(ctx context.Context) bool {
-	if s.o.Keys == nil {
-		return true
+// mayRepeat reports whether a call came with a key that may send the request of a result again. A key
+// with pools may not: the result does not say from which pool it is.
+func mayRepeat(ctx context.Context, res *kuji.Result) bool {
+	needs := canDraw
+	if res.Redeemed != "" {
+		needs = canRedeem
 	}
 	c, _ := ctx.Value(callKey{}).(*call)
-	return c != nil && s.o.Keys.of(c.who).role >= kujiv1.Role_ROLE_WRITE
+	return c != nil && c.access.can&needs != 0 && c.access.pools == nil
 }
 
 // redact hides the codes in a result.

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -13,7 +15,7 @@ import (
 )
 
 // TestGetResult: in every protocol the first answer comes back as it was; an id that was not seen is
-// said to be so. Codes are for a key that may draw and names the player.
+// said to be so. Codes are for a key that may draw and names the player: see TestResultCodes.
 func TestGetResult(t *testing.T) {
 	f := start(t, server.Options{Keys: keyFile(t)})
 	writer := newClient("", h1(t), f.url, withKey(writeKey)).reward
@@ -77,5 +79,60 @@ func TestGetResult(t *testing.T) {
 		if res, err := c.reward.GetResult(t.Context(), &kujiv1.GetResultRequest{RequestId: id}); err != nil || !proto.Equal(res.GetResult(), first.GetResult()) {
 			t.Errorf("%s: %v, %v", c.name, res, err)
 		}
+	}
+}
+
+// TestResultCodes: GetResult shows the codes that a request gave to who could send it again.
+func TestResultCodes(t *testing.T) {
+	dir, k := t.TempDir(), newTokens(t)
+	if err := os.WriteFile(filepath.Join(dir, "players.json"), k.public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "keys")
+	writeKeys(t, path, keyLine(t, "admin", adminKey, "ops"), keyLine(t, "read,draw", "drawer", ""), keyLine(t, "read,redeem", "redeemer", ""),
+		keyLine(t, "read,draw,redeem", "kiosk", "", "pools=splash"), keyLine(t, "read,grant", "granter", ""), "read,draw,redeem jwks=players.json players algs=EdDSA")
+	keys, err := server.LoadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := start(t, server.Options{Keys: keys})
+	ops := newClient("", h1(t), f.url, withKey(adminKey))
+	yaml := couponCatalog + "  caps: {redeem: {code: caps}, mode: each, entries: [{id: coupon, chance: 100, reward: {code: ten-percent}}]}\n"
+	if _, err := ops.admin.ApplyCatalog(t.Context(), &kujiv1.ApplyCatalogRequest{Yaml: []byte(yaml)}); err != nil {
+		t.Fatal(err)
+	}
+	for list, codes := range map[string][]string{"ten-percent": {"SECRET-1", "SECRET-2"}, "caps": {"cap"}} {
+		if _, err := ops.admin.ImportCodes(t.Context(), &kujiv1.ImportCodesRequest{List: list, Codes: codes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ops.reward.Draw(t.Context(), &kujiv1.DrawRequest{RequestId: "drawn", Player: "ann", Pool: "splash"}); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := ops.reward.Redeem(t.Context(), &kujiv1.RedeemRequest{RequestId: "redeemed", Player: "ann", Code: "CAP"}); err != nil || res.GetResult().GetRedeemed() != "caps" {
+		t.Fatal(res, err)
+	}
+	for secret, want := range map[string]map[string]string{
+		adminKey:    {"drawn": "SECRET-1", "redeemed": "SECRET-2"},
+		"drawer":    {"drawn": "SECRET-1", "redeemed": kuji.Redacted},
+		"redeemer":  {"drawn": kuji.Redacted, "redeemed": "SECRET-2"},
+		"kiosk":     {"drawn": kuji.Redacted, "redeemed": kuji.Redacted},
+		"granter":   {"drawn": kuji.Redacted, "redeemed": kuji.Redacted},
+		k.of("ann"): {"drawn": "SECRET-1", "redeemed": "SECRET-2"},
+	} {
+		c := newClient("", h1(t), f.url, withKey(secret)).reward
+		for id, code := range want {
+			res, err := c.GetResult(t.Context(), &kujiv1.GetResultRequest{RequestId: id, Player: "ann"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.GetResult().GetOutcomes()[0].GetCodes()[0].GetCode(); got != code {
+				t.Errorf("%.10s, %s: the code is %q, want %q", secret, id, got, code)
+			}
+		}
+	}
+	bob := newClient("", h1(t), f.url, withKey(k.of("bob"))).reward
+	if res, err := bob.GetResult(t.Context(), &kujiv1.GetResultRequest{RequestId: "drawn", Player: "bob"}); connect.CodeOf(err) != connect.CodeAlreadyExists {
+		t.Errorf("another player's result for a player: %v, %v", res, err)
 	}
 }

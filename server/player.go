@@ -24,5 +24,10 @@ func (h rewardService) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerReque
 		Pity: each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn}
 		}),
+		Limits: each(v.Limits, func(l *kuji.PoolLimit) *kujiv1.Limit {
+			out := limitProto(&l.Limit)
+			out.Pool = l.Pool
+			return out
+		}),
 	}}, nil
 }

@@ -25,7 +25,15 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
-	return &kujiv1.GetPoolResponse{Pool: poolProto(&v, from)}, nil
+	out := &kujiv1.GetPoolResponse{Pool: poolProto(&v, from)}
+	if req.GetPlayer() != "" {
+		limits, err := r.Limits(ctx, req.GetPool(), req.GetPlayer())
+		if err != nil {
+			return nil, err
+		}
+		out.PlayerLimits = each(limits, limitProto)
+	}
+	return out, nil
 }
 
 // poolProto makes the message of a pool whose entries begin at an index.

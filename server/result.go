@@ -17,8 +17,7 @@ type rewardService struct{ s *Server }
 // adminService implements kujiv1connect.AdminServiceHandler.
 type adminService struct{ s *Server }
 
-// do runs one command for a unary call. A status other than OK becomes an error
-// that carries the result.
+// do runs one command for a unary call.
 func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv1.Result, error) {
 	r, err := s.realms.get(s.engine, realm)
 	if err != nil {
@@ -29,11 +28,7 @@ func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv
 		return nil, err
 	}
 	s.metrics.result(res.Status, 1)
-	out := resultProto(&res)
-	if res.Status != kuji.OK {
-		return nil, &statusError{res.Status, out}
-	}
-	return out, nil
+	return resultProto(&res), nil
 }
 
 // statusProto returns the contract's number of a status: one higher, because its zero means
@@ -58,8 +53,20 @@ func memberProto(res *kuji.Result) *kujiv1.Result {
 	return &kujiv1.Result{
 		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
 		Outcomes: each(res.Outcomes, outcomeProto), Members: each(res.Members, memberProto),
-		Paid: stacksProto(res.Paid), Redeemed: res.Redeemed,
+		Paid: stacksProto(res.Paid), Redeemed: res.Redeemed, Limit: limitProto(res.Limit), Lacks: each(res.Lacks, lackProto),
 	}
+}
+
+// limitProto makes the message of a limit, or nil of none.
+func limitProto(l *kuji.Limit) *kujiv1.Limit {
+	if l == nil {
+		return nil
+	}
+	return &kujiv1.Limit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws, Left: l.Left, ResetsUnixMs: l.Resets}
+}
+
+func lackProto(l *kuji.Lack) *kujiv1.Lack {
+	return &kujiv1.Lack{Item: l.Item, Have: l.Have, Need: l.Need}
 }
 
 func receiptProto(r *kuji.Receipt) *kujiv1.Receipt {

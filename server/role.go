@@ -53,8 +53,3 @@ func declaredRoles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1
 	}
 	return roles, nil
 }
-
-// roleName returns a role as key files and messages write it.
-func roleName(r kujiv1.Role) string {
-	return strings.ToLower(strings.TrimPrefix(r.String(), "ROLE_"))
-}

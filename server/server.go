@@ -38,6 +38,9 @@ type Options struct {
 	// Hosts are the host names, without port, that a server without Keys answers to in addition to
 	// loopback.
 	Hosts []string
+	// Origins are the sites whose web pages may call the server from a browser, such as
+	// https://shop.example. They need Keys: pages call with a player's token. Default: none.
+	Origins []string
 	// TLS, if not nil, makes the server speak only TLS.
 	TLS *tls.Config
 	// Limits bounds what clients can make the server hold. Zero fields mean defaults.
@@ -65,6 +68,7 @@ type Server struct {
 	errors    *connect.ErrorWriter
 	origin    *http.CrossOriginProtection
 	hosts     map[string]bool
+	origins   map[string]bool
 	conns     *conns
 	memory    *budget // bytes: requestCost for each request with a key, and its body
 	calls     *budget // one for each call being answered
@@ -73,6 +77,7 @@ type Server struct {
 	catalogs  *budget // or this one, for ApplyCatalog; they wait
 	work      *budget // bytes: what results and answers take; calls wait
 	crowd     crowd   // requests without a key
+	rates     *rates
 	metrics   *metrics
 	metricsH  http.Handler
 	http      *http.Server
@@ -108,6 +113,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		origin:   http.NewCrossOriginProtection(),
 		hosts:    make(map[string]bool, len(o.Hosts)),
 		realmErr: (*kuji.Realm).Err,
+		rates:    newRates(),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if s.log == nil {
@@ -115,6 +121,9 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	}
 	for _, h := range o.Hosts {
 		s.hosts[canonicalHost(h)] = true
+	}
+	if s.origins, err = parseOrigins(o.Origins, o.Keys != nil); err != nil {
+		return nil, err
 	}
 	if err := s.realms.open(engine); err != nil {
 		return nil, err

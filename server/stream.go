@@ -31,7 +31,8 @@ type drawStream struct {
 	s       *Server
 	call    *call
 	conn    connect.StreamingHandlerConn
-	keys    *[]key // the key file as of the last check
+	keys    *keySet // the key file as of the last check
+	access  *access // what the stream's key may do by it; the reader's alone
 	free    chan *drawBatch
 	started chan *drawBatch
 	ends    streamEnds
@@ -68,7 +69,7 @@ func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream
 func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawStream {
 	n := s.o.Limits.StreamBatches
 	st := &drawStream{
-		s: s, call: c, conn: conn,
+		s: s, call: c, conn: conn, access: c.access,
 		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n),
 	}
 	for range n {
@@ -125,16 +126,22 @@ func (st *drawStream) takeTimeouts() (release func(), err error) {
 	}, nil
 }
 
-// stillAllowed reports whether the stream's key still has the role. It checks again after the key
+// stillAllowed reports whether the stream's key or token is still good. It looks again after the key
 // file was reloaded.
 func (st *drawStream) stillAllowed() bool {
 	keys := st.s.o.Keys
 	if keys == nil {
 		return true
 	}
+	if a := st.access; !a.expires.IsZero() && keys.now().After(a.expires) {
+		return false
+	}
 	if set := keys.set.Load(); set != st.keys {
-		st.keys = set
-		return keys.of(st.call.who).role >= st.call.endpoint.role
+		a := keys.again(st.access)
+		if a == nil || !a.may(st.call.endpoint.role) {
+			return false
+		}
+		st.keys, st.access = set, a
 	}
 	return true
 }
@@ -181,9 +188,33 @@ func (st *drawStream) receive(b *drawBatch) error {
 	return miscount(&b.request)
 }
 
+// admit checks what a batch asks for, and counts it. A stream that is too fast for its key's rate
+// waits, and the client with it.
+func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
+	a := st.access
+	if err := a.permit(&b.request); err != nil {
+		return err
+	}
+	for wait := st.s.rates.take(a); wait > 0; wait = st.s.rates.take(a) {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-st.s.stopping.Done():
+			timer.Stop()
+			return errDraining
+		}
+		if timer.Stop(); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	st.s.rates.owe(a, commandsIn(&b.request)-1)
+	return ctx.Err()
+}
+
 // start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
-	if err := ctx.Err(); err != nil {
+	if err := st.admit(ctx, b); err != nil {
 		return err
 	}
 	if err := b.build(); err != nil {
@@ -193,7 +224,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	if err != nil {
 		return err
 	}
-	if b.work, err = st.s.takeWork(ctx, st.call.who, b.size); err != nil {
+	if b.work, err = st.s.takeWork(ctx, st.call.access.who, b.size); err != nil {
 		return err
 	}
 	if !b.named {
@@ -206,7 +237,7 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 }
 
 func (st *drawStream) release(b *drawBatch) {
-	st.s.giveWork(st.call.who, b.work)
+	st.s.giveWork(st.call.access.who, b.work)
 	b.work = 0
 	b.clear()
 }

@@ -165,8 +165,11 @@ func drawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 func follows(first, res *kuji.Result, n int) bool {
 	a, b := &first.Receipt, &res.Receipt
 	return res.Err == nil && first.Status == res.Status && first.Replayed == res.Replayed && first.Subject == res.Subject &&
-		slices.Equal(first.Paid, res.Paid) && a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
+		slices.Equal(first.Paid, res.Paid) && equalLimits(first.Limit, res.Limit) && slices.Equal(first.Lacks, res.Lacks) &&
+		a.Position == b.Position && a.CatalogVersion == b.CatalogVersion && b.Index == a.Index+n
 }
+
+func equalLimits(a, b *kuji.Limit) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // runProto makes a run of one draw.
 func runProto(t *tables, res *kuji.Result) *kujiv1.DrawRun {
@@ -175,7 +178,7 @@ func runProto(t *tables, res *kuji.Result) *kujiv1.DrawRun {
 		run.Error = refusalOf(res.Err)
 		return run
 	}
-	run.Paid = stacksProto(res.Paid)
+	run.Paid, run.Limit, run.Lacks = stacksProto(res.Paid), limitProto(res.Limit), each(res.Lacks, lackProto)
 	run.Receipt, run.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
 	return run
 }

@@ -2,9 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/hex"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -19,26 +16,4 @@ func (h adminService) SetTrack(ctx context.Context, req *kujiv1.SetTrackRequest)
 		return nil, err
 	}
 	return &kujiv1.SetTrackResponse{Result: res}, nil
-}
-
-// caller returns what the log says about whose API key a call came with: the key's name, or the
-// start of its hash if it has none. Without keys it is "".
-func (s *Server) caller(ctx context.Context) string {
-	c, _ := ctx.Value(callKey{}).(*call)
-	if s.o.Keys == nil || c == nil {
-		return ""
-	}
-	k := s.o.Keys.of(c.who)
-	if k.role == kujiv1.Role_ROLE_UNSPECIFIED { // removed a moment ago
-		return ""
-	}
-	if k.name == "" {
-		return hex.EncodeToString(k.hash[:4])
-	}
-	name := strings.ToValidUTF8(k.name, "?")
-	for len(name) > kuji.MaxBy {
-		_, last := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-last]
-	}
-	return name
 }

@@ -66,10 +66,12 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
   kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji draw ann splash
   kuji verify --data ./kuji-data`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("kuji {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
 	root.AddGroup(
 		&cobra.Group{ID: "server", Title: "Run a server:"},

@@ -65,6 +65,7 @@ force is that version ("kuji status" shows it; 0 means none).`,
 		Args: exactArgs("FILE"),
 	}
 	conn := a.clientCommand(cmd)
+	why := newReasons(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply despite the warnings of the plan")
@@ -87,7 +88,7 @@ force is that version ("kuji status" shows it; 0 means none).`,
 				return err
 			}
 		}
-		req := &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true}
+		req := &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true, Reason: why.reason, Metadata: why.metadata}
 		if cmd.Flags().Changed("expect") {
 			req.ExpectedVersion = &expect
 		}

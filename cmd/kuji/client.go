@@ -239,6 +239,9 @@ func retryable(err error) (again, maybe bool) {
 	if !errors.As(err, &rpc) {
 		return false, true
 	}
+	if distrusted(err) {
+		return false, false
+	}
 	if detail := errorDetail(rpc); detail != nil {
 		switch detail.GetReason() {
 		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_CLOSED:
@@ -254,6 +257,13 @@ func retryable(err error) (again, maybe bool) {
 	return false, false
 }
 
+// distrusted reports whether the server's certificate is not one that the client trusts. Trying again
+// would not help, and nothing was sent.
+func distrusted(err error) bool {
+	_, bad := errors.AsType[*tls.CertificateVerificationError](err)
+	return bad
+}
+
 // settled reports whether err is the answer of the state itself. After it, no
 // earlier attempt is in doubt.
 func settled(err error) bool {
@@ -262,7 +272,7 @@ func settled(err error) bool {
 		return false
 	}
 	detail := errorDetail(rpc)
-	return detail != nil && (detail.GetReason() == kujiv1.Reason_REASON_STATUS || detail.GetReason() == kujiv1.Reason_REASON_ID_REUSED)
+	return detail != nil && detail.GetReason() == kujiv1.Reason_REASON_ID_REUSED
 }
 
 // unknownError is an outcome that nobody knows.

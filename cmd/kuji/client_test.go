@@ -56,7 +56,7 @@ func TestCall(t *testing.T) {
 	unknown := says(connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME)
 	failed := says(connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED)
 	busy := says(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED)
-	soldOut := says(connect.CodeFailedPrecondition, kujiv1.Reason_REASON_STATUS)
+	soldOut := func() (*kujiv1.Result, error) { return &kujiv1.Result{Status: kujiv1.Status_STATUS_SOLD_OUT}, nil }
 	invalid := says(connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID)
 
 	type answers = []func() (*kujiv1.Result, error)
@@ -70,8 +70,8 @@ func TestCall(t *testing.T) {
 		{"at once", answers{won}, 1, false, exitOK},
 		{"lost answer, then found", answers{hangUp, won}, 2, false, exitOK},
 		{"unknown, busy, then found", answers{unknown, busy, won}, 3, false, exitOK},
-		{"refused by the state", answers{soldOut}, 1, false, exitRefused},
-		{"unknown, then refused by the state: final", answers{unknown, soldOut}, 2, false, exitRefused},
+		{"refused by the state", answers{soldOut}, 1, false, exitOK},
+		{"unknown, then refused by the state: final", answers{unknown, soldOut}, 2, false, exitOK},
 		{"malformed", answers{invalid}, 1, false, exitUsage},
 		{"realm stopped, nothing was ever in doubt", answers{failed}, 1, false, exitUnreachable},
 		{"unknown, then the realm stopped: still in doubt", answers{unknown, failed}, 2, true, exitUnreachable},

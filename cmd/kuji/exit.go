@@ -192,7 +192,7 @@ func exitOfReason(r kujiv1.Reason) exitCode {
 	switch r {
 	case kujiv1.Reason_REASON_INVALID:
 		return exitUsage
-	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT, kujiv1.Reason_REASON_STATUS,
+	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT,
 		kujiv1.Reason_REASON_TOO_OLD:
 		return exitRefused
 	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,31 +24,40 @@ func (a *app) keysCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	var role, name string
+	var can, name string
+	var realms, pools []string
+	var rate int
 	add := &cobra.Command{
-		Use:   "new --role ROLE",
+		Use:   "new --can COMMANDS --name NAME",
 		Short: "Make an API key, and its line for the key file",
 		Long: `New makes an API key of 256 random bits. The first line it prints is the key, for
 the client. The second line is for the server's key file and holds only the key's
 SHA-256. Nothing is stored: if you lose the key, make another.
 
-Roles: read sees players, pools and catalogs; write also draws, grants, consumes
-and transfers; admin also creates realms, applies catalogs and sets pity.`,
-		Example: `  kuji keys new --role write --name shop
+A key may do what is said here, and nothing else. Commands: read sees players, pools
+and catalogs; draw, redeem, grant, consume and transfer are those of players; admin is
+all of these, and also creates realms, applies catalogs, imports codes and sets pity.
+The name stands in the log with what the key grants, takes, transfers and applies.`,
+		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
+  kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
   kuji serve --keys keys.txt --data ./kuji-data`,
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			if role == "" {
-				return usageError{fmt.Errorf("missing flag --role: expected one of %s", strings.Join(roles, ", "))}
+			if can == "" || name == "" {
+				return usageError{errors.New("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")}
 			}
-			if strings.ContainsAny(name, "\r\n") {
-				return usageError{fmt.Errorf("--name %q: expected one line", name)}
+			var options []string
+			if len(realms) > 0 {
+				options = append(options, "realms="+strings.Join(realms, ","))
 			}
-			if !slices.Contains(roles, role) {
-				return usageError{fmt.Errorf("--role %q: expected one of %s", role, strings.Join(roles, ", "))}
+			if len(pools) > 0 {
+				options = append(options, "pools="+strings.Join(pools, ","))
+			}
+			if rate != 0 {
+				options = append(options, "rate="+strconv.Itoa(rate))
 			}
 			key := server.NewKey()
-			line, err := server.KeyLine(role, key, name)
+			line, err := server.KeyLine(can, key, name, options...)
 			if err != nil {
 				return usageError{err}
 			}
@@ -57,10 +66,12 @@ and transfers; admin also creates realms, applies catalogs and sets pity.`,
 			})
 		},
 	}
-	add.Flags().StringVar(&role, "role", "", "what the key may do: read, write or admin")
-	add.Flags().StringVar(&name, "name", "", "a `name` for people, written next to the hash")
+	flags := add.Flags()
+	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, grant, consume, transfer, admin, with commas")
+	flags.StringVar(&name, "name", "", "a `name` of one word, for people and for the log")
+	flags.StringSliceVar(&realms, "realms", nil, "the only `realms` that the key is for (default all)")
+	flags.StringSliceVar(&pools, "pools", nil, "the only `pools` that the key may draw from and read (default all)")
+	flags.IntVar(&rate, "rate", 0, "how many commands and reads a second it may ask for (default no limit)")
 	cmd.AddCommand(add)
 	return cmd
 }
-
-var roles = []string{"read", "write", "admin"}

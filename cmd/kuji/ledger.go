@@ -155,7 +155,8 @@ func expand(r *kujiv1.BatchResult, resp *kujiv1.BatchResponse) (*kujiv1.Result, 
 		}
 		return nil, fmt.Errorf("refused: %s", why)
 	}
-	out := &kujiv1.Result{Status: r.GetStatus(), Subject: r.GetSubject(), Members: r.GetMembers(), Replayed: r.GetReplayed(), Paid: r.GetPaid()}
+	out := &kujiv1.Result{Status: r.GetStatus(), Subject: r.GetSubject(), Members: r.GetMembers(), Replayed: r.GetReplayed(), Paid: r.GetPaid(),
+		Limit: r.GetLimit(), Lacks: r.GetLacks()}
 	draws := r.GetOutcomeDraws()
 	if len(draws) > 0 && len(draws) != len(r.GetOutcomes()) {
 		return nil, fmt.Errorf("%d draws of %d outcomes", len(draws), len(r.GetOutcomes()))

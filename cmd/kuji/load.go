@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -95,10 +92,10 @@ func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error
 	id := kuji.NewID(time.Now())
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Draw, req)
-	result, err := refusalToResult(resp.GetResult(), err)
 	if err != nil {
 		return nil, err
 	}
+	result := resp.GetResult()
 	w.draws.Add(int64(len(result.GetOutcomes())))
 	return result, w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Draw{
 		Draw: &kujiv1.Draw{Player: player, Pool: w.at.pool, Count: 1},
@@ -109,10 +106,10 @@ func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack
 	id := kuji.NewID(time.Now())
 	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
 	resp, err := exchange(ctx, w, id, w.client.rewards.Grant, req)
-	result, err := refusalToResult(resp.GetResult(), err)
 	if err != nil {
 		return err
 	}
+	result := resp.GetResult()
 	return w.book(player, result, &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Grant{
 		Grant: &kujiv1.Grant{Player: player, Items: items},
 	}})
@@ -126,17 +123,6 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 		w.beforeCrash = max(w.beforeCrash, result.GetReceipt().GetPosition())
 	}
 	return w.acknowledge(cmd, result, w.prices)
-}
-
-// refusalToResult turns the error that stands for a refusal into the result in it.
-func refusalToResult(result *kujiv1.Result, err error) (*kujiv1.Result, error) {
-	var rpc *connect.Error
-	if errors.As(err, &rpc) {
-		if detail := errorDetail(rpc); detail.GetResult() != nil {
-			return detail.GetResult(), nil
-		}
-	}
-	return result, err
 }
 
 // answer is a response with a result in it.
@@ -159,18 +145,10 @@ func exchange[Req, Resp any](ctx context.Context, w *worker, id string,
 	w.interrupted++
 	w.longest = max(w.longest, took)
 	// A repetition that the server had seen before says so in its result.
-	a, ok := any(resp).(answer)
-	if result, e := refusalToResult(resultOf(a, ok), err); e == nil && result.GetReplayed() {
+	if a, ok := any(resp).(answer); ok && err == nil && a.GetResult().GetReplayed() {
 		w.happened++
 	}
 	return resp, err
-}
-
-func resultOf(a answer, ok bool) *kujiv1.Result {
-	if !ok {
-		return nil
-	}
-	return a.GetResult()
 }
 
 // pullBanner: players who draw as long as their currency lasts and then buy more.

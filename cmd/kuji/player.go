@@ -10,10 +10,11 @@ import (
 )
 
 type playerJSON struct {
-	Player   string      `json:"player"`
-	Items    []stackJSON `json:"items"`
-	Pity     []trackJSON `json:"pity,omitempty"`
-	Position uint64      `json:"position"`
+	Player   string         `json:"player"`
+	Items    []stackJSON    `json:"items"`
+	Pity     []trackJSON    `json:"pity,omitempty"`
+	Limits   []standingJSON `json:"limits,omitempty"` // of which draws were used
+	Position uint64         `json:"position"`
 }
 
 // trackJSON is what a track has counted for a player.
@@ -26,7 +27,7 @@ type trackJSON struct {
 func (a *app) playerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "player PLAYER",
-		Short:   "Show what a player holds, and how far pity has counted",
+		Short:   "Show what a player holds, how far pity has counted and what is left of limits",
 		Example: "  kuji player ann",
 		Args:    exactArgs("PLAYER"),
 	}
@@ -44,6 +45,9 @@ func (a *app) playerCommand() *cobra.Command {
 		out := playerJSON{Player: p.GetId(), Items: newStacksJSON(p.GetItems()), Position: p.GetPosition()}
 		for _, t := range p.GetPity() {
 			out.Pity = append(out.Pity, trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn()})
+		}
+		for _, l := range p.GetLimits() {
+			out.Limits = append(out.Limits, newStandingJSON(l))
 		}
 		return a.print(out, func(w io.Writer) { printPlayer(w, &out) })
 	}
@@ -69,4 +73,5 @@ func printPlayer(w io.Writer, p *playerJSON) {
 		}
 		fprintf(w, "%s\t%d\t%s\n", t.Track, t.Draws, certain)
 	}
+	printLimits(w, p.Limits)
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
-
-	"connectrpc.com/connect"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -20,6 +17,8 @@ type resultJSON struct {
 	RequestID string        `json:"request_id,omitempty"`
 	Status    string        `json:"status"` // "ok", "sold_out", …
 	Subject   string        `json:"subject,omitempty"`
+	Limit     *standingJSON `json:"limit,omitempty"`
+	Lacks     []lackJSON    `json:"lacks,omitempty"`
 	Replayed  bool          `json:"replayed"`
 	Outcomes  []outcomeJSON `json:"outcomes,omitempty"`
 	Total     []stackJSON   `json:"total,omitempty"` // what all outcomes gave together
@@ -64,6 +63,11 @@ func newResultJSON(id string, r *kujiv1.Result) resultJSON {
 		Subject:   r.GetSubject(),
 		Replayed:  r.GetReplayed(),
 		Redeemed:  r.GetRedeemed(),
+		Lacks:     newLacksJSON(r.GetLacks()),
+	}
+	if l := r.GetLimit(); l != nil {
+		s := newStandingJSON(l)
+		out.Limit = &s
 	}
 	for _, o := range r.GetOutcomes() {
 		one := outcomeJSON{Entry: o.GetEntry(), Draw: o.GetDraw(), Items: newStacksJSON(o.GetItems()), Via: o.GetVia()}
@@ -137,15 +141,7 @@ func itemsText(stacks []stackJSON) string {
 // how many draws the request asked for.
 func (a *app) finish(id string, draws int, result *kujiv1.Result, err error) error {
 	if err != nil {
-		var rpc *connect.Error
-		if !errors.As(err, &rpc) {
-			return err
-		}
-		detail := errorDetail(rpc)
-		if detail.GetReason() != kujiv1.Reason_REASON_STATUS || detail.GetResult() == nil {
-			return err
-		}
-		result = detail.GetResult()
+		return err
 	}
 	out := newResultJSON(id, result)
 	if err := a.print(out, func(w io.Writer) { printResult(w, draws, out) }); err != nil {
@@ -249,5 +245,5 @@ func refusal(r resultJSON) string {
 	if !ok {
 		words = "subject %s"
 	}
-	return fmt.Sprintf("%s: %s. This answer is final for request id %s", r.Status, fmt.Sprintf(words, r.Subject), r.RequestID)
+	return fmt.Sprintf("%s: %s%s. This answer is final for request id %s", r.Status, fmt.Sprintf(words, r.Subject), whyText(&r), r.RequestID)
 }

@@ -317,8 +317,8 @@ func certCmd(ts *testscript.TestScript, _ bool, _ []string) {
 
 func keyfileCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var file bytes.Buffer
-	for _, role := range roles {
-		out, err := command(ts, "kuji", "keys", "new", "--role", role, "--json").Output()
+	for role, can := range map[string]string{"read": "read", "write": "read,draw,grant,consume,transfer", "admin": "admin"} {
+		out, err := command(ts, "kuji", "keys", "new", "--can", can, "--name", role, "--json").Output()
 		ts.Check(err)
 		var made keyJSON
 		ts.Check(json.Unmarshal(out, &made))

@@ -36,6 +36,7 @@ type serveFlags struct {
 	tlsCert, tlsKey, keys        string
 	insecure                     bool
 	hosts                        []string
+	origins                      []string
 	drainDelay, drainTimeout     time.Duration
 	untilEOF                     bool
 	pprof                        string
@@ -86,6 +87,7 @@ a second look is refused without --accept-warnings.`,
 	flags.StringVar(&f.keys, "keys", "", "`file` with the hash of one API key per line; without it, everybody on loopback is admin")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow plain text beyond loopback; others can read the keys on the way")
 	flags.StringSliceVar(&f.hosts, "host", nil, "host `name` that a server without keys answers to, as well as loopback")
+	flags.StringSliceVar(&f.origins, "allow-origin", nil, "`site` whose web pages may call the server with a player's token, such as https://shop.example")
 	flags.DurationVar(&f.drainDelay, "drain-delay", 0, "how long to accept requests after readiness is off, for load balancers")
 	flags.DurationVar(&f.drainTimeout, "drain-timeout", 30*time.Second, "how long to wait for calls in flight before stopping")
 	flags.IntVar(&f.limits.InFlight, "max-in-flight", 0, "most calls at a time (default 4096)")
@@ -138,7 +140,7 @@ func (f *serveFlags) engineOptions() (kuji.Options, error) {
 // serverOptions reads keys and certificate. The function that it returns reads
 // them again.
 func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() error, error) {
-	o := server.Options{Hosts: f.hosts, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
+	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return o, nil, usageError{errors.New("--tls-cert and --tls-key: give both or neither")}

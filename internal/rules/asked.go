@@ -19,6 +19,8 @@ import (
 //	atomic           if it failed, the index of the member that did; number of members, then
 //	                 for each: kind (1 byte), player ref, arguments
 //
+// Behind them may stand a note: see [Note].
+//
 // The verifier decides the command again from them. They also tell a retry of a request id from
 // its use for another request.
 
@@ -96,6 +98,9 @@ func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error
 			a.Fail("member %d of %d failed", failed, len(cmd.Members))
 		}
 	}
+	if cmd.Kind.hasNote() {
+		cmd.Note = a.note()
+	}
 	if a.More() {
 		a.Fail("bytes after the arguments")
 	}
@@ -169,8 +174,13 @@ func Same(state State, cmd *Command, ev *store.Event) (bool, error) {
 	return err == nil && cmd.equal(&was), err
 }
 
+// sameSet reports whether two requests set the same track for the same reason, whoever asks.
+func sameSet(a, b *TrackSet) bool {
+	return a == b || a != nil && b != nil && a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
+}
+
 func (c *Command) equal(o *Command) bool {
 	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.Code == o.Code &&
-		slices.Equal(c.Items, o.Items) && (c.Set == o.Set || c.Set != nil && o.Set != nil && *c.Set == *o.Set) &&
+		slices.Equal(c.Items, o.Items) && sameSet(c.Set, o.Set) && sameNote(c.Note, o.Note) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

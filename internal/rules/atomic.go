@@ -26,6 +26,7 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 		w.Ref(r.playerRef(m.Player, f.status))
 		r.ask(m, f.status)
 	}
+	cmd.Note.write(w)
 	w.EndAsked()
 	if f.status == OK {
 		r.d.player = noPlayer

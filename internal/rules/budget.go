@@ -31,15 +31,13 @@ type cost struct {
 	most uint64
 }
 
-var perNames = [...]string{catalog.PerForever: "forever", catalog.PerWeek: "week", catalog.PerDay: "day", catalog.PerHour: "hour"}
-
 // budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
 // begins with one.
 func budgetName(pool string, b *catalog.Budget, item string) string {
 	if b.Share != "" {
-		return "/budget/" + b.Share + "/" + perNames[b.Per] + "/" + item
+		return "/budget/" + b.Share + "/" + b.Per.String() + "/" + item
 	}
-	return pool + "/budget/" + perNames[b.Per] + "/" + item
+	return pool + "/budget/" + b.Per.String() + "/" + item
 }
 
 // budgets compiles the budgets of every pool, by pool number.
@@ -87,7 +85,7 @@ func (r *Rules) unspent(b *budget) uint64 {
 
 // spent returns what was spent of a budget since it was full.
 func (r *Rules) spent(b *budget) uint64 {
-	if !r.lasts(b.per, int64(r.tally(b.counter+1))) {
+	if !r.instant().lasts(b.per, int64(r.tally(b.counter+1))) {
 		return 0
 	}
 	return r.tally(b.counter)

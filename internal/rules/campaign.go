@@ -90,12 +90,11 @@ func (r *Rules) resets(b *budget) int64 {
 	if b.per == catalog.PerForever {
 		return 0
 	}
-	from, z := r.d.now, r.t.zone
+	from := r.d.now
 	if when := int64(r.tally(b.counter+1)) - r.state.Back(); r.spent(b) > 0 {
 		from = max(from, when) // of a zone whose clocks are ahead, or before the clock was set back
 	}
-	now := z.period(b.per, from)
-	return firstTime(from, from+9*dayMillis, func(t int64) bool { return z.period(b.per, t) > now }) // a week may have a day more
+	return r.t.zone.next(b.per, from)
 }
 
 // BudgetItem is an item of a budget, for who counts what is spent of it.

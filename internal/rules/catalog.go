@@ -53,8 +53,8 @@ type poolNumbers struct {
 }
 
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
-// may run concurrently with commands, but not with another catalog.
-func Prepare(state Names, t *Tables, c *catalog.Catalog) (*Prepared, error) {
+// may run concurrently with commands, but not with another catalog. The note may be nil.
+func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := c.Hash()
 	if t.Version > 0 && hash == t.Hash {
@@ -70,6 +70,7 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog) (*Prepared, error) {
 	var w store.Writer
 	w.Begin(uint8(KindCatalog), "")
 	w.BeginAsked()
+	note.write(&w)
 	w.EndAsked()
 	n, err := define(&w, state, c)
 	if err != nil {

@@ -67,6 +67,7 @@ type Command struct {
 	Members []Command
 	Set     *TrackSet
 	Code    CodeSum
+	Note    *Note // of a kind that can have one: see hasNote; nil: none
 }
 
 // TrackSet is what a SetTrack asks for.
@@ -113,6 +114,9 @@ func (c *Command) Check() *CommandError {
 	if err := c.CheckHead(); err != nil {
 		return err
 	}
+	if err := c.Note.check(); err != nil {
+		return err
+	}
 	if c.Kind != KindAtomic {
 		return c.checkBody()
 	}
@@ -145,6 +149,9 @@ func CheckMembers(n int) *CommandError {
 func (c *Command) checkMember() *CommandError {
 	if c.ID != "" {
 		return malformed("id", "members of an atomic group have no request id: the group's id covers them")
+	}
+	if c.Note != nil {
+		return malformed("note", "members of an atomic group have no note: the group's note is theirs")
 	}
 	if c.Kind == KindAtomic {
 		return malformed("kind", "an atomic group cannot contain another")

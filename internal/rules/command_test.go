@@ -133,7 +133,6 @@ func alter(c rules.Command) (out []rules.Command) {
 		}
 		set(func(s *rules.TrackSet) { s.Track += "x" })
 		set(func(s *rules.TrackSet) { s.Draws++ })
-		set(func(s *rules.TrackSet) { s.By += "x" })
 		set(func(s *rules.TrackSet) { s.Reason += "x" })
 		return out
 	case rules.KindRedeem:

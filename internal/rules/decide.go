@@ -54,6 +54,8 @@ type decision struct {
 	sure    []sureMemo // by pool number
 	sureGen uint32
 	window  []store.CounterValue // scratch memory of windowCounters
+	lacks   []Lack               // why a check failed with InsufficientItems
+	stopped LimitState           // why one failed with LimitReached
 }
 
 // drawn is a draw that has passed its checks.
@@ -103,6 +105,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.fail(f)
 	w.BeginAsked()
 	r.ask(cmd, f.status)
+	cmd.Note.write(w)
 	w.EndAsked()
 	d.player, d.pool = r.see(cmd.Player), noPool
 	switch f.status {
@@ -176,6 +179,8 @@ func (r *Rules) write(cmd *Command, n int) {
 func (r *Rules) fail(f failure) {
 	if f.status != OK {
 		r.d.w.Fail(uint8(f.status), f.subject)
+		r.writeWhy(f.status)
+		r.d.w.EndWhy()
 	}
 }
 

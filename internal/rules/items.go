@@ -26,7 +26,7 @@ func (r *Rules) checkConsume(cmd *Command) failure {
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
 		if item := r.t.item[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
-			return failure{InsufficientItems, item}
+			return r.tooPoor(player, cmd.Items[i:])
 		}
 	}
 	return failure{}
@@ -42,7 +42,7 @@ func (r *Rules) checkTransfer(cmd *Command) failure {
 	for i := range cmd.Items {
 		item, q := r.t.item[cmd.Items[i].Item], cmd.Items[i].Quantity
 		if !r.spend(from, item, q) {
-			return failure{InsufficientItems, item}
+			return r.tooPoor(from, cmd.Items[i:])
 		}
 		if !r.gain(to, item, q) {
 			return failure{BalanceOverflow, item}
@@ -56,6 +56,16 @@ func (r *Rules) writeTransfer(cmd *Command) {
 	r.writeItems(store.Spend, cmd.Items)
 	r.turn(r.see(cmd.To))
 	r.writeItems(store.Gain, cmd.Items)
+}
+
+// tooPoor is the failure of a player who holds too few of the first of some items, and perhaps of
+// others.
+func (r *Rules) tooPoor(player uint32, items []catalog.Stack) failure {
+	r.d.lacks = r.d.lacks[:0]
+	for i := range items {
+		r.lack(player, r.t.item[items[i].Item], items[i].Quantity)
+	}
+	return failure{InsufficientItems, r.d.lacks[0].Item}
 }
 
 func (r *Rules) writeItems(v store.Verb, items []catalog.Stack) {

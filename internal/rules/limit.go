@@ -39,13 +39,24 @@ const (
 // be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
+// instant is a time stamp, in the catalog's zone.
+type instant struct {
+	zone zone
+	now  int64
+	back int64 // see store.State.Back
+}
+
+func (r *Rules) instant() instant { return instant{r.t.zone, r.d.now, r.state.Back()} }
+
 // counts reports whether the draws in a counter of a limit over a time count now.
-func (r *Rules) counts(l *limitTable, counter uint64) bool {
+func (r *Rules) counts(l *limitTable, counter uint64) bool { return r.instant().counts(l, counter) }
+
+func (m instant) counts(l *limitTable, counter uint64) bool {
 	last := int64(counter >> drawBits)
 	if l.per == catalog.PerWindow {
-		return last > r.d.steady-l.window
+		return last > m.now+m.back-l.window
 	}
-	return r.lasts(l.per, last)
+	return m.lasts(l.per, last)
 }
 
 // counterName returns the name of a limit's counters. It is the same in every catalog in which the
@@ -70,6 +81,7 @@ func (r *Rules) withinLimits(pt *poolTable, player uint32, n uint64) bool {
 		l := &pt.limits[i]
 		used := r.used(l, player)
 		if used+n > l.draws {
+			r.d.stopped = r.limitState(l, player)
 			return false
 		}
 		r.d.used = append(r.d.used, used)

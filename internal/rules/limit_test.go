@@ -43,7 +43,10 @@ func TestLimitsAtTheirBounds(t *testing.T) {
 		r.want(draw("ann", "p", 2), rules.LimitReached, "p") // in one request
 		r.want(draw("ann", "p", 1), rules.OK, "")
 		r.want(draw("bob", "p", 1), rules.OK, "") // everyone has limits of one's own
-		r.want(draw("ann", "p", 1), rules.LimitReached, "p")
+		why := r.stopped(draw("ann", "p", 1))
+		if want := max(0, monday+c.free); c.free < 0 && why.Resets != 0 || c.free >= 0 && why.Resets != want || why.Left != 0 || why.Draws != 1 {
+			t.Errorf("%s: %+v, want none left until %d", c.limit, why, want)
+		}
 		if c.free < 0 {
 			r.now += 366 * 10 * day
 			r.want(draw("ann", "p", 1), rules.LimitReached, "p")

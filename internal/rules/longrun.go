@@ -41,7 +41,7 @@ type Disclosed struct {
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c)
+	p, err := Prepare(store.New(), NoTables(), c, nil)
 	if err != nil {
 		return nil, err
 	}

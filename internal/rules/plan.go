@@ -135,7 +135,7 @@ func (c *counts) total() (sum uint64) {
 
 // Plan says, item by item, what applying c would change, or refuses it with a *ConflictError.
 func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
-	prepared, err := Prepare(s.state, s.t, c)
+	prepared, err := Prepare(s.state, s.t, c, nil)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -58,11 +58,11 @@ func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choic
 		if choice != "" && !has(p.price, item) {
 			return
 		}
-		switch lacks, ok := r.lacks(p, player); {
+		switch ok := r.canPay(p, player); {
 		case ok && (f.status != OK || p.noMore(&best)):
 			best, f = p, failure{}
-		case !ok && f.status == PriceNotOffered:
-			f = failure{InsufficientItems, lacks}
+		case !ok && f.status == PriceNotOffered: // of several that are too much the first one counts
+			f = r.tooDear(p, player)
 		}
 	}
 	first := func(p payment) { // unless something better stands before it
@@ -107,14 +107,23 @@ func has(price []stack, item uint32) bool {
 	return false
 }
 
-// lacks returns the first item of a price that the player has too few of.
-func (r *Rules) lacks(p payment, player uint32) (item uint32, ok bool) {
+// canPay reports whether a player has what a payment takes.
+func (r *Rules) canPay(p payment, player uint32) bool {
 	for _, st := range p.price {
 		if r.balance(player, st.item) < st.quantity*p.times { // below 2^53 × 1000
-			return st.item, false
+			return false
 		}
 	}
-	return 0, true
+	return true
+}
+
+// tooDear is the failure of a player who has less than a payment takes.
+func (r *Rules) tooDear(p payment, player uint32) failure {
+	r.d.lacks = r.d.lacks[:0]
+	for _, st := range p.price {
+		r.lack(player, st.item, st.quantity*p.times)
+	}
+	return failure{InsufficientItems, r.d.lacks[0].Item}
 }
 
 // writePrice writes what a draw costs.

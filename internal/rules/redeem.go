@@ -35,13 +35,13 @@ type redeemTable struct {
 
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
-func guessesName(per catalog.Per) string { return "/guesses/" + perNames[per] }
+func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
 
 func guessesText(g catalog.Guesses) string {
 	if g.Per == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d, %s", g.Count, perNames[g.Per])
+	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
 }
 
 // setRedeem compiles what codes pay for.

@@ -1,6 +1,9 @@
 package rules
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/kuji-dev/kuji/catalog"
 )
 
@@ -15,6 +18,7 @@ type Tables struct {
 	pools    []*poolTable // by pool number; nil for pools of other catalogs
 	track    map[string]*namedTrack
 	counted  map[uint32]*namedTrack // by counter number
+	limits   []namedLimit           // of all pools, by counter number
 	start    []stack
 	zone     zone
 	bottomUp []*poolTable      // every pool, each after the pools it leads to
@@ -159,6 +163,9 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		for j, l := range p.Limits {
 			pt.limits = append(pt.limits, limitTable{counter: pn.limit[j], per: l.Per, window: l.Window, draws: l.Draws})
 		}
+		for j := range pt.limits {
+			t.limits = append(t.limits, namedLimit{&pt.limits[j], p.ID})
+		}
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle
 		pt.setTracks(pn.track)
@@ -175,6 +182,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.boxful += p.Entries[j].Stock.Count
 		}
 	}
+	slices.SortFunc(t.limits, func(a, b namedLimit) int { return cmp.Compare(a.counter, b.counter) })
 	t.nest(t.budgets(c, n))
 	t.setRedeem(n)
 	return t

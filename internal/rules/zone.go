@@ -66,6 +66,13 @@ func (z zone) period(per catalog.Per, now int64) uint64 {
 
 // lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
 // that is still to come is another zone's.
-func (r *Rules) lasts(per catalog.Per, steady int64) bool {
-	return r.t.zone.period(per, steady-r.state.Back()) >= r.t.zone.period(per, r.d.now)
+func (m instant) lasts(per catalog.Per, steady int64) bool {
+	return m.zone.period(per, steady-m.back) >= m.zone.period(per, m.now)
+}
+
+// next returns the first time stamp after now of the hour, day or week that follows.
+func (z zone) next(per catalog.Per, now int64) int64 {
+	this := z.period(per, now)
+	// A week may be longer when clocks stand still, but not by a week.
+	return firstTime(now, now+2*weekMillis, func(t int64) bool { return z.period(per, t) > this })
 }

@@ -60,6 +60,9 @@ func TestZones(t *testing.T) {
 		r.now = at(t, c.first)
 		r.want(draw("ann", "p", 1), rules.OK, "")
 		draws(at(t, c.last), rules.LimitReached)
+		if why := r.stopped(draw("ann", "p", 1)); why.Resets != at(t, c.last)+1 {
+			t.Errorf("%s, a %s from %s: resets at %d, want %d", c.zone, c.per, c.first, why.Resets, at(t, c.last)+1)
+		}
 		draws(at(t, c.last)+1, rules.OK)
 		r.replay()
 	}

@@ -82,6 +82,7 @@ var promises = map[string]string{
 	"bounds": "whatever a client can make grow has a limit",
 	"keys":   "who has no right does nothing",
 	"secret": "codes and guesses are shown to nobody but their player",
+	"result": "an outcome is a result, not an error",
 	"calm":   "nobody waits for others' work longer than needed",
 }
 

@@ -276,10 +276,7 @@ func (c *child) ask(ctx context.Context, id string, q question) (reply, error) {
 	switch {
 	case len(q.acts) > 0:
 		var res *kujiv1.Result
-		if res, err = send(ctx, calls, q.request(id)); err != nil {
-			res = logged(err)
-		}
-		if res != nil {
+		if res, err = send(ctx, calls, q.request(id)); err == nil {
 			return q.replyOf(resultOf(res)), nil
 		}
 	case q.holds:
@@ -362,10 +359,6 @@ func resultOf(res *kujiv1.Result) kuji.Result {
 	}
 	return out
 }
-
-// logged returns the result that an error carries when the outcome depends on
-// the state, nil for any other error.
-func logged(err error) *kujiv1.Result { return detailOf(err).GetResult() }
 
 // detailOf returns what a server says of an error, nil if it came from elsewhere.
 func detailOf(err error) *kujiv1.ErrorDetail {

@@ -192,7 +192,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		if member.Status != status.String() {
 			return 0, "", fmt.Errorf("member %d is %s, the model wants %v", i, member.Status, status)
 		}
-		return status, subject, nil
+		return status, subject, t.explained(rec)
 	}
 	for _, member := range members {
 		if member.Kind != "draw" {

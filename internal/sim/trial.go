@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kuji-dev/kuji"
@@ -15,6 +16,32 @@ type trial struct {
 	most    map[string]map[string]uint64 // with the most that they can give
 	earlier []trialDraw                  // draws of the command so far
 	wrong   string                       // the subject of the failure, from the event
+	limit   *kuji.Limit                  // that is reached
+	lacks   []kuji.Lack                  // of what the player holds too few
+}
+
+// explained compares what an event says of its failure. When a limit resets is for the tests of the
+// rules.
+func (t *trial) explained(rec kuji.Record) error {
+	if !slices.Equal(rec.Lacks, t.lacks) {
+		return fmt.Errorf("the player lacks %v, the model says %v", rec.Lacks, t.lacks)
+	}
+	got, want := rec.Limit, t.limit
+	if (got != nil) != (want != nil) || got != nil && (got.Per != want.Per || got.Window != want.Window || got.Draws != want.Draws || got.Left != want.Left) {
+		return fmt.Errorf("the limit is %+v, the model says %+v", got, want)
+	}
+	return nil
+}
+
+// short notes of which items a player holds less than needed.
+func (t *trial) short(player string, need []kuji.Stack) {
+	sure, _ := t.meet(player)
+	t.lacks = nil
+	for _, it := range need {
+		if sure[it.Item] < it.Quantity {
+			t.lacks = append(t.lacks, kuji.Lack{Item: it.Item, Have: sure[it.Item], Need: it.Quantity})
+		}
+	}
 }
 
 // trialDraw is a draw that has passed.
@@ -65,8 +92,9 @@ func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
 	if rec.Kind == "draw" {
 		return t.drawable(rec)
 	}
-	for _, it := range rec.Items {
+	for i, it := range rec.Items {
 		if rec.Kind != "grant" && !t.take(rec.Player, it) {
+			t.short(rec.Player, rec.Items[i:])
 			return kuji.InsufficientItems, it.Item
 		}
 		to := rec.Player
@@ -104,7 +132,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 		}
 	}
 	for _, l := range p.Limits {
-		if uint64(t.used(rec.Player, p, l)+before+rec.Count) > l.Draws {
+		if used := uint64(t.used(rec.Player, p, l) + before); used+uint64(rec.Count) > l.Draws {
+			t.limit = &kuji.Limit{Per: l.Per, Window: l.Window, Draws: l.Draws, Left: l.Draws - min(l.Draws, used)}
 			return kuji.LimitReached, p.ID
 		}
 	}
@@ -189,9 +218,10 @@ func (t *trial) price(p *catalog.Pool, d *trialDraw) (status kuji.Status, subjec
 		switch {
 		case !wanted:
 		case short == "" && (status != kuji.OK || free < most && !dearer):
-			d.price, d.free, status, subject = price, free, kuji.OK, ""
+			d.price, d.free, status, subject, t.lacks = price, free, kuji.OK, "", nil
 		case short != "" && status == kuji.PriceNotOffered: // of several that are too much the first one counts
 			status, subject = kuji.InsufficientItems, short
+			t.short(d.rec.Player, price)
 		}
 	}
 	for _, b := range p.Bundles {

@@ -13,7 +13,7 @@ import (
 //	head     1 byte  kind << 3 | names a player (4) | failed (2) | has a request id (1)
 //	id       length (1 byte), bytes                       if it has a request id
 //	player   ref                                          if it names a player
-//	status   1 byte, subject: number (varint)             if it failed
+//	status   1 byte, subject: number (varint); why: length (varint), bytes   if it failed
 //	asked    length (varint), bytes: the command's other arguments
 //	effects  to the end; if it failed, none but those of a count
 //
@@ -33,7 +33,7 @@ import (
 // What failed changes nothing but counts, so that guesses have a limit. The effects of an event that
 // failed are: a join of its player with the gains right behind it, if it has one; and then sets.
 //
-// Only the rules know what the arguments mean. The store reads the rest.
+// Only the rules know what the arguments and the why mean. The store reads the rest.
 
 // Verb is what an effect does.
 type Verb uint8
@@ -108,6 +108,7 @@ type Event struct {
 	Player  Ref
 	Subject uint32 // number of the pool or the item that a status other than 0 is about
 	Asked   []byte
+	Why     []byte // more about a status other than 0, for the rules
 	Effects []byte
 	Raw     []byte // all of it
 }
@@ -118,12 +119,12 @@ const (
 	headPlayer = 4
 )
 
-// Writer appends one event to Buf. Call Begin, then Player and Fail if needed, BeginAsked,
-// arguments, EndAsked, effects, End.
+// Writer appends one event to Buf. Call Begin, then Player if needed, Fail with EndWhy if needed,
+// BeginAsked, arguments, EndAsked, effects, End.
 type Writer struct {
 	Buf   []byte
 	start int // of the event
-	asked int // offset of the length of the arguments
+	part  int // offset of the length of the arguments, or before of the why
 }
 
 // Begin begins an event of a kind. The id may be empty.
@@ -147,20 +148,28 @@ func (w *Writer) Player(r Ref) {
 }
 
 // Fail says that the command failed, and the number of the pool or the item that the status is about.
+// Everything appended to Buf until EndWhy says more.
 func (w *Writer) Fail(status uint8, subject uint32) {
 	w.Buf[w.start+1] |= headFailed
 	w.Buf = append(w.Buf, status)
 	w.Uint(uint64(subject))
+	w.begin()
 }
+
+// EndWhy ends what Fail began.
+func (w *Writer) EndWhy() { w.lengthAt(w.part) }
 
 // BeginAsked begins the arguments: everything appended to Buf until EndAsked.
-func (w *Writer) BeginAsked() {
-	w.asked = len(w.Buf)
-	w.Buf = append(w.Buf, 0)
-}
+func (w *Writer) BeginAsked() { w.begin() }
 
 // EndAsked ends the arguments. Effects follow.
-func (w *Writer) EndAsked() { w.lengthAt(w.asked) }
+func (w *Writer) EndAsked() { w.lengthAt(w.part) }
+
+// begin begins a part with a length in front.
+func (w *Writer) begin() {
+	w.part = len(w.Buf)
+	w.Buf = append(w.Buf, 0)
+}
 
 // End ends the event and returns its bytes.
 func (w *Writer) End() []byte {
@@ -396,6 +405,7 @@ func Decode(b []byte, ev *Event) (int, error) {
 			r.Fail("failed, with status 0")
 		}
 		ev.Subject = uint32(r.Uint("the subject", math.MaxUint32))
+		ev.Why = r.Bytes("why it failed", r.Uint("why it failed", math.MaxInt32))
 	}
 	ev.Asked = r.Bytes("what is asked", r.Uint("what is asked", math.MaxInt32))
 	if r.err != nil {

@@ -36,6 +36,9 @@ func drawEvent(t *rapid.T) (e written) {
 	}
 	// Lengths on both sides of where they take a byte more.
 	n := rapid.SampledFrom([]int{0, 1, 5, 100, 120, 127, 128, 129, 16_383, 16_384, 70_000}).Draw(t, "asked")
+	if e.ev.Status != 0 {
+		e.ev.Why = bytes.Repeat([]byte{7}, n%130)
+	}
 	e.ev.Asked = bytes.Repeat([]byte{byte(n)}, n)
 	if e.ev.Status != 0 {
 		e.effects = drawCount(t)
@@ -112,6 +115,8 @@ func (e *written) write(w *store.Writer) []byte {
 	}
 	if e.ev.Status != 0 {
 		w.Fail(e.ev.Status, e.ev.Subject)
+		w.Buf = append(w.Buf, e.ev.Why...)
+		w.EndWhy()
 	}
 	w.BeginAsked()
 	w.Buf = append(w.Buf, e.ev.Asked...)
@@ -171,7 +176,7 @@ func TestEventRoundTrip(t *testing.T) {
 			t.Fatalf("%d of %d bytes are decoded: %v", n, len(raw), err)
 		}
 		if got.Kind != e.ev.Kind || string(got.ID) != string(e.ev.ID) || got.Named != e.ev.Named || got.Player != e.ev.Player || got.Status != e.ev.Status ||
-			got.Subject != e.ev.Subject || !bytes.Equal(got.Asked, e.ev.Asked) || !bytes.Equal(got.Raw, raw) {
+			got.Subject != e.ev.Subject || !bytes.Equal(got.Asked, e.ev.Asked) || !bytes.Equal(got.Why, e.ev.Why) || !bytes.Equal(got.Raw, raw) {
 			t.Fatalf("%+v is decoded as %+v", e.ev, got)
 		}
 		r, n := got.Changes(), 0
@@ -237,8 +242,9 @@ func TestMalformedEvents(t *testing.T) {
 		"a player too long":             sized("\x14\x83\x01" + id65 + "\x00"),
 		"a player in too many bytes":    sized("\x14\x80\x00\x00"),
 		"a player beyond 32 bits":       sized("\x14\x80\x80\x80\x80\x20\x00"),
-		"a failure with status 0":       sized("\x12\x00\x00\x00"),
-		"a failure with effects":        sized("\x12\x01\x00\x00\x05"),
+		"a failure with status 0":       sized("\x12\x00\x00\x00\x00"),
+		"a failure with effects":        sized("\x12\x01\x00\x00\x00\x05"),
+		"why it failed, cut short":      sized("\x12\x01\x00\x02\x00"),
 		"no arguments' length":          sized("\x10"),
 		"arguments cut short":           sized("\x10\x03ab"),
 
@@ -325,6 +331,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			if ev.Status != 0 {
 				w.Fail(ev.Status, ev.Subject)
+				w.Buf = append(w.Buf, ev.Why...)
+				w.EndWhy()
 			}
 			w.BeginAsked()
 			w.Buf = append(w.Buf, ev.Asked...)

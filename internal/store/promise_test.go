@@ -30,6 +30,7 @@ func (b *book) event(id string, status uint8, effects func(w *store.Writer)) (ev
 	b.w.Begin(2, id)
 	if status != 0 {
 		b.w.Fail(status, 7)
+		b.w.EndWhy()
 	}
 	b.w.BeginAsked()
 	b.w.EndAsked()

@@ -237,7 +237,7 @@ class Event:
         head = r.byte()
         self.kind, self.id = head >> 3, r.name() if head & 1 else b""
         self.player = ref(r) if head & 4 else None
-        self.status, self.subject = (r.byte(), r.number()) if head & 2 else (0, None)
+        self.status, self.subject, self.why = (r.byte(), r.number(), r.text()) if head & 2 else (0, None, b"")
         self.asked = r.text()
         self.effects = list(effects(Reader(r.take(end - r.at))))
         assert r.at == end and not (head & 2 and not self.status)
@@ -281,6 +281,17 @@ class Event:
                 members[-1][0].append((n, value))
         return members
 
+    def reasons(self):
+        """What an event that failed says besides its status."""
+        r, said = Reader(self.why), None
+        if STATUSES[self.status] == "limit_reached":
+            said = {"per": ["", "forever", "day", "week", "window"][r.byte()], "window_ms": r.number(), "draws": r.number(),
+                    "left": r.number(), "resets": r.number()}
+        elif STATUSES[self.status] == "insufficient_items":
+            said = [{"item": r.number(), "have": r.number(), "need": r.number()} for _ in range(r.number())]
+        assert r.at == len(self.why)
+        return said
+
     def commands(self):
         """What was asked: (kind, player, other arguments) of the command or of each member."""
         r = Reader(self.asked)
@@ -293,6 +304,10 @@ class Event:
                 asked.append((kind, ref(r), arguments(r, kind)))
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
+        self.note = None
+        if self.kind in (1, 3, 4, 5, 6) and r.at < len(self.asked):
+            self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
+            assert any(self.note)
         assert r.at == len(self.asked)
         return asked
 
@@ -447,6 +462,13 @@ def describe(state, event):
     elif event.status and event.status not in (14, 18):
         items = event.status in (3, 9, 12)
         said["subject"] = of(state.items if items else state.pools, event.subject)
+    if event.status == 2:
+        said["limit"] = event.reasons()
+    if event.status == 3:
+        said["lacks"] = [{**lack, "item": of(state.items, lack["item"])} for lack in event.reasons()]
+    event.commands()
+    if event.note:
+        said |= dict(zip(("by", "reason", "metadata"), map(text, event.note)))
     if event.kind == 1:
         return {**said, "version": state.version}
     if event.kind == 9:

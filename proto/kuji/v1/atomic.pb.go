@@ -195,7 +195,13 @@ type AtomicRequest struct {
 	// Of the whole group; as in DrawRequest.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// 1 to 100.
-	Members       []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	Members []*Member `protobuf:"bytes,3,rep,name=members,proto3" json:"members,omitempty"`
+	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes. A repetition of the request id must give the same.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -249,6 +255,20 @@ func (x *AtomicRequest) GetMembers() []*Member {
 		return x.Members
 	}
 	return nil
+}
+
+func (x *AtomicRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AtomicRequest) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
 }
 
 type AtomicResponse struct {
@@ -307,12 +327,14 @@ const file_kuji_v1_atomic_proto_rawDesc = "" +
 	"\x05grant\x18\x02 \x01(\v2\x0e.kuji.v1.GrantH\x00R\x05grant\x12,\n" +
 	"\aconsume\x18\x03 \x01(\v2\x10.kuji.v1.ConsumeH\x00R\aconsume\x12/\n" +
 	"\btransfer\x18\x04 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransferB\t\n" +
-	"\acommand\"o\n" +
+	"\acommand\"\xa3\x01\n" +
 	"\rAtomicRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12)\n" +
-	"\amembers\x18\x03 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"9\n" +
+	"\amembers\x18\x03 \x03(\v2\x0f.kuji.v1.MemberR\amembers\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadata\"9\n" +
 	"\x0eAtomicResponse\x12'\n" +
 	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06resultB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 

@@ -36,7 +36,13 @@ type Command struct {
 	//	*Command_Transfer
 	//	*Command_Atomic
 	//	*Command_Redeem
-	Command       isCommand_Command `protobuf_oneof:"command"`
+	Command isCommand_Command `protobuf_oneof:"command"`
+	// Not of a draw or a code. Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Not of a draw or a code. What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes. A repetition of the request id must give the same.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -137,6 +143,20 @@ func (x *Command) GetRedeem() *Redeem {
 		}
 	}
 	return nil
+}
+
+func (x *Command) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Command) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
 }
 
 type isCommand_Command interface {
@@ -326,7 +346,13 @@ type BatchResult struct {
 	// What a draw cost; empty: nothing.
 	Paid []*Stack `protobuf:"bytes,10,rep,name=paid,proto3" json:"paid,omitempty"`
 	// Of a redeem that ended OK: the list of the code.
-	Redeemed      string `protobuf:"bytes,11,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	Redeemed string `protobuf:"bytes,11,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	// The limit that was reached, with LIMIT_REACHED only. What is left, and
+	// when it resets, are those of the time of the request.
+	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The items of which the player held too few, with INSUFFICIENT_ITEMS only.
+	// Of several prices they are about the first.
+	Lacks         []*Lack `protobuf:"bytes,41,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,11 +464,25 @@ func (x *BatchResult) GetRedeemed() string {
 	return ""
 }
 
+func (x *BatchResult) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *BatchResult) GetLacks() []*Lack {
+	if x != nil {
+		return x.Lacks
+	}
+	return nil
+}
+
 var File_kuji_v1_batch_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/redeem.proto\x1a\x14kuji/v1/result.proto\"\xb5\x02\n" +
+	"\x13kuji/v1/batch.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/grant.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/redeem.proto\x1a\x14kuji/v1/result.proto\"\xe9\x02\n" +
 	"\aCommand\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12#\n" +
@@ -451,7 +491,9 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\aconsume\x18\x04 \x01(\v2\x10.kuji.v1.ConsumeH\x00R\aconsume\x12/\n" +
 	"\btransfer\x18\x05 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransfer\x12)\n" +
 	"\x06atomic\x18\x06 \x01(\v2\x0f.kuji.v1.AtomicH\x00R\x06atomic\x12)\n" +
-	"\x06redeem\x18\a \x01(\v2\x0f.kuji.v1.RedeemH\x00R\x06redeemB\t\n" +
+	"\x06redeem\x18\a \x01(\v2\x0f.kuji.v1.RedeemH\x00R\x06redeem\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadataB\t\n" +
 	"\acommand\"R\n" +
 	"\fBatchRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12,\n" +
@@ -459,7 +501,7 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\rBatchResponse\x12.\n" +
 	"\aresults\x18\x01 \x03(\v2\x14.kuji.v1.BatchResultR\aresults\x12,\n" +
 	"\breceipts\x18\x02 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12,\n" +
-	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\x85\x03\n" +
+	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\"\xd0\x03\n" +
 	"\vBatchResult\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1a\n" +
@@ -472,7 +514,9 @@ const file_kuji_v1_batch_proto_rawDesc = "" +
 	"\routcome_draws\x18\t \x03(\rR\foutcomeDraws\x12\"\n" +
 	"\x04paid\x18\n" +
 	" \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
-	"\bredeemed\x18\v \x01(\tR\bredeemedB\n" +
+	"\bredeemed\x18\v \x01(\tR\bredeemed\x12$\n" +
+	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
 	"\b_receiptB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -506,6 +550,8 @@ var file_kuji_v1_batch_proto_goTypes = []any{
 	(*Result)(nil),        // 13: kuji.v1.Result
 	(*ErrorDetail)(nil),   // 14: kuji.v1.ErrorDetail
 	(*Stack)(nil),         // 15: kuji.v1.Stack
+	(*Limit)(nil),         // 16: kuji.v1.Limit
+	(*Lack)(nil),          // 17: kuji.v1.Lack
 }
 var file_kuji_v1_batch_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.Command.draw:type_name -> kuji.v1.Draw
@@ -522,11 +568,13 @@ var file_kuji_v1_batch_proto_depIdxs = []int32{
 	13, // 11: kuji.v1.BatchResult.members:type_name -> kuji.v1.Result
 	14, // 12: kuji.v1.BatchResult.error:type_name -> kuji.v1.ErrorDetail
 	15, // 13: kuji.v1.BatchResult.paid:type_name -> kuji.v1.Stack
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	16, // 14: kuji.v1.BatchResult.limit:type_name -> kuji.v1.Limit
+	17, // 15: kuji.v1.BatchResult.lacks:type_name -> kuji.v1.Lack
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_batch_proto_init() }
@@ -538,6 +586,7 @@ func file_kuji_v1_batch_proto_init() {
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_error_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_redeem_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_batch_proto_msgTypes[0].OneofWrappers = []any{

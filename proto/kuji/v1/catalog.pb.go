@@ -592,8 +592,14 @@ type ApplyCatalogRequest struct {
 	// applied a catalog meanwhile. Absent: over any. The catalog in force already
 	// is unchanged, whatever is expected, so that a call can be repeated.
 	ExpectedVersion *uint64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyCatalogRequest) Reset() {
@@ -652,6 +658,20 @@ func (x *ApplyCatalogRequest) GetExpectedVersion() uint64 {
 		return *x.ExpectedVersion
 	}
 	return 0
+}
+
+func (x *ApplyCatalogRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ApplyCatalogRequest) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
 }
 
 type ApplyCatalogResponse struct {
@@ -1065,12 +1085,14 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x15ExportCatalogResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
-	"\x04yaml\x18\x03 \x01(\fR\x04yaml\"\x9d\x01\n" +
+	"\x04yaml\x18\x03 \x01(\fR\x04yaml\"\xd1\x01\n" +
 	"\x13ApplyCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04yaml\x18\x02 \x01(\fR\x04yaml\x12\x17\n" +
 	"\adry_run\x18\x03 \x01(\bR\x06dryRun\x12.\n" +
-	"\x10expected_version\x18\x04 \x01(\x04H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x10expected_version\x18\x04 \x01(\x04H\x00R\x0fexpectedVersion\x88\x01\x01\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadataB\x13\n" +
 	"\x11_expected_version\"b\n" +
 	"\x14ApplyCatalogResponse\x12!\n" +
 	"\x04plan\x18\x01 \x01(\v2\r.kuji.v1.PlanR\x04plan\x12'\n" +

@@ -51,10 +51,8 @@ const (
 	Reason_REASON_CANCELED Reason = 10
 	// No API key, or an unknown one.
 	Reason_REASON_UNAUTHENTICATED Reason = 11
-	// The API key's role does not include the RPC's.
+	// The API key, or the player's token, does not allow this.
 	Reason_REASON_FORBIDDEN Reason = 12
-	// The outcome depends on the state and was logged: the Result is attached.
-	Reason_REASON_STATUS Reason = 13
 	// A defect of the server.
 	Reason_REASON_INTERNAL Reason = 14
 	// The request id carries its time, and is so old that it may have been
@@ -78,7 +76,6 @@ var (
 		10: "REASON_CANCELED",
 		11: "REASON_UNAUTHENTICATED",
 		12: "REASON_FORBIDDEN",
-		13: "REASON_STATUS",
 		14: "REASON_INTERNAL",
 		15: "REASON_TOO_OLD",
 	}
@@ -96,7 +93,6 @@ var (
 		"REASON_CANCELED":        10,
 		"REASON_UNAUTHENTICATED": 11,
 		"REASON_FORBIDDEN":       12,
-		"REASON_STATUS":          13,
 		"REASON_INTERNAL":        14,
 		"REASON_TOO_OLD":         15,
 	}
@@ -135,9 +131,7 @@ type ErrorDetail struct {
 	Reason Reason                 `protobuf:"varint,1,opt,name=reason,proto3,enum=kuji.v1.Reason" json:"reason,omitempty"`
 	// What is wrong with which part of the request; for REASON_INVALID and
 	// REASON_CONFLICT.
-	Violations []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
-	// The logged result; for REASON_STATUS.
-	Result        *Result `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Violations    []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,13 +176,6 @@ func (x *ErrorDetail) GetReason() Reason {
 func (x *ErrorDetail) GetViolations() []*Violation {
 	if x != nil {
 		return x.Violations
-	}
-	return nil
-}
-
-func (x *ErrorDetail) GetResult() *Result {
-	if x != nil {
-		return x.Result
 	}
 	return nil
 }
@@ -269,18 +256,17 @@ var File_kuji_v1_error_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/error.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"\x93\x01\n" +
+	"\x13kuji/v1/error.proto\x12\akuji.v1\"x\n" +
 	"\vErrorDetail\x12'\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x0f.kuji.v1.ReasonR\x06reason\x122\n" +
 	"\n" +
 	"violations\x18\x02 \x03(\v2\x12.kuji.v1.ViolationR\n" +
-	"violations\x12'\n" +
-	"\x06result\x18\x03 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"o\n" +
+	"violationsJ\x04\b\x03\x10\x04R\x06result\"o\n" +
 	"\tViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\rR\x04line\x12\x16\n" +
-	"\x06column\x18\x04 \x01(\rR\x06column*\xe5\x02\n" +
+	"\x06column\x18\x04 \x01(\rR\x06column*\xe7\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x14\n" +
@@ -295,10 +281,9 @@ const file_kuji_v1_error_proto_rawDesc = "" +
 	"\x0fREASON_CANCELED\x10\n" +
 	"\x12\x1a\n" +
 	"\x16REASON_UNAUTHENTICATED\x10\v\x12\x14\n" +
-	"\x10REASON_FORBIDDEN\x10\f\x12\x11\n" +
-	"\rREASON_STATUS\x10\r\x12\x13\n" +
+	"\x10REASON_FORBIDDEN\x10\f\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x0e\x12\x12\n" +
-	"\x0eREASON_TOO_OLD\x10\x0fB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0eREASON_TOO_OLD\x10\x0f\"\x04\b\r\x10\r*\rREASON_STATUSB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_error_proto_rawDescOnce sync.Once
@@ -318,17 +303,15 @@ var file_kuji_v1_error_proto_goTypes = []any{
 	(Reason)(0),         // 0: kuji.v1.Reason
 	(*ErrorDetail)(nil), // 1: kuji.v1.ErrorDetail
 	(*Violation)(nil),   // 2: kuji.v1.Violation
-	(*Result)(nil),      // 3: kuji.v1.Result
 }
 var file_kuji_v1_error_proto_depIdxs = []int32{
 	0, // 0: kuji.v1.ErrorDetail.reason:type_name -> kuji.v1.Reason
 	2, // 1: kuji.v1.ErrorDetail.violations:type_name -> kuji.v1.Violation
-	3, // 2: kuji.v1.ErrorDetail.result:type_name -> kuji.v1.Result
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_error_proto_init() }
@@ -336,7 +319,6 @@ func file_kuji_v1_error_proto_init() {
 	if File_kuji_v1_error_proto != nil {
 		return
 	}
-	file_kuji_v1_result_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -204,7 +204,13 @@ type GrantRequest struct {
 	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64, each item once.
-	Items         []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes. A repetition of the request id must give the same.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,6 +273,20 @@ func (x *GrantRequest) GetItems() []*Stack {
 	return nil
 }
 
+func (x *GrantRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *GrantRequest) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
+}
+
 type GrantResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
@@ -320,7 +340,13 @@ type ConsumeRequest struct {
 	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64, each item once.
-	Items         []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*Stack `protobuf:"bytes,4,rep,name=items,proto3" json:"items,omitempty"`
+	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes. A repetition of the request id must give the same.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +409,20 @@ func (x *ConsumeRequest) GetItems() []*Stack {
 	return nil
 }
 
+func (x *ConsumeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ConsumeRequest) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
+}
+
 type ConsumeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
@@ -438,7 +478,13 @@ type TransferRequest struct {
 	// 1 to 64 bytes, other than from.
 	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
 	// 1 to 64, each item once.
-	Items         []*Stack `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	Items []*Stack `protobuf:"bytes,5,rep,name=items,proto3" json:"items,omitempty"`
+	// Why, at most 1024 bytes. The log keeps it, with the name of the API key that
+	// asked.
+	Reason string `protobuf:"bytes,40,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What the caller wants to find in the log, such as the number of an order: at
+	// most 1024 bytes. A repetition of the request id must give the same.
+	Metadata      string `protobuf:"bytes,41,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +554,20 @@ func (x *TransferRequest) GetItems() []*Stack {
 	return nil
 }
 
+func (x *TransferRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TransferRequest) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
+}
+
 type TransferResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Result        *Result                `protobuf:"bytes,1,opt,name=result,proto3" json:"result,omitempty"`
@@ -566,30 +626,36 @@ const file_kuji_v1_grant_proto_rawDesc = "" +
 	"\bTransfer\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12$\n" +
-	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items\"\x81\x01\n" +
+	"\x05items\x18\x03 \x03(\v2\x0e.kuji.v1.StackR\x05items\"\xb5\x01\n" +
 	"\fGrantRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\"8\n" +
+	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadata\"8\n" +
 	"\rGrantResponse\x12'\n" +
-	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\x83\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xb7\x01\n" +
 	"\x0eConsumeRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12$\n" +
-	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\":\n" +
+	"\x05items\x18\x04 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadata\":\n" +
 	"\x0fConsumeResponse\x12'\n" +
-	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\x90\x01\n" +
+	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06result\"\xc4\x01\n" +
 	"\x0fTransferRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12$\n" +
-	"\x05items\x18\x05 \x03(\v2\x0e.kuji.v1.StackR\x05items\";\n" +
+	"\x05items\x18\x05 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x16\n" +
+	"\x06reason\x18( \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18) \x01(\tR\bmetadata\";\n" +
 	"\x10TransferResponse\x12'\n" +
 	"\x06result\x18\x01 \x01(\v2\x0f.kuji.v1.ResultR\x06resultB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 

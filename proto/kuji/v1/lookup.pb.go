@@ -83,9 +83,10 @@ type GetResultRequest struct {
 	// Empty means "default".
 	Realm     string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// Whose request it was, if that is known. Codes that rewards gave are shown
-	// only to a key that may draw, and only if this is their player; otherwise
-	// they are redacted. If the request was another player's: already_exists.
+	// Whose request it was, if that is known; a player's token must name its
+	// player. Codes that rewards gave are shown only to a key that could send the
+	// request again, and only if this is their player; otherwise they are
+	// redacted. A key with pools is not shown them. If the request was another player's: already_exists.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// Do not wait until what is read is durable: a crash could still undo it.
 	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`

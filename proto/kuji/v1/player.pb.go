@@ -138,7 +138,10 @@ type Player struct {
 	// Of the last batch that changed this player.
 	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
 	// Of the catalog in force; a track that is not here has counted 0 draws.
-	Pity          []*PlayerTrack `protobuf:"bytes,4,rep,name=pity,proto3" json:"pity,omitempty"`
+	Pity []*PlayerTrack `protobuf:"bytes,4,rep,name=pity,proto3" json:"pity,omitempty"`
+	// Limits of the catalog in force of which the player has used draws; of
+	// others all are left.
+	Limits        []*Limit `protobuf:"bytes,40,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +200,13 @@ func (x *Player) GetPosition() uint64 {
 func (x *Player) GetPity() []*PlayerTrack {
 	if x != nil {
 		return x.Pity
+	}
+	return nil
+}
+
+func (x *Player) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
 	}
 	return nil
 }
@@ -270,18 +280,19 @@ var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"V\n" +
+	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"V\n" +
 	"\x10GetPlayerRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\"<\n" +
 	"\x11GetPlayerResponse\x12'\n" +
-	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\"\x84\x01\n" +
+	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\"\xac\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
-	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\"X\n" +
+	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
+	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\"X\n" +
 	"\vPlayerTrack\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
@@ -307,16 +318,18 @@ var file_kuji_v1_player_proto_goTypes = []any{
 	(*Player)(nil),            // 2: kuji.v1.Player
 	(*PlayerTrack)(nil),       // 3: kuji.v1.PlayerTrack
 	(*Stack)(nil),             // 4: kuji.v1.Stack
+	(*Limit)(nil),             // 5: kuji.v1.Limit
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
 	4, // 1: kuji.v1.Player.items:type_name -> kuji.v1.Stack
 	3, // 2: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	5, // 3: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -324,6 +337,7 @@ func file_kuji_v1_player_proto_init() {
 	if File_kuji_v1_player_proto != nil {
 		return
 	}
+	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -133,70 +133,6 @@ func (PoolMode) EnumDescriptor() ([]byte, []int) {
 	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{1}
 }
 
-// LimitPeriod says over what a player limit counts.
-type LimitPeriod int32
-
-const (
-	LimitPeriod_LIMIT_PERIOD_UNSPECIFIED LimitPeriod = 0
-	// All time.
-	LimitPeriod_LIMIT_PERIOD_FOREVER LimitPeriod = 1
-	// The calendar day, in the catalog's time zone.
-	LimitPeriod_LIMIT_PERIOD_DAY LimitPeriod = 2
-	// The week, from Monday 00:00, in the catalog's time zone.
-	LimitPeriod_LIMIT_PERIOD_WEEK LimitPeriod = 3
-	// A rolling window.
-	LimitPeriod_LIMIT_PERIOD_WINDOW LimitPeriod = 4
-	// The hour. Only budgets have it.
-	LimitPeriod_LIMIT_PERIOD_HOUR LimitPeriod = 5
-)
-
-// Enum value maps for LimitPeriod.
-var (
-	LimitPeriod_name = map[int32]string{
-		0: "LIMIT_PERIOD_UNSPECIFIED",
-		1: "LIMIT_PERIOD_FOREVER",
-		2: "LIMIT_PERIOD_DAY",
-		3: "LIMIT_PERIOD_WEEK",
-		4: "LIMIT_PERIOD_WINDOW",
-		5: "LIMIT_PERIOD_HOUR",
-	}
-	LimitPeriod_value = map[string]int32{
-		"LIMIT_PERIOD_UNSPECIFIED": 0,
-		"LIMIT_PERIOD_FOREVER":     1,
-		"LIMIT_PERIOD_DAY":         2,
-		"LIMIT_PERIOD_WEEK":        3,
-		"LIMIT_PERIOD_WINDOW":      4,
-		"LIMIT_PERIOD_HOUR":        5,
-	}
-)
-
-func (x LimitPeriod) Enum() *LimitPeriod {
-	p := new(LimitPeriod)
-	*p = x
-	return p
-}
-
-func (x LimitPeriod) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (LimitPeriod) Descriptor() protoreflect.EnumDescriptor {
-	return file_kuji_v1_pool_proto_enumTypes[2].Descriptor()
-}
-
-func (LimitPeriod) Type() protoreflect.EnumType {
-	return &file_kuji_v1_pool_proto_enumTypes[2]
-}
-
-func (x LimitPeriod) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use LimitPeriod.Descriptor instead.
-func (LimitPeriod) EnumDescriptor() ([]byte, []int) {
-	return file_kuji_v1_pool_proto_rawDescGZIP(), []int{2}
-}
-
 type GetPoolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
@@ -209,7 +145,9 @@ type GetPoolRequest struct {
 	// How many entries to skip.
 	EntryOffset uint32 `protobuf:"varint,4,opt,name=entry_offset,json=entryOffset,proto3" json:"entry_offset,omitempty"`
 	// How many entries to return at most: 0 means 1000, at most 10000.
-	EntryLimit    uint32 `protobuf:"varint,5,opt,name=entry_limit,json=entryLimit,proto3" json:"entry_limit,omitempty"`
+	EntryLimit uint32 `protobuf:"varint,5,opt,name=entry_limit,json=entryLimit,proto3" json:"entry_limit,omitempty"`
+	// The player to return limits of; empty: none. At most 64 bytes.
+	Player        string `protobuf:"bytes,40,opt,name=player,proto3" json:"player,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,9 +217,19 @@ func (x *GetPoolRequest) GetEntryLimit() uint32 {
 	return 0
 }
 
+func (x *GetPoolRequest) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
 type GetPoolResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pool          *Pool                  `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Pool  *Pool                  `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
+	// Where the player stands in each of the pool's limits, in the same order.
+	// One who was never seen has all draws left.
+	PlayerLimits  []*Limit `protobuf:"bytes,40,rep,name=player_limits,json=playerLimits,proto3" json:"player_limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +267,13 @@ func (*GetPoolResponse) Descriptor() ([]byte, []int) {
 func (x *GetPoolResponse) GetPool() *Pool {
 	if x != nil {
 		return x.Pool
+	}
+	return nil
+}
+
+func (x *GetPoolResponse) GetPlayerLimits() []*Limit {
+	if x != nil {
+		return x.PlayerLimits
 	}
 	return nil
 }
@@ -1888,16 +1843,18 @@ var File_kuji_v1_pool_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"\x94\x01\n" +
+	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"\xac\x01\n" +
 	"\x0eGetPoolRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
 	"\x05stale\x18\x03 \x01(\bR\x05stale\x12!\n" +
 	"\fentry_offset\x18\x04 \x01(\rR\ventryOffset\x12\x1f\n" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
-	"entryLimit\"4\n" +
+	"entryLimit\x12\x16\n" +
+	"\x06player\x18( \x01(\tR\x06player\"i\n" +
 	"\x0fGetPoolResponse\x12!\n" +
-	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\"\xaf\a\n" +
+	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\x123\n" +
+	"\rplayer_limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\fplayerLimits\"\xaf\a\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2040,14 +1997,7 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\x15POOL_MODE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12POOL_MODE_WEIGHTED\x10\x01\x12\x14\n" +
 	"\x10POOL_MODE_RAFFLE\x10\x02\x12\x12\n" +
-	"\x0ePOOL_MODE_EACH\x10\x03*\xa2\x01\n" +
-	"\vLimitPeriod\x12\x1c\n" +
-	"\x18LIMIT_PERIOD_UNSPECIFIED\x10\x00\x12\x18\n" +
-	"\x14LIMIT_PERIOD_FOREVER\x10\x01\x12\x14\n" +
-	"\x10LIMIT_PERIOD_DAY\x10\x02\x12\x15\n" +
-	"\x11LIMIT_PERIOD_WEEK\x10\x03\x12\x17\n" +
-	"\x13LIMIT_PERIOD_WINDOW\x10\x04\x12\x15\n" +
-	"\x11LIMIT_PERIOD_HOUR\x10\x05B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0ePOOL_MODE_EACH\x10\x03B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_pool_proto_rawDescOnce sync.Once
@@ -2061,70 +2011,72 @@ func file_kuji_v1_pool_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_pool_proto_rawDescData
 }
 
-var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_kuji_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_kuji_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_kuji_v1_pool_proto_goTypes = []any{
 	(Spread)(0),             // 0: kuji.v1.Spread
 	(PoolMode)(0),           // 1: kuji.v1.PoolMode
-	(LimitPeriod)(0),        // 2: kuji.v1.LimitPeriod
-	(*GetPoolRequest)(nil),  // 3: kuji.v1.GetPoolRequest
-	(*GetPoolResponse)(nil), // 4: kuji.v1.GetPoolResponse
-	(*Pool)(nil),            // 5: kuji.v1.Pool
-	(*RedeemTerms)(nil),     // 6: kuji.v1.RedeemTerms
-	(*Budget)(nil),          // 7: kuji.v1.Budget
-	(*Moments)(nil),         // 8: kuji.v1.Moments
-	(*TimeWeight)(nil),      // 9: kuji.v1.TimeWeight
-	(*Price)(nil),           // 10: kuji.v1.Price
-	(*Bundle)(nil),          // 11: kuji.v1.Bundle
-	(*Rolls)(nil),           // 12: kuji.v1.Rolls
-	(*Condition)(nil),       // 13: kuji.v1.Condition
-	(*TrackCount)(nil),      // 14: kuji.v1.TrackCount
-	(*Track)(nil),           // 15: kuji.v1.Track
-	(*Guarantee)(nil),       // 16: kuji.v1.Guarantee
-	(*PlayerLimit)(nil),     // 17: kuji.v1.PlayerLimit
-	(*Entry)(nil),           // 18: kuji.v1.Entry
-	(*Luck)(nil),            // 19: kuji.v1.Luck
-	(*LuckStep)(nil),        // 20: kuji.v1.LuckStep
-	(*Reward)(nil),          // 21: kuji.v1.Reward
-	(*InnerDraws)(nil),      // 22: kuji.v1.InnerDraws
-	(*RewardItem)(nil),      // 23: kuji.v1.RewardItem
-	(*Stack)(nil),           // 24: kuji.v1.Stack
+	(*GetPoolRequest)(nil),  // 2: kuji.v1.GetPoolRequest
+	(*GetPoolResponse)(nil), // 3: kuji.v1.GetPoolResponse
+	(*Pool)(nil),            // 4: kuji.v1.Pool
+	(*RedeemTerms)(nil),     // 5: kuji.v1.RedeemTerms
+	(*Budget)(nil),          // 6: kuji.v1.Budget
+	(*Moments)(nil),         // 7: kuji.v1.Moments
+	(*TimeWeight)(nil),      // 8: kuji.v1.TimeWeight
+	(*Price)(nil),           // 9: kuji.v1.Price
+	(*Bundle)(nil),          // 10: kuji.v1.Bundle
+	(*Rolls)(nil),           // 11: kuji.v1.Rolls
+	(*Condition)(nil),       // 12: kuji.v1.Condition
+	(*TrackCount)(nil),      // 13: kuji.v1.TrackCount
+	(*Track)(nil),           // 14: kuji.v1.Track
+	(*Guarantee)(nil),       // 15: kuji.v1.Guarantee
+	(*PlayerLimit)(nil),     // 16: kuji.v1.PlayerLimit
+	(*Entry)(nil),           // 17: kuji.v1.Entry
+	(*Luck)(nil),            // 18: kuji.v1.Luck
+	(*LuckStep)(nil),        // 19: kuji.v1.LuckStep
+	(*Reward)(nil),          // 20: kuji.v1.Reward
+	(*InnerDraws)(nil),      // 21: kuji.v1.InnerDraws
+	(*RewardItem)(nil),      // 22: kuji.v1.RewardItem
+	(*Limit)(nil),           // 23: kuji.v1.Limit
+	(LimitPeriod)(0),        // 24: kuji.v1.LimitPeriod
+	(*Stack)(nil),           // 25: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
-	5,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
-	1,  // 1: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
-	10, // 2: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	17, // 3: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	18, // 4: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
-	11, // 5: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	17, // 6: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
-	13, // 7: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
-	12, // 8: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	15, // 9: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	16, // 10: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	21, // 11: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
-	7,  // 12: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
-	6,  // 13: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
-	2,  // 14: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
-	0,  // 15: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
-	9,  // 16: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
-	24, // 17: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	24, // 18: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	24, // 19: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	14, // 20: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	2,  // 21: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	21, // 22: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	13, // 23: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	19, // 24: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	8,  // 25: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
-	20, // 26: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	23, // 27: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	22, // 28: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
+	23, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
+	1,  // 2: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
+	9,  // 3: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
+	16, // 4: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	17, // 5: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	10, // 6: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
+	16, // 7: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	12, // 8: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	11, // 9: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	14, // 10: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	15, // 11: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	20, // 12: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	6,  // 13: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
+	5,  // 14: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
+	24, // 15: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	0,  // 16: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
+	8,  // 17: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
+	25, // 18: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	25, // 19: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	25, // 20: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	13, // 21: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	24, // 22: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	20, // 23: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	12, // 24: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	18, // 25: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	7,  // 26: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	19, // 27: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	22, // 28: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	21, // 29: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -2132,6 +2084,7 @@ func file_kuji_v1_pool_proto_init() {
 	if File_kuji_v1_pool_proto != nil {
 		return
 	}
+	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_pool_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
@@ -2139,7 +2092,7 @@ func file_kuji_v1_pool_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_pool_proto_rawDesc), len(file_kuji_v1_pool_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      2,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,

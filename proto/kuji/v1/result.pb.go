@@ -25,8 +25,8 @@ const (
 // outcome that depends on the state: it is logged, it changed nothing (but
 // UNKNOWN_CODE counts the guess), and its request id answers the same from then on.
 //
-// A unary RPC answers a status other than OK with an error whose details hold
-// the Result, receipt included; docs/api.md lists the code of each.
+// It stands in the Result, whether the command came alone, in a batch or on a
+// stream. An error is only what was not carried out.
 type Status int32
 
 const (
@@ -36,9 +36,9 @@ const (
 	// Fewer outcomes in stock than asked for, in the worst case of nested pools.
 	// Subject: the pool asked for.
 	Status_STATUS_SOLD_OUT Status = 2
-	// A player limit of the pool. Subject: the pool.
+	// A player limit of the pool. Subject: the pool. Result.limit says which.
 	Status_STATUS_LIMIT_REACHED Status = 3
-	// The player holds too few. Subject: the item.
+	// The player holds too few. Subject: the item; Result.lacks has them all.
 	Status_STATUS_INSUFFICIENT_ITEMS Status = 4
 	// The pool's start lies ahead. Subject: the pool.
 	Status_STATUS_NOT_STARTED Status = 5
@@ -468,7 +468,13 @@ type Result struct {
 	// What a draw cost; empty: nothing.
 	Paid []*Stack `protobuf:"bytes,7,rep,name=paid,proto3" json:"paid,omitempty"`
 	// Of a redeem that ended OK: the list of the code.
-	Redeemed      string `protobuf:"bytes,8,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	Redeemed string `protobuf:"bytes,8,opt,name=redeemed,proto3" json:"redeemed,omitempty"`
+	// The limit that was reached, with LIMIT_REACHED only. What is left, and
+	// when it resets, are those of the time of the request.
+	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The items of which the player held too few, with INSUFFICIENT_ITEMS only.
+	// Of several prices they are about the first.
+	Lacks         []*Lack `protobuf:"bytes,41,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -559,11 +565,25 @@ func (x *Result) GetRedeemed() string {
 	return ""
 }
 
+func (x *Result) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *Result) GetLacks() []*Lack {
+	if x != nil {
+		return x.Lacks
+	}
+	return nil
+}
+
 var File_kuji_v1_result_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/result.proto\x12\akuji.v1\"7\n" +
+	"\x14kuji/v1/result.proto\x12\akuji.v1\x1a\x13kuji/v1/limit.proto\"7\n" +
 	"\x05Stack\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x1a\n" +
 	"\bquantity\x18\x02 \x01(\x04R\bquantity\"\x96\x01\n" +
@@ -588,7 +608,7 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"commitment\x18\a \x01(\fR\n" +
-	"commitment\"\xac\x02\n" +
+	"commitment\"\xf7\x02\n" +
 	"\x06Result\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12,\n" +
@@ -597,7 +617,9 @@ const file_kuji_v1_result_proto_rawDesc = "" +
 	"\breplayed\x18\x05 \x01(\bR\breplayed\x12*\n" +
 	"\areceipt\x18\x06 \x01(\v2\x10.kuji.v1.ReceiptR\areceipt\x12\"\n" +
 	"\x04paid\x18\a \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12\x1a\n" +
-	"\bredeemed\x18\b \x01(\tR\bredeemed*\xee\x03\n" +
+	"\bredeemed\x18\b \x01(\tR\bredeemed\x12$\n" +
+	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacks*\xee\x03\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x13\n" +
@@ -641,6 +663,8 @@ var file_kuji_v1_result_proto_goTypes = []any{
 	(*RewardCode)(nil), // 3: kuji.v1.RewardCode
 	(*Receipt)(nil),    // 4: kuji.v1.Receipt
 	(*Result)(nil),     // 5: kuji.v1.Result
+	(*Limit)(nil),      // 6: kuji.v1.Limit
+	(*Lack)(nil),       // 7: kuji.v1.Lack
 }
 var file_kuji_v1_result_proto_depIdxs = []int32{
 	1, // 0: kuji.v1.Outcome.items:type_name -> kuji.v1.Stack
@@ -650,11 +674,13 @@ var file_kuji_v1_result_proto_depIdxs = []int32{
 	5, // 4: kuji.v1.Result.members:type_name -> kuji.v1.Result
 	4, // 5: kuji.v1.Result.receipt:type_name -> kuji.v1.Receipt
 	1, // 6: kuji.v1.Result.paid:type_name -> kuji.v1.Stack
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	6, // 7: kuji.v1.Result.limit:type_name -> kuji.v1.Limit
+	7, // 8: kuji.v1.Result.lacks:type_name -> kuji.v1.Lack
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_result_proto_init() }
@@ -662,6 +688,7 @@ func file_kuji_v1_result_proto_init() {
 	if File_kuji_v1_result_proto != nil {
 		return
 	}
+	file_kuji_v1_limit_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

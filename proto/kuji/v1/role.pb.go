@@ -22,7 +22,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Role says what an API key may do. Each role includes those before it.
+// Role says what kind of RPC one is. What a key may do is said more finely: see
+// docs/keys.md.
 type Role int32
 
 const (

@@ -266,7 +266,13 @@ type DrawRun struct {
 	// Why the draws were refused; only when REFUSED.
 	Error *ErrorDetail `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	// What each of the draws cost; empty: nothing.
-	Paid          []*Stack `protobuf:"bytes,8,rep,name=paid,proto3" json:"paid,omitempty"`
+	Paid []*Stack `protobuf:"bytes,8,rep,name=paid,proto3" json:"paid,omitempty"`
+	// The limit that was reached, with LIMIT_REACHED only. What is left, and
+	// when it resets, are those of the time of the request.
+	Limit *Limit `protobuf:"bytes,40,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The items of which the player held too few, with INSUFFICIENT_ITEMS only.
+	// Of several prices they are about the first.
+	Lacks         []*Lack `protobuf:"bytes,41,rep,name=lacks,proto3" json:"lacks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,11 +363,25 @@ func (x *DrawRun) GetPaid() []*Stack {
 	return nil
 }
 
+func (x *DrawRun) GetLimit() *Limit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *DrawRun) GetLacks() []*Lack {
+	if x != nil {
+		return x.Lacks
+	}
+	return nil
+}
+
 var File_kuji_v1_stream_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/stream.proto\x12\akuji.v1\x1a\x13kuji/v1/error.proto\x1a\x14kuji/v1/result.proto\"\xef\x01\n" +
+	"\x14kuji/v1/stream.proto\x12\akuji.v1\x1a\x13kuji/v1/error.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"\xef\x01\n" +
 	"\x12StreamDrawsRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x18\n" +
 	"\aplayers\x18\x02 \x03(\tR\aplayers\x12%\n" +
@@ -378,7 +398,7 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\boutcomes\x18\x03 \x03(\v2\x10.kuji.v1.OutcomeR\boutcomes\x12,\n" +
 	"\breceipts\x18\x04 \x03(\v2\x10.kuji.v1.ReceiptR\breceipts\x12%\n" +
 	"\x0eoutcome_counts\x18\x05 \x03(\rR\routcomeCounts\x12#\n" +
-	"\routcome_draws\x18\x06 \x03(\rR\foutcomeDraws\"\x8f\x02\n" +
+	"\routcome_draws\x18\x06 \x03(\rR\foutcomeDraws\"\xda\x02\n" +
 	"\aDrawRun\x12\x14\n" +
 	"\x05draws\x18\x01 \x01(\rR\x05draws\x12'\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
@@ -387,7 +407,9 @@ const file_kuji_v1_stream_proto_rawDesc = "" +
 	"\areceipt\x18\x05 \x01(\rH\x00R\areceipt\x88\x01\x01\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12*\n" +
 	"\x05error\x18\a \x01(\v2\x14.kuji.v1.ErrorDetailR\x05error\x12\"\n" +
-	"\x04paid\x18\b \x03(\v2\x0e.kuji.v1.StackR\x04paidB\n" +
+	"\x04paid\x18\b \x03(\v2\x0e.kuji.v1.StackR\x04paid\x12$\n" +
+	"\x05limit\x18( \x01(\v2\x0e.kuji.v1.LimitR\x05limit\x12#\n" +
+	"\x05lacks\x18) \x03(\v2\r.kuji.v1.LackR\x05lacksB\n" +
 	"\n" +
 	"\b_receiptB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
@@ -413,6 +435,8 @@ var file_kuji_v1_stream_proto_goTypes = []any{
 	(Status)(0),                 // 5: kuji.v1.Status
 	(*ErrorDetail)(nil),         // 6: kuji.v1.ErrorDetail
 	(*Stack)(nil),               // 7: kuji.v1.Stack
+	(*Limit)(nil),               // 8: kuji.v1.Limit
+	(*Lack)(nil),                // 9: kuji.v1.Lack
 }
 var file_kuji_v1_stream_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.StreamDrawsResponse.runs:type_name -> kuji.v1.DrawRun
@@ -421,11 +445,13 @@ var file_kuji_v1_stream_proto_depIdxs = []int32{
 	5, // 3: kuji.v1.DrawRun.status:type_name -> kuji.v1.Status
 	6, // 4: kuji.v1.DrawRun.error:type_name -> kuji.v1.ErrorDetail
 	7, // 5: kuji.v1.DrawRun.paid:type_name -> kuji.v1.Stack
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	8, // 6: kuji.v1.DrawRun.limit:type_name -> kuji.v1.Limit
+	9, // 7: kuji.v1.DrawRun.lacks:type_name -> kuji.v1.Lack
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_stream_proto_init() }
@@ -434,6 +460,7 @@ func file_kuji_v1_stream_proto_init() {
 		return
 	}
 	file_kuji_v1_error_proto_init()
+	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_stream_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}

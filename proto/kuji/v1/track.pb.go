@@ -34,7 +34,7 @@ type SetTrackRequest struct {
 	// Draws since the last hit, at most 1000000.
 	Draws uint64 `protobuf:"varint,5,opt,name=draws,proto3" json:"draws,omitempty"`
 	// Why: 1 to 1024 bytes. The log keeps it, with the name of the API key that
-	// asked, or the first 8 hexadecimal digits of its hash if it has no name.
+	// asked.
 	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

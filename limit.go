@@ -1,0 +1,85 @@
+package kuji
+
+import (
+	"context"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Limit is a limit of a pool, and where a player stands in it.
+type Limit struct {
+	Per    catalog.Per `json:"per"`
+	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
+	Draws  uint64      `json:"draws"`               // that the limit allows
+	Left   uint64      `json:"left"`                // of them
+	// Resets is when more draws than now are left, at the soonest: a time stamp, Unix milliseconds.
+	// All of them are left then, except of a window. 0: never, or all are left now.
+	Resets int64 `json:"resets,omitempty"`
+}
+
+// PoolLimit is a limit, and the pool that has it.
+type PoolLimit struct {
+	Pool string
+	Limit
+}
+
+// Lack is an item of which a player had too few.
+type Lack struct {
+	Item string `json:"item"`
+	Have uint64 `json:"have"`
+	Need uint64 `json:"need"` // at most 2^53-1 times MaxDrawCount
+}
+
+// Limits returns where a player stands in each limit of a pool, in the catalog's order. A player who
+// was never seen has all draws left. It waits until that is durable. CodeNotFound: the catalog in
+// force has no such pool.
+func (r *Realm) Limits(ctx context.Context, pool, player string) ([]Limit, error) {
+	if len(player) > rules.MaxID {
+		return nil, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
+	}
+	if err := r.readable(); err != nil {
+		return nil, err
+	}
+	for {
+		t, c := r.catalog()
+		_, counters, last, _ := r.state.Holdings(player)
+		if r.tables.Load() != t { // the counters may already be those of another catalog
+			continue
+		}
+		now, back := r.instant()
+		all, known := t.Limits(pool, counters, now, back)
+		if err := r.settle(ctx, max(last, c.Position)); err != nil {
+			return nil, err
+		}
+		if !known {
+			return nil, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, c.Version, r.name)
+		}
+		out := make([]Limit, len(all))
+		for i := range all {
+			out[i] = Limit(all[i])
+		}
+		return out, nil
+	}
+}
+
+// limitsUsed returns the limits of which a player with these counters has used draws.
+func (r *Realm) limitsUsed(t *rules.Tables, counters []store.CounterValue) (out []PoolLimit) {
+	if !t.HasLimits(counters) {
+		return nil // without the realm's lock
+	}
+	now, back := r.instant()
+	for _, l := range t.LimitsUsed(counters, now, back) {
+		out = append(out, PoolLimit{l.Pool, Limit(l.LimitState)})
+	}
+	return out
+}
+
+// instant returns the time stamp that a batch would get, and how far the clock has been set back.
+func (r *Realm) instant() (now, back int64) {
+	r.mu.Lock()
+	defer r.unlock()
+	v := r.clockView()
+	return v.Time, v.Back
+}

@@ -1,0 +1,535 @@
+package server_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// needs says once more what each RPC needs, and whether it is about a realm, a pool and a player. An
+// RPC that is not here fails the test.
+var needs = map[string]struct {
+	command             string
+	realm, pool, player bool
+	anyPool             bool // not for keys with pools
+	whole               bool // of a realm: not for keys with pools, not for players
+	server              bool // of all realms
+}{
+	"Draw":          {command: "draw", realm: true, pool: true, player: true},
+	"Redeem":        {command: "redeem", realm: true, player: true, anyPool: true},
+	"Grant":         {command: "grant", realm: true, player: true},
+	"Consume":       {command: "consume", realm: true, player: true},
+	"Transfer":      {command: "transfer", realm: true, player: true},
+	"GetResult":     {command: "read", realm: true, player: true},
+	"GetPlayer":     {command: "read", realm: true, player: true},
+	"GetPool":       {command: "read", realm: true, pool: true, player: true},
+	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
+	"GetCatalog":    {command: "read", realm: true, whole: true},
+	"ExportCatalog": {command: "read", realm: true, whole: true},
+	"GetCodes":      {command: "read", realm: true, whole: true},
+	"GetStatus":     {command: "read", realm: true, whole: true},
+	"ListRealms":    {command: "read", whole: true, server: true},
+	"ApplyCatalog":  {command: "admin", realm: true, whole: true},
+	"CreateRealm":   {command: "admin", realm: true, whole: true},
+	"SetClock":      {command: "admin", realm: true, whole: true},
+	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
+	"ImportCodes":   {command: "admin", realm: true, whole: true},
+	"ExportCodes":   {command: "admin", realm: true, whole: true},
+	// Batch, Atomic and StreamDraws need what is in them: see TestCommandsInside.
+	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
+}
+
+var allCommands = []string{"read", "draw", "redeem", "grant", "consume", "transfer"}
+
+// tokens makes player tokens.
+type tokens struct {
+	t       testing.TB
+	private ed25519.PrivateKey
+	public  []byte // the JWKS
+}
+
+func newTokens(t testing.TB) *tokens {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: public, KeyID: "k1", Algorithm: "EdDSA", Use: "sig"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tokens{t, private, set}
+}
+
+// good are the claims of a good token for a player.
+func good(player string) map[string]any {
+	return map[string]any{"sub": player, "iss": "https://id.example", "aud": []string{"kuji"}, "exp": time.Now().Add(time.Hour).Unix()}
+}
+
+// sign makes a token, signed by a key.
+func sign(t testing.TB, alg jose.SignatureAlgorithm, key any, id string, claims map[string]any) string {
+	t.Helper()
+	o := &jose.SignerOptions{}
+	if id != "" {
+		o = o.WithHeader("kid", id)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(claims).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (k *tokens) of(player string) string {
+	return sign(k.t, jose.EdDSA, k.private, "k1", good(player))
+}
+
+// accessServer is a server with a key of each kind.
+func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
+	t.Helper()
+	dir := t.TempDir()
+	k := newTokens(t)
+	if err := os.WriteFile(filepath.Join(dir, "players.json"), k.public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		keyLine(t, "admin", "admin", ""),
+		keyLine(t, "read,draw,redeem,grant,consume,transfer", "everything", ""),
+		keyLine(t, "admin", "admin-here", "", "realms=default"),
+		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
+		keyLine(t, "read,draw,redeem,grant,consume,transfer", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,grant,consume,transfer", "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,consume,transfer jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+	}
+	for _, c := range allCommands {
+		lines = append(lines, keyLine(t, c, "only-"+c, ""))
+	}
+	path := filepath.Join(dir, "keys")
+	writeKeys(t, path, lines...)
+	keys, err := server.LoadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, server.Options{Keys: keys}), k, keys
+}
+
+// fill makes a request of an RPC that names the default realm, the pool free and the player ann.
+func fill(m protoreflect.MethodDescriptor) string {
+	msg := dynamicpb.NewMessage(m.Input())
+	for name, value := range map[protoreflect.Name]string{"realm": "default", "pool": "free", "player": "ann", "from": "ann"} {
+		if f := m.Input().Fields().ByName(name); f != nil {
+			msg.Set(f, protoreflect.ValueOfString(value))
+		}
+	}
+	data, err := protojson.Marshal(msg)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// ask calls an RPC with a secret, by plain HTTP.
+func ask(f *fixture, method protoreflect.MethodDescriptor, secret, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/"+string(method.Parent().FullName())+"/"+string(method.Name()), strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if method.IsStreamingClient() { // with the stream's envelope
+		r = httptest.NewRequest(http.MethodPost, r.URL.Path, strings.NewReader(fmt.Sprintf("\x00\x00\x00\x00%c%s", len(body), body)))
+		r.Header.Set("Content-Type", "application/connect+json")
+		r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
+	}
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
+	w := &streamable{httptest.NewRecorder()}
+	f.server.ServeHTTP(w, r)
+	return w.ResponseRecorder
+}
+
+// streamable is a recorder that pretends to have deadlines.
+type streamable struct{ *httptest.ResponseRecorder }
+
+func (streamable) SetReadDeadline(time.Time) error  { return nil }
+func (streamable) SetWriteDeadline(time.Time) error { return nil }
+
+// denied returns how an answer denies access: 401, 403, or 0 if it does not.
+func denied(w *httptest.ResponseRecorder) int {
+	switch body := w.Body.String(); {
+	case w.Code == 401, strings.Contains(body, `"code":"unauthenticated"`):
+		return 401
+	case w.Code == 403, strings.Contains(body, `"code":"permission_denied"`):
+		return 403
+	}
+	return 0
+}
+
+// TestWhoMayWhat asks for every RPC of the contract with every kind of credential.
+func TestWhoMayWhat(t *testing.T) {
+	f, k, _ := accessServer(t)
+	for _, service := range server.Contract() {
+		for i := range service.Methods().Len() {
+			method := service.Methods().Get(i)
+			name := string(method.Name())
+			n, ok := needs[name]
+			if !ok {
+				t.Errorf("%s: say in needs what it needs", name)
+				continue
+			}
+			has := func(field protoreflect.Name) bool { return method.Input().Fields().ByName(field) != nil }
+			if has("realm") != n.realm || has("pool") != n.pool || (has("player") || has("from")) != n.player {
+				t.Errorf("%s: needs says otherwise what it is about than the contract", name)
+			}
+			can := func(command string) bool {
+				return n.command == command || n.command == "write" && command != "read"
+			}
+			who := map[string]int{
+				"": 401, "nobody": 401, k.of("ann") + "x": 401,
+				"admin": 0, "admin-here": 403 * b(n.server), "admin-elsewhere": 403,
+				"everything": 403 * b(n.command == "admin"),
+				"free-pool":  403 * b(n.command == "admin" || n.whole || n.anyPool),
+				"other-pool": 403 * b(n.command == "admin" || n.whole || n.anyPool || n.pool),
+				k.of("ann"):  403 * b(n.command == "admin" || n.command == "grant" || n.whole),
+				k.of("bob"):  403 * b(n.command == "admin" || n.command == "grant" || n.whole || n.player),
+			}
+			for _, c := range allCommands {
+				who["only-"+c] = 403 * b(!can(c))
+			}
+			for secret, want := range who {
+				w := ask(f, method, secret, fill(method))
+				if got := denied(w); got != want {
+					t.Errorf("%s with %.30q: HTTP %d %s, want %d", name, secret, w.Code, w.Body, want)
+				}
+			}
+			if n.realm && name != "GetStatus" { // no realm is the default realm
+				body := strings.ReplaceAll(fill(method), `"default"`, `""`)
+				if got := denied(ask(f, method, "admin-elsewhere", body)); got != 403 {
+					t.Errorf("%s of no realm for a key of another: %d", name, got)
+				}
+				if got := denied(ask(f, method, "admin-here", body)); got != 0 {
+					t.Errorf("%s of no realm for a key of the default realm: %d", name, got)
+				}
+			}
+		}
+	}
+	if got := denied(ask(f, methodOf(t, "GetStatus"), "admin-here", `{}`)); got != 403 {
+		t.Errorf("the status of all realms for a key of one: %d", got)
+	}
+	for secret, want := range map[string]int{"only-read": 0, "admin-here": 403, "free-pool": 403, "only-draw": 403, k.of("ann"): 403} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+secret)
+		w := httptest.NewRecorder()
+		if f.server.ServeHTTP(w, r); denied(w) != want {
+			t.Errorf("metrics with %.20q: HTTP %d, want %d", secret, w.Code, want)
+		}
+	}
+}
+
+func b(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func methodOf(t *testing.T, name protoreflect.Name) protoreflect.MethodDescriptor {
+	t.Helper()
+	for _, service := range server.Contract() {
+		if m := service.Methods().ByName(name); m != nil {
+			return m
+		}
+	}
+	t.Fatalf("no RPC %s", name)
+	return nil
+}
+
+// TestCommandsInside: a batch, a group and a stream need what the commands in them need. The kinds
+// of commands are those of the contract.
+func TestCommandsInside(t *testing.T) {
+	f, k, _ := accessServer(t)
+	inside := map[string]string{
+		"draw":     `{"draw": {"player": "ann", "pool": "free"}}`,
+		"redeem":   `{"redeem": {"player": "ann", "code": "x"}}`,
+		"grant":    `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"consume":  `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
+		"transfer": `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,
+	}
+	for _, m := range []proto.Message{&kujiv1.Command{}, &kujiv1.Member{}} {
+		fields := m.ProtoReflect().Descriptor().Oneofs().ByName("command").Fields()
+		for i := range fields.Len() {
+			if name := string(fields.Get(i).Name()); inside[name] == "" && name != "atomic" {
+				t.Errorf("%s: say who may ask for %s", m.ProtoReflect().Descriptor().Name(), name)
+			}
+		}
+	}
+	for command, one := range inside {
+		bodies := map[string]string{
+			"Atomic": `{"members": [` + one + `]}`,
+			"Batch":  `{"commands": [` + one + `]}`,
+		}
+		nested := `{"commands": [{"atomic": {"members": [` + one + `]}}]}`
+		rpcs := map[string][]string{"Atomic": {bodies["Atomic"]}, "Batch": {bodies["Batch"], nested}}
+		if command == "redeem" { // no member of a group can be one
+			rpcs = map[string][]string{"Batch": {bodies["Batch"]}}
+		}
+		for rpc, body := range rpcs {
+			for _, body := range body {
+				for _, c := range allCommands {
+					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), "only-"+c, body)); (got == 0) != (c == command) {
+						t.Errorf("%s of a %s with a key for %s: %d", rpc, command, c, got)
+					}
+				}
+				for secret, want := range map[string]int{
+					"everything": 0, "free-pool": 403 * b(command == "redeem"), "other-pool": 403 * b(command == "draw" || command == "redeem"),
+					k.of("ann"): 403 * b(command == "grant"), k.of("bob"): 403,
+				} {
+					if got := denied(ask(f, methodOf(t, protoreflect.Name(rpc)), secret, body)); got != want {
+						t.Errorf("%s of a %s with %.20q: %d, want %d", rpc, command, secret, got, want)
+					}
+				}
+			}
+		}
+	}
+	// What is forbidden anywhere forbids all of it.
+	mixed := `{"commands": [` + inside["draw"] + `, ` + inside["grant"] + `]}`
+	if w := ask(f, methodOf(t, "Batch"), "only-draw", mixed); denied(w) != 403 || !strings.Contains(w.Body.String(), "commands[1]: it needs the command grant") {
+		t.Errorf("a batch with a grant in it, with a key for draws: %s", w.Body)
+	}
+	// A player's results are for who names the player.
+	nobody := strings.Replace(fill(methodOf(t, "GetResult")), `"ann"`, `""`, 1)
+	for secret, want := range map[string]int{"only-read": 0, "free-pool": 0, k.of("ann"): 403} {
+		if w := ask(f, methodOf(t, "GetResult"), secret, nobody); denied(w) != want {
+			t.Errorf("a result of nobody with %.20q: %s, want %d", secret, w.Body, want)
+		}
+	}
+	stream := methodOf(t, "StreamDraws")
+	for secret, want := range map[string]int{"only-draw": 0, "only-grant": 403, "free-pool": 0, "other-pool": 403, k.of("ann"): 0, k.of("bob"): 403} {
+		if w := ask(f, stream, secret, `{"players": ["ann"], "pools": ["free"]}`); denied(w) != want {
+			t.Errorf("a stream with %.20q: %s, want %d", secret, w.Body, want)
+		}
+	}
+	if w := ask(f, stream, k.of("ann"), `{"players": ["ann", "bob"], "playerIndexes": [0], "pools": ["free"]}`); denied(w) != 403 {
+		t.Errorf("a stream that names another player: %s", w.Body)
+	}
+}
+
+// TestTokens: what makes a player token good, and that anything else is nobody's.
+func TestTokens(t *testing.T) {
+	f, k, _ := accessServer(t)
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(change func(c map[string]any)) string {
+		c := good("ann")
+		change(c)
+		return sign(t, jose.EdDSA, k.private, "k1", c)
+	}
+	now := time.Now()
+	_, another, _ := ed25519.GenerateKey(rand.Reader)
+	for name, tt := range map[string]struct {
+		token string
+		good  bool
+	}{
+		"good":                   {k.of("ann"), true},
+		"no kid":                 {sign(t, jose.EdDSA, k.private, "", good("ann")), true},
+		"aud a string":           {with(func(c map[string]any) { c["aud"] = "kuji" }), true},
+		"just expired":           {with(func(c map[string]any) { c["exp"] = now.Add(-5 * time.Second).Unix() }), true}, // clocks differ
+		"expired":                {with(func(c map[string]any) { c["exp"] = now.Add(-time.Minute).Unix() }), false},
+		"never expires":          {with(func(c map[string]any) { delete(c, "exp") }), false},
+		"not yet":                {with(func(c map[string]any) { c["nbf"] = now.Add(time.Minute).Unix() }), false},
+		"other issuer":           {with(func(c map[string]any) { c["iss"] = "https://evil.example" }), false},
+		"no issuer":              {with(func(c map[string]any) { delete(c, "iss") }), false},
+		"other audience":         {with(func(c map[string]any) { c["aud"] = "shop" }), false},
+		"no audience":            {with(func(c map[string]any) { delete(c, "aud") }), false},
+		"no player":              {with(func(c map[string]any) { delete(c, "sub") }), false},
+		"long player":            {with(func(c map[string]any) { c["sub"] = strings.Repeat("a", 65) }), false},
+		"other kid":              {sign(t, jose.EdDSA, k.private, "k2", good("ann")), false},
+		"other key":              {sign(t, jose.EdDSA, another, "k1", good("ann")), false},
+		"other algorithm":        {sign(t, jose.ES256, curve, "k1", good("ann")), false},
+		"public key as a secret": {sign(t, jose.HS256, []byte(k.private.Public().(ed25519.PublicKey)), "k1", good("ann")), false},
+		"none":                   {"eyJhbGciOiJub25lIiwia2lkIjoiazEifQ." + strings.Split(k.of("ann"), ".")[1] + ".", false},
+		"too long":               {with(func(c map[string]any) { c["x"] = strings.Repeat("x", server.MaxTokenBytes) }), false},
+	} {
+		w := ask(f, methodOf(t, "Draw"), tt.token, `{"player": "ann", "pool": "free"}`)
+		if (w.Code == 200) != tt.good || !tt.good && denied(w) != 401 {
+			t.Errorf("%s: HTTP %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+// TestJWKSByURL: the keys of an issuer change; nobody waits for them, and a dead issuer takes nobody's
+// keys away.
+func TestJWKSByURL(t *testing.T) {
+	first, second := newTokens(t), newTokens(t)
+	second.public = []byte(strings.ReplaceAll(string(second.public), `"k1"`, `"k2"`))
+	var mu sync.Mutex
+	now, answer, failure := time.Now(), first.public, error(nil)
+	asked := make(chan struct{}, 100)
+	fetch := func(context.Context, string) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked <- struct{}{}
+		return answer, failure
+	}
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	change := func(by time.Duration, body []byte, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		now, answer, failure = now.Add(by), body, err
+	}
+	path := filepath.Join(t.TempDir(), "keys")
+	writeKeys(t, path, "draw jwks=https://id.example/keys players algs=EdDSA")
+	keys, err := server.LoadKeysWith(path, fetch, clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	old, young := first.of("ann"), sign(t, jose.EdDSA, second.private, "k2", good("ann"))
+	if !keys.Knows(old) || keys.Knows(young) {
+		t.Fatal("the first set is not in use")
+	}
+	change(0, second.public, nil)
+	if keys.Knows(young) || len(asked) > 0 {
+		t.Error("an unknown key is looked for at once again")
+	}
+	change(31*time.Second, second.public, nil)
+	keys.Knows(young) // is refused, and begins to look
+	<-asked
+	for !keys.Knows(young) { // until the set is there
+		if len(asked) > 0 {
+			t.Fatal("the set was asked for again")
+		}
+	}
+	if keys.Knows(old) {
+		t.Error("a key that the issuer withdrew is good")
+	}
+	change(11*time.Minute, nil, errors.New("dead"))
+	if !keys.Knows(young) {
+		t.Error("an old set is not used while a new one is asked for")
+	}
+	<-asked
+	keys.Settle()
+	if !keys.Knows(young) {
+		t.Error("a dead issuer took a key away")
+	}
+	if err := keys.Reload(); err == nil || !errors.Is(err, server.ErrKeys) {
+		t.Errorf("reload with a dead issuer: %v", err)
+	}
+	if !keys.Knows(young) {
+		t.Error("a failed reload took a key away")
+	}
+	if _, err := server.LoadKeysWith(path, fetch, clock); !errors.Is(err, server.ErrKeys) {
+		t.Errorf("start with a dead issuer: %v", err)
+	}
+}
+
+// TestRates: a key that asks too often waits, others do not, and a batch counts its commands.
+func TestRates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	writeKeys(t, path, keyLine(t, "draw", "slow", "", "rate=2"), keyLine(t, "draw", "free", ""))
+	keys, err := server.LoadKeys(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newServer(t, server.Options{Keys: keys})
+	now := time.Now()
+	f.server.SetRateClock(func() time.Time { return now })
+	draw := func(key string) *httptest.ResponseRecorder {
+		return ask(f, methodOf(t, "Draw"), key, `{"player": "ann", "pool": "free"}`)
+	}
+	var codes []int
+	for range 4 {
+		codes = append(codes, draw("slow").Code)
+	}
+	if want := []int{200, 200, 503, 503}; !slices.Equal(codes, want) {
+		t.Errorf("four draws at once get %v, want %v", codes, want)
+	}
+	if w := draw("slow"); w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "more than 2 commands a second: try again in 500ms") {
+		t.Errorf("%v %s", w.Header(), w.Body)
+	}
+	if w := draw("free"); w.Code != 200 {
+		t.Errorf("another key: HTTP %d", w.Code)
+	}
+	now = now.Add(500 * time.Millisecond)
+	if a, b := draw("slow").Code, draw("slow").Code; a != 200 || b != 503 {
+		t.Errorf("half a second later: %d, %d", a, b)
+	}
+	now = now.Add(time.Minute)
+	batch := `{"commands": [` + strings.Repeat(`{"draw": {"player": "ann", "pool": "free"}},`, 19) + `{"draw": {"player": "ann", "pool": "free"}}]}`
+	if w := ask(f, methodOf(t, "Batch"), "slow", batch); w.Code != 200 {
+		t.Errorf("a batch: HTTP %d", w.Code)
+	}
+	now = now.Add(9*time.Second + 400*time.Millisecond)
+	if got := draw("slow").Code; got != 503 {
+		t.Errorf("9.4 s after a batch of 20: HTTP %d", got)
+	}
+	now = now.Add(100 * time.Millisecond)
+	if got := draw("slow").Code; got != 200 {
+		t.Errorf("9.5 s after a batch of 20: HTTP %d", got)
+	}
+}
+
+// TestTokenEndsStream: a stream of a player ends with the player's token.
+func TestTokenEndsStream(t *testing.T) {
+	dir, k := t.TempDir(), newTokens(t)
+	if err := os.WriteFile(filepath.Join(dir, "players.json"), k.public, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "keys")
+	writeKeys(t, path, "draw jwks=players.json players algs=EdDSA")
+	var mu sync.Mutex
+	now := time.Now()
+	keys, err := server.LoadKeysWith(path, nil, func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := start(t, server.Options{Keys: keys})
+	h := h2c(t)
+	h.Transport = keyed{h.Transport, k.of("ann")}
+	s := openStream(t, newClient("", h, f.url, connect.WithGRPC()))
+	batch := &kujiv1.StreamDrawsRequest{Players: []string{"ann"}, Pools: []string{"free"}}
+	exchange(t, s, batch)
+	mu.Lock()
+	now = now.Add(2 * time.Hour)
+	mu.Unlock()
+	_ = s.Send(batch)
+	if _, err := s.Receive(); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("after the token's time: %v", err)
+	}
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// A web page of another site can call the server only if that site is one of Options.Origins. The
+// browser asks first (a preflight), and without a key: what it asks has no effect, and is answered
+// before keys are looked at. The call itself needs a key or a token like any other. Cookies are never
+// used, so that no page can act with what another page left in the browser.
+
+// preflightSeconds is how long a browser may remember the answer to a preflight. No browser remembers
+// for longer.
+const preflightSeconds = "7200"
+
+// allowedHeaders are those that Connect, gRPC-Web and JSON clients send.
+var allowedHeaders = strings.Join([]string{"Authorization", "X-Api-Key", "Content-Type", "Content-Encoding",
+	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Content-Encoding", "Grpc-Timeout", "X-Grpc-Web", "X-User-Agent"}, ", ")
+
+// exposedHeaders are those of answers that clients read.
+const exposedHeaders = "Content-Encoding, Connect-Content-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After"
+
+// parseOrigins checks the origins of Options.
+func parseOrigins(list []string, keys bool) (map[string]bool, error) {
+	if len(list) > 0 && !keys {
+		return nil, errors.New("server: Origins without Keys: any page of these sites, and whoever opens it, could do everything")
+	}
+	origins := make(map[string]bool, len(list))
+	for _, o := range list {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || o != u.Scheme+"://"+u.Host || o != strings.ToLower(o) || strings.Contains(o, "*") {
+			return nil, fmt.Errorf("server: origin %.100q, want one as browsers send it, such as https://shop.example: no path, no wildcard", o)
+		}
+		origins[o] = true
+	}
+	return origins, nil
+}
+
+// isPreflight reports whether a request is a browser's question whether a page may make a call.
+func (s *Server) isPreflight(r *http.Request) bool {
+	return len(s.origins) > 0 && r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// preflight answers that question.
+func (s *Server) preflight(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	s.hurry(w, r)
+	if !s.origins[r.Header.Get("Origin")] || e == nil {
+		s.refuse(w, r, e, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+			fmt.Errorf("pages of %.100q may not call this server", r.Header.Get("Origin"))))
+		return
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Headers", allowedHeaders)
+	h.Set("Access-Control-Max-Age", preflightSeconds)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// crossOrigin lets a page of an allowed origin read the answer.
+func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, e *endpoint) {
+	if len(s.origins) == 0 || e == nil {
+		return
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	if origin := r.Header.Get("Origin"); s.origins[origin] {
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", exposedHeaders)
+	}
+}
