@@ -91,3 +91,36 @@ func (o *opened) Close() error {
 	}
 	return err
 }
+
+// TestKeyOfOneWhoDied: whoever made the key may die before its name is durable. The next one sees
+// it, seals with it, and must not lose it.
+func TestKeyOfOneWhoDied(t *testing.T) {
+	fs := vfs.NewMem()
+	open := func(fs *vfs.Mem) *disk.Driver {
+		d, err := disk.Open("data", disk.Options{FS: fs, SegmentSize: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := open(fs)
+	var killed *vfs.Mem
+	fs.SetHook(func(op vfs.Op) vfs.Fault {
+		if op.Kind == vfs.OpSyncDir && killed == nil {
+			killed = fs.KillClone()
+		}
+		return vfs.Fault{}
+	})
+	want, _, err := d.Key(false)
+	if err != nil || killed == nil {
+		t.Fatal(err, "the name of the key was never synced")
+	}
+	if got, damaged, err := open(killed).Key(false); got != want || damaged != nil || err != nil {
+		t.Fatalf("the next one has key %x (%v, %v), want %x", got, damaged, err, want)
+	}
+	for after := range killed.CrashStates(100, 1, true) {
+		if got, damaged, err := open(after).Key(false); got != want || damaged != nil || err != nil {
+			t.Errorf("after a power cut the key is %x (%v, %v), want %x", got, damaged, err, want)
+		}
+	}
+}

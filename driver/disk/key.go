@@ -23,7 +23,10 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	b, err := readFile(d.o.FS, name, 1<<10)
 	if err == nil {
 		if raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n")); wrong == nil && len(raw) == len(key) {
-			return [32]byte(raw), nil, nil
+			if !readOnly { // whoever made the key may have died before its name was durable
+				err = classify(d.o.FS.SyncDir(d.dir))
+			}
+			return [32]byte(raw), nil, err
 		}
 		damaged = &driver.CorruptError{Place: name, Err: errors.New("want 64 hexadecimal digits")}
 	} else if errors.Is(err, fs.ErrNotExist) {
