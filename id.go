@@ -37,10 +37,12 @@ func (r *Realm) refused(cmd *rules.Command, now int64) error {
 	if err := r.rules.Unknown(cmd); err != nil {
 		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
 	}
-	made, _ := store.IDTime(cmd.ID)
-	switch fault := r.rules.CheckID(cmd.ID, now); fault {
-	case rules.IDTaken:
+	fault := r.rules.CheckID(cmd.ID, now)
+	if fault == rules.IDTaken {
 		return nil
+	}
+	made, _ := store.IDTime(cmd.ID)
+	switch fault {
 	case rules.IDTooOld:
 		return errf(CodeTooOld, "id", "%q: %v: it was made at %s, and ids from before %s may have been", cmd.ID, fault, stampText(made), stampText(r.state.IDFloor()))
 	case rules.IDTooFarAhead:

@@ -52,7 +52,10 @@ func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string) (
 
 // cheapest returns how count draws are paid, of which free can be free, but not all.
 func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choice string) (best payment, f failure) {
-	item := r.t.item[choice]
+	item := uint32(0)
+	if choice != "" {
+		item = r.t.item[choice]
+	}
 	f = failure{PriceNotOffered, item}
 	try := func(p payment) {
 		if choice != "" && !has(p.price, item) {
