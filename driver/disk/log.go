@@ -31,6 +31,7 @@ type Realm struct {
 	steps  step.Runner
 	policy Sync
 	last   *lastClose // where the log was last closed; nil: it never was
+	opened uint64     // the offset of the next entry at opening
 
 	log     *wal.Log                                  // nil if only what can be salvaged is read
 	salvage func(uint64) iter.Seq2[wal.Record, error] // if log is nil
@@ -72,6 +73,7 @@ func (r *Realm) openLog(do Options, o driver.Options) error {
 	if err != nil {
 		return errors.Join(err, r.log.Close())
 	}
+	r.opened = r.log.Next()
 	return nil
 }
 
@@ -324,13 +326,13 @@ func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
 	return classify(r.log.TrimBefore(uint64(before - 1)))
 }
 
-// Close implements driver.Realm. It notes where the log was closed.
+// Close implements driver.Realm. It notes where the log was closed, if anything was appended.
 func (r *Realm) Close() error {
 	if r.closed.Swap(true) || r.log == nil {
 		return nil
 	}
 	last, err := r.end()
-	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly {
+	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly || last.next == r.opened {
 		return classify(err)
 	}
 	if err := writeLastClose(r.fs, r.dir, &last); err != nil {
