@@ -28,8 +28,10 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 		if pt.config.Internal {
 			return malformed("pool", "%q is internal: only other pools draw from it", cmd.Pool)
 		}
-		if _, ok := r.t.item[cmd.Pay]; !ok && cmd.Pay != "" {
-			return r.unknown("pay", "item", cmd.Pay)
+		if cmd.Pay != "" {
+			if _, ok := r.t.item[cmd.Pay]; !ok {
+				return r.unknown("pay", "item", cmd.Pay)
+			}
 		}
 	case KindGrant, KindConsume, KindTransfer:
 		return r.unknownItem(cmd.Items)
