@@ -124,3 +124,43 @@ func TestKeyOfOneWhoDied(t *testing.T) {
 		}
 	}
 }
+
+// TestCommitFails: a file that cannot be made durable leaves nothing behind that takes up room.
+func TestCommitFails(t *testing.T) {
+	fs := vfs.NewMem()
+	d, err := disk.Open("data", disk.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := d.Open(t.Context(), "r", driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fails := range []vfs.OpKind{vfs.OpSync, vfs.OpRename} {
+		w, err := r.Create(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		fs.SetHook(func(op vfs.Op) vfs.Fault {
+			if op.Kind == fails {
+				return vfs.Fault{Err: syscall.ENOSPC}
+			}
+			return vfs.Fault{}
+		})
+		if err := w.Commit(t.Context(), "file"); !errors.Is(err, driver.ErrFull) {
+			t.Errorf("commit on a full disk: error %v, want %v", err, driver.ErrFull)
+		}
+		w.Abort()
+		fs.SetHook(nil)
+		names, err := fs.List("data/realms/r/snapshots")
+		if err != nil || len(names) > 0 {
+			t.Errorf("after a commit whose %v failed: files %q, error %v", fails, names, err)
+		}
+	}
+	if err := errors.Join(r.Close(), d.Close()); err != nil {
+		t.Error(err)
+	}
+}

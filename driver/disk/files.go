@@ -184,10 +184,11 @@ func (w *writer) Commit(_ context.Context, name string) error {
 	err := w.file.Sync()
 	err = errors.Join(err, w.file.Close())
 	w.file = nil
-	if err != nil {
-		return classify(err)
+	if err == nil {
+		err = w.files.fs.Rename(w.tmp, w.files.dir+"/"+name)
 	}
-	if err := w.files.fs.Rename(w.tmp, w.files.dir+"/"+name); err != nil {
+	if err != nil {
+		w.files.fs.Remove(w.tmp) // a full disk needs the room; prepare removes what is left
 		return classify(err)
 	}
 	return classify(w.files.fs.SyncDir(w.files.dir))
