@@ -45,8 +45,8 @@ type EpochReport struct {
 	// epoch again from it, with the same result. An epoch that a crash ended, or whose realm was
 	// copied while it was open, is not revealed yet: the next start does that.
 	Revealed bool
-	// Lost reports that the seed is not in the log in clear, and that the key cannot open it: nobody
-	// can prove the choices of this epoch. Of an epoch before Report.From, nothing else is known.
+	// Lost reports that the seed is not in the log in clear, and that the key which is there cannot
+	// open it, or that none is there: the choices of this epoch cannot be proven. Of an epoch before Report.From, nothing else is known.
 	Lost bool
 }
 
@@ -341,8 +341,8 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 	return nil
 }
 
-// lost finds the epochs that can never be proven: their seed is not in the log in clear, and the key
-// does not open it.
+// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and the key does
+// not open it.
 func (v *verifier) lost(key *[32]byte) {
 	r := &v.report
 	older := 0 // epochs in the first snapshot that ended before it

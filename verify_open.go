@@ -23,8 +23,8 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if err != nil {
 		return rep, openError(dir, err)
 	}
-	defer d.Close() // read-only: nothing to lose
-	key, damaged, err := d.Key(true)
+	defer d.Close()            // read-only: nothing to lose
+	key, _, err := d.Key(true) // one that is gone or damaged opens nothing
 	if err != nil {
 		return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
@@ -37,9 +37,7 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	}
 	v := newVerifier(realm, anchor, seen)
 	err = v.verify(d)
-	if _, wrong := damaged.(*driver.CorruptError); damaged == nil || !wrong { // otherwise it may hold what is missing
-		v.lost(&key)
-	}
+	v.lost(&key)
 	return v.report, err
 }
 

@@ -54,7 +54,7 @@ type verifyEpochJSON struct {
 	Events     uint64 `json:"events"`
 	Commitment string `json:"commitment"`
 	Revealed   bool   `json:"revealed"`       // every choice was computed again from the seed
-	Lost       bool   `json:"lost,omitempty"` // the seed is gone: its choices can never be proven
+	Lost       bool   `json:"lost,omitempty"` // not revealed, and the key does not open it: its choices cannot be proven
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -72,7 +72,8 @@ server may have the directory open. It
   - checks that stocks and balances add up;
   - compares snapshots with the state that the log gives at their position;
   - checks that the log goes on from where it stood when it was last closed;
-  - names epochs whose seed is lost: nobody can prove their choices;
+  - names epochs whose seed is lost: it was not revealed, and the file "key" in the
+    directory is gone, damaged or another one;
   - prints a hash of the state: the same log gives the same hash everywhere.
 
 If the log was trimmed, verification begins at the oldest snapshot and says so.
@@ -82,8 +83,9 @@ chain. With --since, every realm's chain must go through the place where it stoo
 in an earlier report. --json writes such a report: keep one elsewhere.
 
 It ends with exit code 6 if something is wrong, and names the first wrong
-position. With --strict it also does so if the seed of an epoch is lost. It ends with exit code 3 if a server has the directory open: stop the
-server, or verify a copy.`,
+position. With --strict it also does so if the seed of an epoch is lost. It ends
+with exit code 3 if a server has the directory open: stop the server, or verify a
+copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
   kuji verify --data ./kuji-data --since report.json`,
@@ -165,12 +167,12 @@ func (a *app) verify(ctx context.Context, data string, realms []string, anchors 
 	return err
 }
 
-// lost says which epochs can never be proven.
+// lost says which epochs cannot be proven.
 func (v *verifyJSON) lost() (texts []string) {
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
 			if e.Lost {
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, can never be proven: its seed is lost", r.Realm, e.Epoch, e.First))
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and %s does not open it", r.Realm, e.Epoch, e.First, filepath.Join(v.Data, "key")))
 			}
 		}
 	}
