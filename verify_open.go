@@ -23,8 +23,9 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if err != nil {
 		return rep, openError(dir, err)
 	}
-	defer d.Close()            // read-only: nothing to lose
-	key, _, err := d.Key(true) // one that is gone or damaged opens nothing
+	defer d.Close() // read-only: nothing to lose
+	// A key that is gone or damaged opens nothing.
+	key, _, err := d.Key(true)
 	if err != nil {
 		return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
