@@ -69,7 +69,8 @@ type GivenCode struct {
 // import that was interrupted is simply repeated. The list need not be in the catalog yet. Codes are
 // 1 to MaxCode bytes of UTF-8, without control characters and without space around them.
 // CodeInvalid: a code is not like that, or they are too many; none was added. CodeConflict: the
-// realm has no room for so many codes or lists.
+// realm has no room for so many codes or lists, or the list would have more than 16 codes that differ
+// only in spaces, hyphens and case.
 func (r *Realm) ImportCodes(ctx context.Context, list string, codes []string) (Imported, error) {
 	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
 		return Imported{}, err

@@ -293,6 +293,43 @@ func TestImportRefused(t *testing.T) {
 	wantCode(t, err, kuji.CodeInvalid)
 }
 
+// TestImportAlike: codes that differ only in what makes no difference when they are sent are bounded,
+// because they cost more to find than others.
+func TestImportAlike(t *testing.T) {
+	dir := t.TempDir()
+	e, r := openCodes(t, dir, worldOptions{})
+	var alike []string
+	for n := range 100 {
+		alike = append(alike, "SECRET"+strings.Repeat("-", n))
+	}
+	importCodes(t, r, "ten-percent", alike[:10])
+	for _, codes := range [][]string{alike, alike[10:17], alike[20:40]} {
+		_, err := r.ImportCodes(t.Context(), "ten-percent", codes)
+		wantCode(t, err, kuji.CodeConflict)
+		if strings.Contains(fmt.Sprint(err), "SECRET") {
+			t.Error(err)
+		}
+	}
+	_, err := r.ImportCodes(t.Context(), "new", alike[:17])
+	wantCode(t, err, kuji.CodeConflict)
+	if got := importCodes(t, r, "ten-percent", alike[:16]); got.Added != 6 {
+		t.Errorf("%+v", got)
+	}
+	snapshot(t, r)
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, r = openCodes(t, dir, worldOptions{})
+	if v := codesOf(t, r, "ten-percent"); v.Codes != 16 {
+		t.Errorf("%+v", v)
+	}
+	_, err = r.ImportCodes(t.Context(), "ten-percent", alike[16:17])
+	wantCode(t, err, kuji.CodeConflict)
+	if got := importCodes(t, r, "ten-percent", someCodes("other", 5000)); got.Added != 5000 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestCodesRedacted: nothing but results and the export shows a code: not the records of the log,
 // not a printed result.
 func TestCodesRedacted(t *testing.T) {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -21,22 +23,34 @@ type Codes interface {
 	CodeLists() int
 	CodeListNum(name string) (num uint32, ok bool)
 	HasCode(list uint32, code string) bool
+	CodesAlike(list uint32, sum CodeSum) int
 	RoomForCodes(list string) uint64
 }
 
 // Import writes the event that adds codes to a list: those that it does not have yet, each once, in
-// their order. It names the list if it is new. If there is nothing to add, it writes nothing. It may
+// their order. It names the list if it is new. At most [store.MaxAlike] of a list may have the same sum. If there is nothing to add, it writes nothing. It may
 // run concurrently with commands, but not with another import or a catalog.
 func Import(state Codes, list string, codes []string) (event []byte, added int, err error) {
 	num, known := state.CodeListNum(list)
 	fresh := make([]string, 0, len(codes))
 	seen := make(map[string]bool, len(codes))
+	alike := make(map[CodeSum]int, len(codes))
 	size := 0
-	for _, code := range codes {
+	for i, code := range codes {
 		if seen[code] || known && state.HasCode(num, code) {
 			continue
 		}
 		seen[code] = true
+		sum := SumCode(code)
+		n, ok := alike[sum]
+		if !ok && known {
+			n = state.CodesAlike(num, sum)
+		}
+		if n == store.MaxAlike {
+			return nil, 0, &ConflictError{Subject: "list of codes " + list, Message: fmt.Sprintf(
+				"it would have more than %d codes that differ only in spaces, hyphens and case: codes[%d] and those like it", n, i)}
+		}
+		alike[sum] = n + 1
 		fresh = append(fresh, code)
 		size += 1 + len(code)
 	}

@@ -28,6 +28,9 @@ const (
 	MaxCode = 128
 	// MaxCodesBytes is the most bytes of codes in one event, with a byte for each code's length.
 	MaxCodesBytes = 2 << 20
+	// MaxAlike is the most codes of one list that differ only in what SumCode passes over. They have
+	// the same hash, and no index separates these.
+	MaxAlike = 16
 	// MaxUses is the most uses of the codes of one list.
 	MaxUses = 1 << 30
 )
@@ -278,6 +281,16 @@ func (l *codeList) use(u use) {
 	}
 }
 
+// alike returns how many codes have this sum.
+func (l *codeList) alike(sum *CodeSum) (n int) {
+	for m := range l.index.matches(sum.hash()) {
+		if SumCode(l.codes.Code(uint64(m))) == *sum {
+			n++
+		}
+	}
+	return n
+}
+
 // add appends a code. No error names a code: errors are for logs, and codes are secrets.
 func (l *codeList) add(code []byte) error {
 	sum := SumCode(code)
@@ -287,6 +300,9 @@ func (l *codeList) add(code []byte) error {
 	}
 	if l.codes.at.n >= maxListCodes {
 		return inconsistent("code list %q: more than %d codes", l.name, maxListCodes)
+	}
+	if l.alike(&sum) >= MaxAlike {
+		return inconsistent("code list %q: more than %d codes like number %d", l.name, MaxAlike, l.codes.at.n)
 	}
 	l.index.add(hash, l.codes.at.n)
 	l.codes.add(code)
@@ -398,6 +414,10 @@ func (s *State) HasCode(list uint32, code string) bool {
 	_, ok := s.codes.lists[list].find(b, sum.hash())
 	return ok
 }
+
+// CodesAlike returns how many codes of a list, which must exist, have this sum. Only an event that
+// adds codes changes that.
+func (s *State) CodesAlike(list uint32, sum CodeSum) int { return s.codes.lists[list].alike(&sum) }
 
 // FindCode returns the number of the first code of a list, which must exist, with this sum.
 func (s *State) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
