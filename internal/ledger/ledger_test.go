@@ -31,6 +31,14 @@ const realm = "r"
 type faulty struct {
 	driver.Realm
 	fail []func(after driver.Cursor, entry []byte) (driver.Cursor, error)
+	keep bool // trimming drops nothing
+}
+
+func (f *faulty) Trim(ctx context.Context, before driver.Cursor) error {
+	if f.keep {
+		return nil
+	}
+	return f.Realm.Trim(ctx, before)
 }
 
 func (f *faulty) Append(ctx context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
@@ -283,5 +291,45 @@ func TestPruneLeavesNewer(t *testing.T) {
 	}
 	if at, err := f.First(t.Context()); err != nil || at != old[1].Cursor() {
 		t.Errorf("the log begins at %d, want %d: %v", at, old[1].Cursor(), err)
+	}
+}
+
+// TestPruneKeepsPayloads: payloads in files go with the entries that name them. A driver may keep
+// entries that could go; as long as the log goes back to its beginning, whoever reads it from there
+// finds all of them.
+func TestPruneKeepsPayloads(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		s := drivertest.NewShared(drivertest.SharedOptions{})
+		l, _, f := open(t, s, 1, 1)
+		f.keep = keep
+		for range 3 {
+			commit(t, l, strings.Repeat("x", 2*f.MaxEntry()))
+			snapshot(t, l, true)
+		}
+		if err := l.Prune(t.Context(), true, func() ledger.Loader { return nothing{} }); err != nil {
+			t.Fatal(err)
+		}
+		files, err := f.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		payloads := 0
+		for _, file := range files {
+			if strings.HasSuffix(file.Name, ".payload") {
+				payloads++
+			}
+		}
+		if want := map[bool]int{false: 1, true: 3}[keep]; payloads != want {
+			t.Errorf("%d payloads are left, want %d", payloads, want)
+		}
+		last, err := f.Last(t.Context())
+		if err != nil || !keep {
+			continue
+		}
+		for _, err := range ledger.Walk(f, realm, 1, nil).Entries(t.Context(), last) {
+			if err != nil {
+				t.Errorf("the log, read from its beginning: %v", err)
+			}
+		}
 	}
 }

@@ -70,7 +70,7 @@ func (s *Snapshots) Prune(ctx context.Context, trim bool, newChecker func() Load
 // with.
 func (s *Snapshots) trimBelow(ctx context.Context, kept []Snapshot) error {
 	first, err := s.log.First(ctx)
-	if err != nil {
+	if err != nil || first <= 1 { // nothing was trimmed: who begins at the beginning needs all of them
 		return err
 	}
 	for i := range kept {
