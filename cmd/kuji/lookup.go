@@ -16,7 +16,7 @@ type lookupJSON struct {
 	Seen      string      `json:"seen"` // "answered", "not_seen", "maybe_forgotten"
 	Player    string      `json:"player,omitempty"`
 	Result    *resultJSON `json:"result,omitempty"`
-	// Ids from before it may have been forgotten.
+	// Requests from before it may have been answered and forgotten.
 	ForgottenBefore string `json:"forgotten_before,omitempty"`
 }
 
@@ -65,7 +65,7 @@ an outcome, send the request again with the same --id.`,
 // missing says why there is no answer.
 func (l *lookupJSON) missing() string {
 	if l.ForgottenBefore != "" {
-		return fmt.Sprintf("request %s may have been forgotten: ids from before %s are", l.RequestID, l.ForgottenBefore)
+		return fmt.Sprintf("request %s is not remembered; it may have been answered and forgotten, like any from before %s", l.RequestID, l.ForgottenBefore)
 	}
 	return fmt.Sprintf("request %s was not seen", l.RequestID)
 }

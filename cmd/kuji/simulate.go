@@ -89,6 +89,7 @@ The same flags and seed give the same report, on any number of cores.`,
 	flags.Float64Var(&f.Rate, "rate", 0, "`draws` of all players together in an hour (default: no time passes)")
 	flags.Float64Var(&f.days, "days", 0, "spread the draws of all players evenly over so many `days`, instead of --rate")
 	flags.StringToInt64Var(&f.Codes, "codes", nil, "how many codes lists have, as `LIST=N` (default: as many as are asked for)")
+	flags.Lookup("codes").DefValue = "" // the text says it
 	flags.BoolVar(&f.Independent, "independent", false, "every player has stock of their own, as if alone")
 	flags.StringVar(&f.csv, "csv", "", "also write the report as CSV into this `file`")
 	flags.StringVar(&f.html, "html", "", "also write the report as a web page with plots into this `file`")
@@ -213,7 +214,7 @@ func (r *simulationJSON) facts() (all [][2]string) {
 	add("players", "%s, at most %s draws each, %d in a request", grouped(uint64(r.Players)), grouped(uint64(r.DrawsEach)), r.Count)
 	add("seed", "%d", r.Seed)
 	if r.Rate > 0 {
-		add("rate", "%g draws an hour by all players together", r.Rate)
+		add("rate", "%s draws an hour by all players together", strconv.FormatFloat(math.Round(r.Rate*1e6)/1e6, 'f', -1, 64))
 	}
 	add("stock", "%s", map[string]string{
 		"all": "shared by all players", "each": "every player has their own", "none": "nothing is limited",
