@@ -249,6 +249,9 @@ func TestCheck(t *testing.T) {
 		"far ahead": {func(c *catalog.Catalog) {
 			c.Idempotency = catalog.Idempotency{Count: 9, Age: time.Minute, IDs: catalog.IDsTimeOrdered, Ahead: 31 * time.Second}
 		}, "idempotency.ahead: expected at most half of age, which is 1m, found 31s"},
+		"default ahead": {func(c *catalog.Catalog) {
+			c.Idempotency = catalog.Idempotency{Count: 9, Age: time.Minute, IDs: catalog.IDsTimeOrdered, Ahead: catalog.DefaultAhead}
+		}, "idempotency.ahead: expected at most half of age, which is 1m, found 5m, the default"},
 		"start": {func(c *catalog.Catalog) { c.Start[0].Item = "gold" }, `start.gold: there is no item "gold"`},
 	} {
 		t.Run(name, func(t *testing.T) {

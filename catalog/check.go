@@ -176,7 +176,11 @@ func (k *check) checkIdempotency() {
 	case i.Ahead < MinAhead || i.Ahead > MaxAhead:
 		ahead("expected from %s to %s, found %s", MinAhead, MaxAhead, i.Ahead)
 	case 2*i.Ahead > i.Age:
-		ahead("expected at most half of age, which is %s, found %s", formatDuration(i.Age), formatDuration(i.Ahead))
+		found := formatDuration(i.Ahead)
+		if i.Ahead == DefaultAhead { // perhaps nobody wrote it
+			found += ", the default"
+		}
+		ahead("expected at most half of age, which is %s, found %s", formatDuration(i.Age), found)
 	}
 }
 

@@ -68,7 +68,9 @@ line. A first line whose first column is "code" is a heading. The whole file is
 checked before anything is sent.
 
 A code that the list has already is passed over. So the same file again changes
-nothing, and an import that was interrupted is simply repeated.`,
+nothing, and an import that was interrupted is simply repeated.
+
+At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 		Example: `  kuji codes import ten-percent codes.csv`,
 		Args:    exactArgs("LIST", "FILE"),
 	}
