@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,7 +31,8 @@ type child struct {
 const readyTimeout = 20 * time.Second
 
 // startChild starts "kuji serve" with args, and env added to this process's
-// environment, and returns when it is ready.
+// environment, and returns when it is ready. Settings in KUJI_ variables are not
+// meant for it.
 func startChild(ctx context.Context, logFile string, env []string, args ...string) (*child, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -38,7 +40,8 @@ func startChild(ctx context.Context, logFile string, env []string, args ...strin
 	}
 	c := &child{log: logFile, done: make(chan struct{})}
 	c.cmd = exec.Command(exe, append([]string{"serve", "--json", "--until-eof"}, args...)...)
-	c.cmd.Env = append(os.Environ(), env...)
+	ours := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUJI_") })
+	c.cmd.Env = append(ours, env...)
 	c.cmd.SysProcAttr = ownGroup() // Ctrl-C is the parent's to handle
 	if err := c.run(ctx); err != nil {
 		return nil, err

@@ -12,12 +12,14 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -41,6 +43,8 @@ type serveFlags struct {
 	untilEOF                     bool
 	pprof                        string
 	limits                       server.Limits
+	config                       string
+	printConfig                  bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -60,16 +64,23 @@ It listens on loopback by default. Any other address needs TLS (or --insecure)
 and a file with API keys: see "kuji keys new --help". SIGHUP makes it read the key
 file and the certificate again.
 
+Each flag can also be a variable, such as KUJI_SYNC_EVERY=10ms for --sync-every,
+or a line of the file --config, such as "sync-every: 10ms". A flag comes before its
+variable, and that before the file.
+
 It applies the catalog if that differs from the one in force. First it writes to
 standard error what the change does to stock already drawn. A change that deserves
 a second look is refused without --accept-warnings.`,
 		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
-      --tls-cert cert.pem --tls-key key.pem --keys keys.txt`,
+      --tls-cert cert.pem --tls-key key.pem --keys keys.txt
+  kuji serve --config /etc/kuji/serve.yaml`,
 		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.settleAndServe(cmd, f) },
 	}
 	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "`file` with settings in YAML: keys are the flags' names")
+	flags.BoolVar(&f.printConfig, "print-config", false, "write the settings in force, and where each is from, and end")
 	flags.StringVar(&f.data, "data", "", "data `directory`, created if it does not exist; one process at a time (required)")
 	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
 	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
@@ -98,6 +109,33 @@ a second look is refused without --accept-warnings.`,
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
 	flags.StringVar(&f.pprof, "pprof", "", "serve profiles of the process on this loopback `address`, for go tool pprof")
 	return cmd
+}
+
+// settleAndServe completes the flags from variables and the file.
+func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
+	var names []string
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"config", "print-config", "help"}, flag.Name) {
+			names = append(names, flag.Name)
+		}
+	})
+	s := newSettings(cmd.Flags(), a.getenv)
+	if err := s.fromVariables(append(names, "config")...); err != nil {
+		return err
+	}
+	if f.config != "" {
+		data, err := a.readFile(f.config, maxSettings)
+		if err != nil {
+			return s.explain(fmt.Errorf("--config: %w", err))
+		}
+		if err := s.fromFile(f.config, data, names...); err != nil {
+			return err
+		}
+	}
+	if f.printConfig {
+		return s.print(a, names)
+	}
+	return s.explain(a.serve(cmd.Context(), f))
 }
 
 // check checks what no other package does.
