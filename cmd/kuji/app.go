@@ -20,8 +20,9 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	json           bool // --json: one JSON object on stdout, tables nowhere
-	printed        bool // the object is out: an error adds nothing to stdout
+	configDir      string // of this user; empty: there is none
+	json           bool   // --json: one JSON object on stdout, tables nowhere
+	printed        bool   // the object is out: an error adds nothing to stdout
 }
 
 // run carries out one command line and returns the process's exit code.
@@ -81,7 +82,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.redeemCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(),
-		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(),
+		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.contextCommand(),
 		a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
 		a.versionCommand(), exitCodesTopic(),
 	)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -218,7 +219,17 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
 	t = &target{run: runName(), players: b.f.players, ahead: 4}
 	if b.f.url != "" {
-		conn := &connection{app: b.app, server: b.f.url, serverFlag: "--url", keyFile: b.f.keyFile, realm: "default", timeout: patience}
+		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+		conn := b.app.connection(flags)
+		conn.serverFlag = "--url"
+		if err := flags.Set("server", b.f.url); err != nil {
+			return nil, nil, err
+		}
+		if b.f.keyFile != "" {
+			if err := flags.Set("key-file", b.f.keyFile); err != nil {
+				return nil, nil, err
+			}
+		}
 		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
 			return nil, nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
@@ -30,31 +32,74 @@ const defaultAddress = "127.0.0.1:7700"
 // maxKeyFile bounds a file with an API key, in bytes.
 const maxKeyFile = 4096
 
-// connection is what the flags say of how to reach a server.
+// connection is what the settings say of how to reach a server.
 type connection struct {
-	app     *app
-	server  string
-	key     string
-	keyFile string
-	ca      string
-	realm   string
-	timeout time.Duration
+	app      *app
+	settings *settings
+	server   string
+	context  string
+	key      string
+	keyFile  string
+	ca       string
+	realm    string
+	timeout  time.Duration
 
 	serverFlag string // the flag that server comes from, where that is not --server
 }
 
 // clientCommand adds the flags of every command that talks to a server.
 func (a *app) clientCommand(cmd *cobra.Command) *connection {
-	c := &connection{app: a}
 	cmd.GroupID = "client"
-	flags := cmd.Flags()
-	flags.StringVar(&c.server, "server", "", "`URL` of the server (default $KUJI_SERVER, else http://"+defaultAddress+")")
+	return a.connection(cmd.Flags())
+}
+
+// connection adds the flags of a connection.
+func (a *app) connection(flags *pflag.FlagSet) *connection {
+	c := &connection{app: a, settings: newSettings(flags, a.getenv)}
+	flags.StringVar(&c.server, "server", "", "`URL` of the server (default: that of the context in use, else http://"+defaultAddress+")")
+	flags.StringVar(&c.context, "context", "", "`name` of the server's context: see \"kuji context --help\"")
 	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it, so prefer --key-file (default $KUJI_KEY)")
 	flags.StringVar(&c.keyFile, "key-file", "", "`file` that holds the API key and nothing else")
 	flags.StringVar(&c.ca, "tls-ca", "", "`file` with the certificates (PEM) to trust, instead of the system's")
 	flags.StringVar(&c.realm, "realm", "default", "`name` of the realm")
 	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, including retries")
 	return c
+}
+
+// settle completes the flags from variables and the context. A context goes with
+// its server: if something else names the server, there is none.
+func (c *connection) settle() error {
+	s := c.settings
+	if err := errors.Join(s.either("server", "context"), s.either("key", "key-file"), s.fromVariables("tls-ca", "realm", "timeout")); err != nil {
+		return err
+	}
+	if s.given("server") {
+		return nil
+	}
+	all, err := c.app.loadContexts()
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(c.context, all.Current)
+	if name == "" {
+		c.server = "http://" + defaultAddress
+		return nil
+	}
+	one, err := all.get(name)
+	if err != nil {
+		return err
+	}
+	from := "context " + name + ":"
+	if one.KeyFile != "" && !s.given("key") {
+		err = s.set("key-file", one.KeyFile, from+" key-file")
+	}
+	if one.CA != "" {
+		err = errors.Join(err, s.set("tls-ca", one.CA, from+" tls-ca"))
+	}
+	if one.Realm != "" {
+		err = errors.Join(err, s.set("realm", one.Realm, from+" realm"))
+	}
+	return errors.Join(err, s.set("server", one.Server, from+" server"))
 }
 
 // client is a connection made: both services, and how long to try.
@@ -67,22 +112,14 @@ type client struct {
 }
 
 func (c *connection) dial() (*client, error) {
-	server, said := c.server, "--server"
-	if c.serverFlag != "" {
-		said = c.serverFlag
+	if err := c.settle(); err != nil {
+		return nil, err
 	}
-	if server == "" {
-		server, said = c.app.getenv("KUJI_SERVER"), "$KUJI_SERVER"
-	}
-	if server == "" {
-		server = "http://" + defaultAddress
-	}
-	u, err := url.Parse(server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, usageError{fmt.Errorf("%s %q is not a URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
+	if err := checkURL(cmp.Or(c.serverFlag, c.settings.said("server")), c.server); err != nil {
+		return nil, err
 	}
 	if c.timeout <= 0 {
-		return nil, usageError{fmt.Errorf("--timeout %v: expected more than 0", c.timeout)}
+		return nil, usageError{fmt.Errorf("%s %v: expected more than 0", c.settings.said("timeout"), c.timeout)}
 	}
 	key, err := c.apiKey()
 	if err != nil {
@@ -92,7 +129,7 @@ func (c *connection) dial() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := newClient(&http.Client{Transport: transport}, server, key)
+	cl := newClient(&http.Client{Transport: transport}, c.server, key)
 	cl.realm, cl.timeout = c.realm, c.timeout
 	cl.note = c.app.note
 	return cl, nil
@@ -160,23 +197,32 @@ func (b bearer) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.
 }
 
 func (c *connection) apiKey() (string, error) {
-	switch {
-	case c.key != "" && c.keyFile != "":
-		return "", usageError{errors.New("--key and --key-file: give only one")}
-	case c.keyFile != "":
-		data, err := c.app.readFile(c.keyFile, maxKeyFile)
-		if err != nil {
-			return "", err
-		}
-		key := strings.TrimSpace(string(data))
-		if key == "" || strings.ContainsAny(key, " \t\r\n") {
-			return "", usageError{fmt.Errorf("--key-file %s: expected one key and nothing else", c.keyFile)}
-		}
-		return key, nil
-	case c.key != "":
-		return c.key, nil
+	if c.keyFile != "" {
+		return c.app.readKey(c.settings.said("key-file"), c.keyFile)
 	}
-	return c.app.getenv("KUJI_KEY"), nil
+	return c.key, nil
+}
+
+// readKey reads a file that holds one key. said names what names the file.
+func (a *app) readKey(said, file string) (string, error) {
+	data, err := a.readFile(file, maxKeyFile)
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(data))
+	if key == "" || strings.ContainsAny(key, " \t\r\n") {
+		return "", usageError{fmt.Errorf("%s %s: expected one key and nothing else", said, file)}
+	}
+	return key, nil
+}
+
+// checkURL checks the URL of a server. said names what gives it.
+func checkURL(said, server string) error {
+	u, err := url.Parse(server)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return usageError{fmt.Errorf("%s %q is not a URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
+	}
+	return nil
 }
 
 // The pause between two attempts doubles from the first to the last of these.

@@ -20,6 +20,10 @@ func main() {
 func mainExit() exitCode {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	config, err := os.UserConfigDir()
+	if err != nil {
+		config = "" // as of a service without a home: it has no contexts
+	}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, configDir: config}
 	return a.run(ctx, os.Args[1:])
 }

@@ -64,6 +64,8 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", raceOptions)
+			env.Setenv("HOME", env.WorkDir+"/home")
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Values["servers"] = map[string]*exec.Cmd{}
 			return os.CopyFS(env.WorkDir+"/examples", examples.Files)
 		},
@@ -85,7 +87,7 @@ func command(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir = ts.Getenv("WORK")
 	cmd.Env = os.Environ()
-	for _, name := range []string{"KUJI_SERVER", "KUJI_KEY", "TMPDIR"} {
+	for _, name := range []string{"KUJI_SERVER", "KUJI_KEY", "KUJI_CONTEXT", "KUJI_REALM", "XDG_CONFIG_HOME", "HOME", "TMPDIR"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	return cmd

@@ -35,6 +35,14 @@ func variable(flag string) string {
 // given tells whether a flag has a value that is not its default.
 func (s *settings) given(flag string) bool { return s.flags.Changed(flag) }
 
+// said names what gave a flag its value, for messages.
+func (s *settings) said(flag string) string {
+	if from := s.from[flag]; from != "" {
+		return from
+	}
+	return "--" + flag
+}
+
 // set gives a flag a value unless it has one. from says where it is from.
 func (s *settings) set(flag, value, from string) error {
 	if s.given(flag) {
@@ -62,6 +70,20 @@ func (s *settings) fromVariables(flags ...string) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// either is for two flags that say one thing in two ways: at most one of them has
+// a value, and a variable of either does not count if there is a flag.
+func (s *settings) either(a, b string) error {
+	if !s.given(a) && !s.given(b) {
+		if err := s.fromVariables(a, b); err != nil {
+			return err
+		}
+	}
+	if s.given(a) && s.given(b) {
+		return usageError{fmt.Errorf("%s and %s: give only one", s.said(a), s.said(b))}
 	}
 	return nil
 }
