@@ -81,10 +81,6 @@ func printLookup(w io.Writer, l *lookupJSON) {
 		fprintf(w, "player\t%s\n", l.Player)
 	}
 	fprintf(w, "time\t%s\n", res.Receipt.Time)
-	for i, m := range res.Members {
-		fprintf(w, "member %d\t%s\n", i+1, m.Status)
-		printOutcomes(w, drawsIn(m.Outcomes), m.Outcomes)
-	}
 }
 
 // drawsIn returns how many draws gave these outcomes, as far as they tell.

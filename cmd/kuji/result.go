@@ -174,6 +174,7 @@ func printResult(w io.Writer, draws int, r resultJSON) {
 	if r.Status == "ok" {
 		printOutcomes(w, draws, r.Outcomes)
 	}
+	printMembers(w, r.Members)
 	if len(r.Outcomes) > 1 {
 		fprintf(w, "total\t%s\n", itemsText(r.Total))
 	}

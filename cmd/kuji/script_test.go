@@ -111,6 +111,9 @@ func serveCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var ready readyJSON
 	ts.Check(json.Unmarshal(line, &ready))
+	if ready.URL == "" {
+		ts.Fatalf("kuji serve: %s", line)
+	}
 	ts.Setenv("KUJI_SERVER", ready.URL)
 	ts.Setenv("KUJI_ADDRESS", ready.Address)
 	servers(ts)[args[0]] = cmd
