@@ -206,7 +206,7 @@ func (a *app) codesExportCommand() *cobra.Command {
 		Long: `Export prints the codes of a list that were given, in the order in which they
 were, as CSV: code, player, position in the log, time. With --redeemed it prints
 those that players used, in that order. With --json it prints one object a line.
-It needs a key with the role admin.`,
+It needs a key that may admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,
 		Args: exactArgs("LIST"),

@@ -22,7 +22,7 @@ const (
 	exitUnexpected  exitCode = 1   // anything not listed below
 	exitUsage       exitCode = 2   // bad flags, arguments, catalog or request: fix them
 	exitRefused     exitCode = 3   // understood and refused by the state: sold out, too poor, not found, in use …
-	exitDenied      exitCode = 4   // no API key, an unknown one, or one without the role
+	exitDenied      exitCode = 4   // no API key, an unknown one, or one that may not do this
 	exitUnreachable exitCode = 5   // no answer: it may have happened; send the same id again
 	exitDamage      exitCode = 6   // a log is damaged, or a check found a promise broken
 	exitInterrupted exitCode = 130 // stopped by a signal before it was done
@@ -35,14 +35,14 @@ func exitCodesTopic() *cobra.Command {
 		Short: "What the exit codes mean",
 		Long: `Every command ends with one of these codes:
 
-    0  done
+    0  done; for serve and watch also: ended by Ctrl-C
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
        other arguments or too old, a data directory or an address in use, a clock
        far ahead of the log. The same request
        id gets the same answer
-    4  denied: no API key, an unknown one, or one without the role
+    4  denied: no API key, an unknown one, or one that may not do this
     5  unreachable: no answer, or a lost one. If anything was sent, it may have
        happened: send the same command with the --id that is printed
     6  damage: a log is damaged, or a check found a broken promise. With

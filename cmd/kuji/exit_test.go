@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,12 +85,19 @@ func TestEveryReason(t *testing.T) {
 	}
 }
 
-// TestHelpNamesEveryExitCode: the help page and the code say the same.
+// TestHelpNamesEveryExitCode: the help page, the docs and the code say the same.
 func TestHelpNamesEveryExitCode(t *testing.T) {
 	page := exitCodesTopic().Long
+	docs, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, code := range []exitCode{exitOK, exitUnexpected, exitUsage, exitRefused, exitDenied, exitUnreachable, exitDamage, exitInterrupted} {
 		if !strings.Contains(page, fmt.Sprintf("\n%5s  ", strconv.Itoa(int(code)))) {
 			t.Errorf("the help page lacks exit code %d", code)
+		}
+		if !strings.Contains(string(docs), fmt.Sprintf("\n| %d | ", code)) {
+			t.Errorf("docs/operations.md lacks exit code %d", code)
 		}
 	}
 }

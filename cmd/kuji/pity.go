@@ -26,7 +26,7 @@ func (a *app) pityCommand() *cobra.Command {
 "kuji player" shows a player's tracks. A track's name is the one that pools share
 it by, or POOL/TRACK.
 
-It needs a key with the role admin. The log keeps the reason, with the name of the
+It needs a key that may admin. The log keeps the reason, with the name of the
 key; "kuji log events" shows both.`,
 		Example: `  kuji pity set ann character-five-star 73 --reason "ticket 99: draws lost by the old server"`,
 		Args:    exactArgs("PLAYER", "TRACK", "DRAWS"),
