@@ -299,7 +299,7 @@ func TestImportAlike(t *testing.T) {
 	dir := t.TempDir()
 	e, r := openCodes(t, dir, worldOptions{})
 	var alike []string
-	for n := range 100 {
+	for n := range 40 { // with 49 in its index, a process without the bound dies
 		alike = append(alike, "SECRET"+strings.Repeat("-", n))
 	}
 	importCodes(t, r, "ten-percent", alike[:10])
