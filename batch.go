@@ -38,6 +38,7 @@ type batch struct {
 	position uint64
 	time     int64
 	events   int
+	version  uint64 // of the catalog in force behind it; set when it is taken
 	full     bool   // it takes no more events: its last one has set the clock
 	buf      []byte // the whole entry; seal fills in its head
 
@@ -172,6 +173,9 @@ func (r *Realm) flush() {
 	r.stats.LogBytes += uint64(len(b.buf))
 	r.snap.bytes += int64(len(b.buf))
 	r.sealSnapshot(r.ledger.At())
+	if r.feeds.passed(len(b.buf)) {
+		r.feeds.add(r.ledger.At(), b.version)
+	}
 	r.acked.Store(b.position)
 	r.mu.Unlock()
 	defer func() { // also if a callback ends this goroutine
@@ -214,6 +218,7 @@ func (r *Realm) takeOpen() *batch {
 		next = &batch{}
 	}
 	r.reset(next, b.position+1)
+	b.version = r.state.Catalog().Version
 	r.open, r.inflight = next, b
 	close(r.taken)
 	r.taken = make(chan struct{})

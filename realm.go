@@ -45,6 +45,7 @@ type Realm struct {
 	stats    Stats
 	outcomes outcomes
 	snap     snapshots
+	feeds    feeds
 
 	// Fixed once the realm is open.
 	epoch    uint64
@@ -81,6 +82,8 @@ type Stats struct {
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
+	Readers         int    // of the feed: see Realm.Events
+	ReaderLag       uint64 // by how many positions the slowest of them is behind Position
 	SeedsErr        error  // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
 	Epoch           uint64 // of this writer
 }
@@ -110,6 +113,7 @@ func (r *Realm) Stats() Stats {
 	s.Clock = r.clockView()
 	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
 	s.SeedsErr = r.seedsErr
+	s.Readers, s.ReaderLag = r.feeds.lag(s.Position)
 	if newest, ok := r.ledger.Newest(); ok {
 		s.Snapshot = newest.Position
 	}

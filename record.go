@@ -9,10 +9,11 @@ import (
 
 // Record is one event of the log in readable form. Codes in it are [Redacted].
 type Record struct {
-	Position uint64 `json:"position"` // of its batch
-	Index    int    `json:"index"`    // in its batch
-	Time     int64  `json:"time"`     // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`     // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem
+	Position uint64 `json:"position"`       // of its batch
+	Index    int    `json:"index"`          // in its batch
+	Last     bool   `json:"last,omitempty"` // of its batch
+	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -51,11 +52,12 @@ func drew(ev *store.Event) bool {
 	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes
 }
 
-// record describes an event that was just applied and counts its draws.
-func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
+// newRecord describes an event that was applied, and counts its draws. Without gave it only counts.
+// version is that of the catalog that was in force before.
+func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Record, draws uint64, err error) {
 	ev := le.event
 	rec = Record{Kind: rules.Kind(ev.Kind).String(), Status: Status(ev.Status).String()}
-	rec.Position, rec.Index, rec.Time = le.at.Position, int(le.at.Index), le.at.Time
+	rec.Position, rec.Index, rec.Last, rec.Time = le.at.Position, int(le.at.Index), le.last, le.at.Time
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
@@ -68,10 +70,10 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 		return rec, 0, err
 	case rules.KindCodes:
 		list, _, codes, err := rules.ImportOf(ev)
-		rec.List, rec.Count = v.state.CodeListName(list), len(codes)
+		rec.List, rec.Count = s.CodeListName(list), len(codes)
 		return rec, 0, err
 	}
-	cmd, _, err := rules.CommandOf(v.state, ev)
+	cmd, _, err := rules.CommandOf(s, ev)
 	if err != nil {
 		return rec, 0, err
 	}
@@ -85,18 +87,18 @@ func (v *verifier) record(le *loggedEvent, version uint64) (rec Record, draws ui
 		}
 		draws = used.Draws
 	}
-	if v.seen == nil {
+	if gave == nil {
 		return rec, draws, nil
 	}
 	var res Result
-	err = describe(v.state, &v.gave, ev, &res)
+	err = describe(s, gave, ev, &res)
 	rec.Subject, rec.Limit, rec.Lacks = res.Subject, res.Limit, res.Lacks
 	fillRecord(&rec, &cmd, &res)
 	rec.note(cmd.Note)
 	if res.Redeemed != "" {
 		rec.List, rec.Number, rec.Count = res.Redeemed, &used.Number, int(used.Draws)
 		if used.Drew {
-			rec.Pool = v.state.PoolID(used.Pool)
+			rec.Pool = s.PoolID(used.Pool)
 		}
 	}
 	for i := range res.Members {

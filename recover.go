@@ -39,6 +39,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
 		Key: w.key, KeyErr: w.keyErr, Rules: rulesVersion,
 	})
+	r.feeds.log = log
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
 	err = r.recover()
 	if err == nil && full == nil {
@@ -106,6 +107,7 @@ func (r *Realm) recover() error {
 			return r.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
 		r.state, r.clock.last = state, seal.Last
+		r.feeds.add(seal.At, state.Catalog().Version)
 		if damaged == nil {
 			r.snap.mark = &mark
 		}
@@ -139,6 +141,7 @@ func (r *Realm) load() error {
 	}
 	r.rules = rules.New(r.state, tables)
 	r.tables.Store(tables)
+	r.outcomes.secret = r.state.Code
 	return nil
 }
 
@@ -188,6 +191,9 @@ func (m *machine) Change(e *ledger.Entry) error {
 		m.clock.last = m.state.Now()
 	}
 	m.snap.bytes += int64(e.Size())
+	if m.feeds.passed(e.Size()) {
+		m.feeds.add(e.At(), m.state.Catalog().Version)
+	}
 	return nil
 }
 
@@ -211,6 +217,7 @@ func (m *machine) Remember(e *ledger.Entry) error {
 type loggedEvent struct {
 	event *store.Event // valid until the next iteration
 	at    store.At
+	last  bool // of its batch
 }
 
 // eventsAtOnce is the number of events whose memory is fetched together.
@@ -242,7 +249,7 @@ func eventsOf(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[loggedEvent, 
 			}
 			warm(some[:m])
 			for j := range some[:m] {
-				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.Position, Index: i + uint32(j), Time: time}}, nil) {
+				if !yield(loggedEvent{event: &some[j], at: store.At{Position: e.Position, Index: i + uint32(j), Time: time}, last: i+uint32(j)+1 == n}, nil) {
 					return
 				}
 			}

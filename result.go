@@ -117,8 +117,16 @@ func (r Result) String() string {
 	return fmt.Sprintf("%v at %d", r.Status, r.Receipt.Position)
 }
 
+// names are the ids of what events name by number: those of a state, or of a state that another
+// goroutine changes.
+type names interface {
+	rules.Numbered
+	EntryID(pool, entry uint32) string
+	CodeListName(num uint32) string
+}
+
 // why fills in what an event that failed says besides its status.
-func why(s *store.State, ev *store.Event, res *Result) error {
+func why(s names, ev *store.Event, res *Result) error {
 	limit, lacks, err := rules.WhyOf(ev)
 	if res.Status == LimitReached {
 		l := Limit(limit)
@@ -131,7 +139,7 @@ func why(s *store.State, ev *store.Event, res *Result) error {
 }
 
 // describe fills in the result of an event that was applied, except for its receipt.
-func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
+func describe(s names, o *outcomes, ev *store.Event, res *Result) error {
 	res.Status = Status(ev.Status)
 	if ev.Status != 0 {
 		res.Subject = subject(s, ev)
@@ -169,7 +177,7 @@ func describe(s *store.State, o *outcomes, ev *store.Event, res *Result) error {
 }
 
 // subject returns the id that a status other than OK is about.
-func subject(s *store.State, ev *store.Event) string {
+func subject(s names, ev *store.Event) string {
 	switch Status(ev.Status) {
 	case UnknownCode, TooManyGuesses:
 		return ""
@@ -186,8 +194,9 @@ func subject(s *store.State, ev *store.Event) string {
 type outcomes struct {
 	known [][]*entry // by pool and entry number
 	slab  slab
-	// redacted outcomes are for others than their player: see Redacted.
-	redacted bool
+	size  int // of known: how many entries there is room for
+	// secret returns a code. nil: the outcomes are for others than their player, see Redacted.
+	secret func(list uint32, number uint64) string
 
 	// Of the current command:
 	asked uint32    // the pool of the request; noPool before the first effect
@@ -224,7 +233,7 @@ const noPool = 1<<32 - 1
 // members. The first pool that an event takes from is the pool of the request. An outcome begins
 // with each entry taken from that pool; entries taken from other pools are further steps of it.
 // Where a draw has other than one outcome, an effect says where it begins.
-func (o *outcomes) next(s *store.State, effects store.Reader, members []Result) {
+func (o *outcomes) next(s names, effects store.Reader, members []Result) {
 	var e store.Effect
 	pool, member, marked := uint32(noPool), -1, false
 	o.asked, o.draw = noPool, -1
@@ -280,16 +289,16 @@ func (o *outcomes) gain(item uint32, quantity uint64) {
 }
 
 // code adds a code to what the current outcome gave.
-func (o *outcomes) code(s *store.State, list uint32, number uint64) {
+func (o *outcomes) code(s names, list uint32, number uint64) {
 	c := RewardCode{List: s.CodeListName(list), Number: number, Code: Redacted}
-	if !o.redacted {
-		c.Code = s.Code(list, number)
+	if o.secret != nil {
+		c.Code = o.secret(list, number)
 	}
 	o.now.Codes = append(o.now.Codes, c)
 }
 
 // step goes one entry further in the current outcome, or begins the next one.
-func (o *outcomes) step(s *store.State, pool, num uint32) {
+func (o *outcomes) step(s names, pool, num uint32) {
 	e := o.entry(s, pool, num)
 	if e == nil {
 		return // a damaged snapshot
@@ -307,7 +316,7 @@ func (o *outcomes) step(s *store.State, pool, num uint32) {
 }
 
 // entry returns what is known about an entry, nil if there is no such entry.
-func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
+func (o *outcomes) entry(s names, pool, num uint32) *entry {
 	if int(pool) < len(o.known) && int(num) < len(o.known[pool]) && o.known[pool][num] != nil {
 		return o.known[pool][num]
 	}
@@ -321,13 +330,14 @@ func (o *outcomes) entry(s *store.State, pool, num uint32) *entry {
 	entries := &o.known[pool]
 	for int(num) >= len(*entries) {
 		*entries = append(*entries, nil)
+		o.size++
 	}
 	(*entries)[num] = &entry{via: [1]string{s.PoolID(pool) + "/" + id}, outcome: [1]Outcome{{Entry: id}}}
 	return (*entries)[num]
 }
 
 // endOutcome ends the current outcome, if there is one.
-func (o *outcomes) endOutcome(s *store.State) {
+func (o *outcomes) endOutcome(s names) {
 	e := o.open
 	if e == nil {
 		return
@@ -348,7 +358,7 @@ func (o *outcomes) endOutcome(s *store.State) {
 	o.open, o.now, o.gains = nil, Outcome{}, o.gains[:0]
 }
 
-func stacks(s *store.State, gains []gain) []Stack {
+func stacks(s names, gains []gain) []Stack {
 	if len(gains) == 0 {
 		return nil
 	}
@@ -361,7 +371,7 @@ func stacks(s *store.State, gains []gain) []Stack {
 
 // end ends the current command and returns the outcomes of its draws, and what they cost. Only a
 // command that drew has paid: other commands spend what they say.
-func (o *outcomes) end(s *store.State) (some []Outcome, paid []Stack) {
+func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 	o.endOutcome(s)
 	switch {
 	case len(o.all) == 0:

@@ -426,7 +426,11 @@ func (v *verifier) batch(e *ledger.Entry) error {
 		if v.seen == nil && (ev.Status != 0 || !drew(ev)) {
 			continue
 		}
-		rec, draws, err := v.record(&le, version)
+		gave := &v.gave
+		if v.seen == nil {
+			gave = nil
+		}
+		rec, draws, err := newRecord(v.state, gave, &le, version)
 		if err != nil {
 			return fmt.Errorf("event %d: %w", le.at.Index, err)
 		}

@@ -55,7 +55,7 @@ func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, s
 }
 
 func newVerifier(realm string, anchor *Anchor, seen func(Record)) *verifier {
-	v := &verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]ledger.Seed{}, gave: outcomes{redacted: true}}
+	v := &verifier{realm: realm, anchor: anchor, seen: seen, state: store.New(), seeds: map[uint64]ledger.Seed{}}
 	v.report.Realm = realm
 	return v
 }

@@ -132,8 +132,8 @@ type Log interface {
 
 	// Read iterates over the entries behind after, in order, up to the one at through. It waits for
 	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
-	// is durable by the driver's policy and can never be undone: on a replicated log, what most
-	// replicas hold. It ends after the first error, such as *TrimmedError, *CorruptError or that of
+	// is durable by the driver's policy and, if through is 0, what survives a crash whatever the
+	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as *TrimmedError, *CorruptError or that of
 	// the context.
 	//
 	// A reader that is slow delays no writer. A reader follows the log through changes of its

@@ -102,6 +102,14 @@ type need struct {
 	player string // "": none
 }
 
+// named reports whether a player's token asks for its player, where no player is all of them.
+func (a *access) named(player string) error {
+	if a.player != "" && player == "" {
+		return fmt.Errorf("it acts for player %q alone, and the request does not name them", a.player)
+	}
+	return nil
+}
+
 // errWhole refuses a request that is about more than the access.
 var errWhole = errors.New("it is about the whole server, or the whole catalog, and the key is restricted to a part")
 
@@ -151,10 +159,20 @@ func init() {
 	reading(func(m *kujiv1.GetOddsRequest) (pool, player string) { return m.GetPool(), m.GetPlayer() })
 
 	permit(func(a *access, m *kujiv1.GetResultRequest) error {
-		if a.player != "" && m.GetPlayer() == "" {
-			return fmt.Errorf("it acts for player %q alone, and the request does not name them", a.player)
+		if err := a.named(m.GetPlayer()); err != nil {
+			return err
 		}
 		return a.check(need{"", canRead, "", m.GetPlayer()})
+	})
+
+	permit(func(a *access, m *kujiv1.StreamEventsRequest) error {
+		if err := a.named(m.GetPlayer()); err != nil {
+			return err
+		}
+		if a.pools != nil && m.GetPool() == "" {
+			return errors.New("the key is restricted to some pools, and the request names none")
+		}
+		return a.check(need{"", canRead, m.GetPool(), m.GetPlayer()})
 	})
 
 	whole[*kujiv1.GetCatalogRequest](canRead)

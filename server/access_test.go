@@ -46,6 +46,7 @@ var needs = map[string]struct {
 	"Consume":       {command: "consume", realm: true, player: true},
 	"Transfer":      {command: "transfer", realm: true, player: true},
 	"GetResult":     {command: "read", realm: true, player: true},
+	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},
 	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
@@ -146,7 +147,7 @@ func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
 func fill(m protoreflect.MethodDescriptor) string {
 	msg := dynamicpb.NewMessage(m.Input())
 	for name, value := range map[protoreflect.Name]string{"realm": "default", "pool": "free", "player": "ann", "from": "ann"} {
-		if f := m.Input().Fields().ByName(name); f != nil {
+		if f := m.Input().Fields().ByName(name); f != nil && f.Kind() == protoreflect.StringKind {
 			msg.Set(f, protoreflect.ValueOfString(value))
 		}
 	}
@@ -161,10 +162,15 @@ func fill(m protoreflect.MethodDescriptor) string {
 func ask(f *fixture, method protoreflect.MethodDescriptor, secret, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/"+string(method.Parent().FullName())+"/"+string(method.Name()), strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	if method.IsStreamingClient() { // with the stream's envelope
+	if method.IsStreamingClient() || method.IsStreamingServer() { // with the stream's envelope
 		r = httptest.NewRequest(http.MethodPost, r.URL.Path, strings.NewReader(fmt.Sprintf("\x00\x00\x00\x00%c%s", len(body), body)))
 		r.Header.Set("Content-Type", "application/connect+json")
 		r.ProtoMajor, r.ProtoMinor, r.Proto = 2, 0, "HTTP/2.0"
+	}
+	if !method.IsStreamingClient() && method.IsStreamingServer() { // it goes on for ever
+		ctx, cancel := context.WithCancel(r.Context())
+		cancel()
+		r = r.WithContext(ctx)
 	}
 	if secret != "" {
 		r.Header.Set("Authorization", "Bearer "+secret)
@@ -327,6 +333,14 @@ func TestCommandsInside(t *testing.T) {
 	for secret, want := range map[string]int{"only-read": 0, "free-pool": 0, k.of("ann"): 403} {
 		if w := ask(f, methodOf(t, "GetResult"), secret, nobody); denied(w) != want {
 			t.Errorf("a result of nobody with %.20q: %s, want %d", secret, w.Body, want)
+		}
+	}
+	// So are the events of a player, and those of pools are for who names one of theirs.
+	follow := methodOf(t, "StreamEvents")
+	all := strings.NewReplacer(`"ann"`, `""`, `"free"`, `""`).Replace(fill(follow))
+	for secret, want := range map[string]int{"only-read": 0, "only-draw": 403, "free-pool": 403, k.of("ann"): 403} {
+		if w := ask(f, follow, secret, all); denied(w) != want {
+			t.Errorf("all events with %.20q: %s, want %d", secret, w.Body, want)
 		}
 	}
 	stream := methodOf(t, "StreamDraws")

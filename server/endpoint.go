@@ -26,7 +26,7 @@ type endpoint struct {
 	open      bool        // anybody may call it without a key
 	exempt    bool        // needs nothing of the engine: answered under any load
 	turns     *budget     // its requests can be large, so they take turns; nil if they cannot
-	stream    bool        // StreamDraws
+	streams   *budget     // of which a stream takes one; nil if it is none
 	bidi      bool        // its body is a stream of messages
 	limit     int64       // of a request's body, in bytes; not if bidi
 	handler   http.Handler
@@ -100,7 +100,9 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
-			e.stream, e.bidi = true, true
+			e.streams, e.bidi = s.streams, true
+		case kujiv1connect.RewardServiceStreamEventsProcedure:
+			e.streams = s.feeds
 		}
 		s.endpoints[path] = e
 	}
@@ -243,12 +245,12 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoi
 		}
 		defer s.calls.give(who, 1)
 	}
-	if e.stream {
-		if !s.streams.take(who, 1) {
-			s.refuse(w, r, e, s.overloaded(who, s.streams, "streams are open"))
+	if e.streams != nil {
+		if !e.streams.take(who, 1) {
+			s.refuse(w, r, e, s.overloaded(who, e.streams, "streams are open"))
 			return
 		}
-		defer s.streams.give(who, 1)
+		defer e.streams.give(who, 1)
 	}
 	if e.turns != nil {
 		if err := e.turns.wait(r.Context(), who, 1); err != nil {
@@ -278,7 +280,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, 
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
 	}
-	if e.stream {
+	if e.streams != nil {
 		c.w = w
 	}
 	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
@@ -287,7 +289,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, 
 // took returns how long a call took that began at start. It returns 0 for a stream, which is not
 // counted: its batches are measured one by one.
 func (e *endpoint) took(start time.Time) time.Duration {
-	if e.stream {
+	if e.streams != nil {
 		return 0
 	}
 	return time.Since(start)

@@ -145,6 +145,9 @@ func messageOf(e *kuji.Error) string {
 // detailOf returns the detail of an engine error, with what is wrong field by field.
 func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
 	d := &kujiv1.ErrorDetail{Reason: reason}
+	if t, ok := errors.AsType[*kuji.TrimmedError](e); ok {
+		d.FirstPosition = t.First
+	}
 	if list, ok := errors.AsType[*catalog.Errors](e); ok {
 		for _, one := range list.List {
 			d.Violations = append(d.Violations, &kujiv1.Violation{

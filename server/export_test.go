@@ -220,3 +220,8 @@ func (k *Keys) Settle() {
 
 // SetRateClock sets the clock of rates, before the first request.
 func (s *Server) SetRateClock(now func() time.Time) { s.rates.now = now }
+
+// KeepEvent filters a record as a stream of events does.
+func KeepEvent(rec *kuji.Record, player, pool string, bare bool) bool {
+	return (&filter{player: player, pool: pool, bare: bare}).keep(rec)
+}

@@ -85,6 +85,9 @@ type Limits struct {
 	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
 	// unavailable at once. Default: 256.
 	DrawStreams int
+	// EventStreams is the most StreamEvents calls at a time. They count for InFlight. Any more get
+	// unavailable at once, and so does one with kuji.MaxReaders others of the same realm. Default: 256.
+	EventStreams int
 	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
 	// client waits. WorkBytes bounds what they take, but for the requests themselves. Default: 4.
 	StreamBatches int
@@ -111,6 +114,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("BulkInFlight", &l.BulkInFlight, 16)
 	set("WorkBytes", &l.WorkBytes, 256<<20)
 	set("DrawStreams", &l.DrawStreams, 256)
+	set("EventStreams", &l.EventStreams, 256)
 	set("StreamBatches", &l.StreamBatches, 4)
 	span := func(name string, v *time.Duration, def time.Duration) {
 		if *v < 0 && err == nil {

@@ -179,6 +179,8 @@ func newRealmCollector(rs *realms) *realmCollector {
 		}
 		return 0
 	})
+	gauge("feed_readers", "Readers of the feed.", func(s *kuji.Stats) uint64 { return uint64(s.Readers) })
+	gauge("feed_lag", "By how many positions the slowest reader of the feed is behind.", func(s *kuji.Stats) uint64 { return s.ReaderLag })
 	gauge("recovered_position", "Position found when the realm was opened.", func(s *kuji.Stats) uint64 { return s.Recovered })
 	gauge("recovered_events", "Events replayed when the realm was opened.", func(s *kuji.Stats) uint64 { return s.RecoveredEvents })
 	return c

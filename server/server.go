@@ -73,6 +73,7 @@ type Server struct {
 	memory    *budget // bytes: requestCost for each request with a key, and its body
 	calls     *budget // one for each call being answered
 	streams   *budget // and one of these for each stream
+	feeds     *budget // or one of these, of events
 	bulk      *budget // and one of these for each Atomic or Batch; they wait
 	catalogs  *budget // or this one, for ApplyCatalog; they wait
 	work      *budget // bytes: what results and answers take; calls wait
@@ -152,6 +153,7 @@ func (s *Server) divide() error {
 	s.crowd.places = int(total / 16 / requestCost)
 	s.calls = newBudget(int64(l.InFlight), shared)
 	s.streams = newBudget(int64(l.DrawStreams), shared)
+	s.feeds = newBudget(int64(l.EventStreams), shared)
 	s.bulk = newBudget(int64(l.BulkInFlight), shared)
 	s.catalogs = newBudget(1, shared)
 	s.work = newBudget(int64(l.WorkBytes), shared)

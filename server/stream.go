@@ -28,11 +28,8 @@ import (
 
 // drawStream is one StreamDraws call.
 type drawStream struct {
-	s       *Server
-	call    *call
+	pass    // the reader's alone
 	conn    connect.StreamingHandlerConn
-	keys    *keySet // the key file as of the last check
-	access  *access // what the stream's key may do by it; the reader's alone
 	free    chan *drawBatch
 	started chan *drawBatch
 	ends    streamEnds
@@ -69,14 +66,11 @@ func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream
 func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawStream {
 	n := s.o.Limits.StreamBatches
 	st := &drawStream{
-		s: s, call: c, conn: conn, access: c.access,
+		pass: newPass(s, c), conn: conn,
 		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n),
 	}
 	for range n {
 		st.free <- new(drawBatch)
-	}
-	if s.o.Keys != nil {
-		st.keys = s.o.Keys.set.Load()
 	}
 	return st
 }
@@ -124,26 +118,6 @@ func (st *drawStream) takeTimeouts() (release func(), err error) {
 		st.writing.stop()
 		st.ends.close()
 	}, nil
-}
-
-// stillAllowed reports whether the stream's key or token is still good. It looks again after the key
-// file was reloaded.
-func (st *drawStream) stillAllowed() bool {
-	keys := st.s.o.Keys
-	if keys == nil {
-		return true
-	}
-	if a := st.access; !a.expires.IsZero() && keys.now().After(a.expires) {
-		return false
-	}
-	if set := keys.set.Load(); set != st.keys {
-		a := keys.again(st.access)
-		if a == nil || !a.may(st.call.endpoint.role) {
-			return false
-		}
-		st.keys, st.access = set, a
-	}
-	return true
 }
 
 // readAll starts batches until the stream ends. It returns nil if the client ended it.

@@ -198,6 +198,9 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 			return
 		}
 		for rec, err := range r.records(uint64(after)) {
+			if err == nil && through == 0 && r.log != nil && rec.Offset >= r.log.Durable() {
+				break // follow waits until a crash cannot undo it
+			}
 			switch {
 			case err == nil && through != 0 && rec.Offset >= uint64(through):
 				return
@@ -251,7 +254,7 @@ func (r *Realm) follow(ctx context.Context, after, through driver.Cursor, yield 
 		return
 	}
 	horizon := wal.UpToDurable
-	if r.policy != Always {
+	if r.policy != Always && through != 0 {
 		horizon = wal.UpToAppended
 	}
 	for rec, err := range r.log.Follow(ctx, uint64(after), horizon) {

@@ -101,50 +101,67 @@ func (w *Walker) know(epochs []Epoch) {
 // is wrong.
 func (w *Walker) Entries(ctx context.Context, through driver.Cursor) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		after := w.after
-		if w.from > 0 {
-			after = w.from - 1
-		}
-		wrong := func(e Entry, err error) { yield(e, e.Corrupt(err)) }
-		if through > after {
-			for le, err := range w.log.Read(ctx, after, through) {
-				if err != nil {
-					yield(w.failed(err))
-					return
-				}
-				if w.from > 0 {
-					if err := w.matches(&le); err != nil {
-						wrong(Entry{Position: w.chain.index, Cursor: le.Cursor}, err)
-						return
-					}
-					continue
-				}
-				w.after = le.Cursor
-				e, counts, err := w.fold(ctx, &le)
-				if err != nil {
-					e.Position = w.chain.index + 1 // not the index in the entry: it cannot be trusted
-					if _, ok := errors.AsType[*outsideError](err); ok {
-						yield(e, err)
-					} else {
-						wrong(e, err)
-					}
-					return
-				}
-				if !counts {
-					w.Passed++
-				} else if !yield(e, nil) {
-					return
-				}
-			}
+		if through > w.behind() && !w.read(ctx, through, yield) {
+			return
 		}
 		err := w.chain.complete()
 		if w.from > 0 {
 			err = fmt.Errorf("the log ends before cursor %d, where the snapshot of position %d was taken", w.from, w.chain.index)
 		}
 		if err != nil {
-			wrong(Entry{Position: w.chain.index + 1, Cursor: through + 1, at: w.chain}, err)
+			e := Entry{Position: w.chain.index + 1, Cursor: through + 1, at: w.chain}
+			yield(e, e.Corrupt(err))
 		}
 	}
+}
+
+// Follow is Entries without an end: it waits for what is not there yet, until ctx ends. It yields
+// only what survives a crash.
+func (w *Walker) Follow(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) { w.read(ctx, 0, yield) }
+}
+
+// behind returns the cursor behind which to read.
+func (w *Walker) behind() driver.Cursor {
+	if w.from > 0 {
+		return w.from - 1
+	}
+	return w.after
+}
+
+// read yields the entries that count through a cursor, for ever if that is 0. It reports whether it
+// came to the end.
+func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Entry, error) bool) bool {
+	for le, err := range w.log.Read(ctx, w.behind(), through) {
+		if err != nil {
+			yield(w.failed(err))
+			return false
+		}
+		if w.from > 0 {
+			if err := w.matches(&le); err != nil {
+				e := Entry{Position: w.chain.index, Cursor: le.Cursor}
+				yield(e, e.Corrupt(err))
+				return false
+			}
+			continue
+		}
+		w.after = le.Cursor
+		e, counts, err := w.fold(ctx, &le)
+		if err != nil {
+			e.Position = w.chain.index + 1 // not the index in the entry: it cannot be trusted
+			if _, ok := errors.AsType[*outsideError](err); !ok {
+				err = e.Corrupt(err)
+			}
+			yield(e, err)
+			return false
+		}
+		if !counts {
+			w.Passed++
+		} else if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // failed places an error of the log.

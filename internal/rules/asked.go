@@ -65,14 +65,22 @@ func (r *Rules) askText(s string) {
 // asked reads what ask wrote.
 type asked struct {
 	store.Reader
-	state State
+	state Numbered
 	joins []string // the players that the event adds
+}
+
+// Numbered gives back the ids of what has numbers.
+type Numbered interface {
+	Players() uint32            // more than the number of any player that was applied
+	PlayerID(num uint32) string // of a number below Players
+	ItemID(num uint32) string   // "": nothing has this number
+	PoolID(num uint32) string
 }
 
 // CommandOf returns the command of an event. The event must be that of a request; it may have been
 // applied or not. The command's strings are copies. For a group that failed, failed is the index
 // of the member that did.
-func CommandOf(state State, ev *store.Event) (cmd Command, failed int, err error) {
+func CommandOf(state Numbered, ev *store.Event) (cmd Command, failed int, err error) {
 	a := asked{Reader: store.NewReader(ev.Asked), state: state}
 	var e store.Effect
 	for effects := ev.Changes(); effects.Next(&e); {

@@ -131,7 +131,9 @@ type ErrorDetail struct {
 	Reason Reason                 `protobuf:"varint,1,opt,name=reason,proto3,enum=kuji.v1.Reason" json:"reason,omitempty"`
 	// What is wrong with which part of the request; for REASON_INVALID and
 	// REASON_CONFLICT.
-	Violations    []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
+	Violations []*Violation `protobuf:"bytes,2,rep,name=violations,proto3" json:"violations,omitempty"`
+	// Of StreamEvents that asked for what was trimmed: where the feed begins.
+	FirstPosition uint64 `protobuf:"varint,4,opt,name=first_position,json=firstPosition,proto3" json:"first_position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -178,6 +180,13 @@ func (x *ErrorDetail) GetViolations() []*Violation {
 		return x.Violations
 	}
 	return nil
+}
+
+func (x *ErrorDetail) GetFirstPosition() uint64 {
+	if x != nil {
+		return x.FirstPosition
+	}
+	return 0
 }
 
 // Violation is one thing that is wrong with a request.
@@ -256,12 +265,13 @@ var File_kuji_v1_error_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x13kuji/v1/error.proto\x12\akuji.v1\"x\n" +
+	"\x13kuji/v1/error.proto\x12\akuji.v1\"\x9f\x01\n" +
 	"\vErrorDetail\x12'\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x0f.kuji.v1.ReasonR\x06reason\x122\n" +
 	"\n" +
 	"violations\x18\x02 \x03(\v2\x12.kuji.v1.ViolationR\n" +
-	"violationsJ\x04\b\x03\x10\x04R\x06result\"o\n" +
+	"violations\x12%\n" +
+	"\x0efirst_position\x18\x04 \x01(\x04R\rfirstPositionJ\x04\b\x03\x10\x04R\x06result\"o\n" +
 	"\tViolation\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +

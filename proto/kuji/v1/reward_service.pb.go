@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xf8\a\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xcd\b\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
@@ -34,7 +34,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\x06Atomic\x12\x16.kuji.v1.AtomicRequest\x1a\x17.kuji.v1.AtomicResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Batch\x12\x15.kuji.v1.BatchRequest\x1a\x16.kuji.v1.BatchResponse\"\x04\x88\xe7\x18\x02\x12R\n" +
 	"\vStreamDraws\x12\x1b.kuji.v1.StreamDrawsRequest\x1a\x1c.kuji.v1.StreamDrawsResponse\"\x04\x88\xe7\x18\x02(\x010\x01\x12K\n" +
-	"\tGetResult\x12\x19.kuji.v1.GetResultRequest\x1a\x1a.kuji.v1.GetResultResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
+	"\tGetResult\x12\x19.kuji.v1.GetResultRequest\x1a\x1a.kuji.v1.GetResultResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12S\n" +
+	"\fStreamEvents\x12\x1c.kuji.v1.StreamEventsRequest\x1a\x1d.kuji.v1.StreamEventsResponse\"\x04\x88\xe7\x18\x010\x01\x12K\n" +
 	"\tGetPlayer\x12\x19.kuji.v1.GetPlayerRequest\x1a\x1a.kuji.v1.GetPlayerResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
@@ -52,25 +53,27 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*BatchRequest)(nil),          // 6: kuji.v1.BatchRequest
 	(*StreamDrawsRequest)(nil),    // 7: kuji.v1.StreamDrawsRequest
 	(*GetResultRequest)(nil),      // 8: kuji.v1.GetResultRequest
-	(*GetPlayerRequest)(nil),      // 9: kuji.v1.GetPlayerRequest
-	(*GetPoolRequest)(nil),        // 10: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 11: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 12: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 13: kuji.v1.ExportCatalogRequest
-	(*DrawResponse)(nil),          // 14: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 15: kuji.v1.RedeemResponse
-	(*GrantResponse)(nil),         // 16: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 17: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 18: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),        // 19: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 20: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 21: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 22: kuji.v1.GetResultResponse
-	(*GetPlayerResponse)(nil),     // 23: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),       // 24: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 25: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 26: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 27: kuji.v1.ExportCatalogResponse
+	(*StreamEventsRequest)(nil),   // 9: kuji.v1.StreamEventsRequest
+	(*GetPlayerRequest)(nil),      // 10: kuji.v1.GetPlayerRequest
+	(*GetPoolRequest)(nil),        // 11: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 12: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 13: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 14: kuji.v1.ExportCatalogRequest
+	(*DrawResponse)(nil),          // 15: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 16: kuji.v1.RedeemResponse
+	(*GrantResponse)(nil),         // 17: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 18: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 19: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 20: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 21: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 22: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 23: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 24: kuji.v1.StreamEventsResponse
+	(*GetPlayerResponse)(nil),     // 25: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 26: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 27: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 28: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 29: kuji.v1.ExportCatalogResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -82,27 +85,29 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	6,  // 6: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
 	7,  // 7: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
 	8,  // 8: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
-	9,  // 9: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	10, // 10: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	11, // 11: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	12, // 12: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	13, // 13: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	14, // 14: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	15, // 15: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	16, // 16: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	17, // 17: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	18, // 18: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	19, // 19: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	20, // 20: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	21, // 21: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	22, // 22: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	23, // 23: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	24, // 24: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	25, // 25: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	26, // 26: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	27, // 27: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	14, // [14:28] is the sub-list for method output_type
-	0,  // [0:14] is the sub-list for method input_type
+	9,  // 9: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
+	10, // 10: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	11, // 11: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	12, // 12: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	13, // 13: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	14, // 14: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	15, // 15: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	16, // 16: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	17, // 17: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	18, // 18: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	19, // 19: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	20, // 20: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	21, // 21: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	22, // 22: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	23, // 23: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	24, // 24: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	25, // 25: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	26, // 26: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	27, // 27: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	28, // 28: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	29, // 29: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	15, // [15:30] is the sub-list for method output_type
+	0,  // [0:15] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -117,6 +122,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_batch_proto_init()
 	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_draw_proto_init()
+	file_kuji_v1_events_proto_init()
 	file_kuji_v1_grant_proto_init()
 	file_kuji_v1_lookup_proto_init()
 	file_kuji_v1_odds_proto_init()

@@ -52,6 +52,9 @@ const (
 	RewardServiceStreamDrawsProcedure = "/kuji.v1.RewardService/StreamDraws"
 	// RewardServiceGetResultProcedure is the fully-qualified name of the RewardService's GetResult RPC.
 	RewardServiceGetResultProcedure = "/kuji.v1.RewardService/GetResult"
+	// RewardServiceStreamEventsProcedure is the fully-qualified name of the RewardService's
+	// StreamEvents RPC.
+	RewardServiceStreamEventsProcedure = "/kuji.v1.RewardService/StreamEvents"
 	// RewardServiceGetPlayerProcedure is the fully-qualified name of the RewardService's GetPlayer RPC.
 	RewardServiceGetPlayerProcedure = "/kuji.v1.RewardService/GetPlayer"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
@@ -100,6 +103,10 @@ type RewardServiceClient interface {
 	// carries out nothing: a client that wants to know what became of a request
 	// need not risk that it happens now.
 	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
+	// StreamEvents returns the events of a realm from a position on, in order, and
+	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
+	// tells where the feed begins if the position was trimmed.
+	StreamEvents(context.Context, *v1.StreamEventsRequest) (*connect.ServerStreamForClient[v1.StreamEventsResponse], error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -181,6 +188,12 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		streamEvents: connect.NewClient[v1.StreamEventsRequest, v1.StreamEventsResponse](
+			httpClient,
+			baseURL+RewardServiceStreamEventsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("StreamEvents")),
+			connect.WithClientOptions(opts...),
+		),
 		getPlayer: connect.NewClient[v1.GetPlayerRequest, v1.GetPlayerResponse](
 			httpClient,
 			baseURL+RewardServiceGetPlayerProcedure,
@@ -230,6 +243,7 @@ type rewardServiceClient struct {
 	batch         *connect.Client[v1.BatchRequest, v1.BatchResponse]
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
 	getResult     *connect.Client[v1.GetResultRequest, v1.GetResultResponse]
+	streamEvents  *connect.Client[v1.StreamEventsRequest, v1.StreamEventsResponse]
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
@@ -314,6 +328,11 @@ func (c *rewardServiceClient) GetResult(ctx context.Context, req *v1.GetResultRe
 	return nil, err
 }
 
+// StreamEvents calls kuji.v1.RewardService.StreamEvents.
+func (c *rewardServiceClient) StreamEvents(ctx context.Context, req *v1.StreamEventsRequest) (*connect.ServerStreamForClient[v1.StreamEventsResponse], error) {
+	return c.streamEvents.CallServerStream(ctx, connect.NewRequest(req))
+}
+
 // GetPlayer calls kuji.v1.RewardService.GetPlayer.
 func (c *rewardServiceClient) GetPlayer(ctx context.Context, req *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {
 	response, err := c.getPlayer.CallUnary(ctx, connect.NewRequest(req))
@@ -393,6 +412,10 @@ type RewardServiceHandler interface {
 	// carries out nothing: a client that wants to know what became of a request
 	// need not risk that it happens now.
 	GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error)
+	// StreamEvents returns the events of a realm from a position on, in order, and
+	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
+	// tells where the feed begins if the position was trimmed.
+	StreamEvents(context.Context, *v1.StreamEventsRequest, *connect.ServerStream[v1.StreamEventsResponse]) error
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -470,6 +493,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceStreamEventsHandler := connect.NewServerStreamHandlerSimple(
+		RewardServiceStreamEventsProcedure,
+		svc.StreamEvents,
+		connect.WithSchema(rewardServiceMethods.ByName("StreamEvents")),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPlayerHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPlayerProcedure,
 		svc.GetPlayer,
@@ -525,6 +554,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceStreamDrawsHandler.ServeHTTP(w, r)
 		case RewardServiceGetResultProcedure:
 			rewardServiceGetResultHandler.ServeHTTP(w, r)
+		case RewardServiceStreamEventsProcedure:
+			rewardServiceStreamEventsHandler.ServeHTTP(w, r)
 		case RewardServiceGetPlayerProcedure:
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
@@ -578,6 +609,10 @@ func (UnimplementedRewardServiceHandler) StreamDraws(context.Context, *connect.B
 
 func (UnimplementedRewardServiceHandler) GetResult(context.Context, *v1.GetResultRequest) (*v1.GetResultResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetResult is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) StreamEvents(context.Context, *v1.StreamEventsRequest, *connect.ServerStream[v1.StreamEventsResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.StreamEvents is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {

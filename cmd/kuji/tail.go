@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (a *app) tailCommand() *cobra.Command {
+	var from, count uint64
+	var player, pool string
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Show what happens, event by event",
+		Long: `Show the events of a realm as they come, once a crash can no longer undo them. It
+goes on until it is interrupted, or until --count events were shown. After a lost
+connection it goes on where it was; --timeout says how long it tries.
+
+With --json every event is an object on a line of its own, as "kuji log events"
+writes it. Whoever stores them keeps the position: after an event with "last", go
+on with --from position+1, otherwise with --from position. Codes are redacted.`,
+		Example: `  kuji tail
+  kuji tail --from 1 --player ann
+  kuji tail --pool splash --json`,
+		Args: exactArgs(),
+	}
+	conn := a.clientCommand(cmd)
+	flags := cmd.Flags()
+	flags.Uint64Var(&from, "from", 0, "first `position` to show; 1 is the beginning (default: what comes from now on)")
+	flags.Uint64Var(&count, "count", 0, "end after so many events (default: never)")
+	flags.StringVar(&player, "player", "", "only events about this `player`")
+	flags.StringVar(&pool, "pool", "", "only events about this `pool`")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		t := &follower{app: a, c: c, left: count, req: &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}}
+		if cmd.Flags().Changed("from") {
+			t.req.From = &from
+		}
+		return t.run(cmd.Context())
+	}
+	return cmd
+}
+
+// follower shows the events of a stream, and begins again where one ended.
+type follower struct {
+	app  *app
+	c    *client
+	req  *kujiv1.StreamEventsRequest
+	left uint64 // events to show; 0: all
+	// The last event that was shown: after a lost connection it may come again.
+	position uint64
+	index    uint32
+}
+
+var errTailDone = errors.New("all were shown")
+
+func (t *follower) run(ctx context.Context) error {
+	begun, pause := time.Now(), firstPause
+	for {
+		came, err := t.follow(ctx)
+		if came {
+			begun, pause = time.Now(), firstPause
+		}
+		again, _ := retryable(err)
+		switch {
+		case errors.Is(err, errTailDone):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !again || time.Since(begun) > t.c.timeout:
+			return err
+		case pause == firstPause:
+			t.c.note("kuji: the feed broke off (%v); trying again for %v", shortError(err), t.c.timeout)
+		}
+		wait := time.NewTimer(pause/2 + rand.N(pause/2))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// follow shows what one stream brings. came is true if that was anything.
+func (t *follower) follow(ctx context.Context) (came bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // before Close, which would read on
+	s, err := t.c.rewards.StreamEvents(ctx, t.req)
+	if err != nil {
+		return false, err
+	}
+	for s.Receive() {
+		came = true
+		for _, e := range s.Msg().GetEvents() {
+			if e.GetPosition() < t.position || e.GetPosition() == t.position && e.GetIndex() <= t.index {
+				continue
+			}
+			if err := t.show(e); err != nil {
+				return true, err
+			}
+			t.position, t.index = e.GetPosition(), e.GetIndex()
+			if t.left > 0 {
+				if t.left--; t.left == 0 {
+					return true, errTailDone
+				}
+			}
+		}
+		next := s.Msg().GetNext()
+		t.req.From = &next
+	}
+	if err := s.Err(); err != nil {
+		return came, err
+	}
+	return came, connect.NewError(connect.CodeUnavailable, errors.New("the server ended the feed"))
+}
+
+func (t *follower) show(e *kujiv1.Event) error {
+	if t.app.json {
+		t.app.printed = true
+		line, err := json.Marshal(recordOf(e))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(t.app.stdout, "%s\n", line)
+		return err
+	}
+	_, err := fmt.Fprintf(t.app.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), eventText(e))
+	return err
+}
+
+// eventText says in a line what an event, or a member of a group, was.
+func eventText(e *kujiv1.Event) string {
+	var b strings.Builder
+	word := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
+	b.WriteString(e.GetKind())
+	for _, s := range []string{e.GetPlayer(), e.GetPool(), e.GetTrack(), e.GetList()} {
+		if s != "" {
+			word("%s", s)
+		}
+	}
+	if e.GetCount() > 1 {
+		word("x%d", e.GetCount())
+	}
+	for _, s := range e.GetItems() {
+		word("%d %s", s.GetQuantity(), s.GetItem())
+	}
+	if e.GetTo() != "" {
+		word("to %s", e.GetTo())
+	}
+	word("%s", statusWord(e.GetStatus()))
+	if e.GetSubject() != "" {
+		word("(%s)", e.GetSubject())
+	}
+	for i, o := range e.GetOutcomes() {
+		word("%s%s", map[bool]string{true: "→ "}[i == 0], o.GetEntry())
+		for _, s := range o.GetItems() {
+			word("+%d %s", s.GetQuantity(), s.GetItem())
+		}
+	}
+	for _, m := range e.GetMembers() {
+		word("[%s]", eventText(m))
+	}
+	if e.GetRequestId() != "" {
+		word("id %s", e.GetRequestId())
+	}
+	return b.String()
+}
+
+func statusWord(s kujiv1.Status) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
+}
+
+// recordOf makes the record of an event.
+func recordOf(e *kujiv1.Event) kuji.Record {
+	rec := kuji.Record{
+		Position: e.GetPosition(), Index: int(e.GetIndex()), Last: e.GetLast(), Time: e.GetTimeUnixMs(), Kind: e.GetKind(), ID: e.GetRequestId(),
+		Status: statusWord(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
+		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
+		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
+		Bytes: int(e.GetBytes()),
+	}
+	if l := e.GetLimit(); l != nil {
+		rec.Limit = &kuji.Limit{Per: perOf(l.GetPer()), Window: l.GetWindowMs(), Draws: l.GetDraws(), Left: l.GetLeft(), Resets: l.GetResetsUnixMs()}
+	}
+	for _, l := range e.GetLacks() {
+		rec.Lacks = append(rec.Lacks, kuji.Lack{Item: l.GetItem(), Have: l.GetHave(), Need: l.GetNeed()})
+	}
+	for _, o := range e.GetOutcomes() {
+		out := kuji.Outcome{Entry: o.GetEntry(), Items: kujiStacks(o.GetItems()), Via: o.GetVia(), Draw: int(o.GetDraw())}
+		for _, code := range o.GetCodes() {
+			out.Codes = append(out.Codes, kuji.RewardCode{List: code.GetList(), Number: code.GetNumber(), Code: code.GetCode()})
+		}
+		rec.Outcomes = append(rec.Outcomes, out)
+	}
+	for _, m := range e.GetMembers() {
+		rec.Members = append(rec.Members, recordOf(m))
+	}
+	if c := e.GetClock(); c != nil {
+		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
+	}
+	return rec
+}
+
+func kujiStacks(all []*kujiv1.Stack) []kuji.Stack {
+	var out []kuji.Stack
+	for _, s := range all {
+		out = append(out, kuji.Stack{Item: s.GetItem(), Quantity: s.GetQuantity()})
+	}
+	return out
+}
+
+// perOf is the inverse of what the server makes of a limit's period: the numbers are the same.
+func perOf(p kujiv1.LimitPeriod) catalog.Per { return catalog.Per(p) }

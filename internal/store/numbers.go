@@ -1,0 +1,70 @@
+package store
+
+import "math"
+
+// Numbers gives back the ids of what events name by number, concurrently with the writer. Numbers
+// are never reused and names never change. So it can tell the names in any event that was applied,
+// however long ago.
+type Numbers struct{ s *State }
+
+// Numbers returns the numbers that the state knows.
+func (s *State) Numbers() Numbers { return Numbers{s} }
+
+// Players returns a number above that of every player.
+func (n Numbers) Players() uint32 {
+	pages := n.s.players.addrs.pages.list.Load()
+	if pages == nil {
+		return 0
+	}
+	return uint32(len(*pages)) * pageLen
+}
+
+// PlayerID returns the id of a player with a number below Players, or "" if there is none.
+func (n Numbers) PlayerID(num uint32) string {
+	b, guard := n.s.players.enterNumber(num)
+	defer guard.Unlock()
+	if b == nil || b.num != num {
+		return ""
+	}
+	return string(b.id())
+}
+
+// ItemID returns the id of an item, or "" if there is no such item.
+func (n Numbers) ItemID(num uint32) string { return n.s.ItemID(num) }
+
+// PoolID returns the id of a pool, or "" if there is no such pool.
+func (n Numbers) PoolID(num uint32) string { return n.s.PoolID(num) }
+
+// EntryID returns the id of a pool's entry, or "" if there is no such entry.
+func (n Numbers) EntryID(pool, entry uint32) string {
+	pools := n.s.shown.Load().pools
+	if int(pool) >= len(pools) {
+		return ""
+	}
+	p := pools[pool]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if int(entry) >= len(p.entryIDs) {
+		return ""
+	}
+	return p.entryIDs[entry]
+}
+
+// CodeListName returns the name of a list of codes, or "" if there is no such list.
+func (n Numbers) CodeListName(num uint32) string {
+	if lists := n.s.shown.Load().codes; int(num) < len(lists) {
+		return lists[num].name
+	}
+	return ""
+}
+
+// VersionIn returns the version of the catalog in force that a block of a snapshot says, and 0 if the
+// block is about something else.
+func VersionIn(kind BlockKind, data []byte) (uint64, error) {
+	if kind != BlockCatalog {
+		return 0, nil
+	}
+	r := NewReader(data)
+	version := r.Uint("a version", math.MaxUint64)
+	return version, r.Err()
+}
