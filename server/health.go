@@ -29,6 +29,17 @@ func (s *Server) unready() []string {
 	return why
 }
 
+// Stopped returns the errors of the realms that have stopped, by [kuji.Realm.Err].
+func (s *Server) Stopped() []error {
+	var stopped []error
+	for _, r := range s.realms.sorted() {
+		if err := s.realmErr(r); err != nil {
+			stopped = append(stopped, err)
+		}
+	}
+	return stopped
+}
+
 // health implements the gRPC health protocol for the process ("") and for each service. Either all
 // of them are healthy or none.
 type health struct {

@@ -136,7 +136,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}
-	s.http = s.newHTTP()
+	s.http = newHTTP(s, &limits, o.TLS, s.log)
 	return s, nil
 }
 
@@ -161,19 +161,30 @@ func (s *Server) divide() error {
 	return nil
 }
 
-// newHTTP configures the HTTP server. Every timeout is set, so that a slow or half-open client
-// holds a connection only for a bounded time.
-func (s *Server) newHTTP() *http.Server {
-	l := &s.o.Limits
+// NewHTTP returns an HTTP server for a handler that passes requests on to a Server, of this process
+// or another one, with the timeouts and limits that Server.Serve sets. Connections are not counted.
+func NewHTTP(h http.Handler, l Limits, conf *tls.Config, log *slog.Logger) (*http.Server, error) {
+	l, err := l.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return newHTTP(h, &l, conf, log), nil
+}
+
+// newHTTP configures an HTTP server. Every timeout is set, so that a slow or half-open client holds a
+// connection only for a bounded time.
+func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	if s.o.TLS != nil {
+	if conf != nil {
 		protocols.SetHTTP2(true)
+		conf = conf.Clone()
 	} else {
 		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	}
-	srv := &http.Server{
-		Handler:           s,
+	return &http.Server{
+		Handler:           h,
+		TLSConfig:         conf,
 		ConnContext:       withConn,
 		Protocols:         protocols,
 		ReadHeaderTimeout: l.HeaderTimeout,
@@ -188,12 +199,8 @@ func (s *Server) newHTTP() *http.Server {
 			WriteByteTimeout:     l.WriteTimeout,
 		},
 		// Mistakes of single clients at this level do not concern an operator.
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	if s.o.TLS != nil {
-		srv.TLSConfig = s.o.TLS.Clone()
-	}
-	return srv
 }
 
 // Serve accepts connections on l, at most Limits.Connections at a time and fewer if the process may
@@ -201,7 +208,7 @@ func (s *Server) newHTTP() *http.Server {
 // After [Server.Shutdown] is called it returns nil at once, while Shutdown still waits for calls
 // in flight. Check the address first: see [CheckListen].
 func (s *Server) Serve(l net.Listener) error {
-	defer s.watch()()
+	defer s.Watch()()
 	l = s.conns.listen(l)
 	var err error
 	if s.o.TLS != nil {

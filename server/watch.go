@@ -14,8 +14,9 @@ const (
 	windowEvery = 5 * time.Second
 )
 
-// watch looks at the realms' clocks and windows, now and every so often, until stop is called.
-func (s *Server) watch() (stop func()) {
+// Watch looks at the realms' clocks and windows, now and every so often, until stop is called. Serve
+// does it; a program that calls ServeHTTP on its own does it, too.
+func (s *Server) Watch() (stop func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	windows := windows{}
 	s.checkClocks()

@@ -80,7 +80,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		&cobra.Group{ID: "offline", Title: "Work on files:"},
 	)
 	root.AddCommand(
-		a.demoCommand(), a.serveCommand(), a.benchCommand(), a.keysCommand(),
+		a.demoCommand(), a.serveCommand(), a.clusterCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.redeemCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(), a.atomicCommand(),
 		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.contextCommand(),
 		a.listCommand(), a.watchCommand(), a.tailCommand(),

@@ -45,6 +45,7 @@ type serveFlags struct {
 	limits                       server.Limits
 	config                       string
 	printConfig                  bool
+	cluster                      clusterFlags
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -107,6 +108,7 @@ a second look is refused without --accept-warnings.`,
 	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
+	f.cluster.add(cmd)
 	flags.StringVar(&f.pprof, "pprof", "", "serve profiles of the process on this loopback `address`, for go tool pprof")
 	return cmd
 }
@@ -151,6 +153,9 @@ func (f *serveFlags) check() error {
 		return usageError{fmt.Errorf("--drain-delay %v: expected 0s or more", f.drainDelay)}
 	case f.drainTimeout < 0:
 		return usageError{fmt.Errorf("--drain-timeout %v: expected 0s or more", f.drainTimeout)}
+	}
+	if err := f.cluster.check(f.data); err != nil {
+		return err
 	}
 	return cmp.Or( // 0 is the default
 		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
@@ -246,6 +251,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, prof.close()) }()
+	if f.cluster.name != "" {
+		return a.serveCluster(ctx, f, engineOptions, serverOptions, prof.url(), hangup, reload)
+	}
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return usageError{fmt.Errorf("--data %s is not a directory", f.data)}

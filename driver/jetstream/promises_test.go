@@ -324,3 +324,39 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// The lease of all realms is held by one node, is no realm's, and is free once it is released.
+func TestLeaseOfAllRealms(t *testing.T) {
+	c := startCluster(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var leases []driver.Lease
+	for range 2 {
+		d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[0].Connect()}, Cluster: "c", Replicas: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		l, err := d.Lease(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases = append(leases, l)
+		if names, err := d.Realms(ctx); err != nil || len(names) > 0 {
+			t.Errorf("realms %q, %v, want none", names, err)
+		}
+	}
+	hold := func(i int, node, want string) {
+		t.Helper()
+		if got, _, err := leases[i].Hold(ctx, node, time.Hour); err != nil || got != want {
+			t.Errorf("node %s asks: %q holds the lease, %v, want %q", node, got, err, want)
+		}
+	}
+	hold(0, "n1", "n1")
+	hold(1, "n2", "n1")
+	if err := leases[0].Release(ctx, "n1"); err != nil {
+		t.Fatal(err)
+	}
+	hold(1, "n2", "n2")
+	hold(0, "n1", "n2")
+}

@@ -63,6 +63,9 @@ const (
 	maxConns   = 1024      // clients
 	maxPayload = 1 << 20   // bytes of a message
 	minSecret  = 16        // bytes
+	// reportEvery is how many attempts to reach another node fail from one report to the next, at
+	// about one a second for each of the connections to it.
+	reportEvery = 300
 )
 
 func (o *Options) check() error {
@@ -139,6 +142,9 @@ func (o *Options) options() (*server.Options, error) {
 		SyncAlways:         true,
 		JetStreamMaxMemory: maxMemory,
 		JetStreamMaxStore:  o.MaxStore,
+		// Each attempt to reach a node that is down would be reported.
+		ConnectErrorReports:   reportEvery,
+		ReconnectErrorReports: reportEvery,
 	}
 	if o.Clients == "" && o.Listen != "" {
 		o.Clients = "127.0.0.1:0"

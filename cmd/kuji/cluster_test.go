@@ -1,0 +1,417 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+var failovers = flag.Int("failovers", 1, "how often TestClusterFailover kills the leader; with -v it says how long each took")
+
+// clusterPatience is how long the test waits for anything before it fails.
+const clusterPatience = 2 * time.Minute
+
+// clusterCatalog gives a hat for every draw, and at most 100 crowns.
+const clusterCatalog = `kuji: 1
+items: {hat: {}, crown: {}}
+pools:
+  hats:
+    entries:
+      - {id: plain, weight: 9, reward: {items: {hat: 1}}}
+      - {id: royal, weight: 1, stock: 100, reward: {items: {hat: 1, crown: 1}}}
+`
+
+// trio is a cluster of three processes on this machine.
+type trio struct {
+	t     *testing.T
+	dir   string
+	flags clusterFlags
+	key   clusterKey
+	peers *http.Client
+
+	mu      sync.Mutex
+	urls    map[string]string
+	running map[string]*exec.Cmd
+}
+
+// freePair returns a port such that it and the next one were free a moment ago.
+func freePair(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		a, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close() // all stay taken until one is found
+		port := a.Addr().(*net.TCPAddr).Port
+		if b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1)); err == nil {
+			defer b.Close()
+			return port
+		}
+	}
+	t.Fatal("no two ports are free")
+	return 0
+}
+
+func newTrio(t *testing.T) *trio {
+	t.Helper()
+	c := &trio{t: t, dir: t.TempDir(), urls: map[string]string{}, running: map[string]*exec.Cmd{}}
+	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
+	if err := writeClusterKey(c.flags.keyFile); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		c.flags.peers = append(c.flags.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, freePair(t)))
+	}
+	if err := c.flags.checkMember(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if c.key, err = (&app{}).readClusterKey(c.flags.keyFile); err != nil {
+		t.Fatal(err)
+	}
+	conf, err := c.key.tls("shop", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.peers = &http.Client{Transport: peerTransport(conf)}
+	t.Cleanup(func() {
+		for _, cmd := range c.running {
+			_ = cmd.Process.Kill() // fails only when it has ended already
+			_ = cmd.Wait()
+		}
+	})
+	for _, name := range c.flags.names() {
+		c.start(name)
+	}
+	return c
+}
+
+// start starts a node, and returns when it listens.
+func (c *trio) start(name string) {
+	c.t.Helper()
+	path, err := exec.LookPath("kuji")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(path, "serve", "--json", "--listen", "127.0.0.1:0", "--data", filepath.Join(c.dir, name), "--node", name,
+		"--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile, "--snapshot-every", "65536")
+	said := newLines()
+	cmd.Stderr = said
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	var ready readyJSON
+	if err != nil || json.Unmarshal(line, &ready) != nil {
+		c.t.Fatalf("node %s: %v\n%s", name, cmd.Wait(), said)
+	}
+	c.t.Cleanup(func() {
+		if c.t.Failed() {
+			c.t.Logf("node %s said:\n%s", name, said)
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[name], c.urls[name] = cmd, ready.URL
+}
+
+// client returns a client of a node.
+func (c *trio) client(name string) *client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return newClient(http.DefaultClient, c.urls[name], "")
+}
+
+// settled waits until all nodes are ready, and returns who leads.
+func (c *trio) settled(ctx context.Context) string {
+	c.t.Helper()
+	for {
+		leader, ready := "", 0
+		for _, name := range c.flags.names() {
+			n := askNode(ctx, c.peers, name, c.flags.hosts[name])
+			if n.State == stateLeads {
+				leader = name
+			}
+			if n.Ready {
+				ready++
+			}
+		}
+		if leader != "" && ready == 3 {
+			return leader
+		}
+		if ctx.Err() != nil {
+			c.t.Fatal("the cluster did not settle")
+		}
+	}
+}
+
+// answered is what clients know: the receipts of draws by request id, each answered once.
+type answered struct {
+	mu      sync.Mutex
+	answers map[string]*kujiv1.Result
+	crowns  int
+	newest  time.Time // when the newest draw was sent that was answered at once
+	more    chan struct{}
+}
+
+func (b *answered) write(id string, r *kujiv1.Result, sent time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers[id] = r
+	if r.GetOutcomes()[0].GetEntry() == "royal" {
+		b.crowns++
+	}
+	if sent.After(b.newest) {
+		b.newest = sent
+	}
+	close(b.more)
+	b.more = make(chan struct{})
+}
+
+// until waits until what the book says is good.
+func (b *answered) until(ctx context.Context, t *testing.T, good func() bool) {
+	t.Helper()
+	for {
+		b.mu.Lock()
+		ok, more := good(), b.more
+		b.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			t.Fatal("draws are not answered")
+		}
+	}
+}
+
+// draw sends one draw until it is answered, to one node after the other, beginning with the one at.
+func (c *trio) draw(ctx context.Context, id string, at int) (*kujiv1.Result, error) {
+	names := c.flags.names()
+	for {
+		once, cancel := context.WithTimeout(ctx, 20*time.Second)
+		resp, err := c.client(names[at%3]).rewards.Draw(once, &kujiv1.DrawRequest{RequestId: id, Player: "ann", Pool: "hats"})
+		cancel()
+		if err == nil {
+			return resp.GetResult(), nil
+		}
+		if again, _ := retryable(err); !again || ctx.Err() != nil {
+			return nil, fmt.Errorf("draw %s: %w", id, err)
+		}
+		at++
+	}
+}
+
+// TestClusterFailover: three processes answer draws at every node. The leader is killed with SIGKILL,
+// and comes back, while clients go on and send the same ids until they are answered. Afterwards
+// every answer is there once, and the verifier proves every epoch.
+func TestClusterFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three processes")
+	}
+	c := newTrio(t)
+	ctx, cancel := context.WithTimeout(t.Context(), clusterPatience*time.Duration(*failovers))
+	defer cancel()
+	c.settled(ctx)
+	if _, err := c.client("n1").admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(clusterCatalog)}); err != nil {
+		t.Fatal(err)
+	}
+	c.streams(ctx)
+
+	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
+	load, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	for w := range 3 {
+		workers.Go(func() {
+			for i := 0; load.Err() == nil; i++ {
+				id, sent := fmt.Sprintf("w%d-%d", w, i), time.Now()
+				r, err := c.draw(ctx, id, w)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b.write(id, r, sent)
+			}
+		})
+	}
+	var took []time.Duration
+	for range *failovers {
+		have := 0
+		b.until(ctx, t, func() bool { have = len(b.answers); return true })
+		b.until(ctx, t, func() bool { return len(b.answers) >= have+100 })
+		leader := c.settled(ctx)
+		cmd := c.running[leader]
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		dead := time.Now()
+		b.until(ctx, t, func() bool { return b.newest.After(dead) })
+		took = append(took, time.Since(dead))
+		t.Logf("writes are back %v after the death of %s", took[len(took)-1].Round(time.Millisecond), leader)
+		c.start(leader)
+		if c.settled(ctx) == leader && *failovers == 1 {
+			t.Errorf("node %s leads again", leader)
+		}
+	}
+	slices.Sort(took)
+	t.Logf("%d times: median %v, worst %v", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
+	stop()
+	workers.Wait()
+	c.audit(ctx, b)
+	c.stopAll()
+	c.verify(ctx, uint64(len(b.answers)))
+}
+
+// streams draws on a stream through every node.
+func (c *trio) streams(ctx context.Context) {
+	c.t.Helper()
+	for _, name := range c.flags.names() {
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+		transport := &http.Transport{Protocols: protocols}
+		defer transport.CloseIdleConnections()
+		c.mu.Lock()
+		cl := newClient(&http.Client{Transport: transport}, c.urls[name], "", connect.WithGRPC())
+		c.mu.Unlock()
+		s, err := cl.rewards.StreamDraws(ctx)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range 3 {
+			if err := s.Send(&kujiv1.StreamDrawsRequest{Players: []string{"bob", "eve"}, Pools: []string{"hats"}}); err != nil {
+				c.t.Fatalf("node %s, batch %d: %v", name, i, err)
+			}
+			resp, err := s.Receive()
+			if err != nil || len(resp.GetOutcomeIndexes()) != 2 {
+				c.t.Fatalf("node %s, batch %d: %v, %v", name, i, resp, err)
+			}
+		}
+		if err := s.CloseRequest(); err != nil {
+			c.t.Fatal(err)
+		}
+		if _, err := s.Receive(); err == nil || !strings.Contains(err.Error(), "EOF") {
+			c.t.Fatalf("node %s: the stream ends with %v", name, err)
+		}
+	}
+}
+
+// streamed is how many draws streams makes.
+const streamed = 3 * 3 * 2
+
+// audit asks for every answer again, at every node in turn, and counts what the player holds.
+func (c *trio) audit(ctx context.Context, b *answered) {
+	c.t.Helper()
+	i := 0
+	for id, want := range b.answers {
+		got, err := c.draw(ctx, id, i)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if !got.GetReplayed() || got.GetReceipt().GetPosition() != want.GetReceipt().GetPosition() ||
+			got.GetOutcomes()[0].GetEntry() != want.GetOutcomes()[0].GetEntry() {
+			c.t.Errorf("draw %s: answered with %v, and now %v", id, want, got)
+		}
+		i++
+	}
+	for _, name := range c.flags.names() {
+		resp, err := c.client(name).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann"})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		held := map[string]uint64{}
+		for _, s := range resp.GetPlayer().GetItems() {
+			held[s.GetItem()] = uint64(s.GetQuantity())
+		}
+		if held["hat"] != uint64(len(b.answers)) || held["crown"] != uint64(b.crowns) {
+			c.t.Errorf("at node %s the player holds %v, want %d hats and %d crowns", name, held, len(b.answers), b.crowns)
+		}
+	}
+}
+
+// stopAll ends all nodes in order.
+func (c *trio) stopAll() {
+	c.t.Helper()
+	for _, cmd := range c.running {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			c.t.Error(err)
+		}
+	}
+	for name, cmd := range c.running {
+		if err := cmd.Wait(); err != nil {
+			c.t.Errorf("node %s: %v", name, err)
+		}
+	}
+	clear(c.running)
+}
+
+// verify runs the verifier over what the nodes have stored.
+func (c *trio) verify(ctx context.Context, draws uint64) {
+	c.t.Helper()
+	var servers []*embedded.Server
+	for _, name := range c.flags.names() {
+		f := c.flags
+		f.node = name
+		s, err := f.startNATS(filepath.Join(c.dir, name), c.key, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		defer s.Close()
+		servers = append(servers, s)
+	}
+	if err := servers[0].Ready(ctx); err != nil {
+		c.t.Fatal(err)
+	}
+	o := jetstream.Options{Cluster: "shop", Patience: clusterPatience}
+	o.Connect = append(o.Connect, servers[0].Connect())
+	d, err := jetstream.Connect(ctx, o)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer d.Close()
+	report, err := kuji.VerifyDriver(d, c.key.derive("shop", "seeds"), "default", nil, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if report.Draws != draws+streamed {
+		c.t.Errorf("the log has %d draws, want %d", report.Draws, draws+streamed)
+	}
+	if len(report.Epochs) < 2 {
+		c.t.Errorf("%d epochs: nobody took over", len(report.Epochs))
+	}
+	for i, e := range report.Epochs {
+		if !e.Revealed && (e.Lost || i < len(report.Epochs)-1) {
+			c.t.Errorf("epoch %d is not proven: %+v", e.Epoch, e)
+		}
+	}
+}
