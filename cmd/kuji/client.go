@@ -56,7 +56,7 @@ func (a *app) clientCommand(cmd *cobra.Command) *connection {
 // connection adds the flags of a connection.
 func (a *app) connection(flags *pflag.FlagSet) *connection {
 	c := &connection{app: a, settings: newSettings(flags, a.getenv)}
-	flags.StringVar(&c.server, "server", "", "`URL` of the server (default: that of the context in use, else http://"+defaultAddress+")")
+	flags.StringVar(&c.server, "server", "", "`URL` of the server, or of several nodes of a cluster, with commas (default: that of the context in use, else http://"+defaultAddress+")")
 	flags.StringVar(&c.context, "context", "", "`name` of the server's context: see \"kuji context --help\"")
 	flags.StringVar(&c.key, "key", "", "API `key`; other users of this machine can see it, so prefer --key-file (default $KUJI_KEY)")
 	flags.StringVar(&c.keyFile, "key-file", "", "`file` that holds the API key and nothing else")
@@ -115,8 +115,9 @@ func (c *connection) dial() (*client, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
-	if err := checkURL(cmp.Or(c.serverFlag, c.settings.said("server")), c.server); err != nil {
-		return nil, err
+	nodes, err := parseServers(c.server)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)}
 	}
 	if c.timeout <= 0 {
 		return nil, usageError{fmt.Errorf("%s %v: expected more than 0", c.settings.said("timeout"), c.timeout)}
@@ -129,10 +130,43 @@ func (c *connection) dial() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	cl := newClient(&http.Client{Transport: transport}, c.server, key)
+	cl := newClient(&http.Client{Transport: &anyOf{nodes: nodes, transport: transport}}, nodes[0].String(), key)
 	cl.realm, cl.timeout = c.realm, c.timeout
 	cl.note = c.app.note
 	return cl, nil
+}
+
+// parseServers returns the URLs of a server, or of several nodes of a cluster.
+func parseServers(list string) (nodes []*url.URL, err error) {
+	for one := range strings.SplitSeq(list, ",") {
+		u, err := url.Parse(one)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return nil, fmt.Errorf("%q is not a URL: expected http://HOST:PORT or https://HOST:PORT", one)
+		}
+		nodes = append(nodes, u)
+	}
+	return nodes, nil
+}
+
+// anyOf sends requests to one node of several, and after a failure the next one to the next node. call
+// repeats what failed.
+type anyOf struct {
+	nodes     []*url.URL
+	at        atomic.Uint32
+	transport http.RoundTripper
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *anyOf) RoundTrip(r *http.Request) (*http.Response, error) {
+	at := t.at.Load()
+	to := t.nodes[int(at)%len(t.nodes)]
+	r = r.Clone(r.Context())
+	r.URL.Scheme, r.URL.Host, r.Host = to.Scheme, to.Host, to.Host
+	resp, err := t.transport.RoundTrip(r)
+	if err != nil {
+		t.at.CompareAndSwap(at, at+1)
+	}
+	return resp, err
 }
 
 // newClient makes clients of both services that send key with every call.
@@ -214,15 +248,6 @@ func (a *app) readKey(said, file string) (string, error) {
 		return "", usageError{fmt.Errorf("%s %s: expected one key and nothing else", said, file)}
 	}
 	return key, nil
-}
-
-// checkURL checks the URL of a server. said names what gives it.
-func checkURL(said, server string) error {
-	u, err := url.Parse(server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return usageError{fmt.Errorf("%s %q is not a URL: expected http://HOST:PORT or https://HOST:PORT", said, server)}
-	}
-	return nil
 }
 
 // The pause between two attempts doubles from the first to the last of these.

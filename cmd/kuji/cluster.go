@@ -193,7 +193,8 @@ type nodeJSON struct {
 	State   string `json:"state"`   // leads, takes-over, follows, no-leader, or unreachable
 	Leader  string `json:"leader,omitempty"`
 	Ready   bool   `json:"ready"`
-	Why     string `json:"why,omitempty"` // it is not ready, or cannot be reached
+	Why     string `json:"why,omitempty"`    // it is not ready, or cannot be reached
+	Behind  string `json:"behind,omitempty"` // why its copy of the log does not count yet; absent: it has caught up
 	Version string `json:"version,omitempty"`
 }
 
@@ -211,9 +212,10 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Show the nodes of a cluster, who leads, and who is ready",
-		Long: `Status asks every node of --peers, with the flags that the nodes are started with. It
-ends with exit code 1 if nobody leads or a node is not ready, and 5 if it reaches no
-node.`,
+		Long: `Status asks every node of --peers, with the flags that the nodes are started with. A
+node that has not caught up does not count for a majority yet: stop no other one
+before it has. Status ends with exit code 1 if nobody leads, or a node is not ready
+or has not caught up, and 5 if it reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: exactArgs(),
@@ -259,18 +261,15 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 		if n.State != stateUnreachable {
 			reached++
 		}
-		if !n.Ready {
-			ill = append(ill, n.Node+": "+n.Why)
+		if why := cmp.Or(n.Why, n.Behind); why != "" {
+			ill = append(ill, n.Node+": "+why)
 		}
 	}
 	if err := a.print(out, func(w io.Writer) {
-		fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tLEADER\tVERSION\n")
+		fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADER\tVERSION\n")
+		yes := map[bool]string{true: "yes", false: "no"}
 		for _, n := range out.Nodes {
-			ready := "no"
-			if n.Ready {
-				ready = "yes"
-			}
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Node, n.Address, n.State, ready, cmp.Or(n.Leader, "-"), cmp.Or(n.Version, "-"))
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], cmp.Or(n.Leader, "-"), cmp.Or(n.Version, "-"))
 		}
 	}); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kuji-dev/kuji"
@@ -33,12 +34,12 @@ const (
 
 // node is one process of a cluster. One node leads all realms: the one that holds the lease. It
 // opens the engine, which begins an epoch in every realm, and serves until another node holds the
-// lease, or a realm says that another node writes it. The lease only makes nodes agree quickly:
-// what keeps two leaders from writing is the log.
+// lease, or a realm says that another node writes it. What
+// keeps two leaders from writing is the log; what keeps reads fresh is the lease.
 //
 //	stand by:  ask for the lease every second, until this node has it
 //	take over: connect to the log, open every realm; renew the lease meanwhile
-//	lead:      serve, renew the lease
+//	lead:      serve while the lease is fresh, renew it
 //	step down: serve no more, close the engine, stand by
 type node struct {
 	name    string
@@ -58,7 +59,7 @@ type node struct {
 // view is what a node knows of who leads.
 type view struct {
 	leader  string        // "": nobody, or nobody knows
-	term    *tenure       // nil: this node does not serve
+	term    *tenure       // nil: this node does not lead, or has not opened the realms
 	changed chan struct{} // closed when the next view is there
 }
 
@@ -83,13 +84,33 @@ func (n *node) set(leader string, t *tenure) {
 	n.view = view{leader, t, make(chan struct{})}
 }
 
+// renewed notes that the lease was asked for at some time, and given. Requests that wait for that go on.
+func (n *node) renewed(t *tenure, asked time.Time) {
+	until := asked.Add(leaseTTL) // the others count from when they see it, which is later
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	held := t.holds()
+	t.until.Store(&until)
+	if !held {
+		close(n.view.changed)
+		n.view.changed = make(chan struct{})
+	}
+}
+
 // tenure is the time in which this node leads.
 type tenure struct {
 	engine  *kuji.Engine
 	driver  *jetstream.Driver
 	server  *server.Server
 	unwatch func()
+
+	// until is when another node may lead, unless this one renews the lease. Then others may have
+	// written, so this node answers nothing: a read from it could be old.
+	until atomic.Pointer[time.Time]
 }
+
+// holds reports whether no other node can have begun to lead.
+func (t *tenure) holds() bool { return t != nil && time.Now().Before(*t.until.Load()) }
 
 // connect connects to the embedded server.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
@@ -128,13 +149,14 @@ func (n *node) join(ctx context.Context) (err error) {
 	}
 	failed := false
 	for ctx.Err() == nil {
+		asked := time.Now()
 		holder, err := n.ask(ctx, lease, failed)
 		if failed = err != nil; failed {
 			n.log.Warn("cluster: nobody knows who leads", "error", err)
 			holder = ""
 		}
 		if holder == n.name {
-			n.lead(ctx, lease)
+			n.lead(ctx, lease, asked)
 			continue
 		}
 		n.set(holder, nil)
@@ -154,8 +176,8 @@ func (n *node) ask(ctx context.Context, lease driver.Lease, failed bool) (holder
 	return holder, err
 }
 
-// lead takes over and serves, until ctx ends or another node has to.
-func (n *node) lead(ctx context.Context, lease driver.Lease) {
+// lead takes over and serves, until ctx ends or another node has to. The lease was asked for at held.
+func (n *node) lead(ctx context.Context, lease driver.Lease, held time.Time) {
 	n.set(n.name, nil)
 	opening, give := context.WithCancel(ctx)
 	defer give()
@@ -180,10 +202,18 @@ func (n *node) lead(ctx context.Context, lease driver.Lease) {
 			done = nil
 			if why = o.err; why == nil {
 				t = o.t
+				n.renewed(t, held)
 				n.set(n.name, t)
 			}
 		case <-tick.C:
-			why = n.keep(ctx, lease, t)
+			asked := time.Now()
+			holds := false
+			if holds, why = n.keep(ctx, lease, t); holds {
+				held = asked
+				if t != nil {
+					n.renewed(t, held)
+				}
+			}
 		}
 	}
 	n.log.Info("cluster: stepping down", "node", n.name, "why", why)
@@ -206,12 +236,13 @@ func (n *node) lead(ctx context.Context, lease driver.Lease) {
 	pause(ctx, 2*renewEvery)
 }
 
-// keep renews the lease, and says why this node cannot go on leading.
-func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) error {
+// keep renews the lease, or says why this node cannot go on leading. Without an answer it does neither:
+// the other nodes have none either, or this one is cut off from them, and answers nothing.
+func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) (holds bool, why error) {
 	if t != nil {
 		for _, err := range t.server.Stopped() {
 			if kuji.CodeOf(err) != kuji.CodeCorrupt { // another node would find the same damage
-				return err
+				return false, err
 			}
 		}
 	}
@@ -219,12 +250,13 @@ func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) error {
 	defer cancel()
 	holder, _, err := lease.Hold(once, n.name, leaseTTL)
 	switch {
-	case err != nil: // then nobody else can have it either, or this node writes nothing
+	case err != nil:
 		n.log.Warn("cluster: the lease is not renewed", "error", err)
+		return false, nil
 	case holder != n.name:
-		return fmt.Errorf("node %s leads", holder)
+		return false, fmt.Errorf("node %q holds the lease", holder)
 	}
-	return nil
+	return true, nil
 }
 
 // open opens the engine, and every realm of it. It gives up when ctx ends.
@@ -247,7 +279,9 @@ func (n *node) open(ctx context.Context) (*tenure, error) {
 	if err := noteOpened(engine, n.log); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	return &tenure{engine, d, srv, srv.Watch()}, nil
+	t := &tenure{engine: engine, driver: d, server: srv, unwatch: srv.Watch()}
+	t.until.Store(new(time.Time))
+	return t, nil
 }
 
 // close ends a term: calls under way are answered, epochs end. What takes too long is cut.

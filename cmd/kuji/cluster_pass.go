@@ -76,11 +76,13 @@ func (n *node) describe() nodeJSON {
 	v := n.look()
 	out := nodeJSON{Node: n.name, Address: n.f.hosts[n.name].log(), Leader: v.leader, Version: version(), State: stateFollows, Ready: true}
 	switch {
-	case v.term != nil:
+	case v.term.holds():
 		out.State = stateLeads
 		if stopped := v.term.server.Stopped(); len(stopped) > 0 {
 			out.Ready, out.Why = false, errors.Join(stopped...).Error()
 		}
+	case v.term != nil:
+		out.State, out.Ready, out.Why = stateNoLeader, false, "it leads, but could not renew its lease"
 	case v.leader == n.name:
 		out.State, out.Ready, out.Why = stateTakesOver, false, "it opens the realms"
 	case v.leader == "":
@@ -96,11 +98,15 @@ func (n *node) describe() nodeJSON {
 func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == nodePath {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(n.describe()) // the other node may be gone: there is nobody to tell
+		d := n.describe()
+		if err := n.nats.Current(); err != nil {
+			d.Behind = err.Error()
+		}
+		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 		return
 	}
-	v := n.await(r.Context(), func(v view) bool { return v.leader != n.name || v.term != nil })
-	if v.term == nil {
+	v := n.await(r.Context(), func(v view) bool { return v.leader != n.name || v.term.holds() })
+	if !v.term.holds() {
 		n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s does not lead: try again", n.name))
 		return
 	}
@@ -122,9 +128,9 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitForLeader)
 	defer cancel()
 	for {
-		v := n.await(ctx, func(v view) bool { return v.term != nil || v.leader != "" && v.leader != n.name })
+		v := n.await(ctx, func(v view) bool { return v.term.holds() || v.leader != "" && v.leader != n.name })
 		switch {
-		case v.term != nil:
+		case v.term.holds():
 			v.term.server.ServeHTTP(w, r)
 			return
 		case v.leader == "" || v.leader == n.name:
@@ -147,7 +153,7 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 
 // serveOwn answers what every node answers for itself: health, and metrics, which only a leader has.
 func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
-	leads := n.look().term != nil && n.stopped.Err() == nil
+	leads := n.look().term.holds() && n.stopped.Err() == nil
 	health := strings.HasPrefix(r.URL.Path, "/"+grpchealth.HealthV1ServiceName+"/")
 	switch {
 	case leads || !health && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && r.URL.Path != "/metrics":

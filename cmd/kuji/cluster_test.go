@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -150,7 +151,7 @@ func (c *trio) client(name string) *client {
 	return newClient(http.DefaultClient, c.urls[name], "")
 }
 
-// settled waits until all nodes are ready, and returns who leads.
+// settled waits until all nodes are ready and have caught up, and returns who leads.
 func (c *trio) settled(ctx context.Context) string {
 	c.t.Helper()
 	for {
@@ -160,7 +161,7 @@ func (c *trio) settled(ctx context.Context) string {
 			if n.State == stateLeads {
 				leader = name
 			}
-			if n.Ready {
+			if n.Ready && n.Behind == "" {
 				ready++
 			}
 		}
@@ -288,9 +289,45 @@ func TestClusterFailover(t *testing.T) {
 	t.Logf("%d times: median %v, worst %v", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 	stop()
 	workers.Wait()
+	c.freeze(ctx, b)
 	c.audit(ctx, b)
 	c.stopAll()
 	c.verify(ctx, uint64(len(b.answers)))
+}
+
+// freeze stops the leader until another node leads, as a pause of its machine does. What it is asked
+// meanwhile it answers when it goes on, with what the other node has written.
+func (c *trio) freeze(ctx context.Context, b *answered) {
+	c.t.Helper()
+	names := c.flags.names()
+	old := slices.Index(names, c.settled(ctx))
+	process := c.running[names[old]].Process
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		c.t.Fatal(err)
+	}
+	sent := time.Now()
+	r, err := c.draw(ctx, "frozen", old+1)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	b.write("frozen", r, sent)
+	asked := make(chan struct{})
+	read := make(chan error, 1)
+	go func() {
+		ctx := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(asked) }})
+		resp, err := c.client(names[old]).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann"})
+		if held := resp.GetPlayer().GetItems(); err == nil && held[0].GetQuantity() != uint64(len(b.answers)) {
+			err = fmt.Errorf("it reads %v, want %d hats", held, len(b.answers))
+		}
+		read <- err
+	}()
+	<-asked
+	if err := process.Signal(syscall.SIGCONT); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := <-read; err != nil {
+		c.t.Errorf("a leader that slept through its time: %v", err)
+	}
 }
 
 // streams draws on a stream through every node.
@@ -351,7 +388,7 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 		}
 		held := map[string]uint64{}
 		for _, s := range resp.GetPlayer().GetItems() {
-			held[s.GetItem()] = uint64(s.GetQuantity())
+			held[s.GetItem()] = s.GetQuantity()
 		}
 		if held["hat"] != uint64(len(b.answers)) || held["crown"] != uint64(b.crowns) {
 			c.t.Errorf("at node %s the player holds %v, want %d hats and %d crowns", name, held, len(b.answers), b.crowns)

@@ -214,8 +214,8 @@ func (a *app) contextAddCommand() *cobra.Command {
 
 // checkContext reads what the context names, and names it from the root on.
 func (a *app) checkContext(one *serverContext) (err error) {
-	if err := checkURL("--server", one.Server); err != nil {
-		return err
+	if _, err := parseServers(one.Server); err != nil {
+		return usageError{fmt.Errorf("--server %w", err)}
 	}
 	for _, file := range []*string{&one.KeyFile, &one.CA} {
 		if *file == "-" {

@@ -235,6 +235,15 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
+// Current returns nil if this node holds all that its cluster has given it: the list of streams, and
+// its part of each. A node that comes back is no use to a majority before that.
+func (s *Server) Current() error {
+	if h := s.server.Healthz(nil); h.Error != "" || h.Status != "ok" {
+		return fmt.Errorf("not caught up: %s %s", h.Status, h.Error)
+	}
+	return nil
+}
+
 // Connect is the option of a connection that leads to this server without a socket.
 func (s *Server) Connect() nats.Option {
 	return func(o *nats.Options) error {
