@@ -118,6 +118,10 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	if n.serveOwn(w, r) {
 		return
 	}
+	if t := n.look().term; t.holds() {
+		t.server.ServeHTTP(w, r)
+		return
+	}
 	select {
 	case n.pass.places <- struct{}{}:
 		defer func() { <-n.pass.places }()
@@ -127,11 +131,15 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), waitForLeader)
 	defer cancel()
+	defer context.AfterFunc(n.stopped, cancel)() // a node that stops learns of no leader
 	for {
 		v := n.await(ctx, func(v view) bool { return v.term.holds() || v.leader != "" && v.leader != n.name })
 		switch {
 		case v.term.holds():
 			v.term.server.ServeHTTP(w, r)
+			return
+		case (v.leader == "" || v.leader == n.name) && n.stopped.Err() != nil:
+			n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s stops: try again, at another node", n.name))
 			return
 		case v.leader == "" || v.leader == n.name:
 			n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("nobody has led the cluster for %v: try again later", waitForLeader))

@@ -65,6 +65,12 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "try again later")
 	<-n.pass.places
 
+	alone := loneNode(t, n.f.hosts)
+	alone.stopped = ended
+	wantAnswer(t, request(t.Context(), alone.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
+	alone.set("n2", nil)
+	wantAnswer(t, request(t.Context(), alone.serveClient, path), http.StatusServiceUnavailable, "n2, which leads, cannot be reached")
+
 	n.set("n2", nil)
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusOK, "ready")
 	w := httptest.NewRecorder()
