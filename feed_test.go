@@ -305,3 +305,59 @@ func TestFeedSurvives(t *testing.T) {
 		})
 	}
 }
+
+// TestFeedPlaces: readers that begin in the middle of a long log see what the verifier sees there,
+// whether the place was noted while it was written or when it was recovered.
+func TestFeedPlaces(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", worldOptions{FS: disk})
+	note := kuji.Note{Metadata: `"` + strings.Repeat("x", 1000) + `"`}
+	for round := range 2 {
+		from := []uint64{}
+		for i := range 60 {
+			reqs := make([]kuji.Request, 50)
+			for k := range reqs {
+				reqs[k] = kuji.Grant{Player: fmt.Sprint("p", round, "-", i, "-", k), Items: []kuji.Stack{{Item: "gem", Quantity: 1}}, Note: note}
+			}
+			if _, err := r.DoAll(t.Context(), reqs); err != nil {
+				t.Fatal(err)
+			}
+			if i == 30 {
+				if _, err := r.Apply(t.Context(), parse(t, strings.Replace(testCatalog, "gem: 25", fmt.Sprint("gem: ", 30+round), 1))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i%6 == 5 {
+				from = append(from, r.Stats().Position)
+			}
+		}
+		for again := range 2 {
+			last := r.Stats().Position
+			if again == 1 {
+				last = from[len(from)-1] // behind it is an epoch's begin, without events
+			}
+			got := make([][]kuji.Record, len(from))
+			for i, at := range from {
+				var err error
+				if got[i], err = through(t.Context(), r, at, last); err != nil {
+					t.Fatalf("from %d: %v", at, err)
+				}
+			}
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			want := verified(t, disk, "data")
+			for i, at := range from {
+				sameRecords(t, fmt.Sprintf("round %d, %d, from %d", round, again, at), got[i], behind(want, at))
+			}
+			var err error
+			if e, err = openWorld("data", worldOptions{FS: disk}); err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if r, err = e.Realm("test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
