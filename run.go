@@ -153,7 +153,7 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
 	w := works.Get().(*work)
-	defer w.end()
+	defer r.letGo(w)
 	c := Commit{steps: r.world.steps}
 	for from := 0; from < len(reqs); from += len(w.cmds) {
 		some := reqs[from:min(from+len(w.cmds), len(reqs))]
@@ -167,6 +167,7 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		if refused == len(some) {
 			continue // each has its answer, even if the realm has stopped
 		}
+		w.last = from+len(some) == len(reqs)
 		for done := 0; done < len(some); {
 			n, err := r.carryOutSome(ctx, w, done, known[:len(some)], &c)
 			if err != nil && c.batch != nil {
@@ -182,12 +183,19 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 }
 
 // carryOutSome carries out the prepared requests that were not refused, from one on, until the open
-// batch is full. It returns which one is next.
+// batch is full. It returns which one is next. The flusher begins behind the call's last requests, or
+// when the batch is full: one batch with all of them takes a fifth less work than two.
 func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []Result, c *Commit) (next int, err error) {
 	if err := r.lockForRoom(ctx); err != nil {
 		return from, err
 	}
-	defer r.unlock()
+	defer func() {
+		if w.unflushed = !w.last && !r.full(); w.unflushed {
+			r.mu.Unlock()
+		} else {
+			r.unlock()
+		}
+	}()
 	for i := from; i < len(results); i++ {
 		w.hashes[i] = r.state.Hashes(w.cmds[i].ID, w.cmds[i].Player)
 	}
@@ -210,6 +218,15 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 		}
 	}
 	return len(results), nil
+}
+
+// letGo ends a call of run. If the call ended early, it lets the flusher begin.
+func (r *Realm) letGo(w *work) {
+	if w.unflushed {
+		r.mu.Lock()
+		r.unlock()
+	}
+	w.end()
 }
 
 // carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
@@ -351,6 +368,9 @@ type work struct {
 	cmds    [64]rules.Command // few enough that they and the memory they touch stay in the nearest caches
 	hashes  [64]store.Hashes
 	members []rules.Command // of groups
+
+	last      bool // the commands are the last ones of their call
+	unflushed bool // the flusher was not told of what was carried out
 }
 
 var works = sync.Pool{New: func() any { return new(work) }}
@@ -359,7 +379,7 @@ var works = sync.Pool{New: func() any { return new(work) }}
 func (w *work) end() {
 	clear(w.cmds[:w.used])
 	clear(w.members)
-	w.used, w.members = 0, w.members[:0]
+	w.used, w.members, w.last, w.unflushed = 0, w.members[:0], false, false
 	works.Put(w)
 }
 

@@ -255,3 +255,50 @@ func TestDoAllWhoseBatchIsDurable(t *testing.T) {
 		t.Errorf("%v, %v", results, err)
 	}
 }
+
+// endsAfter is a context that ends after it was asked some times.
+type endsAfter struct {
+	context.Context
+	asked int
+}
+
+func (c *endsAfter) Err() error {
+	if c.asked--; c.asked < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCallIsOneBatch: what an idle realm is asked in one call becomes durable in one batch, and what a
+// call left behind that ended early becomes so without another one.
+func TestCallIsOneBatch(t *testing.T) {
+	reqs := make([]kuji.Request, 300)
+	for i := range reqs {
+		reqs[i] = kuji.Draw{Player: fmt.Sprint("p", i), Pool: "free"}
+	}
+	s := newSteps()
+	_, r := open(t, "data", worldOptions{FS: vfs.NewMem(), Steps: s})
+	results, err := r.DoAll(t.Context(), reqs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, res := range results {
+		if at := res.Receipt; at.Position != results[0].Receipt.Position || at.Index != i {
+			t.Fatalf("request %d stands at %d/%d, the first at %d", i, at.Position, at.Index, results[0].Receipt.Position)
+		}
+	}
+	for _, chunks := range []int{1, 2, 3} {
+		for i := range reqs {
+			reqs[i] = kuji.Draw{ID: fmt.Sprint(chunks, "-", i), Player: fmt.Sprint("p", i), Pool: "free"}
+		}
+		_, err := r.DoAll(&endsAfter{t.Context(), chunks}, reqs)
+		wantCode(t, err, kuji.CodeUnknownOutcome)
+		if len(s.tasks) == 0 {
+			t.Errorf("after %d parts: nothing makes them durable", chunks)
+		}
+		first, err := r.Result(t.Context(), reqs[0].(kuji.Draw).ID)
+		if err != nil || first.Result.Receipt.Position != results[0].Receipt.Position+uint64(chunks) {
+			t.Errorf("after %d parts: %+v, %v", chunks, first, err)
+		}
+	}
+}
