@@ -23,7 +23,7 @@ const preflightSeconds = "7200"
 
 // allowedHeaders are those that Connect, gRPC-Web and JSON clients send.
 var allowedHeaders = strings.Join([]string{"Authorization", "X-Api-Key", "Content-Type", "Content-Encoding",
-	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Content-Encoding", "Grpc-Timeout", "X-Grpc-Web", "X-User-Agent"}, ", ")
+	"Connect-Protocol-Version", "Connect-Timeout-Ms", "Connect-Content-Encoding", "Grpc-Timeout", "X-Grpc-Web", "X-User-Agent", "Last-Event-Id"}, ", ")
 
 // exposedHeaders are those of answers that clients read.
 const exposedHeaders = "Content-Encoding, Connect-Content-Encoding, Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Retry-After"

@@ -107,6 +107,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		s.endpoints[path] = e
 	}
 
+	s.endpoints[eventsPath] = &endpoint{procedure: eventsPath, role: kujiv1.Role_ROLE_READ, streams: s.feeds, handler: http.HandlerFunc(s.serveEvents)}
+
 	path, h := grpchealth.NewHandler(&health{s: s, services: names}, options)
 	for _, method := range []string{"Check", "Watch"} {
 		s.endpoints[path+method] = &endpoint{procedure: path + method, open: true, exempt: true, handler: h}
@@ -310,6 +312,9 @@ func (s *Server) authorize(r *http.Request, want kujiv1.Role) (*access, *connect
 		return anybody, nil
 	}
 	a := s.o.Keys.find(secretOf(r.Header))
+	if a == nil && r.URL.Path == eventsPath {
+		a = s.o.Keys.playerIn(r)
+	}
 	if a == nil {
 		return nil, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
 			errors.New("want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))

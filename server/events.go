@@ -50,6 +50,11 @@ var (
 )
 
 func (h rewardService) StreamEvents(ctx context.Context, req *kujiv1.StreamEventsRequest, out *connect.ServerStream[kujiv1.StreamEventsResponse]) error {
+	return h.s.streamEvents(ctx, req, out.Send)
+}
+
+// streamEvents sends what a request asks for, until it ends.
+func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
 	c, ok := ctx.Value(callKey{}).(*call)
 	if !ok || c.w == nil {
 		return errors.New("the stream did not come through ServeHTTP")
@@ -57,16 +62,18 @@ func (h rewardService) StreamEvents(ctx context.Context, req *kujiv1.StreamEvent
 	if err := c.access.permit(req); err != nil {
 		return err
 	}
-	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	r, err := s.realms.get(s.engine, req.GetRealm())
 	if err != nil {
 		return err
 	}
 	from := req.GetFrom()
 	if req.From == nil {
 		from = r.Stats().Position + 1
+	} else if next := r.Stats().Position + 1; from > next { // before the client is told that it is connected
+		return &kuji.Error{Code: kuji.CodeInvalid, Field: "from", Message: fmt.Sprintf("position %d; the next one is %d", from, next)}
 	}
 	st := &eventStream{
-		pass: newPass(h.s, c), req: req, send: out.Send, next: max(from, 1),
+		pass: newPass(s, c), req: req, send: send, next: max(from, 1),
 		want: filter{player: req.GetPlayer(), pool: req.GetPool(), bare: c.access.player != ""},
 	}
 	return st.run(ctx, r)

@@ -80,6 +80,7 @@ func TestRolesOfTheContract(t *testing.T) {
 			want["/kuji.v1."+name] = role
 		}
 	}
+	want["/events"] = kujiv1.Role_ROLE_READ
 	want["/grpc.health.v1.Health/Check"] = kujiv1.Role_ROLE_UNSPECIFIED
 	want["/grpc.health.v1.Health/Watch"] = kujiv1.Role_ROLE_UNSPECIFIED
 	want["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"] = kujiv1.Role_ROLE_READ
