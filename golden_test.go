@@ -191,6 +191,8 @@ func goldenRequests(i int) []kuji.Request {
 		kuji.Redeem{ID: id("cap-again"), Player: "p1", Code: fmt.Sprintf("CAP-%02d", i)},
 		kuji.Redeem{ID: id("shared"), Player: player, Code: "Shared-Code"},
 		kuji.Redeem{ID: id("guess"), Player: fmt.Sprint("guesser", i/4), Code: id("no such code")},
+		kuji.Transfer{ID: id("gift"), From: player, To: id("gifted"), Items: stacks("gem", 1)},
+		kuji.Register{ID: id("register"), Player: id("gifted"), Note: kuji.Note{Reason: "came"}},
 		kuji.Grant{ID: id("grant"), Player: id("new"), Items: []kuji.Stack{{Item: "gem", Quantity: 1 << 40}, {Item: "gold", Quantity: 7}}},
 		kuji.Consume{ID: id("consume"), Player: player, Items: stacks("gem", 3)},
 		kuji.Transfer{ID: id("transfer"), From: player, To: id("new"), Items: stacks("gem", uint64(1+i))},
@@ -199,6 +201,8 @@ func goldenRequests(i int) []kuji.Request {
 			kuji.Draw{Player: player, Pool: "chain", Count: 2},
 			kuji.Transfer{From: player, To: "bank", Items: stacks("gold", 1)},
 			kuji.Draw{Player: "bank", Pool: "box"},
+			kuji.Transfer{From: player, To: id("heir"), Items: stacks("gold", 1)},
+			kuji.Register{Player: id("heir")},
 		}},
 		kuji.Atomic{ID: id("several"), Members: []kuji.Request{
 			kuji.Draw{Player: id("fresh"), Pool: "chest"},

@@ -13,7 +13,7 @@ type Record struct {
 	Index    int    `json:"index"`          // in its batch
 	Last     bool   `json:"last,omitempty"` // of its batch
 	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`

@@ -151,7 +151,7 @@ func TestRedeemGuesses(t *testing.T) {
 			t.Fatalf("%d: %+v", i, res)
 		}
 	}
-	if v, err := r.Player(t.Context(), "ann"); err != nil || len(v.Items) != 1 || v.Items[0].Quantity != 1 {
+	if v, err := r.Player(t.Context(), "ann"); err != nil || len(v.Items) != 0 { // guesses bring no starting grants
 		t.Errorf("%+v %v", v, err)
 	}
 	if err := e.Close(); err != nil {

@@ -39,9 +39,9 @@ const (
 // Stack is a quantity of one item.
 type Stack = catalog.Stack
 
-// Request is one of [Draw], [Redeem], [Grant], [Consume], [Transfer], [Atomic] and [SetTrack], or a pointer to
-// one. The set is closed. A call reads its request before it returns and does not keep it: the caller may
-// reuse the memory.
+// Request is one of [Draw], [Redeem], [Register], [Grant], [Consume], [Transfer], [Atomic] and
+// [SetTrack], or a pointer to one. The set is closed. A call reads its request before it returns and
+// does not keep it: the caller may reuse the memory.
 //
 // ID is the request id. The client chooses it; it has at most MaxID bytes. The same id with the
 // same arguments returns the first result for as long as the catalog's idempotency window
@@ -56,7 +56,7 @@ type Request interface{ isRequest() }
 // of it happens, or nothing.
 type Draw struct {
 	ID     string
-	Player string // at most MaxID bytes; a new player gets the catalog's starting grants first
+	Player string // at most MaxID bytes; with the first of these a player gets the catalog's starting grants
 	Pool   string
 	Count  int // at most MaxDrawCount; 0 means 1
 	// Pay chooses the first price of the pool that has this item in it, for pools with several
@@ -83,6 +83,15 @@ func (q Redeem) String() string { return fmt.Sprintf("redeem %s for %s", Redacte
 // GoString is String, for %#v.
 func (q Redeem) GoString() string { return "kuji.Redeem(" + q.String() + ")" }
 
+// Register says that a player has come. With the first Register, Draw, Grant or Redeem that succeeds, a
+// player gets the catalog's starting grants. A Transfer, a SetTrack and a code that does not exist
+// can name a player before; they bring none. A player who has come already stays as they are.
+type Register struct {
+	ID     string
+	Player string
+	Note   Note
+}
+
 // Grant gives items to a player.
 type Grant struct {
 	ID     string
@@ -108,8 +117,8 @@ type Transfer struct {
 	Note  Note
 }
 
-// Atomic is a group of requests that happens whole or not at all. Its members are Draw, Grant,
-// Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
+// Atomic is a group of requests that happens whole or not at all. Its members are Draw, Register,
+// Grant, Consume and Transfer, without an ID of their own. They are carried out in order. Each sees the
 // effects of those before it, and none of those behind it. The same group cannot consume, transfer
 // or pay with what its Draws give, and no pool's condition sees that; the conditions and the luck of
 // entries do. The first member that fails undoes them all.
@@ -154,6 +163,7 @@ type SetTrack struct {
 
 func (Draw) isRequest()     {}
 func (Redeem) isRequest()   {}
+func (Register) isRequest() {}
 func (Grant) isRequest()    {}
 func (Consume) isRequest()  {}
 func (Transfer) isRequest() {}
@@ -167,6 +177,8 @@ func (w *work) fill(req Request, cmd *rules.Command) error {
 		q.fill(cmd)
 	case Redeem:
 		return q.fill(cmd)
+	case Register:
+		q.fill(cmd)
 	case Grant:
 		q.fill(cmd)
 	case Consume:
@@ -194,6 +206,11 @@ func (w *work) fillPointer(req Request, cmd *rules.Command) error {
 	case *Redeem:
 		if q != nil {
 			return q.fill(cmd)
+		}
+	case *Register:
+		if q != nil {
+			q.fill(cmd)
+			return nil
 		}
 	case *Grant:
 		if q != nil {
@@ -241,6 +258,11 @@ func (q *Redeem) fill(cmd *rules.Command) error {
 	return nil
 }
 
+func (q *Register) fill(cmd *rules.Command) {
+	cmd.Kind, cmd.ID, cmd.Player = rules.KindRegister, q.ID, q.Player
+	cmd.Note = q.Note.note()
+}
+
 func (q *Grant) fill(cmd *rules.Command) {
 	cmd.Kind, cmd.ID, cmd.Player, cmd.Items = rules.KindGrant, q.ID, q.Player, q.Items
 	cmd.Note = q.Note.note()
@@ -265,7 +287,7 @@ func noRequest(field string, req Request) error {
 	if v := reflect.ValueOf(req); v.Kind() == reflect.Pointer && v.IsNil() {
 		return errf(CodeInvalid, field, "a nil %T; want a request", req)
 	}
-	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Grant, Consume, Transfer, Atomic or SetTrack", req)
+	return errf(CodeInvalid, field, "%T is not a request; want Draw, Redeem, Register, Grant, Consume, Transfer, Atomic or SetTrack", req)
 }
 
 func (w *work) fillAtomic(q *Atomic, cmd *rules.Command) error {

@@ -94,7 +94,7 @@ type Catalog struct {
 	Zone        Zone        `json:"zone,omitzero"`
 	Items       []Item      `json:"items"`
 	Pools       []Pool      `json:"pools"`
-	Start       []Stack     `json:"start,omitempty"` // what a player holds when first seen
+	Start       []Stack     `json:"start,omitempty"` // what a player gets on coming: see kuji.Register
 	Idempotency Idempotency `json:"idempotency"`
 	Guesses     Guesses     `json:"guesses,omitzero"` // how many wrong codes a player can send
 }

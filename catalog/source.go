@@ -67,7 +67,7 @@ var rootShape = &object[source]{
 			func(s *source) *[]poolSource { return &s.pools },
 			"What can be drawn from, by id."),
 		key("start", stacksShape, func(s *source) *[]Stack { return &s.out.Start },
-			"What a player holds when first seen: item ids with quantities."),
+			"What a player gets with the first draw, grant, redeemed code or register: item ids with quantities."),
 		key("idempotency", idempotencyShape, func(s *source) *Idempotency { return &s.out.Idempotency },
 			"How long request ids are remembered, so that a repeated request returns its first result."),
 		key("guesses", guessesShape, func(s *source) *Guesses { return &s.out.Guesses },

@@ -22,16 +22,17 @@ const (
 	canRead commands = 1 << iota
 	canDraw
 	canRedeem
+	canRegister
 	canGrant
 	canConsume
 	canTransfer
 	canAdmin
 
-	canWrite = canDraw | canRedeem | canGrant | canConsume | canTransfer
+	canWrite = canDraw | canRedeem | canRegister | canGrant | canConsume | canTransfer
 	canAll   = canRead | canWrite | canAdmin
 )
 
-var commandNames = []string{"read", "draw", "redeem", "grant", "consume", "transfer", "admin"}
+var commandNames = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer", "admin"}
 
 func (c commands) String() string {
 	if c&canAdmin != 0 {
@@ -143,6 +144,9 @@ func whole[M proto.Message](can commands) {
 func init() {
 	permit(func(a *access, m *kujiv1.DrawRequest) error { return a.check(drawNeed("", m)) })
 	permit(func(a *access, m *kujiv1.RedeemRequest) error { return a.checkRedeem("", m.GetPlayer()) })
+	permit(func(a *access, m *kujiv1.RegisterRequest) error {
+		return a.check(need{"", canRegister, "", m.GetPlayer()})
+	})
 	permit(func(a *access, m *kujiv1.GrantRequest) error { return a.check(need{"", canGrant, "", m.GetPlayer()}) })
 	permit(func(a *access, m *kujiv1.ConsumeRequest) error {
 		return a.check(need{"", canConsume, "", m.GetPlayer()})
@@ -270,6 +274,8 @@ func (a *access) checkCommand(field string, c *kujiv1.Command) error {
 		return a.check(drawNeed(field, cmd.Draw))
 	case *kujiv1.Command_Redeem:
 		return a.checkRedeem(field, cmd.Redeem.GetPlayer())
+	case *kujiv1.Command_Register:
+		return a.check(need{field, canRegister, "", cmd.Register.GetPlayer()})
 	case *kujiv1.Command_Grant:
 		return a.check(need{field, canGrant, "", cmd.Grant.GetPlayer()})
 	case *kujiv1.Command_Consume:
@@ -291,6 +297,8 @@ func (a *access) checkMembers(in string, all []*kujiv1.Member) error {
 		switch cmd := m.GetCommand().(type) {
 		case *kujiv1.Member_Draw:
 			n = drawNeed(field, cmd.Draw)
+		case *kujiv1.Member_Register:
+			n = need{field, canRegister, "", cmd.Register.GetPlayer()}
 		case *kujiv1.Member_Grant:
 			n = need{field, canGrant, "", cmd.Grant.GetPlayer()}
 		case *kujiv1.Member_Consume:

@@ -42,6 +42,7 @@ var needs = map[string]struct {
 }{
 	"Draw":          {command: "draw", realm: true, pool: true, player: true},
 	"Redeem":        {command: "redeem", realm: true, player: true, anyPool: true},
+	"Register":      {command: "register", realm: true, player: true},
 	"Grant":         {command: "grant", realm: true, player: true},
 	"Consume":       {command: "consume", realm: true, player: true},
 	"Transfer":      {command: "transfer", realm: true, player: true},
@@ -65,7 +66,7 @@ var needs = map[string]struct {
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }
 
-var allCommands = []string{"read", "draw", "redeem", "grant", "consume", "transfer"}
+var allCommands = []string{"read", "draw", "redeem", "register", "grant", "consume", "transfer"}
 
 // tokens makes player tokens.
 type tokens struct {
@@ -124,12 +125,12 @@ func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
 	}
 	lines := []string{
 		keyLine(t, "admin", "admin", ""),
-		keyLine(t, "read,draw,redeem,grant,consume,transfer", "everything", ""),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "everything", ""),
 		keyLine(t, "admin", "admin-here", "", "realms=default"),
 		keyLine(t, "admin", "admin-elsewhere", "", "realms=other"),
-		keyLine(t, "read,draw,redeem,grant,consume,transfer", "free-pool", "", "pools=free"),
-		keyLine(t, "read,draw,redeem,grant,consume,transfer", "other-pool", "", "pools=standard,box"),
-		"read,draw,redeem,consume,transfer jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "free-pool", "", "pools=free"),
+		keyLine(t, "read,draw,redeem,register,grant,consume,transfer", "other-pool", "", "pools=standard,box"),
+		"read,draw,redeem,register,consume,transfer jwks=players.json players algs=EdDSA issuer=https://id.example audience=kuji",
 	}
 	for _, c := range allCommands {
 		lines = append(lines, keyLine(t, c, "only-"+c, ""))
@@ -283,6 +284,7 @@ func TestCommandsInside(t *testing.T) {
 	inside := map[string]string{
 		"draw":     `{"draw": {"player": "ann", "pool": "free"}}`,
 		"redeem":   `{"redeem": {"player": "ann", "code": "x"}}`,
+		"register": `{"register": {"player": "ann"}}`,
 		"grant":    `{"grant": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
 		"consume":  `{"consume": {"player": "ann", "items": [{"item": "gem", "quantity": 1}]}}`,
 		"transfer": `{"transfer": {"from": "ann", "to": "bob", "items": [{"item": "gem", "quantity": 1}]}}`,

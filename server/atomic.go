@@ -21,6 +21,8 @@ func atomicOf(id string, members []*kujiv1.Member, note kuji.Note) *kuji.Atomic 
 		switch c := m.GetCommand().(type) {
 		case *kujiv1.Member_Draw:
 			group.Members[i] = drawOf("", c.Draw)
+		case *kujiv1.Member_Register:
+			group.Members[i] = registerOf("", c.Register, kuji.Note{})
 		case *kujiv1.Member_Grant:
 			group.Members[i] = grantOf("", c.Grant, kuji.Note{})
 		case *kujiv1.Member_Consume:

@@ -81,6 +81,8 @@ func requestOf(c *kujiv1.Command, note kuji.Note) kuji.Request {
 		return drawOf(c.GetRequestId(), cmd.Draw)
 	case *kujiv1.Command_Redeem:
 		return redeemOf(c.GetRequestId(), cmd.Redeem)
+	case *kujiv1.Command_Register:
+		return registerOf(c.GetRequestId(), cmd.Register, note)
 	case *kujiv1.Command_Grant:
 		return grantOf(c.GetRequestId(), cmd.Grant, note)
 	case *kujiv1.Command_Consume:

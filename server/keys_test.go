@@ -27,7 +27,7 @@ const (
 func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	t.Helper()
 	if role == "write" {
-		role = "read,draw,redeem,grant,consume,transfer"
+		role = "read,draw,redeem,register,grant,consume,transfer"
 	}
 	line, err := server.KeyLine(role, key, cmp.Or(name, key), options...)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestKeyFileErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "no key"},
 		{"comments only", "# admin\n\n", "no key"},
-		{"unknown command", "write " + hash + " a", `line 1: command "write", want some of read, draw, redeem, grant`},
+		{"unknown command", "write " + hash + " a", `line 1: command "write", want some of read, draw, redeem, register, grant`},
 		{"no command", "read,, " + hash + " a", `line 1: command ""`},
 		{"two fields", good + "\nadmin " + hash, "line 2: got 2 fields"},
 		{"short hash", "admin abcd a", "64 hexadecimal digits"},

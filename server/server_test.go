@@ -339,15 +339,22 @@ func TestUnaryCommands(t *testing.T) {
 	check("consume", u.GetResult(), err)
 	x, err := c.Transfer(ctx, &kujiv1.TransferRequest{RequestId: "t", From: "ann", To: "bob", Items: stacks("sword", 1)})
 	check("transfer", x.GetResult(), err)
+	b, err := c.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "bob"})
+	if d := cmp.Diff(stacks("sword", 1), b.GetPlayer().GetItems(), protocmp.Transform()); d != "" || err != nil {
+		t.Errorf("before he comes bob holds (%v):\n%s", err, d)
+	}
+	r, err := c.Register(ctx, &kujiv1.RegisterRequest{RequestId: "r", Player: "bob", Reason: "signed up"})
+	check("register", r.GetResult(), err)
 	a, err := c.Atomic(ctx, &kujiv1.AtomicRequest{RequestId: "a", Members: []*kujiv1.Member{
 		{Command: &kujiv1.Member_Consume{Consume: &kujiv1.Consume{Player: "ann", Items: stacks("sword", 1)}}},
 		{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: "ann", Pool: "free"}}},
 		{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: "ann", Items: stacks("shield", 4)}}},
 		{Command: &kujiv1.Member_Transfer{Transfer: &kujiv1.Transfer{From: "ann", To: "bob", Items: stacks("shield", 4)}}},
+		{Command: &kujiv1.Member_Register{Register: &kujiv1.Register{Player: "bob"}}},
 	}})
 	check("atomic", a.GetResult(), err)
-	if m := a.GetResult().GetMembers(); len(m) != 4 || len(m[1].GetOutcomes()) != 1 || m[1].GetOutcomes()[0].GetEntry() != "sword" || m[0].GetReceipt() != nil {
-		t.Errorf("members %v, want 4, the second with a sword, none with a receipt of its own", m)
+	if m := a.GetResult().GetMembers(); len(m) != 5 || len(m[1].GetOutcomes()) != 1 || m[1].GetOutcomes()[0].GetEntry() != "sword" || m[0].GetReceipt() != nil {
+		t.Errorf("members %v, want 5, the second with a sword, none with a receipt of its own", m)
 	}
 	for player, want := range map[string][]*kujiv1.Stack{
 		"ann": append(stacks("gem", 100), stacks("sword", 1)...),

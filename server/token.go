@@ -66,7 +66,7 @@ type issuer struct {
 
 func newIssuer(a access, where string, options map[string]string) (*issuer, error) {
 	if a.can&(canGrant|canAdmin) != 0 {
-		return nil, errors.New("players may read, draw, redeem, consume and transfer, not grant and not admin")
+		return nil, errors.New("players may read, draw, redeem, register, consume and transfer, not grant and not admin")
 	}
 	i := &issuer{access: a, where: where, issuer: options["issuer"], audience: options["audience"]}
 	for name, value := range options {

@@ -24,8 +24,8 @@ func (a *app) atomicCommand() *cobra.Command {
 		Use:   "atomic -f FILE",
 		Short: "Carry out several commands whole or not at all",
 		Long: `Atomic carries out a group of commands in order, all or none. The file is YAML or
-JSON. Its members are as the API has them: draw, grant, consume or transfer. With -
-as the file it is read from standard input.
+JSON. Its members are as the API has them: draw, register, grant, consume or
+transfer. With - as the file it is read from standard input.
 
     members:
     - consume: {player: ann, items: [{item: wood, quantity: 3}]}

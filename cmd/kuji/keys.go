@@ -35,8 +35,8 @@ the client. The second line is for the server's key file and holds only the key'
 SHA-256. Nothing is stored: if you lose the key, make another.
 
 A key may do what is said here, and nothing else. Commands: read sees players, pools
-and catalogs; draw, redeem, grant, consume and transfer are those of players; admin is
-all of these, and also creates realms, applies catalogs, imports codes and sets pity.
+and catalogs; draw, redeem, register, grant, consume and transfer are those of players;
+admin is all of these, and also creates realms, applies catalogs, imports codes and sets pity.
 The name stands in the log with what the key grants, takes, transfers and applies.`,
 		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
   kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
@@ -67,7 +67,7 @@ The name stands in the log with what the key grants, takes, transfers and applie
 		},
 	}
 	flags := add.Flags()
-	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, grant, consume, transfer, admin, with commas")
+	flags.StringVar(&can, "can", "", "what the key may do: some of `commands` read, draw, redeem, register, grant, consume, transfer, admin, with commas")
 	flags.StringVar(&name, "name", "", "a `name` of one word, for people and for the log")
 	flags.StringSliceVar(&realms, "realms", nil, "the only `realms` that the key is for (default all)")
 	flags.StringSliceVar(&pools, "pools", nil, "the only `pools` that the key may draw from and read (default all)")

@@ -14,6 +14,7 @@ import (
 //	grant, consume   number of items, then for each: item number, quantity varint
 //	transfer         receiver ref, then as for a grant
 //	redeem           the code's sum
+//	register         nothing
 //	set track        the track's name, draws varint, who asks, why; texts are a varint and so
 //	                 many bytes
 //	atomic           if it failed, the index of the member that did; number of members, then
@@ -39,6 +40,8 @@ func (r *Rules) ask(cmd *Command, status Status) {
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
+	case KindRegister:
+		return
 	case KindRedeem:
 		w.Buf = append(w.Buf, cmd.Code[:]...)
 		return
@@ -123,6 +126,8 @@ func (a *asked) arguments(cmd *Command) {
 		if cmd.Count = int(count >> 1); count&1 == 1 {
 			cmd.Pay = a.name("the item to pay with", a.state.ItemID)
 		}
+		return
+	case KindRegister:
 		return
 	case KindRedeem:
 		copy(cmd.Code[:], a.Bytes("a code's sum", uint64(len(cmd.Code))))

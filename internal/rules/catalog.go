@@ -37,6 +37,8 @@ type numbers struct {
 	list  map[string]uint32 // lists of codes
 	// guesses is the number of the counter of guesses, if there is a limit.
 	guesses uint32
+	// waiting is the number of the counter of players who wait for starting grants, or noCounter.
+	waiting uint32
 }
 
 // poolNumbers holds the numbers of a pool.
@@ -134,6 +136,10 @@ func define(w *store.Writer, state Names, c *catalog.Catalog) (*numbers, error) 
 	}
 	if c.Guesses.Per != 0 {
 		n.guesses = d.counters(guessesName(c.Guesses.Per), 1)
+	}
+	n.waiting = noCounter
+	if _, named := state.CounterNum(startName); named || len(c.Start) > 0 {
+		n.waiting = d.counters(startName, 1)
 	}
 	n.list = d.lists(c)
 	if n.pools = int(d.nextPool); n.pools > store.MaxPools {

@@ -194,7 +194,7 @@ func TestItemsThatGoAndReturn(t *testing.T) {
 	}
 	r.put(with)
 	r.want(transfer("ann", "bob", of("sword", 2)), rules.OK, "")
-	if r.holds("bob", "sword") != 4 { // with the starting grants
+	if r.want(register("bob"), rules.OK, ""); r.holds("bob", "sword") != 4 { // with the starting grants
 		t.Errorf("bob holds %d", r.holds("bob", "sword"))
 	}
 }

@@ -21,13 +21,15 @@ const (
 	KindSetTrack Kind = 8
 	KindCodes    Kind = 9
 	KindRedeem   Kind = 10
+	KindRegister Kind = 11
 
-	kindEnd Kind = 11
+	kindEnd Kind = 12
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
 	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
+	KindRegister: "register",
 }
 
 // String returns the kind's name.
@@ -53,8 +55,8 @@ const (
 )
 
 // Command is a request in the form that the rules work on. Kind says which fields are used:
-// Player, Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player and Items of a Grant or Consume; Player (the giver), To
-// and Items of a Transfer; Members of an Atomic; Player and Set of a SetTrack.
+// Player, Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player of a Register; Player and Items of a Grant or
+// Consume; Player (the giver), To and Items of a Transfer; Members of an Atomic; Player and Set of a SetTrack.
 type Command struct {
 	Kind    Kind
 	ID      string
@@ -195,7 +197,7 @@ func (c *Command) checkBody() *CommandError {
 		}
 	case KindSetTrack:
 		return c.Set.check()
-	case KindRedeem:
+	case KindRedeem, KindRegister:
 		return nil
 	case KindGrant, KindConsume:
 	default:

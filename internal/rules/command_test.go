@@ -35,9 +35,14 @@ var commands = []struct {
 	{grant("cat", of("key", 1), of(sixtyFour, 1)), rules.Refused, "items[1].item"},
 	{consume("ann", of("key", 1)), rules.OK, ""},
 	{consume("nobody", of("key", 1)), rules.InsufficientItems, "key"},
+	{consume("dan", of("gem", 3)), rules.InsufficientItems, "gem"}, // dan has not come
+	{register("dan"), rules.OK, ""},
+	{register("dan"), rules.OK, ""},
 	{consume("dan", of("gem", 3)), rules.OK, ""}, // of the starting grants
 	{transfer("ann", "eve", of("key", 2)), rules.OK, ""},
-	{transfer("fay", "gus", of("gem", 1)), rules.OK, ""}, // both join
+	{transfer("dan", "gus", of("gem", 1)), rules.InsufficientItems, "gem"},
+	{transfer("fay", "gus", of("gem", 1)), rules.InsufficientItems, "gem"},
+	{draw("eve", "box", 2), rules.OK, ""}, // comes
 	{transfer("hal", "ann", of("key", 1)), rules.InsufficientItems, "key"},
 	{transfer("hal", "ian", of("nosuch", 1)), rules.Refused, "items[0].item"},
 	{draw("ann", "box", 3), rules.OK, ""},
@@ -292,7 +297,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("status %d is called %v, want %s", uint8(status), status, want)
 		}
 	}
-	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", 11: "kind(11)"} {
+	for kind, want := range map[rules.Kind]string{rules.KindCatalog: "catalog", rules.KindAtomic: "atomic", rules.KindClock: "clock", 0: "kind(0)", rules.KindSetTrack: "set_track", rules.KindCodes: "codes", rules.KindRedeem: "redeem", rules.KindRegister: "register", 12: "kind(12)"} {
 		if kind.String() != want {
 			t.Errorf("kind %d is called %v, want %s", uint8(kind), kind, want)
 		}

@@ -153,6 +153,8 @@ func (r *Rules) check(cmd *Command) failure {
 		return failure{} // nothing can stand in its way
 	case KindRedeem:
 		return r.checkRedeem(cmd)
+	case KindRegister:
+		return r.checkRegister(cmd)
 	}
 	panic("rules: Decide of a command that did not pass Check: " + cmd.Kind.String())
 }
@@ -173,6 +175,8 @@ func (r *Rules) write(cmd *Command, n int) {
 		r.writeSetTrack(cmd)
 	case KindRedeem:
 		r.writeRedeem(cmd)
+	case KindRegister:
+		r.writeRegister(cmd)
 	}
 }
 
@@ -184,9 +188,9 @@ func (r *Rules) fail(f failure) {
 	}
 }
 
-// see returns the number of a player. A new player gets a number and from here on holds the
-// starting grants. The command must either succeed, or leave the player out of its event, or count
-// what failed.
+// see returns the number of a player. A new player gets a number and waits for the starting grants:
+// see come. The command must either succeed, or leave the player out of its event, or count what
+// failed.
 func (r *Rules) see(id string) uint32 {
 	d := &r.d
 	if id == d.known {
@@ -201,9 +205,8 @@ func (r *Rules) see(id string) uint32 {
 	}
 	d.fresh = append(d.fresh, id)
 	n := d.base + uint32(len(d.fresh)-1)
-	for _, st := range r.t.start {
-		d.values.put(valueKey(n, st.item), st.quantity)
-		d.given(st.quantity)
+	if r.t.waiting != noCounter {
+		d.values.put(valueKey(n, counterKey|r.t.waiting), 1)
 	}
 	return n
 }
@@ -217,21 +220,27 @@ func (r *Rules) playerRef(id string, status Status) store.Ref {
 }
 
 // turn makes a player the one that the next effects are about. It adds the player first if they
-// are new.
+// are new. For those who come, call arrive instead.
 func (r *Rules) turn(player uint32) {
-	d := &r.d
-	switch {
-	case player >= d.base+uint32(d.joined):
-		d.w.Join(d.fresh[d.joined])
-		d.joined++
-		d.player = player
-		for _, st := range r.t.start {
-			r.change(store.Gain, st.item, st.quantity)
-		}
+	switch d := &r.d; {
+	case r.isNew(player):
+		r.join(player)
+		r.wait(player, 1)
 	case player != d.player:
 		d.w.Effect(store.Player, player)
 		d.player = player
 	}
+}
+
+// isNew reports whether the effects so far have not added a player yet.
+func (r *Rules) isNew(player uint32) bool { return player >= r.d.base+uint32(r.d.joined) }
+
+// join adds a new player, in the order of their numbers.
+func (r *Rules) join(player uint32) {
+	d := &r.d
+	d.w.Join(d.fresh[d.joined])
+	d.joined++
+	d.player = player
 }
 
 // change writes that the player whose turn it is gets or gives up some of an item.

@@ -8,7 +8,11 @@ import (
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
 func (r *Rules) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
-	player, count := r.see(cmd.Player), uint64(cmd.Count)
+	count := uint64(cmd.Count)
+	player, f := r.come(cmd.Player)
+	if f.status != OK {
+		return f
+	}
 	if f := r.mayDraw(pt, player, count); f.status != OK {
 		return f
 	}
@@ -109,7 +113,7 @@ func (r *Rules) fitsAll(pt *poolTable, player uint32, count uint64) (item uint32
 func (r *Rules) writeDraw(cmd *Command, n int) {
 	d := &r.d
 	dr := &d.draws[n]
-	r.turn(dr.player)
+	r.arrive(dr.player)
 	r.writePrice(dr.cost)
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {

@@ -8,7 +8,10 @@ import (
 // Grant, Consume and Transfer move items that the request names.
 
 func (r *Rules) checkGrant(cmd *Command) failure {
-	player := r.see(cmd.Player)
+	player, f := r.come(cmd.Player)
+	if f.status != OK {
+		return f
+	}
 	for i := range cmd.Items {
 		if item := r.t.item[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
 			return failure{BalanceOverflow, item}
@@ -18,7 +21,7 @@ func (r *Rules) checkGrant(cmd *Command) failure {
 }
 
 func (r *Rules) writeGrant(cmd *Command) {
-	r.turn(r.see(cmd.Player))
+	r.arrive(r.see(cmd.Player))
 	r.writeItems(store.Gain, cmd.Items)
 }
 

@@ -21,6 +21,8 @@ type model struct {
 	order   map[string][]string // by pool: entries by number
 	items   []string            // in the order in which catalogs named them
 	players map[string]map[string]uint64
+	starts  bool               // a catalog had starting grants
+	waits   map[string]bool    // who is there and has not come
 	drawn   map[string]uint64  // "pool/entry", less what was put back
 	counted map[string][]int64 // by player, pool and kind of limit: the time of each draw, or free draw
 	since   map[string]uint64  // by player and counter of a track: draws since the last hit
@@ -35,14 +37,15 @@ type model struct {
 
 func newModel() *model {
 	return &model{
-		c: &catalog.Catalog{}, order: map[string][]string{}, players: map[string]map[string]uint64{}, drawn: map[string]uint64{},
+		waits: map[string]bool{},
+		c:     &catalog.Catalog{}, order: map[string][]string{}, players: map[string]map[string]uint64{}, drawn: map[string]uint64{},
 		counted: map[string][]int64{}, since: map[string]uint64{}, refills: map[string]uint64{},
 		purses: map[string]purse{}, moments: map[string]come{}, codes: map[string][]string{}, given: map[string]int{}, met: map[string]int{},
 	}
 }
 
 func (m *model) put(c *catalog.Catalog) {
-	m.c = c
+	m.c, m.starts = c, m.starts || len(c.Start) > 0
 	for _, it := range c.Items {
 		if !slices.Contains(m.items, it.ID) {
 			m.items = append(m.items, it.ID)
@@ -122,6 +125,7 @@ type trial struct {
 	*model
 	sure    map[string]map[string]uint64 // what players hold without what the command's draws give
 	most    map[string]map[string]uint64 // the most that they can hold with it
+	came    map[string]bool              // who got the starting grants in the command
 	earlier []paidDraw
 	now     int64
 }
@@ -158,7 +162,7 @@ func (m *model) unknown(cmd *rules.Command) string {
 
 // judge says how a command ends, and what its draws cost.
 func (m *model) judge(cmd *rules.Command, now int64) (verdict, []paidDraw) {
-	tr := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, now: now}
+	tr := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, came: map[string]bool{}, now: now}
 	if field := m.unknown(cmd); field != "" {
 		return verdict{status: rules.Refused, subject: field}, nil
 	}
@@ -177,16 +181,30 @@ func (m *model) judge(cmd *rules.Command, now int64) (verdict, []paidDraw) {
 
 func (t *trial) see(player string) (sure, most map[string]uint64) {
 	if t.sure[player] == nil {
-		held, known := t.players[player]
-		if !known {
-			held = map[string]uint64{}
-			for _, st := range t.c.Start {
-				held[st.Item] = st.Quantity
-			}
-		}
-		t.sure[player], t.most[player] = maps.Clone(held), maps.Clone(held)
+		t.sure[player], t.most[player] = map[string]uint64{}, map[string]uint64{}
+		maps.Copy(t.sure[player], t.players[player])
+		maps.Copy(t.most[player], t.players[player])
 	}
 	return t.sure[player], t.most[player]
+}
+
+// come gives a player the starting grants, once. It returns the item that does not fit.
+func (t *trial) come(player string) (full string) {
+	if t.came[player] || t.players[player] != nil && !t.waits[player] {
+		return ""
+	}
+	t.came[player] = true
+	for _, st := range t.c.Start {
+		if !t.give(player, st.Item, st.Quantity) {
+			return st.Item
+		}
+	}
+	return ""
+}
+
+// comes reports whether a command that succeeds brings its player the starting grants.
+func comes(cmd *rules.Command) bool {
+	return cmd.Kind == rules.KindDraw || cmd.Kind == rules.KindGrant || cmd.Kind == rules.KindRegister
 }
 
 func (t *trial) give(player, item string, n uint64) bool {
@@ -210,6 +228,11 @@ func (t *trial) take(player, item string, n uint64) bool {
 }
 
 func (t *trial) member(cmd *rules.Command) verdict {
+	if comes(cmd) {
+		if full := t.come(cmd.Player); full != "" {
+			return verdict{status: rules.BalanceOverflow, subject: full}
+		}
+	}
 	if cmd.Kind == rules.KindDraw {
 		return t.draw(cmd)
 	}
@@ -368,6 +391,9 @@ func (f *effects) next() string {
 		case store.Take:
 			return "take " + f.pool + "/" + f.state.EntryID(f.num, e.N)
 		case store.Set:
+			if first, ok := f.state.CounterNum("/start"); ok && e.N == first {
+				return fmt.Sprint("wait ", f.player, " ", e.Value)
+			}
 		case store.Draw:
 			return "draw"
 		case store.Return:
@@ -420,25 +446,38 @@ func (f *effects) expect(want string) error {
 	return nil
 }
 
-// see expects a player who is new to join, with the starting grants.
-func (m *model) see(f *effects, player string) (map[string]uint64, error) {
-	if m.players[player] == nil {
+// see expects a player who is new to join. They wait for the starting grants, unless they come:
+// then they get them, also if they have waited.
+func (m *model) see(f *effects, player string, comes bool) (map[string]uint64, error) {
+	var want []string
+	isNew := m.players[player] == nil
+	if isNew {
 		m.players[player] = map[string]uint64{}
-		if err := f.expect("join " + player); err != nil {
-			return nil, err
-		}
-		for _, st := range m.c.Start {
+		want = append(want, "join "+player)
+	}
+	switch {
+	case isNew && !comes && m.starts:
+		want, m.waits[player] = append(want, "wait "+player+" 1"), true
+	case comes && m.waits[player]:
+		want, m.waits[player] = append(want, "wait "+player+" 0"), false
+		isNew = true
+	}
+	for _, st := range m.c.Start {
+		if isNew && comes {
 			m.players[player][st.Item] += st.Quantity
-			if err := f.expect(fmt.Sprint("gain ", player, " ", st.Item, " ", st.Quantity)); err != nil {
-				return nil, err
-			}
+			want = append(want, fmt.Sprint("gain ", player, " ", st.Item, " ", st.Quantity))
+		}
+	}
+	for _, effect := range want {
+		if err := f.expect(effect); err != nil {
+			return nil, err
 		}
 	}
 	return m.players[player], nil
 }
 
 func (m *model) member(f *effects, cmd *rules.Command, k *chooser, now int64) error {
-	held, err := m.see(f, cmd.Player)
+	held, err := m.see(f, cmd.Player, comes(cmd))
 	if err != nil {
 		return err
 	}
@@ -464,7 +503,7 @@ func (m *model) member(f *effects, cmd *rules.Command, k *chooser, now int64) er
 		if cmd.Kind == rules.KindConsume || err != nil {
 			break
 		}
-		if _, err = m.see(f, cmd.To); err != nil {
+		if _, err = m.see(f, cmd.To, false); err != nil {
 			return err
 		}
 		for _, it := range cmd.Items {

@@ -7,7 +7,8 @@ import (
 // MaxMetadata bounds the metadata of a note, in bytes.
 const MaxMetadata = 1 << 10
 
-// A Note says who asked for a grant, a consumption, a transfer, a group or a catalog, and why. It
+// A Note says who asked for a grant, a consumption, a transfer, a group, a registration or a catalog,
+// and why. It
 // stands in the event behind everything else that is asked, if there is any of it: three texts, each
 // a varint and so many bytes. It changes nothing. Who repeats a request id must give the same reason
 // and metadata; the key may be another.
@@ -19,7 +20,7 @@ type Note struct {
 
 // hasNote reports whether commands of a kind can have a note.
 func (k Kind) hasNote() bool {
-	return k == KindGrant || k == KindConsume || k == KindTransfer || k == KindAtomic
+	return k == KindGrant || k == KindConsume || k == KindTransfer || k == KindAtomic || k == KindRegister
 }
 
 func (n *Note) check() *CommandError {

@@ -225,7 +225,7 @@ func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 	}
 	if !slices.Equal(old.Start, c.Start) {
 		p.add(Change{Kind: ChangeRealm, ID: "start", Text: fmt.Sprintf(
-			"starting grants: changed for players first seen from now on; the %d seen so far keep theirs", s.players),
+			"starting grants: changed for players who come from now on; of the %d seen so far, those who have come keep theirs", s.players),
 			Settings: []Setting{{"start", stacksText(old.Start), stacksText(c.Start)}}})
 	}
 	if old.Idempotency != c.Idempotency {

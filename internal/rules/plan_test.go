@@ -73,7 +73,7 @@ entry_added: pool new, entry a: added with unlimited stock left`},
 entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and its 2 draws count`},
 		"an item returns":     {"items: {", "items: {held: {}, ", `item_added: item held: added; it was here before, and players still hold 1`},
 		"an item has a name":  {"gem: {}", "gem: {name: Gem}", `item_changed: item gem: renamed from "" to "Gem"`},
-		"a start":             {"start: {old: 2}", "start: {old: 3}", `realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs`},
+		"a start":             {"start: {old: 2}", "start: {old: 3}", `realm_changed: starting grants: changed for players who come from now on; of the 1 seen so far, those who have come keep theirs`},
 		"another kind of old": {"old: {}", "old: {kind: currency}", `item old: its kind cannot change between item and currency: use another id for the new one`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ entry_added: pool away, entry a: added with 0 of 2 left; it was here before, and
 				after = strings.NewReplacer("old: {}", "new: {}", "start: {old: 2}, ", "", "{items: {old: 1}}", "{items: {new: 1}}").Replace(before)
 				c.want = `item_added: item new: added
 item_removed: item old: removed; nobody holds any
-realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs
+realm_changed: starting grants: changed for players who come from now on; of the 1 seen so far, those who have come keep theirs
 entry_changed: pool p, entry gone: reward {items: {new: 1}} instead of {items: {old: 1}}; 0 drawn already, 5 of 5 left
 notice: new: nobody can get this item: no draw that anybody can make gives it
 	warning: nobody can get this item: no draw that anybody can make gives it`
@@ -123,7 +123,7 @@ entry_added: pool p, entry a: added with 3 of 3 left`; got != want {
 	if got, want := r.plan(`{kuji: 1, items: {new: {}}}`), `item_added: item new: added
 item_removed: item gem: removed; the 4 that players hold stay theirs, but can be neither granted nor consumed until it returns
 	warning: players hold an item that this catalog removes
-realm_changed: starting grants: changed for players first seen from now on; the 1 seen so far keep theirs
+realm_changed: starting grants: changed for players who come from now on; of the 1 seen so far, those who have come keep theirs
 pool_removed: pool p: removed; 1 draws stay counted and count again if it returns
 entry_removed: pool p, entry a: removed with 2 of 3 left; its 1 draws count again if it returns`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -373,6 +373,9 @@ func randomCommand(pick picker) rules.Command {
 			}
 			return c
 		case 2:
+			if pick("register", 4) == 0 {
+				return register(player())
+			}
 			return grant(player(), stacks()...)
 		}
 		pool := fmt.Sprint("p", pick("pool", 7))

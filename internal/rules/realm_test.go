@@ -241,6 +241,10 @@ func grant(player string, items ...catalog.Stack) rules.Command {
 	return rules.Command{Kind: rules.KindGrant, Player: player, Items: items}
 }
 
+func register(player string) rules.Command {
+	return rules.Command{Kind: rules.KindRegister, Player: player}
+}
+
 func setTrack(player, track string, draws uint64, by, reason string) rules.Command {
 	return rules.Command{Kind: rules.KindSetTrack, Player: player, Set: &rules.TrackSet{Track: track, Draws: draws, By: by, Reason: reason}}
 }
@@ -269,6 +273,8 @@ func TestRealmStory(t *testing.T) {
 		pools: {box: {price: {key: 1}, entries: [{id: a, weight: 1, stock: 2, reward: {items: {sword: 1}}}]}}}`)
 	r.want(draw("ann", "box", 1), rules.OK, "")
 	r.want(draw("ann", "box", 1), rules.InsufficientItems, "key")
+	r.want(transfer("bob", "ann", of("key", 1)), rules.InsufficientItems, "key")
+	r.want(register("bob"), rules.OK, "")
 	r.want(transfer("bob", "ann", of("key", 1)), rules.OK, "")
 	r.want(draw("ann", "box", 1), rules.OK, "")
 	r.want(draw("cat", "box", 1), rules.SoldOut, "box")

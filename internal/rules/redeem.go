@@ -97,6 +97,9 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}
 	}
+	if _, f := r.come(cmd.Player); f.status != OK {
+		return f
+	}
 	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
 		return f
 	}
@@ -106,7 +109,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 // writeRedeem writes that the code is used, and the draws that it pays for.
 func (r *Rules) writeRedeem(cmd *Command) {
 	rt, number := r.findCode(cmd.Code)
-	r.turn(r.see(cmd.Player))
+	r.arrive(r.see(cmd.Player))
 	r.d.w.UseCode(rt.list, number)
 	r.writeDraw(cmd, 0)
 }

@@ -161,8 +161,8 @@ func TestGuesses(t *testing.T) {
 	r.codes("crates", "CRATE-1")
 	for i := range 3 {
 		r.wantCode("ann", fmt.Sprint("guess", i%2), rules.UnknownCode, "") // the same guess again counts too
-		if q := r.holds("ann", "ticket"); q != 2 {
-			t.Errorf("after %d guesses ann has %d starting tickets", i+1, q)
+		if q := r.holds("ann", "ticket"); q != 0 {
+			t.Errorf("after %d guesses ann has %d starting tickets, want none: she has not come", i+1, q)
 		}
 	}
 	for range 3 {
@@ -189,8 +189,8 @@ func TestGuesses(t *testing.T) {
 	r.replay()
 }
 
-// TestFailedChangesOnlyCounts: of what fails, a guess alone has effects, and they are the player's
-// first grants and a counter.
+// TestFailedChangesOnlyCounts: of what fails, a guess alone has effects, and they are that a new player
+// joins, and counters.
 func TestFailedChangesOnlyCounts(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(redeemCatalog)
@@ -200,7 +200,7 @@ func TestFailedChangesOnlyCounts(t *testing.T) {
 	for e := (store.Effect{}); effects.Next(&e); {
 		verbs = append(verbs, e.Verb)
 	}
-	if want := []store.Verb{store.Join, store.Gain, store.Set}; !slices.Equal(verbs, want) {
+	if want := []store.Verb{store.Join, store.Set, store.Set}; !slices.Equal(verbs, want) {
 		t.Errorf("effects %v, want %v", verbs, want)
 	}
 	if bytes.Contains(ev.Raw, []byte("guess")) {

@@ -8,7 +8,7 @@
 // [Rules.Reset].
 //
 // One noun, one file: draw, pick, price, limit, condition, pity, track, box, items (grant, consume,
-// transfer), redeem, atomic, catalog, clock, plan.
+// transfer), redeem, start, atomic, catalog, clock, plan.
 // A rule's checks are in one function, in the order in which they fail.
 //
 // The same state, command, time and entropy give the same bytes on every run, build and

@@ -20,6 +20,7 @@ type Tables struct {
 	counted  map[uint32]*namedTrack // by counter number
 	limits   []namedLimit           // of all pools, by counter number
 	start    []stack
+	waiting  uint32 // number of the counter of players who wait for the starting grants; noCounter: none waits
 	zone     zone
 	bottomUp []*poolTable      // every pool, each after the pools it leads to
 	watched  bitset            // the items that entries' conditions ask for
@@ -29,7 +30,7 @@ type Tables struct {
 }
 
 // NoTables returns the tables of a realm without a catalog.
-func NoTables() *Tables { return &Tables{} }
+func NoTables() *Tables { return &Tables{waiting: noCounter} }
 
 // stack is a quantity of an item, by the item's number.
 type stack struct {
@@ -142,6 +143,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 	for i := range c.Items {
 		t.item[c.Items[i].ID] = n.item[i]
 	}
+	t.waiting = n.waiting
 	t.start, t.zone, t.list = t.stacks(c.Start), compileZone(&c.Zone), n.list
 	for i := range c.Pools {
 		p, pn := &c.Pools[i], &n.pool[i]

@@ -50,8 +50,8 @@ func TestTracks(t *testing.T) {
 	// Who was never seen joins, but not by asking for a track that there is not.
 	r.want(setTrack("bob", "five", 7, "", "moved from the old server"), rules.OK, "")
 	r.wantTracks("bob", rules.TrackDraws{Name: "five", Draws: 7, CertainIn: 1})
-	if n := r.holds("bob", "gem"); n != 5 {
-		t.Errorf("bob joined with %d gems, want the starting grant of 5", n)
+	if n := r.holds("bob", "gem"); n != 0 {
+		t.Errorf("bob joined with %d gems, want none: he has not come", n)
 	}
 	r.want(setTrack("cat", "ssr", 1, "", "x"), rules.Refused, "track")
 	r.want(setTrack("cat", "first/five", 1, "", "x"), rules.Refused, "track")

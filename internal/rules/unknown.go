@@ -35,6 +35,10 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 		}
 	case KindGrant, KindConsume, KindTransfer:
 		return r.unknownItem(cmd.Items)
+	case KindRegister:
+		if r.t.Version == 0 { // it would come too early for the starting grants
+			return malformed("player", "%q cannot register: the realm has no catalog yet", cmd.Player)
+		}
 	case KindSetTrack:
 		if r.t.track[cmd.Set.Track] == nil {
 			return r.unknown("track", "track", cmd.Set.Track)

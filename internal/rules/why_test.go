@@ -96,6 +96,7 @@ func TestLacks(t *testing.T) {
 		p: {price: [{gem: 2, gold: 4, dust: 1}, {gold: 9}], max_count: 100, entries: [{id: e, weight: 1}]},
 		q: {price: {gem: 2}, free: {per: day, draws: 1}, bundles: [{draws: 9, price: {gem: 17}}, {draws: 10, price: {gem: 16}}],
 			max_count: 100, entries: [{id: e, weight: 1}]}}}`)
+	r.want(register("cat"), rules.OK, "")
 	for _, c := range []struct {
 		cmd rules.Command
 		all []rules.Lack
@@ -107,9 +108,10 @@ func TestLacks(t *testing.T) {
 		{draw("ann", "q", 10), []rules.Lack{{Item: 0, Have: 3, Need: 17}}},
 		{draw("ann", "q", 9), []rules.Lack{{Item: 0, Have: 3, Need: 16}}},
 		{draw("ann", "q", 12), []rules.Lack{{Item: 0, Have: 3, Need: 22}}},
-		{consume("ann", of("dust", 7), of("gem", 4), of("gold", 1)), []rules.Lack{{Item: 0, Have: 3, Need: 4}, {Item: 1, Have: 0, Need: 1}}},
-		{transfer("ann", "bob", of("dust", 8)), []rules.Lack{{Item: 2, Have: 7, Need: 8}}},
-		{group(consume("ann", of("gem", 1)), consume("ann", of("gem", 3))), []rules.Lack{{Item: 0, Have: 2, Need: 3}}},
+		{consume("ann", of("dust", 7), of("gem", 4)), []rules.Lack{{Item: 2, Have: 0, Need: 7}, {Item: 0, Have: 0, Need: 4}}}, // she has not come
+		{consume("cat", of("dust", 7), of("gem", 4), of("gold", 1)), []rules.Lack{{Item: 0, Have: 3, Need: 4}, {Item: 1, Have: 0, Need: 1}}},
+		{transfer("cat", "bob", of("dust", 8)), []rules.Lack{{Item: 2, Have: 7, Need: 8}}},
+		{group(consume("cat", of("gem", 1)), consume("cat", of("gem", 3))), []rules.Lack{{Item: 0, Have: 2, Need: 3}}},
 	} {
 		ev := r.do(c.cmd)
 		_, got, err := rules.WhyOf(&ev)

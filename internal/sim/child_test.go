@@ -308,6 +308,9 @@ func send(ctx context.Context, calls kujiv1connect.RewardServiceClient, req kuji
 	case kuji.Draw:
 		res, err := calls.Draw(ctx, &kujiv1.DrawRequest{RequestId: r.ID, Player: r.Player, Pool: r.Pool, Count: uint32(r.Count)})
 		return res.GetResult(), err
+	case kuji.Register:
+		res, err := calls.Register(ctx, &kujiv1.RegisterRequest{RequestId: r.ID, Player: r.Player})
+		return res.GetResult(), err
 	case kuji.Grant:
 		res, err := calls.Grant(ctx, &kujiv1.GrantRequest{RequestId: r.ID, Player: r.Player, Items: stacksOf(r.Items)})
 		return res.GetResult(), err
@@ -331,6 +334,8 @@ func memberOf(req kuji.Request) *kujiv1.Member {
 	switch r := req.(type) {
 	case kuji.Draw:
 		return &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: r.Player, Pool: r.Pool, Count: uint32(r.Count)}}}
+	case kuji.Register:
+		return &kujiv1.Member{Command: &kujiv1.Member_Register{Register: &kujiv1.Register{Player: r.Player}}}
 	case kuji.Grant:
 		return &kujiv1.Member{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: r.Player, Items: stacksOf(r.Items)}}}
 	case kuji.Consume:

@@ -25,11 +25,13 @@ type model struct {
 	codes    map[string][]string // by list
 	owners   map[string][]string // by list: who got its codes
 	files    int                 // of codes that were imported
+	starts   bool                // a catalog had starting grants
 	repeated int                 // ids answered again after they were forgotten
 }
 
 // holder is one player.
 type holder struct {
+	waits  bool // for the starting grants
 	items  map[string]uint64
 	draws  map[limit][]int64 // the steady time of every draw that counted
 	free   map[limit][]int64 // the steady time of every draw that was free
@@ -69,6 +71,7 @@ func (m *model) clone() *model {
 	c.players = make(map[string]*holder, len(m.players))
 	for id, h := range m.players {
 		draft := newHolder()
+		draft.waits = h.waits
 		draft.items, draft.tracks = maps.Clone(h.items), maps.Clone(h.tracks)
 		for k, times := range h.draws {
 			draft.draws[k] = slices.Clone(times)
@@ -106,7 +109,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		if c == nil {
 			return fmt.Errorf("a catalog in the log that nobody applied")
 		}
-		m.catalog, m.version = c, m.version+1
+		m.catalog, m.version, m.starts = c, m.version+1, m.starts || len(c.Start) > 0
 		m.forget()
 		return nil
 	}
@@ -183,7 +186,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			return 0, "", fmt.Errorf("member %d names %s, which the catalog in force does not have: it is to be refused", i, what)
 		}
 	}
-	t := trial{model: m, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
+	t := trial{model: m, came: map[string]bool{}, sure: map[string]map[string]uint64{}, most: map[string]map[string]uint64{}, wrong: rec.Subject}
 	for i, member := range members {
 		status, subject := t.member(member)
 		if status == kuji.OK {
@@ -195,6 +198,9 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		return status, subject, t.explained(rec)
 	}
 	for _, member := range members {
+		if comes(member) {
+			m.come(member.Player)
+		}
 		if member.Kind != "draw" {
 			if err := m.move(member); err != nil {
 				return 0, "", err
@@ -221,7 +227,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 func (m *model) move(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
-	case "grant", "consume", "transfer":
+	case "register", "grant", "consume", "transfer":
 	default:
 		return fmt.Errorf("an event of kind %q", rec.Kind)
 	}
@@ -240,19 +246,31 @@ func (m *model) move(rec kuji.Record) error {
 	return nil
 }
 
-// meet returns a player. A new one gets the starting grants.
+// meet returns a player. A new one waits for the starting grants, once there were some in a catalog.
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
 		h = newHolder()
-		if m.catalog != nil {
-			for _, s := range m.catalog.Start {
-				h.items[s.Item] = s.Quantity
-			}
-		}
+		h.waits = m.starts
 		m.players[id] = h
 	}
 	return h
+}
+
+// comes reports whether a command that succeeds brings its player the starting grants.
+func comes(rec kuji.Record) bool {
+	return rec.Kind == "draw" || rec.Kind == "grant" || rec.Kind == "register"
+}
+
+// come gives a player the starting grants, once.
+func (m *model) come(id string) {
+	h := m.meet(id)
+	if h.waits {
+		for _, s := range m.catalog.Start {
+			h.items[s.Item] += s.Quantity
+		}
+	}
+	h.waits = false
 }
 
 // unknown returns what a command or a member of a group names that a catalog does not have, "" if
@@ -281,6 +299,8 @@ func namesUnknown(c *catalog.Catalog, req kuji.Request) bool {
 	switch q := req.(type) {
 	case kuji.Draw:
 		return unknown(c, kuji.Record{Kind: "draw", Pool: q.Pool, Pay: q.Pay}) != ""
+	case kuji.Register:
+		return unknown(c, kuji.Record{}) != ""
 	case kuji.Grant:
 		return unknown(c, kuji.Record{Items: q.Items}) != ""
 	case kuji.Consume:

@@ -212,7 +212,7 @@ func (c *cluster) options(m *member) kuji.Options {
 	if c.cfg.Seed%4 == 1 {
 		o.SnapshotEvery = 1500
 	}
-	if c.cfg.Seed%8 == 1 {
+	if c.cfg.Seed%8 < 2 {
 		o.SnapshotEvery, o.TrimLog = 250, true
 	}
 	return o

@@ -15,6 +15,7 @@ type trial struct {
 	sure    map[string]map[string]uint64 // without what the command's draws give
 	most    map[string]map[string]uint64 // with the most that they can give
 	earlier []trialDraw                  // draws of the command so far
+	came    map[string]bool              // who got the starting grants in the command
 	wrong   string                       // the subject of the failure, from the event
 	limit   *kuji.Limit                  // that is reached
 	lacks   []kuji.Lack                  // of what the player holds too few
@@ -62,12 +63,23 @@ func (t *trial) meet(id string) (sure, most map[string]uint64) {
 		for item, n := range h.items {
 			sure[item], most[item] = n, n
 		}
-	} else if t.catalog != nil {
-		for _, s := range t.catalog.Start {
-			sure[s.Item], most[s.Item] = s.Quantity, s.Quantity
-		}
 	}
 	return sure, most
+}
+
+// come gives a player the starting grants, once. It returns the item that does not fit.
+func (t *trial) come(id string) (full string) {
+	h := t.players[id]
+	if t.came[id] || h != nil && !h.waits {
+		return ""
+	}
+	t.came[id] = true
+	for _, s := range t.catalog.Start {
+		if !t.give(id, s) {
+			return s.Item
+		}
+	}
+	return ""
 }
 
 func (t *trial) take(player string, it kuji.Stack) bool {
@@ -89,6 +101,11 @@ func (t *trial) give(player string, it kuji.Stack) bool {
 
 // member returns how a member must end.
 func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
+	if comes(rec) {
+		if full := t.come(rec.Player); full != "" {
+			return kuji.BalanceOverflow, full
+		}
+	}
 	if rec.Kind == "draw" {
 		return t.drawable(rec)
 	}

@@ -198,6 +198,9 @@ func makeRequest(r *rand.Rand) kuji.Request {
 	simple := func() kuji.Request {
 		switch r.IntN(10) {
 		case 0:
+			if r.IntN(4) == 0 {
+				return kuji.Register{Player: player()}
+			}
 			return kuji.Grant{Player: player(), Items: items()}
 		case 1:
 			return kuji.Consume{Player: player(), Items: items()}
@@ -232,6 +235,9 @@ func withID(req kuji.Request, id string) kuji.Request {
 	case kuji.Draw:
 		q.ID = id
 		return q
+	case kuji.Register:
+		q.ID = id
+		return q
 	case kuji.Grant:
 		q.ID = id
 		return q
@@ -254,6 +260,8 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 	switch q := req.(type) {
 	case kuji.Draw:
 		return rec.Kind == "draw" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Pay == q.Pay && rec.Count == max(1, q.Count)
+	case kuji.Register:
+		return rec.Kind == "register" && rec.Player == q.Player
 	case kuji.Grant:
 		return rec.Kind == "grant" && rec.Player == q.Player && stacks(rec.Items, q.Items)
 	case kuji.Consume:

@@ -31,7 +31,7 @@ import (
 //	7 more     n is another verb: see those from Member on
 //
 // What failed changes nothing but counts, so that guesses have a limit. The effects of an event that
-// failed are: a join of its player with the gains right behind it, if it has one; and then sets.
+// failed are: a join of its player, if it has one; and then sets.
 //
 // Only the rules know what the arguments and the why mean. The store reads the rest.
 
@@ -451,7 +451,7 @@ func (r *Reader) Next(e *Effect) bool {
 // before the first of them.
 func (r *Reader) counting(v Verb) {
 	switch {
-	case v == Set, v == Join && r.was == Player, v == Gain && (r.was == Join || r.was == Gain):
+	case v == Set, v == Join && r.was == Player:
 		r.was = v
 	default:
 		r.Fail("effect %d of an event that failed", v)

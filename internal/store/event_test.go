@@ -56,9 +56,6 @@ func drawCount(t *rapid.T) (all []store.Effect) {
 	if rapid.Bool().Draw(t, "joins") {
 		id := []byte(rapid.StringN(1, 16, store.MaxName).Draw(t, "name"))
 		all = append(all, store.Effect{Verb: store.Join, N: uint32(len(id)), Bytes: id})
-		for range rapid.IntRange(0, 3).Draw(t, "gains") {
-			all = append(all, store.Effect{Verb: store.Gain, N: n(), Value: 1})
-		}
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "sets") {
 		all = append(all, store.Effect{Verb: store.Set, N: n(), Value: rapid.Uint64().Draw(t, "value")})

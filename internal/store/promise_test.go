@@ -200,17 +200,18 @@ func TestRefusesTimeThatGoesBack(t *testing.T) {
 func TestRefusesEffectsOfAFailure(t *testing.T) {
 	b := newBook(t)
 	for name, effects := range map[string]func(w *store.Writer){
-		"gain":      func(w *store.Writer) { w.Change(store.Gain, 0, 1) },
-		"spend":     func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Change(store.Spend, 0, 1) },
-		"take":      func(w *store.Writer) { takeOne(w, 0, 0) },
-		"group":     func(w *store.Writer) { w.More(store.Member) },
-		"give":      func(w *store.Writer) { w.GiveCode(0, 0) },
-		"use":       func(w *store.Writer) { w.UseCode(0, 0) },
-		"tally":     func(w *store.Writer) { w.Tally(0, 1) },
-		"another":   func(w *store.Writer) { w.Effect(store.Player, 0); w.Change(store.Set, 0, 1) },
-		"two join":  func(w *store.Writer) { w.Join("bob"); w.Join("cat") },
-		"late join": func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Join("bob") },
-		"late gain": func(w *store.Writer) { w.Join("bob"); w.Change(store.Set, 0, 1); w.Change(store.Gain, 0, 1) },
+		"gain":       func(w *store.Writer) { w.Change(store.Gain, 0, 1) },
+		"spend":      func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Change(store.Spend, 0, 1) },
+		"take":       func(w *store.Writer) { takeOne(w, 0, 0) },
+		"group":      func(w *store.Writer) { w.More(store.Member) },
+		"give":       func(w *store.Writer) { w.GiveCode(0, 0) },
+		"use":        func(w *store.Writer) { w.UseCode(0, 0) },
+		"tally":      func(w *store.Writer) { w.Tally(0, 1) },
+		"another":    func(w *store.Writer) { w.Effect(store.Player, 0); w.Change(store.Set, 0, 1) },
+		"two join":   func(w *store.Writer) { w.Join("bob"); w.Join("cat") },
+		"late join":  func(w *store.Writer) { w.Change(store.Set, 0, 1); w.Join("bob") },
+		"first gain": func(w *store.Writer) { w.Join("bob"); w.Change(store.Gain, 0, 1) },
+		"late gain":  func(w *store.Writer) { w.Join("bob"); w.Change(store.Set, 0, 1); w.Change(store.Gain, 0, 1) },
 	} {
 		ev, err := b.event("", 1, effects)
 		if err != nil {
@@ -232,7 +233,7 @@ func TestRefusesEffectsOfAFailure(t *testing.T) {
 	}
 	for name, effects := range map[string]func(w *store.Writer){
 		"set":  func(w *store.Writer) { w.Change(store.Set, 0, 1) },
-		"join": func(w *store.Writer) { w.Join("bob"); w.Change(store.Gain, 0, 1); w.Change(store.Set, 0, 1) },
+		"join": func(w *store.Writer) { w.Join("bob"); w.Change(store.Set, 0, 1); w.Change(store.Set, 0, 2) },
 	} {
 		b := newBook(t)
 		b.do("", func(w *store.Writer) { nameAll(w, 1, 1); w.Join("ann") })

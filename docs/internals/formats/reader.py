@@ -184,7 +184,8 @@ def closed(directory):
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
 NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE = range(20, 24)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem"]
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register"]
+COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
             None, "unknown_code", "code_expired", "code_used_up", "code_redeemed", "too_many_guesses",
@@ -243,8 +244,7 @@ class Event:
         assert r.at == end and not (head & 2 and not self.status)
         if self.status:  # nothing but counts
             verbs = [verb for verb, _, _ in self.effects]
-            welcome = verbs.count(JOIN) + verbs.count(GAIN)
-            assert verbs in ([SET] * len(verbs), [JOIN] + [GAIN] * (welcome - 1) + [SET] * (len(verbs) - welcome)), "a failure has effects"
+            assert verbs[1:] == [SET] * (len(verbs) - 1) and verbs[:1] in ([], [SET], [JOIN]), "a failure has effects"
 
     def used(self):
         """The list and the number of the code that was redeemed, the pool, and how many draws it paid for."""
@@ -305,7 +305,7 @@ class Event:
         else:
             asked = [(self.kind, self.player, arguments(r, self.kind))]
         self.note = None
-        if self.kind in (1, 3, 4, 5, 6) and r.at < len(self.asked):
+        if self.kind in (1, 3, 4, 5, 6, 11) and r.at < len(self.asked):
             self.note = (r.text(), r.text(), r.text())  # by, reason, metadata
             assert any(self.note)
         assert r.at == len(self.asked)
@@ -313,7 +313,7 @@ class Event:
 
 
 def arguments(r, kind):
-    if kind in (1, 9):
+    if kind in (1, 9, 11):
         return None
     if kind == 10:
         return r.take(16)  # a code's sum
@@ -453,6 +453,8 @@ def describe(state, event):
                     "by": text(by), "reason": text(reason)}
         if kind == 10:
             return {"kind": "redeem", "player": of(state.players, player)}
+        if kind == 11:
+            return {"kind": "register", "player": of(state.players, player)}
         to = {"to": of(state.players, asked[0])} if kind == 5 else {}
         return {"kind": KINDS[kind], "player": of(state.players, player), **to, "items": stacks(asked[1])}
 
@@ -758,7 +760,7 @@ class Rules:
 
     def __init__(self, state):
         self.state, self.pools, self.start = state, {}, []
-        self.zone, self.redeem = [], {}
+        self.zone, self.redeem, self.waiting = [], {}, None
 
     def put_in_force(self):
         state = self.state
@@ -766,6 +768,7 @@ class Rules:
         item = {name: n for n, name in enumerate(state.items)}
         number = {name: n for n, name in enumerate(state.pools)}
         self.start = [(item[i], q) for i, q in start]
+        self.waiting = state.counter.get(b"/start")
         self.pools, self.redeem, known = {}, {}, {}
         for name, p in pools.items():
             of = {entry: n for n, entry in enumerate(state.entries[number[name]])}
@@ -777,17 +780,28 @@ class Rules:
     def begin(self, event, source, time):
         self.source, self.time, self.made = source, time, []
         self.gone, self.tally = {}, {}  # by pool and entry number; by counter
-        self.balance, self.counted, self.picks = {}, {}, 0
+        self.balance, self.counted, self.picks, self.came = {}, {}, 0, []
         self.open, self.paid, self.coded = [], [], {}  # budgets; those of the draw at hand; codes given by list
 
     def held(self, player, item):
         if (player, item) not in self.balance:
             known = player < len(self.state.players)
-            self.balance[player, item] = self.state.held[player].get(item, 0) if known else sum(q for i, q in self.start if i == item)
+            self.balance[player, item] = self.state.held[player].get(item, 0) if known else 0
         return self.balance[player, item]
 
     def add(self, player, item, quantity):
         self.balance[player, item] = self.held(player, item) + quantity
+
+    def waits(self, player):
+        """Whether a player's starting grants were still to come before the event."""
+        return player >= len(self.state.players) or self.state.counted[player].get(self.waiting, 0) == 1
+
+    def arrive(self, player):
+        """A player who comes gets the starting grants first, once."""
+        if player not in self.came and self.waits(player):
+            self.came.append(player)
+            for item, quantity in self.start:
+                self.add(player, item, quantity)
 
     def count(self, player, counter):
         before = self.state.counted[player].get(counter, 0) if player < len(self.state.players) else 0
@@ -1081,6 +1095,8 @@ class Rules:
         commands, prices = event.commands(), []
         for kind, self.player, asked in commands:  # all are paid before anything is drawn
             prices.append([])
+            if kind in COME:
+                self.arrive(self.player)
             if kind == 10:
                 continue
             if kind == 2:
@@ -1089,18 +1105,20 @@ class Rules:
                 for item, quantity in prices[-1]:
                     self.add(self.player, item, -quantity)
                 continue
-            if kind != 8:
+            if kind not in (8, 11):
                 self.move(kind, asked)
         members = drawn(event)
-        self.balance = {}  # from here on, as the effects so far have left it
+        self.balance, self.came = {}, []  # from here on, as the effects so far have left it
         for (kind, self.player, asked), price, (spent, effects) in zip(commands, prices, members, strict=True):
+            if kind in COME:
+                self.arrive(self.player)
             if kind == 10:
                 list_of, number, _, _ = event.used()
                 normal = self.state.codes[list_of][number].translate(UPPER, b" -")
                 assert hashlib.sha256(normal).digest()[:16] == asked, "another code"
                 asked = self.redeem[list_of]
             elif kind != 2:
-                if kind != 8:
+                if kind not in (8, 11):
                     self.move(kind, asked)
                 continue
             assert spent == price, "another price"
@@ -1126,11 +1144,27 @@ class Rules:
         return self.picks
 
     def welcome(self, event):
-        """Whoever joins gets the starting grants, before anything else."""
-        for i, (verb, _, _) in enumerate(event.effects):
+        """Whoever comes gets the starting grants, once. Others who are new wait for them."""
+        if self.waiting is None:
+            return
+        player, players, came, want = event.player, len(self.state.players), [], []
+        for i, (verb, n, value) in enumerate(event.effects):
+            if verb == PLAYER:
+                player = n
+                continue
             if verb == JOIN:
-                given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
-                assert given == self.start, "other starting grants"
+                player, players = players, players + 1
+                if event.effects[i + 1:i + 2] == [(SET, self.waiting, 1)]:
+                    continue
+            elif (verb, n, value) != (SET, self.waiting, 0):
+                continue
+            given = [(n, value) for verb, n, value in event.effects[i + 1:i + 1 + len(self.start)] if verb == GAIN]
+            assert given == self.start, "other starting grants"
+            came.append(player)
+        for kind, player, _ in event.commands() if not event.status else []:
+            if kind in COME and player not in want and self.waits(player):
+                want.append(player)
+        assert came == want, f"{came} came, not {want}"
 
 
 UPPER = bytes.maketrans(b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -1186,7 +1220,7 @@ class Realm:
         kind, payload = self.chain.entry(data)
         epoch = self.chain.epoch
         if kind == 1:
-            assert payload[0] == 4 and len(payload) == 101
+            assert payload[0] == 5 and len(payload) == 101
             self.commitments[epoch], self.source = payload[9:41], None
             if epoch in self.seeds:
                 seed = self.seeds[epoch]
@@ -1205,9 +1239,9 @@ class Realm:
             if event.kind == 7:
                 to = event.commands()[0][2][0]
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
-            elif event.kind not in (1, 9) and not event.status:
+            elif event.kind not in (1, 9):
                 self.rules.welcome(event)
-                if self.source:
+                if self.source and not event.status:
                     self.found["choices"] += self.rules.compare(event, self.source, time)
             self.state.apply(event, time)
             if event.kind == 1:

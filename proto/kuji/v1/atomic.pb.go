@@ -82,6 +82,7 @@ type Member struct {
 	//	*Member_Grant
 	//	*Member_Consume
 	//	*Member_Transfer
+	//	*Member_Register
 	Command       isMember_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,6 +161,15 @@ func (x *Member) GetTransfer() *Transfer {
 	return nil
 }
 
+func (x *Member) GetRegister() *Register {
+	if x != nil {
+		if x, ok := x.Command.(*Member_Register); ok {
+			return x.Register
+		}
+	}
+	return nil
+}
+
 type isMember_Command interface {
 	isMember_Command()
 }
@@ -180,6 +190,10 @@ type Member_Transfer struct {
 	Transfer *Transfer `protobuf:"bytes,4,opt,name=transfer,proto3,oneof"`
 }
 
+type Member_Register struct {
+	Register *Register `protobuf:"bytes,5,opt,name=register,proto3,oneof"`
+}
+
 func (*Member_Draw) isMember_Command() {}
 
 func (*Member_Grant) isMember_Command() {}
@@ -187,6 +201,8 @@ func (*Member_Grant) isMember_Command() {}
 func (*Member_Consume) isMember_Command() {}
 
 func (*Member_Transfer) isMember_Command() {}
+
+func (*Member_Register) isMember_Command() {}
 
 type AtomicRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -319,14 +335,15 @@ var File_kuji_v1_atomic_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_atomic_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/result.proto\"3\n" +
+	"\x14kuji/v1/atomic.proto\x12\akuji.v1\x1a\x12kuji/v1/draw.proto\x1a\x13kuji/v1/grant.proto\x1a\x16kuji/v1/register.proto\x1a\x14kuji/v1/result.proto\"3\n" +
 	"\x06Atomic\x12)\n" +
-	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"\xbf\x01\n" +
+	"\amembers\x18\x01 \x03(\v2\x0f.kuji.v1.MemberR\amembers\"\xf0\x01\n" +
 	"\x06Member\x12#\n" +
 	"\x04draw\x18\x01 \x01(\v2\r.kuji.v1.DrawH\x00R\x04draw\x12&\n" +
 	"\x05grant\x18\x02 \x01(\v2\x0e.kuji.v1.GrantH\x00R\x05grant\x12,\n" +
 	"\aconsume\x18\x03 \x01(\v2\x10.kuji.v1.ConsumeH\x00R\aconsume\x12/\n" +
-	"\btransfer\x18\x04 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransferB\t\n" +
+	"\btransfer\x18\x04 \x01(\v2\x11.kuji.v1.TransferH\x00R\btransfer\x12/\n" +
+	"\bregister\x18\x05 \x01(\v2\x11.kuji.v1.RegisterH\x00R\bregisterB\t\n" +
 	"\acommand\"\xa3\x01\n" +
 	"\rAtomicRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1d\n" +
@@ -360,7 +377,8 @@ var file_kuji_v1_atomic_proto_goTypes = []any{
 	(*Grant)(nil),          // 5: kuji.v1.Grant
 	(*Consume)(nil),        // 6: kuji.v1.Consume
 	(*Transfer)(nil),       // 7: kuji.v1.Transfer
-	(*Result)(nil),         // 8: kuji.v1.Result
+	(*Register)(nil),       // 8: kuji.v1.Register
+	(*Result)(nil),         // 9: kuji.v1.Result
 }
 var file_kuji_v1_atomic_proto_depIdxs = []int32{
 	1, // 0: kuji.v1.Atomic.members:type_name -> kuji.v1.Member
@@ -368,13 +386,14 @@ var file_kuji_v1_atomic_proto_depIdxs = []int32{
 	5, // 2: kuji.v1.Member.grant:type_name -> kuji.v1.Grant
 	6, // 3: kuji.v1.Member.consume:type_name -> kuji.v1.Consume
 	7, // 4: kuji.v1.Member.transfer:type_name -> kuji.v1.Transfer
-	1, // 5: kuji.v1.AtomicRequest.members:type_name -> kuji.v1.Member
-	8, // 6: kuji.v1.AtomicResponse.result:type_name -> kuji.v1.Result
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	8, // 5: kuji.v1.Member.register:type_name -> kuji.v1.Register
+	1, // 6: kuji.v1.AtomicRequest.members:type_name -> kuji.v1.Member
+	9, // 7: kuji.v1.AtomicResponse.result:type_name -> kuji.v1.Result
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_atomic_proto_init() }
@@ -384,12 +403,14 @@ func file_kuji_v1_atomic_proto_init() {
 	}
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_register_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_atomic_proto_msgTypes[1].OneofWrappers = []any{
 		(*Member_Draw)(nil),
 		(*Member_Grant)(nil),
 		(*Member_Consume)(nil),
 		(*Member_Transfer)(nil),
+		(*Member_Register)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

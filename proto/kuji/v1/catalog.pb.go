@@ -232,7 +232,7 @@ type GetCatalogResponse struct {
 	ItemCount uint32 `protobuf:"varint,6,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
 	// The ids of all pools, in the order of the catalog.
 	Pools []string `protobuf:"bytes,7,rep,name=pools,proto3" json:"pools,omitempty"`
-	// What a player holds when first seen.
+	// What a player gets on coming: see Register.
 	Start []*Stack `protobuf:"bytes,8,rep,name=start,proto3" json:"start,omitempty"`
 	// How long request ids are remembered.
 	Idempotency   *Idempotency `protobuf:"bytes,9,opt,name=idempotency,proto3" json:"idempotency,omitempty"`

@@ -25,7 +25,7 @@ const (
 // price, its limits and the grants: all of it happens, or nothing.
 type Draw struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 64 bytes; first seen here, the player gets the catalog's starting grants.
+	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64 bytes.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
@@ -105,7 +105,7 @@ type DrawRequest struct {
 	// idempotency window remembers it; with other arguments it is refused with
 	// already_exists. Empty gives up this protection.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 64 bytes; first seen here, the player gets the catalog's starting grants.
+	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 64 bytes.
 	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`

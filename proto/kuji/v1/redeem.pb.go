@@ -26,7 +26,7 @@ const (
 // exist counts as a guess of the player, and the catalog limits those.
 type Redeem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 64 bytes; first seen here, the player gets the catalog's starting grants.
+	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 128 bytes. Spaces, hyphens and the case of the letters a to z make no
 	// difference.
@@ -85,7 +85,7 @@ type RedeemRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// As in DrawRequest.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 64 bytes; first seen here, the player gets the catalog's starting grants.
+	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// 1 to 128 bytes. Spaces, hyphens and the case of the letters a to z make no
 	// difference.

@@ -24,10 +24,11 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xcd\b\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x94\t\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
-	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
+	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
+	"\bRegister\x12\x18.kuji.v1.RegisterRequest\x1a\x19.kuji.v1.RegisterResponse\"\x04\x88\xe7\x18\x02\x12<\n" +
 	"\x05Grant\x12\x15.kuji.v1.GrantRequest\x1a\x16.kuji.v1.GrantResponse\"\x04\x88\xe7\x18\x02\x12B\n" +
 	"\aConsume\x12\x17.kuji.v1.ConsumeRequest\x1a\x18.kuji.v1.ConsumeResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
 	"\bTransfer\x12\x18.kuji.v1.TransferRequest\x1a\x19.kuji.v1.TransferResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
@@ -46,68 +47,72 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*DrawRequest)(nil),           // 0: kuji.v1.DrawRequest
 	(*RedeemRequest)(nil),         // 1: kuji.v1.RedeemRequest
-	(*GrantRequest)(nil),          // 2: kuji.v1.GrantRequest
-	(*ConsumeRequest)(nil),        // 3: kuji.v1.ConsumeRequest
-	(*TransferRequest)(nil),       // 4: kuji.v1.TransferRequest
-	(*AtomicRequest)(nil),         // 5: kuji.v1.AtomicRequest
-	(*BatchRequest)(nil),          // 6: kuji.v1.BatchRequest
-	(*StreamDrawsRequest)(nil),    // 7: kuji.v1.StreamDrawsRequest
-	(*GetResultRequest)(nil),      // 8: kuji.v1.GetResultRequest
-	(*StreamEventsRequest)(nil),   // 9: kuji.v1.StreamEventsRequest
-	(*GetPlayerRequest)(nil),      // 10: kuji.v1.GetPlayerRequest
-	(*GetPoolRequest)(nil),        // 11: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 12: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 13: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 14: kuji.v1.ExportCatalogRequest
-	(*DrawResponse)(nil),          // 15: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 16: kuji.v1.RedeemResponse
-	(*GrantResponse)(nil),         // 17: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 18: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 19: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),        // 20: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 21: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 22: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 23: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 24: kuji.v1.StreamEventsResponse
-	(*GetPlayerResponse)(nil),     // 25: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),       // 26: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 27: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 28: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 29: kuji.v1.ExportCatalogResponse
+	(*RegisterRequest)(nil),       // 2: kuji.v1.RegisterRequest
+	(*GrantRequest)(nil),          // 3: kuji.v1.GrantRequest
+	(*ConsumeRequest)(nil),        // 4: kuji.v1.ConsumeRequest
+	(*TransferRequest)(nil),       // 5: kuji.v1.TransferRequest
+	(*AtomicRequest)(nil),         // 6: kuji.v1.AtomicRequest
+	(*BatchRequest)(nil),          // 7: kuji.v1.BatchRequest
+	(*StreamDrawsRequest)(nil),    // 8: kuji.v1.StreamDrawsRequest
+	(*GetResultRequest)(nil),      // 9: kuji.v1.GetResultRequest
+	(*StreamEventsRequest)(nil),   // 10: kuji.v1.StreamEventsRequest
+	(*GetPlayerRequest)(nil),      // 11: kuji.v1.GetPlayerRequest
+	(*GetPoolRequest)(nil),        // 12: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 13: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 14: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 15: kuji.v1.ExportCatalogRequest
+	(*DrawResponse)(nil),          // 16: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 17: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 18: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 19: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 20: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 21: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 22: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 23: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 24: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 25: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 26: kuji.v1.StreamEventsResponse
+	(*GetPlayerResponse)(nil),     // 27: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 28: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 29: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 30: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 31: kuji.v1.ExportCatalogResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
 	1,  // 1: kuji.v1.RewardService.Redeem:input_type -> kuji.v1.RedeemRequest
-	2,  // 2: kuji.v1.RewardService.Grant:input_type -> kuji.v1.GrantRequest
-	3,  // 3: kuji.v1.RewardService.Consume:input_type -> kuji.v1.ConsumeRequest
-	4,  // 4: kuji.v1.RewardService.Transfer:input_type -> kuji.v1.TransferRequest
-	5,  // 5: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
-	6,  // 6: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
-	7,  // 7: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
-	8,  // 8: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
-	9,  // 9: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
-	10, // 10: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	11, // 11: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	12, // 12: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	13, // 13: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	14, // 14: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	15, // 15: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	16, // 16: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	17, // 17: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	18, // 18: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	19, // 19: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	20, // 20: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	21, // 21: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	22, // 22: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	23, // 23: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	24, // 24: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	25, // 25: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	26, // 26: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	27, // 27: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	28, // 28: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	29, // 29: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	15, // [15:30] is the sub-list for method output_type
-	0,  // [0:15] is the sub-list for method input_type
+	2,  // 2: kuji.v1.RewardService.Register:input_type -> kuji.v1.RegisterRequest
+	3,  // 3: kuji.v1.RewardService.Grant:input_type -> kuji.v1.GrantRequest
+	4,  // 4: kuji.v1.RewardService.Consume:input_type -> kuji.v1.ConsumeRequest
+	5,  // 5: kuji.v1.RewardService.Transfer:input_type -> kuji.v1.TransferRequest
+	6,  // 6: kuji.v1.RewardService.Atomic:input_type -> kuji.v1.AtomicRequest
+	7,  // 7: kuji.v1.RewardService.Batch:input_type -> kuji.v1.BatchRequest
+	8,  // 8: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
+	9,  // 9: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
+	10, // 10: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
+	11, // 11: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	12, // 12: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	13, // 13: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	14, // 14: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	15, // 15: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	16, // 16: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	17, // 17: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	18, // 18: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	19, // 19: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	20, // 20: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	21, // 21: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	22, // 22: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	23, // 23: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	24, // 24: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	25, // 25: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	26, // 26: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	27, // 27: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	28, // 28: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	29, // 29: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	30, // 30: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	31, // 31: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	16, // [16:32] is the sub-list for method output_type
+	0,  // [0:16] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -129,6 +134,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_player_proto_init()
 	file_kuji_v1_pool_proto_init()
 	file_kuji_v1_redeem_proto_init()
+	file_kuji_v1_register_proto_init()
 	file_kuji_v1_role_proto_init()
 	file_kuji_v1_stream_proto_init()
 	type x struct{}

@@ -38,8 +38,8 @@ type StreamDrawsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default". It may differ from batch to batch.
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
-	// Ids of players, 1 to 64 bytes each; first seen here, a player gets the
-	// catalog's starting grants.
+	// Ids of players, 1 to 64 bytes each; a player who comes gets the catalog's
+	// starting grants: see Register.
 	Players []string `protobuf:"bytes,2,rep,name=players,proto3" json:"players,omitempty"`
 	// For each draw its player, as a place in players, from 0. Empty: there are
 	// as many draws as players, one for each, in order.

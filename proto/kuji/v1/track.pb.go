@@ -27,7 +27,7 @@ type SetTrackRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// As in DrawRequest.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 64 bytes; first seen here, the player gets the catalog's starting grants.
+	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// The track's name: the one that pools share it by, or "pool/track".
 	Track string `protobuf:"bytes,4,opt,name=track,proto3" json:"track,omitempty"`

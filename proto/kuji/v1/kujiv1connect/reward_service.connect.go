@@ -37,6 +37,8 @@ const (
 	RewardServiceDrawProcedure = "/kuji.v1.RewardService/Draw"
 	// RewardServiceRedeemProcedure is the fully-qualified name of the RewardService's Redeem RPC.
 	RewardServiceRedeemProcedure = "/kuji.v1.RewardService/Redeem"
+	// RewardServiceRegisterProcedure is the fully-qualified name of the RewardService's Register RPC.
+	RewardServiceRegisterProcedure = "/kuji.v1.RewardService/Register"
 	// RewardServiceGrantProcedure is the fully-qualified name of the RewardService's Grant RPC.
 	RewardServiceGrantProcedure = "/kuji.v1.RewardService/Grant"
 	// RewardServiceConsumeProcedure is the fully-qualified name of the RewardService's Consume RPC.
@@ -75,6 +77,8 @@ type RewardServiceClient interface {
 	Draw(context.Context, *v1.DrawRequest) (*v1.DrawResponse, error)
 	// Redeem uses a code for a player. It pays for draws, as the catalog says.
 	Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error)
+	// Register says that a player has come, for the catalog's starting grants.
+	Register(context.Context, *v1.RegisterRequest) (*v1.RegisterResponse, error)
 	// Grant gives items to a player.
 	Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error)
 	// Consume takes items from a player.
@@ -143,6 +147,12 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			httpClient,
 			baseURL+RewardServiceRedeemProcedure,
 			connect.WithSchema(rewardServiceMethods.ByName("Redeem")),
+			connect.WithClientOptions(opts...),
+		),
+		register: connect.NewClient[v1.RegisterRequest, v1.RegisterResponse](
+			httpClient,
+			baseURL+RewardServiceRegisterProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("Register")),
 			connect.WithClientOptions(opts...),
 		),
 		grant: connect.NewClient[v1.GrantRequest, v1.GrantResponse](
@@ -236,6 +246,7 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 type rewardServiceClient struct {
 	draw          *connect.Client[v1.DrawRequest, v1.DrawResponse]
 	redeem        *connect.Client[v1.RedeemRequest, v1.RedeemResponse]
+	register      *connect.Client[v1.RegisterRequest, v1.RegisterResponse]
 	grant         *connect.Client[v1.GrantRequest, v1.GrantResponse]
 	consume       *connect.Client[v1.ConsumeRequest, v1.ConsumeResponse]
 	transfer      *connect.Client[v1.TransferRequest, v1.TransferResponse]
@@ -263,6 +274,15 @@ func (c *rewardServiceClient) Draw(ctx context.Context, req *v1.DrawRequest) (*v
 // Redeem calls kuji.v1.RewardService.Redeem.
 func (c *rewardServiceClient) Redeem(ctx context.Context, req *v1.RedeemRequest) (*v1.RedeemResponse, error) {
 	response, err := c.redeem.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// Register calls kuji.v1.RewardService.Register.
+func (c *rewardServiceClient) Register(ctx context.Context, req *v1.RegisterRequest) (*v1.RegisterResponse, error) {
+	response, err := c.register.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -384,6 +404,8 @@ type RewardServiceHandler interface {
 	Draw(context.Context, *v1.DrawRequest) (*v1.DrawResponse, error)
 	// Redeem uses a code for a player. It pays for draws, as the catalog says.
 	Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error)
+	// Register says that a player has come, for the catalog's starting grants.
+	Register(context.Context, *v1.RegisterRequest) (*v1.RegisterResponse, error)
 	// Grant gives items to a player.
 	Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error)
 	// Consume takes items from a player.
@@ -448,6 +470,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		RewardServiceRedeemProcedure,
 		svc.Redeem,
 		connect.WithSchema(rewardServiceMethods.ByName("Redeem")),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceRegisterHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceRegisterProcedure,
+		svc.Register,
+		connect.WithSchema(rewardServiceMethods.ByName("Register")),
 		connect.WithHandlerOptions(opts...),
 	)
 	rewardServiceGrantHandler := connect.NewUnaryHandlerSimple(
@@ -540,6 +568,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceDrawHandler.ServeHTTP(w, r)
 		case RewardServiceRedeemProcedure:
 			rewardServiceRedeemHandler.ServeHTTP(w, r)
+		case RewardServiceRegisterProcedure:
+			rewardServiceRegisterHandler.ServeHTTP(w, r)
 		case RewardServiceGrantProcedure:
 			rewardServiceGrantHandler.ServeHTTP(w, r)
 		case RewardServiceConsumeProcedure:
@@ -581,6 +611,10 @@ func (UnimplementedRewardServiceHandler) Draw(context.Context, *v1.DrawRequest) 
 
 func (UnimplementedRewardServiceHandler) Redeem(context.Context, *v1.RedeemRequest) (*v1.RedeemResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Redeem is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) Register(context.Context, *v1.RegisterRequest) (*v1.RegisterResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.Register is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) Grant(context.Context, *v1.GrantRequest) (*v1.GrantResponse, error) {

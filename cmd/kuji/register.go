@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+func (a *app) registerCommand() *cobra.Command {
+	var id string
+	cmd := &cobra.Command{
+		Use:   "register PLAYER",
+		Short: "Say that a player has come, for the starting grants",
+		Long: `Register gives a player the catalog's starting grants, unless they have them
+already. The first draw, grant or redeemed code does the same. A transfer does not:
+whoever only receives items and passes them on never gets starting grants.`,
+		Example: `  kuji register ann`,
+		Args:    exactArgs("PLAYER"),
+	}
+	conn := a.clientCommand(cmd)
+	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
+	why := newReasons(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := conn.dial()
+		if err != nil {
+			return err
+		}
+		id := requestID(id)
+		resp, err := call(cmd.Context(), c, id, c.rewards.Register, &kujiv1.RegisterRequest{
+			Realm: c.realm, RequestId: id, Player: args[0], Reason: why.reason, Metadata: why.metadata,
+		})
+		return a.finish(id, 0, resp.GetResult(), err)
+	}
+	return cmd
+}

@@ -1,0 +1,70 @@
+package rules
+
+import "github.com/kuji-dev/kuji/internal/store"
+
+// Starting grants are for players who come: who draw, use a code, are given something or register.
+// Others may be in the realm before: they received a transfer, someone set their track, or they
+// guessed a code that does not exist. Those wait. A counter says so until they come, so that nobody
+// gets starting grants twice, and no account that only passes items on gets them at all.
+
+// startName is the name of the counter: 1 while a player waits. Ids have no slash in them, so none of
+// a pool begins with one.
+const startName = "/start"
+
+// noCounter stands for "no counter" where a counter's number is expected.
+const noCounter = 1<<32 - 1
+
+// waits reports whether the starting grants of a player are still to come.
+func (r *Rules) waits(player uint32) bool {
+	return r.t.waiting != noCounter && r.counter(player, r.t.waiting) != 0
+}
+
+// come returns the number of a player who comes, and from here on holds the starting grants. It fails
+// if they do not fit: who waits may hold much already.
+func (r *Rules) come(id string) (player uint32, f failure) {
+	player = r.see(id)
+	if !r.waits(player) {
+		return player, f
+	}
+	r.d.values.put(valueKey(player, counterKey|r.t.waiting), 0)
+	for _, st := range r.t.start {
+		if !r.gain(player, st.item, st.quantity) {
+			return player, failure{BalanceOverflow, st.item}
+		}
+	}
+	return player, f
+}
+
+// arrive is turn for a player who comes.
+func (r *Rules) arrive(player uint32) {
+	isNew := r.isNew(player)
+	if !isNew && !r.waits(player) {
+		r.turn(player)
+		return
+	}
+	if isNew {
+		r.join(player)
+	} else {
+		r.turn(player)
+		r.wait(player, 0)
+	}
+	for _, st := range r.t.start {
+		r.change(store.Gain, st.item, st.quantity)
+	}
+}
+
+// wait writes that a player waits, 1, or does not wait any more, 0.
+func (r *Rules) wait(player uint32, v uint64) {
+	if r.t.waiting == noCounter {
+		return
+	}
+	r.d.w.Change(store.Set, r.t.waiting, v)
+	r.d.values.put(valueKey(player, counterKey|r.t.waiting), v)
+}
+
+func (r *Rules) checkRegister(cmd *Command) failure {
+	_, f := r.come(cmd.Player)
+	return f
+}
+
+func (r *Rules) writeRegister(cmd *Command) { r.arrive(r.see(cmd.Player)) }
