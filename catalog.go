@@ -100,6 +100,7 @@ func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*batch, error) {
 	}
 	r.tables.Store(p.Tables) // before the rules: readers wait for it
 	r.rules.Reset(p.Tables)
+	r.countPools()
 	res.Receipt.CatalogVersion = p.Tables.Version
 	return b, nil
 }

@@ -136,6 +136,46 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	}
 }
 
+// Pools returns the sums of at most n pools, in the catalog's order, and how many pools the catalog has
+// beyond them. It waits until they are durable. Draws may happen between two pools.
+func (r *Realm) Pools(ctx context.Context, n int) (sums []PoolSum, more int, err error) {
+	if n < 0 {
+		return nil, 0, errf(CodeInvalid, "n", "%d pools; it cannot be negative", n)
+	}
+	if err := r.readable(); err != nil {
+		return nil, 0, err
+	}
+	for {
+		t, c := r.catalog()
+		all, last, current := t.Sums(r.state, n)
+		if !current {
+			runtime.Gosched() // a catalog is being put in force
+			continue
+		}
+		if err := r.settle(ctx, max(last, c.Position)); err != nil {
+			return nil, 0, err
+		}
+		if t.Catalog != nil {
+			more = len(t.Catalog.Pools) - len(all)
+		}
+		sums = make([]PoolSum, len(all))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for i, p := range all {
+			sums[i] = PoolSum{ID: p.ID, Draws: r.drawn[p.Num], Drawn: p.Drawn, Left: p.Left, Limited: p.Limited}
+		}
+		return sums, more, nil
+	}
+}
+
+// countPools makes room to count the draws from every pool. The caller holds mu, or has the realm to
+// itself.
+func (r *Realm) countPools() {
+	if n := r.state.Pools(); n > len(r.drawn) {
+		r.drawn = append(r.drawn, make([]uint64, n-len(r.drawn))...)
+	}
+}
+
 // campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
 // takes the realm's lock, but only for pools that have any. current is false if another catalog is in
 // force.

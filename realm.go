@@ -43,6 +43,7 @@ type Realm struct {
 	err      *Error         // why the realm stopped; nil while healthy
 	waiting  int            // bytes that callbacks and their results take, about
 	stats    Stats
+	drawn    []uint64 // by pool number: single draws that ended OK, since opening
 	outcomes outcomes
 	snap     snapshots
 	feeds    feeds

@@ -141,6 +141,7 @@ func (r *Realm) load() error {
 	}
 	r.rules = rules.New(r.state, tables)
 	r.tables.Store(tables)
+	r.countPools()
 	r.outcomes.secret = r.state.Code
 	return nil
 }

@@ -263,7 +263,7 @@ func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	if status := r.rules.Decide(cmd, b.time, &r.source, &r.event); status != rules.OK {
 		r.stats.Failures++
 	} else {
-		r.stats.Draws += r.rules.Drawn()
+		r.stats.Draws += r.rules.Drawn(r.drawn)
 	}
 	return b, r.commit(b, r.event.Buf, res)
 }

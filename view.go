@@ -35,6 +35,15 @@ type PoolView struct {
 	Position       uint64       // of the last batch that changed this pool
 }
 
+// PoolSum is what a pool has given, and what is left of it.
+type PoolSum struct {
+	ID      string
+	Draws   uint64 // single draws from it that requests asked for and that ended OK, since the realm was opened
+	Drawn   uint64 // entries taken, over all catalog versions; of a raffle with a refill, since the box was last filled
+	Left    uint64 // in stock, of the entries whose stock is limited
+	Limited bool   // it has such entries
+}
+
 // EntryView is an entry's stock and its odds at one moment.
 type EntryView struct {
 	ID        string

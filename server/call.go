@@ -1,12 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
+
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // interceptor wraps every handler. It recovers from panics, and it is the only place that turns
@@ -26,7 +30,27 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 				return nil, err
 			}
 		}
-		return next(ctx, req)
+		res, err = next(ctx, req)
+		if err == nil && i.s.o.AccessLog != nil {
+			noteStatus(ctx, res.Any())
+		}
+		return res, err
+	}
+}
+
+// about notes which realm a request is about.
+func (c *call) about(request any) {
+	if named, ok := request.(interface{ GetRealm() string }); ok && c.realm == "" {
+		c.realm = cmp.Or(named.GetRealm(), DefaultRealm)
+	}
+}
+
+// noteStatus notes how the command of a call ended.
+func noteStatus(ctx context.Context, answer any) {
+	c, ok := ctx.Value(callKey{}).(*call)
+	m, has := answer.(interface{ GetResult() *kujiv1.Result })
+	if ok && has {
+		c.status = strings.ToLower(strings.TrimPrefix(m.GetResult().GetStatus().String(), "STATUS_"))
 	}
 }
 
@@ -39,6 +63,7 @@ func (i *interceptor) admit(ctx context.Context, request proto.Message) error {
 	if !ok {
 		return errors.New("the call did not come through ServeHTTP")
 	}
+	c.about(request)
 	if !c.endpoint.open {
 		if err := c.access.permit(request); err != nil {
 			return err
@@ -84,7 +109,7 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	}
 	ce := i.s.connectError(err, request)
 	if c != nil {
-		c.code = ce.Code()
+		c.failed, c.code = ce, ce.Code()
 	}
 	return ce
 }

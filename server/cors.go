@@ -50,10 +50,10 @@ func (s *Server) isPreflight(r *http.Request) bool {
 }
 
 // preflight answers that question.
-func (s *Server) preflight(w http.ResponseWriter, r *http.Request, e *endpoint) {
+func (s *Server) preflight(w http.ResponseWriter, r *http.Request, c *call) {
 	s.hurry(w, r)
-	if !s.origins[r.Header.Get("Origin")] || e == nil {
-		s.refuse(w, r, e, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+	if !s.origins[r.Header.Get("Origin")] || c.endpoint == nil {
+		s.refuse(w, r, c, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
 			fmt.Errorf("pages of %.100q may not call this server", r.Header.Get("Origin"))))
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 	l := &s.o.Limits
 	return connect.WithHandlerOptions(
 		codecs(s.requests),
-		connect.WithInterceptors(&interceptor{s}),
+		connect.WithInterceptors(append(slices.Clone(s.o.Interceptors), &interceptor{s})...),
 		connect.WithConditionalHandlerOptions(func(spec connect.Spec) []connect.HandlerOption {
 			compress := connect.WithCompressMinBytes(compressFrom)
 			if spec.IdempotencyLevel != connect.IdempotencyNoSideEffects {
@@ -131,52 +132,82 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	return nil
 }
 
-// call is what the layers of one RPC tell each other.
+// call is what the layers of one request tell each other.
 type call struct {
-	endpoint *endpoint
+	endpoint *endpoint // nil: it is no RPC
 	access   *access
-	reached  bool         // the request was decoded
-	code     connect.Code // of the answer, if reached; 0 for OK
-	work     int64        // taken from Server.work
+	method   string         // see methodOf
+	peer     string         // the client's address
+	key      string         // the name of the key, or of the token's issuer; "": none was shown
+	start    time.Time      // when its header had arrived
+	arrived  time.Time      // when its body had arrived, too
+	took     time.Duration  // from then on; 0: it was not measured, as of a stream
+	reached  bool           // the request was decoded
+	ended    bool           // its handler was called, and has returned
+	code     connect.Code   // of the answer, if reached or failed; 0 for OK
+	failed   *connect.Error // what the answer says instead of a result
+	work     int64          // taken from Server.work
+
+	// For logs:
+	realm    string // of the request; of a stream of draws: of its first batch
+	status   string // of the result, if the answer has one; only for the access log
+	received int64  // bytes of the body
+	messages int64  // answers of a stream
+	units    int64  // draws or events in them
 
 	w http.ResponseWriter // only for a stream
 }
 
 type callKey struct{}
 
+// unit says what a stream's messages are made of.
+func (e *endpoint) unit() string {
+	if e.bidi {
+		return "draws"
+	}
+	return "events"
+}
+
 // ServeHTTP implements [http.Handler]. A request is admitted if it presents a key, where there are
 // keys, and the key's share of memory and connections allows one more. Any other request belongs to
 // the crowd.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := connOf(r.Context())
 	e := s.endpoints[r.URL.Path]
+	c := &call{endpoint: e, access: passerby, method: methodOf(e, r.URL.Path), peer: r.RemoteAddr, start: time.Now()}
+	if log := s.o.AccessLog; log != nil {
+		counted := &countedWriter{ResponseWriter: w}
+		w = counted
+		defer func() { log.call(c, counted) }()
+	}
+	defer s.logCall(c)
+	conn := connOf(r.Context())
 	s.crossOrigin(w, r, e)
 	var a *access
 	var refusal *connect.Error
 	asked := s.isPreflight(r)
 	if !asked {
-		a, refusal = s.admit(c, r, e)
+		a, refusal = s.admit(c, conn, r)
 	}
 	if a == nil {
-		a = passerby
-		s.conns.touch(c)
+		s.conns.touch(conn)
 		defer s.crowd.leave(s.crowd.enter(w))
 	} else {
+		c.access = a
 		defer func() {
 			s.memory.give(a.who, requestCost)
-			s.conns.end(c)
+			s.conns.end(conn)
 		}()
 	}
 	switch {
 	case asked:
-		s.preflight(w, r, e)
+		s.preflight(w, r, c)
 	case refusal != nil:
 		s.hurry(w, r)
-		s.refuse(w, r, e, refusal)
+		s.refuse(w, r, c, refusal)
 	case e == nil:
 		s.serveOther(w, r)
 	default:
-		s.serveEndpoint(w, r, e, a)
+		s.serveEndpoint(w, r, c)
 	}
 	if r.ProtoMajor == 2 {
 		// A client that takes no answers must not make requests pile up behind their
@@ -187,7 +218,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit finds out who a request comes from, and takes requestCost of memory and a busy connection
 // for it. It returns nil if it has taken nothing: the request is for health, or refused.
-func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (*access, *connect.Error) {
+func (s *Server) admit(c *call, conn *conn, r *http.Request) (*access, *connect.Error) {
+	e := c.endpoint
 	if s.o.Keys == nil {
 		if err := s.checkOrigin(r); err != nil {
 			return nil, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, err)
@@ -204,6 +236,9 @@ func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (*access, *connect
 			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
 	}
 	a, refusal := s.authorize(r, role)
+	if a != nil {
+		c.key = a.name
+	}
 	if refusal == nil && e == nil && !a.unrestricted() {
 		refusal = refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN, errWhole)
 	}
@@ -213,11 +248,11 @@ func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (*access, *connect
 	if refusal != nil {
 		return nil, refusal
 	}
-	if !s.conns.begin(c, a.who) {
+	if !s.conns.begin(conn, a.who) {
 		return nil, s.overloaded(a.who, s.conns.busy, "connections are busy")
 	}
 	if !s.memory.take(a.who, requestCost) {
-		s.conns.end(c)
+		s.conns.end(conn)
 		return nil, s.noMemory(a.who)
 	}
 	return a, nil
@@ -225,59 +260,67 @@ func (s *Server) admit(c *conn, r *http.Request, e *endpoint) (*access, *connect
 
 // serveEndpoint answers a call. The body of a unary call arrives before the call counts as one: a
 // client that sends half of it keeps others from nothing.
-func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, e *endpoint, a *access) {
-	who := a.who
+func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) {
+	e, who := c.endpoint, c.access.who
 	b := &body{who: who}
 	if e.bidi {
 		s.hurry(w, r) // Connect refuses it over HTTP/1.1
 	} else {
 		defer s.free(b)
-		if err := s.receive(b, r, e.limit); err != nil {
+		err := s.receive(b, r, e.limit)
+		c.received = int64(len(b.data))
+		if err != nil {
 			if err.Code() != connect.CodeInvalidArgument { // a broken body has no rest
 				s.hurry(w, r)
 			}
-			s.refuse(w, r, e, err)
+			s.refuse(w, r, c, err)
 			return
 		}
 	}
+	c.arrived = time.Now()
 	if !e.exempt {
 		if !s.calls.take(who, 1) {
-			s.refuse(w, r, e, s.overloaded(who, s.calls, "calls are being answered"))
+			s.refuse(w, r, c, s.overloaded(who, s.calls, "calls are being answered"))
 			return
 		}
 		defer s.calls.give(who, 1)
 	}
 	if e.streams != nil {
 		if !e.streams.take(who, 1) {
-			s.refuse(w, r, e, s.overloaded(who, e.streams, "streams are open"))
+			s.refuse(w, r, c, s.overloaded(who, e.streams, "streams are open"))
 			return
 		}
 		defer e.streams.give(who, 1)
 	}
 	if e.turns != nil {
 		if err := e.turns.wait(r.Context(), who, 1); err != nil {
-			return // the client is gone
+			c.reached, c.code = true, connect.CodeCanceled // the client is gone
+			return
 		}
 		defer e.turns.give(who, 1)
 	}
-	s.serveCall(w, received(r, b), e, a)
+	s.serveCall(w, received(r, b), c)
 }
 
-func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, a *access) {
-	start := time.Now()
-	c := &call{endpoint: e, access: a}
-	defer func() { s.giveWork(a.who, c.work) }() // the answer is sent
+func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
+	e := c.endpoint
+	defer func() { s.giveWork(c.access.who, c.work) }() // the answer is sent
 	defer func() {
+		c.ended = true
+		if e.streams == nil { // the batches of a stream are measured one by one
+			c.took = time.Since(c.arrived)
+		}
 		if p := recover(); p != nil {
 			// The interceptor catches panics of handlers, where the client can still be
 			// told. This one was in decoding or encoding.
 			if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
 				s.logPanic(e.procedure, p)
 			}
-			e.metrics.done(codeLabel(connect.CodeInternal), e.took(start))
+			c.reached, c.code = true, connect.CodeInternal
+			e.metrics.done(c.label(), c.took)
 			panic(http.ErrAbortHandler)
 		}
-		e.metrics.done(c.label(), e.took(start))
+		e.metrics.done(c.label(), c.took)
 	}()
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")
@@ -285,16 +328,11 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, e *endpoint, 
 	if e.streams != nil {
 		c.w = w
 	}
-	e.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
-}
-
-// took returns how long a call took that began at start. It returns 0 for a stream, which is not
-// counted: its batches are measured one by one.
-func (e *endpoint) took(start time.Time) time.Duration {
-	if e.streams != nil {
-		return 0
+	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	if e.bidi && s.o.AccessLog != nil {
+		r.Body = countedBody{r.Body, &c.received}
 	}
-	return time.Since(start)
+	e.handler.ServeHTTP(w, r)
 }
 
 // checkOrigin protects a server that asks for no key from web pages.
@@ -305,8 +343,8 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return s.origin.Check(r)
 }
 
-// authorize finds out who a request comes from. It refuses who has no key or token, and who may do
-// nothing of a role.
+// authorize finds out who a request comes from. It refuses who has no key or token (then the access is
+// nil), and who may do nothing of a role.
 func (s *Server) authorize(r *http.Request, want kujiv1.Role) (*access, *connect.Error) {
 	if s.o.Keys == nil {
 		return anybody, nil
@@ -320,7 +358,7 @@ func (s *Server) authorize(r *http.Request, want kujiv1.Role) (*access, *connect
 			errors.New("want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
 	}
 	if !a.may(want) {
-		return nil, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
+		return a, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
 			fmt.Errorf("the key %q may %v, and this is for keys with %v", a.name, a.can, neededFor(want)))
 	}
 	return a, nil
@@ -358,16 +396,14 @@ func (s *Server) noMemory(who caller) *connect.Error {
 }
 
 // refuse answers a request without its handler, in the client's protocol.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *endpoint, ce *connect.Error) {
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, c *call, ce *connect.Error) {
 	metrics := s.metrics.unrouted
-	if e != nil {
-		metrics = e.metrics
+	if c.endpoint != nil {
+		metrics = c.endpoint.metrics
 	}
-	label := codeLabel(ce.Code())
-	if len(ce.Details()) == 0 { // receive could not read it
-		label = labelUnreadable
-	}
-	metrics.done(label, 0)
+	c.failed, c.code = ce, ce.Code()
+	c.reached = len(ce.Details()) > 0 // otherwise receive could not read it
+	metrics.done(c.label(), 0)
 	if ce.Code() == connect.CodeUnauthenticated {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kuji"`)
 	}

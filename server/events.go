@@ -59,6 +59,7 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 	if !ok || c.w == nil {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
+	c.about(req)
 	if err := c.access.permit(req); err != nil {
 		return err
 	}
@@ -139,7 +140,12 @@ func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
 	}
 	st.late.arm()
 	defer st.late.disarm()
-	return st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next})
+	err := st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next})
+	if err == nil {
+		st.call.messages++
+		st.call.units += int64(len(events))
+	}
+	return err
 }
 
 // came notes how far the reader has come without anything to send.

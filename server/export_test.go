@@ -4,10 +4,13 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
+	"testing"
 	"time"
 
 	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -224,4 +227,50 @@ func (s *Server) SetRateClock(now func() time.Time) { s.rates.now = now }
 // KeepEvent filters a record as a stream of events does.
 func KeepEvent(rec *kuji.Record, player, pool string, bare bool) bool {
 	return (&filter{player: player, pool: pool, bare: bare}).keep(rec)
+}
+
+// SetLogClock sets the clock that bounds the lines of logs.
+func (s *Server) SetLogClock(now func() time.Time) {
+	s.slow.now, s.refusals.now = now, now
+	if s.o.AccessLog != nil {
+		s.o.AccessLog.strangers.now = now
+	}
+}
+
+// Add adds a line.
+func (a *AccessLog) Add(line string) {
+	a.add(func(to []byte) []byte { return append(to, line...) })
+}
+
+// LogAllocs is how often the logging of an answered call allocates.
+func (s *Server) LogAllocs() float64 {
+	request := &kujiv1.DrawRequest{Player: "ann"}
+	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceDrawProcedure], access: anybody, reached: true, ended: true, took: time.Millisecond}
+	return testing.AllocsPerRun(100, func() {
+		c.realm = ""
+		c.about(request)
+		c.method = methodOf(c.endpoint, "")
+		s.logCall(c)
+	})
+}
+
+// MetricsText is what a scrape returns.
+func (s *Server) MetricsText() string {
+	w := httptest.NewRecorder()
+	s.metricsH.ServeHTTP(w, httptest.NewRequest(http.MethodGet, metricsPath, nil))
+	return w.Body.String()
+}
+
+// PoolMetrics returns how many samples each metric of pools has, if so many pools have their own.
+func (s *Server) PoolMetrics(most int) (map[string]int, error) {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(&poolCollector{&s.realms, most}); err != nil {
+		return nil, err
+	}
+	families, err := registry.Gather()
+	out := map[string]int{}
+	for _, f := range families {
+		out[f.GetName()] = len(f.GetMetric())
+	}
+	return out, err
 }

@@ -30,7 +30,7 @@ type metrics struct {
 // latencyBuckets range from a read from memory to a disk in trouble, in seconds.
 var latencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Handler) {
+func (s *Server) newMetrics() (*metrics, http.Handler) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kuji_rpc_requests_total",
@@ -58,15 +58,15 @@ func newMetrics(rs *realms, version string, log *slog.Logger) (*metrics, http.Ha
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "kuji_build_info", Help: "1, labelled with the version.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "kuji_build_info", Help: "1, labelled with the version.", ConstLabels: prometheus.Labels{"version": s.o.Version},
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(rs),
+	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(&s.realms), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 		MaxRequestsInFlight: 4,
 		Timeout:             10 * time.Second,
 	})

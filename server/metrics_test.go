@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -48,12 +49,21 @@ func TestMetrics(t *testing.T) {
 		`kuji_realm_catalog_version{realm="default"} 1`,
 		`kuji_realm_healthy{realm="default"} 1`,
 		`kuji_build_info{version="v1.2.3"} 1`,
+		`kuji_pool_draws_total{pool="free",realm="default"} 2`,
+		`kuji_pool_drawn{pool="free",realm="default"} 2`,
+		`kuji_pool_drawn{pool="standard",realm="default"} 5`,
+		`kuji_pool_left{pool="last",realm="default"} 1`,
+		`kuji_realm_pools{realm="default"} 11`,
+		`kuji_realm_pools_left_out{realm="default"} 0`,
 		"go_goroutines ",
 		"kuji_realm_position", "kuji_realm_log_bytes_total", "kuji_realm_pending_bytes",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, grep(text, strings.FieldsFunc(want, func(r rune) bool { return r == '{' || r == ' ' })[0]))
 		}
+	}
+	if strings.Contains(text, `kuji_pool_left{pool="free"`) {
+		t.Error("a pool without limited stock has something left")
 	}
 	if strings.Contains(text, "xxxx") {
 		t.Error("a path that a client sent has become a label")
@@ -77,6 +87,24 @@ func TestMetrics(t *testing.T) {
 	for name := range documented {
 		if !there[name] {
 			t.Errorf("%s is documented but not there", name)
+		}
+	}
+}
+
+// TestPoolMetricsBound: pools beyond the bound have no metrics of their own. How many, the metrics say.
+func TestPoolMetricsBound(t *testing.T) {
+	f := newServer(t, server.Options{})
+	if _, err := f.engine.Realm("other"); err != nil {
+		t.Fatal(err)
+	}
+	for most, want := range map[int]map[string]int{
+		0:  {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1},
+		4:  {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1, "kuji_pool_draws_total": 4, "kuji_pool_drawn": 4, "kuji_pool_left": 2},
+		99: {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1, "kuji_pool_draws_total": 11, "kuji_pool_drawn": 11, "kuji_pool_left": 2},
+	} {
+		got, err := f.server.PoolMetrics(most)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("of at most %d pools: %v, %v; want %v", most, got, err, want)
 		}
 	}
 }

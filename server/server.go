@@ -50,9 +50,17 @@ type Options struct {
 	DrainDelay time.Duration
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
-	// Logger gets what an operator must know: panics and failed realms, not requests. Default:
-	// slog.Default().
+	// Logger gets what an operator must know: panics, failed realms, and each request that is refused or
+	// slow, of which it gets at most 100 lines at once and then one a second. Default: slog.Default().
 	Logger *slog.Logger
+	// SlowRequests is how long a request is slow that takes as long: from when it has arrived to the end
+	// of its answer; for a stream, each batch of draws. 0: none is.
+	SlowRequests time.Duration
+	// AccessLog, if not nil, gets a line for each call.
+	AccessLog *AccessLog
+	// Interceptors see each call that a handler answers, the first one first, as for traces. They see
+	// requests and answers with codes and all.
+	Interceptors []connect.Interceptor
 }
 
 // Server serves an engine. It is an [http.Handler]; [Server.Serve] runs it with all timeouts and
@@ -85,6 +93,8 @@ type Server struct {
 	draining  atomic.Bool
 	stopping  context.Context // ends when streams must end
 	stop      context.CancelFunc
+	slow      throttle
+	refusals  throttle
 	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
 
 	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
@@ -107,6 +117,9 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if o.DrainDelay < 0 {
 		return nil, fmt.Errorf("server: DrainDelay is %v, want at least 0", o.DrainDelay)
 	}
+	if o.SlowRequests < 0 {
+		return nil, fmt.Errorf("server: SlowRequests is %v, want at least 0", o.SlowRequests)
+	}
 	s := &Server{
 		engine:   engine,
 		o:        o,
@@ -115,6 +128,8 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		hosts:    make(map[string]bool, len(o.Hosts)),
 		realmErr: (*kuji.Realm).Err,
 		rates:    newRates(),
+		slow:     newThrottle(),
+		refusals: newThrottle(),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if s.log == nil {
@@ -132,7 +147,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if err := s.divide(); err != nil {
 		return nil, err
 	}
-	s.metrics, s.metricsH = newMetrics(&s.realms, o.Version, s.log)
+	s.metrics, s.metricsH = s.newMetrics()
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}
@@ -237,6 +252,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	defer s.sayLeftOut()
 	s.stop()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())

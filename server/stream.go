@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,6 +189,7 @@ func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 
 // start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
+	st.call.about(&b.request)
 	if err := st.admit(ctx, b); err != nil {
 		return err
 	}
@@ -253,7 +255,13 @@ func (st *drawStream) answer(ctx context.Context, b *drawBatch) (err error) {
 		return err
 	}
 	st.s.metrics.all(b.results)
-	st.call.endpoint.metrics.latency.Observe(time.Since(b.arrived).Seconds())
+	took := time.Since(b.arrived)
+	st.call.endpoint.metrics.latency.Observe(took.Seconds())
+	st.call.messages++
+	st.call.units += int64(len(b.results))
+	if st.s.isSlow(took) {
+		st.s.logSlow(st.call, cmp.Or(b.request.GetRealm(), DefaultRealm), codeLabel(0), took)
+	}
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// clockEvery is the time between two looks at the realms' clocks.
+	// clockEvery is the time between two looks at the realms' clocks, and at what the log left out.
 	clockEvery = time.Minute
 	// windowEvery is the time between two looks at how full the realms' idempotency windows are.
 	windowEvery = 5 * time.Second
@@ -29,6 +29,7 @@ func (s *Server) Watch() (stop func()) {
 			select {
 			case <-clock.C:
 				s.checkClocks()
+				s.sayLeftOut()
 			case <-window.C:
 				s.checkWindows(windows)
 			case <-ctx.Done():

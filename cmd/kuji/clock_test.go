@@ -34,7 +34,7 @@ func TestServeConfirmsClock(t *testing.T) {
 		t.Helper()
 		var out, said bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &said, getenv: func(string) string { return "" }}
-		if code := a.run(t.Context(), append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--until-eof"}, more...)); code != want {
+		if code := a.run(t.Context(), append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--until-eof", "--log-level", "warn"}, more...)); code != want {
 			t.Fatalf("exit code %d, want %d: %s", code, want, said.String())
 		}
 		return said.String()

@@ -325,9 +325,9 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 }
 
 // serveCluster is serve for a node of a cluster.
-func (a *app) serveCluster(ctx context.Context, f *serveFlags, eo kuji.Options, so server.Options, pprof string, hangup <-chan os.Signal, reload func() error) (err error) {
-	c := &f.cluster
-	key, err := a.readClusterKey(c.keyFile)
+func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
+	f, c := p.f, &p.f.cluster
+	key, err := p.readClusterKey(c.keyFile)
 	if err != nil {
 		return err
 	}
@@ -362,15 +362,16 @@ func (a *app) serveCluster(ctx context.Context, f *serveFlags, eo kuji.Options, 
 		scheme = "https"
 	}
 	address := ends[0].listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, kuji.SyncAlways.String(), pprof}
-	err = a.print(ready, func(w io.Writer) {
+	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
+	p.life.serving(&ready)
+	err = p.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: node %s of cluster %s on %s\n", n.name, c.name, ready.URL)
-		if pprof != "" {
-			fprintf(w, "kuji: profiles on %s\n", pprof)
+		if p.pprof != "" {
+			fprintf(w, "kuji: profiles on %s\n", p.pprof)
 		}
 	})
 	if err == nil {
-		err = a.untilStopped(ctx, f, served, hangup, reload, so.Logger)
+		err = p.untilStopped(ctx, served)
 	}
 	uncatch()
 	stop()
@@ -383,27 +384,6 @@ func (a *app) serveCluster(ctx context.Context, f *serveFlags, eo kuji.Options, 
 		err = errors.Join(err, e.http.Shutdown(down), e.http.Close())
 	}
 	return err
-}
-
-// untilStopped waits until the node has to stop.
-func (a *app) untilStopped(ctx context.Context, f *serveFlags, served <-chan error, hangup <-chan os.Signal, reload func() error, log *slog.Logger) error {
-	eof := a.watchInput(f.untilEOF)
-	for {
-		select {
-		case <-hangup:
-			if err := reload(); err != nil {
-				log.Error("reload failed: keys and certificate stay as they were", "error", err)
-			} else {
-				log.Info("keys and certificate read again")
-			}
-		case err := <-served:
-			return err
-		case <-ctx.Done():
-			return nil
-		case <-eof:
-			return nil
-		}
-	}
 }
 
 // end is one of the two addresses at which a node takes requests.

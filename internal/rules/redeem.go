@@ -161,10 +161,13 @@ func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
 	return out, effects.Err()
 }
 
-// Drawn returns how many single draws the last command made that was decided, if it did not fail.
-func (r *Rules) Drawn() (n uint64) {
+// Drawn returns how many single draws the last command made that was decided, if it did not fail, and
+// adds them to by, by pool number.
+func (r *Rules) Drawn(by []uint64) (n uint64) {
 	for i := range r.d.draws {
-		n += r.d.draws[i].count
+		d := &r.d.draws[i]
+		n += d.count
+		by[d.pool.num] += d.count
 	}
 	return n
 }

@@ -88,7 +88,7 @@ func TestRedeem(t *testing.T) {
 	r.codes("crates", "CRATE-1", "CRATE-2")
 	r.codes("summer", "SUMMER")
 	ev := r.wantCode("ann", "ab12cd34", rules.OK, "")
-	if used, err := rules.RedeemedOf(&ev); err != nil || r.state.CodeListName(used.List) != "bottles" || used.Number != 0 || used.Draws != 1 || r.rules.Drawn() != 1 {
+	if used, err := rules.RedeemedOf(&ev); err != nil || r.state.CodeListName(used.List) != "bottles" || used.Number != 0 || used.Draws != 1 || r.rules.Drawn(make([]uint64, r.state.Pools())) != 1 {
 		t.Errorf("%+v %v", used, err)
 	}
 	if r.holds("ann", "gem") != 1 || r.holds("ann", "ticket") != 2 {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"math"
+
 	"github.com/kuji-dev/kuji/catalog"
 )
 
@@ -71,6 +73,37 @@ func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p
 	}
 	p.Last = v.last
 	return p, true, ok && !v.stale
+}
+
+// PoolSum is what the entries of a pool come to.
+type PoolSum struct {
+	ID      string
+	Num     uint32
+	Drawn   uint64 // over all catalogs, less what was put back
+	Left    uint64 // of the entries with a limited stock; at most 2^64-1
+	Limited bool   // there are such entries
+}
+
+// Sums returns the sums of at most n pools, in the catalog's order, and the position of the last
+// change to any of them. It may be called concurrently with the writer. current is false if another
+// catalog came into force during the call.
+func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
+	v := viewer{t: t, state: state}
+	if t.Catalog == nil {
+		return nil, 0, true
+	}
+	sums = make([]PoolSum, 0, min(n, len(t.Catalog.Pools)))
+	for i := range cap(sums) {
+		pt := t.pool[t.Catalog.Pools[i].ID]
+		sum := PoolSum{ID: pt.config.ID, Num: pt.num}
+		v.read(pt, func(_ int, left, drawn uint64, limited bool) {
+			sum.Drawn += drawn
+			sum.Left += min(left, math.MaxUint64-sum.Left)
+			sum.Limited = sum.Limited || limited
+		})
+		sums = append(sums, sum)
+	}
+	return sums, v.last, !v.stale
 }
 
 // viewer finds out which pools have something left.
