@@ -5,6 +5,10 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,4 +101,33 @@ func serveBare(b *testing.B, h http.Handler) (url string) {
 	go func() { _ = s.Serve(l) }()
 	b.Cleanup(func() { _ = s.Close() })
 	return "http://" + l.Addr().String()
+}
+
+// BenchmarkAccessLog compares a draw without an access log with one that has a line in it.
+func BenchmarkAccessLog(b *testing.B) {
+	for _, name := range []string{"off", "on"} {
+		b.Run(name, func(b *testing.B) {
+			var o server.Options
+			if name == "on" {
+				file, err := os.Create(filepath.Join(b.TempDir(), "access"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer file.Close() // its content is of no interest
+				o.AccessLog = server.NewAccessLog(file, quiet())
+				defer o.AccessLog.Close(b.Context()) // the same
+			}
+			f := newServer(b, o)
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest(http.MethodPost, drawPath, strings.NewReader(`{"player":"ann","pool":"free"}`))
+				r.Header.Set("Content-Type", "application/json")
+				r.Host = "localhost"
+				w := httptest.NewRecorder()
+				if f.server.ServeHTTP(w, r); w.Code != http.StatusOK {
+					b.Fatal(w.Body)
+				}
+			}
+		})
+	}
 }

@@ -267,17 +267,16 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 		s.hurry(w, r) // Connect refuses it over HTTP/1.1
 	} else {
 		defer s.free(b)
-		err := s.receive(b, r, e.limit)
-		c.received = int64(len(b.data))
-		if err != nil {
+		if err := s.receive(b, r, e.limit); err != nil {
 			if err.Code() != connect.CodeInvalidArgument { // a broken body has no rest
 				s.hurry(w, r)
 			}
+			c.received = int64(len(b.data))
 			s.refuse(w, r, c, err)
 			return
 		}
 	}
-	c.arrived = time.Now()
+	c.arrived, c.received = time.Now(), int64(len(b.data))
 	if !e.exempt {
 		if !s.calls.take(who, 1) {
 			s.refuse(w, r, c, s.overloaded(who, s.calls, "calls are being answered"))

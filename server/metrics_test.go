@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -93,14 +95,23 @@ func TestMetrics(t *testing.T) {
 
 // TestPoolMetricsBound: pools beyond the bound have no metrics of their own. How many, the metrics say.
 func TestPoolMetricsBound(t *testing.T) {
-	f := newServer(t, server.Options{})
-	if _, err := f.engine.Realm("other"); err != nil {
+	engine := newEngine(t, kuji.Options{Sync: kuji.SyncNone})
+	other, err := engine.Realm("other")
+	if err != nil {
 		t.Fatal(err)
 	}
+	c, err := catalog.Parse([]byte(testCatalog))
+	if err == nil {
+		_, err = other.Apply(t.Context(), c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newServerOn(t, engine, server.Options{})
 	for most, want := range map[int]map[string]int{
-		0:  {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1},
-		4:  {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1, "kuji_pool_draws_total": 4, "kuji_pool_drawn": 4, "kuji_pool_left": 2},
-		99: {"kuji_realm_pools": 1, "kuji_realm_pools_left_out": 1, "kuji_pool_draws_total": 11, "kuji_pool_drawn": 11, "kuji_pool_left": 2},
+		0:  {"kuji_realm_pools": 2, "kuji_realm_pools_left_out": 2},
+		4:  {"kuji_realm_pools": 2, "kuji_realm_pools_left_out": 2, "kuji_pool_draws_total": 4, "kuji_pool_drawn": 4, "kuji_pool_left": 2},
+		99: {"kuji_realm_pools": 2, "kuji_realm_pools_left_out": 2, "kuji_pool_draws_total": 22, "kuji_pool_drawn": 22, "kuji_pool_left": 4},
 	} {
 		got, err := f.server.PoolMetrics(most)
 		if err != nil || !maps.Equal(got, want) {

@@ -67,7 +67,9 @@ it at once, as a crash would: nothing acknowledged is lost.
 
 It listens on loopback by default. Any other address needs TLS (or --insecure)
 and a file with API keys: see "kuji keys new --help". SIGHUP makes it read the key
-file and the certificate again.
+file and the certificate again, and open the access log again.
+
+Its log goes to standard error. It names each request that is refused or slow.
 
 Each flag can also be a variable, such as KUJI_SYNC_EVERY=10ms for --sync-every,
 or a line of the file --config, such as "sync-every: 10ms". A flag comes before its
