@@ -86,6 +86,15 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is not in docs/api.md", m[1])
 		}
 	}
+	for _, other := range []string{"operations", "feed", "scale", "cluster"} {
+		doc, err := os.ReadFile("../docs/" + other + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`(kuji_[a-z_]+)").FindAllStringSubmatch(string(doc), -1) {
+			documented[m[1]] = true
+		}
+	}
 	for name := range documented {
 		if !there[name] {
 			t.Errorf("%s is documented but not there", name)

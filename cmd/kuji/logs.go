@@ -128,7 +128,8 @@ const namedRealms = 20
 type life struct {
 	log   *slog.Logger
 	began time.Time
-	why   string // it stops
+	ends  time.Time // when it was told to stop; zero: it was not
+	why   string    // it stops
 }
 
 // beginLife logs that a server starts, and with which settings that are not the default.
@@ -150,13 +151,16 @@ func (l *life) serving(ready *readyJSON) {
 
 // stopping logs why the server stops.
 func (l *life) stopping(why string) {
-	l.why = why
+	l.why, l.ends = why, time.Now()
 	l.log.Info("stopping", "why", why)
 }
 
 // end logs that the server has stopped.
 func (l *life) end(err error) {
 	attrs := []any{"why", l.why, "up_seconds", time.Since(l.began).Seconds()}
+	if !l.ends.IsZero() {
+		attrs = append(attrs, "stop_seconds", time.Since(l.ends).Seconds())
+	}
 	if err != nil {
 		l.log.Error("stopped", append(attrs, "error", err)...)
 		return

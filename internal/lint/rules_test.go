@@ -103,6 +103,9 @@ func TestLight(t *testing.T) {
 	if found := Light(".", deps); len(found) != 1 || !strings.Contains(found[0].Message, "nats-io/nats.go") {
 		t.Errorf("got %v, want one finding about nats.go", found)
 	}
+	if found := Light("server", []string{"connectrpc.com/connect", "connectrpc.com/otelconnect", "go.opentelemetry.io/otel/trace"}); len(found) != 2 {
+		t.Errorf("got %v, want findings about OpenTelemetry", found)
+	}
 	if found := Light(".", []string{"fmt", "errors"}); len(found) != 0 {
 		t.Errorf("got %v, want none", found)
 	}
