@@ -176,7 +176,7 @@ func (r *Realm) flush() {
 	if r.feeds.passed(len(b.buf)) {
 		r.feeds.add(r.ledger.At(), b.version)
 	}
-	r.acked.Store(b.position)
+	r.advance(b.position)
 	r.mu.Unlock()
 	defer func() { // also if a callback ends this goroutine
 		r.mu.Lock()
@@ -265,6 +265,7 @@ func (r *Realm) stop(b *batch, cause error) (unknown *Error) {
 	}
 	r.showDurable()
 	r.loseSnapshot()
+	r.wake()
 	close(r.taken)
 	r.taken = make(chan struct{})
 	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after reopening, send the same request id again to learn what became of it", r.name), Err: cause}

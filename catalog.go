@@ -122,7 +122,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 	if err := checkCatalog(c); err != nil {
 		return Plan{}, err
 	}
-	p, seen, err := r.plan(c)
+	p, seen, err := r.plan(ctx, c)
 	if err := cmp.Or(r.settle(ctx, seen), err); err != nil {
 		return Plan{}, err
 	}
@@ -130,11 +130,11 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (r *Realm) plan(c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
+func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		r.mu.Unlock()
 		return p, 0, err
 	}

@@ -35,6 +35,8 @@ func TestDriverOptions(t *testing.T) {
 	wantCode(t, err, kuji.CodeInvalid)
 	_, err = kuji.Open("", kuji.Options{Driver: s.Node(0)})
 	wantCode(t, err, kuji.CodeInvalid)
+	_, err = kuji.Open(t.TempDir(), kuji.Options{Follow: true})
+	wantCode(t, err, kuji.CodeInvalid)
 	_, err = kuji.VerifyDriver(s.Node(0), testKey, "No realm", nil, nil)
 	wantCode(t, err, kuji.CodeInvalid)
 	if _, err := kuji.VerifyDriver(s.Node(0), testKey, "none", nil, nil); err == nil {

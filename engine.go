@@ -59,6 +59,8 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	switch {
 	case o.Driver != nil && dir != "":
 		return nil, errf(CodeInvalid, "dir", "%q; want none if there is a driver", dir)
+	case o.Driver == nil && o.Follow:
+		return nil, errf(CodeInvalid, "Follow", "set without a Driver; want one that several nodes share")
 	case o.Driver != nil && o.Key == [32]byte{}:
 		return nil, errf(CodeInvalid, "Key", "none; want the key of all nodes that share the driver")
 	case o.Driver != nil:
@@ -110,7 +112,7 @@ func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.SnapshotEvery, o.MustExist = -1, false
+	o.SnapshotEvery, o.MustExist, o.Follow = -1, false, false
 	w := world{driver: &memory.Driver{}, entropy: func(realm string, p []byte) { ledger.MemoryEntropy(seed, realm, p) }}
 	return &Engine{o: o, world: w, realms: map[string]*opening{}}, nil
 }
@@ -126,6 +128,9 @@ func init() {
 		return openIn(nil, steps, "", options.(Options))
 	}
 }
+
+// Follows reports whether the engine was opened with Options.Follow.
+func (e *Engine) Follows() bool { return e.o.Follow }
 
 // Sync returns the policy that the engine was opened with.
 func (e *Engine) Sync() SyncPolicy { return e.o.Sync }

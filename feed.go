@@ -101,7 +101,7 @@ func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, erro
 func (r *Realm) mayFollow(from uint64) (newest uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.readable(); err != nil {
+	if err := r.answers(context.Background()); err != nil {
 		return 0, err
 	}
 	if _, ok := r.world.driver.(*memory.Driver); ok {

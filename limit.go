@@ -39,7 +39,7 @@ func (r *Realm) Limits(ctx context.Context, pool, player string) ([]Limit, error
 	if len(player) > rules.MaxID {
 		return nil, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
 	}
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return nil, err
 	}
 	for {

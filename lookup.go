@@ -51,7 +51,7 @@ func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 	if id == "" || len(id) > MaxID {
 		return Lookup{}, errf(CodeInvalid, "id", "%d bytes long; want a request id of 1 to %d bytes", len(id), MaxID)
 	}
-	l, last, err := r.lookup(id)
+	l, last, err := r.lookup(ctx, id)
 	if err == nil {
 		err = r.settle(ctx, last)
 	}
@@ -62,10 +62,10 @@ func (r *Realm) Result(ctx context.Context, id string) (Lookup, error) {
 }
 
 // lookup is Result without waiting. The position that it returns covers what it found.
-func (r *Realm) lookup(id string) (l Lookup, last uint64, err error) {
+func (r *Realm) lookup(ctx context.Context, id string) (l Lookup, last uint64, err error) {
 	r.mu.Lock()
 	defer r.unlock()
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return Lookup{}, 0, err
 	}
 	a, known := r.state.Begin(id, "", r.state.Hashes(id, ""))

@@ -78,6 +78,10 @@ type Options struct {
 	// Driver keeps the realms, in place of a data directory: for a cluster. Sync, SyncEvery and
 	// SegmentSize are then a matter of the driver. Default: package driver/disk in the directory.
 	Driver driver.Driver
+	// Follow makes realms follow: they carry out what other nodes append to the log, and answer reads
+	// from Stale, until Realm.Lead makes them lead. It needs a Driver that several nodes share.
+	// Default: a realm leads as soon as it is open.
+	Follow bool
 	// Key seals the seeds of epochs in the log until they are revealed. All nodes that share a Driver
 	// must have the same one. It is a secret: who has it and the log can predict draws. Default: the
 	// one in the file key of the data directory, which is made once.

@@ -26,7 +26,7 @@ type staleKey struct{}
 
 // Catalog returns the catalog in force.
 func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return CatalogView{}, err
 	}
 	t, c := r.catalog()
@@ -40,7 +40,7 @@ func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
 // never seen.
 func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return PlayerView{}, err
 	}
 	for {
@@ -75,7 +75,7 @@ func (r *Realm) unseen(player string) error {
 // Balance returns how many of one item a player holds. It waits as Player does, and allocates
 // nothing. CodeNotFound: the player was never seen, or the catalog in force has no such item.
 func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error) {
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return 0, err
 	}
 	t, c := r.catalog()
@@ -109,7 +109,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	if from < 0 || count < 0 {
 		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)
 	}
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return PoolView{}, err
 	}
 	for {
@@ -214,7 +214,7 @@ func (v *PoolView) addCampaign(c *rules.Campaign) {
 // build. It blocks the realm while it hashes, for a time that grows with the state.
 func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, err error) {
 	r.mu.Lock()
-	if err := r.readable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		r.mu.Unlock()
 		return hash, 0, err
 	}
@@ -239,6 +239,9 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 // goes on.
 func (r *Realm) settle(ctx context.Context, pos uint64) error {
 	if pos <= r.acked.Load() || ctx.Value(staleKey{}) != nil && r.usable() == nil {
+		return nil
+	}
+	if !r.leads.Load() { // all that a follower has is durable
 		return nil
 	}
 	r.mu.Lock()

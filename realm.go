@@ -20,7 +20,7 @@ type Realm struct {
 	o     Options
 	world world
 
-	// Owned by openRealm, then by the flusher, then by close: never by two at once.
+	// Owned by openRealm, then by keepUp, then by the flusher, then by close: never by two at once.
 	ledger *ledger.Ledger
 	spare  *batch // for reuse
 
@@ -47,16 +47,20 @@ type Realm struct {
 	outcomes outcomes
 	snap     snapshots
 	feeds    feeds
+	epoch    uint64        // of this writer; 0: none yet
+	seedsErr error         // which seeds are lost
+	heard    uint64        // the highest position that Await was asked for
+	moved    chan struct{} // closed when acked moves, or never will again; nil: nobody waits
+	loaded   uint64        // the events that were recovered when the rules were made
 
-	// Fixed once the realm is open.
-	epoch    uint64
-	seedsErr error // which seeds are lost
+	follower *follower // nil: the realm leads from the start; fixed once it is open
 
 	tables   atomic.Pointer[rules.Tables] // the catalog in force, for readers without mu
 	acked    atomic.Uint64                // position of the newest acknowledged batch
 	answered atomic.Uint64                // events acknowledged since opening
 	stopped  atomic.Pointer[Error]        // why the realm refuses requests, for readers without mu
 	gone     atomic.Pointer[Error]        // why it refuses reads too: it was closed, or a defect may have spoilt the state
+	leads    atomic.Bool                  // it has taken the log over; stays so when it stops
 }
 
 // Stats holds a realm's counters since it was opened, and current sizes.
@@ -86,7 +90,8 @@ type Stats struct {
 	Readers         int    // of the feed: see Realm.Events
 	ReaderLag       uint64 // by how many positions the slowest of them is behind Position
 	SeedsErr        error  // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
-	Epoch           uint64 // of this writer
+	Epoch           uint64 // of this writer; 0: the realm follows
+	Behind          uint64 // by how many positions the realm is behind what Await was asked for
 }
 
 // Name returns the realm's name.
@@ -114,6 +119,7 @@ func (r *Realm) Stats() Stats {
 	s.Clock = r.clockView()
 	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
 	s.SeedsErr = r.seedsErr
+	s.Behind = r.heard - min(r.heard, s.Position)
 	s.Readers, s.ReaderLag = r.feeds.lag(s.Position)
 	if newest, ok := r.ledger.Newest(); ok {
 		s.Snapshot = newest.Position
@@ -143,6 +149,17 @@ func (r *Realm) usable() error { return orNil(r.stopped.Load()) }
 // readable returns why the realm refuses reads, or nil.
 func (r *Realm) readable() error { return orNil(r.gone.Load()) }
 
+// answers is readable for a read with a context: one that follows answers only those from Stale.
+func (r *Realm) answers(ctx context.Context) error {
+	if err := r.readable(); err != nil {
+		return err
+	}
+	if !r.leads.Load() && ctx.Value(staleKey{}) == nil {
+		return r.onlyFollows()
+	}
+	return nil
+}
+
 func orNil(err *Error) error {
 	if err == nil {
 		return nil
@@ -150,7 +167,8 @@ func orNil(err *Error) error {
 	return err
 }
 
-// close closes the realm. It answers what was accepted, reveals the epoch's seed, and closes the log.
+// close closes the realm. It answers what was accepted, reveals the epoch's seed if it leads, and
+// closes the log.
 func (r *Realm) close() error {
 	r.mu.Lock()
 	refusal := r.err
@@ -165,13 +183,20 @@ func (r *Realm) close() error {
 	} else {
 		close(idle)
 	}
+	r.wake()
 	r.unlock()
 	r.ledger.GiveUp()
+	if f := r.follower; f != nil {
+		f.stop()
+		if err := step.Wait(context.Background(), r.world.steps, f.done); err != nil {
+			return err
+		}
+	}
 	err := step.Wait(context.Background(), r.world.steps, idle)
 	err = errors.Join(err, r.endSnapshots())
 	if stopped := r.Err(); stopped != nil {
 		err = errors.Join(err, stopped)
-	} else if err == nil {
+	} else if err == nil && r.leads.Load() {
 		err = r.failed("closing", r.ledger.EndEpoch())
 	}
 	return errors.Join(err, r.failed("closing the log", r.ledger.Close()))

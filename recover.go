@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"syscall"
 
 	"github.com/kuji-dev/kuji/driver"
@@ -25,7 +26,8 @@ var (
 	_ [ledger.MaxTime - rules.MaxTime]struct{}
 )
 
-// openRealm opens a realm, creating it if needed, replays its log and begins an epoch.
+// openRealm opens a realm, creating it if needed, and replays its log. Then it begins an epoch, or
+// follows.
 //
 // If there is no room to begin an epoch, or to repair the end of the log, the realm is opened all
 // the same: stopped, as after a write that failed, so that what is durable can be read.
@@ -41,8 +43,12 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	})
 	r.feeds.log = log
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
+	r.open = &batch{position: math.MaxUint64} // stays empty until the realm leads
 	err = r.recover()
-	if err == nil && full == nil {
+	if err == nil && !o.Follow {
+		err = r.startClock()
+	}
+	if err == nil && !o.Follow && full == nil {
 		full = r.takeOver()
 		if !errors.Is(full, driver.ErrFull) {
 			err, full = full, nil
@@ -51,20 +57,23 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.ledger.Close())
 	}
-	r.epochs, r.epoch, r.seedsErr = r.ledger.Epochs(), r.ledger.Epoch(), r.ledger.SeedsErr()
-	r.acked.Store(r.ledger.Position())
-	r.open = &batch{}
-	r.reset(r.open, r.ledger.Position()+1)
-	if full != nil {
+	switch {
+	case full != nil:
 		r.openFull(full)
+	case o.Follow:
+		r.startFollowing()
+	default:
+		r.serve()
 	}
 	return r, nil
 }
 
 // openFull opens a realm for reading only, because the disk is full.
 func (r *Realm) openFull(err error) {
+	r.epochs, r.epoch, r.seedsErr = r.ledger.Epochs(), r.ledger.Epoch(), r.ledger.SeedsErr()
+	r.acked.Store(r.ledger.Position())
+	r.leads.Store(true)
 	r.showDurable()
-	r.open.position = math.MaxUint64 // stays empty
 	r.snap.stop()
 	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and reopen the engine", r.name), Err: err})
 }
@@ -118,10 +127,9 @@ func (r *Realm) recover() error {
 		return r.lost(err, damaged)
 	}
 	r.stats.Recovered = r.ledger.Position()
-	if err := r.load(); err != nil {
-		return err
-	}
-	return r.startClock()
+	r.epochs = slices.Clone(r.ledger.Epochs())
+	r.acked.Store(r.ledger.Position())
+	return r.load()
 }
 
 // lost says why a log cannot be replayed. damaged is what is wrong with snapshots.
@@ -140,24 +148,22 @@ func (r *Realm) load() error {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
 	r.rules = rules.New(r.state, tables)
+	r.loaded = r.stats.RecoveredEvents
 	r.tables.Store(tables)
 	r.countPools()
 	r.outcomes.secret = r.state.Code
 	return nil
 }
 
-// takeOver begins an epoch.
+// takeOver begins an epoch, and carries on through what others have appended before it.
 func (r *Realm) takeOver() error {
-	before := r.stats.RecoveredEvents
-	r.state.Alone(true)
-	defer r.state.Alone(false)
-	if err := r.ledger.TakeOver((*machine)(r), r.now); err != nil {
-		return r.failed("beginning an epoch", err)
+	now := func() int64 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.now()
 	}
-	r.source = r.ledger.Source()
-	if r.stats.RecoveredEvents > before { // somebody else wrote meanwhile
-		r.stats.Recovered = r.ledger.Position()
-		return r.load()
+	if err := r.ledger.TakeOver(tail{(*machine)(r)}, now); err != nil {
+		return r.failed("beginning an epoch", err)
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 			err = i.finish(ctx, req.Any(), err)
 		}()
+		if err := follow(ctx, req.Any()); err != nil {
+			return nil, err
+		}
 		if m, ok := req.Any().(proto.Message); ok {
 			if err := i.admit(ctx, m); err != nil {
 				return nil, err
@@ -106,6 +109,10 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	}
 	if err == nil {
 		return nil
+	}
+	if c != nil && c.leader != nil {
+		c.leader.yes = true // it may know better
+		return errForLeader
 	}
 	ce := i.s.connectError(err, request)
 	if c != nil {

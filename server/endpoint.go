@@ -149,14 +149,18 @@ type call struct {
 	work     int64          // taken from Server.work
 
 	// For logs:
-	realm    string // of the request; of a stream of draws: of its first batch
-	status   string // of the result, if the answer has one; only for the access log
-	received int64  // bytes of the body
-	messages int64  // answers of a stream
-	units    int64  // draws or events in them
+	realm    string     // of the request; of a stream of draws: of its first batch
+	status   string     // of the result, if the answer has one; only for the access log
+	received int64      // bytes of the body
+	messages int64      // answers of a stream
+	units    int64      // draws or events in them
+	leader   *forLeader // nil: this server answers, and no other
 
 	w http.ResponseWriter // only for a stream
 }
+
+// handedOver reports whether the leader is to answer, and counts and logs the request.
+func (c *call) handedOver() bool { return c.leader != nil && c.leader.yes }
 
 type callKey struct{}
 
@@ -177,7 +181,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if log := s.o.AccessLog; log != nil {
 		counted := &countedWriter{ResponseWriter: w}
 		w = counted
-		defer func() { log.call(c, counted) }()
+		defer func() {
+			if !c.handedOver() {
+				log.call(c, counted)
+			}
+		}()
 	}
 	defer s.logCall(c)
 	conn := connOf(r.Context())
@@ -303,6 +311,7 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e := c.endpoint
+	c.leader, _ = r.Context().Value(forLeaderKey{}).(*forLeader)
 	defer func() { s.giveWork(c.access.who, c.work) }() // the answer is sent
 	defer func() {
 		c.ended = true
@@ -319,7 +328,9 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 			e.metrics.done(c.label(), c.took)
 			panic(http.ErrAbortHandler)
 		}
-		e.metrics.done(c.label(), c.took)
+		if !c.handedOver() {
+			e.metrics.done(c.label(), c.took)
+		}
 	}()
 	if r.Method == http.MethodGet {
 		w.Header().Set("Cache-Control", "no-store")

@@ -70,6 +70,9 @@ func (t *throttle) all() uint64 {
 
 // logCall logs a call that was refused or slow.
 func (s *Server) logCall(c *call) {
+	if c.handedOver() {
+		return
+	}
 	if s.isSlow(c.took) {
 		s.logSlow(c, c.realm, c.label(), c.took)
 	}

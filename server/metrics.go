@@ -140,7 +140,7 @@ func newRealmCollector(rs *realms) *realmCollector {
 	gauge := func(name, help string, value func(*kuji.Stats) uint64) {
 		add(prometheus.GaugeValue, name, help, func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(value(st)) })
 	}
-	add(prometheus.GaugeValue, "healthy", "1 while the realm accepts commands, 0 when it has stopped.",
+	add(prometheus.GaugeValue, "healthy", "1 while the realm leads or follows, 0 when it has stopped.",
 		func(r *kuji.Realm, _ *kuji.Stats) float64 {
 			if r.Err() != nil {
 				return 0
@@ -155,6 +155,13 @@ func newRealmCollector(rs *realms) *realmCollector {
 	counter("log_bytes_total", "Bytes appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.LogBytes })
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
+	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.", func(r *kuji.Realm, _ *kuji.Stats) float64 {
+		if r.Leads() {
+			return 1
+		}
+		return 0
+	})
+	gauge("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", func(s *kuji.Stats) uint64 { return s.Behind })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
 	add(prometheus.GaugeValue, "clock_drift_seconds", "How far the machine's clock is ahead of the realm's time stamps; negative: behind. Beyond a minute one of the two is wrong.",
 		func(_ *kuji.Realm, st *kuji.Stats) float64 { return st.Clock.Drift().Seconds() })

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -19,29 +20,35 @@ const DefaultRealm = "default"
 type realms struct {
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm
-	create sync.Mutex // held while a realm is created or looked for on disk
+	create sync.Mutex  // held while a realm is created or looked for on disk
+	follow atomic.Bool // they follow; otherwise they are to lead
 }
 
-// open opens every realm of an engine.
+// open opens every realm of an engine that is not open yet. If they are to lead, it creates the default
+// one.
 func (t *realms) open(engine *kuji.Engine) error {
-	t.byName = make(map[string]*kuji.Realm)
+	t.create.Lock()
+	defer t.create.Unlock()
 	names, err := engine.Realms()
 	if err != nil {
 		return fmt.Errorf("server: list realms: %w", err)
 	}
 	for _, name := range names {
+		if t.has(name) {
+			continue
+		}
 		r, err := engine.Lookup(name)
 		if err != nil {
 			return fmt.Errorf("server: open realm %q: %w", name, err)
 		}
-		t.byName[name] = r
+		t.add(name, r)
 	}
-	if t.byName[DefaultRealm] == nil {
+	if !t.follow.Load() && !t.has(DefaultRealm) {
 		r, err := engine.Realm(DefaultRealm)
 		if err != nil {
 			return fmt.Errorf("server: create realm %q: %w", DefaultRealm, err)
 		}
-		t.byName[DefaultRealm] = r
+		t.add(DefaultRealm, r)
 	}
 	return nil
 }
@@ -61,15 +68,31 @@ func (t *realms) get(engine *kuji.Engine, name string) (*kuji.Realm, error) {
 	t.create.Lock()
 	defer t.create.Unlock()
 	r, err := engine.Lookup(name)
+	if err == nil {
+		err = t.added(name, r)
+	}
 	if err != nil {
 		return nil, err
 	}
-	t.add(name, r)
 	return r, nil
+}
+
+// added adds a realm that was found or created while requests are served.
+func (t *realms) added(name string, r *kuji.Realm) error {
+	if !t.follow.Load() && !r.Leads() {
+		if err := r.Lead(context.Background()); err != nil {
+			return err
+		}
+	}
+	t.add(name, r)
+	return nil
 }
 
 func (t *realms) add(name string, r *kuji.Realm) {
 	t.mu.Lock()
+	if t.byName == nil {
+		t.byName = make(map[string]*kuji.Realm)
+	}
 	t.byName[name] = r
 	t.mu.Unlock()
 }
@@ -81,16 +104,14 @@ func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error)
 	r, err := engine.Lookup(name)
 	switch {
 	case err == nil:
-		t.add(name, r)
-		return false, nil
+		return false, t.added(name, r)
 	case kuji.CodeOf(err) != kuji.CodeNotFound:
 		return false, err
 	}
-	if r, err = engine.Realm(name); err != nil {
-		return false, err
+	if r, err = engine.Realm(name); err == nil {
+		err = t.added(name, r)
 	}
-	t.add(name, r)
-	return true, nil
+	return err == nil, err
 }
 
 func (t *realms) has(name string) bool {

@@ -102,7 +102,8 @@ type Server struct {
 
 // New returns a server for an engine, which must stay open as long as the server runs. It opens
 // every realm of the engine, so that no request has to wait for a recovery, and creates
-// [DefaultRealm] if it does not exist. It fails if a realm cannot be opened, an option is out of
+// [DefaultRealm] if it does not exist. With [kuji.Options].Follow it creates nothing: see
+// [Server.ServeFollower] and [Server.Lead]. It fails if a realm cannot be opened, an option is out of
 // range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
 	return newServer(engine, o, contract())
@@ -141,6 +142,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if s.origins, err = parseOrigins(o.Origins, o.Keys != nil); err != nil {
 		return nil, err
 	}
+	s.realms.follow.Store(engine.Follows())
 	if err := s.realms.open(engine); err != nil {
 		return nil, err
 	}

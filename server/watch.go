@@ -32,6 +32,7 @@ func (s *Server) Watch() (stop func()) {
 				s.sayLeftOut()
 			case <-window.C:
 				s.checkWindows(windows)
+				s.findRealms()
 			case <-ctx.Done():
 				return
 			}

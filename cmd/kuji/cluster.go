@@ -196,6 +196,9 @@ type nodeJSON struct {
 	Why     string `json:"why,omitempty"`    // it is not ready, or cannot be reached
 	Behind  string `json:"behind,omitempty"` // why its copy of the log does not count yet; absent: it has caught up
 	Version string `json:"version,omitempty"`
+
+	Lag       uint64            `json:"lag"`                 // by how many positions a realm that follows is behind the leader, at most
+	Positions map[string]uint64 `json:"positions,omitempty"` // how far each realm has come
 }
 
 type clusterJSON struct {
@@ -266,10 +269,10 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 		}
 	}
 	if err := a.print(out, func(w io.Writer) {
-		fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADER\tVERSION\n")
+		fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLAG\tLEADER\tVERSION\n")
 		yes := map[bool]string{true: "yes", false: "no"}
 		for _, n := range out.Nodes {
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], cmp.Or(n.Leader, "-"), cmp.Or(n.Version, "-"))
+			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], n.Lag, cmp.Or(n.Leader, "-"), cmp.Or(n.Version, "-"))
 		}
 	}); err != nil {
 		return err

@@ -32,15 +32,17 @@ const (
 	closeTimeout = 10 * time.Second
 )
 
-// node is one process of a cluster. One node leads all realms: the one that holds the lease. It
-// opens the engine, which begins an epoch in every realm, and serves until another node holds the
-// lease, or a realm says that another node writes it. What
-// keeps two leaders from writing is the log; what keeps reads fresh is the lease.
+// node is one process of a cluster. One node leads all realms: the one that holds the lease. The others
+// follow: they carry out what it logs, and answer reads that may be stale. What keeps two leaders
+// from writing is the log; what keeps reads fresh is the lease.
 //
-//	stand by:  ask for the lease every second, until this node has it
-//	take over: connect to the log, open every realm; renew the lease meanwhile
+//	follow:    open the engine, follow every realm; ask for the lease every second, until it is held
+//	take over: begin an epoch in every realm; renew the lease meanwhile
 //	lead:      serve while the lease is fresh, renew it
-//	step down: serve no more, close the engine, stand by
+//	step down: serve no more, close the engine; follow with a new one
+//
+// A node that leads no more, or whose log was trimmed before it was read, has to open the engine
+// again. One that finds damage follows no more, says so, and never leads.
 type node struct {
 	name    string
 	f       *clusterFlags
@@ -59,7 +61,7 @@ type node struct {
 // view is what a node knows of who leads.
 type view struct {
 	leader  string        // "": nobody, or nobody knows
-	term    *tenure       // nil: this node does not lead, or has not opened the realms
+	term    *tenure       // nil: this node is opening the realms
 	changed chan struct{} // closed when the next view is there
 }
 
@@ -97,20 +99,51 @@ func (n *node) renewed(t *tenure, asked time.Time) {
 	}
 }
 
-// tenure is the time in which this node leads.
+// tenure is the time in which this node has the realms open. It follows, then perhaps leads.
 type tenure struct {
 	engine  *kuji.Engine
 	driver  *jetstream.Driver
 	server  *server.Server
 	unwatch func()
+	leads   atomic.Bool // it has taken every realm over
+	asking  atomic.Bool // it asks the leader how far that has come
 
 	// until is when another node may lead, unless this one renews the lease. Then others may have
 	// written, so this node answers nothing: a read from it could be old.
 	until atomic.Pointer[time.Time]
 }
 
-// holds reports whether no other node can have begun to lead.
+// holds reports whether this node leads, and no other node can have begun to.
 func (t *tenure) holds() bool { return t != nil && time.Now().Before(*t.until.Load()) }
+
+// damaged returns why this node must not lead.
+func (t *tenure) damaged() error {
+	var found []error
+	for _, err := range t.server.Stopped() {
+		if kuji.CodeOf(err) == kuji.CodeCorrupt {
+			found = append(found, err)
+		}
+	}
+	return errors.Join(found...)
+}
+
+// stopped returns why the realms must be opened again. Damage would only be found again.
+func (t *tenure) stopped() error {
+	for _, err := range t.server.Stopped() {
+		if kuji.CodeOf(err) != kuji.CodeCorrupt {
+			return err
+		}
+	}
+	return nil
+}
+
+// behind returns by how many positions the realm that is furthest behind is so.
+func (t *tenure) behind() (most uint64) {
+	for _, r := range t.server.Realms() {
+		most = max(most, r.Stats().Behind)
+	}
+	return most
+}
 
 // connect connects to the embedded server.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
@@ -147,28 +180,92 @@ func (n *node) join(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	failed := false
 	for ctx.Err() == nil {
-		asked := time.Now()
-		holder, err := n.ask(ctx, lease, failed)
-		if failed = err != nil; failed {
-			n.log.Warn("cluster: nobody knows who leads", "error", err)
-			holder = ""
+		t, held, why := n.follow(ctx, lease)
+		led := why == nil
+		if led {
+			why = n.lead(ctx, lease, t, held)
 		}
-		if holder == n.name {
-			n.lead(ctx, lease, asked)
-			continue
+		n.log.Info("cluster: closing the realms", "node", n.name, "led", led, "why", why)
+		n.set("", nil)
+		if t != nil {
+			if err := t.close(); err != nil {
+				n.log.Warn("cluster: a term did not end in order; the next one recovers", "error", err)
+			}
 		}
-		n.set(holder, nil)
-		pause(ctx, renewEvery)
+		if led {
+			n.release(ctx, lease)
+		} else {
+			pause(ctx, renewEvery)
+		}
 	}
 	return nil
 }
 
-// ask asks for the lease. Only after a failure does it first look who has it: the holder could not
-// renew it either, and comes first.
-func (n *node) ask(ctx context.Context, lease driver.Lease, failed bool) (holder string, err error) {
-	if failed {
+// follow opens the realms and follows until this node holds the lease, which it asked for at held. With
+// an error, t is to be closed, if it is not nil.
+func (n *node) follow(ctx context.Context, lease driver.Lease) (t *tenure, held time.Time, why error) {
+	opening, give := context.WithCancel(ctx)
+	defer give()
+	done := n.opening(opening)
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	failed, told := false, false
+	for why == nil {
+		asked := time.Now()
+		holder, err := n.ask(ctx, lease, failed || t == nil || told)
+		if failed = err != nil; failed {
+			n.log.Warn("cluster: nobody knows who leads", "error", err)
+			holder = ""
+		}
+		if holder == n.name && t != nil && !told {
+			return t, asked, nil
+		}
+		n.set(holder, t)
+		n.compare(ctx, t, holder)
+		select {
+		case <-ctx.Done():
+			why = ctx.Err()
+		case o := <-done:
+			done, t, why = nil, o.t, o.err
+		case <-tick.C:
+		}
+		if t != nil && why == nil {
+			why = t.stopped()
+			if err := t.damaged(); err != nil && !told {
+				told = true
+				n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead", "node", n.name, "error", err)
+			}
+		}
+	}
+	give()
+	if done != nil {
+		t = (<-done).t
+	}
+	return t, held, why
+}
+
+// compare asks the leader how far it has come, for those who want to know how far this node is behind.
+func (n *node) compare(ctx context.Context, t *tenure, leader string) {
+	p, ok := n.f.hosts[leader]
+	if t == nil || !ok || leader == n.name || !t.asking.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer t.asking.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, 2*renewEvery)
+		defer cancel()
+		d := askNode(ctx, &http.Client{Transport: n.pass.transport}, leader, p)
+		for _, r := range t.server.Realms() {
+			_ = r.Await(ctx, d.Positions[r.Name()]) // Stats says by how much it is behind
+		}
+	}()
+}
+
+// ask asks for the lease, or only looks who has it. After a failure it looks first: the holder could
+// not renew it either, and comes first.
+func (n *node) ask(ctx context.Context, lease driver.Lease, look bool) (holder string, err error) {
+	if look {
 		holder, _, err = lease.Holder(ctx)
 		return holder, err
 	}
@@ -176,58 +273,46 @@ func (n *node) ask(ctx context.Context, lease driver.Lease, failed bool) (holder
 	return holder, err
 }
 
-// lead takes over and serves, until ctx ends or another node has to. The lease was asked for at held.
-func (n *node) lead(ctx context.Context, lease driver.Lease, held time.Time) {
-	n.set(n.name, nil)
-	opening, give := context.WithCancel(ctx)
-	defer give()
-	type opened struct {
-		t   *tenure
-		err error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		t, err := n.open(opening)
-		done <- opened{t, err}
-	}()
-	var t *tenure
+// lead takes over and serves, until ctx ends or another node has to; it returns why. The lease was
+// asked for at held.
+func (n *node) lead(ctx context.Context, lease driver.Lease, t *tenure, held time.Time) (why error) {
+	n.set(n.name, t)
+	taking, give := context.WithCancel(ctx)
+	led := make(chan error, 1)
+	go func() { led <- t.server.Lead(taking) }()
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
-	why := error(nil)
 	for why == nil {
 		select {
 		case <-ctx.Done():
 			why = ctx.Err()
-		case o := <-done:
-			done = nil
-			if why = o.err; why == nil {
-				t = o.t
+		case why = <-led:
+			if led = nil; why == nil {
+				n.log.Info("cluster: this node leads", "node", n.name, "after", time.Since(held))
+				t.leads.Store(true)
 				n.renewed(t, held)
-				n.set(n.name, t)
 			}
 		case <-tick.C:
 			asked := time.Now()
 			holds := false
 			if holds, why = n.keep(ctx, lease, t); holds {
 				held = asked
-				if t != nil {
+				if t.leads.Load() {
 					n.renewed(t, held)
 				}
 			}
 		}
 	}
-	n.log.Info("cluster: stepping down", "node", n.name, "why", why)
-	n.set("", nil)
 	give()
-	if done != nil {
-		t = (<-done).t
+	if led != nil {
+		<-led
 	}
-	if t != nil {
-		if err := t.close(); err != nil {
-			n.log.Warn("cluster: a term did not end in order; the next one recovers", "error", err)
-		}
-	}
-	// Another node should not wait. After a failure, give it the time to be first.
+	return why
+}
+
+// release gives the lease up: another node should not wait. After a failure, it gives that one the time to be
+// first.
+func (n *node) release(ctx context.Context, lease driver.Lease) {
 	after, cancel := context.WithTimeout(context.Background(), leaseTTL)
 	defer cancel()
 	if err := lease.Release(after, n.name); err != nil {
@@ -239,12 +324,8 @@ func (n *node) lead(ctx context.Context, lease driver.Lease, held time.Time) {
 // keep renews the lease, or says why this node cannot go on leading. Without an answer it does neither:
 // the other nodes have none either, or this one is cut off from them, and answers nothing.
 func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) (holds bool, why error) {
-	if t != nil {
-		for _, err := range t.server.Stopped() {
-			if kuji.CodeOf(err) != kuji.CodeCorrupt { // another node would find the same damage
-				return false, err
-			}
-		}
+	if err := t.stopped(); err != nil {
+		return false, err
 	}
 	once, cancel := context.WithTimeout(ctx, leaseTTL)
 	defer cancel()
@@ -259,7 +340,23 @@ func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) (holds b
 	return true, nil
 }
 
-// open opens the engine, and every realm of it. It gives up when ctx ends.
+// opened is what opening came to.
+type opened struct {
+	t   *tenure
+	err error
+}
+
+// opening opens the realms.
+func (n *node) opening(ctx context.Context) <-chan opened {
+	done := make(chan opened, 1)
+	go func() {
+		t, err := n.open(ctx)
+		done <- opened{t, err}
+	}()
+	return done
+}
+
+// open opens the engine, which follows, and every realm of it. It gives up when ctx ends.
 func (n *node) open(ctx context.Context) (*tenure, error) {
 	d, err := n.connect(ctx)
 	if err != nil {
@@ -267,7 +364,7 @@ func (n *node) open(ctx context.Context) (*tenure, error) {
 	}
 	defer context.AfterFunc(ctx, func() { _ = d.Close() })() // ends every call of the driver
 	o := n.engine
-	o.Driver, o.Key = d, n.key.derive(n.f.name, "seeds")
+	o.Driver, o.Key, o.Follow = d, n.key.derive(n.f.name, "seeds"), true
 	engine, err := kuji.Open("", o)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -284,7 +381,7 @@ func (n *node) open(ctx context.Context) (*tenure, error) {
 	return t, nil
 }
 
-// close ends a term: calls under way are answered, epochs end. What takes too long is cut.
+// close closes the realms: calls under way are answered, epochs end. What takes too long is cut.
 func (t *tenure) close() error {
 	t.unwatch()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)

@@ -78,15 +78,26 @@ func (n *node) describe() nodeJSON {
 	switch {
 	case v.term.holds():
 		out.State = stateLeads
-		if stopped := v.term.server.Stopped(); len(stopped) > 0 {
-			out.Ready, out.Why = false, errors.Join(stopped...).Error()
-		}
-	case v.term != nil:
+	case v.term != nil && v.term.leads.Load():
 		out.State, out.Ready, out.Why = stateNoLeader, false, "it leads, but could not renew its lease"
 	case v.leader == n.name:
-		out.State, out.Ready, out.Why = stateTakesOver, false, "it opens the realms"
+		out.State, out.Ready, out.Why = stateTakesOver, false, "it takes the realms over"
 	case v.leader == "":
 		out.State, out.Ready, out.Why = stateNoLeader, false, "nobody leads"
+	}
+	if v.term == nil {
+		out.Behind = "it opens the realms"
+	} else {
+		out.Lag = v.term.behind()
+		for _, r := range v.term.server.Realms() {
+			if out.Positions == nil {
+				out.Positions = map[string]uint64{}
+			}
+			out.Positions[r.Name()] = r.Stats().Position
+		}
+		if stopped := v.term.server.Stopped(); out.Ready && len(stopped) > 0 {
+			out.Ready, out.Why = false, errors.Join(stopped...).Error()
+		}
 	}
 	if n.stopped.Err() != nil {
 		out.Ready, out.Why = false, "it stops"
@@ -100,7 +111,7 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		d := n.describe()
 		if err := n.nats.Current(); err != nil {
-			d.Behind = err.Error()
+			d.Behind = err.Error() // the log comes before the realms
 		}
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 		return
@@ -113,12 +124,14 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 	v.term.server.ServeHTTP(w, r)
 }
 
-// serveClient answers a client: itself if this node leads, otherwise what the leader answers.
+// serveClient answers a client: itself if this node leads, or if the request is a read that may be stale;
+// otherwise with what the leader answers.
 func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	if n.serveOwn(w, r) {
 		return
 	}
-	if t := n.look().term; t.holds() {
+	t := n.look().term
+	if t.holds() {
 		t.server.ServeHTTP(w, r)
 		return
 	}
@@ -129,6 +142,15 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 		n.pass.refuse(w, r, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests are being passed on to the leader: try again later", cap(n.pass.places)))
 		return
 	}
+	if t == nil || t.leads.Load() { // what it had without the lease may be undone
+		n.serveByLeader(w, r)
+		return
+	}
+	t.server.ServeFollower(w, r, http.HandlerFunc(n.serveByLeader))
+}
+
+// serveByLeader answers with what the leader answers, once there is one.
+func (n *node) serveByLeader(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), waitForLeader)
 	defer cancel()
 	defer context.AfterFunc(n.stopped, cancel)() // a node that stops learns of no leader
@@ -159,7 +181,7 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOwn answers what every node answers for itself: health, and metrics, which only a leader has.
+// serveOwn answers what every node answers for itself: health and metrics.
 func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	leads := n.look().term.holds() && n.stopped.Err() == nil
 	health := strings.HasPrefix(r.URL.Path, "/"+grpchealth.HealthV1ServiceName+"/")
@@ -170,7 +192,12 @@ func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 		_, h := grpchealth.NewHandler(n)
 		h.ServeHTTP(w, r)
 	case r.URL.Path == "/metrics":
-		http.Error(w, "this node does not lead and has no metrics: ask the leader", http.StatusServiceUnavailable)
+		t := n.look().term
+		if t == nil {
+			http.Error(w, "this node is opening the realms", http.StatusServiceUnavailable)
+			break
+		}
+		t.server.ServeHTTP(w, r)
 	default:
 		w.Header().Set("Cache-Control", "no-store")
 		if d := n.describe(); r.URL.Path == "/readyz" && !d.Ready {

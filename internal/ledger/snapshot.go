@@ -121,6 +121,13 @@ func (s *Snapshots) Whole() bool {
 // chain before: for so many snapshots.
 const maxSnapshotChain = 16
 
+// Forget forgets the chains: others write and remove snapshots, too. The next one begins a chain.
+func (s *Snapshots) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.newest, s.before, s.anew = nil, nil, true
+}
+
 // BeginAnew makes the next snapshot begin a chain.
 func (s *Snapshots) BeginAnew() {
 	s.mu.Lock()

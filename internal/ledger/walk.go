@@ -145,7 +145,6 @@ func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Ent
 			}
 			continue
 		}
-		w.after = le.Cursor
 		e, counts, err := w.fold(ctx, &le)
 		if err != nil {
 			e.Position = w.chain.index + 1 // not the index in the entry: it cannot be trusted
@@ -155,6 +154,7 @@ func (w *Walker) read(ctx context.Context, through driver.Cursor, yield func(Ent
 			yield(e, err)
 			return false
 		}
+		w.after = le.Cursor
 		if !counts {
 			w.Passed++
 		} else if !yield(e, nil) {
@@ -300,19 +300,43 @@ func (l *Ledger) folded(e *Entry) {
 	l.marks.add(mark{position: e.Position, cursor: e.Cursor}, l.o.Log.Durable())
 }
 
+// on returns a Walker that goes on where the ledger is, and what takes its place over.
+func (l *Ledger) on() (w *Walker, done func()) {
+	w = &Walker{log: l.o.Log, rules: l.o.Rules, chain: l.chain, from: l.unread, after: l.cursor, commitments: map[uint64][32]byte{}}
+	w.know(l.epochs)
+	return w, func() { l.chain, l.cursor, l.unread = w.chain, w.after, w.from }
+}
+
+// Follow folds what others append, until ctx ends. It yields each entry that counts when it has noted
+// it; its caller must carry it out, or use the ledger no more. What fails for now can be tried again:
+// the next call goes on where this one ended.
+func (l *Ledger) Follow(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		w, done := l.on()
+		defer done()
+		for e, err := range w.Follow(ctx) {
+			if err == nil {
+				l.folded(&e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // fold folds what others have appended, through a cursor.
 func (l *Ledger) fold(m Machine, through driver.Cursor) error {
-	w := &Walker{log: l.o.Log, rules: l.o.Rules, chain: l.chain, from: l.unread, after: l.cursor, commitments: map[uint64][32]byte{}}
-	w.know(l.epochs)
+	w, done := l.on()
 	for e, err := range w.Entries(l.ctx, through) {
-		if err == nil {
-			err = cmp.Or(m.Change(&e), m.Remember(&e))
-		}
 		if err != nil {
 			return err
 		}
 		l.folded(&e)
+		if err := cmp.Or(m.Change(&e), m.Remember(&e)); err != nil {
+			return err
+		}
 	}
-	l.chain, l.cursor, l.unread = w.chain, through, 0
+	done()
 	return nil
 }

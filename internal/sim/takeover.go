@@ -17,7 +17,7 @@ import (
 )
 
 // Several nodes share one log. Any of them takes the realm over at any time, as often as it likes:
-// nothing but the log keeps two writers apart. Messages to the log and answers from it get lost,
+// nothing but the log keeps two writers apart. Some follow the log before they do. Messages to the log and answers from it get lost,
 // arrive twice or late. Nodes are cut off, stand still and die in the middle of everything. At the
 // end one node verifies the log, and the model judges it, with all that clients were told.
 
@@ -30,13 +30,14 @@ type cluster struct {
 	shared  *drivertest.Shared
 	nodes   [3]*member
 	drivers int
-	over    bool // nothing more begins
+	over    bool      // nothing more begins
+	last    []*member // who follows at the end
 	Cluster ClusterReport
 }
 
 // ClusterReport counts what runs did.
 type ClusterReport struct {
-	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads int
+	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale int
 }
 
 // Add sums up runs.
@@ -53,6 +54,9 @@ func (r *ClusterReport) Add(o ClusterReport) {
 	r.Snapshots += o.Snapshots
 	r.Trims += o.Trims
 	r.Reads += o.Reads
+	r.Follows += o.Follows
+	r.Hot += o.Hot
+	r.Stale += o.Stale
 }
 
 // member is a node in one of its lives.
@@ -63,8 +67,9 @@ type member struct {
 	realm  *kuji.Realm // nil while it is being opened
 	kept   *mortal
 	dead   bool
-	busy   bool // it puts a catalog in force, or closes
+	busy   bool // it puts a catalog in force, takes over, or closes
 	cut    bool
+	hot    bool // it follows before it leads
 }
 
 // mortal is a driver whose process can die.
@@ -135,11 +140,14 @@ func (c *cluster) run() {
 	c.over = true
 	for i, m := range c.nodes {
 		c.shared.Partition(i, false)
-		if m != nil {
+		switch {
+		case m == nil:
+		case m.follows() && !m.busy:
+			c.last = append(c.last, m)
+		default:
 			c.kill(m)
 		}
 	}
-	c.drain()
 	c.finish()
 }
 
@@ -164,8 +172,10 @@ func (c *cluster) turn() {
 		c.Cluster.Cuts++
 		c.shared.Partition(m.number, m.cut)
 	case m.realm == nil || m.busy:
-	case n < 728:
+	case n < 727:
 		c.close(m)
+	case n < 750 && m.hot && (n < 729 || m.follows() || m.realm.Err() != nil):
+		c.lead(m)
 	case n < 735:
 		c.snapshot(m)
 	case n < 755:
@@ -174,6 +184,12 @@ func (c *cluster) turn() {
 		c.apply(m)
 	case n < 772 && c.Cluster.Large == 0 && c.cfg.Seed%4 == 0:
 		c.large(m)
+	case n > 970 && c.cfg.Seed%8 == 1:
+		c.snapshot(m)
+	case m.follows() && c.rng.IntN(20) > 0: // it would refuse a request
+		if n < 830 {
+			c.look(m)
+		}
 	default:
 		c.ask(m)
 	}
@@ -192,12 +208,19 @@ func (c *cluster) drain() {
 // start makes a node take the realm over, if it does not have it.
 func (c *cluster) start(number int) {
 	if old := c.nodes[number]; old != nil {
-		if old.realm == nil || old.busy || old.realm.Err() == nil && c.rng.IntN(4) > 0 {
+		if old.realm == nil || old.busy {
 			return
+		}
+		err := old.realm.Err()
+		if err == nil && c.rng.IntN(4) > 0 {
+			return
+		}
+		if err != nil && !old.realm.Leads() {
+			c.lost(old, err)
 		}
 		c.kill(old)
 	}
-	m := &member{number: number, skew: c.rng.Int64N(4000)}
+	m := &member{number: number, skew: c.rng.Int64N(4000), hot: c.rng.IntN(2) == 0}
 	c.drivers++
 	m.kept = &mortal{Driver: c.shared.Node(number), trims: func() { c.beforeTrim(m) }}
 	c.nodes[number] = m
@@ -206,7 +229,7 @@ func (c *cluster) start(number int) {
 
 func (c *cluster) options(m *member) kuji.Options {
 	o := kuji.Options{
-		Driver: m.kept, Key: clusterKey, MaxPending: 1 << 20, SnapshotEvery: -1,
+		Driver: m.kept, Key: clusterKey, Follow: m.hot, MaxPending: 1 << 20, SnapshotEvery: -1,
 		Now: func() time.Time { return time.UnixMilli(c.fibers.now + m.skew) },
 	}
 	if c.cfg.Seed%4 == 1 {
@@ -218,9 +241,44 @@ func (c *cluster) options(m *member) kuji.Options {
 	return o
 }
 
-// open takes the realm over.
+// follows reports whether a node follows.
+func (m *member) follows() bool { return m.realm != nil && !m.realm.Leads() && m.realm.Err() == nil }
+
+// lost judges why a node follows no more.
+func (c *cluster) lost(m *member, err error) {
+	_, trimmed := errors.AsType[*driver.TrimmedError](err)
+	switch {
+	case (trimmed || errors.Is(err, driver.ErrNotExist)) && c.Cluster.Trims > 0: // it was too slow
+	case kuji.CodeOf(err) == kuji.CodeNotLeader, errors.Is(err, driver.ErrUnavailable): // when it was to lead
+	default:
+		c.fail("node %d follows no more: %w", m.number, err)
+	}
+}
+
+// lead makes a node that follows lead. One that was deposed must refuse.
+func (c *cluster) lead(m *member) {
+	leads, stopped := m.realm.Leads(), m.realm.Err()
+	m.busy = true
+	c.note("node %d is to lead: it leads %v, %v", m.number, leads, stopped)
+	c.fibers.Go(func() {
+		err := m.realm.Lead(context.Background())
+		m.busy = false
+		switch {
+		case m.dead:
+		case err == nil && stopped != nil:
+			c.fail("node %d leads with a state that had stopped: %w", m.number, stopped)
+		case err == nil && !leads:
+			c.Cluster.Hot++
+			c.note("node %d has epoch %d at %d", m.number, m.realm.Stats().Epoch, m.realm.Stats().Position)
+		case err != nil && !m.realm.Leads():
+			c.lost(m, err)
+		}
+	})
+}
+
+// open takes the realm over, or begins to follow.
 func (c *cluster) open(m *member) {
-	c.note("node %d takes over", m.number)
+	c.note("node %d opens the realm, to follow: %v", m.number, m.hot)
 	opened, err := hook.OpenDriver(c.fibers, c.options(m))
 	if err != nil {
 		c.fail("opening failed: %w", err)
@@ -233,6 +291,10 @@ func (c *cluster) open(m *member) {
 		}
 		if err == nil {
 			m.realm = realm
+			if m.hot {
+				c.Cluster.Follows++
+				return
+			}
 			c.Cluster.Takeovers++
 			c.note("node %d has epoch %d at %d", m.number, realm.Stats().Epoch, realm.Stats().Position)
 			return
@@ -376,6 +438,13 @@ func (c *cluster) look(m *member) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // a read that would have to wait is refused
 	rd := read{position: m.realm.Stats().Position, player: players[c.rng.IntN(len(players))]}
+	if !m.realm.Leads() { // it shows nothing that may be lost, without waiting
+		if _, err := m.realm.Player(ctx, rd.player); err == nil {
+			c.fail("node %d follows, and answers what must be new", m.number)
+		}
+		ctx = kuji.Stale(ctx)
+		c.Cluster.Stale++
+	}
 	var err error
 	rd.holds, err = m.realm.Player(ctx, rd.player)
 	rd.seen = err == nil
@@ -392,7 +461,7 @@ func (c *cluster) look(m *member) {
 
 // verifyAt verifies the log, at least as far as a node knows it.
 func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
-	for {
+	for range 2000 {
 		var err error
 		records = records[:0]
 		rep, err = kuji.VerifyDriver(c.shared.Node(len(c.nodes)), clusterKey, c.name, nil, func(r kuji.Record) { records = append(records, r) })
@@ -404,6 +473,8 @@ func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
 		}
 		c.fibers.Step() // messages were lost, or it saw an old end
 	}
+	c.fail("the log cannot be verified as far as node %d knows it", m.number)
+	return nil, rep
 }
 
 // passes reports whether an error of Verify may have come from messages that were lost, or from what
@@ -421,10 +492,25 @@ func (c *cluster) beforeTrim(m *member) {
 	c.note("node %d trims the log, %d events were read", m.number, len(c.archive))
 }
 
+// same checks that a node that follows comes to the same state, and ends it.
+func (c *cluster) same(m *member, position uint64, want [32]byte) {
+	err := m.realm.Await(context.Background(), position)
+	if err == nil {
+		var got [32]byte
+		if got, _, err = m.realm.StateHash(kuji.Stale(context.Background())); err == nil && got != want {
+			c.fail("node %d follows with state %x at %d, recovered %x", m.number, got, position, want)
+		}
+	}
+	if err != nil {
+		c.lost(m, err)
+	}
+	c.kill(m)
+}
+
 // finish verifies what the nodes have left, and lets the model judge it.
 func (c *cluster) finish() {
-	last := &member{number: 0, kept: &mortal{Driver: c.shared.Node(0), trims: func() {}}}
-	c.nodes[0] = last
+	last := &member{number: len(c.nodes) + 1}
+	last.kept = &mortal{Driver: c.shared.Node(last.number), trims: func() {}}
 	var position uint64
 	var hash [32]byte
 	c.fibers.Go(func() {
@@ -433,6 +519,9 @@ func (c *cluster) finish() {
 		if hash, position, err = last.realm.StateHash(context.Background()); err != nil {
 			c.fail("state hash: %w", err)
 		}
+		for _, m := range c.last {
+			c.same(m, last.realm.Stats().Position, hash)
+		}
 	})
 	c.drain()
 	// The seeds of all epochs but the last, which is still open, are in the log.
@@ -440,7 +529,8 @@ func (c *cluster) finish() {
 	var rep kuji.Report
 	c.fibers.Go(func() { records, rep = c.verifyAt(last) })
 	c.drain()
-	c.kill(last)
+	last.dead = true
+	last.kept.die()
 	c.drain()
 	if rep.StateHash != hash || rep.Position < position {
 		c.fail("verified state %x at %d, recovered %x at %d", rep.StateHash, rep.Position, hash, position)
