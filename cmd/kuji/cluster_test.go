@@ -119,7 +119,7 @@ func (c *trio) start(name string) {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(path, "serve", "--json", "--listen", "127.0.0.1:0", "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile, "--snapshot-every", "65536")
+		"--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers)))
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()
@@ -246,6 +246,7 @@ func TestClusterFailover(t *testing.T) {
 	if _, err := c.client("n1").admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(clusterCatalog)}); err != nil {
 		t.Fatal(err)
 	}
+	c.fill(ctx, *clusterPlayers)
 	c.streams(ctx)
 
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
@@ -291,6 +292,7 @@ func TestClusterFailover(t *testing.T) {
 	workers.Wait()
 	c.freeze(ctx, b)
 	c.audit(ctx, b)
+	c.followers(ctx)
 	c.stopAll()
 	c.verify(ctx, uint64(len(b.answers)))
 }
