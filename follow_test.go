@@ -221,3 +221,64 @@ func TestFollowerMeetsDamage(t *testing.T) {
 	_, err = follower.Player(kuji.Stale(t.Context()), "ann")
 	wantCode(t, err, kuji.CodeCorrupt)
 }
+
+// BenchmarkTakeover measures how long a node needs to lead a realm with 300,000 players: one that opens
+// it then, and one that follows it.
+func BenchmarkTakeover(b *testing.B) {
+	s := drivertest.NewShared(drivertest.SharedOptions{})
+	open := func(node int, follow bool) (*kuji.Engine, *kuji.Realm) {
+		e, err := kuji.Open("", kuji.Options{Driver: s.Node(node), Key: testKey, Follow: follow})
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := e.Realm("test")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return e, r
+	}
+	e, r := open(1, false)
+	if _, err := r.Apply(b.Context(), parse(b, testCatalog)); err != nil {
+		b.Fatal(err)
+	}
+	for from := range 300 {
+		reqs := make([]kuji.Request, 1000)
+		for i := range reqs {
+			reqs[i] = kuji.Draw{Player: fmt.Sprintf("player-%08d", from*1000+i), Pool: "free"}
+		}
+		if _, err := r.DoAll(b.Context(), reqs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	position := r.Stats().Position
+	if err := e.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, follow := range []bool{false, true} {
+		b.Run(map[bool]string{false: "opens", true: "follows"}[follow], func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				var e *kuji.Engine
+				var r *kuji.Realm
+				if follow {
+					e, r = open(2, true)
+					if err := r.Await(b.Context(), position); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				if !follow {
+					e, r = open(2, false)
+				}
+				if err := r.Lead(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if err := e.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}

@@ -278,29 +278,35 @@ func (n *node) ask(ctx context.Context, lease driver.Lease, look bool) (holder s
 func (n *node) lead(ctx context.Context, lease driver.Lease, t *tenure, held time.Time) (why error) {
 	n.set(n.name, t)
 	taking, give := context.WithCancel(ctx)
-	led := make(chan error, 1)
+	began, led := time.Now(), make(chan error, 1)
 	go func() { led <- t.server.Lead(taking) }()
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
+	renew := func() {
+		asked := time.Now()
+		holds := false
+		if holds, why = n.keep(ctx, lease, t); holds {
+			held = asked
+		}
+	}
 	for why == nil {
 		select {
 		case <-ctx.Done():
 			why = ctx.Err()
 		case why = <-led:
-			if led = nil; why == nil {
-				n.log.Info("cluster: this node leads", "node", n.name, "after", time.Since(held))
-				t.leads.Store(true)
-				n.renewed(t, held)
+			if led = nil; why != nil {
+				break
+			}
+			n.log.Info("cluster: this node leads", "node", n.name, "took", time.Since(began))
+			t.leads.Store(true)
+			if time.Since(held) > renewEvery { // during an election the lease is given late
+				renew()
 			}
 		case <-tick.C:
-			asked := time.Now()
-			holds := false
-			if holds, why = n.keep(ctx, lease, t); holds {
-				held = asked
-				if t.leads.Load() {
-					n.renewed(t, held)
-				}
-			}
+			renew()
+		}
+		if t.leads.Load() {
+			n.renewed(t, held)
 		}
 	}
 	give()

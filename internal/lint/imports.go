@@ -29,7 +29,7 @@ type room struct {
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
-	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples"},
+	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/step"}, tests: []string{"driver/drivertest"}},

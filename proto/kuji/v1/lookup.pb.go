@@ -88,7 +88,8 @@ type GetResultRequest struct {
 	// request again, and only if this is their player; otherwise they are
 	// redacted. A key with pools is not shown them. If the request was another player's: already_exists.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
-	// Do not wait until what is read is durable: a crash could still undo it.
+	// Do not wait until what is read is durable: a crash could still undo it. In
+	// a cluster, the node that is asked answers, and may be behind the leader.
 	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,7 +28,8 @@ type GetPlayerRequest struct {
 	// 1 to 64 bytes.
 	Player string `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
 	// Do not wait for what is read to become durable: what is returned could
-	// still be undone by a crash.
+	// still be undone by a crash. In a cluster, the node that is asked answers,
+	// and may be behind the leader.
 	Stale         bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -140,7 +140,8 @@ type GetPoolRequest struct {
 	// 1 to 64 bytes.
 	Pool string `protobuf:"bytes,2,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Do not wait for what is read to become durable: what is returned could
-	// still be undone by a crash.
+	// still be undone by a crash. In a cluster, the node that is asked answers,
+	// and may be behind the leader.
 	Stale bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
 	// How many entries to skip.
 	EntryOffset uint32 `protobuf:"varint,4,opt,name=entry_offset,json=entryOffset,proto3" json:"entry_offset,omitempty"`
