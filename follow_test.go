@@ -111,6 +111,20 @@ func TestFollow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, from := range []uint64{1, first.Receipt.Position} { // also what it did not log itself
+		seen := 0
+		for rec, err := range follower.Events(t.Context(), from) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen++; rec.ID == "b39" {
+				break
+			}
+		}
+		if want := map[bool]int{true: 2 + 61 + 40, false: 1 + 40}[from == 1]; seen != want {
+			t.Errorf("the feed from %d has %d events, want %d", from, seen, want)
+		}
+	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 // realm: nobody knows whether that change happened until the realm is opened again.
 
 // Stale returns a context for reads that do not wait until what they read is durable. A crash may
-// still undo what they return.
+// still undo what they return. A realm that follows answers no others: what it has is durable, and
+// may be old.
 func Stale(ctx context.Context) context.Context { return context.WithValue(ctx, staleKey{}, true) }
 
 type staleKey struct{}

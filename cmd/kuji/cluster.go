@@ -216,8 +216,9 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Show the nodes of a cluster, who leads, and who is ready",
 		Long: `Status asks every node of --peers, with the flags that the nodes are started with. A
-node that has not caught up does not count for a majority yet: stop no other one
-before it has. Status ends with exit code 1 if nobody leads, or a node is not ready
+node that has not caught up does not count for a majority yet, or cannot lead yet:
+stop no other one before it has. LAG says by how many positions of its log a realm
+of a follower is behind what the leader said in the last second, at most. Status ends with exit code 1 if nobody leads, or a node is not ready
 or has not caught up, and 5 if it reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,

@@ -186,7 +186,11 @@ func (n *node) join(ctx context.Context) (err error) {
 		if led {
 			why = n.lead(ctx, lease, t, held)
 		}
-		n.log.Info("cluster: closing the realms", "node", n.name, "led", led, "why", why)
+		level := slog.LevelInfo
+		if !led && ctx.Err() == nil {
+			level = slog.LevelWarn
+		}
+		n.log.Log(ctx, level, "cluster: closing the realms", "node", n.name, "led", led, "why", why)
 		n.set("", nil)
 		if t != nil {
 			if err := t.close(); err != nil {
