@@ -29,7 +29,11 @@ func loneNode(t *testing.T, peers map[string]peer) *node {
 }
 
 func request(ctx context.Context, h http.HandlerFunc, path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(`{"player":"ann"}`))
+	return requestOf(ctx, h, path, `{"player":"ann"}`)
+}
+
+func requestOf(ctx context.Context, h http.HandlerFunc, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h(w, r)
@@ -60,7 +64,7 @@ func TestNobodyLeads(t *testing.T) {
 	wantAnswer(t, request(t.Context(), n.servePeer, path), http.StatusServiceUnavailable, "n1 does not lead")
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "nobody leads")
 	wantAnswer(t, request(t.Context(), n.serveClient, "/healthz"), http.StatusOK, "ok")
-	wantAnswer(t, request(t.Context(), n.serveClient, "/metrics"), http.StatusServiceUnavailable, "ask the leader")
+	wantAnswer(t, request(t.Context(), n.serveClient, "/metrics"), http.StatusServiceUnavailable, "is opening the realms")
 	n.pass.places <- struct{}{}
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "try again later")
 	<-n.pass.places
