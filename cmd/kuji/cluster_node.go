@@ -379,7 +379,9 @@ func (n *node) open(ctx context.Context) (*tenure, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	srv, err := server.New(engine, n.server)
+	so := n.server
+	so.DrainDelay = 0 // the node waits before it steps down
+	srv, err := server.New(engine, so)
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
