@@ -124,6 +124,14 @@ func init() {
 	hook.Verify = func(fs vfs.FS, dir, realm string, seen any) (any, error) {
 		return verify(fs, dir, realm, nil, seen.(func(Record)))
 	}
+	hook.Backup = func(fs vfs.FS, dir, realm string, source any) error {
+		_, err := receiveBackup(context.Background(), fs, dir, realm, source.(BackupSource))
+		return err
+	}
+	hook.Restore = func(fs vfs.FS, from, to string) error {
+		_, err := restore(context.Background(), fs, from, to, nil)
+		return err
+	}
 	hook.OpenDriver = func(steps step.Runner, options any) (any, error) {
 		return openIn(nil, steps, "", options.(Options))
 	}

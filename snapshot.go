@@ -42,6 +42,8 @@ type snapshots struct {
 	bytes   int64        // of log since the newest
 	err     error        // of the last attempt
 
+	holds int // backups under way: no file and no log is removed meanwhile
+
 	ctx  context.Context // give up the one being written
 	stop context.CancelFunc
 }
@@ -269,7 +271,10 @@ func (r *Realm) finishSnapshot(j *snapshotJob) error {
 func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 	j.err = err
 	shown := err
-	if err == nil { // a failure below does not undo the snapshot
+	r.mu.Lock()
+	held := r.snap.holds > 0 // what is not removed now goes with a later snapshot
+	r.mu.Unlock()
+	if err == nil && !held { // a failure below does not undo the snapshot
 		checker := func() ledger.Loader { return &readBack{loader{store.NewChecker()}, r, j} }
 		if pruned := r.ledger.Prune(r.snap.ctx, r.o.TrimLog, checker); pruned != nil {
 			shown = fmt.Errorf("removing files that are no longer needed: %w", pruned)

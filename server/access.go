@@ -186,7 +186,7 @@ func init() {
 	whole[*kujiv1.GetStatusRequest](canRead)
 	for _, admin := range []func(commands){
 		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest],
-		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest],
+		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
 	} {
 		admin(canAdmin)
 	}

@@ -62,6 +62,7 @@ var needs = map[string]struct {
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
+	"Backup":        {command: "admin", realm: true, whole: true},
 	// Batch, Atomic and StreamDraws need what is in them: see TestCommandsInside.
 	"Batch": {command: "write", realm: true}, "Atomic": {command: "write", realm: true}, "StreamDraws": {command: "draw", realm: true},
 }

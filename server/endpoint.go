@@ -102,7 +102,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 			e.turns = s.catalogs
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
 			e.streams, e.bidi = s.streams, true
-		case kujiv1connect.RewardServiceStreamEventsProcedure:
+		case kujiv1connect.RewardServiceStreamEventsProcedure, kujiv1connect.AdminServiceBackupProcedure:
 			e.streams = s.feeds
 		}
 		s.endpoints[path] = e

@@ -85,7 +85,7 @@ type Limits struct {
 	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
 	// unavailable at once. Default: 256.
 	DrawStreams int
-	// EventStreams is the most StreamEvents calls at a time. They count for InFlight. Any more get
+	// EventStreams is the most StreamEvents and Backup calls at a time. They count for InFlight. Any more get
 	// unavailable at once, and so does one with kuji.MaxReaders others of the same realm. Default: 256.
 	EventStreams int
 	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the

@@ -134,7 +134,9 @@ func (l *Log) begin(r *surveyed) error {
 			return writable(err)
 		}
 	}
-	s := newSegment(l.fs, l.dir, id, 0)
+	s := newSegment(l.fs, l.dir, id, l.opts.FirstOffset)
+	l.written.Store(s.first)
+	l.durable.Store(s.first)
 	if err := l.create(s); err != nil {
 		return fmt.Errorf("wal: %w", writable(err))
 	}

@@ -89,6 +89,11 @@ type Options struct {
 	// missing at the end. Default: 0, nothing is known.
 	DurableUpto uint64
 
+	// FirstOffset is the offset of the first record of a new log, at most MaxOffset:
+	// for a copy of a log whose beginning was trimmed. Ignored when the log
+	// exists. A crash while such a log is made can leave a file that Open takes
+	// for a damaged log, before anything was appended. Default: 0.
+	FirstOffset uint64
 	// LogID names a new log; two logs must not have the same. Ignored when the
 	// log exists. Default: 0, drawn at random. For reproducible tests.
 	LogID uint64
@@ -124,6 +129,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: SyncInterval is %v, want 0 or at least 1ms", ErrOptions, o.SyncInterval)
 	case o.RetainBytes < 0:
 		return o, fmt.Errorf("%w: RetainBytes is %d, want 0 or more", ErrOptions, o.RetainBytes)
+	case o.FirstOffset > MaxOffset:
+		return o, fmt.Errorf("%w: FirstOffset is %d, want at most %d", ErrOptions, o.FirstOffset, uint64(MaxOffset))
 	case o.RetainAge < 0:
 		return o, fmt.Errorf("%w: RetainAge is %v, want 0 or more", ErrOptions, o.RetainAge)
 	}

@@ -140,12 +140,16 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 	} else if err := d.o.FS.MkdirAll(dir); err != nil {
 		return nil, err
 	}
-	g := &gate{readOnly: o.ReadOnly || o.Check}
-	r := &Realm{Files: Files{gate: g, fs: d.o.FS, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.FS, dir: dir, steps: d.o.Steps, policy: d.o.Sync}
+	r := d.realm(realm, o.ReadOnly || o.Check)
 	if o.Check {
 		return r, r.openChecked()
 	}
-	return r, r.openLog(d.o, o)
+	return r, r.openLog(d.o, o, 0)
+}
+
+func (d *Driver) realm(name string, readOnly bool) *Realm {
+	dir, g := d.realmDir(name), &gate{readOnly: readOnly}
+	return &Realm{Files: Files{gate: g, fs: d.o.FS, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.FS, dir: dir, steps: d.o.Steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.

@@ -31,7 +31,6 @@ type Realm struct {
 	steps  step.Runner
 	policy Sync
 	last   *lastClose // where the log was last closed; nil: it never was
-	opened uint64     // the offset of the next entry at opening
 
 	log     *wal.Log                                  // nil if only what can be salvaged is read
 	salvage func(uint64) iter.Seq2[wal.Record, error] // if log is nil
@@ -43,7 +42,9 @@ type Realm struct {
 var _ driver.Realm = (*Realm)(nil)
 
 // openLog opens the log. It creates one only if nothing says that there was one before.
-func (r *Realm) openLog(do Options, o driver.Options) error {
+//
+// For a copy, begins is the cursor of the first entry of a log that has to be made; otherwise it is 0.
+func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) error {
 	last, err := readLastClose(r.fs, r.dir)
 	if err != nil {
 		return err
@@ -53,6 +54,9 @@ func (r *Realm) openLog(do Options, o driver.Options) error {
 		return err
 	}
 	wo := wal.Options{SegmentSize: do.SegmentSize, FS: r.fs, Steps: r.steps, ReadOnly: o.ReadOnly, CheckTail: !o.ReadOnly, MustExist: relic != "" || o.MustExist}
+	if begins > 0 { // next to the files that were copied before
+		wo.FirstOffset, wo.MustExist = uint64(begins-1), false
+	}
 	if do.Sync == Interval {
 		wo.SyncInterval = do.SyncEvery
 	}
@@ -73,7 +77,6 @@ func (r *Realm) openLog(do Options, o driver.Options) error {
 	if err != nil {
 		return errors.Join(err, r.log.Close())
 	}
-	r.opened = r.log.Next()
 	return nil
 }
 
@@ -329,13 +332,17 @@ func (r *Realm) Trim(_ context.Context, before driver.Cursor) error {
 	return classify(r.log.TrimBefore(uint64(before - 1)))
 }
 
-// Close implements driver.Realm. It notes where the log was closed, if anything was appended.
+// Close implements driver.Realm. It notes where the log was closed, unless that is known.
 func (r *Realm) Close() error {
 	if r.closed.Swap(true) || r.log == nil {
 		return nil
 	}
 	last, err := r.end()
-	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly || last.next == r.opened {
+	known := uint64(0)
+	if r.last != nil {
+		known = r.last.next
+	}
+	if err = errors.Join(err, r.log.Close()); err != nil || r.readOnly || last.next == known {
 		return classify(err)
 	}
 	if err := writeLastClose(r.fs, r.dir, &last); err != nil {

@@ -16,6 +16,12 @@ var Open func(fs vfs.FS, steps step.Runner, dir string, options any) (engine any
 // OpenDriver is kuji.Open with Options.Driver.
 var OpenDriver func(steps step.Runner, options any) (engine any, err error)
 
+// Backup is kuji.ReceiveBackup on a file system. source is a kuji.BackupSource.
+var Backup func(fs vfs.FS, dir, realm string, source any) error
+
+// Restore is kuji.Restore on a file system, without a key.
+var Restore func(fs vfs.FS, from, to string) error
+
 // Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and report is a
 // kuji.Report.
 var Verify func(fs vfs.FS, dir, realm string, seen any) (report any, err error)

@@ -53,6 +53,8 @@ const (
 	// AdminServiceExportCodesProcedure is the fully-qualified name of the AdminService's ExportCodes
 	// RPC.
 	AdminServiceExportCodesProcedure = "/kuji.v1.AdminService/ExportCodes"
+	// AdminServiceBackupProcedure is the fully-qualified name of the AdminService's Backup RPC.
+	AdminServiceBackupProcedure = "/kuji.v1.AdminService/Backup"
 	// AdminServiceGetStatusProcedure is the fully-qualified name of the AdminService's GetStatus RPC.
 	AdminServiceGetStatusProcedure = "/kuji.v1.AdminService/GetStatus"
 )
@@ -79,6 +81,9 @@ type AdminServiceClient interface {
 	GetCodes(context.Context, *v1.GetCodesRequest) (*v1.GetCodesResponse, error)
 	// ExportCodes returns who got the codes of a list, with the codes.
 	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
+	// Backup returns what a backup of a realm lacks, while requests go on: see
+	// docs/operations.md. Nothing of the log is removed meanwhile. Not on a cluster.
+	Backup(context.Context, *v1.BackupRequest) (*connect.ServerStreamForClient[v1.BackupResponse], error)
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 }
@@ -146,6 +151,12 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(adminServiceMethods.ByName("ExportCodes")),
 			connect.WithClientOptions(opts...),
 		),
+		backup: connect.NewClient[v1.BackupRequest, v1.BackupResponse](
+			httpClient,
+			baseURL+AdminServiceBackupProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("Backup")),
+			connect.WithClientOptions(opts...),
+		),
 		getStatus: connect.NewClient[v1.GetStatusRequest, v1.GetStatusResponse](
 			httpClient,
 			baseURL+AdminServiceGetStatusProcedure,
@@ -166,6 +177,7 @@ type adminServiceClient struct {
 	importCodes  *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
 	getCodes     *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
 	exportCodes  *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
+	backup       *connect.Client[v1.BackupRequest, v1.BackupResponse]
 	getStatus    *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
 }
 
@@ -241,6 +253,11 @@ func (c *adminServiceClient) ExportCodes(ctx context.Context, req *v1.ExportCode
 	return nil, err
 }
 
+// Backup calls kuji.v1.AdminService.Backup.
+func (c *adminServiceClient) Backup(ctx context.Context, req *v1.BackupRequest) (*connect.ServerStreamForClient[v1.BackupResponse], error) {
+	return c.backup.CallServerStream(ctx, connect.NewRequest(req))
+}
+
 // GetStatus calls kuji.v1.AdminService.GetStatus.
 func (c *adminServiceClient) GetStatus(ctx context.Context, req *v1.GetStatusRequest) (*v1.GetStatusResponse, error) {
 	response, err := c.getStatus.CallUnary(ctx, connect.NewRequest(req))
@@ -272,6 +289,9 @@ type AdminServiceHandler interface {
 	GetCodes(context.Context, *v1.GetCodesRequest) (*v1.GetCodesResponse, error)
 	// ExportCodes returns who got the codes of a list, with the codes.
 	ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error)
+	// Backup returns what a backup of a realm lacks, while requests go on: see
+	// docs/operations.md. Nothing of the log is removed meanwhile. Not on a cluster.
+	Backup(context.Context, *v1.BackupRequest, *connect.ServerStream[v1.BackupResponse]) error
 	// GetStatus returns health and counters of the server's realms.
 	GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error)
 }
@@ -335,6 +355,12 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		connect.WithSchema(adminServiceMethods.ByName("ExportCodes")),
 		connect.WithHandlerOptions(opts...),
 	)
+	adminServiceBackupHandler := connect.NewServerStreamHandlerSimple(
+		AdminServiceBackupProcedure,
+		svc.Backup,
+		connect.WithSchema(adminServiceMethods.ByName("Backup")),
+		connect.WithHandlerOptions(opts...),
+	)
 	adminServiceGetStatusHandler := connect.NewUnaryHandlerSimple(
 		AdminServiceGetStatusProcedure,
 		svc.GetStatus,
@@ -360,6 +386,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceGetCodesHandler.ServeHTTP(w, r)
 		case AdminServiceExportCodesProcedure:
 			adminServiceExportCodesHandler.ServeHTTP(w, r)
+		case AdminServiceBackupProcedure:
+			adminServiceBackupHandler.ServeHTTP(w, r)
 		case AdminServiceGetStatusProcedure:
 			adminServiceGetStatusHandler.ServeHTTP(w, r)
 		default:
@@ -401,6 +429,10 @@ func (UnimplementedAdminServiceHandler) GetCodes(context.Context, *v1.GetCodesRe
 
 func (UnimplementedAdminServiceHandler) ExportCodes(context.Context, *v1.ExportCodesRequest) (*v1.ExportCodesResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.ExportCodes is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) Backup(context.Context, *v1.BackupRequest, *connect.ServerStream[v1.BackupResponse]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.Backup is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) GetStatus(context.Context, *v1.GetStatusRequest) (*v1.GetStatusResponse, error) {
