@@ -48,7 +48,7 @@ func (h adminService) Backup(ctx context.Context, req *kujiv1.BackupRequest, out
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(h.s.stopping, func() { end(errBackupDraining) })()
-	err = st.run(ctx, r, req.GetFrom())
+	err = st.run(ctx, r, req.GetFromCursor())
 	if cause := context.Cause(ctx); errors.Is(cause, errBackupDraining) {
 		return errBackupDraining
 	}

@@ -187,7 +187,7 @@ func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
 func (c *client) backupOf(realm string) kuji.BackupSource {
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
 		return func(yield func(kuji.BackupPart, error) bool) {
-			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, From: from}, yield); err != nil {
+			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, FromCursor: from}, yield); err != nil {
 				yield(kuji.BackupPart{}, err)
 			}
 		}

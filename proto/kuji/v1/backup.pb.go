@@ -27,7 +27,7 @@ type BackupRequest struct {
 	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
 	// The place of the first entry of the log that is wanted: that of the backup's
 	// last one, so that it can be compared. 0: everything, for a new backup.
-	From          uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	FromCursor    uint64 `protobuf:"varint,2,opt,name=from_cursor,json=fromCursor,proto3" json:"from_cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -69,9 +69,9 @@ func (x *BackupRequest) GetRealm() string {
 	return ""
 }
 
-func (x *BackupRequest) GetFrom() uint64 {
+func (x *BackupRequest) GetFromCursor() uint64 {
 	if x != nil {
-		return x.From
+		return x.FromCursor
 	}
 	return 0
 }
@@ -210,10 +210,11 @@ var File_kuji_v1_backup_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_backup_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/backup.proto\x12\akuji.v1\"9\n" +
+	"\x14kuji/v1/backup.proto\x12\akuji.v1\"F\n" +
 	"\rBackupRequest\x12\x14\n" +
-	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
-	"\x04from\x18\x02 \x01(\x04R\x04from\"d\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x1f\n" +
+	"\vfrom_cursor\x18\x02 \x01(\x04R\n" +
+	"fromCursor\"d\n" +
 	"\x0eBackupResponse\x12*\n" +
 	"\x05begin\x18\x01 \x01(\v2\x14.kuji.v1.BackupBeginR\x05begin\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +
