@@ -153,7 +153,7 @@ func (r *Realm) run(ctx context.Context, reqs []Request, results []Result) (Comm
 		return Commit{}, errf(CodeInvalid, "requests", "%d; at most %d are allowed", len(reqs), MaxBatch)
 	}
 	w := works.Get().(*work)
-	defer r.letGo(w)
+	defer r.endRun(w)
 	c := Commit{steps: r.world.steps}
 	for from := 0; from < len(reqs); from += len(w.cmds) {
 		some := reqs[from:min(from+len(w.cmds), len(reqs))]
@@ -220,8 +220,8 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 	return len(results), nil
 }
 
-// letGo ends a call of run. If the call ended early, it lets the flusher begin.
-func (r *Realm) letGo(w *work) {
+// endRun ends a call of run. If the call ended early, it lets the flusher begin.
+func (r *Realm) endRun(w *work) {
 	if w.unflushed {
 		r.mu.Lock()
 		r.unlock()
