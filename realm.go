@@ -66,6 +66,7 @@ type Realm struct {
 // Stats holds a realm's counters since it was opened, and current sizes.
 type Stats struct {
 	Position        uint64 // of the newest acknowledged batch
+	LastEvent       uint64 // position of the newest acknowledged event: the feed has come so far
 	Batches         uint64 // appended since opening
 	Events          uint64 // appended since opening
 	Draws           uint64 // single draws that ended OK, since opening
@@ -110,6 +111,7 @@ func (r *Realm) Stats() Stats {
 	defer r.mu.Unlock()
 	s := r.stats
 	s.Position = r.acked.Load()
+	s.LastEvent = min(s.Position, r.state.Position())
 	s.Players = uint64(r.state.Players())
 	ids := r.state.WindowSize()
 	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest

@@ -38,12 +38,72 @@ type Record struct {
 	Track string  `json:"track,omitempty"`
 	Draws *uint64 `json:"draws,omitempty"`
 	// Who asked and why, of a set_track or where there is a note.
-	By       string    `json:"by,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Metadata string    `json:"metadata,omitempty"`
-	Members  []Record  `json:"members,omitempty"` // of an atomic group; each has the group's position and index
-	Clock    *ClockSet `json:"clock,omitempty"`   // of an event that set the clock
-	Bytes    int       `json:"bytes,omitempty"`   // of the event in the log
+	By       string `json:"by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Metadata string `json:"metadata,omitempty"`
+	// Changes are what the event changed in balances, in the order of its effects: one for each player
+	// and item. Those of a group stand in the group, not in its members.
+	Changes []BalanceChange `json:"changes,omitempty"`
+	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
+	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
+	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
+}
+
+// BalanceChange is what an event changed in a player's balance of an item.
+type BalanceChange struct {
+	Player string `json:"player"`
+	Item   string `json:"item"`
+	Delta  int64  `json:"delta"` // what was gained less what was spent; 0: as much of both
+	// Balance is that after the event. Only a history knows it, see package history: nil otherwise.
+	Balance *uint64 `json:"balance,omitempty"`
+}
+
+// holding is a player's balance of an item.
+type holding struct {
+	player string
+	item   uint32
+}
+
+// changes returns what an event changes in balances.
+func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
+	if o.changed == nil {
+		o.changed = map[holding]int{}
+	}
+	clear(o.changed)
+	var all []BalanceChange
+	var e store.Effect
+	id, known, player := "", false, ev.Player.Num
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		delta := int64(e.Value)
+		switch e.Verb {
+		case store.Player:
+			player, known = e.N, false
+			continue
+		case store.Join:
+			id, known = string(e.Bytes), true
+			continue
+		case store.Gain:
+		case store.Spend:
+			delta = -delta
+		default:
+			continue
+		}
+		if !known {
+			if player >= s.Players() {
+				return nil, fmt.Errorf("player number %d of %d", player, s.Players())
+			}
+			id, known = s.PlayerID(player), true
+		}
+		i, ok := o.changed[holding{id, e.N}]
+		if !ok {
+			i = len(all)
+			o.changed[holding{id, e.N}] = i
+			all = append(all, BalanceChange{Player: id, Item: s.ItemID(e.N)})
+		}
+		all[i].Delta += delta
+	}
+	return all, effects.Err()
 }
 
 // drew reports whether an event is that of a request, which may have drawn.
@@ -89,6 +149,9 @@ func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Re
 	}
 	if gave == nil {
 		return rec, draws, nil
+	}
+	if rec.Changes, err = gave.changes(s, ev); err != nil {
+		return rec, 0, err
 	}
 	var res Result
 	err = describe(s, gave, ev, &res)

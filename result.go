@@ -197,6 +197,8 @@ type outcomes struct {
 	size  int // of known: how many entries there is room for
 	// secret returns a code. nil: the outcomes are for others than their player, see Redacted.
 	secret func(list uint32, number uint64) string
+	// changed finds the changes of an event by player and item: see changes.
+	changed map[holding]int
 
 	// Of the current command:
 	asked uint32    // the pool of the request; noPool before the first effect

@@ -169,21 +169,16 @@ func init() {
 		return a.check(need{"", canRead, "", m.GetPlayer()})
 	})
 
-	permit(func(a *access, m *kujiv1.StreamEventsRequest) error {
-		if err := a.named(m.GetPlayer()); err != nil {
-			return err
-		}
-		if a.pools != nil && m.GetPool() == "" {
-			return errors.New("the key is restricted to some pools, and the request names none")
-		}
-		return a.check(need{"", canRead, m.GetPool(), m.GetPlayer()})
-	})
+	permit(func(a *access, m *kujiv1.StreamEventsRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
+	permit(func(a *access, m *kujiv1.GetHistoryRequest) error { return a.checkEvents(m.GetPool(), m.GetPlayer()) })
 
 	whole[*kujiv1.GetCatalogRequest](canRead)
 	whole[*kujiv1.ExportCatalogRequest](canRead)
 	whole[*kujiv1.GetCodesRequest](canRead)
 	whole[*kujiv1.ListRealmsRequest](canRead)
 	whole[*kujiv1.GetStatusRequest](canRead)
+	whole[*kujiv1.ListPlayersRequest](canRead)
+	whole[*kujiv1.ListHoldersRequest](canRead)
 	for _, admin := range []func(commands){
 		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest],
 		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
@@ -242,6 +237,17 @@ func (a *access) check(n need) error {
 		return fmt.Errorf("%sit acts for player %q alone", at, a.player)
 	}
 	return nil
+}
+
+// checkEvents checks a request for events, of a pool, a player or all of them.
+func (a *access) checkEvents(pool, player string) error {
+	if err := a.named(player); err != nil {
+		return err
+	}
+	if a.pools != nil && pool == "" {
+		return errors.New("the key is restricted to some pools, and the request names none")
+	}
+	return a.check(need{"", canRead, pool, player})
 }
 
 func drawNeed(field string, m drawMessage) need {

@@ -48,6 +48,9 @@ var needs = map[string]struct {
 	"Transfer":      {command: "transfer", realm: true, player: true},
 	"GetResult":     {command: "read", realm: true, player: true},
 	"StreamEvents":  {command: "read", realm: true, pool: true, player: true},
+	"GetHistory":    {command: "read", realm: true, pool: true, player: true},
+	"ListPlayers":   {command: "read", realm: true, whole: true},
+	"ListHolders":   {command: "read", realm: true, whole: true},
 	"GetPlayer":     {command: "read", realm: true, player: true},
 	"GetPool":       {command: "read", realm: true, pool: true, player: true},
 	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
@@ -119,6 +122,13 @@ func (k *tokens) of(player string) string {
 // accessServer is a server with a key of each kind.
 func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
 	t.Helper()
+	keys, k := playerKeys(t)
+	return newServer(t, server.Options{Keys: keys}), k, keys
+}
+
+// playerKeys are a key of each kind, and what makes player tokens.
+func playerKeys(t *testing.T) (*server.Keys, *tokens) {
+	t.Helper()
 	dir := t.TempDir()
 	k := newTokens(t)
 	if err := os.WriteFile(filepath.Join(dir, "players.json"), k.public, 0o600); err != nil {
@@ -142,7 +152,7 @@ func accessServer(t *testing.T) (*fixture, *tokens, *server.Keys) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newServer(t, server.Options{Keys: keys}), k, keys
+	return keys, k
 }
 
 // fill makes a request of an RPC that names the default realm, the pool free and the player ann.
@@ -344,6 +354,20 @@ func TestCommandsInside(t *testing.T) {
 	for secret, want := range map[string]int{"only-read": 0, "only-draw": 403, "free-pool": 403, k.of("ann"): 403} {
 		if w := ask(f, follow, secret, all); denied(w) != want {
 			t.Errorf("all events with %.20q: %s, want %d", secret, w.Body, want)
+		}
+	}
+	// And so is history.
+	history := methodOf(t, "GetHistory")
+	for body, who := range map[string]map[string]int{
+		`{"item": "gem"}`:                  {"only-read": 0, "only-draw": 403, "free-pool": 403, k.of("ann"): 403},
+		`{"pool": "free"}`:                 {"only-read": 0, "free-pool": 0, "other-pool": 403, k.of("ann"): 403},
+		`{"player": "ann"}`:                {"only-read": 0, "free-pool": 403, k.of("ann"): 0, k.of("bob"): 403},
+		`{"player": "ann", "item": "gem"}`: {"only-read": 0, "free-pool": 403, k.of("ann"): 0, k.of("bob"): 403},
+	} {
+		for secret, want := range who {
+			if w := ask(f, history, secret, body); denied(w) != want {
+				t.Errorf("history %s with %.20q: %s, want %d", body, secret, w.Body, want)
+			}
 		}
 	}
 	stream := methodOf(t, "StreamDraws")

@@ -17,14 +17,25 @@ const (
 	// segment that is read, a snapshot that is written and one that is read, the seeds, and a
 	// directory that is synced.
 	realmDescriptors = 8
+	// historyDescriptors are for the history of one realm: a database file, its journal and its index
+	// for each of five connections, and a segment that is read.
+	historyDescriptors = 16
 	// leastConnections is how many connections a server must be able to have.
 	leastConnections = 16
 )
 
+// perRealm returns how many descriptors a realm takes.
+func (s *Server) perRealm() int {
+	if s.o.History != nil {
+		return realmDescriptors + historyDescriptors
+	}
+	return realmDescriptors
+}
+
 // connectionLimit returns how many connections a process that may open that many files can have,
-// at most want. files is 0 if there is no limit.
+// at most want, if realms take so many. files is 0 if there is no limit.
 func connectionLimit(want int, files uint64, realms int) int {
-	reserve := uint64(spareDescriptors + realmDescriptors*realms)
+	reserve := uint64(spareDescriptors + realms)
 	if files == 0 || files >= reserve+uint64(want) {
 		return want
 	}
@@ -36,20 +47,20 @@ func connectionLimit(want int, files uint64, realms int) int {
 
 // connections returns how many connections the server can have at the moment.
 func (s *Server) connections() int {
-	return connectionLimit(s.o.Limits.Connections, openFiles(), s.realms.len())
+	return connectionLimit(s.o.Limits.Connections, openFiles(), s.perRealm()*s.realms.len())
 }
 
 // checkDescriptors fails if the process may not open enough files, and logs if there will be fewer
 // connections than configured.
 func (s *Server) checkDescriptors() error {
 	want, files, realms := s.o.Limits.Connections, openFiles(), s.realms.len()
-	got := connectionLimit(want, files, realms)
+	got := connectionLimit(want, files, s.perRealm()*realms)
 	if got == want {
 		return nil
 	}
 	if got < leastConnections {
 		return fmt.Errorf("server: the limit on open files is %d, want at least %d: %d for each of %d realms, %d spare, %d connections",
-			files, spareDescriptors+realmDescriptors*realms+leastConnections, realmDescriptors, realms, spareDescriptors, leastConnections)
+			files, spareDescriptors+s.perRealm()*realms+leastConnections, s.perRealm(), realms, spareDescriptors, leastConnections)
 	}
 	s.log.Warn("fewer connections than configured: the limit on open files is too low",
 		"connections", got, "configured", want, "files", files, "realms", realms)
@@ -62,7 +73,7 @@ func (s *Server) checkRealm(name string) error {
 		return nil
 	}
 	realms := s.realms.len() + 1
-	if got := connectionLimit(s.o.Limits.Connections, openFiles(), realms); got < min(leastConnections, s.o.Limits.Connections) {
+	if got := connectionLimit(s.o.Limits.Connections, openFiles(), s.perRealm()*realms); got < min(leastConnections, s.o.Limits.Connections) {
 		return &kuji.Error{Code: kuji.CodeOverloaded,
 			Message: fmt.Sprintf("the limit on open files has no room for %d realms", realms)}
 	}

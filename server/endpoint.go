@@ -26,7 +26,7 @@ type endpoint struct {
 	role      kujiv1.Role // the least role that may call it; ROLE_UNSPECIFIED only if open
 	open      bool        // anybody may call it without a key
 	exempt    bool        // needs nothing of the engine: answered under any load
-	turns     *budget     // its requests can be large, so they take turns; nil if they cannot
+	turns     *budget     // its requests or answers can be large, so they take turns; nil if they cannot
 	streams   *budget     // of which a stream takes one; nil if it is none
 	bidi      bool        // its body is a stream of messages
 	limit     int64       // of a request's body, in bytes; not if bidi
@@ -100,6 +100,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 			e.turns = s.bulk
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs
+		case kujiv1connect.RewardServiceGetHistoryProcedure, kujiv1connect.RewardServiceListPlayersProcedure, kujiv1connect.RewardServiceListHoldersProcedure:
+			e.turns = s.history
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
 			e.streams, e.bidi = s.streams, true
 		case kujiv1connect.RewardServiceStreamEventsProcedure, kujiv1connect.AdminServiceBackupProcedure:

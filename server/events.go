@@ -194,11 +194,18 @@ func (f *filter) keep(rec *kuji.Record) bool {
 	if f.bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""
 	}
+	if f.player != "" {
+		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.player })
+	}
 	if len(rec.Members) == 0 {
 		return (f.player == "" || rec.Player == f.player || rec.To == f.player) && (f.pool == "" || rec.Pool == f.pool)
 	}
 	if f.player != "" || f.pool != "" {
+		all := len(rec.Members)
 		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.keep(&m) })
+		if f.pool != "" && len(rec.Members) < all { // nobody knows whose changes they are
+			rec.Changes = nil
+		}
 		rec.Subject, rec.Limit, rec.Lacks = "", nil, nil // of a member, which says it too
 	}
 	return len(rec.Members) > 0
@@ -213,6 +220,9 @@ func eventProto(rec *kuji.Record) *kujiv1.Event {
 		Items: stacksProto(rec.Items), Outcomes: each(rec.Outcomes, outcomeProto), Paid: stacksProto(rec.Paid),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
 		Members: each(rec.Members, eventProto), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Changes: each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
+			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
+		}),
 	}
 	if c := rec.Clock; c != nil {
 		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}

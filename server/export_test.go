@@ -91,7 +91,9 @@ func (s *Server) Connections() int {
 }
 
 // ConnectionLimit is how many connections a limit on open files leaves.
-var ConnectionLimit = connectionLimit
+func ConnectionLimit(want int, files uint64, realms int) int {
+	return connectionLimit(want, files, realmDescriptors*realms)
+}
 
 // Budget is a budget of callers with numbers.
 type Budget struct{ *budget }

@@ -119,6 +119,9 @@ func (s *Server) Lead(ctx context.Context) error {
 		if err := r.Lead(ctx); err != nil {
 			return fmt.Errorf("server: %w", err)
 		}
+		if s.realms.begin != nil {
+			s.realms.begin(r)
+		}
 	}
 	return nil
 }

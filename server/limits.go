@@ -16,6 +16,8 @@ const (
 	MaxPage = 10_000
 	// DefaultPage is the number of entries or items in an answer if the request does not give one.
 	DefaultPage = 1000
+	// MaxHistoryPage is the most events, players or holders in one answer of a history.
+	MaxHistoryPage = 1000
 	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The
 	// deepest message of the contract needs 5.
 	MaxDepth = 16

@@ -62,7 +62,7 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(&s.realms), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
+	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(&s.realms, s.o.History), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
@@ -129,7 +129,7 @@ type realmMetric struct {
 	value func(*kuji.Realm, *kuji.Stats) float64
 }
 
-func newRealmCollector(rs *realms) *realmCollector {
+func newRealmCollector(rs *realms, history History) *realmCollector {
 	c := &realmCollector{realms: rs}
 	add := func(kind prometheus.ValueType, name, help string, value func(*kuji.Realm, *kuji.Stats) float64) {
 		c.list = append(c.list, realmMetric{prometheus.NewDesc("kuji_realm_"+name, help, []string{"realm"}, nil), kind, value})
@@ -188,6 +188,22 @@ func newRealmCollector(rs *realms) *realmCollector {
 	})
 	gauge("feed_readers", "Readers of the feed.", func(s *kuji.Stats) uint64 { return uint64(s.Readers) })
 	gauge("feed_lag", "By how many positions the slowest reader of the feed is behind.", func(s *kuji.Stats) uint64 { return s.ReaderLag })
+	if history != nil {
+		of := func(value func(*kuji.Stats, HistoryState) float64) func(*kuji.Realm, *kuji.Stats) float64 {
+			return func(r *kuji.Realm, st *kuji.Stats) float64 {
+				known, _ := history.State(r.Name())
+				return value(st, known)
+			}
+		}
+		add(prometheus.GaugeValue, "history_position", "The history has every event up to this position.",
+			of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.Position) }))
+		add(prometheus.GaugeValue, "history_lag", "By how many positions the history is behind.",
+			of(func(st *kuji.Stats, h HistoryState) float64 {
+				return float64(st.LastEvent - min(st.LastEvent, h.Position))
+			}))
+		add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
+			of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
+	}
 	gauge("recovered_position", "Position found when the realm was opened.", func(s *kuji.Stats) uint64 { return s.Recovered })
 	gauge("recovered_events", "Events replayed when the realm was opened.", func(s *kuji.Stats) uint64 { return s.RecoveredEvents })
 	return c

@@ -19,7 +19,7 @@ import (
 // samples that count them.
 func TestMetrics(t *testing.T) {
 	ctx := context.Background()
-	f := start(t, server.Options{Keys: keyFile(t), Version: "v1.2.3"})
+	f := start(t, server.Options{Keys: keyFile(t), Version: "v1.2.3", History: &fakeHistory{}})
 	h := h1(t)
 	c := newClient("", h, f.url, withKey(adminKey))
 	for i := range 3 {

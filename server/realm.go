@@ -20,8 +20,9 @@ const DefaultRealm = "default"
 type realms struct {
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm
-	create sync.Mutex  // held while a realm is created or looked for on disk
-	follow atomic.Bool // they follow; otherwise they are to lead
+	create sync.Mutex        // held while a realm is created or looked for on disk
+	follow atomic.Bool       // they follow; otherwise they are to lead
+	begin  func(*kuji.Realm) // begins the history of a realm that leads; nil: there is none
 }
 
 // open opens every realm of an engine that is not open yet. If they are to lead, it creates the default
@@ -95,6 +96,9 @@ func (t *realms) add(name string, r *kuji.Realm) {
 	}
 	t.byName[name] = r
 	t.mu.Unlock()
+	if t.begin != nil && !t.follow.Load() {
+		t.begin(r)
+	}
 }
 
 // new creates a realm if it does not exist.

@@ -48,6 +48,10 @@ type Options struct {
 	// DrainDelay is how long Shutdown still accepts requests after it has turned readiness off, so
 	// that load balancers notice. Default: 0.
 	DrainDelay time.Duration
+	// History answers what happened. It follows every realm of the engine. Close it after the server
+	// is shut down and before the engine is closed. Default: none, and GetHistory, ListPlayers and
+	// ListHolders are refused.
+	History History
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
 	// Logger gets what an operator must know: panics, failed realms, and each request that is refused or
@@ -84,6 +88,7 @@ type Server struct {
 	feeds     *budget // or one of these, of events
 	bulk      *budget // and one of these for each Atomic or Batch; they wait
 	catalogs  *budget // or this one, for ApplyCatalog; they wait
+	history   *budget // or one of these, for reads of the history; they wait
 	work      *budget // bytes: what results and answers take; calls wait
 	crowd     crowd   // requests without a key
 	rates     *rates
@@ -149,6 +154,14 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if err := s.divide(); err != nil {
 		return nil, err
 	}
+	if o.History != nil {
+		s.realms.begin = o.History.Follow
+		for _, r := range s.realms.sorted() {
+			if !engine.Follows() {
+				s.realms.begin(r)
+			}
+		}
+	}
 	s.metrics, s.metricsH = s.newMetrics()
 	if err := s.mount(services); err != nil {
 		return nil, err
@@ -173,6 +186,7 @@ func (s *Server) divide() error {
 	s.feeds = newBudget(int64(l.EventStreams), shared)
 	s.bulk = newBudget(int64(l.BulkInFlight), shared)
 	s.catalogs = newBudget(1, shared)
+	s.history = newBudget(historyReads, shared)
 	s.work = newBudget(int64(l.WorkBytes), shared)
 	s.conns = newConns(s.connections(), s.connections, shared)
 	return nil

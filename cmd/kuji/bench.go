@@ -243,7 +243,7 @@ func (b *bench) target(ctx context.Context, env []string) (t *target, stop func(
 	if err != nil {
 		return nil, nil, err
 	}
-	args := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync}
+	args := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync, "--history", historyOff}
 	if b.f.profile != "" {
 		args = append(args, "--pprof", "127.0.0.1:0")
 	}

@@ -49,6 +49,8 @@ type node struct {
 	key     clusterKey
 	engine  kuji.Options
 	server  server.Options
+	history string // --history
+	data    string // --data
 	log     *slog.Logger
 	nats    *embedded.Server
 	pass    *passer
@@ -101,12 +103,13 @@ func (n *node) renewed(t *tenure, asked time.Time) {
 
 // tenure is the time in which this node has the realms open. It follows, then perhaps leads.
 type tenure struct {
-	engine  *kuji.Engine
-	driver  *jetstream.Driver
-	server  *server.Server
-	unwatch func()
-	leads   atomic.Bool // it has taken every realm over
-	asking  atomic.Bool // it asks the leader how far that has come
+	engine     *kuji.Engine
+	driver     *jetstream.Driver
+	server     *server.Server
+	chronicles *historian
+	unwatch    func()
+	leads      atomic.Bool // it has taken every realm over
+	asking     atomic.Bool // it asks the leader how far that has come
 
 	// until is when another node may lead, unless this one renews the lease. Then others may have
 	// written, so this node answers nothing: a read from it could be old.
@@ -381,14 +384,15 @@ func (n *node) open(ctx context.Context) (*tenure, error) {
 	}
 	so := n.server
 	so.DrainDelay = 0 // the node waits before it steps down
-	srv, err := server.New(engine, so)
+	chronicles := newHistorian(n.history, n.data, n.log)
+	srv, err := server.New(engine, chronicles.attach(so))
+	if err == nil {
+		err = noteOpened(engine, n.log)
+	}
 	if err != nil {
-		return nil, errors.Join(err, engine.Close())
+		return nil, errors.Join(err, chronicles.Close(), engine.Close())
 	}
-	if err := noteOpened(engine, n.log); err != nil {
-		return nil, errors.Join(err, engine.Close())
-	}
-	t := &tenure{engine: engine, driver: d, server: srv, unwatch: srv.Watch()}
+	t := &tenure{engine: engine, driver: d, server: srv, chronicles: chronicles, unwatch: srv.Watch()}
 	t.until.Store(new(time.Time))
 	return t, nil
 }
@@ -403,7 +407,7 @@ func (t *tenure) close() error {
 			_ = t.driver.Close()
 		}
 	})()
-	return errors.Join(t.server.Shutdown(ctx), t.engine.Close())
+	return errors.Join(t.server.Shutdown(ctx), t.chronicles.Close(), t.engine.Close())
 }
 
 // pause waits.
@@ -440,7 +444,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	if err != nil {
 		return err
 	}
-	n := &node{name: c.node, f: c, key: key, engine: eo, server: so, log: so.Logger, view: view{changed: make(chan struct{})}}
+	n := &node{name: c.node, f: c, key: key, engine: eo, server: so, history: f.history, data: f.data, log: so.Logger, view: view{changed: make(chan struct{})}}
 	var stop context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	defer stop()

@@ -21,12 +21,12 @@ type realmsJSON struct {
 func (a *app) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the pools of a realm, or the realms of a server",
+		Short:   "List the pools, players or holders of a realm, or the realms of a server",
 		GroupID: "client",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.listPoolsCommand(), a.listRealmsCommand())
+	cmd.AddCommand(a.listPoolsCommand(), a.listRealmsCommand(), a.listPlayersCommand(), a.listHoldersCommand())
 	return cmd
 }
 

@@ -42,6 +42,7 @@ type serveFlags struct {
 	drainDelay, drainTimeout     time.Duration
 	untilEOF                     bool
 	pprof                        string
+	history                      string
 	limits                       server.Limits
 	config                       string
 	printConfig                  bool
@@ -115,6 +116,7 @@ a second look is refused without --accept-warnings.`,
 	flags.IntVar(&f.limits.RequestBytes, "max-request-bytes", 0, "largest request message (default 64 KiB)")
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
+	flags.StringVar(&f.history, "history", historySQLite, "where to keep what happened: sqlite (in the data directory), off, or the `URL` of a PostgreSQL database")
 	f.cluster.add(cmd)
 	f.logs.add(cmd)
 	flags.StringVar(&f.otlp, "otlp-endpoint", "", "send traces to the OpenTelemetry collector at this `URL`, over HTTP (default: $OTEL_EXPORTER_OTLP_ENDPOINT; none: no traces)")
@@ -164,6 +166,9 @@ func (f *serveFlags) check() error {
 		return usageError{fmt.Errorf("--drain-timeout %v: expected 0s or more", f.drainTimeout)}
 	}
 	if err := f.cluster.check(f.data); err != nil {
+		return err
+	}
+	if err := checkHistory(f.history); err != nil {
 		return err
 	}
 	return cmp.Or( // 0 is the default
@@ -286,7 +291,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return clockError(err)
 		}
 	}
-	if err := p.listenAndServe(ctx, engine, serverOptions); err != nil {
+	chronicles := newHistorian(f.history, f.data, serverOptions.Logger)
+	defer func() { err = errors.Join(err, chronicles.Close()) }()
+	if err := p.listenAndServe(ctx, engine, chronicles.attach(serverOptions)); err != nil {
 		return clockError(err)
 	}
 	return stoppedRealms(engine)

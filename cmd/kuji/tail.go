@@ -130,53 +130,54 @@ func (t *follower) follow(ctx context.Context) (came bool, err error) {
 }
 
 func (t *follower) show(e *kujiv1.Event) error {
+	rec := recordOf(e)
 	if t.app.json {
 		t.app.printed = true
-		line, err := json.Marshal(recordOf(e))
+		line, err := json.Marshal(rec)
 		if err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(t.app.stdout, "%s\n", line)
 		return err
 	}
-	_, err := fmt.Fprintf(t.app.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), eventText(e))
+	_, err := fmt.Fprintf(t.app.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
 	return err
 }
 
-// eventText says in a line what an event, or a member of a group, was.
-func eventText(e *kujiv1.Event) string {
+// recordText says in a line what an event, or a member of a group, was.
+func recordText(rec *kuji.Record) string {
 	var b strings.Builder
 	word := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
-	b.WriteString(e.GetKind())
-	for _, s := range []string{e.GetPlayer(), e.GetPool(), e.GetTrack(), e.GetList()} {
+	b.WriteString(rec.Kind)
+	for _, s := range []string{rec.Player, rec.Pool, rec.Track, rec.List} {
 		if s != "" {
 			word("%s", s)
 		}
 	}
-	if e.GetCount() > 1 {
-		word("x%d", e.GetCount())
+	if rec.Count > 1 {
+		word("x%d", rec.Count)
 	}
-	for _, s := range e.GetItems() {
-		word("%d %s", s.GetQuantity(), s.GetItem())
+	for _, s := range rec.Items {
+		word("%d %s", s.Quantity, s.Item)
 	}
-	if e.GetTo() != "" {
-		word("to %s", e.GetTo())
+	if rec.To != "" {
+		word("to %s", rec.To)
 	}
-	word("%s", statusWord(e.GetStatus()))
-	if e.GetSubject() != "" {
-		word("(%s)", e.GetSubject())
+	word("%s", rec.Status)
+	if rec.Subject != "" {
+		word("(%s)", rec.Subject)
 	}
-	for i, o := range e.GetOutcomes() {
-		word("%s%s", map[bool]string{true: "→ "}[i == 0], o.GetEntry())
-		for _, s := range o.GetItems() {
-			word("+%d %s", s.GetQuantity(), s.GetItem())
+	for i, o := range rec.Outcomes {
+		word("%s%s", map[bool]string{true: "→ "}[i == 0], o.Entry)
+		for _, s := range o.Items {
+			word("+%d %s", s.Quantity, s.Item)
 		}
 	}
-	for _, m := range e.GetMembers() {
-		word("[%s]", eventText(m))
+	for i := range rec.Members {
+		word("[%s]", recordText(&rec.Members[i]))
 	}
-	if e.GetRequestId() != "" {
-		word("id %s", e.GetRequestId())
+	if rec.ID != "" {
+		word("id %s", rec.ID)
 	}
 	return b.String()
 }
@@ -209,6 +210,9 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 	}
 	for _, m := range e.GetMembers() {
 		rec.Members = append(rec.Members, recordOf(m))
+	}
+	for _, c := range e.GetChanges() {
+		rec.Changes = append(rec.Changes, kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance})
 	}
 	if c := e.GetClock(); c != nil {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}

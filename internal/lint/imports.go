@@ -24,14 +24,17 @@ type room struct {
 //	                    → driver/memory → driver
 //	cmd → internal/simulate → internal/rules, internal/store, catalog
 //	cmd → driver/jetstream → driver
+//	cmd → history → kuji
 //
 // A new folder takes its place here first.
 var rooms = []room{
-	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest"},
+	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "history", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
+	{dir: "history", may: []string{"."}, tests: []string{"catalog"},
+		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
 	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
@@ -125,8 +128,8 @@ func importBreach(s *Source, home room, target string) string {
 var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
 
 // heavy are modules that the core does without, even by way of other modules: the drivers of
-// replicated logs and traces bring them in, and only the binary has those.
-var heavy = []string{"github.com/nats-io", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
+// replicated logs, histories and traces bring them in, and only the binary has those.
+var heavy = []string{"github.com/nats-io", "github.com/jackc", "github.com/ncruces", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
 
 // Light reports the heavy packages among those that a package of the core is built of.
 func Light(pkg string, deps []string) []Finding {
@@ -134,7 +137,7 @@ func Light(pkg string, deps []string) []Finding {
 	for _, dep := range deps {
 		if slices.ContainsFunc(heavy, func(m string) bool { return dep == m || strings.HasPrefix(dep, m+"/") }) {
 			found = append(found, Finding{Rule: "Light", Path: pkg,
-				Message: "needs " + dep + ": what people embed is built without the drivers of replicated logs and without OpenTelemetry"})
+				Message: "needs " + dep + ": what people embed is built without the drivers of replicated logs, without databases and without OpenTelemetry"})
 		}
 	}
 	return found

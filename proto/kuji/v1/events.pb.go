@@ -205,7 +205,11 @@ type Event struct {
 	// Size of the event in the log.
 	Bytes uint32 `protobuf:"varint,28,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// The last event of its batch.
-	Last          bool `protobuf:"varint,29,opt,name=last,proto3" json:"last,omitempty"`
+	Last bool `protobuf:"varint,29,opt,name=last,proto3" json:"last,omitempty"`
+	// What it changed in balances, one for each player and item; of an atomic
+	// group, all of it together. A player's token sees only its own, and a stream
+	// for one pool those of groups only if all members are about it.
+	Changes       []*BalanceChange `protobuf:"bytes,30,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,6 +447,84 @@ func (x *Event) GetLast() bool {
 	return false
 }
 
+func (x *Event) GetChanges() []*BalanceChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
+// BalanceChange is what an event changed in a player's balance of an item.
+type BalanceChange struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Player string                 `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	Item   string                 `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
+	// What was gained less what was spent; 0: as much of both.
+	Delta int64 `protobuf:"zigzag64,3,opt,name=delta,proto3" json:"delta,omitempty"`
+	// After the event. Only in a history that is complete.
+	Balance       *uint64 `protobuf:"varint,4,opt,name=balance,proto3,oneof" json:"balance,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BalanceChange) Reset() {
+	*x = BalanceChange{}
+	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BalanceChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BalanceChange) ProtoMessage() {}
+
+func (x *BalanceChange) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BalanceChange.ProtoReflect.Descriptor instead.
+func (*BalanceChange) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BalanceChange) GetPlayer() string {
+	if x != nil {
+		return x.Player
+	}
+	return ""
+}
+
+func (x *BalanceChange) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *BalanceChange) GetDelta() int64 {
+	if x != nil {
+		return x.Delta
+	}
+	return 0
+}
+
+func (x *BalanceChange) GetBalance() uint64 {
+	if x != nil && x.Balance != nil {
+		return *x.Balance
+	}
+	return 0
+}
+
 // EventClock is what a realm's clock was set to.
 type EventClock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -455,7 +537,7 @@ type EventClock struct {
 
 func (x *EventClock) Reset() {
 	*x = EventClock{}
-	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -467,7 +549,7 @@ func (x *EventClock) String() string {
 func (*EventClock) ProtoMessage() {}
 
 func (x *EventClock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_events_proto_msgTypes[3]
+	mi := &file_kuji_v1_events_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -480,7 +562,7 @@ func (x *EventClock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventClock.ProtoReflect.Descriptor instead.
 func (*EventClock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_kuji_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EventClock) GetToUnixMs() int64 {
@@ -517,7 +599,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xdb\x06\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\x8d\a\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -550,9 +632,17 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\amembers\x18\x1a \x03(\v2\x0e.kuji.v1.EventR\amembers\x12)\n" +
 	"\x05clock\x18\x1b \x01(\v2\x13.kuji.v1.EventClockR\x05clock\x12\x14\n" +
 	"\x05bytes\x18\x1c \x01(\rR\x05bytes\x12\x12\n" +
-	"\x04last\x18\x1d \x01(\bR\x04lastB\t\n" +
+	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
+	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achangesB\t\n" +
 	"\a_numberB\b\n" +
-	"\x06_draws\"R\n" +
+	"\x06_draws\"|\n" +
+	"\rBalanceChange\x12\x16\n" +
+	"\x06player\x18\x01 \x01(\tR\x06player\x12\x12\n" +
+	"\x04item\x18\x02 \x01(\tR\x04item\x12\x14\n" +
+	"\x05delta\x18\x03 \x01(\x12R\x05delta\x12\x1d\n" +
+	"\abalance\x18\x04 \x01(\x04H\x00R\abalance\x88\x01\x01B\n" +
+	"\n" +
+	"\b_balance\"R\n" +
 	"\n" +
 	"EventClock\x12\x1c\n" +
 	"\n" +
@@ -572,33 +662,35 @@ func file_kuji_v1_events_proto_rawDescGZIP() []byte {
 	return file_kuji_v1_events_proto_rawDescData
 }
 
-var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_kuji_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_kuji_v1_events_proto_goTypes = []any{
 	(*StreamEventsRequest)(nil),  // 0: kuji.v1.StreamEventsRequest
 	(*StreamEventsResponse)(nil), // 1: kuji.v1.StreamEventsResponse
 	(*Event)(nil),                // 2: kuji.v1.Event
-	(*EventClock)(nil),           // 3: kuji.v1.EventClock
-	(Status)(0),                  // 4: kuji.v1.Status
-	(*Limit)(nil),                // 5: kuji.v1.Limit
-	(*Lack)(nil),                 // 6: kuji.v1.Lack
-	(*Stack)(nil),                // 7: kuji.v1.Stack
-	(*Outcome)(nil),              // 8: kuji.v1.Outcome
+	(*BalanceChange)(nil),        // 3: kuji.v1.BalanceChange
+	(*EventClock)(nil),           // 4: kuji.v1.EventClock
+	(Status)(0),                  // 5: kuji.v1.Status
+	(*Limit)(nil),                // 6: kuji.v1.Limit
+	(*Lack)(nil),                 // 7: kuji.v1.Lack
+	(*Stack)(nil),                // 8: kuji.v1.Stack
+	(*Outcome)(nil),              // 9: kuji.v1.Outcome
 }
 var file_kuji_v1_events_proto_depIdxs = []int32{
-	2, // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
-	4, // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
-	5, // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
-	6, // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
-	7, // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
-	8, // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
-	7, // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
-	2, // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
-	3, // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	2,  // 0: kuji.v1.StreamEventsResponse.events:type_name -> kuji.v1.Event
+	5,  // 1: kuji.v1.Event.status:type_name -> kuji.v1.Status
+	6,  // 2: kuji.v1.Event.limit:type_name -> kuji.v1.Limit
+	7,  // 3: kuji.v1.Event.lacks:type_name -> kuji.v1.Lack
+	8,  // 4: kuji.v1.Event.items:type_name -> kuji.v1.Stack
+	9,  // 5: kuji.v1.Event.outcomes:type_name -> kuji.v1.Outcome
+	8,  // 6: kuji.v1.Event.paid:type_name -> kuji.v1.Stack
+	2,  // 7: kuji.v1.Event.members:type_name -> kuji.v1.Event
+	4,  // 8: kuji.v1.Event.clock:type_name -> kuji.v1.EventClock
+	3,  // 9: kuji.v1.Event.changes:type_name -> kuji.v1.BalanceChange
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_events_proto_init() }
@@ -610,13 +702,14 @@ func file_kuji_v1_events_proto_init() {
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_events_proto_msgTypes[0].OneofWrappers = []any{}
 	file_kuji_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
+	file_kuji_v1_events_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_events_proto_rawDesc), len(file_kuji_v1_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

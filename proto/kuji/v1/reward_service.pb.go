@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x94\t\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x8a\v\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -36,7 +36,11 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\x05Batch\x12\x15.kuji.v1.BatchRequest\x1a\x16.kuji.v1.BatchResponse\"\x04\x88\xe7\x18\x02\x12R\n" +
 	"\vStreamDraws\x12\x1b.kuji.v1.StreamDrawsRequest\x1a\x1c.kuji.v1.StreamDrawsResponse\"\x04\x88\xe7\x18\x02(\x010\x01\x12K\n" +
 	"\tGetResult\x12\x19.kuji.v1.GetResultRequest\x1a\x1a.kuji.v1.GetResultResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12S\n" +
-	"\fStreamEvents\x12\x1c.kuji.v1.StreamEventsRequest\x1a\x1d.kuji.v1.StreamEventsResponse\"\x04\x88\xe7\x18\x010\x01\x12K\n" +
+	"\fStreamEvents\x12\x1c.kuji.v1.StreamEventsRequest\x1a\x1d.kuji.v1.StreamEventsResponse\"\x04\x88\xe7\x18\x010\x01\x12N\n" +
+	"\n" +
+	"GetHistory\x12\x1a.kuji.v1.GetHistoryRequest\x1a\x1b.kuji.v1.GetHistoryResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
+	"\vListPlayers\x12\x1b.kuji.v1.ListPlayersRequest\x1a\x1c.kuji.v1.ListPlayersResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12Q\n" +
+	"\vListHolders\x12\x1b.kuji.v1.ListHoldersRequest\x1a\x1c.kuji.v1.ListHoldersResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12K\n" +
 	"\tGetPlayer\x12\x19.kuji.v1.GetPlayerRequest\x1a\x1a.kuji.v1.GetPlayerResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetPool\x12\x17.kuji.v1.GetPoolRequest\x1a\x18.kuji.v1.GetPoolResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12N\n" +
 	"\n" +
@@ -56,27 +60,33 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*StreamDrawsRequest)(nil),    // 8: kuji.v1.StreamDrawsRequest
 	(*GetResultRequest)(nil),      // 9: kuji.v1.GetResultRequest
 	(*StreamEventsRequest)(nil),   // 10: kuji.v1.StreamEventsRequest
-	(*GetPlayerRequest)(nil),      // 11: kuji.v1.GetPlayerRequest
-	(*GetPoolRequest)(nil),        // 12: kuji.v1.GetPoolRequest
-	(*GetCatalogRequest)(nil),     // 13: kuji.v1.GetCatalogRequest
-	(*GetOddsRequest)(nil),        // 14: kuji.v1.GetOddsRequest
-	(*ExportCatalogRequest)(nil),  // 15: kuji.v1.ExportCatalogRequest
-	(*DrawResponse)(nil),          // 16: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 17: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 18: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 19: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 20: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 21: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),        // 22: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 23: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 24: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 25: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 26: kuji.v1.StreamEventsResponse
-	(*GetPlayerResponse)(nil),     // 27: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),       // 28: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 29: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 30: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 31: kuji.v1.ExportCatalogResponse
+	(*GetHistoryRequest)(nil),     // 11: kuji.v1.GetHistoryRequest
+	(*ListPlayersRequest)(nil),    // 12: kuji.v1.ListPlayersRequest
+	(*ListHoldersRequest)(nil),    // 13: kuji.v1.ListHoldersRequest
+	(*GetPlayerRequest)(nil),      // 14: kuji.v1.GetPlayerRequest
+	(*GetPoolRequest)(nil),        // 15: kuji.v1.GetPoolRequest
+	(*GetCatalogRequest)(nil),     // 16: kuji.v1.GetCatalogRequest
+	(*GetOddsRequest)(nil),        // 17: kuji.v1.GetOddsRequest
+	(*ExportCatalogRequest)(nil),  // 18: kuji.v1.ExportCatalogRequest
+	(*DrawResponse)(nil),          // 19: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 20: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 21: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 22: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 23: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 24: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 25: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 26: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 27: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 28: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 29: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 30: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 31: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 32: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 33: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 34: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 35: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 36: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 37: kuji.v1.ExportCatalogResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -90,29 +100,35 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	8,  // 8: kuji.v1.RewardService.StreamDraws:input_type -> kuji.v1.StreamDrawsRequest
 	9,  // 9: kuji.v1.RewardService.GetResult:input_type -> kuji.v1.GetResultRequest
 	10, // 10: kuji.v1.RewardService.StreamEvents:input_type -> kuji.v1.StreamEventsRequest
-	11, // 11: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
-	12, // 12: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
-	13, // 13: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
-	14, // 14: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
-	15, // 15: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	16, // 16: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	17, // 17: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	18, // 18: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	19, // 19: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	20, // 20: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	21, // 21: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	22, // 22: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	23, // 23: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	24, // 24: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	25, // 25: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	26, // 26: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	27, // 27: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	28, // 28: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	29, // 29: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	30, // 30: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	31, // 31: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	16, // [16:32] is the sub-list for method output_type
-	0,  // [0:16] is the sub-list for method input_type
+	11, // 11: kuji.v1.RewardService.GetHistory:input_type -> kuji.v1.GetHistoryRequest
+	12, // 12: kuji.v1.RewardService.ListPlayers:input_type -> kuji.v1.ListPlayersRequest
+	13, // 13: kuji.v1.RewardService.ListHolders:input_type -> kuji.v1.ListHoldersRequest
+	14, // 14: kuji.v1.RewardService.GetPlayer:input_type -> kuji.v1.GetPlayerRequest
+	15, // 15: kuji.v1.RewardService.GetPool:input_type -> kuji.v1.GetPoolRequest
+	16, // 16: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
+	17, // 17: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
+	18, // 18: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
+	19, // 19: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	20, // 20: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	21, // 21: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	22, // 22: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	23, // 23: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	24, // 24: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	25, // 25: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	26, // 26: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	27, // 27: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	28, // 28: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	29, // 29: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	30, // 30: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	31, // 31: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	32, // 32: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	33, // 33: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	34, // 34: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	35, // 35: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	36, // 36: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	37, // 37: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	19, // [19:38] is the sub-list for method output_type
+	0,  // [0:19] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -129,6 +145,7 @@ func file_kuji_v1_reward_service_proto_init() {
 	file_kuji_v1_draw_proto_init()
 	file_kuji_v1_events_proto_init()
 	file_kuji_v1_grant_proto_init()
+	file_kuji_v1_history_proto_init()
 	file_kuji_v1_lookup_proto_init()
 	file_kuji_v1_odds_proto_init()
 	file_kuji_v1_player_proto_init()

@@ -57,6 +57,15 @@ const (
 	// RewardServiceStreamEventsProcedure is the fully-qualified name of the RewardService's
 	// StreamEvents RPC.
 	RewardServiceStreamEventsProcedure = "/kuji.v1.RewardService/StreamEvents"
+	// RewardServiceGetHistoryProcedure is the fully-qualified name of the RewardService's GetHistory
+	// RPC.
+	RewardServiceGetHistoryProcedure = "/kuji.v1.RewardService/GetHistory"
+	// RewardServiceListPlayersProcedure is the fully-qualified name of the RewardService's ListPlayers
+	// RPC.
+	RewardServiceListPlayersProcedure = "/kuji.v1.RewardService/ListPlayers"
+	// RewardServiceListHoldersProcedure is the fully-qualified name of the RewardService's ListHolders
+	// RPC.
+	RewardServiceListHoldersProcedure = "/kuji.v1.RewardService/ListHolders"
 	// RewardServiceGetPlayerProcedure is the fully-qualified name of the RewardService's GetPlayer RPC.
 	RewardServiceGetPlayerProcedure = "/kuji.v1.RewardService/GetPlayer"
 	// RewardServiceGetPoolProcedure is the fully-qualified name of the RewardService's GetPool RPC.
@@ -111,6 +120,15 @@ type RewardServiceClient interface {
 	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
 	// tells where the feed begins if the position was trimmed.
 	StreamEvents(context.Context, *v1.StreamEventsRequest) (*connect.ServerStreamForClient[v1.StreamEventsResponse], error)
+	// GetHistory returns what happened to a player, in a pool or to an item, the
+	// newest first: see docs/history.md. Without a history it is
+	// failed_precondition.
+	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// ListPlayers returns the players of a realm, from its history.
+	ListPlayers(context.Context, *v1.ListPlayersRequest) (*v1.ListPlayersResponse, error)
+	// ListHolders returns who holds an item, from the realm's history. If that is
+	// not complete, it is failed_precondition.
+	ListHolders(context.Context, *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -204,6 +222,27 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithSchema(rewardServiceMethods.ByName("StreamEvents")),
 			connect.WithClientOptions(opts...),
 		),
+		getHistory: connect.NewClient[v1.GetHistoryRequest, v1.GetHistoryResponse](
+			httpClient,
+			baseURL+RewardServiceGetHistoryProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("GetHistory")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listPlayers: connect.NewClient[v1.ListPlayersRequest, v1.ListPlayersResponse](
+			httpClient,
+			baseURL+RewardServiceListPlayersProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListPlayers")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
+		listHolders: connect.NewClient[v1.ListHoldersRequest, v1.ListHoldersResponse](
+			httpClient,
+			baseURL+RewardServiceListHoldersProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListHolders")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		getPlayer: connect.NewClient[v1.GetPlayerRequest, v1.GetPlayerResponse](
 			httpClient,
 			baseURL+RewardServiceGetPlayerProcedure,
@@ -255,6 +294,9 @@ type rewardServiceClient struct {
 	streamDraws   *connect.Client[v1.StreamDrawsRequest, v1.StreamDrawsResponse]
 	getResult     *connect.Client[v1.GetResultRequest, v1.GetResultResponse]
 	streamEvents  *connect.Client[v1.StreamEventsRequest, v1.StreamEventsResponse]
+	getHistory    *connect.Client[v1.GetHistoryRequest, v1.GetHistoryResponse]
+	listPlayers   *connect.Client[v1.ListPlayersRequest, v1.ListPlayersResponse]
+	listHolders   *connect.Client[v1.ListHoldersRequest, v1.ListHoldersResponse]
 	getPlayer     *connect.Client[v1.GetPlayerRequest, v1.GetPlayerResponse]
 	getPool       *connect.Client[v1.GetPoolRequest, v1.GetPoolResponse]
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
@@ -353,6 +395,33 @@ func (c *rewardServiceClient) StreamEvents(ctx context.Context, req *v1.StreamEv
 	return c.streamEvents.CallServerStream(ctx, connect.NewRequest(req))
 }
 
+// GetHistory calls kuji.v1.RewardService.GetHistory.
+func (c *rewardServiceClient) GetHistory(ctx context.Context, req *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	response, err := c.getHistory.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListPlayers calls kuji.v1.RewardService.ListPlayers.
+func (c *rewardServiceClient) ListPlayers(ctx context.Context, req *v1.ListPlayersRequest) (*v1.ListPlayersResponse, error) {
+	response, err := c.listPlayers.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// ListHolders calls kuji.v1.RewardService.ListHolders.
+func (c *rewardServiceClient) ListHolders(ctx context.Context, req *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error) {
+	response, err := c.listHolders.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // GetPlayer calls kuji.v1.RewardService.GetPlayer.
 func (c *rewardServiceClient) GetPlayer(ctx context.Context, req *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {
 	response, err := c.getPlayer.CallUnary(ctx, connect.NewRequest(req))
@@ -438,6 +507,15 @@ type RewardServiceHandler interface {
 	// goes on as they come: see docs/feed.md. It ends only with an error; not_found
 	// tells where the feed begins if the position was trimmed.
 	StreamEvents(context.Context, *v1.StreamEventsRequest, *connect.ServerStream[v1.StreamEventsResponse]) error
+	// GetHistory returns what happened to a player, in a pool or to an item, the
+	// newest first: see docs/history.md. Without a history it is
+	// failed_precondition.
+	GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error)
+	// ListPlayers returns the players of a realm, from its history.
+	ListPlayers(context.Context, *v1.ListPlayersRequest) (*v1.ListPlayersResponse, error)
+	// ListHolders returns who holds an item, from the realm's history. If that is
+	// not complete, it is failed_precondition.
+	ListHolders(context.Context, *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error)
 	// GetPlayer returns what a player holds; not_found for one never seen.
 	GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error)
 	// GetPool returns a pool with its stock and odds.
@@ -527,6 +605,27 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithSchema(rewardServiceMethods.ByName("StreamEvents")),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceGetHistoryHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceGetHistoryProcedure,
+		svc.GetHistory,
+		connect.WithSchema(rewardServiceMethods.ByName("GetHistory")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceListPlayersHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListPlayersProcedure,
+		svc.ListPlayers,
+		connect.WithSchema(rewardServiceMethods.ByName("ListPlayers")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
+	rewardServiceListHoldersHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListHoldersProcedure,
+		svc.ListHolders,
+		connect.WithSchema(rewardServiceMethods.ByName("ListHolders")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	rewardServiceGetPlayerHandler := connect.NewUnaryHandlerSimple(
 		RewardServiceGetPlayerProcedure,
 		svc.GetPlayer,
@@ -586,6 +685,12 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetResultHandler.ServeHTTP(w, r)
 		case RewardServiceStreamEventsProcedure:
 			rewardServiceStreamEventsHandler.ServeHTTP(w, r)
+		case RewardServiceGetHistoryProcedure:
+			rewardServiceGetHistoryHandler.ServeHTTP(w, r)
+		case RewardServiceListPlayersProcedure:
+			rewardServiceListPlayersHandler.ServeHTTP(w, r)
+		case RewardServiceListHoldersProcedure:
+			rewardServiceListHoldersHandler.ServeHTTP(w, r)
 		case RewardServiceGetPlayerProcedure:
 			rewardServiceGetPlayerHandler.ServeHTTP(w, r)
 		case RewardServiceGetPoolProcedure:
@@ -647,6 +752,18 @@ func (UnimplementedRewardServiceHandler) GetResult(context.Context, *v1.GetResul
 
 func (UnimplementedRewardServiceHandler) StreamEvents(context.Context, *v1.StreamEventsRequest, *connect.ServerStream[v1.StreamEventsResponse]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.StreamEvents is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) GetHistory(context.Context, *v1.GetHistoryRequest) (*v1.GetHistoryResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.GetHistory is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListPlayers(context.Context, *v1.ListPlayersRequest) (*v1.ListPlayersResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListPlayers is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListHolders(context.Context, *v1.ListHoldersRequest) (*v1.ListHoldersResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListHolders is not implemented"))
 }
 
 func (UnimplementedRewardServiceHandler) GetPlayer(context.Context, *v1.GetPlayerRequest) (*v1.GetPlayerResponse, error) {

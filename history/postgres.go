@@ -1,0 +1,95 @@
+package history
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kuji-dev/kuji"
+)
+
+// postgres is a schema in a PostgreSQL database.
+type postgres struct {
+	config *pgx.ConnConfig
+	name   string // of the schema
+}
+
+// maxSchema is the longest name of a schema, in bytes. PostgreSQL cuts longer ones off.
+const maxSchema = 63
+
+func newPostgres(url, realm string) (database, error) {
+	name := "kuji_" + realm
+	if len(name) > maxSchema {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "realm", Message: fmt.Sprintf("%q is too long for a history in PostgreSQL: want at most %d bytes", realm, maxSchema-len("kuji_"))}
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil { // it says the URL without the password
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "history", Message: "not the URL of a PostgreSQL database", Err: err}
+	}
+	config.RuntimeParams["search_path"] = pgx.Identifier{name}.Sanitize()
+	return &postgres{config, name}, nil
+}
+
+func (p *postgres) schema() []string {
+	return append([]string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()},
+		statements("BIGINT", `TEXT COLLATE "C"`, "")...)
+}
+
+func (p *postgres) open(ctx context.Context, _ bool) (conn, error) {
+	c, err := pgx.ConnectConfig(ctx, p.config.Copy())
+	if err != nil {
+		return nil, err
+	}
+	return postgresConn{c}, nil
+}
+
+type postgresConn struct{ c *pgx.Conn }
+
+func (c postgresConn) exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	tag, err := c.c.Exec(ctx, sql, args...) // keeps it prepared
+	return tag.RowsAffected(), err
+}
+
+func (c postgresConn) query(ctx context.Context, sql string, each func(r row) error, args ...any) error {
+	return c.lookup(ctx, sql, each, append([]any{pgx.QueryExecModeExec}, args...)...) // not prepared
+}
+
+func (c postgresConn) lookup(ctx context.Context, sql string, each func(r row) error, args ...any) error {
+	rows, err := c.c.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return err
+		}
+		if err := each(postgresRow(values)); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (c postgresConn) read(ctx context.Context) error {
+	_, err := c.exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	return err
+}
+
+func (c postgresConn) close() error { return c.c.Close(context.Background()) }
+
+type postgresRow []any
+
+func (r postgresRow) int(i int) int64 {
+	n, _ := r[i].(int64)
+	return n
+}
+
+func (r postgresRow) text(i int) string {
+	s, _ := r[i].(string)
+	return s
+}
+
+func (r postgresRow) null(i int) bool { return r[i] == nil }

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// History answers what happened in realms, from databases that follow their feeds. Its methods may be
+// called concurrently. The limit of a page is at most 1000; 0 means 100.
+type History interface {
+	// Follow begins to follow a realm, if that is not done yet, and returns at once.
+	Follow(r *kuji.Realm)
+	// Events returns the newest events that a query asks for, with balances in their changes.
+	Events(ctx context.Context, realm string, q HistoryQuery) (HistoryPage, error)
+	// Players returns players after an id, sorted.
+	Players(ctx context.Context, realm, after string, limit int) (HistoryPlayers, error)
+	// Holders returns who holds an item, after a player.
+	Holders(ctx context.Context, realm, item, after string, limit int) (HistoryHolders, error)
+	// Wait waits until every event of a realm up to a position is there.
+	Wait(ctx context.Context, realm string, position uint64) error
+	// State returns what is known of a realm. ok is false as long as that is nothing.
+	State(realm string) (st HistoryState, ok bool)
+}
+
+// HistoryPlace is the place of an event in a realm's log.
+type HistoryPlace struct {
+	Position uint64
+	Index    int
+}
+
+// HistoryQuery asks for events about a player, a pool or an item, or an item of a player.
+type HistoryQuery struct {
+	Player, Pool, Item string
+	Before             HistoryPlace // zero: the newest
+	Limit              int
+}
+
+// HistoryState says what a history knows.
+type HistoryState struct {
+	Position     uint64 // it has every event up to here
+	CompleteFrom uint64 // it has every event from this position on
+}
+
+// HistoryPage is some events, the newest first.
+type HistoryPage struct {
+	Events []kuji.Record
+	More   bool // there may be older ones, before Before
+	Before HistoryPlace
+	State  HistoryState
+}
+
+// HistoryPlayers is some players. More says that there are others behind them.
+type HistoryPlayers struct {
+	Players []string
+	More    bool
+	State   HistoryState
+}
+
+// HistoryHolder is a player who holds an item.
+type HistoryHolder struct {
+	Player   string
+	Quantity uint64 // from 1
+}
+
+// HistoryHolders is some who hold an item. More says that there are others behind them.
+type HistoryHolders struct {
+	Holders []HistoryHolder
+	More    bool
+	State   HistoryState
+}
+
+// historyReads is how many reads of histories are carried out at a time.
+const historyReads = 8
+
+// history returns the history, and the realm that a request is about. With fresh, it has all that the
+// realm has acknowledged.
+func (h rewardService) history(ctx context.Context, name string, fresh bool) (History, *kuji.Realm, error) {
+	r, err := h.s.realms.get(h.s.engine, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.s.o.History == nil {
+		return nil, nil, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
+	}
+	hist := h.s.o.History
+	if fresh {
+		err = hist.Wait(ctx, r.Name(), r.Stats().LastEvent)
+	}
+	return hist, r, err
+}
+
+// pageLimit checks the limit of a page.
+func pageLimit(limit uint32) (int, error) {
+	if limit > MaxHistoryPage {
+		return 0, &kuji.Error{Code: kuji.CodeInvalid, Field: "limit", Message: fmt.Sprintf("is %d, want at most %d", limit, MaxHistoryPage)}
+	}
+	return int(limit), nil
+}
+
+func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
+	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+	if err != nil {
+		return nil, err
+	}
+	q := HistoryQuery{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem()}
+	if b := req.GetBefore(); b != nil {
+		if b.GetPosition() == 0 {
+			return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "before.position", Message: "is 0, want a position from 1 on"}
+		}
+		q.Before = HistoryPlace{b.GetPosition(), int(b.GetIndex())}
+	}
+	if q.Limit, err = pageLimit(req.GetLimit()); err != nil {
+		return nil, err
+	}
+	page, err := hist.Events(ctx, r.Name(), q)
+	if err != nil {
+		return nil, err
+	}
+	c, _ := ctx.Value(callKey{}).(*call)
+	want := filter{player: q.Player, pool: q.Pool, bare: c == nil || c.access.player != ""}
+	out := &kujiv1.GetHistoryResponse{State: historyState(r, page.State)}
+	for i := range page.Events {
+		if want.keep(&page.Events[i]) {
+			out.Events = append(out.Events, eventProto(&page.Events[i]))
+		}
+	}
+	if page.More {
+		out.Before = &kujiv1.EventPlace{Position: page.Before.Position, Index: uint32(page.Before.Index)}
+	}
+	return out, nil
+}
+
+func (h rewardService) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
+	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+	if err != nil {
+		return nil, err
+	}
+	limit, err := pageLimit(req.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	page, err := hist.Players(ctx, r.Name(), req.GetAfter(), limit)
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListPlayersResponse{Players: page.Players, More: page.More, State: historyState(r, page.State)}, nil
+}
+
+func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
+	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+	if err != nil {
+		return nil, err
+	}
+	limit, err := pageLimit(req.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	page, err := hist.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
+	if err != nil {
+		return nil, err
+	}
+	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
+		return &kujiv1.Holder{Player: h.Player, Quantity: h.Quantity}
+	})}, nil
+}
+
+// historyState says how far a history is behind a realm.
+func historyState(r *kuji.Realm, st HistoryState) *kujiv1.HistoryState {
+	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom}
+	if last := r.Stats().LastEvent; last > st.Position {
+		out.Lag = last - st.Position
+	}
+	return out
+}

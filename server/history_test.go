@@ -1,0 +1,158 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
+)
+
+// fakeHistory is a history that notes what it is asked.
+type fakeHistory struct {
+	events   []kuji.Record
+	more     bool
+	asked    server.HistoryQuery
+	waited   uint64
+	mu       sync.Mutex
+	followed []string
+	state    server.HistoryState
+}
+
+func (f *fakeHistory) Follow(r *kuji.Realm) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.followed = append(f.followed, r.Name())
+}
+
+func (f *fakeHistory) follows() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.followed)
+}
+
+func (f *fakeHistory) Events(_ context.Context, realm string, q server.HistoryQuery) (server.HistoryPage, error) {
+	f.asked = q
+	return server.HistoryPage{Events: slices.Clone(f.events), More: f.more, Before: server.HistoryPlace{Position: 7, Index: 3}, State: f.state}, nil
+}
+
+func (f *fakeHistory) Players(_ context.Context, realm, after string, limit int) (server.HistoryPlayers, error) {
+	return server.HistoryPlayers{Players: []string{after, fmt.Sprint(limit)}, More: f.more, State: f.state}, nil
+}
+
+func (f *fakeHistory) Holders(_ context.Context, realm, item, after string, limit int) (server.HistoryHolders, error) {
+	return server.HistoryHolders{Holders: []server.HistoryHolder{{Player: item + after, Quantity: uint64(limit)}}, State: f.state}, nil
+}
+
+func (f *fakeHistory) Wait(_ context.Context, realm string, position uint64) error {
+	f.waited = position
+	return nil
+}
+
+func (f *fakeHistory) State(realm string) (server.HistoryState, bool) { return f.state, true }
+
+// group is an atomic group about two players.
+func group() kuji.Record {
+	return kuji.Record{Position: 9, Kind: "atomic", Status: "ok", By: "ops", Reason: "why", Members: []kuji.Record{
+		{Kind: "draw", Status: "ok", Player: "ann", Pool: "free"}, {Kind: "consume", Status: "ok", Player: "bob"},
+	}, Changes: []kuji.BalanceChange{
+		{Player: "ann", Item: "gem", Delta: 1, Balance: new(uint64(5))}, {Player: "bob", Item: "gem", Delta: -1, Balance: new(uint64(0))},
+	}}
+}
+
+// TestGetHistory: the server passes on what is asked, says how far the history is behind, and waits if
+// it shall be fresh.
+func TestGetHistory(t *testing.T) {
+	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1}}
+	f := startWith(t, kuji.Options{}, server.Options{History: hist})
+	c := newClient("", h2c(t), f.url, connect.WithGRPC())
+	if _, err := c.admin.CreateRealm(t.Context(), &kujiv1.CreateRealmRequest{Realm: "new"}); err != nil {
+		t.Fatal(err)
+	}
+	if all := hist.follows(); !slices.Equal(all, []string{server.DefaultRealm, "new"}) {
+		t.Errorf("followed %q", all)
+	}
+	if _, err := c.reward.Draw(t.Context(), &kujiv1.DrawRequest{RequestId: "one", Player: "ann", Pool: "free"}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.engine.Lookup(server.DefaultRealm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := r.Stats().LastEvent
+	res, err := c.reward.GetHistory(t.Context(), &kujiv1.GetHistoryRequest{Item: "gem", Player: "ann", Limit: 5, Fresh: true, Before: &kujiv1.EventPlace{Position: 8, Index: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (server.HistoryQuery{Player: "ann", Item: "gem", Limit: 5, Before: server.HistoryPlace{Position: 8, Index: 2}}); hist.asked != want || hist.waited != last {
+		t.Errorf("asked %+v and waited for %d, want %+v and %d", hist.asked, hist.waited, want, last)
+	}
+	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 {
+		t.Errorf("%v", res)
+	}
+	// Of a group, those who ask for a player see what is about the player.
+	if e := res.GetEvents()[0]; len(e.GetMembers()) != 1 || len(e.GetChanges()) != 1 || e.GetChanges()[0].GetBalance() != 5 || e.GetBy() != "ops" {
+		t.Errorf("%v", e)
+	}
+	res, err = c.reward.GetHistory(t.Context(), &kujiv1.GetHistoryRequest{Pool: "free"})
+	if err != nil || len(res.GetEvents()[0].GetMembers()) != 1 || len(res.GetEvents()[0].GetChanges()) != 0 {
+		t.Errorf("of a pool: %v, %v", res, err)
+	}
+	players, err := c.reward.ListPlayers(t.Context(), &kujiv1.ListPlayersRequest{After: "ann", Limit: 3})
+	if err != nil || !slices.Equal(players.GetPlayers(), []string{"ann", "3"}) || !players.GetMore() || players.GetState().GetLag() != last {
+		t.Errorf("%v, %v", players, err)
+	}
+	holders, err := c.reward.ListHolders(t.Context(), &kujiv1.ListHoldersRequest{Item: "gem", After: "bob", Limit: 4})
+	if err != nil || holders.GetHolders()[0].GetPlayer() != "gembob" || holders.GetHolders()[0].GetQuantity() != 4 || holders.GetMore() {
+		t.Errorf("%v, %v", holders, err)
+	}
+	for _, req := range []*kujiv1.GetHistoryRequest{{Player: "ann", Limit: server.MaxHistoryPage + 1}, {Player: "ann", Before: &kujiv1.EventPlace{}}} {
+		if _, err := c.reward.GetHistory(t.Context(), req); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%v: %v", req, err)
+		}
+	}
+	resp, err := http.Get(f.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	for _, line := range []string{`kuji_realm_history_position{realm="default"} 0`, fmt.Sprintf(`kuji_realm_history_lag{realm="default"} %d`, last), `kuji_realm_history_complete_from{realm="default"} 1`} {
+		if err != nil || !strings.Contains(string(text), line+"\n") {
+			t.Errorf("the metrics lack %s: %v", line, err)
+		}
+	}
+}
+
+// TestHistoryOfPlayers: a player sees neither who asked, nor others.
+func TestHistoryOfPlayers(t *testing.T) {
+	keys, k := playerKeys(t)
+	f := newServer(t, server.Options{Keys: keys, History: &fakeHistory{events: []kuji.Record{group()}}})
+	w := ask(f, methodOf(t, "GetHistory"), k.of("ann"), `{"player": "ann"}`)
+	if body := w.Body.String(); w.Code != 200 || strings.Contains(body, "ops") || strings.Contains(body, "why") || strings.Contains(body, "bob") || !strings.Contains(body, `"balance":"5"`) {
+		t.Errorf("HTTP %d %s", w.Code, body)
+	}
+}
+
+// TestNoHistory: a server without one says so.
+func TestNoHistory(t *testing.T) {
+	f := startWith(t, kuji.Options{}, server.Options{})
+	c := newClient("", h2c(t), f.url, connect.WithGRPC())
+	_, err := c.reward.GetHistory(t.Context(), &kujiv1.GetHistoryRequest{Player: "ann"})
+	_, err2 := c.reward.ListPlayers(t.Context(), &kujiv1.ListPlayersRequest{})
+	_, err3 := c.reward.ListHolders(t.Context(), &kujiv1.ListHoldersRequest{Item: "gem"})
+	for _, err := range []error{err, err2, err3} {
+		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
+			t.Error(err)
+		}
+	}
+}
