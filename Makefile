@@ -76,8 +76,15 @@ sabotage: ## plant every bug, and see that a test fails for each; prints the tab
 # How long nightly looks for input that breaks a decoder, for each.
 FUZZTIME ?= 2m
 
+# How long the processes of a cluster are put through faults.
+CHAOS ?= 10m
+
+.PHONY: chaos
+chaos: ## a cluster of three processes: killed, paused, cut off, filled and wiped while clients draw; every answer checked (full disks need root)
+	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./cmd/kuji -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
+
 .PHONY: nightly
-nightly: sabotage ## every planted bug, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), fuzzing
+nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), fuzzing
 	GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./...
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	go generate ./... && git diff --exit-code

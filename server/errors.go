@@ -63,6 +63,8 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 		case ke.Code == kuji.CodeUnknownOutcome && !repeatable(request):
 			// Sent again, it could happen twice: no retry policy may decide that.
 			a.code = connect.CodeUnknown
+		case ke.Code == kuji.CodeFailed && s.o.Failover:
+			a = codeAnswers[kuji.CodeClosed]
 		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
 			a.code = connect.CodeDeadlineExceeded
 		}

@@ -162,6 +162,10 @@ func TestErrorMapping(t *testing.T) {
 			t.Error("the text of an unexpected error reaches the client")
 		}
 	}
+	one := newServer(t, server.Options{Failover: true})
+	if got := one.server.ConnectError(coded(kuji.CodeFailed), withID); got.Code() != connect.CodeUnavailable || detail(t, got).GetReason() != kujiv1.Reason_REASON_CLOSED {
+		t.Errorf("a realm that stopped, and that another process takes over: %v with %v", got.Code(), detailOf(got))
+	}
 	for c := kuji.Code(1); c.String() != fmt.Sprintf("code(%d)", uint8(c)); c++ {
 		if _, ok := server.CodeAnswers()[c]; !ok {
 			t.Errorf("engine code %v has no answer", c)

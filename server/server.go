@@ -52,6 +52,10 @@ type Options struct {
 	// is shut down and before the engine is closed. Default: none, and GetHistory, ListPlayers and
 	// ListHolders are refused.
 	History History
+	// Failover says that another process takes over the realms of one that stops, as in a cluster. A
+	// realm that stopped then answers that the request can be sent again soon, as one that is closed
+	// does, and not that somebody must restart the server.
+	Failover bool
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
 	// Logger gets what an operator must know: panics, failed realms, and each request that is refused or

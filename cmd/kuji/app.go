@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -20,9 +21,10 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	configDir      string // of this user; empty: there is none
-	json           bool   // --json: one JSON object on stdout, tables nowhere
-	printed        bool   // the object is out: an error adds nothing to stdout
+	now            func() time.Time // the wall clock of realms; nil: time.Now
+	configDir      string           // of this user; empty: there is none
+	json           bool             // --json: one JSON object on stdout, tables nowhere
+	printed        bool             // the object is out: an error adds nothing to stdout
 }
 
 // run carries out one command line and returns the process's exit code.

@@ -65,7 +65,8 @@ Server CPU, allocations and garbage collections are those of the server process
 while it is measured. Peak memory counts from its start.
 
 With --url, bench starts no server. It makes a realm "bench-…" on that server and
-leaves it there; the key must be an admin's. With --plot, it writes plots (SVG) of
+leaves it there; the key must be an admin's. Of a cluster's node that does not lead,
+allocations, server CPU and memory are shown as 0. With --plot, it writes plots (SVG) of
 how the rate of shape stream changes with entries, players, realms and cores.`,
 		Example: `  kuji bench
   kuji bench --shape stream --duration 10s --players 1000000 --json

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"connectrpc.com/connect"
 
@@ -228,14 +227,14 @@ func stockOf(p catalog.Pool) map[string]uint64 {
 // checkLog stops the server and reads what it left behind. Each acknowledged
 // command must be in the log once, at its position, and nothing else.
 func (d *demo) checkLog(ctx context.Context) error {
-	if err := d.server.stop(30 * time.Second); err != nil {
+	if err := d.site.stop(); err != nil {
 		return err
 	}
 	audits := map[string]*audit{}
 	for realm, book := range d.books {
 		audits[realm] = newAudit(book)
 	}
-	verified, err := verifyData(ctx, d.data, nil, nil, func(realm string, rec kuji.Record) {
+	verified, err := d.site.verify(ctx, d, func(realm string, rec kuji.Record) {
 		if a := audits[realm]; a != nil { // nobody drew in any other realm
 			a.see(rec)
 		}

@@ -32,9 +32,11 @@ const peerPort = 6222
 type clusterFlags struct {
 	name, node, keyFile string
 	peers               []string
+	peerListen          string
 
 	cmd   *cobra.Command
 	hosts map[string]peer // by node, from peers
+	at    peer            // where this node listens for the others; none: where they find it
 }
 
 // peer is where a node is.
@@ -42,6 +44,9 @@ type peer struct {
 	host string
 	port int // of the log; requests that are passed on go to the next one
 }
+
+// own returns where this node listens for the others.
+func (f *clusterFlags) own() peer { return cmp.Or(f.at, f.hosts[f.node]) }
 
 // log returns the address of a node's NATS server.
 func (p peer) log() string { return net.JoinHostPort(p.host, strconv.Itoa(p.port)) }
@@ -63,6 +68,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
 	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
 	cmd.Flags().StringVar(&f.node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
 }
 
 // single are the flags of serve that mean nothing on a cluster.
@@ -72,7 +78,7 @@ var single = []string{"catalog", "realm", "accept-warnings", "sync", "sync-every
 // to be gone.
 func (f *clusterFlags) check(data string) error {
 	if f.name == "" {
-		for _, name := range []string{"node", "peers", "cluster-key"} {
+		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key"} {
 			if f.cmd.Flags().Changed(name) {
 				return usageError{fmt.Errorf("--%s without --cluster: expected the name of a cluster", name)}
 			}
@@ -96,6 +102,12 @@ func (f *clusterFlags) check(data string) error {
 	}
 	if _, ok := f.hosts[f.node]; !ok {
 		return usageError{fmt.Errorf("--node %q: expected one of --peers: %s", f.node, strings.Join(f.names(), ", "))}
+	}
+	if f.peerListen != "" {
+		var err error
+		if f.at, err = parseAddress(f.peerListen); err != nil {
+			return usageError{fmt.Errorf("--peer-listen %q: %w", f.peerListen, err)}
+		}
 	}
 	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
 		return usageError{fmt.Errorf("--data %s has realms of a server that is alone: expected another directory", data)}
@@ -133,17 +145,22 @@ func parsePeer(s string) (name string, p peer, err error) {
 	if !ok || driver.CheckRealm(name) != nil || address == "" {
 		return "", p, errors.New("expected NAME=HOST[:PORT], the name of 1 to 64 of a-z, 0-9, '-' and '_'")
 	}
-	p = peer{strings.Trim(address, "[]"), peerPort}
+	p, err = parseAddress(address)
+	return name, p, err
+}
+
+func parseAddress(address string) (peer, error) {
+	p := peer{strings.Trim(address, "[]"), peerPort}
 	if host, port, err := net.SplitHostPort(address); err == nil {
 		p.host = host
 		if p.port, err = strconv.Atoi(port); err != nil || p.port < 1 || p.port > 65534 || host == "" {
-			return "", p, fmt.Errorf("address %q: expected a host and a port from 1 to 65534", address)
+			return p, fmt.Errorf("address %q: expected a host and a port from 1 to 65534", address)
 		}
 	}
 	if strings.Contains(p.host, ":") && net.ParseIP(p.host) == nil {
-		return "", p, fmt.Errorf("address %q: expected HOST or HOST:PORT", address)
+		return p, fmt.Errorf("address %q: expected HOST or HOST:PORT", address)
 	}
-	return name, p, nil
+	return p, nil
 }
 
 // names returns the names of the nodes, ascending.

@@ -429,7 +429,7 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		o.Listen, o.TLS, o.Peers = own.log(), conf, map[string]string{}
+		o.Listen, o.Advertise, o.TLS, o.Peers = f.own().log(), own.log(), conf, map[string]string{}
 		for name, p := range f.hosts {
 			o.Peers[name] = p.log()
 		}
@@ -440,6 +440,7 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 // serveCluster is serve for a node of a cluster.
 func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
 	f, c := p.f, &p.f.cluster
+	so.Failover = true
 	key, err := p.readClusterKey(c.keyFile)
 	if err != nil {
 		return err
@@ -467,7 +468,8 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	defer leave()
 	running.Go(func() { n.run(lives) })
 
-	scheme, served := "http", make(chan error, len(ends))
+	scheme, served := "http", make(chan error, len(ends)+1)
+	running.Go(func() { n.watch(lives, served) })
 	for _, e := range ends {
 		go func() { served <- e.serve() }()
 	}
@@ -524,16 +526,28 @@ func (n *node) listen(address string, conf *tls.Config) ([]end, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	own := n.f.hosts[n.name].requests()
+	own := n.f.own().requests()
 	theirs, err := net.Listen(network(own), own)
 	if err != nil {
-		return nil, refusedError{fmt.Sprintf("--peers: address %s of node %s, for requests that other nodes pass on: %v", own, n.name, err)}
+		return nil, refusedError{fmt.Sprintf("address %s of node %s, for requests that other nodes pass on: %v; see --peers and --peer-listen", own, n.name, err)}
 	}
 	mine, err := net.Listen(network(address), address)
 	if err != nil {
 		return nil, errors.Join(listenError(address, err), theirs.Close())
 	}
 	return []end{{clients, bounded(mine, cmp.Or(n.server.Limits.Connections, maxConnections))}, {peers, bounded(theirs, maxPeerConnections)}}, nil
+}
+
+// watch ends the node when it can keep no part of the log any more: others see that it is gone, and
+// whoever started it can start it again.
+func (n *node) watch(ctx context.Context, ended chan<- error) {
+	for ctx.Err() == nil {
+		if err := n.nats.Failed(); err != nil {
+			ended <- fmt.Errorf("node %s: %w", n.name, err)
+			return
+		}
+		pause(ctx, renewEvery)
+	}
 }
 
 // quieter returns a logger that keeps NATS's notices to those who ask for them.

@@ -4,15 +4,16 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -53,44 +54,59 @@ type trio struct {
 	key   clusterKey
 	peers *http.Client
 
+	ports   []int               // free, each with the next one
+	program string              // runs a node: kuji, or one whose clock can jump
+	listen  map[string]string   // addresses for clients, by node; a node comes back at its own
+	sees    map[string]string   // the --peers of a node that finds the others elsewhere
+	more    map[string][]string // more flags of a node
+
 	mu      sync.Mutex
 	urls    map[string]string
-	running map[string]*exec.Cmd
+	running map[string]*nodeProcess
 }
 
-// freePair returns a port such that it and the next one were free a moment ago.
-func freePair(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		a, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Close() // all stay taken until one is found
-		port := a.Addr().(*net.TCPAddr).Port
-		if b, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+1)); err == nil {
-			defer b.Close()
-			return port
-		}
-	}
-	t.Fatal("no two ports are free")
-	return 0
+// nodeProcess is a node that runs, or has run.
+type nodeProcess struct {
+	*os.Process
+	ended chan struct{}
+	err   error // how it ended
+}
+
+// wait waits until a process has ended.
+func (p *nodeProcess) wait() error {
+	<-p.ended
+	return p.err
 }
 
 func newTrio(t *testing.T) *trio {
 	t.Helper()
-	c := &trio{t: t, dir: t.TempDir(), urls: map[string]string{}, running: map[string]*exec.Cmd{}}
+	c := designTrio(t)
+	for _, name := range c.flags.names() {
+		c.start(name)
+	}
+	return c
+}
+
+// designTrio returns a cluster that does not run yet.
+func designTrio(t *testing.T) *trio {
+	t.Helper()
+	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, urls: map[string]string{}, running: map[string]*nodeProcess{}}
 	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
 	if err := writeClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
 	}
+	var err error
+	if c.ports, err = freePairs(3 + 3 + 6); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 3 {
-		c.flags.peers = append(c.flags.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, freePair(t)))
+		name := fmt.Sprintf("n%d", i+1)
+		c.flags.peers = append(c.flags.peers, fmt.Sprintf("%s=127.0.0.1:%d", name, c.port()))
+		c.listen[name] = fmt.Sprintf("127.0.0.1:%d", c.port())
 	}
 	if err := c.flags.checkMember(); err != nil {
 		t.Fatal(err)
 	}
-	var err error
 	if c.key, err = (&app{}).readClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
 	}
@@ -100,26 +116,29 @@ func newTrio(t *testing.T) *trio {
 	}
 	c.peers = &http.Client{Transport: peerTransport(conf)}
 	t.Cleanup(func() {
-		for _, cmd := range c.running {
-			_ = cmd.Process.Kill() // fails only when it has ended already
-			_ = cmd.Wait()
+		for _, p := range c.running {
+			_ = p.Kill() // fails only when it has ended already
+			_ = p.wait()
 		}
 	})
-	for _, name := range c.flags.names() {
-		c.start(name)
-	}
 	return c
+}
+
+// port takes one of the ports that were free.
+func (c *trio) port() (port int) {
+	port, c.ports = c.ports[0], c.ports[1:]
+	return port
 }
 
 // start starts a node, and returns when it listens.
 func (c *trio) start(name string) {
 	c.t.Helper()
-	path, err := exec.LookPath("kuji")
+	path, err := exec.LookPath(c.program)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	cmd := exec.Command(path, "serve", "--json", "--listen", "127.0.0.1:0", "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers)))
+	cmd := exec.Command(path, append([]string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
+		"--cluster", "shop", "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()
@@ -130,9 +149,14 @@ func (c *trio) start(name string) {
 		c.t.Fatal(err)
 	}
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	p := &nodeProcess{Process: cmd.Process, ended: make(chan struct{})}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.ended)
+	}()
 	var ready readyJSON
 	if err != nil || json.Unmarshal(line, &ready) != nil {
-		c.t.Fatalf("node %s: %v\n%s", name, cmd.Wait(), said)
+		c.t.Fatalf("node %s: %v\n%s", name, p.wait(), said)
 	}
 	c.t.Cleanup(func() {
 		if c.t.Failed() {
@@ -141,7 +165,7 @@ func (c *trio) start(name string) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running[name], c.urls[name] = cmd, ready.URL
+	c.running[name], c.urls[name] = p, ready.URL
 }
 
 // client returns a client of a node.
@@ -272,11 +296,10 @@ func TestClusterFailover(t *testing.T) {
 		b.until(ctx, t, func() bool { have = len(b.answers); return true })
 		b.until(ctx, t, func() bool { return len(b.answers) >= have+100 })
 		leader := c.settled(ctx)
-		cmd := c.running[leader]
-		if err := cmd.Process.Kill(); err != nil {
+		if err := c.running[leader].Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait()
+		_ = c.running[leader].wait()
 		dead := time.Now()
 		b.until(ctx, t, func() bool { return b.newest.After(dead) })
 		took = append(took, time.Since(dead))
@@ -303,7 +326,7 @@ func (c *trio) freeze(ctx context.Context, b *answered) {
 	c.t.Helper()
 	names := c.flags.names()
 	old := slices.Index(names, c.settled(ctx))
-	process := c.running[names[old]].Process
+	process := c.running[names[old]]
 	if err := process.Signal(syscall.SIGSTOP); err != nil {
 		c.t.Fatal(err)
 	}
@@ -401,13 +424,13 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 // stopAll ends all nodes in order.
 func (c *trio) stopAll() {
 	c.t.Helper()
-	for _, cmd := range c.running {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	for _, p := range c.running {
+		if err := p.Signal(syscall.SIGTERM); err != nil {
 			c.t.Error(err)
 		}
 	}
-	for name, cmd := range c.running {
-		if err := cmd.Wait(); err != nil {
+	for name, p := range c.running {
+		if err := p.wait(); err != nil {
 			c.t.Errorf("node %s: %v", name, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +24,7 @@ func (a *app) demoCommand() *cobra.Command {
 		load    time.Duration
 		clients int
 		keep    bool
+		cluster bool
 	)
 	cmd := &cobra.Command{
 		Use:     "demo",
@@ -35,6 +35,10 @@ example catalogs, and sends draws over the network. Half-way it kills the server
 process with SIGKILL and starts it again. Clients that got no answer repeat their
 requests under the same request ids.
 
+With --cluster it starts a cluster of three nodes in place of the server, and kills
+the node that leads. Another one takes over, and the killed one comes back. Requests
+at the other nodes wait meanwhile.
+
 Then it checks from the clients' own books that
 
   - every acknowledged draw is there exactly once;
@@ -44,24 +48,36 @@ Then it checks from the clients' own books that
 
 It ends with exit code 6 if a check fails.`,
 		Example: `  kuji demo
+  kuji demo --cluster
   kuji demo --load 20s --clients 128 --json`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			at := site(&alone{})
+			if cluster {
+				at = &threeNodes{}
+				if !cmd.Flags().Changed("load") {
+					load = clusterLoad
+				}
+			}
 			if load < time.Second || load > time.Hour {
 				return usageError{fmt.Errorf("--load %v: expected from 1s to 1h", load)}
 			}
 			if clients < 4 || clients > 1024 {
 				return usageError{fmt.Errorf("--clients %d: expected from 4 to 1024", clients)}
 			}
-			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep}
+			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep, site: at}
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().DurationVar(&load, "load", 6*time.Second, "how long to send draws")
+	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill its leader")
+	cmd.Flags().DurationVar(&load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster %v", clusterLoad))
 	cmd.Flags().IntVar(&clients, "clients", 64, "how many clients draw at a time")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
 	return cmd
 }
+
+// clusterLoad is how long the demo of a cluster sends draws: until well after another node leads.
+const clusterLoad = 20 * time.Second
 
 // demo is one run.
 type demo struct {
@@ -71,9 +87,9 @@ type demo struct {
 	keep        bool
 
 	dir     string // of the whole run
-	data    string // of the server
-	server  *child
-	http    *http.Client
+	data    string // of the server, or of all nodes
+	site    site
+	traffic *traffic
 	books   map[string]*ledger // by realm: what clients were told
 	report  demoReport
 	workers []*worker
@@ -85,9 +101,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.data = filepath.Join(d.dir, "data")
 	defer func() {
-		if d.server != nil {
-			d.server.kill()
-		}
+		d.site.kill()
 		if d.keep {
 			d.note("kuji: kept %s", d.dir)
 			return
@@ -125,11 +139,10 @@ func (d *demo) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.http = &http.Client{Transport: transport}
-	if err := d.start(ctx, "127.0.0.1:0"); err != nil {
+	d.traffic = &traffic{transport: transport, patience: patience, length: d.load}
+	if d.traffic.nodes, err = d.site.start(ctx, d); err != nil {
 		return err
 	}
-	d.say("server %d serves %s", d.server.ready.PID, d.server.ready.URL)
 	for _, at := range d.attractions {
 		if at.yaml, err = examples.Files.ReadFile(at.file); err != nil {
 			return err
@@ -148,17 +161,12 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
-func (d *demo) start(ctx context.Context, address string) (err error) {
-	d.server, err = startChild(ctx, filepath.Join(d.dir, "server.log"), nil, "--data", d.data, "--listen", address)
-	return err
-}
-
 // patience is how long one request is repeated before the demo gives up.
 const patience = 30 * time.Second
 
 func (d *demo) client(realm string) *client {
-	c := newClient(d.http, d.server.ready.URL, "")
-	c.realm, c.timeout = realm, patience
+	c := d.traffic.client(0)
+	c.realm = realm
 	return c
 }
 
@@ -167,13 +175,12 @@ func (d *demo) drive(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begin := time.Now()
-	t := &traffic{
-		server: d.server.ready.URL, length: d.load, deadline: begin.Add(d.load), patience: patience,
-	}
+	t := d.traffic
+	t.deadline = begin.Add(d.load)
 	var running sync.WaitGroup
 	for _, at := range d.attractions {
 		for range at.clients {
-			w := newWorker(t, at, len(d.workers), d.http)
+			w := newWorker(t, at, len(d.workers))
 			d.workers = append(d.workers, w)
 			running.Go(func() {
 				if err := at.behave(ctx, w); err != nil {
@@ -184,11 +191,10 @@ func (d *demo) drive(ctx context.Context) error {
 	}
 	d.say("%d clients draw for %v", len(d.workers), d.load)
 	stopBar := d.showProgress(ctx, d.load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
-	crash := d.crash(ctx, t, begin)
+	said, crash := d.crash(ctx, begin)
 	running.Wait()
-	if stopBar(); d.bar() {
-		d.say("killed the server with SIGKILL after %d acknowledged draws; it was ready again %.2f s later",
-			d.report.AcknowledgedAtKill, d.report.Downtime)
+	if stopBar(); d.bar() && said != "" {
+		d.say("%s", said)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return errors.Join(err, crash)
@@ -200,32 +206,23 @@ func (d *demo) drive(ctx context.Context) error {
 	return nil
 }
 
-// crash waits for the middle of the load, kills the server with SIGKILL and
-// starts it again at the same address.
-func (d *demo) crash(ctx context.Context, t *traffic, begin time.Time) error {
+// crash waits for the middle of the load, and crashes the site. It says so at once, unless a progress
+// bar has the line.
+func (d *demo) crash(ctx context.Context, begin time.Time) (said string, err error) {
 	middle := time.NewTimer(d.load / 2)
 	defer middle.Stop()
 	select {
 	case <-middle.C:
 	case <-ctx.Done():
-		return nil // whoever ended it says why
+		return "", nil // whoever ended it says why
 	}
-	address, pid := d.server.ready.Address, d.server.ready.PID
-	killed := time.Now()
-	t.crashing.Store(true)
-	d.server.kill()
-	d.report.AcknowledgedAtKill = t.draws.Load()
-	d.report.KilledAfter = seconds(killed.Sub(begin))
-	if err := d.start(ctx, address); err != nil {
-		d.server = nil
-		return restartFailed(ctx, err)
+	d.traffic.crashing.Store(true)
+	d.report.KilledAfter = seconds(time.Since(begin))
+	said, err = d.site.crash(ctx, d)
+	if err == nil && !d.bar() {
+		d.say("%s", said)
 	}
-	d.report.Downtime = seconds(time.Since(killed))
-	if !d.bar() {
-		d.say("killed server %d with SIGKILL after %d acknowledged draws; server %d is ready %.2f s later",
-			pid, d.report.AcknowledgedAtKill, d.server.ready.PID, d.report.Downtime)
-	}
-	return nil
+	return said, err
 }
 
 // restartFailed is a broken promise, unless somebody interrupted the demo.

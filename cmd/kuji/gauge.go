@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -113,14 +114,28 @@ func fetch(ctx context.Context, h *http.Client, url, key string) ([]byte, error)
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: HTTP %d: %.200s", url, resp.StatusCode, page)
+		return nil, statusError{url, resp.StatusCode, page}
 	}
 	return page, nil
 }
 
-// metrics reads the server's metrics that have no labels.
+// statusError is an answer that is no page.
+type statusError struct {
+	url  string
+	code int
+	page []byte
+}
+
+func (e statusError) Error() string {
+	return fmt.Sprintf("%s: HTTP %d: %.200s", e.url, e.code, e.page)
+}
+
+// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead has none.
 func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
 	text, err := fetch(ctx, h, t.url+"/metrics", t.key)
+	if status, ok := errors.AsType[statusError](err); ok && status.code == http.StatusServiceUnavailable {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -56,12 +57,22 @@ func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
 
 // traffic is what all workers share.
 type traffic struct {
-	server   string
-	deadline time.Time
-	length   time.Duration // from the start to deadline
-	draws    atomic.Int64  // acknowledged so far
-	patience time.Duration // how long one request is repeated
-	crashing atomic.Bool   // set before the server is killed
+	nodes     []*url.URL // one server, or the nodes of a cluster
+	transport http.RoundTripper
+	deadline  time.Time
+	length    time.Duration // from the start to deadline
+	draws     atomic.Int64  // acknowledged so far
+	patience  time.Duration // how long one request is repeated
+	crashing  atomic.Bool   // set before the server is killed
+}
+
+// client returns a client that begins at one of the nodes.
+func (t *traffic) client(number int) *client {
+	each := &anyOf{nodes: t.nodes, transport: t.transport}
+	each.at.Store(uint32(number % len(t.nodes)))
+	c := newClient(&http.Client{Transport: each}, t.nodes[0].String(), "")
+	c.timeout = t.patience
+	return c
 }
 
 func (t *traffic) over() bool { return !time.Now().Before(t.deadline) }
@@ -81,9 +92,9 @@ type worker struct {
 	longest               time.Duration // the longest that one of those took
 }
 
-func newWorker(t *traffic, at *attraction, number int, h *http.Client) *worker {
-	w := &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number, client: newClient(h, t.server, "")}
-	w.client.realm, w.client.timeout = at.realm, t.patience
+func newWorker(t *traffic, at *attraction, number int) *worker {
+	w := &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number, client: t.client(number)}
+	w.client.realm = at.realm
 	w.start, w.prices = stacksOf(at.catalog.Start), at.prices()
 	return w
 }

@@ -10,20 +10,21 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
-	os.Exit(int(mainExit()))
+	os.Exit(int(mainExit(time.Now)))
 }
 
-// mainExit runs the process's arguments and returns its exit code.
-func mainExit() exitCode {
+// mainExit runs the process's arguments by a wall clock and returns its exit code.
+func mainExit(now func() time.Time) exitCode {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	config, err := os.UserConfigDir()
 	if err != nil {
 		config = "" // as of a service without a home: it has no contexts
 	}
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, configDir: config}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv, now: now, configDir: config}
 	return a.run(ctx, os.Args[1:])
 }

@@ -37,7 +37,7 @@ const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", raceOptions) // only makes the tests faster
-	testscript.Main(m, map[string]func(){"kuji": main})
+	testscript.Main(m, map[string]func(){"kuji": main, jumpingKuji: mainJumping})
 }
 
 // TestScript runs the sessions in testdata: each reads as a person at a

@@ -247,6 +247,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	engineOptions.Now = a.now
 	serverOptions, reload, err := f.serverOptions(log)
 	if err != nil {
 		return err

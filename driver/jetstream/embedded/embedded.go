@@ -37,6 +37,9 @@ type Options struct {
 	Node string
 	// Listen is the address for the other nodes, such as "10.0.0.1:6222". "": the node is alone.
 	Listen string
+	// Advertise is where the other nodes find this one, if that is not Listen. A node tells it to those
+	// it is connected to, and they to each other. "": Listen.
+	Advertise string
 	// Peers are the addresses of all nodes of the cluster, by their names. This one may be among
 	// them. The first start of a cluster wants all of its nodes here.
 	Peers map[string]string
@@ -88,6 +91,7 @@ func (o *Options) check() error {
 type Server struct {
 	server *server.Server
 	secret string
+	dir    string
 	lock   io.Closer // of the directory
 }
 
@@ -108,7 +112,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
-	s := &Server{secret: o.Secret, lock: lock}
+	s := &Server{secret: o.Secret, dir: o.Dir, lock: lock}
 	if err := s.start(opts, &logger{slog: o.Logger}); err != nil {
 		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
@@ -170,6 +174,7 @@ func (o *Options) options() (*server.Options, error) {
 	opts.Cluster = server.ClusterOpts{
 		Name: o.Cluster, Host: host, Port: port,
 		Username: user, Password: o.Secret,
+		Advertise:   o.Advertise,
 		NoAdvertise: true, // the peers are all there are
 		PoolSize:    3,
 		TLSConfig:   o.TLS,
@@ -242,6 +247,15 @@ func (s *Server) Current() error {
 		return fmt.Errorf("not caught up: %s %s", h.Status, h.Error)
 	}
 	return nil
+}
+
+// Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
+// full or cannot be written, and only another start brings it back.
+func (s *Server) Failed() error {
+	if !s.server.Running() || s.server.JetStreamEnabled() {
+		return nil
+	}
+	return fmt.Errorf("the disk of %s is full or failed: make room, and start the node again", s.dir)
 }
 
 // Connect is the option of a connection that leads to this server without a socket.

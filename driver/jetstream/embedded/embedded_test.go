@@ -222,3 +222,17 @@ func TestComesBack(t *testing.T) {
 		}
 	}
 }
+
+// A server that gives its part of the log up, as it does when its disk is full, says so.
+func TestFailed(t *testing.T) {
+	s := start(t, embedded.Options{Cluster: "test", Node: "n1"})
+	if err := s.Failed(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.NATS().ShutdownJetStream(); err != nil { // what it does then
+		t.Fatal(err)
+	}
+	if err := s.Failed(); err == nil || !strings.Contains(err.Error(), "full or failed") {
+		t.Errorf("it says %v", err)
+	}
+}
