@@ -56,6 +56,10 @@ profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time
 	$$dir/kuji bench --players 20000 --profile $$dir && rm $$dir/*-client.pprof && \
 	go tool pprof -proto $$dir/*.pprof > $$dir/merged && mv $$dir/merged cmd/kuji/default.pgo
 
+.PHONY: rivals-redis
+rivals-redis: ## draws by one Redis client from Kuji and from a Lua script, one after the other, five times
+	cd bench/rivals && for i in 1 2 3 4 5; do go test -v -run '^$$' -bench '(Kuji|Redis)/sync=always/shape=(unary|pipeline)/client=go-redis/' -benchtime 2s -timeout 0; done
+
 .PHONY: rivals
 rivals: ## Redis, PostgreSQL and Kuji doing the same job over loopback, those that are installed
 	cd bench/rivals && go test -v -run '^$$' -bench . -benchtime 2s -timeout 0

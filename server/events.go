@@ -34,6 +34,7 @@ const (
 // eventStream is one StreamEvents call.
 type eventStream struct {
 	pass
+	call *call
 	req  *kujiv1.StreamEventsRequest
 	send func(*kujiv1.StreamEventsResponse) error
 	want filter
@@ -74,7 +75,7 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 		return &kuji.Error{Code: kuji.CodeInvalid, Field: "from", Message: fmt.Sprintf("position %d; the next one is %d", from, next)}
 	}
 	st := &eventStream{
-		pass: newPass(s, c), req: req, send: send, next: max(from, 1),
+		pass: newPass(s, c.access), call: c, req: req, send: send, next: max(from, 1),
 		want: filter{player: req.GetPlayer(), pool: req.GetPool(), bare: c.access.player != ""},
 	}
 	return st.run(ctx, r)
@@ -120,7 +121,7 @@ func (st *eventStream) beat(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		case <-beats.C:
 		}
-		if !st.stillAllowed() || st.access.permit(st.req) != nil {
+		if !st.stillAllowed(st.call.endpoint.role) || st.access.permit(st.req) != nil {
 			end(errFeedRevoked)
 			return
 		}

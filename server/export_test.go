@@ -276,3 +276,52 @@ func (s *Server) PoolMetrics(most int) (map[string]int, error) {
 	}
 	return out, err
 }
+
+// RedisCommands are the commands of the Redis protocol, with their arguments, and whether each is for
+// the engine.
+func RedisCommands() map[string]bool {
+	out := make(map[string]bool)
+	for _, cmd := range redisCommands() {
+		out[cmd.name] = cmd.request != nil
+	}
+	return out
+}
+
+// RedisUsage is the commands and their arguments.
+func RedisUsage() map[string]string {
+	out := make(map[string]string)
+	for _, cmd := range redisCommands() {
+		out[cmd.name] = cmd.usage
+	}
+	return out
+}
+
+// RedisKinds are the first words of errors, by the API's reasons.
+func RedisKinds() map[kujiv1.Reason]string { return redisKinds }
+
+// ParseCommand reads a command of the Redis protocol.
+var ParseCommand = parseCommand
+
+// RedisBuffer is the room for commands before AUTH.
+const RedisBuffer = redisBuffer
+
+// RedisConnections is how many connections of the Redis protocol there are.
+func (s *Server) RedisConnections() int { return s.redis.len() }
+
+// HoldCalls takes all calls that there may be, until release is called.
+func (s *Server) HoldCalls() (release func()) {
+	n := s.calls.most()
+	if !s.calls.take(caller{9}, n) {
+		panic("calls are being answered")
+	}
+	return func() { s.calls.give(caller{9}, n) }
+}
+
+// HoldMemory takes the memory for requests but for some bytes, until release is called.
+func (s *Server) HoldMemory(left int64) (release func()) {
+	n := s.memory.most() - left
+	if !s.memory.take(caller{9}, n) {
+		panic("memory is in use")
+	}
+	return func() { s.memory.give(caller{9}, n) }
+}

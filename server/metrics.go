@@ -25,6 +25,7 @@ type metrics struct {
 	unknown  prometheus.Counter // results with a status that results lacks
 	unrouted *rpcMetrics
 	streams  prometheus.Gauge
+	redis    prometheus.Gauge
 }
 
 // latencyBuckets range from a read from memory to a disk in trouble, in seconds.
@@ -55,6 +56,7 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	}
 	m.unknown = results.WithLabelValues("other")
 	m.streams = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_draw_streams", Help: "Streams of draws that are open."})
+	m.redis = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_redis_connections", Help: "Connections of the Redis protocol that are open."})
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -62,7 +64,7 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, m.streams, build, newRealmCollector(&s.realms, s.o.History), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
+	registry.MustRegister(m.requests, m.latency, results, m.streams, m.redis, build, newRealmCollector(&s.realms, s.o.History), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{

@@ -86,6 +86,9 @@ type Server struct {
 	hosts     map[string]bool
 	origins   map[string]bool
 	conns     *conns
+	redis     redisConns
+	commands  map[string]*redisCommand // of Redis, by name
+	replies   map[protoreflect.FullName]*replyShape
 	memory    *budget // bytes: requestCost for each request with a key, and its body
 	calls     *budget // one for each call being answered
 	streams   *budget // and one of these for each stream
@@ -167,6 +170,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		}
 	}
 	s.metrics, s.metricsH = s.newMetrics()
+	s.commands, s.replies = newRedisCommands(s.metrics), replyShapes()
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}
@@ -274,8 +278,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	defer s.sayLeftOut()
 	s.stop()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("server: shutdown: %w", err), s.http.Close())
 	}
-	return nil
+	return errors.Join(err, s.redis.shutdown(ctx))
 }

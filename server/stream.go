@@ -30,6 +30,7 @@ import (
 // drawStream is one StreamDraws call.
 type drawStream struct {
 	pass    // the reader's alone
+	call    *call
 	conn    connect.StreamingHandlerConn
 	free    chan *drawBatch
 	started chan *drawBatch
@@ -67,7 +68,7 @@ func (h rewardService) StreamDraws(ctx context.Context, bidi *connect.BidiStream
 func newDrawStream(s *Server, c *call, conn connect.StreamingHandlerConn) *drawStream {
 	n := s.o.Limits.StreamBatches
 	st := &drawStream{
-		pass: newPass(s, c), conn: conn,
+		pass: newPass(s, c.access), call: c, conn: conn,
 		free: make(chan *drawBatch, n), started: make(chan *drawBatch, n),
 	}
 	for range n {
@@ -156,7 +157,7 @@ func (st *drawStream) receive(b *drawBatch) error {
 			Message: fmt.Sprintf("no complete batch arrived within %v, the longest that a stream may be idle", st.s.o.Limits.IdleTimeout)}
 	case err != nil:
 		return err
-	case !st.stillAllowed():
+	case !st.stillAllowed(st.call.endpoint.role):
 		return errRevoked
 	}
 	b.arrived = time.Now()

@@ -20,8 +20,9 @@ import (
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
-// startKuji builds the server, starts it and puts the pool into it.
-func startKuji(tb testing.TB, sync string) (url string, s setup) {
+// startKuji builds the server, starts it and puts the pool into it. It listens
+// for Redis clients at an address, too.
+func startKuji(tb testing.TB, sync string) (url, redis string, s setup) {
 	tb.Helper()
 	dir := scratch(tb)
 	binary := filepath.Join(dir, "kuji")
@@ -30,7 +31,7 @@ func startKuji(tb testing.TB, sync string) (url string, s setup) {
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("go build: %v\n%s", err, out)
 	}
-	cmd := exec.Command(binary, "serve", "--json", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", sync)
+	cmd := exec.Command(binary, "serve", "--json", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--redis-listen", "127.0.0.1:0", "--sync", sync)
 	stdout, err := cmd.StdoutPipe()
 	must(tb, err)
 	must(tb, cmd.Start())
@@ -40,7 +41,7 @@ func startKuji(tb testing.TB, sync string) (url string, s setup) {
 	})
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	must(tb, err)
-	var ready struct{ URL string }
+	var ready struct{ URL, Redis string }
 	must(tb, json.Unmarshal(line, &ready))
 
 	var yaml strings.Builder
@@ -55,7 +56,7 @@ func startKuji(tb testing.TB, sync string) (url string, s setup) {
 	admin := kujiv1connect.NewAdminServiceClient(http.DefaultClient, ready.URL)
 	_, err = admin.ApplyCatalog(tb.Context(), &kujiv1.ApplyCatalogRequest{Yaml: []byte(yaml.String())})
 	must(tb, err)
-	return ready.URL, setup{drawn: func(tb testing.TB) int64 {
+	return ready.URL, ready.Redis, setup{drawn: func(tb testing.TB) int64 {
 		status, err := admin.GetStatus(context.Background(), &kujiv1.GetStatusRequest{Realm: "default"})
 		must(tb, err)
 		return int64(status.GetRealms()[0].GetDraws())
@@ -161,11 +162,13 @@ func (s streamConnection) draw(_ context.Context, ids, players []string) error {
 func BenchmarkKuji(top *testing.B) {
 	for _, sync := range []string{"always", "interval"} {
 		top.Run("sync="+sync, func(b *testing.B) {
-			url, s := startKuji(b, sync)
+			url, redis, s := startKuji(b, sync)
 			grpc := func(tb testing.TB) connection { return unaryConnection{client(tb, url)} }
 			usual := func(tb testing.TB) connection { return openConnect(tb, url) }
 			json := func(tb testing.TB) connection { return openHTTP(tb, url, "json") }
 			binary := func(tb testing.TB) connection { return openHTTP(tb, url, "proto") }
+			usualRedis := func(tb testing.TB) connection { return openRedis(tb, redis) }
+			leanRedis := func(tb testing.TB) connection { return leanDraw{dialWire(tb, redis)} }
 			stream := func(tb testing.TB) connection {
 				one, err := client(tb, url).StreamDraws(context.Background())
 				must(tb, err)
@@ -181,6 +184,9 @@ func BenchmarkKuji(top *testing.B) {
 				{"unary", "lean-proto", binary, 1, 1}, {"unary", "lean-proto", binary, 16, 1}, {"unary", "lean-proto", binary, 50, 1},
 				{"unary", "connect", usual, 1, 1}, {"unary", "connect", usual, 16, 1}, {"unary", "connect", usual, 50, 1},
 				{"unary", "grpc", grpc, 1, 1}, {"unary", "grpc", grpc, 16, 1}, {"unary", "grpc", grpc, 50, 1},
+				{"unary", "lean-redis", leanRedis, 1, 1}, {"unary", "lean-redis", leanRedis, 16, 1}, {"unary", "lean-redis", leanRedis, 50, 1},
+				{"unary", "go-redis", usualRedis, 1, 1}, {"unary", "go-redis", usualRedis, 16, 1}, {"unary", "go-redis", usualRedis, 50, 1},
+				{"pipeline", "go-redis", usualRedis, 1, 100},
 				{"stream", "grpc", stream, 1, 1}, {"stream", "grpc", stream, 16, 1}, {"stream", "grpc", stream, 50, 1},
 				{"stream", "grpc", stream, 1, 100}, {"batch", "grpc", stream, 1, batchSize}, {"batch", "grpc", stream, 2, batchSize},
 			} {

@@ -70,12 +70,7 @@ type leanRedis struct {
 
 func (l leanRedis) draw(_ context.Context, ids, players []string) error {
 	for i := range ids {
-		l.out = append(l.out[:0], "*6\r\n"...)
-		for _, arg := range [...]string{"EVALSHA", l.hash, "1", "pool", ids[i], players[i]} {
-			l.out = append(strconv.AppendInt(append(l.out, '$'), int64(len(arg)), 10), "\r\n"...)
-			l.out = append(append(l.out, arg...), "\r\n"...)
-		}
-		if err := l.send(); err != nil {
+		if err := l.command("EVALSHA", l.hash, "1", "pool", ids[i], players[i]); err != nil {
 			return err
 		}
 		line, err := l.line()
@@ -88,6 +83,62 @@ func (l leanRedis) draw(_ context.Context, ids, players []string) error {
 		}
 		if err := l.read(n + len("\r\n")); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// command sends a command of Redis.
+func (w *wire) command(words ...string) error {
+	w.out = append(strconv.AppendInt(append(w.out[:0], '*'), int64(len(words)), 10), "\r\n"...)
+	for _, word := range words {
+		w.out = append(strconv.AppendInt(append(w.out, '$'), int64(len(word)), 10), "\r\n"...)
+		w.out = append(append(w.out, word...), "\r\n"...)
+	}
+	return w.send()
+}
+
+// leanDraw makes draws in Kuji over the Redis protocol.
+type leanDraw struct{ *wire }
+
+func (l leanDraw) draw(_ context.Context, ids, players []string) error {
+	for i := range ids {
+		if err := l.command("DRAW", players[i], "pool", "ID", ids[i]); err != nil {
+			return err
+		}
+		var first [4]string // the map's size, and status: ok
+		if err := l.values(1, &first); err != nil {
+			return err
+		}
+		if first[1] != "status" || first[2] != "ok" {
+			return fmt.Errorf("a draw ended with %q", first)
+		}
+	}
+	return nil
+}
+
+// values reads n values and those in them, and keeps the first of the lines.
+func (w *wire) values(n int, first *[4]string) error {
+	for seen := 0; n > 0; n-- {
+		line, err := w.line()
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			return errors.New("an empty line")
+		}
+		switch size, err := strconv.Atoi(string(line[1:])); {
+		case line[0] == '*' && err == nil:
+			n += size
+		case line[0] == '$' && err == nil:
+			if err := w.read(size + len("\r\n")); err != nil {
+				return err
+			}
+			line = w.body[:size]
+		}
+		if seen < len(first) {
+			first[seen] = string(line)
+			seen++
 		}
 	}
 	return nil

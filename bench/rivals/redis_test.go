@@ -78,6 +78,49 @@ func (r redisConnection) draw(ctx context.Context, ids, players []string) error 
 	return nil
 }
 
+// openRedis makes draws in Kuji by the usual client of Redis.
+func openRedis(tb testing.TB, address string) connection {
+	c := redis.NewClient(&redis.Options{Addr: address, PoolSize: 1, MinIdleConns: 1})
+	tb.Cleanup(func() { must(tb, c.Close()) })
+	return drawConnection{c}
+}
+
+type drawConnection struct{ c *redis.Client }
+
+// draw sends several draws as a pipeline.
+func (r drawConnection) draw(ctx context.Context, ids, players []string) error {
+	if len(ids) == 1 {
+		return ended(r.c.Do(ctx, "DRAW", players[0], "pool", "ID", ids[0]))
+	}
+	answers, err := r.c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i := range ids {
+			p.Do(ctx, "DRAW", players[i], "pool", "ID", ids[i])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, a := range answers {
+		if err := ended(a.(*redis.Cmd)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended checks that a draw ended well.
+func ended(a *redis.Cmd) error {
+	v, err := a.Result()
+	if err != nil {
+		return err
+	}
+	if m, ok := v.(map[any]any); !ok || m["status"] != "ok" {
+		return fmt.Errorf("a draw ended with %v", v)
+	}
+	return nil
+}
+
 // given checks that a draw gave something.
 func given(a *redis.Cmd) error {
 	entry, err := a.Text()

@@ -10,8 +10,15 @@ import (
 func TestRivals(t *testing.T) {
 	kuji := func(open func(tb testing.TB, url string) connection) func(testing.TB) setup {
 		return func(tb testing.TB) setup {
-			url, s := startKuji(tb, "always")
+			url, _, s := startKuji(tb, "always")
 			s.open = func(tb testing.TB) connection { return open(tb, url) }
+			return s
+		}
+	}
+	overRedis := func(open func(tb testing.TB, address string) connection) func(testing.TB) setup {
+		return func(tb testing.TB) setup {
+			_, address, s := startKuji(tb, "always")
+			s.open = func(tb testing.TB) connection { return open(tb, address) }
 			return s
 		}
 	}
@@ -25,6 +32,8 @@ func TestRivals(t *testing.T) {
 		"postgres":         startPostgres,
 		"kuji, gRPC":       kuji(func(tb testing.TB, url string) connection { return unaryConnection{client(tb, url)} }),
 		"kuji, Connect":    kuji(openConnect),
+		"kuji, go-redis":   overRedis(openRedis),
+		"kuji, lean Redis": overRedis(func(tb testing.TB, address string) connection { return leanDraw{dialWire(tb, address)} }),
 		"kuji, lean JSON":  kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "json") }),
 		"kuji, lean proto": kuji(func(tb testing.TB, url string) connection { return openHTTP(tb, url, "proto") }),
 	} {

@@ -477,7 +477,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		scheme = "https"
 	}
 	address := ends[0].listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
+	ready := readyJSON{"ready", scheme + "://" + address, address, "", os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
 	p.life.serving(&ready)
 	err = p.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: node %s of cluster %s on %s\n", n.name, c.name, ready.URL)
@@ -533,7 +533,7 @@ func (n *node) listen(address string, conf *tls.Config) ([]end, error) {
 	}
 	mine, err := net.Listen(network(address), address)
 	if err != nil {
-		return nil, errors.Join(listenError(address, err), theirs.Close())
+		return nil, errors.Join(listenError("listen", address, err), theirs.Close())
 	}
 	return []end{{clients, bounded(mine, cmp.Or(n.server.Limits.Connections, maxConnections))}, {peers, bounded(theirs, maxPeerConnections)}}, nil
 }

@@ -29,6 +29,7 @@ import (
 // serveFlags is what the flags of serve say.
 type serveFlags struct {
 	data, catalog, realm, listen string
+	redisListen                  string
 	confirmClock                 string
 	acceptWarnings               bool
 	sync                         string
@@ -95,6 +96,7 @@ a second look is refused without --accept-warnings.`,
 	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
 	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog despite the warnings of its plan")
 	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
+	flags.StringVar(&f.redisListen, "redis-listen", "", "`address` for Redis clients to listen on as well, such as 127.0.0.1:6380 (default: none)")
 	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
 	flags.DurationVar(&f.syncEvery, "sync-every", 100*time.Millisecond, "time between fsyncs with --sync interval; a crash of the machine can lose that much")
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
@@ -171,6 +173,9 @@ func (f *serveFlags) check() error {
 	if err := checkHistory(f.history); err != nil {
 		return err
 	}
+	if f.redisListen != "" && f.cluster.name != "" {
+		return usageError{errors.New("--redis-listen: expected no --cluster: its nodes pass on requests of the API only")}
+	}
 	return cmp.Or( // 0 is the default
 		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
 		atLeast("max-request-memory", f.limits.RequestMemory, 0),
@@ -220,8 +225,10 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 		reload = func() error { return errors.Join(reloadKeys(), cert.reload()) }
 	}
 	exposure := server.Exposure{TLS: o.TLS != nil, Insecure: f.insecure, Keys: o.Keys != nil}
-	if err := server.CheckListen(f.listen, exposure); err != nil {
-		return o, nil, usageError{err}
+	for _, address := range []string{f.listen, cmp.Or(f.redisListen, f.listen)} {
+		if err := server.CheckListen(address, exposure); err != nil {
+			return o, nil, usageError{err}
+		}
 	}
 	return o, reload, nil
 }
@@ -258,7 +265,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return err
 		}
 	}
-	if err := tryListen(f.listen); err != nil {
+	if err := cmp.Or(tryListen("listen", f.listen), tryListen("redis-listen", f.redisListen)); err != nil {
 		return err
 	}
 	prof, err := serveProfiles(f.pprof)
@@ -391,6 +398,7 @@ type readyJSON struct {
 	Event   string `json:"event"` // "ready"
 	URL     string `json:"url"`
 	Address string `json:"address"`
+	Redis   string `json:"redis,omitempty"` // address for Redis clients
 	PID     int    `json:"pid"`
 	Data    string `json:"data"`
 	Sync    string `json:"sync"`
@@ -405,22 +413,34 @@ func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o ser
 	if err := noteOpened(engine, o.Logger); err != nil {
 		return err
 	}
-	listener, err := net.Listen(network(p.f.listen), p.f.listen)
+	listener, err := listen("listen", p.f.listen)
 	if err != nil {
-		return listenError(p.f.listen, err)
+		return err
 	}
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- srv.Serve(listener) }()
+	redis, serving := "", 1
+	if p.f.redisListen != "" {
+		l, err := listen("redis-listen", p.f.redisListen)
+		if err != nil {
+			return errors.Join(err, srv.Shutdown(ctx))
+		}
+		redis, serving = l.Addr().String(), 2
+		go func() { served <- srv.ServeRedis(l) }()
+	}
 
 	scheme := "http"
 	if o.TLS != nil {
 		scheme = "https"
 	}
 	address := listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, os.Getpid(), p.f.data, p.f.sync, p.pprof}
+	ready := readyJSON{"ready", scheme + "://" + address, address, redis, os.Getpid(), p.f.data, p.f.sync, p.pprof}
 	p.life.serving(&ready)
 	if err := p.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: serving %s on %s (sync %s)\n", p.f.data, ready.URL, p.f.sync)
+		if redis != "" {
+			fprintf(w, "kuji: Redis clients on %s\n", redis)
+		}
 		if p.pprof != "" {
 			fprintf(w, "kuji: profiles on %s\n", p.pprof)
 		}
@@ -430,7 +450,7 @@ func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o ser
 	if err := p.untilStopped(ctx, served); err != nil {
 		return err
 	}
-	return drain(srv, served, p.f.drainTimeout)
+	return drain(srv, served, serving, p.f.drainTimeout)
 }
 
 // network is tcp4 for an IPv4 address. net.Listen would take 0.0.0.0 for every
@@ -448,20 +468,32 @@ func network(address string) string {
 
 // tryListen finds out whether the address is free before the data directory is
 // opened, which may take long and writes to the log.
-func tryListen(address string) error {
-	listener, err := net.Listen(network(address), address)
+func tryListen(flag, address string) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := listen(flag, address)
 	if err != nil {
-		return listenError(address, err)
+		return err
 	}
 	return listener.Close()
 }
 
+// listen listens on the address that a flag gives.
+func listen(flag, address string) (net.Listener, error) {
+	listener, err := net.Listen(network(address), address)
+	if err != nil {
+		return nil, listenError(flag, address, err)
+	}
+	return listener, nil
+}
+
 // listenError names the flag, once.
-func listenError(address string, err error) error {
+func listenError(flag, address string, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	err = fmt.Errorf("--listen %s: %w", address, err)
+	err = fmt.Errorf("--%s %s: %w", flag, address, err)
 	_, bad := errors.AsType[*net.AddrError](err)
 	_, unknown := errors.AsType[*net.DNSError](err)
 	switch {
@@ -478,12 +510,15 @@ func uncatch() { signal.Reset(os.Interrupt, syscall.SIGTERM) }
 
 // drain stops a server in an orderly way. From here on a signal ends the
 // process at once.
-func drain(srv *server.Server, served <-chan error, timeout time.Duration) error {
+func drain(srv *server.Server, served <-chan error, serving int, timeout time.Duration) error {
 	uncatch()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := srv.Shutdown(ctx)
-	return errors.Join(err, <-served)
+	for range serving {
+		err = errors.Join(err, <-served)
+	}
+	return err
 }
 
 // watchInput returns a channel that is closed when standard input ends.

@@ -1,0 +1,485 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// redisCommand is what the server knows of a command. One that is for the engine has a request of the
+// API; any other is about the connection.
+type redisCommand struct {
+	name        string
+	usage       string // its arguments
+	summary     string
+	least, most int  // arguments
+	open        bool // before AUTH, too
+	request     func(c *redisConn, a *arguments) proto.Message
+	answer      func(c *redisConn, a *arguments)
+	metrics     *rpcMetrics
+}
+
+// someItems is how many arguments items may be at most, with ID.
+const someItems = 2*kuji.MaxStacks + 2
+
+// redisCommands is all commands, in the order of docs/redis.md.
+func redisCommands() []*redisCommand {
+	return []*redisCommand{
+		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw},
+		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, request: readGrant},
+		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, request: readConsume},
+		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, request: readTransfer},
+		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, request: readPlayer},
+		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, request: readPool},
+		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, request: readOdds},
+		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
+		{name: "AUTH", usage: "[realm] key", summary: "Present an API key or a player token.", least: 1, most: 2, open: true, answer: answerAuth},
+		{name: "HELLO", usage: "[2|3 [AUTH realm key] [SETNAME name]]", summary: "Choose the protocol's version.", most: 6, open: true, answer: answerHello},
+		{name: "PING", usage: "[text]", summary: "Answer PONG, or the text.", most: 1, answer: answerPing},
+		{name: "ECHO", usage: "text", summary: "Answer the text.", least: 1, most: 1, answer: answerEcho},
+		{name: "SELECT", usage: "0", summary: "Do nothing: a realm is chosen by REALM.", least: 1, most: 1, answer: answerSelect},
+		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text", summary: "What clients say of themselves; it is not kept.", least: 1, most: 3, answer: answerClient},
+		{name: "COMMAND", usage: "[COUNT|INFO|DOCS [name ...]]", summary: "The commands.", most: maxWords, answer: answerCommand},
+		{name: "QUIT", summary: "End the connection.", open: true, answer: answerQuit},
+	}
+}
+
+// newRedisCommands returns the commands by name.
+func newRedisCommands(m *metrics) map[string]*redisCommand {
+	out := make(map[string]*redisCommand)
+	for _, cmd := range redisCommands() {
+		cmd.metrics = m.rpc("/redis/" + cmd.name)
+		out[cmd.name] = cmd
+	}
+	return out
+}
+
+var (
+	errNoAuth = refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+		fmt.Errorf("want AUTH with an API key or a player token first"))
+	errNoLongerValid = refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+		fmt.Errorf("the key is no longer valid; the command was not carried out"))
+)
+
+// redisError is an error that has a name of its own in the Redis protocol, which clients look for.
+type redisError struct {
+	kind string
+	code connect.Code
+	text string
+}
+
+func (e *redisError) Error() string { return e.kind + " " + e.text }
+
+// handle carries out a command, or adds it to the run.
+func (c *redisConn) handle(words [][]byte) {
+	cmd := c.s.commands[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
+	switch {
+	case cmd == nil && c.access == nil:
+		c.reject(nil, errNoAuth)
+		return
+	case cmd == nil:
+		c.reject(nil, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0])})
+		return
+	case c.access == nil && !cmd.open:
+		c.reject(cmd, errNoAuth)
+		return
+	}
+	a := &arguments{cmd: cmd, words: words[1:]}
+	if n := len(a.words); n < cmd.least || n > cmd.most {
+		a.wrong("", "%d arguments, want %s", n, strings.TrimSpace(cmd.name+" "+cmd.usage))
+	}
+	if cmd.request == nil {
+		c.flush()
+		if a.err == nil {
+			cmd.answer(c, a)
+		}
+		if a.err != nil {
+			c.reject(cmd, a.err)
+			return
+		}
+		cmd.metrics.done("ok", time.Since(c.arrived))
+		return
+	}
+	var m proto.Message
+	if a.err == nil {
+		m = cmd.request(c, a)
+	}
+	err := a.err
+	if err == nil {
+		err = c.ask(cmd, m)
+	}
+	if err != nil {
+		c.run.slots = append(c.run.slots, slot{cmd.metrics, m, err})
+	}
+}
+
+// reject answers a command that was not carried out.
+func (c *redisConn) reject(cmd *redisCommand, err error) {
+	c.flush()
+	metrics := c.s.metrics.unrouted
+	if cmd != nil {
+		metrics = cmd.metrics
+	}
+	metrics.done(c.refuse(err, nil), 0)
+}
+
+// arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
+type arguments struct {
+	cmd   *redisCommand
+	words [][]byte // those that are left
+	seen  []string // options
+	err   error
+}
+
+func (a *arguments) wrong(field, format string, args ...any) {
+	if a.err == nil {
+		a.err = &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// text returns the next argument.
+func (a *arguments) text(field string) string {
+	if a.err == nil && len(a.words) == 0 {
+		a.wrong(field, "is missing, want %s %s", a.cmd.name, a.cmd.usage)
+	}
+	if a.err != nil {
+		return ""
+	}
+	word := a.words[0]
+	a.words = a.words[1:]
+	if !utf8.Valid(word) {
+		a.wrong(field, "%.40q, want UTF-8", word)
+		return ""
+	}
+	return string(word)
+}
+
+// number returns the next argument as a whole number up to a most.
+func (a *arguments) number(field string, least, most uint64) uint64 {
+	text := a.text(field)
+	if a.err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n < least || n > most {
+		a.wrong(field, "%.40q, want a whole number from %d to %d", text, least, most)
+		return 0
+	}
+	return n
+}
+
+// option returns the name of the next option in upper case, "" if there is none.
+func (a *arguments) option() string {
+	if a.err != nil || len(a.words) == 0 {
+		return ""
+	}
+	name := strings.ToUpper(a.text("option"))
+	if slices.Contains(a.seen, name) {
+		a.wrong(name, "twice, want each option once")
+	}
+	a.seen = append(a.seen, name)
+	return name
+}
+
+func (a *arguments) unknown(option string) {
+	a.wrong("option", "%.40q, want %s %s", option, a.cmd.name, a.cmd.usage)
+}
+
+// items reads pairs of item and quantity, and an ID behind them.
+func (a *arguments) items() (items []*kujiv1.Stack, id string) {
+	for i := 0; a.err == nil && len(a.words) > 0; i++ {
+		if i > 0 && len(a.words) == 2 && bytes.EqualFold(a.words[0], []byte("ID")) {
+			a.words = a.words[1:]
+			return items, a.text("ID")
+		}
+		item := a.text(fmt.Sprintf("items[%d].item", i))
+		quantity := a.number(fmt.Sprintf("items[%d].quantity", i), 0, kuji.MaxQuantity)
+		items = append(items, &kujiv1.Stack{Item: item, Quantity: quantity})
+	}
+	return items, ""
+}
+
+func readDraw(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.DrawRequest{Realm: c.realm, Player: a.text("player"), Pool: a.text("pool")}
+	for o := a.option(); o != ""; o = a.option() {
+		switch o {
+		case "COUNT":
+			m.Count = uint32(a.number(o, 1, kuji.MaxDrawCount))
+		case "PAY":
+			m.Pay = a.text(o)
+		case "ID":
+			m.RequestId = a.text(o)
+		default:
+			a.unknown(o)
+		}
+	}
+	return m
+}
+
+func readGrant(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.GrantRequest{Realm: c.realm, Player: a.text("player")}
+	m.Items, m.RequestId = a.items()
+	return m
+}
+
+func readConsume(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.ConsumeRequest{Realm: c.realm, Player: a.text("player")}
+	m.Items, m.RequestId = a.items()
+	return m
+}
+
+func readTransfer(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.TransferRequest{Realm: c.realm, From: a.text("from"), To: a.text("to")}
+	m.Items, m.RequestId = a.items()
+	return m
+}
+
+func readPlayer(c *redisConn, a *arguments) proto.Message {
+	return &kujiv1.GetPlayerRequest{Realm: c.realm, Player: a.text("player")}
+}
+
+func readPool(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.GetPoolRequest{Realm: c.realm, Pool: a.text("pool")}
+	for o := a.option(); o != ""; o = a.option() {
+		switch o {
+		case "OFFSET":
+			m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32))
+		case "LIMIT":
+			m.EntryLimit = uint32(a.number(o, 1, MaxPage))
+		default:
+			a.unknown(o)
+		}
+	}
+	return m
+}
+
+func readOdds(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.GetOddsRequest{Realm: c.realm, Pool: a.text("pool")}
+	for o := a.option(); o != ""; o = a.option() {
+		if o != "PLAYER" {
+			a.unknown(o)
+			break
+		}
+		m.Player = a.text(o)
+	}
+	return m
+}
+
+func answerRealm(c *redisConn, a *arguments) {
+	if len(a.words) == 0 {
+		c.bulk(c.realm)
+		return
+	}
+	c.enterRealm(c.access, a)
+	if a.err == nil {
+		c.simple("OK")
+	}
+}
+
+// enterRealm chooses the realm that the next argument names, for somebody who may.
+func (c *redisConn) enterRealm(who *access, a *arguments) {
+	name := a.text("realm")
+	if a.err == nil {
+		if err := who.mayEnter(name); err != nil {
+			a.err = who.forbidden(err)
+		} else if _, err := c.s.realms.get(c.s.engine, name); err != nil {
+			a.err = err
+		}
+	}
+	if a.err == nil {
+		c.realm = name
+	}
+}
+
+func answerAuth(c *redisConn, a *arguments) {
+	if c.login(a, len(a.words) == 2); a.err == nil {
+		c.simple("OK")
+	}
+}
+
+// login reads a key, and the realm in front of it.
+func (c *redisConn) login(a *arguments, realm bool) {
+	who := anybody
+	if keys := c.s.o.Keys; keys != nil {
+		secret := a.words[0]
+		if realm {
+			secret = a.words[1]
+		}
+		if who = keys.find(string(secret)); who == nil {
+			a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, "want a valid API key or player token"}
+			return
+		}
+	}
+	if realm {
+		c.enterRealm(who, a)
+	}
+	if a.err != nil {
+		return
+	}
+	a.words = a.words[1:]
+	c.exit()
+	c.pass = newPass(c.s, who)
+	if c.s.conns.begin(c.place, who.who) { // from now on it is theirs
+		c.s.conns.end(c.place)
+	}
+}
+
+func answerHello(c *redisConn, a *arguments) {
+	version := c.version
+	if len(a.words) > 0 {
+		if version = int(a.number("version", 0, 1<<30)); a.err != nil {
+			return
+		}
+		if version != 2 && version != 3 {
+			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %d of the protocol, want 2 or 3", version)}
+			return
+		}
+	}
+	for len(a.words) > 0 && a.err == nil {
+		switch option := strings.ToUpper(a.text("option")); {
+		case option == "AUTH" && len(a.words) >= 2:
+			c.login(a, true)
+		case option == "SETNAME" && len(a.words) >= 1:
+			a.text("name")
+		default:
+			a.wrong("option", "%.40q, want HELLO %s", option, a.cmd.usage)
+		}
+	}
+	if a.err != nil {
+		return
+	}
+	if c.access == nil {
+		a.err = errNoAuth
+		return
+	}
+	c.version = version
+	c.fields(7)
+	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.o.Version}, {"mode", "standalone"}, {"role", "master"}} {
+		c.bulk(f[0])
+		c.bulk(f[1])
+	}
+	c.bulk("proto")
+	c.integer(int64(version))
+	c.bulk("id")
+	c.integer(c.id)
+	c.bulk("modules")
+	c.array(0)
+}
+
+func answerPing(c *redisConn, a *arguments) {
+	if len(a.words) == 1 {
+		c.bulk(string(a.words[0]))
+		return
+	}
+	c.simple("PONG")
+}
+
+func answerEcho(c *redisConn, a *arguments) { c.bulk(string(a.words[0])) }
+
+func answerSelect(c *redisConn, a *arguments) {
+	if string(a.words[0]) != "0" {
+		a.wrong("database", "%.40q, want 0: there is one database; choose a realm with REALM", a.words[0])
+		return
+	}
+	c.simple("OK")
+}
+
+func answerClient(c *redisConn, a *arguments) {
+	switch sub := strings.ToUpper(a.text("subcommand")); {
+	case sub == "ID" && len(a.words) == 0:
+		c.integer(c.id)
+	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
+		c.simple("OK")
+	default:
+		a.wrong("subcommand", "%.40q with %d arguments, want CLIENT %s", sub, len(a.words), a.cmd.usage)
+	}
+}
+
+func answerCommand(c *redisConn, a *arguments) {
+	all := redisCommands()
+	sub := "INFO"
+	if len(a.words) > 0 {
+		sub = strings.ToUpper(a.text("subcommand"))
+	}
+	named := func(cmd *redisCommand) bool {
+		return len(a.words) == 0 || slices.ContainsFunc(a.words, func(w []byte) bool { return strings.EqualFold(string(w), cmd.name) })
+	}
+	switch sub {
+	case "COUNT":
+		c.integer(int64(len(all)))
+	case "DOCS":
+		all = slices.DeleteFunc(all, func(cmd *redisCommand) bool { return !named(cmd) })
+		c.fields(len(all))
+		for _, cmd := range all {
+			cmd.writeDocs(&c.resp)
+		}
+	case "INFO":
+		if len(a.words) == 0 {
+			c.array(len(all))
+			for _, cmd := range all {
+				cmd.writeInfo(&c.resp)
+			}
+			return
+		}
+		c.array(len(a.words))
+		for _, w := range a.words {
+			if cmd := c.s.commands[strings.ToUpper(string(w))]; cmd != nil {
+				cmd.writeInfo(&c.resp)
+			} else {
+				c.null()
+			}
+		}
+	default:
+		a.wrong("subcommand", "%.40q, want COMMAND %s", sub, a.cmd.usage)
+	}
+}
+
+// writeDocs writes a command's name and what redis-cli shows of it.
+func (cmd *redisCommand) writeDocs(w *resp) {
+	w.bulk(strings.ToLower(cmd.name))
+	w.fields(3)
+	for _, f := range [][2]string{{"summary", strings.TrimSpace(cmd.usage + " - " + cmd.summary)}, {"since", "1.0.0"}, {"group", "generic"}} {
+		w.bulk(f[0])
+		w.bulk(f[1])
+	}
+}
+
+// writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
+// of Redis: no client must spread the commands over nodes by them.
+func (cmd *redisCommand) writeInfo(w *resp) {
+	w.array(6)
+	w.bulk(strings.ToLower(cmd.name))
+	if cmd.least == cmd.most {
+		w.integer(int64(cmd.least + 1))
+	} else {
+		w.integer(-int64(cmd.least + 1))
+	}
+	flag := "readonly"
+	switch {
+	case cmd.request == nil:
+		flag = "fast"
+	case slices.Contains([]string{"DRAW", "GRANT", "CONSUME", "TRANSFER"}, cmd.name):
+		flag = "write"
+	}
+	w.array(1)
+	w.simple(flag)
+	for range 3 {
+		w.integer(0)
+	}
+}
+
+func answerQuit(c *redisConn, _ *arguments) {
+	c.simple("OK")
+	c.leaving = true
+}
