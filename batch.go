@@ -40,6 +40,7 @@ type batch struct {
 	events   int
 	version  uint64 // of the catalog in force behind it; set when it is taken
 	full     bool   // it takes no more events: its last one has set the clock
+	asked    bool   // somebody who added to it has no more to add, and waits
 	buf      []byte // the whole entry; seal fills in its head
 
 	done    chan struct{} // made by waitFor; closed when err is final
@@ -104,19 +105,25 @@ func (r *Realm) lockForRoom(ctx context.Context) error {
 // full reports whether the open batch takes no more events. The caller holds mu.
 func (r *Realm) full() bool { return r.open.full || len(r.open.buf) >= r.o.MaxPending }
 
-// unlock unlocks mu. It starts the flusher if there is something to flush.
+// unlock unlocks mu for somebody who adds no more.
 func (r *Realm) unlock() {
+	r.ask()
+	r.mu.Unlock()
+}
+
+// ask starts the flusher if there is something to flush. The caller holds mu.
+func (r *Realm) ask() {
+	r.open.asked = r.open.events > 0
 	if !r.flushing && r.due() {
 		r.flushing = true
 		step.Go(r.world.steps, r.flush)
 	}
-	r.mu.Unlock()
 }
 
-// due reports whether the flusher has something to do: the open batch has events, or a
+// due reports whether the flusher has something to do: somebody waits for the open batch, or a
 // defect was found and whoever waits is to be told. The caller holds mu.
 func (r *Realm) due() bool {
-	return r.open.events > 0 || r.err != nil && r.open.position != math.MaxUint64
+	return r.open.asked || r.err != nil && r.open.position != math.MaxUint64
 }
 
 // batchAt returns the batch at a position, or nil if that position is already acknowledged. The

@@ -179,14 +179,15 @@ func (r *Realm) close() error {
 	}
 	r.stopped.Store(refusal)
 	r.gone.Store(refusal)
+	r.wake()
+	r.ask() // also for a call that is not over
 	idle := make(chan struct{})
 	if r.flushing {
 		r.idle = idle
 	} else {
 		close(idle)
 	}
-	r.wake()
-	r.unlock()
+	r.mu.Unlock()
 	r.ledger.GiveUp()
 	if f := r.follower; f != nil {
 		f.stop()

@@ -302,3 +302,40 @@ func TestCallIsOneBatch(t *testing.T) {
 		}
 	}
 }
+
+// doesAfter is a context that does something after it was asked some times.
+type doesAfter struct {
+	context.Context
+	asked int
+	what  func()
+}
+
+func (c *doesAfter) Err() error {
+	if c.asked--; c.asked == 0 {
+		c.what()
+	}
+	return nil
+}
+
+// TestCloseWithinCall: what a call has carried out when the realm is closed is in the log, before the
+// end of the epoch, and the call says that it does not know.
+func TestCloseWithinCall(t *testing.T) {
+	disk := vfs.NewMem()
+	e, r := open(t, "data", worldOptions{FS: disk, Steps: newSteps()})
+	reqs := make([]kuji.Request, 300)
+	for i := range reqs {
+		reqs[i] = kuji.Draw{ID: fmt.Sprint("id-", i), Player: fmt.Sprint("p", i), Pool: "free"}
+	}
+	var closed error
+	_, err := r.DoAll(&doesAfter{t.Context(), 3, func() { closed = e.Close() }}, reqs)
+	wantCode(t, err, kuji.CodeUnknownOutcome)
+	if closed != nil {
+		t.Fatal(closed)
+	}
+	if _, err := verifyIn(disk, "data", "test", func(kuji.Record) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, r = open(t, "data", worldOptions{FS: disk}); r.Stats().RequestIDs != 128 { // of two parts
+		t.Errorf("%d requests were carried out", r.Stats().RequestIDs)
+	}
+}
