@@ -30,6 +30,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kuji-dev/kuji/examples"
+	"github.com/kuji-dev/kuji/internal/pgtest"
 )
 
 // raceOptions keep a race-detecting binary from sleeping a second at each exit.
@@ -37,7 +38,15 @@ const raceOptions = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", raceOptions) // only makes the tests faster
-	testscript.Main(m, map[string]func(){"kuji": main, jumpingKuji: mainJumping})
+	testscript.Main(suite{m}, map[string]func(){"kuji": main, jumpingKuji: mainJumping})
+}
+
+// suite stops in the end what tests share.
+type suite struct{ m *testing.M }
+
+func (s suite) Run() int {
+	defer pgtest.Stop()
+	return s.m.Run()
 }
 
 // TestScript runs the sessions in testdata: each reads as a person at a

@@ -25,16 +25,19 @@ type room struct {
 //	cmd → internal/simulate → internal/rules, internal/store, catalog
 //	cmd → driver/jetstream → driver
 //	cmd → history → kuji
+//	cmd → sink → kuji, internal/vfs
 //
 // A new folder takes its place here first.
 var rooms = []room{
-	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "history", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/proxy"},
+	{dir: "cmd/kuji", may: []string{"server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
-	{dir: "history", may: []string{"."}, tests: []string{"catalog"},
+	{dir: "history", may: []string{"."}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
+	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"catalog"},
+		modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
 	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
@@ -51,6 +54,7 @@ var rooms = []room{
 		modules: []string{"github.com/nats-io/nats.go"}},
 	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, modules: []string{"github.com/nats-io"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},
+	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
@@ -129,7 +133,7 @@ var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
 
 // heavy are modules that the core does without, even by way of other modules: the drivers of
 // replicated logs, histories and traces bring them in, and only the binary has those.
-var heavy = []string{"github.com/nats-io", "github.com/jackc", "github.com/ncruces", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
+var heavy = []string{"github.com/nats-io", "github.com/jackc", "github.com/ncruces", "github.com/twmb", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
 
 // Light reports the heavy packages among those that a package of the core is built of.
 func Light(pkg string, deps []string) []Finding {
