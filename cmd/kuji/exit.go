@@ -35,7 +35,7 @@ func exitCodesTopic() *cobra.Command {
 		Short: "What the exit codes mean",
 		Long: `Every command ends with one of these codes:
 
-    0  done; for serve and watch also: ended by Ctrl-C
+    0  done; for serve, watch and feed also: ended by Ctrl-C
     1  failed in a way not listed below
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with

@@ -46,7 +46,20 @@ on with --from position+1, otherwise with --from position. Codes are redacted.`,
 		if err != nil {
 			return err
 		}
-		t := &follower{app: a, c: c, left: count, req: &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}}
+		t := &follower{c: c, req: &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}}
+		t.take = func(events []*kujiv1.Event, _ uint64) error {
+			for _, e := range events {
+				if err := a.showEvent(e); err != nil {
+					return err
+				}
+				if count > 0 {
+					if count--; count == 0 {
+						return errFeedDone
+					}
+				}
+			}
+			return nil
+		}
 		if cmd.Flags().Changed("from") {
 			t.req.From = &from
 		}
@@ -55,18 +68,20 @@ on with --from position+1, otherwise with --from position. Codes are redacted.`,
 	return cmd
 }
 
-// follower shows the events of a stream, and begins again where one ended.
+// follower reads the events of a stream, and begins again where one ended.
 type follower struct {
-	app  *app
-	c    *client
-	req  *kujiv1.StreamEventsRequest
-	left uint64 // events to show; 0: all
-	// The last event that was shown: after a lost connection it may come again.
+	c   *client
+	req *kujiv1.StreamEventsRequest
+	// take gets the events of a message, maybe none, and from where a reader goes on who has them. The
+	// events before are never repeated.
+	take func(events []*kujiv1.Event, next uint64) error
+	// The last event that was taken: after a lost connection it may come again.
 	position uint64
 	index    uint32
 }
 
-var errTailDone = errors.New("all were shown")
+// errFeedDone is what take returns when it wants no more.
+var errFeedDone = errors.New("all were taken")
 
 func (t *follower) run(ctx context.Context) error {
 	begun, pause := time.Now(), firstPause
@@ -77,7 +92,7 @@ func (t *follower) run(ctx context.Context) error {
 		}
 		again, _ := retryable(err)
 		switch {
-		case errors.Is(err, errTailDone):
+		case errors.Is(err, errFeedDone):
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -96,7 +111,7 @@ func (t *follower) run(ctx context.Context) error {
 	}
 }
 
-// follow shows what one stream brings. came is true if that was anything.
+// follow takes what one stream brings. came is true if that was anything.
 func (t *follower) follow(ctx context.Context) (came bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // before Close, which would read on
@@ -106,19 +121,15 @@ func (t *follower) follow(ctx context.Context) (came bool, err error) {
 	}
 	for s.Receive() {
 		came = true
-		for _, e := range s.Msg().GetEvents() {
-			if e.GetPosition() < t.position || e.GetPosition() == t.position && e.GetIndex() <= t.index {
-				continue
-			}
-			if err := t.show(e); err != nil {
-				return true, err
-			}
-			t.position, t.index = e.GetPosition(), e.GetIndex()
-			if t.left > 0 {
-				if t.left--; t.left == 0 {
-					return true, errTailDone
-				}
-			}
+		events := s.Msg().GetEvents()
+		for len(events) > 0 && t.has(events[0]) {
+			events = events[1:]
+		}
+		if n := len(events); n > 0 {
+			t.position, t.index = events[n-1].GetPosition(), events[n-1].GetIndex()
+		}
+		if err := t.take(events, s.Msg().GetNext()); err != nil {
+			return true, err
 		}
 		next := s.Msg().GetNext()
 		t.req.From = &next
@@ -129,18 +140,24 @@ func (t *follower) follow(ctx context.Context) (came bool, err error) {
 	return came, connect.NewError(connect.CodeUnavailable, errors.New("the server ended the feed"))
 }
 
-func (t *follower) show(e *kujiv1.Event) error {
+// has reports whether an event was taken.
+func (t *follower) has(e *kujiv1.Event) bool {
+	return e.GetPosition() < t.position || e.GetPosition() == t.position && e.GetIndex() <= t.index
+}
+
+// showEvent writes an event on a line of its own.
+func (a *app) showEvent(e *kujiv1.Event) error {
 	rec := recordOf(e)
-	if t.app.json {
-		t.app.printed = true
+	if a.json {
+		a.printed = true
 		line, err := json.Marshal(rec)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(t.app.stdout, "%s\n", line)
+		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
 		return err
 	}
-	_, err := fmt.Fprintf(t.app.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
+	_, err := fmt.Fprintf(a.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
 	return err
 }
 
