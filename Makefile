@@ -88,7 +88,7 @@ chaos: ## a cluster of three processes: killed, paused, cut off, filled and wipe
 	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./cmd/kuji -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
 
 .PHONY: nightly
-nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), fuzzing
+nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), fuzzing
 	GOARCH=arm64 CGO_ENABLED=0 go build -o /dev/null ./...
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	go generate ./... && git diff --exit-code
@@ -96,6 +96,8 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16
 	go test -count=1 -timeout 60m -v ./server -run 'TestRawStreams$$' -rawfirst $$(date +%Y%m%d)00000 -rawstreams 100000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
+	if command -v mvn >/dev/null && command -v java >/dev/null; then dir=$$(mktemp -d) && mvn -q -B -f internal/kafkatest/pom.xml dependency:copy-dependencies -DoutputDirectory=$$dir && \
+	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./cmd/kuji -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 

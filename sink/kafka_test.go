@@ -13,22 +13,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/kafkatest"
 )
 
-// brokers starts brokers in this process with the topic "rewards" of 3 partitions, and returns its URL.
-func brokers(t *testing.T) (*kfake.Cluster, string) {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(3, "rewards"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c, "kafka://" + strings.Join(c.ListenAddrs(), ",") + "/rewards"
+func TestMain(m *testing.M) {
+	m.Run()
+	kafkatest.Stop()
+}
+
+// topic makes a topic of 3 partitions, and returns its name and its URL.
+func topic(t *testing.T, hosts []string) (name, url string) {
+	name = kafkatest.Topic(t, hosts, 3)
+	return name, "kafka://" + strings.Join(hosts, ",") + "/" + name
 }
 
 func kafkaTarget(t *testing.T, url string, feed Feed) *KafkaTopic {
@@ -39,34 +39,6 @@ func kafkaTarget(t *testing.T, url string, feed Feed) *KafkaTopic {
 	}
 	t.Cleanup(k.Close)
 	return k
-}
-
-// records returns all records of the topic, those of each partition in their order.
-func records(t *testing.T, url string) (all []*kgo.Record) {
-	t.Helper()
-	hosts, topic, err := parseKafka(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := kgo.NewClient(kgo.SeedBrokers(hosts...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := int64(0)
-	ends.Each(func(end kadm.ListedOffset) { want += end.Offset })
-	for int64(len(all)) < want {
-		f := c.PollFetches(t.Context())
-		if err := f.Err(); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, f.Records()...)
-	}
-	return all
 }
 
 func header(r *kgo.Record, key string) string {
@@ -102,8 +74,10 @@ func (l *lossy) Deliver(ctx context.Context, b *Batch) error {
 
 // TestKafka: whichever records of a batch are lost with the process, the next one finds out from the
 // topic where to go on. All events come, those of each player in order.
-func TestKafka(t *testing.T) {
-	_, url := brokers(t)
+func TestKafka(t *testing.T) { kafkatest.Each(t, testKafka) }
+
+func testKafka(t *testing.T, hosts []string) {
+	name, url := topic(t, hosts)
 	steps, all := feedOf(11, 120)
 	feed := Feed{Realm: "default"}
 	runs := 0
@@ -133,7 +107,7 @@ func TestKafka(t *testing.T) {
 		want[e.Player] = append(want[e.Player], fmt.Sprintf("%d.%d", e.Position, e.Index))
 	}
 	repeats := 0
-	for _, r := range records(t, url) {
+	for _, r := range kafkatest.Records(t, hosts, name) {
 		key, place := string(r.Key), header(r, headerPlace)
 		if slices.Contains(got[key], place) {
 			repeats++
@@ -152,7 +126,8 @@ func TestKafka(t *testing.T) {
 
 // TestKafkaRetries: a broker that fails in between gets each record once all the same.
 func TestKafkaRetries(t *testing.T) {
-	c, url := brokers(t)
+	c := kafkatest.Fake(t)
+	name, url := topic(t, c.ListenAddrs())
 	fails := 1
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
 		if fails--; fails >= 0 {
@@ -165,14 +140,16 @@ func TestKafkaRetries(t *testing.T) {
 	if _, err := Run(t.Context(), sourceOf(steps), kafkaTarget(t, url, Feed{Realm: "default"}), 1, quiet); !errors.Is(err, errEnd) {
 		t.Fatal(err)
 	}
-	if got := records(t, url); len(got) != len(all) || fails >= 0 {
+	if got := kafkatest.Records(t, c.ListenAddrs(), name); len(got) != len(all) || fails >= 0 {
 		t.Errorf("%d records, want %d; %d failures left", len(got), len(all), fails)
 	}
 }
 
 // TestKafkaRefuses: topics that a feed cannot go on with.
-func TestKafkaRefuses(t *testing.T) {
-	_, url := brokers(t)
+func TestKafkaRefuses(t *testing.T) { kafkatest.Each(t, testKafkaRefuses) }
+
+func testKafkaRefuses(t *testing.T, hosts []string) {
+	name, url := topic(t, hosts)
 	feed := Feed{Realm: "default"}
 	deliver := func(feed Feed) error {
 		return kafkaTarget(t, url, feed).Deliver(t.Context(), &Batch{Events: []kuji.Record{{Position: 7, Index: 2, Player: "ann"}}, From: Place{7, 2}, To: Place{8, 0}})
@@ -180,7 +157,7 @@ func TestKafkaRefuses(t *testing.T) {
 	if at, err := kafkaTarget(t, url, feed).Place(t.Context()); at != (Place{}) || err != nil {
 		t.Errorf("an empty topic: %v, %v", at, err)
 	}
-	if _, err := kafkaTarget(t, strings.Replace(url, "/rewards", "/none", 1), feed).Place(t.Context()); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+	if _, err := kafkaTarget(t, strings.Replace(url, name, "none", 1), feed).Place(t.Context()); !errors.Is(err, kerr.UnknownTopicOrPartition) {
 		t.Errorf("no topic: %v", err)
 	}
 	if err := deliver(feed); err != nil {

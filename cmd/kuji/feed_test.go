@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/kafkatest"
 	"github.com/kuji-dev/kuji/internal/pgtest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -302,6 +303,65 @@ func TestFeedPostgresKilled(t *testing.T) {
 	if diff := cmp.Diff(ids, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestFeedKafkaKilled does so with brokers of Kafka: every event has come, those of each player in order,
+// and each again only after a kill.
+func TestFeedKafkaKilled(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, hosts []string) {
+		f, topic := newFed(t), kafkatest.Topic(t, hosts, 3)
+		stop := make(chan struct{})
+		drawn := f.draw(t.Context(), stop)
+		args := []string{"--to", "kafka://" + strings.Join(hosts, ",") + "/" + topic}
+		const kills = 6
+		for range kills {
+			cmd, log := f.command(args...)
+			more := len(kafkatest.Records(t, hosts, topic)) + rand.IntN(60)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for len(kafkatest.Records(t, hosts, topic)) < more {
+				if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+					t.Fatalf("it ended by itself\n%v", log)
+				}
+			}
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		cmd, log := f.command(args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		close(stop)
+		if err := <-drawn; err != nil {
+			t.Fatal(err)
+		}
+		want, got := map[string][]kuji.Record{}, map[string][]kuji.Record{}
+		for _, rec := range f.all(t) {
+			key := rec.Player
+			if key == "" {
+				key = f.client.realm
+			}
+			want[key] = append(want[key], rec)
+		}
+		for n := 0; n == 0 || got["ann"] == nil; n++ { // ann's event is the last one
+			clear(got)
+			for _, r := range kafkatest.Records(t, hosts, topic) {
+				var rec kuji.Record
+				if err := json.Unmarshal(r.Value, &rec); err != nil {
+					t.Fatal(err)
+				}
+				got[string(r.Key)] = append(got[string(r.Key)], rec)
+			}
+		}
+		terminate(t, cmd, log)
+		for key := range want {
+			wantInOrder(t, got[key], want[key], kills)
+		}
+		if len(got) != len(want) {
+			t.Errorf("records of %d keys, want %d", len(got), len(want))
+		}
+	})
 }
 
 // TestFeedAsked: what "kuji feed" refuses, with which exit code, and what it says.

@@ -30,6 +30,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kuji-dev/kuji/examples"
+	"github.com/kuji-dev/kuji/internal/kafkatest"
 	"github.com/kuji-dev/kuji/internal/pgtest"
 )
 
@@ -46,6 +47,7 @@ type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
 	defer pgtest.Stop()
+	defer kafkatest.Stop()
 	return s.m.Run()
 }
 
