@@ -34,8 +34,7 @@ type feedFlags struct {
 }
 
 type feedJSON struct {
-	Events   uint64 `json:"events"`   // delivered by this process
-	Position uint64 `json:"position"` // where the next one goes on
+	Position uint64 `json:"position"` // where the next process goes on
 }
 
 func (a *app) feedCommand() *cobra.Command {
@@ -88,7 +87,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
 			return err
 		}
 		return a.print(done, func(w io.Writer) {
-			fprintf(w, "%d events delivered; the feed goes on at position %d\n", done.Events, done.Position)
+			fprintf(w, "the feed goes on at position %d\n", done.Position)
 		})
 	}
 	return cmd
@@ -147,7 +146,7 @@ func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, erro
 		defer end.Close()
 	}
 	done, err := sink.Run(ctx, c.source(&kujiv1.StreamEventsRequest{Realm: c.realm, Player: f.player, Pool: f.pool}), target, f.from, log)
-	return feedJSON{done.Events, done.To.Position}, err
+	return feedJSON{done.To.Position}, err
 }
 
 // sinkOf returns the target that --to names.
@@ -218,12 +217,13 @@ func (c *client) feedHistory(ctx context.Context, url string, log *slog.Logger) 
 		return func(yield func(kuji.Record, error) bool) {
 			for step, err := range c.source(&kujiv1.StreamEventsRequest{Realm: c.realm})(ctx, from) {
 				if err != nil {
-					broke = err
+					if ctx.Err() == nil { // it was not ended because PostgreSQL failed
+						broke = err
+					}
 					yield(kuji.Record{}, err)
 					return
 				}
 				for _, rec := range step.Events {
-					done.Events++
 					if !yield(rec, nil) {
 						return
 					}

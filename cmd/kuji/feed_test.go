@@ -18,6 +18,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -114,6 +115,9 @@ func (f *fed) command(args ...string) (*exec.Cmd, *lines) {
 	cmd.Stderr = log
 	return cmd, log
 }
+
+// died reports whether a process has said why it ends.
+func died(log *lines) bool { return strings.Contains("\n"+log.String(), "\nkuji: ") }
 
 // terminate ends a process with SIGTERM, after which its exit code must be 0.
 func terminate(t *testing.T, cmd *exec.Cmd, log *lines) {
@@ -266,7 +270,7 @@ func TestFeedPostgresKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for position() < begun+more {
-			if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+			if died(log) {
 				t.Fatalf("it ended by itself\n%v", log)
 			}
 		}
@@ -277,14 +281,23 @@ func TestFeedPostgresKilled(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	for begun := position(); position() == begun; { // until it writes
+		if died(log) {
+			t.Fatalf("it ended by itself\n%v", log)
+		}
+	}
+	// A lost connection is none of its ends.
+	if _, err := db.Exec(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"); err != nil {
+		t.Fatal(err)
+	}
 	close(stop)
 	if err := <-drawn; err != nil {
 		t.Fatal(err)
 	}
 	want := f.all(t)
 	for position() < int64(want[len(want)-1].Position) {
-		if err := t.Context().Err(); err != nil {
-			t.Fatalf("%v\n%v", err, log)
+		if died(log) {
+			t.Fatalf("it ended by itself\n%v", log)
 		}
 	}
 	terminate(t, cmd, log)
@@ -321,7 +334,7 @@ func TestFeedKafkaKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			for len(kafkatest.Records(t, hosts, topic)) < more {
-				if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+				if died(log) {
 					t.Fatalf("it ended by itself\n%v", log)
 				}
 			}
@@ -362,6 +375,25 @@ func TestFeedKafkaKilled(t *testing.T) {
 			t.Errorf("records of %d keys, want %d", len(got), len(want))
 		}
 	})
+}
+
+// TestFeedInterrupted: a signal ends a feed whose target does not take the events, and nothing is noted.
+func TestFeedInterrupted(t *testing.T) {
+	f := newFed(t)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer hook.Close()
+	position := filepath.Join(f.dir, "position")
+	cmd, log := f.command("--to", hook.URL, "--allow-private", "--secret-file", filepath.Join(f.dir, "secret"), "--position", position)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !log.wait(0, "it answered 503", time.Minute) {
+		t.Error(log)
+	}
+	terminate(t, cmd, log)
+	if _, err := os.Stat(position); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a position was noted: %v", err)
+	}
 }
 
 // TestFeedAsked: what "kuji feed" refuses, with which exit code, and what it says.
