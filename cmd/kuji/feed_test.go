@@ -160,8 +160,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// dieAfter kills a process around its n-th post: before or after it is answered.
-func (r *receiver) dieAfter(cmd *exec.Cmd, n int, answered bool) {
+// dieAfter starts a process and kills it around its n-th post: before or after it is answered.
+func (r *receiver) dieAfter(cmd *exec.Cmd, n int, answered bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.came = func(now bool) {
@@ -171,6 +171,7 @@ func (r *receiver) dieAfter(cmd *exec.Cmd, n int, answered bool) {
 			}
 		}
 	}
+	return cmd.Start() // its posts wait for mu
 }
 
 // TestFeedKilled kills "kuji feed" around its posts, again and again, while the realm goes on. Every
@@ -186,8 +187,7 @@ func TestFeedKilled(t *testing.T) {
 	const kills = 12
 	for range kills {
 		cmd, log := f.command(args...)
-		r.dieAfter(cmd, 1+rand.IntN(3), rand.IntN(2) == 0)
-		if err := cmd.Start(); err != nil {
+		if err := r.dieAfter(cmd, 1+rand.IntN(3), rand.IntN(2) == 0); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait()
