@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,11 +181,7 @@ func TestFormatPages(t *testing.T) {
 				do(t, r, kuji.Draw{ID: fmt.Sprint(r.Stats().Position), Player: fmt.Sprint("p", i%7), Pool: []string{"free", "box", "paid"}[i%3], Count: 1 + i%2})
 			}
 			if life == 0 { // a copy in which the epoch is not revealed
-				copied := t.TempDir()
-				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-					t.Fatal(err)
-				}
-				compare(t, copied)
+				compare(t, copyOf(t, dir))
 			}
 			if err := e.Close(); err != nil {
 				t.Fatal(err)
@@ -397,4 +395,33 @@ func players[T any](t *testing.T, dir string, ids map[string]T) map[string]map[s
 		t.Fatal(err)
 	}
 	return all
+}
+
+// copyOf copies a directory in which files may still change. It returns a copy with what was there at
+// one moment: the same as the copy before.
+func copyOf(t *testing.T, dir string) string {
+	t.Helper()
+	var before map[string]string
+	for {
+		copied := t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		err := fs.WalkDir(os.DirFS(copied), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(filepath.Join(copied, path))
+			files[path] = string(data)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if maps.Equal(files, before) {
+			return copied
+		}
+		before = files
+	}
 }
