@@ -202,6 +202,7 @@ type outcomes struct {
 
 	// Of the current command:
 	asked uint32    // the pool of the request; noPool before the first effect
+	only  *entry    // the first outcome is the entry's, and all does not have it yet
 	all   []Outcome // those that are finished
 	draw  int       // the number of the current draw
 	paid  []gain    // what the draws cost
@@ -212,7 +213,6 @@ type outcomes struct {
 	open  *entry // the last entry taken; nil: there is none
 	now   Outcome
 	gains []gain
-	last  *entry // of the last finished outcome, if it is the entry's
 }
 
 // gain is a quantity of an item, by the item's number.
@@ -347,17 +347,21 @@ func (o *outcomes) endOutcome(s names) {
 	if !e.gave {
 		e.gave, e.gains, e.outcome[0].Items = true, slices.Clone(o.gains), stacks(s, o.gains)
 	}
-	o.last = nil
-	if slices.Equal(e.gains, o.gains) {
-		o.now.Items = e.outcome[0].Items
-		if o.now.Via == nil && o.now.Codes == nil && o.now.Draw == 0 {
-			o.last = e
-		}
-	} else {
-		o.now.Items = stacks(s, o.gains)
+	if o.only != nil {
+		o.all = append(o.all, o.only.outcome[0])
+		o.only = nil
 	}
-	o.all = append(o.all, o.now)
-	o.open, o.now, o.gains = nil, Outcome{}, o.gains[:0]
+	switch {
+	case !slices.Equal(e.gains, o.gains):
+		o.now.Items = stacks(s, o.gains)
+		o.all = append(o.all, o.now)
+	case len(o.all) == 0 && o.now.Via == nil && o.now.Codes == nil && o.now.Draw == 0:
+		o.only = e
+	default:
+		o.now.Items = e.outcome[0].Items
+		o.all = append(o.all, o.now)
+	}
+	o.open, o.now.Via, o.now.Codes, o.gains = nil, nil, nil, o.gains[:0]
 }
 
 func stacks(s names, gains []gain) []Stack {
@@ -376,11 +380,11 @@ func stacks(s names, gains []gain) []Stack {
 func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 	o.endOutcome(s)
 	switch {
-	case len(o.all) == 0:
-	case len(o.all) == 1 && o.last != nil:
-		some = o.last.outcome[:]
-	default:
+	case o.only != nil:
+		some = o.only.outcome[:]
+	case len(o.all) > 0:
 		some = append(o.slab.get(len(o.all)), o.all...)
+		clear(o.all)
 	}
 	if o.draw >= 0 && len(o.paid) > 0 {
 		if !slices.Equal(o.price, o.paid) {
@@ -388,8 +392,7 @@ func (o *outcomes) end(s names) (some []Outcome, paid []Stack) {
 		}
 		paid = o.priceText
 	}
-	clear(o.all)
-	o.all, o.paid = o.all[:0], o.paid[:0]
+	o.only, o.all, o.paid = nil, o.all[:0], o.paid[:0]
 	return some, paid
 }
 

@@ -51,11 +51,13 @@ type decision struct {
 	picked  []uint64  // what draws without repetition have taken so far; by pool number<<32 | entry number
 	apart   overlay   // 1 for what is in picked
 
-	sure    []sureMemo // by pool number
-	sureGen uint32
-	window  []store.CounterValue // scratch memory of windowCounters
-	lacks   []Lack               // why a check failed with InsufficientItems
-	stopped LimitState           // why one failed with LimitReached
+	sure     []sureMemo // by pool number
+	sureGen  uint32
+	window   []store.CounterValue // scratch memory of windowCounters
+	lacks    []Lack               // why a check failed with InsufficientItems
+	have     []uint64             // what the player has of what the best payment takes
+	counting []uint64             // and of the one that is looked at
+	stopped  LimitState           // why one failed with LimitReached
 }
 
 // drawn is a draw that has passed its checks.

@@ -19,11 +19,11 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 	if len(pt.config.Redeem) > 0 && len(pt.price) == 0 {
 		return failure{CodeRequired, pt.num}
 	}
-	cost, f := r.pay(pt, player, count, cmd.Pay)
-	if f.status != OK {
+	var cost payment
+	if f := r.pay(pt, player, count, cmd.Pay, &cost); f.status != OK {
 		return f
 	}
-	return r.addDraw(pt, player, count, cost)
+	return r.addDraw(pt, player, count, &cost)
 }
 
 // mayDraw reports whether a pool will refuse draws of a player, however they are paid.
@@ -46,7 +46,7 @@ func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
 
 // addDraw adds draws that are paid to the command, unless what they could give is not there or does
 // not fit.
-func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost payment) failure {
+func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost *payment) failure {
 	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pt.num}
 	}
@@ -54,7 +54,7 @@ func (r *Rules) addDraw(pt *poolTable, player uint32, count uint64, cost payment
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.d.draws = append(r.d.draws, drawn{player, pt, count, cost, len(r.d.sets)})
+	r.d.draws = append(r.d.draws, drawn{player, pt, count, *cost, len(r.d.sets)})
 	r.d.given(pt.maxGain * count)
 	r.d.picks += count * pt.picks
 	return failure{}
@@ -114,11 +114,15 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 	d := &r.d
 	dr := &d.draws[n]
 	r.arrive(dr.player)
-	r.writePrice(dr.cost)
+	r.writePrice(&dr.cost)
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {
 		if !dr.pool.single {
 			d.w.More(store.Draw)
+		}
+		if len(dr.pool.must) == 0 {
+			r.draw(dr.pool, 0)
+			continue
 		}
 		due := r.due(dr.pool, i, dr.count, &hits)
 		dr.pool.hit(r.draw(dr.pool, due), &hits)

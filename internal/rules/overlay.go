@@ -20,6 +20,12 @@ func (o *overlay) init() {
 }
 
 func (o *overlay) reset() {
+	if o.n > 0 {
+		o.forget()
+	}
+}
+
+func (o *overlay) forget() {
 	o.n = 0
 	o.gen++
 	if o.gen == 0 { // after 2^32 commands old generations would look new

@@ -24,70 +24,79 @@ type payment struct {
 }
 
 // pay pays the price of count draws from the player's balances: one that has item choice in it, or
-// with an empty choice any.
-func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string) (payment, failure) {
+// with an empty choice any. It fills in p, which must be zero.
+func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p *payment) failure {
 	if len(pt.price) == 0 && choice == "" {
-		return payment{}, failure{}
+		return failure{}
 	}
-	free, used := uint64(0), uint64(0)
+	d, used := &r.d, uint64(0)
 	if pt.free != nil {
 		used = r.used(pt.free, player)
-		free = min(count, pt.free.draws-min(used, pt.free.draws))
+		p.free = min(count, pt.free.draws-min(used, pt.free.draws))
 	}
-	p, f := payment{free: free}, failure{}
-	if free < count {
-		p, f = r.cheapest(pt, player, count, free, choice)
-	}
-	if f.status != OK {
-		return payment{}, f
+	if p.free < count {
+		if f := r.cheapest(pt, player, count, choice, p); f.status != OK {
+			return f
+		}
 	}
 	if p.free > 0 {
-		r.setCounter(player, pt.free.counter, pt.free.value(used+p.free, r.d.steady))
+		r.setCounter(player, pt.free.counter, pt.free.value(used+p.free, d.steady))
 	}
-	for _, st := range p.price {
-		r.spend(player, st.item, st.quantity*p.times)
+	for i, st := range p.price {
+		d.values.put(valueKey(player, st.item), d.have[i]-st.quantity*p.times)
 	}
-	return p, failure{}
+	return failure{}
 }
 
-// cheapest returns how count draws are paid, of which free can be free, but not all.
-func (r *Rules) cheapest(pt *poolTable, player uint32, count, free uint64, choice string) (best payment, f failure) {
-	item := uint32(0)
-	if choice != "" {
-		item = r.t.item[choice]
+// offers is what is known of several payments while the best of them is looked for: the first that
+// the player can pay, or a later one that costs no more.
+type offers struct {
+	player uint32
+	item   uint32 // must be in the price, if chosen
+	chosen bool
+	best   *payment
+	failed failure // why there is no best yet
+}
+
+// cheapest fills in how count draws are paid, of which best.free can be free, but not all. What the
+// player has of what it costs is in decision.have.
+func (r *Rules) cheapest(pt *poolTable, player uint32, count uint64, choice string, best *payment) failure {
+	o := offers{player: player, chosen: choice != "", best: best}
+	if o.chosen {
+		o.item = r.t.item[choice]
 	}
-	f = failure{PriceNotOffered, item}
-	try := func(p payment) {
-		if choice != "" && !has(p.price, item) {
-			return
-		}
-		switch ok := r.canPay(p, player); {
-		case ok && (f.status != OK || p.noMore(&best)):
-			best, f = p, failure{}
-		case !ok && f.status == PriceNotOffered: // of several that are too much the first one counts
-			f = r.tooDear(p, player)
-		}
-	}
-	first := func(p payment) { // unless something better stands before it
-		if f.status != OK {
-			try(p)
-		}
-	}
+	o.failed = failure{PriceNotOffered, o.item}
+	free := best.free
 	paid := count - free
 	for i := range pt.bundles {
-		if b := &pt.bundles[i]; b.draws == paid {
-			first(payment{b.price, 1, free})
+		if b := &pt.bundles[i]; b.draws == paid && o.failed.status != OK {
+			r.offer(&o, b.price, 1, free)
 		}
 	}
-	for _, price := range pt.price {
-		first(payment{price, paid, free})
+	for i := 0; i < len(pt.price) && o.failed.status != OK; i++ {
+		r.offer(&o, pt.price[i], paid, free)
 	}
 	for i := range pt.bundles { // ascending
 		if b := &pt.bundles[i]; b.draws > paid && b.draws <= count {
-			try(payment{b.price, 1, count - b.draws})
+			r.offer(&o, b.price, 1, count-b.draws)
 		}
 	}
-	return best, f
+	return o.failed
+}
+
+// offer makes a payment the best if it is.
+func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
+	if o.chosen && !has(price, o.item) {
+		return
+	}
+	p := payment{price, times, free}
+	switch ok := r.canPay(&p, o.player); {
+	case ok && (o.failed.status != OK || p.noMore(o.best)):
+		*o.best, o.failed = p, failure{}
+		r.d.have, r.d.counting = r.d.counting, r.d.have
+	case !ok && o.failed.status == PriceNotOffered: // of several that are too much the first one counts
+		o.failed = r.tooDear(&p, o.player)
+	}
 }
 
 // noMore reports whether p costs no more than o of any item.
@@ -110,18 +119,22 @@ func has(price []stack, item uint32) bool {
 	return false
 }
 
-// canPay reports whether a player has what a payment takes.
-func (r *Rules) canPay(p payment, player uint32) bool {
+// canPay reports whether a player has what a payment takes. How much that is, is then in
+// decision.counting.
+func (r *Rules) canPay(p *payment, player uint32) bool {
+	r.d.counting = r.d.counting[:0]
 	for _, st := range p.price {
-		if r.balance(player, st.item) < st.quantity*p.times { // below 2^53 × 1000
+		have := r.balance(player, st.item)
+		if have < st.quantity*p.times { // below 2^53 × 1000
 			return false
 		}
+		r.d.counting = append(r.d.counting, have)
 	}
 	return true
 }
 
 // tooDear is the failure of a player who has less than a payment takes.
-func (r *Rules) tooDear(p payment, player uint32) failure {
+func (r *Rules) tooDear(p *payment, player uint32) failure {
 	r.d.lacks = r.d.lacks[:0]
 	for _, st := range p.price {
 		r.lack(player, st.item, st.quantity*p.times)
@@ -130,7 +143,7 @@ func (r *Rules) tooDear(p payment, player uint32) failure {
 }
 
 // writePrice writes what a draw costs.
-func (r *Rules) writePrice(p payment) {
+func (r *Rules) writePrice(p *payment) {
 	for _, st := range p.price {
 		r.change(store.Spend, st.item, st.quantity*p.times)
 	}

@@ -103,7 +103,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	if f := r.mayDraw(rt.pool, player, uint64(rt.config.Times)); f.status != OK {
 		return f
 	}
-	return r.addDraw(rt.pool, player, uint64(rt.config.Times), payment{})
+	return r.addDraw(rt.pool, player, uint64(rt.config.Times), &payment{})
 }
 
 // writeRedeem writes that the code is used, and the draws that it pays for.
