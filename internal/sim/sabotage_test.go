@@ -91,14 +91,20 @@ func (b *bug) testsThere(tests map[string][]string) bool {
 }
 
 // TestSabotageFits: every bug says which promise it breaks, fits into the code
-// as it stands, and names tests that are there.
+// as it stands, compiles, and names tests that are there.
 func TestSabotageFits(t *testing.T) {
 	s := newSources(root)
+	c, err := newChecker(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string][]string{} // the names of a folder's tests
 	for _, b := range readBugs(t) {
 		p, err := s.plant(b)
 		if err != nil {
 			t.Errorf("%s: %v", b.name, err)
+		} else if err := c.check(s, p); err != nil {
+			t.Errorf("%s does not compile: %v", b.name, err)
 		}
 		if !b.testsThere(tests) {
 			t.Errorf("%s: no test has a name that go test %s asks for", b.name, strings.Join(b.test, " "))
