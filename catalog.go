@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -74,12 +75,12 @@ func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, o *Appl
 	if b == nil {
 		return Commit{}, 0, err
 	}
-	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, 0, nil
+	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
 }
 
 // putInForce applies a prepared catalog and fills in res. It returns the batch that makes the
 // result durable, or nil if it already is. The caller holds mu.
-func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *batch, err error) {
+func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *ledger.Batch, err error) {
 	finished := false
 	defer r.ended(&finished, &b, &err)
 	b, err = r.commitCatalog(p, res)
@@ -87,15 +88,15 @@ func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *batch, err error)
 	return b, err
 }
 
-func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*batch, error) {
+func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*ledger.Batch, error) {
 	if p.Event == nil { // already in force
 		v := r.state.Catalog()
 		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
 		return r.batchAt(v.Position), nil
 	}
-	b := r.open
+	b := r.group.Open()
 	r.stamp(b)
-	if err := r.commit(b, append(b.buf, p.Event...), res); err != nil {
+	if err := r.commit(b, append(b.Buf, p.Event...), res); err != nil {
 		return nil, err
 	}
 	r.tables.Store(p.Tables) // before the rules: readers wait for it

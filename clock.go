@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -163,12 +164,12 @@ func (r *Realm) setClock(ctx context.Context, now time.Time, by, reason string) 
 	if err != nil {
 		return set, wait, err
 	}
-	return set, Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, nil
+	return set, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
 }
 
 // commitClock sets the clock. The batch takes no more events: what follows has other stamps. The
 // caller holds mu.
-func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b *batch, err error) {
+func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b *ledger.Batch, err error) {
 	finished := false
 	defer r.ended(&finished, &b, &err)
 	b, err = r.doSetClock(now, by, reason, set)
@@ -176,24 +177,24 @@ func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b 
 	return b, err
 }
 
-func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*batch, error) {
+func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*ledger.Batch, error) {
 	at, wall, _ := r.readClock()
 	if apart := time.Duration(wall-now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
 		return nil, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(now.UnixMilli()), utc(wall), MaxLeap)
 	}
-	b := r.open
+	b := r.group.Open()
 	r.stamp(b)
 	c := rules.SetClock{To: wall, By: by, Reason: reason}
-	if c.Back(b.time) > store.MaxBack-r.state.Back() {
+	if c.Back(b.Time) > store.MaxBack-r.state.Back() {
 		return nil, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(r.state.Back())*time.Millisecond)
 	}
-	w := store.Writer{Buf: b.buf}
-	c.Write(&w, b.time)
+	w := store.Writer{Buf: b.Buf}
+	c.Write(&w, b.Time)
 	var res Result
 	if err := r.commit(b, w.Buf, &res); err != nil {
 		return nil, err
 	}
-	b.full = true
+	b.Full = true
 	r.believe(at)
 	*set = ClockSet{To: wall, By: by, Reason: reason, Receipt: res.Receipt}
 	return b, nil

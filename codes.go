@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -170,18 +171,18 @@ func (r *Realm) importCodes(ctx context.Context, list string, codes []string, ou
 	if b == nil {
 		return Commit{}, 0, nil
 	}
-	return Commit{batch: b, done: r.waitFor(b), steps: r.world.steps}, 0, nil
+	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
 }
 
 // addCodes applies the event of an import. The caller holds mu.
 func (r *Realm) addCodes(event []byte) (err error) {
-	var b *batch
+	var b *ledger.Batch
 	finished := false
 	defer r.ended(&finished, &b, &err)
-	b = r.open
+	b = r.group.Open()
 	r.stamp(b)
 	var res Result
-	err = r.commit(b, append(b.buf, event...), &res)
+	err = r.commit(b, append(b.Buf, event...), &res)
 	finished = true
 	return err
 }

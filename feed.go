@@ -82,11 +82,11 @@ func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, erro
 		if err := r.readable(); err != nil {
 			return err
 		}
-		if begun, _ := e.Begun(); e.Kind() == ledger.EpochBegin && begun.Number > newest {
+		if begun, _ := e.Begun(); e.Kind() == ledger.KindEpochBegin && begun.Number > newest {
 			return errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", r.name, begun.Number, e.Position)
 		}
 		f.at.Store(e.Position)
-		if e.Kind() != ledger.Batch {
+		if e.Kind() != ledger.KindBatch {
 			continue
 		}
 		if on, err := d.batch(&e, e.Position >= from, yield); !on || err != nil {
@@ -107,7 +107,7 @@ func (r *Realm) mayFollow(from uint64) (newest uint64, err error) {
 	if _, ok := r.world.driver.(*memory.Driver); ok {
 		return 0, errf(CodeConflict, "", "realm %q is in memory, which keeps no log: it has no feed", r.name)
 	}
-	if next := r.open.position; from > next {
+	if next := r.group.Open().Position; from > next {
 		return 0, errf(CodeInvalid, "from", "position %d; the next one is %d", from, next)
 	}
 	if n := len(r.epochs); n > 0 {

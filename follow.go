@@ -217,7 +217,7 @@ func (r *Realm) serve() {
 		r.rules.Reset(r.tables.Load())
 	}
 	r.advance(r.ledger.Position())
-	r.reset(r.open, r.ledger.Position()+1)
+	r.group.Begin()
 	r.leads.Store(true)
 	if r.readable() == nil { // it was not closed meanwhile
 		r.stopped.Store(nil)
@@ -235,7 +235,7 @@ func (m *machine) carryOn(e *ledger.Entry) error {
 	if err := m.Remember(e); err != nil {
 		return err
 	}
-	if e.Kind() == ledger.Batch {
+	if e.Kind() == ledger.KindBatch {
 		r.stats.Recovered = e.Position
 	} else {
 		r.epochs = slices.Clone(r.ledger.Epochs())

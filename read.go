@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -219,21 +220,21 @@ func (r *Realm) StateHash(ctx context.Context) (hash [32]byte, position uint64, 
 		r.mu.Unlock()
 		return hash, 0, err
 	}
-	b := r.open
-	if b.events == 0 { // the state is that of the batch before it
+	b := r.group.Open()
+	if b.Events == 0 { // the state is that of the batch before it
 		position, hash = r.state.Position(), r.state.Hash()
 		r.mu.Unlock()
 		return hash, position, r.settle(ctx, position)
 	}
-	if b.hash == nil {
-		b.hash = new([32]byte)
+	if r.hash == nil {
+		r.hash = new([32]byte)
 	}
-	done := r.waitFor(b)
+	sum, done := r.hash, b.Done()
 	r.unlock()
 	if err := r.settled(ctx, b, done); err != nil {
 		return hash, 0, err
 	}
-	return *b.hash, b.position, nil
+	return *sum, b.Position, nil
 }
 
 // settle waits until the batch of a position is durable, unless the context is stale and the realm
@@ -255,17 +256,17 @@ func (r *Realm) settle(ctx context.Context, pos uint64) error {
 		return err
 	}
 	b := r.batchAt(pos)
-	done := r.waitFor(b)
+	done := b.Done()
 	r.unlock()
 	return r.settled(ctx, b, done)
 }
 
-// settled waits until b is durable. done is what waitFor returned for b.
-func (r *Realm) settled(ctx context.Context, b *batch, done <-chan struct{}) error {
+// settled waits until b is durable. done is what b.Done returned.
+func (r *Realm) settled(ctx context.Context, b *ledger.Batch, done <-chan struct{}) error {
 	if err := step.Wait(ctx, r.world.steps, done); err != nil {
 		return &Error{Code: CodeCanceled, Message: "while waiting for what was read to become durable", Err: err}
 	}
-	if b.err != nil {
+	if b.Err() != nil {
 		return r.Err()
 	}
 	return nil

@@ -22,7 +22,6 @@ type Realm struct {
 
 	// Owned by openRealm, then by keepUp, then by the flusher, then by close: never by two at once.
 	ledger *ledger.Ledger
-	spare  *batch // for reuse
 
 	// catalogs is held while a catalog is prepared and put in force, or planned. That takes long
 	// and mostly runs without mu. Lock it before mu.
@@ -35,13 +34,10 @@ type Realm struct {
 	source   ledger.Source
 	event    store.Writer   // of the event being decided
 	epochs   []ledger.Epoch // the ledger's, once its own has begun
-	open     *batch         // takes events
-	inflight *batch         // being appended; nil when the flusher is idle
-	taken    chan struct{}  // closed and replaced when the flusher takes open
-	flushing bool           // the flusher runs or was started
-	idle     chan struct{}  // closed when the flusher ends; nil unless close waits for it
+	group    *ledger.Group  // makes events durable
+	version  uint64         // of the catalog in force behind the batch being written
+	hash     *[32]byte      // of the state behind the open batch, for StateHash; nil: nobody asked
 	err      *Error         // why the realm stopped; nil while healthy
-	waiting  int            // bytes that callbacks and their results take, about
 	stats    Stats
 	drawn    []uint64 // by pool number: single draws that ended OK, since opening
 	outcomes outcomes
@@ -126,11 +122,7 @@ func (r *Realm) Stats() Stats {
 	if newest, ok := r.ledger.Newest(); ok {
 		s.Snapshot = newest.Position
 	}
-	for _, b := range []*batch{r.open, r.inflight} {
-		if b != nil && b.events > 0 {
-			s.PendingBytes += uint64(len(b.buf))
-		}
-	}
+	s.PendingBytes = r.group.Pending()
 	return s
 }
 
@@ -180,13 +172,8 @@ func (r *Realm) close() error {
 	r.stopped.Store(refusal)
 	r.gone.Store(refusal)
 	r.wake()
-	r.ask() // also for a call that is not over
-	idle := make(chan struct{})
-	if r.flushing {
-		r.idle = idle
-	} else {
-		close(idle)
-	}
+	r.group.Ask() // also for a call that is not over
+	idle := r.group.Idle()
 	r.mu.Unlock()
 	r.ledger.GiveUp()
 	if f := r.follower; f != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"syscall"
 
@@ -36,14 +35,14 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Realm{name: name, o: o, world: w, state: store.New(), taken: make(chan struct{})}
+	r := &Realm{name: name, o: o, world: w, state: store.New()}
 	r.ledger = ledger.New(ledger.Options{
 		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
 		Key: w.key, KeyErr: w.keyErr, Rules: rulesVersion,
 	})
 	r.feeds.log = log
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
-	r.open = &batch{position: math.MaxUint64} // stays empty until the realm leads
+	r.group = ledger.NewGroup(r.ledger, &r.mu, (*owner)(r), o.MaxPending)
 	err = r.recover()
 	if err == nil && !o.Follow {
 		err = r.startClock()
@@ -183,9 +182,9 @@ type machine Realm
 // Change applies an entry to the state, except for its request ids.
 func (m *machine) Change(e *ledger.Entry) error {
 	switch e.Kind() {
-	case ledger.EpochBegin:
+	case ledger.KindEpochBegin:
 		_, m.clock.last = e.Begun()
-	case ledger.Batch:
+	case ledger.KindBatch:
 		for le, err := range eventsOf(e, m.state.WarmChange) {
 			if err == nil {
 				err = e.Corrupt(m.state.Change(le.event, le.at))
@@ -206,7 +205,7 @@ func (m *machine) Change(e *ledger.Entry) error {
 
 // Remember remembers an entry's request ids.
 func (m *machine) Remember(e *ledger.Entry) error {
-	if e.Kind() != ledger.Batch {
+	if e.Kind() != ledger.KindBatch {
 		return nil
 	}
 	for le, err := range eventsOf(e, m.state.WarmRemember) {
@@ -234,7 +233,7 @@ const eventsAtOnce = 64
 // yields them.
 func eventsOf(e *ledger.Entry, warm func([]store.Event)) iter.Seq2[loggedEvent, error] {
 	return func(yield func(loggedEvent, error) bool) {
-		time, n, rest, err := decodeBatch(e.Payload())
+		time, n, rest, err := ledger.OpenBatch(e.Payload())
 		if err != nil {
 			yield(loggedEvent{}, e.Corrupt(err))
 			return

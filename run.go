@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -103,31 +104,29 @@ func (r *Realm) Submit(req Request, done func(Result, error)) {
 }
 
 // submit carries out a command. The batch has done among its callbacks; nil if the answer is known.
-func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *batch, err error) {
+func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)) (b *ledger.Batch, err error) {
 	r.mu.Lock()
 	defer r.unlock()
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	if r.full() || r.waiting >= r.o.MaxPending {
-		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.open.buf), r.waiting)
+	if r.group.Full() || r.group.Calls() >= r.o.MaxPending {
+		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.group.Open().Buf), r.group.Calls())
 	}
 	b, err = r.carryOut(cmd, r.state.Hashes(cmd.ID, cmd.Player), res)
 	if err != nil {
 		*res = Result{}
 	}
 	if b != nil {
-		p := pending{done: done, res: *res, err: err}
-		b.pending = append(b.pending, p)
-		b.waiting += p.bytes()
-		r.waiting += p.bytes()
+		p := &pending{done: done, res: *res, err: err}
+		r.group.Call(b, p.call, p.bytes())
 	}
 	return b, err
 }
 
 // Commit is what the caller of StartAll waits for: that the last of the requests is durable.
 type Commit struct {
-	batch *batch // nil: already durable
+	batch *ledger.Batch // nil: already durable
 	done  <-chan struct{}
 	steps step.Runner
 }
@@ -140,10 +139,7 @@ func (c Commit) Wait(ctx context.Context) error {
 	if err := step.Wait(ctx, c.steps, c.done); err != nil {
 		return &Error{Code: CodeUnknownOutcome, Message: "the request was accepted, but the context ended before it was durable; send the same request id again to learn what became of it", Err: err}
 	}
-	if c.batch.err != nil {
-		return c.batch.err
-	}
-	return nil
+	return c.batch.Err()
 }
 
 // run carries out requests and fills in their results, which must be zero. The Commit says when
@@ -190,7 +186,7 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 		return from, err
 	}
 	defer func() {
-		if w.unflushed = !w.last && !r.full(); w.unflushed {
+		if w.unflushed = !w.last && !r.group.Full(); w.unflushed {
 			r.mu.Unlock()
 		} else {
 			r.unlock()
@@ -206,15 +202,15 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 		if w.cmds[i].Kind == 0 {
 			continue // refused
 		}
-		if r.full() {
+		if r.group.Full() {
 			return i, nil
 		}
 		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
-		if b != nil && (c.batch == nil || b.position > c.batch.position) {
-			c.batch, c.done = b, r.waitFor(b) // while mu is held: later the batch may be durable and reused
+		if b != nil && (c.batch == nil || b.Position > c.batch.Position) {
+			c.batch, c.done = b, b.Done() // while mu is held: later the batch may be durable and reused
 		}
 	}
 	return len(results), nil
@@ -232,7 +228,7 @@ func (r *Realm) endRun(w *work) {
 // carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
 // It returns the batch that makes the result durable, nil if it already is. With an error, b is
 // the batch that the refusal depends on. The caller holds mu.
-func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *batch, err error) {
+func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ledger.Batch, err error) {
 	if r.err != nil { // an earlier request of the same call stopped the realm
 		return nil, r.err
 	}
@@ -250,17 +246,17 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ba
 }
 
 // decide carries out a command whose request id is not remembered. The caller holds mu.
-func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
-	b = r.open
+func (r *Realm) decide(cmd *rules.Command, res *Result) (b *ledger.Batch, err error) {
+	b = r.group.Open()
 	r.stamp(b)
-	if err := r.refused(cmd, b.time); err != nil { // by a catalog that may not be durable yet
+	if err := r.refused(cmd, b.Time); err != nil { // by a catalog that may not be durable yet
 		return r.batchAt(r.state.Catalog().Position), err
 	}
-	if err := r.admit(cmd, b.time); err != nil {
+	if err := r.admit(cmd, b.Time); err != nil {
 		return nil, err
 	}
-	r.event.Buf = b.buf
-	if status := r.rules.Decide(cmd, b.time, &r.source, &r.event); status != rules.OK {
+	r.event.Buf = b.Buf
+	if status := r.rules.Decide(cmd, b.Time, &r.source, &r.event); status != rules.OK {
 		r.stats.Failures++
 	} else {
 		r.stats.Draws += r.rules.Drawn(r.drawn)
@@ -268,20 +264,20 @@ func (r *Realm) decide(cmd *rules.Command, res *Result) (b *batch, err error) {
 	return b, r.commit(b, r.event.Buf, res)
 }
 
-// commit applies the event at the end of buf, which extends b.buf, adds it to b and fills in its
+// commit applies the event at the end of buf, which extends b.Buf, adds it to b and fills in its
 // result. The caller holds mu.
-func (r *Realm) commit(b *batch, buf []byte, res *Result) error {
+func (r *Realm) commit(b *ledger.Batch, buf []byte, res *Result) error {
 	var ev store.Event
-	if _, err := store.Decode(buf[len(b.buf):], &ev); err != nil {
+	if _, err := store.Decode(buf[len(b.Buf):], &ev); err != nil {
 		return r.defect(err)
 	}
-	at := store.At{Position: b.position, Index: uint32(b.events), Time: b.time}
+	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
 	version := r.state.Catalog().Version
 	if err := r.state.Apply(&ev, at); err != nil {
 		return r.defect(err) // the rules and the store disagree
 	}
-	b.buf = buf
-	b.events++
+	b.Buf = buf
+	b.Events++
 	r.clock.last = r.state.Now()
 	r.stats.Events++
 	return r.answer(&ev, res, at, version)
@@ -319,7 +315,7 @@ func (r *Realm) admit(cmd *rules.Command, now int64) error {
 }
 
 // replay returns a remembered answer again. The caller holds mu.
-func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch, error) {
+func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*ledger.Batch, error) {
 	var ev store.Event
 	if _, err := store.Decode(a.Event, &ev); err != nil {
 		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
@@ -339,9 +335,9 @@ func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*batch,
 }
 
 // stamp sets the time of b if b has no events yet. The caller holds mu.
-func (r *Realm) stamp(b *batch) {
-	if b.events == 0 {
-		b.time = r.now()
+func (r *Realm) stamp(b *ledger.Batch) {
+	if b.Events == 0 {
+		b.Time = r.now()
 	}
 }
 
@@ -349,14 +345,15 @@ func (r *Realm) stamp(b *batch) {
 // and the state must not be used again. The caller holds mu.
 func (r *Realm) defect(err error) error {
 	r.state.Abandon()
-	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.open.position), Err: err})
+	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.group.Open().Position), Err: err})
 	r.gone.Store(r.err)
+	r.group.GiveUp(r.err)
 	return r.err
 }
 
 // ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
 // so a clock that ends its goroutine. finished says that there was neither.
-func (r *Realm) ended(finished *bool, b **batch, err *error) {
+func (r *Realm) ended(finished *bool, b **ledger.Batch, err *error) {
 	if !*finished {
 		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
 	}

@@ -87,8 +87,8 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 		}
 		job = &snapshotJob{ready: make(chan struct{}), done: make(chan struct{})}
 		r.snap.pending = job
-		if r.open.events == 0 {
-			r.beginSnapshot(r.open.position - 1)
+		if r.group.Open().Events == 0 {
+			r.beginSnapshot(r.group.Open().Position - 1)
 		}
 	}
 	r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *Realm) Snapshot(ctx context.Context) (Snapshot, error) {
 // newestSnapshot returns the newest snapshot, if nothing has happened since. The caller holds mu.
 func (r *Realm) newestSnapshot() (Snapshot, bool) {
 	newest, ok := r.ledger.Newest()
-	return infoOf(newest), ok && r.open.events == 0 && newest.Position == r.open.position-1
+	return infoOf(newest), ok && r.group.Open().Events == 0 && newest.Position == r.group.Open().Position-1
 }
 
 func infoOf(f ledger.Snapshot) Snapshot {
@@ -135,7 +135,7 @@ func (r *Realm) beginSnapshot(position uint64) {
 	job.seal.Values, job.seal.Last = r.source.Values(), r.clock.last
 	job.seal.Epochs = r.neededEpochs()
 	s.bytes = 0
-	if r.inflight == nil && r.ledger.Position() == position { // the flusher is idle: we may read the chain
+	if !r.group.Writing() && r.ledger.Position() == position { // the flusher is idle: we may read the chain
 		job.sealed(r.ledger.At())
 	}
 	r.background(func() bool { return r.snapshotStep(job) })
@@ -298,8 +298,8 @@ func (r *Realm) endSnapshot(j *snapshotJob, err error) {
 			r.snap.pending = nil
 			p.info = newest
 			close(p.done)
-		} else if r.err == nil && r.open.events == 0 {
-			r.beginSnapshot(r.open.position - 1)
+		} else if r.err == nil && r.group.Open().Events == 0 {
+			r.beginSnapshot(r.group.Open().Position - 1)
 		} // otherwise the flusher begins it
 	}
 }

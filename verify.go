@@ -298,12 +298,12 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 			return wrong(e.Position, err)
 		}
 		switch e.Kind() {
-		case ledger.EpochBegin:
+		case ledger.KindEpochBegin:
 			err = v.beginEpoch(&e)
-		case ledger.EpochEnd, ledger.Reveal:
+		case ledger.KindEpochEnd, ledger.KindReveal:
 			epoch, _ := e.Revealed()
 			ledger.RevealEpoch(v.epochs, epoch)
-		case ledger.Batch:
+		case ledger.KindBatch:
 			err = v.batch(&e)
 			v.last = v.state.Now()
 		}

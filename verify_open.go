@@ -88,7 +88,7 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 		if err != nil {
 			break // the second pass reports it, after what comes before it
 		}
-		if e.Kind() == ledger.EpochEnd || e.Kind() == ledger.Reveal {
+		if e.Kind() == ledger.KindEpochEnd || e.Kind() == ledger.KindReveal {
 			epoch, seed := e.Revealed()
 			v.seeds[epoch] = seed
 		}

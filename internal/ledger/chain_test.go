@@ -28,11 +28,11 @@ func logOf(t *testing.T, seen int, payload string) (entries [][]byte, after chai
 		}
 	}
 	hint = c
-	add(seal(EpochBegin, 1, c, []byte("begin")))
-	add(seal(Batch, 1, c, []byte("a batch")))
-	add(seal(Batch, 1, c, []byte(payload)))
-	add(seal(EpochBegin, 2, hint, []byte("begin")))
-	add(seal(Batch, 2, c, []byte("a batch")))
+	add(seal(KindEpochBegin, 1, c, []byte("begin")))
+	add(seal(KindBatch, 1, c, []byte("a batch")))
+	add(seal(KindBatch, 1, c, []byte(payload)))
+	add(seal(KindEpochBegin, 2, hint, []byte("begin")))
+	add(seal(KindBatch, 2, c, []byte("a batch")))
 	return entries, c
 }
 

@@ -35,21 +35,21 @@ var envelopeMagic = [4]byte{'K', 'J', 'E', '3'}
 type Kind uint8
 
 const (
-	EpochBegin Kind = 1
-	Batch      Kind = 2
-	EpochEnd   Kind = 3 // reveals the current epoch's seed and ends the epoch
-	Reveal     Kind = 4 // reveals the seed of an older epoch, which ended in a crash
+	KindEpochBegin Kind = 1
+	KindBatch      Kind = 2
+	KindEpochEnd   Kind = 3 // reveals the current epoch's seed and ends the epoch
+	KindReveal     Kind = 4 // reveals the seed of an older epoch, which ended in a crash
 )
 
 func (k Kind) String() string {
 	switch k {
-	case EpochBegin:
+	case KindEpochBegin:
 		return "epoch-begin"
-	case Batch:
+	case KindBatch:
 		return "batch"
-	case EpochEnd:
+	case KindEpochEnd:
 		return "epoch-end"
-	case Reveal:
+	case KindReveal:
 		return "reveal"
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -104,7 +104,7 @@ func openEnvelope(entry []byte) (envelope, error) {
 		return e, fmt.Errorf("lengths do not add up: realm name %d, payload %d, entry %d bytes", name, payload, len(entry))
 	}
 	e.kind = Kind(entry[8])
-	if e.kind < EpochBegin || e.kind > Reveal || entry[10] > 1 || entry[11] != 0 {
+	if e.kind < KindEpochBegin || e.kind > KindReveal || entry[10] > 1 || entry[11] != 0 {
 		return e, fmt.Errorf("unknown kind of entry %d; a newer Kuji wrote this log", entry[8])
 	}
 	e.outside = entry[10] == 1
@@ -152,18 +152,18 @@ func (c *chain) next(entry []byte) (e envelope, counts bool, err error) {
 	if e.realm != c.realm {
 		return e, false, fmt.Errorf("the entry belongs to realm %q, the log to %q", e.realm, c.realm)
 	}
-	if e.kind == EpochBegin {
+	if e.kind == KindEpochBegin {
 		counts = e.epoch > c.epoch
 	} else {
 		counts = e.epoch == c.epoch && e.writer == c.writer && e.index == c.index+1 && !c.ended
 	}
 	if !counts {
-		if e.kind != EpochBegin && e.epoch == c.epoch && e.writer == c.writer {
+		if e.kind != KindEpochBegin && e.epoch == c.epoch && e.writer == c.writer {
 			c.ahead = max(c.ahead, e.index)
 		}
 		return e, false, nil
 	}
-	if e.kind == EpochBegin {
+	if e.kind == KindEpochBegin {
 		if err := c.complete(); err != nil {
 			return e, false, err
 		}
@@ -191,8 +191,8 @@ func (c *chain) complete() error {
 func (c *chain) advance(e *envelope, entry [32]byte) {
 	c.epoch, c.writer, c.entry = e.epoch, e.writer, entry
 	c.index++
-	c.ended = e.kind == EpochEnd
-	if e.kind == EpochBegin {
+	c.ended = e.kind == KindEpochEnd
+	if e.kind == KindEpochBegin {
 		c.ahead = 0
 		entry = sha256.Sum256(append(c.hash[:], entry[:]...))
 	}

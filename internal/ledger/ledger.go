@@ -161,7 +161,7 @@ func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 			continue
 		}
 		r := revelation{epoch: e.Number, seed: seed}
-		if err := l.control(Reveal, r.append(nil)); err != nil {
+		if err := l.control(KindReveal, r.append(nil)); err != nil {
 			return err
 		}
 		e.Revealed = true
@@ -185,7 +185,7 @@ func (l *Ledger) begin(now int64) ([]byte, error) {
 	}
 	p := epochBegin{rules: l.o.Rules, time: now, commitment: e.Commitment, sealed: e.sealed}
 	entry := append(make([]byte, HeadSize(l.o.Realm)), p.append(nil)...)
-	l.sealEntry(entry, EpochBegin, false)
+	l.sealEntry(entry, KindEpochBegin, false)
 	return entry, nil
 }
 
@@ -214,10 +214,10 @@ func (l *Ledger) Commit(entry []byte) error {
 		if err != nil {
 			return err
 		}
-		l.sealEntry(small, Batch, true)
+		l.sealEntry(small, KindBatch, true)
 		return l.append(small)
 	}
-	l.sealEntry(entry, Batch, false)
+	l.sealEntry(entry, KindBatch, false)
 	return l.append(entry)
 }
 
@@ -305,7 +305,7 @@ func (l *Ledger) EndEpoch() error {
 		return fmt.Errorf("closing: %w", err)
 	}
 	end := revelation{epoch: l.epoch, seed: l.seed}
-	if err := l.control(EpochEnd, end.append(nil)); err != nil {
+	if err := l.control(KindEpochEnd, end.append(nil)); err != nil {
 		return fmt.Errorf("ending the epoch: %w", err)
 	}
 	return l.Sync(context.Background())

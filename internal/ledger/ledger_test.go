@@ -17,7 +17,7 @@ import (
 type tape struct{ batches []string }
 
 func (m *tape) Change(e *ledger.Entry) error {
-	if e.Kind() == ledger.Batch {
+	if e.Kind() == ledger.KindBatch {
 		m.batches = append(m.batches, string(e.Payload()))
 	}
 	return nil

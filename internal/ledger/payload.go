@@ -66,7 +66,7 @@ func (e *Entry) fetch(ctx context.Context, files driver.Files) (err error) {
 	if !e.outside {
 		return nil
 	}
-	if len(e.payload) != referenceLen || e.kind != Batch {
+	if len(e.payload) != referenceLen || e.kind != KindBatch {
 		return fmt.Errorf("reference of %d bytes in an entry of kind %v, want %d bytes in a batch", len(e.payload), e.kind, referenceLen)
 	}
 	size, sum := binary.LittleEndian.Uint64(e.payload), [32]byte(e.payload[8:])

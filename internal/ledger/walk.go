@@ -207,7 +207,7 @@ func (w *Walker) fold(ctx context.Context, le *driver.Entry) (e Entry, counts bo
 // decode decodes the payload, except that of a batch.
 func (e *Entry) decode(rules uint8, commitments map[uint64][32]byte) (err error) {
 	switch e.kind {
-	case EpochBegin:
+	case KindEpochBegin:
 		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
 			return err
 		}
@@ -219,11 +219,11 @@ func (e *Entry) decode(rules uint8, commitments map[uint64][32]byte) (err error)
 			return fmt.Errorf("rules version %d; this build knows only %d: %s Kuji wrote this log", got, rules, age)
 		}
 		commitments[e.epoch] = e.begin.commitment
-	case EpochEnd, Reveal:
+	case KindEpochEnd, KindReveal:
 		if e.reveal, err = decodeRevelation(e.payload); err != nil {
 			return err
 		}
-		if (e.kind == EpochEnd) != (e.reveal.epoch == e.epoch) {
+		if (e.kind == KindEpochEnd) != (e.reveal.epoch == e.epoch) {
 			return fmt.Errorf("%v of epoch %d within epoch %d", e.kind, e.reveal.epoch, e.epoch)
 		}
 		want, ok := commitments[e.reveal.epoch]
@@ -290,10 +290,10 @@ func (l *Ledger) Recover(m Machine, from *Seal) error {
 // folded notes an entry that counts.
 func (l *Ledger) folded(e *Entry) {
 	switch e.kind {
-	case EpochBegin:
+	case KindEpochBegin:
 		began, _ := e.Begun()
 		l.epochs = append(l.epochs, began)
-	case EpochEnd, Reveal:
+	case KindEpochEnd, KindReveal:
 		RevealEpoch(l.epochs, e.reveal.epoch)
 	}
 	l.last = e.Cursor

@@ -1,0 +1,314 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/kuji-dev/kuji/internal/step"
+)
+
+// Group commit, in short:
+//
+//	whoever adds events, under the lock:  append them to the open batch; Ask
+//	the flusher:                          lock; take the open batch, open an empty one; unlock
+//	                                      seal the batch and append it to the log, which makes
+//	                                      it durable
+//	                                      lock; publish its position; unlock
+//	                                      wake its waiters and run its callbacks
+//	                                      repeat while the open batch has events
+//
+// Batches form by themselves while one is being written, and hold one event when the realm is
+// idle. The first append that fails ends the group: the state then holds effects that the log
+// may lack, but nobody has seen them yet.
+
+// Batch holds the events that become durable together: one entry of the log. Its payload is the
+// time stamp (8 bytes, Unix milliseconds), the number of events (4 bytes), then the events. Whoever
+// holds the lock may append events to the open batch.
+type Batch struct {
+	Position uint64 // math.MaxUint64: it stays empty
+	Time     int64  // Unix milliseconds
+	Events   int
+	Full     bool   // it takes no more events, however small it is
+	Buf      []byte // the whole entry; what is in front of the events is filled in last
+
+	asked bool          // somebody who added to it has no more to add, and waits
+	done  chan struct{} // made by Done; closed when err is final
+	err   error         // why the outcome is unknown; final once done is closed
+	calls []func(error) // to be called once it is durable or lost
+	bytes int           // that these take, about
+}
+
+const batchHeader = 12
+
+// Owner is whose batches a Group writes. Its methods are called with the lock held.
+type Owner interface {
+	// Taken is told that a batch takes no more events and is written next.
+	Taken(b *Batch)
+	// Durable is told that a batch is as durable as the driver's policy says. Whoever waits for it
+	// has not been woken yet.
+	Durable(b *Batch)
+	// Lost is told that the outcome of a batch, and of all behind it, is unknown, and why. It returns
+	// what those who wait are told.
+	Lost(b *Batch, cause error) error
+}
+
+// Group makes batches durable, one after the other. Its methods want the lock held.
+type Group struct {
+	mu     sync.Locker
+	owner  Owner
+	ledger *Ledger // the flusher's, while it runs
+	most   int     // bytes of a batch, except for the last event
+
+	open     *Batch        // takes events
+	inflight *Batch        // being appended; nil when the flusher is idle
+	spare    *Batch        // memory for reuse
+	taken    chan struct{} // closed and replaced when the flusher takes open
+	flushing bool          // the flusher runs or was started
+	idle     chan struct{} // closed when the flusher ends; nil: nobody waits for that
+	gaveUp   error         // nothing of the open batch may be written
+	waiting  int           // bytes that callbacks take, about
+}
+
+// NewGroup returns the group of a ledger. Its open batch stays empty until Begin. A batch takes
+// events until it has so many bytes.
+func NewGroup(l *Ledger, mu sync.Locker, owner Owner, most int) *Group {
+	return &Group{mu: mu, owner: owner, ledger: l, most: most, open: closedBatch(), taken: make(chan struct{})}
+}
+
+func closedBatch() *Batch { return &Batch{Position: math.MaxUint64} }
+
+// Begin opens the first batch. The writer must have taken the log over.
+func (g *Group) Begin() { g.reset(g.open, g.ledger.Position()+1) }
+
+// reset empties b for a new position.
+func (g *Group) reset(b *Batch, position uint64) {
+	head := g.head() + batchHeader
+	if cap(b.Buf) > 2*g.most { // a catalog made it this large
+		b.Buf = nil
+	}
+	if cap(b.Buf) < head {
+		b.Buf = make([]byte, head, 64<<10)
+	}
+	*b = Batch{Position: position, Buf: b.Buf[:head], calls: b.calls[:0]}
+}
+
+// head is where the payload of a batch begins.
+func (g *Group) head() int { return HeadSize(g.ledger.o.Realm) }
+
+// Open returns the batch that takes events.
+func (g *Group) Open() *Batch { return g.open }
+
+// At returns the batch with a position that is not durable yet.
+func (g *Group) At(position uint64) *Batch {
+	if position == g.open.Position {
+		return g.open
+	}
+	return g.inflight
+}
+
+// Writing reports whether a batch is being written. If none is, the ledger stands still.
+func (g *Group) Writing() bool { return g.inflight != nil }
+
+// Pending returns how many bytes of events wait for the log.
+func (g *Group) Pending() (bytes uint64) {
+	for _, b := range []*Batch{g.open, g.inflight} {
+		if b != nil && b.Events > 0 {
+			bytes += uint64(len(b.Buf))
+		}
+	}
+	return bytes
+}
+
+// Calls returns about how many bytes callbacks take that wait for the log.
+func (g *Group) Calls() int { return g.waiting }
+
+// Full reports whether the open batch takes no more events.
+func (g *Group) Full() bool { return g.open.Full || len(g.open.Buf) >= g.most }
+
+// Taken returns a channel that is closed when the flusher takes the open batch, so that there is room
+// again, or when there will never be.
+func (g *Group) Taken() <-chan struct{} { return g.taken }
+
+// Done returns a channel that is closed when b is durable or lost. Ask for it while b is not.
+func (b *Batch) Done() <-chan struct{} {
+	if b.done == nil {
+		b.done = make(chan struct{})
+	}
+	return b.done
+}
+
+// Err returns why the outcome of b is unknown, nil: b is durable. Done must be closed.
+func (b *Batch) Err() error { return b.err }
+
+// Call has a function called, once, when b is durable or lost; with an error if it is lost. The
+// flusher calls it, without the lock, and does nothing else meanwhile. bytes is about how much memory
+// the callback keeps alive. Call it while b is neither.
+func (g *Group) Call(b *Batch, done func(error), bytes int) {
+	b.calls = append(b.calls, done)
+	b.bytes += bytes
+	g.waiting += bytes
+}
+
+// Ask starts the flusher if there is something to flush. Call it when nothing more is added for now.
+func (g *Group) Ask() {
+	g.open.asked = g.open.Events > 0
+	if !g.flushing && g.due() {
+		g.flushing = true
+		step.Go(g.ledger.o.Steps, g.flush)
+	}
+}
+
+// GiveUp says that nothing of the open batch may be written. Whoever waits for it is told after the
+// next Ask.
+func (g *Group) GiveUp(why error) { g.gaveUp = why }
+
+// Idle returns a channel that is closed when the flusher has nothing more to do.
+func (g *Group) Idle() <-chan struct{} {
+	idle := make(chan struct{})
+	if g.flushing {
+		g.idle = idle
+	} else {
+		close(idle)
+	}
+	return idle
+}
+
+// due reports whether the flusher has something to do: somebody waits for the open batch, or is to be
+// told that it is lost.
+func (g *Group) due() bool {
+	return g.open.asked || g.gaveUp != nil && g.open.Position != math.MaxUint64
+}
+
+// flush makes the open batch durable. Only one runs at a time. It starts itself again while there
+// are events.
+func (g *Group) flush() {
+	// Let other goroutines run first: under load they add events that share this fsync. If none
+	// can run, this costs nothing.
+	step.Yield(g.ledger.o.Steps)
+	g.mu.Lock()
+	if g.gaveUp != nil {
+		g.lose(g.open, g.gaveUp)
+		return
+	}
+	b := g.take()
+	g.owner.Taken(b)
+	g.mu.Unlock()
+
+	g.seal(b)
+	err := g.ledger.Commit(b.Buf)
+
+	g.mu.Lock()
+	g.inflight = nil
+	if err != nil {
+		g.lose(b, err, b)
+		return
+	}
+	g.owner.Durable(b)
+	g.mu.Unlock()
+	defer func() { // also if a callback ends this goroutine
+		g.mu.Lock()
+		g.waiting -= b.bytes
+		g.recycle(b)
+		g.flushed()
+		g.mu.Unlock()
+	}()
+	b.finish(nil)
+}
+
+// flushed ends a run of the flusher, and starts the next one if there are events.
+func (g *Group) flushed() {
+	g.flushing = g.due()
+	if g.flushing {
+		step.Go(g.ledger.o.Steps, g.flush)
+	} else if g.idle != nil {
+		close(g.idle)
+		g.idle = nil
+	}
+}
+
+// lose ends the group: the outcome of b, of the batches given and of the open one is unknown. The
+// caller holds the lock; lose unlocks it.
+func (g *Group) lose(b *Batch, cause error, batches ...*Batch) {
+	unknown := g.owner.Lost(b, cause)
+	batches = append(batches, g.open)
+	g.open = closedBatch()
+	close(g.taken)
+	g.taken = make(chan struct{})
+	g.flushed()
+	g.mu.Unlock()
+	for _, b := range batches {
+		b.finish(unknown)
+	}
+}
+
+// take puts the open batch in flight and opens the next one.
+func (g *Group) take() *Batch {
+	b, next := g.open, g.spare
+	g.spare = nil
+	if next == nil {
+		next = &Batch{}
+	}
+	g.reset(next, b.Position+1)
+	g.open, g.inflight = next, b
+	close(g.taken)
+	g.taken = make(chan struct{})
+	return b
+}
+
+// recycle keeps the memory of a finished batch. Waiters may still read b itself, so it reuses only
+// the fields that they do not read.
+func (g *Group) recycle(b *Batch) {
+	const most = 1 << 10
+	if cap(b.calls) > most {
+		b.calls = nil
+	}
+	g.spare = &Batch{Buf: b.Buf, calls: b.calls}
+}
+
+// seal fills in the head of a batch. Commit fills in that of its entry.
+func (g *Group) seal(b *Batch) {
+	head := b.Buf[g.head():]
+	binary.LittleEndian.PutUint64(head, uint64(b.Time))
+	binary.LittleEndian.PutUint32(head[8:], uint32(b.Events))
+}
+
+// finish wakes those who wait for b, and runs its callbacks: with err if it is not nil.
+func (b *Batch) finish(err error) {
+	b.err = err
+	if b.done != nil {
+		close(b.done)
+	}
+	b.call(err, 0)
+}
+
+// call runs the callbacks from number i on, each once, even if one of them ends the goroutine.
+func (b *Batch) call(err error, i int) {
+	defer func() {
+		if i < len(b.calls) {
+			b.call(err, i)
+		}
+	}()
+	for i < len(b.calls) {
+		done := b.calls[i]
+		b.calls[i] = nil // the memory is reused: keep nothing alive
+		i++
+		done(err)
+	}
+}
+
+// OpenBatch splits the payload of a batch.
+func OpenBatch(payload []byte) (time int64, events uint32, rest []byte, err error) {
+	if len(payload) < batchHeader {
+		return 0, 0, nil, fmt.Errorf("batch of %d bytes, want at least %d", len(payload), batchHeader)
+	}
+	t := binary.LittleEndian.Uint64(payload)
+	if t > MaxTime {
+		return 0, 0, nil, fmt.Errorf("time stamp %d is out of range", t)
+	}
+	if events = binary.LittleEndian.Uint32(payload[8:]); events == 0 {
+		return 0, 0, nil, fmt.Errorf("batch without events")
+	}
+	return int64(t), events, payload[batchHeader:], nil
+}
