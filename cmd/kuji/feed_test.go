@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -357,7 +358,16 @@ func TestFeedKafkaKilled(t *testing.T) {
 			}
 			want[key] = append(want[key], rec)
 		}
-		for n := 0; n == 0 || got["ann"] == nil; n++ { // ann's event is the last one
+		complete := func() bool { // the last record of each key has come
+			for key, all := range want {
+				last := all[len(all)-1]
+				if !slices.ContainsFunc(got[key], func(r kuji.Record) bool { return r.Position == last.Position && r.Index == last.Index }) {
+					return false
+				}
+			}
+			return true
+		}
+		for !complete() {
 			clear(got)
 			for _, r := range kafkatest.Records(t, hosts, topic) {
 				var rec kuji.Record
