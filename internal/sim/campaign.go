@@ -214,22 +214,27 @@ func (k *walk) hand(w *catalog.Reward) {
 
 // cloneCampaigns clones what a command may change.
 func (m *model) cloneCampaigns(c *model) {
-	c.purses, c.moments, c.owners = maps.Clone(m.purses), maps.Clone(m.moments), maps.Clone(m.owners)
+	c.purses, c.moments, c.owners, c.uses = maps.Clone(m.purses), maps.Clone(m.moments), maps.Clone(m.owners), maps.Clone(m.uses)
 	for list, owners := range c.owners {
 		c.owners[list] = slices.Clip(owners)
+	}
+	for code, users := range c.uses {
+		c.uses[code] = slices.Clip(users)
 	}
 }
 
 // A realm gets files of codes in a fixed order, each until it is acknowledged.
 
-const codeFiles = 6
+const codeFiles = 9
+
+var codeLists = []string{"keys", "coupons", "caps"}
 
 // codeFile returns a file: its list and its codes, some of which are in the file of the list before,
 // or twice.
 func codeFile(n int) (list string, codes []string) {
-	list = []string{"keys", "coupons"}[n%2]
-	for i := range 3 + n%3 {
-		codes = append(codes, fmt.Sprintf("%s-%d", list, n/2*2+i))
+	list = codeLists[n%3]
+	for i := range 3 + n/3 {
+		codes = append(codes, fmt.Sprintf("%s-%d", list, n/3*2+i))
 	}
 	return list, append(codes, codes[0])
 }
@@ -307,7 +312,7 @@ func (s *session) readCodes() {
 	w := s.w
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // a read that would have to wait is refused
-	rd := read{position: s.realm.Stats().Position, codes: &codesRead{list: []string{"keys", "coupons"}[w.schedule.IntN(2)]}}
+	rd := read{position: s.realm.Stats().Position, codes: &codesRead{list: codeLists[w.schedule.IntN(3)]}}
 	var err error
 	rd.codes.view, rd.codes.given, err = s.realm.ExportCodes(ctx, rd.codes.list, 0, 100)
 	w.note("codes %s: %+v %v, %v", rd.codes.list, rd.codes.view, rd.codes.given, kuji.CodeOf(err))
@@ -332,6 +337,14 @@ func (m *model) exports(rd *codesRead) error {
 	owners := m.owners[rd.list]
 	if int(rd.view.Codes) != len(m.codes[rd.list]) || int(rd.view.Given) != len(owners) || len(rd.given) != len(owners) {
 		return fmt.Errorf("%s has %+v and %d were given, the model says %d of %d", rd.list, rd.view, len(rd.given), len(owners), len(m.codes[rd.list]))
+	}
+	redeemed, uses := 0, 0
+	for i := range m.codes[rd.list] {
+		n := len(m.uses[spelled(rd.list, uint64(i))])
+		redeemed, uses = redeemed+min(n, 1), uses+n
+	}
+	if int(rd.view.Redeemed) != redeemed || int(rd.view.Uses) != uses {
+		return fmt.Errorf("%s has %+v, the model says %d redeemed in %d uses", rd.list, rd.view, redeemed, uses)
 	}
 	for i, g := range rd.given {
 		want := kuji.RewardCode{List: rd.list, Number: uint64(i), Code: m.codes[rd.list][i]}

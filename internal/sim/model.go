@@ -24,6 +24,7 @@ type model struct {
 	moments  map[string]coming   // by "pool/entry"
 	codes    map[string][]string // by list
 	owners   map[string][]string // by list: who got its codes
+	uses     map[string][]string // by code, see spelled: who redeemed it
 	files    int                 // of codes that were imported
 	starts   bool                // a catalog had starting grants
 	repeated int                 // ids answered again after they were forgotten
@@ -62,7 +63,7 @@ type answeredID struct {
 func newModel() *model {
 	return &model{
 		players: map[string]*holder{}, drawn: map[string]uint64{}, refills: map[string]uint64{},
-		purses: map[string]purse{}, moments: map[string]coming{}, codes: map[string][]string{}, owners: map[string][]string{},
+		purses: map[string]purse{}, moments: map[string]coming{}, codes: map[string][]string{}, owners: map[string][]string{}, uses: map[string][]string{},
 	}
 }
 
@@ -126,7 +127,10 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	}
 	if status == kuji.OK { // anything else changes nothing
 		m.players, m.drawn, m.refills = draft.players, draft.drawn, draft.refills
-		m.purses, m.moments, m.owners = draft.purses, draft.moments, draft.owners
+		m.purses, m.moments, m.owners, m.uses = draft.purses, draft.moments, draft.owners, draft.uses
+	}
+	if status == kuji.UnknownCode { // but a guess counts
+		m.guess(rec.Player)
 	}
 	if rec.ID != "" {
 		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec, steady: m.steady()})
@@ -201,7 +205,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		if comes(member) {
 			m.come(member.Player)
 		}
-		if member.Kind != "draw" {
+		if member.Kind != "draw" && member.Kind != "redeem" {
 			if err := m.move(member); err != nil {
 				return 0, "", err
 			}
@@ -218,6 +222,11 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 		}
 		if err := m.draw(d); err != nil {
 			return 0, "", err
+		}
+		if member.Kind == "redeem" {
+			if err := m.use(member, d.rec); err != nil {
+				return 0, "", err
+			}
 		}
 	}
 	return kuji.OK, "", nil
@@ -259,7 +268,7 @@ func (m *model) meet(id string) *holder {
 
 // comes reports whether a command that succeeds brings its player the starting grants.
 func comes(rec kuji.Record) bool {
-	return rec.Kind == "draw" || rec.Kind == "grant" || rec.Kind == "register"
+	return rec.Kind == "draw" || rec.Kind == "redeem" || rec.Kind == "grant" || rec.Kind == "register"
 }
 
 // come gives a player the starting grants, once.
@@ -276,7 +285,10 @@ func (m *model) come(id string) {
 // unknown returns what a command or a member of a group names that a catalog does not have, "" if
 // there is nothing. c is nil if there is no catalog yet.
 func unknown(c *catalog.Catalog, rec kuji.Record) string {
-	if c == nil {
+	switch {
+	case rec.Kind == "redeem": // a code that no list has is a guess
+		return ""
+	case c == nil:
 		return "anything"
 	}
 	if rec.Kind == "draw" && !slices.ContainsFunc(c.Pools, func(p catalog.Pool) bool { return p.ID == rec.Pool && !p.Internal }) {

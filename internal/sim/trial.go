@@ -101,6 +101,9 @@ func (t *trial) give(player string, it kuji.Stack) bool {
 
 // member returns how a member must end.
 func (t *trial) member(rec kuji.Record) (kuji.Status, string) {
+	if rec.Kind == "redeem" {
+		return t.redeemable(rec)
+	}
 	if comes(rec) {
 		if full := t.come(rec.Player); full != "" {
 			return kuji.BalanceOverflow, full
@@ -154,9 +157,12 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 			return kuji.LimitReached, p.ID
 		}
 	}
-	d := trialDraw{rec: rec, free: t.freeDraws(p, rec)}
-	if status, subject := t.price(p, &d); status != kuji.OK {
-		return status, subject
+	d := trialDraw{rec: rec}
+	if rec.Kind == "draw" {
+		d.free = t.freeDraws(p, rec)
+		if status, subject := t.price(p, &d); status != kuji.OK {
+			return status, subject
+		}
 	}
 	for _, it := range d.price {
 		t.take(rec.Player, it)

@@ -53,6 +53,9 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		}
 		pf("idempotency: {count: %d, age: %dm%s}", 4+r.IntN(60), (1+r.IntN(90))*(1+r.IntN(2)*40), form) // for an hour, or for days
 	}
+	if r.IntN(2) == 0 {
+		pf("guesses: {per: %s, count: %d}", []string{"day", "week", "forever"}[r.IntN(3)], 1+r.IntN(3))
+	}
 	pf("pools:")
 	pf("  open:")
 	if r.IntN(2) == 0 { // its single draws are plain ones
@@ -67,6 +70,7 @@ func catalogText(r *rand.Rand, faults Faults) string {
 		pf("      - {id: t%d, stock: %d, reward: {items: {gem: {min: %d, max: %d}, gold: %d}}}", i, 1-min(i, 1)+r.IntN(12), 1+i, 4+i, 1+i)
 	}
 	pf("  paid:\n    price: {gem: %d}", 1+r.IntN(6))
+	redeemText(r, pf)
 	if r.IntN(2) == 0 {
 		pf("    limits: [{per: day, draws: %d}, {per: forever, draws: %d}]", 2+r.IntN(4), 4+r.IntN(9))
 	} else {
@@ -219,7 +223,11 @@ func makeRequest(r *rand.Rand) kuji.Request {
 		}
 		return d
 	}
-	if r.IntN(8) > 0 {
+	switch r.IntN(16) {
+	case 0, 1:
+	case 2:
+		return kuji.Redeem{Player: player()}
+	default:
 		return simple()
 	}
 	var group kuji.Atomic
@@ -237,6 +245,9 @@ func withID(req kuji.Request, id string) kuji.Request {
 		return q
 	case kuji.Register:
 		q.ID = id
+		return q
+	case kuji.Redeem:
+		q.ID, q.Code = id, codeSent(id)
 		return q
 	case kuji.Grant:
 		q.ID = id
@@ -262,6 +273,8 @@ func asked(req kuji.Request, rec kuji.Record) bool {
 		return rec.Kind == "draw" && rec.Player == q.Player && rec.Pool == q.Pool && rec.Pay == q.Pay && rec.Count == max(1, q.Count)
 	case kuji.Register:
 		return rec.Kind == "register" && rec.Player == q.Player
+	case kuji.Redeem:
+		return rec.Kind == "redeem" && rec.Player == q.Player
 	case kuji.Grant:
 		return rec.Kind == "grant" && rec.Player == q.Player && stacks(rec.Items, q.Items)
 	case kuji.Consume:
