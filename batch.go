@@ -183,7 +183,7 @@ func (r *Realm) flush() {
 	if r.feeds.passed(len(b.buf)) {
 		r.feeds.add(r.ledger.At(), b.version)
 	}
-	r.advance(b.position)
+	r.advance(r.ledger.At())
 	r.mu.Unlock()
 	defer func() { // also if a callback ends this goroutine
 		r.mu.Lock()
