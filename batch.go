@@ -76,7 +76,7 @@ func (o *owner) Durable(b *ledger.Batch) {
 	if r.feeds.passed(len(b.Buf)) {
 		r.feeds.add(r.ledger.At(), r.version)
 	}
-	r.advance(b.Position)
+	r.advance(r.ledger.At())
 }
 
 func (o *owner) Lost(b *ledger.Batch, cause error) error {

@@ -25,10 +25,11 @@ import (
 
 // follower is a realm that does not lead yet.
 type follower struct {
-	ctx  context.Context // of the following
-	stop context.CancelFunc
-	lead bool          // it is to lead; guarded by the realm's mu
-	done chan struct{} // closed when the realm leads, has stopped or is closed
+	ctx   context.Context // of the following
+	stop  context.CancelFunc
+	lead  bool          // it is to lead; guarded by the realm's mu
+	marks marks         // guarded by the realm's mu
+	done  chan struct{} // closed when the realm leads, has stopped or is closed
 }
 
 // followAgain is how long a follower waits when the log cannot be read for now.
@@ -38,6 +39,7 @@ const followAgain = 100 * time.Millisecond
 func (r *Realm) startFollowing() {
 	r.follower = &follower{done: make(chan struct{})}
 	r.follower.ctx, r.follower.stop = context.WithCancel(context.Background())
+	r.note(r.ledger.At())
 	r.stopped.Store(r.onlyFollows())
 	step.Go(r.world.steps, r.keepUp)
 }
@@ -102,9 +104,10 @@ func (r *Realm) halted() error {
 	return r.readable()
 }
 
-// advance shows that everything up to a position is acknowledged. The caller holds mu.
-func (r *Realm) advance(position uint64) {
-	r.acked.Store(position)
+// advance shows that everything up to a place is acknowledged. The caller holds mu.
+func (r *Realm) advance(at ledger.At) {
+	r.note(at)
+	r.acked.Store(at.Position())
 	r.wake()
 }
 
@@ -216,7 +219,7 @@ func (r *Realm) serve() {
 	if r.stats.RecoveredEvents > r.loaded { // somebody else wrote meanwhile
 		r.rules.Reset(r.tables.Load())
 	}
-	r.advance(r.ledger.Position())
+	r.advance(r.ledger.At())
 	r.group.Begin()
 	r.leads.Store(true)
 	if r.readable() == nil { // it was not closed meanwhile
@@ -245,7 +248,7 @@ func (m *machine) carryOn(e *ledger.Entry) error {
 			return err
 		}
 	}
-	r.advance(e.Position)
+	r.advance(e.At())
 	return nil
 }
 

@@ -46,6 +46,7 @@ type Realm struct {
 	epoch    uint64        // of this writer; 0: none yet
 	seedsErr error         // which seeds are lost
 	heard    uint64        // the highest position that Await was asked for
+	mark     mark          // of the newest acknowledged batch
 	moved    chan struct{} // closed when acked moves, or never will again; nil: nobody waits
 	loaded   uint64        // the events that were recovered when the rules were made
 
@@ -84,11 +85,13 @@ type Stats struct {
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
 	Clock           ClockView
-	Readers         int    // of the feed: see Realm.Events
-	ReaderLag       uint64 // by how many positions the slowest of them is behind Position
-	SeedsErr        error  // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
-	Epoch           uint64 // of this writer; 0: the realm follows
-	Behind          uint64 // by how many positions the realm is behind what Await was asked for
+	Readers         int      // of the feed: see Realm.Events
+	ReaderLag       uint64   // by how many positions the slowest of them is behind Position
+	SeedsErr        error    // which epochs cannot be proven, or which seeds fitted none, at opening; nil: none
+	Epoch           uint64   // of this writer; 0: the realm follows
+	Behind          uint64   // by how many positions the realm is behind what Await was asked for
+	Differs         uint64   // 1: the realm's chain differs from another node's, see Realm.Compare
+	Chain           [32]byte // the hash of the log's chain at Position; zero: not known
 }
 
 // Name returns the realm's name.
@@ -117,6 +120,9 @@ func (r *Realm) Stats() Stats {
 	s.Clock = r.clockView()
 	s.YoungRequestIDs = uint64(r.state.Young(s.Clock.Time))
 	s.SeedsErr = r.seedsErr
+	if r.mark.position == s.Position {
+		s.Chain = r.mark.hash
+	}
 	s.Behind = r.heard - min(r.heard, s.Position)
 	s.Readers, s.ReaderLag = r.feeds.lag(s.Position)
 	if newest, ok := r.ledger.Newest(); ok {

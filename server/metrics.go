@@ -164,6 +164,7 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 		return 0
 	})
 	gauge("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", func(s *kuji.Stats) uint64 { return s.Behind })
+	gauge("chain_differs", "1 when the chain of a realm that follows differs from the leader's: one of them has what the log does not have.", func(s *kuji.Stats) uint64 { return s.Differs })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
 	add(prometheus.GaugeValue, "clock_drift_seconds", "How far the machine's clock is ahead of the realm's time stamps; negative: behind. Beyond a minute one of the two is wrong.",
 		func(_ *kuji.Realm, st *kuji.Stats) float64 { return st.Clock.Drift().Seconds() })

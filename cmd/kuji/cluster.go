@@ -216,6 +216,7 @@ type nodeJSON struct {
 
 	Lag       uint64            `json:"lag"`                 // by how many positions a realm that follows is behind the leader, at most
 	Positions map[string]uint64 `json:"positions,omitempty"` // how far each realm has come
+	Chains    map[string]string `json:"chains,omitempty"`    // the hash of each realm's chain there, in hexadecimal
 }
 
 type clusterJSON struct {
@@ -324,7 +325,7 @@ func askNode(ctx context.Context, client *http.Client, name string, p peer) node
 		return fail(fmt.Errorf("it answers %s", resp.Status))
 	}
 	var n nodeJSON
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&n); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 256<<10)).Decode(&n); err != nil {
 		return fail(fmt.Errorf("its answer: %w", err))
 	}
 	if n.Node != name {

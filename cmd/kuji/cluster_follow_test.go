@@ -4,9 +4,12 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -128,4 +131,40 @@ func TestDamagedNode(t *testing.T) {
 	if d := n.describe(); d.Ready || d.Why == "" || own.damaged() == nil || own.stopped() != nil {
 		t.Errorf("it says %+v; damaged: %v, to be opened again: %v", d, own.damaged(), own.stopped())
 	}
+}
+
+// TestDifferentNode: a node whose chain is not the leader's says so, is not ready and must not lead.
+func TestDifferentNode(t *testing.T) {
+	leader, own := followed(t, drivertest.NewShared(drivertest.SharedOptions{}))
+	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := leader.Stats()
+	var chain atomic.Value
+	chain.Store(hex.EncodeToString(st.Chain[:]))
+	n := loneNode(t, nil)
+	n.f.hosts = map[string]peer{"n2": startPeer(t, conf, func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(nodeJSON{Node: "n2", Positions: map[string]uint64{"default": st.Position}, Chains: map[string]string{"default": chain.Load().(string)}})
+	})}
+	n.set("n2", own)
+	compare := func() {
+		n.compare(t.Context(), own, "n2")
+		for own.asking.Load() {
+			pause(t.Context(), time.Millisecond)
+		}
+	}
+	compare()
+	if d := n.describe(); !d.Ready || d.Chains["default"] != chain.Load() {
+		t.Fatalf("with the leader's chain it says %+v", d)
+	}
+	chain.Store(strings.Repeat("17", 32))
+	compare()
+	if d := n.describe(); d.Ready || !strings.Contains(d.Why, "at node n2") || own.damaged() == nil || own.stopped() != nil {
+		t.Errorf("with another chain it says %+v; damaged: %v, to be opened again: %v", d, own.damaged(), own.stopped())
+	}
+	wantAnswer(t, requestOf(t.Context(), n.serveClient, "/readyz", ""), http.StatusServiceUnavailable, "comparing chains")
+	w := httptest.NewRecorder()
+	n.serveClient(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	wantAnswer(t, w, http.StatusOK, `kuji_realm_chain_differs{realm="default"} 1`)
 }

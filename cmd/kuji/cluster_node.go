@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -252,7 +253,8 @@ func (n *node) follow(ctx context.Context, lease driver.Lease) (t *tenure, held 
 	return t, held, why
 }
 
-// compare asks the leader how far it has come, for those who want to know how far this node is behind.
+// compare asks the leader how far it has come, for those who want to know how far this node is behind,
+// and compares chains there. A realm whose chain differs stops, as at damage.
 func (n *node) compare(ctx context.Context, t *tenure, leader string) {
 	p, ok := n.f.hosts[leader]
 	if t == nil || !ok || leader == n.name || !t.asking.CompareAndSwap(false, true) {
@@ -264,7 +266,17 @@ func (n *node) compare(ctx context.Context, t *tenure, leader string) {
 		defer cancel()
 		d := askNode(ctx, &http.Client{Transport: n.pass.transport}, leader, p)
 		for _, r := range t.server.Realms() {
-			_ = r.Await(ctx, d.Positions[r.Name()]) // Stats says by how much it is behind
+			position := d.Positions[r.Name()]
+			if r.Await(ctx, position) != nil {
+				continue // Stats says by how much it is behind
+			}
+			hash, err := hex.DecodeString(d.Chains[r.Name()])
+			if err != nil || len(hash) != 32 {
+				continue // an older build, or no answer
+			}
+			if err := r.Compare(leader, position, [32]byte(hash)); err != nil {
+				n.log.Error("cluster: nodes differ", "node", n.name, "leader", leader, "realm", r.Name(), "error", err)
+			}
 		}
 	}()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -91,9 +92,10 @@ func (n *node) describe() nodeJSON {
 		out.Lag = v.term.behind()
 		for _, r := range v.term.server.Realms() {
 			if out.Positions == nil {
-				out.Positions = map[string]uint64{}
+				out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
 			}
-			out.Positions[r.Name()] = r.Stats().Position
+			st := r.Stats()
+			out.Positions[r.Name()], out.Chains[r.Name()] = st.Position, hex.EncodeToString(st.Chain[:])
 		}
 		if stopped := v.term.server.Stopped(); out.Ready && len(stopped) > 0 {
 			out.Ready, out.Why = false, errors.Join(stopped...).Error()

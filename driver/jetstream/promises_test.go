@@ -360,3 +360,54 @@ func TestLeaseOfAllRealms(t *testing.T) {
 	hold(1, "n2", "n2")
 	hold(0, "n1", "n2")
 }
+
+// TestLeasesAreOnDisk: who holds the lease is known to a server that comes back. A stream of leases that
+// an older build keeps in memory is refused, with its name and what is wrong with it.
+func TestLeasesAreOnDisk(t *testing.T) {
+	c := startCluster(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	connect := func(cluster string) *jetstream.Driver {
+		d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[0].Connect()}, Cluster: cluster, Replicas: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { d.Close() })
+		return d
+	}
+	lease := func() driver.Lease {
+		l, err := connect("c").Lease(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	if got, _, err := lease().Hold(ctx, "n1", time.Hour); err != nil || got != "n1" {
+		t.Fatalf("%q holds the lease, %v, want n1", got, err)
+	}
+	c.restart(t, 0, func(string) {})
+	if got, _, err := lease().Holder(ctx); err != nil || got != "n1" {
+		t.Errorf("after a restart %q holds the lease, %v, want n1", got, err)
+	}
+
+	conn, err := nats.Connect("", c.servers[0].Connect())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(ctx, natsjs.StreamConfig{
+		Name: "KUJI_old_LEASES", Subjects: []string{"kuji.old.lease.*"}, Storage: natsjs.MemoryStorage, Discard: natsjs.DiscardNew, MaxMsgsPerSubject: 1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = connect("old").Lease(ctx)
+	for _, want := range []string{"KUJI_old_LEASES", "in memory, not on disk"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("leases in memory: error %v, want one with %q", err, want)
+		}
+	}
+}

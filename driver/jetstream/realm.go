@@ -53,12 +53,14 @@ func (d *Driver) fileConfig(realm string) jetstream.StreamConfig {
 	}
 }
 
-// leaseConfig is how leases are kept: in memory, since they are only a hint.
+// leaseConfig is how leases are kept: on disk, though they are only a hint. A stream in memory is
+// empty on a server that comes back, so servers that restart one after another can lose it, or leave
+// it without a leader for ever.
 func (d *Driver) leaseConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.leaseStream(),
 		Subjects:          []string{d.leaseSubject("*")},
-		Storage:           jetstream.MemoryStorage,
+		Storage:           jetstream.FileStorage,
 		Replicas:          d.o.Replicas,
 		Discard:           jetstream.DiscardNew,
 		Duplicates:        dedup,
@@ -69,11 +71,10 @@ func (d *Driver) leaseConfig() jetstream.StreamConfig {
 // errConfig is in the error of a stream that somebody set up otherwise.
 var errConfig = errors.New("the stream is not set up as this driver needs it")
 
-// checkConfig compares a stream with how it should be kept. More limits lose data, and reads from
-// replicas that lag break the order.
+// checkConfig compares a stream with how it should be kept. More limits lose data, reads from
+// replicas that lag break the order, and what is in memory is gone when its servers restart.
 func checkConfig(got, want jetstream.StreamConfig) error {
 	type rules struct {
-		Storage           jetstream.StorageType
 		Retention         jetstream.RetentionPolicy
 		Discard           jetstream.DiscardPolicy
 		MaxMsgs, MaxAge   int64
@@ -83,8 +84,11 @@ func checkConfig(got, want jetstream.StreamConfig) error {
 		Subjects          string
 	}
 	of := func(c jetstream.StreamConfig) rules {
-		return rules{c.Storage, c.Retention, c.Discard, max(0, c.MaxMsgs), int64(c.MaxAge), max(0, c.MaxMsgsPerSubject),
+		return rules{c.Retention, c.Discard, max(0, c.MaxMsgs), int64(c.MaxAge), max(0, c.MaxMsgsPerSubject),
 			c.AllowDirect, c.Sealed, fmt.Sprint(c.Subjects)}
+	}
+	if got.Storage != want.Storage {
+		return fmt.Errorf("stream %s: %w: it is in memory, not on disk", got.Name, errConfig)
 	}
 	if g, w := of(got), of(want); g != w {
 		return fmt.Errorf("stream %s: %w: it has %+v, want %+v", got.Name, errConfig, g, w)

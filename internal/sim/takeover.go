@@ -37,7 +37,7 @@ type cluster struct {
 
 // ClusterReport counts what runs did.
 type ClusterReport struct {
-	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale int
+	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale, Compared int
 }
 
 // Add sums up runs.
@@ -57,6 +57,7 @@ func (r *ClusterReport) Add(o ClusterReport) {
 	r.Follows += o.Follows
 	r.Hot += o.Hot
 	r.Stale += o.Stale
+	r.Compared += o.Compared
 }
 
 // member is a node in one of its lives.
@@ -444,6 +445,17 @@ func (c *cluster) look(m *member) {
 		}
 		ctx = kuji.Stale(ctx)
 		c.Cluster.Stale++
+	}
+	for _, other := range c.nodes { // also one that was deposed and does not know
+		if other == nil || other.realm == nil {
+			continue
+		}
+		if st := other.realm.Stats(); st.Position <= rd.position {
+			if err := m.realm.Compare(fmt.Sprint(other.number), st.Position, st.Chain); err != nil {
+				c.fair(m, err)
+			}
+			c.Cluster.Compared++
+		}
 	}
 	var err error
 	rd.holds, err = m.realm.Player(ctx, rd.player)
