@@ -134,7 +134,7 @@ func (a *app) backup(ctx context.Context, f *backupFlags, realms []string, open 
 		}
 		one := backupRealmJSON{Realm: realm, First: rep.First, Through: rep.Through, Entries: rep.Entries, Bytes: rep.Bytes, Seconds: time.Since(begun).Seconds()}
 		if f.check {
-			rep, err := verifyRealm(ctx, f.to, realm, nil, nil)
+			rep, err := inDirectory(f.to).verifyRealm(ctx, realm, nil, nil)
 			if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
 				return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
 			}

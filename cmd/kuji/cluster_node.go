@@ -55,6 +55,7 @@ type node struct {
 	log     *slog.Logger
 	nats    *embedded.Server
 	pass    *passer
+	readers chan struct{}   // one for each who reads the log through this node
 	stopped context.Context // ends when the process is told to stop
 
 	mu   sync.Mutex
@@ -457,7 +458,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	if err != nil {
 		return err
 	}
-	n := &node{name: c.node, f: c, key: key, engine: eo, server: so, history: f.history, data: f.data, log: so.Logger, view: view{changed: make(chan struct{})}}
+	n := &node{name: c.node, f: c, key: key, engine: eo, server: so, history: f.history, data: f.data, log: so.Logger, view: view{changed: make(chan struct{})}, readers: make(chan struct{}, maxLogReaders)}
 	var stop context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	defer stop()

@@ -118,6 +118,10 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 		return
 	}
+	if r.URL.Path == logPath {
+		n.serveLog(w, r)
+		return
+	}
 	v := n.await(r.Context(), func(v view) bool { return v.leader != n.name || v.term.holds() })
 	if !v.term.holds() {
 		n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s does not lead: try again", n.name))

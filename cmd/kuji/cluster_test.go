@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -316,6 +317,7 @@ func TestClusterFailover(t *testing.T) {
 	c.freeze(ctx, b)
 	c.audit(ctx, b)
 	c.followers(ctx)
+	c.verifyRunning(ctx, uint64(len(b.answers)))
 	c.stopAll()
 	c.verify(ctx, uint64(len(b.answers)))
 }
@@ -435,6 +437,47 @@ func (c *trio) stopAll() {
 		}
 	}
 	clear(c.running)
+}
+
+// verifyRunning runs the verifier over the cluster while it runs, from outside, with two of its nodes
+// gone from the list, and with a key that is not the cluster's.
+func (c *trio) verifyRunning(ctx context.Context, draws uint64) {
+	c.t.Helper()
+	path, err := exec.LookPath(c.program)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_, last, _ := strings.Cut(c.flags.peers[2], "=")
+	peers := fmt.Sprintf("n1=127.0.0.1:1,n2=127.0.0.1:1,n3=%s", last)
+	run := func(key string, args ...string) (stdout, stderr []byte, code int) {
+		cmd := exec.CommandContext(ctx, path, append(args, "--cluster", "shop", "--peers", peers, "--cluster-key", key)...)
+		var said, wrong bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &wrong
+		_ = cmd.Run() // its exit code says it
+		return said.Bytes(), wrong.Bytes(), cmd.ProcessState.ExitCode()
+	}
+	stdout, stderr, code := run(c.flags.keyFile, "verify", "--json", "--strict")
+	var report verifyJSON
+	if err := json.Unmarshal(stdout, &report); err != nil || code != 0 {
+		c.t.Fatalf("verify: exit %d, %v: %s\n%s", code, err, stdout, stderr)
+	}
+	if !report.OK || report.Cluster != "shop" || len(report.Realms) != 1 || report.Realms[0].Draws != draws+streamed || len(report.Realms[0].Epochs) < 2 {
+		c.t.Errorf("verify says %+v, want %d draws", report, draws+streamed)
+	}
+	stdout, stderr, code = run(c.flags.keyFile, "log", "events")
+	if n := bytes.Count(stdout, []byte("\n")); code != 0 || uint64(n) != report.Realms[0].Events {
+		c.t.Errorf("log events: exit %d, %d lines, want %d\n%s", code, n, report.Realms[0].Events, stderr)
+	}
+	if _, stderr, code = run(c.flags.keyFile, "verify", "--realm", "nowhere"); code != int(exitRefused) {
+		c.t.Errorf("a realm that is not there: exit %d\n%s", code, stderr)
+	}
+	stranger := filepath.Join(c.dir, "stranger")
+	if err := writeClusterKey(stranger); err != nil {
+		c.t.Fatal(err)
+	}
+	if stdout, stderr, code = run(stranger, "verify"); code != int(exitUnreachable) || len(stdout) > 0 {
+		c.t.Errorf("another key: exit %d, %s\n%s", code, stdout, stderr)
+	}
 }
 
 // verify runs the verifier over what the nodes have stored.

@@ -66,7 +66,7 @@ func (s *alone) crash(ctx context.Context, d *demo) (string, error) {
 func (s *alone) stop() error { return s.server.stop(stopTimeout) }
 
 func (s *alone) verify(ctx context.Context, d *demo, seen func(string, kuji.Record)) (verifyJSON, error) {
-	return verifyData(ctx, d.data, nil, nil, seen)
+	return inDirectory(d.data).verify(ctx, nil, nil, seen)
 }
 
 func (s *alone) kill() {

@@ -133,25 +133,33 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 }
 
 func (a *app) logEventsCommand() *cobra.Command {
-	var data, realm string
+	var realm string
+	var what auditFlags
 	cmd := &cobra.Command{
 		Use:   "events --data DIR",
 		Short: "Print what happened in a realm, one JSON object a line",
 		Long: `Events prints every event of a realm's log, oldest first, one JSON object a line.
 It checks the log while it reads, as "kuji verify" does. No server may have the
-directory open.`,
-		Example: `  kuji log events --data ./kuji-data --realm default`,
+directory open. With --cluster it reads the log of a cluster that runs.`,
+		Example: `  kuji log events --data ./kuji-data --realm default
+  kuji log events --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
+      --cluster-key cluster.key`,
 		Args:    exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if data == "" {
-				return usageError{errors.New("missing flag --data: the directory to read")}
+			if err := what.check(); err != nil {
+				return err
 			}
+			from, end, err := a.openAudit(cmd.Context(), &what)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
 			encoder := json.NewEncoder(out)
 			encoder.SetEscapeHTML(false)
 			var lost error // the first write that failed
-			_, err = verifyData(cmd.Context(), data, []string{realm}, nil, func(_ string, rec kuji.Record) {
+			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
 					lost = encoder.Encode(rec)
 				}
@@ -162,7 +170,7 @@ directory open.`,
 			return errors.Join(err, lost, out.Flush())
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
+	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "default", "`name` of the realm")
 	return cmd
 }

@@ -15,16 +15,19 @@ import (
 	"strconv"
 	"syscall"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver"
 )
 
 type verifyJSON struct {
-	Data   string            `json:"data"`
-	OK     bool              `json:"ok"`
-	Realms []verifyRealmJSON `json:"realms"`
-	Strays []string          `json:"strays,omitempty"` // files among the realms, and folders whose names no realm can have
+	Data    string            `json:"data,omitempty"`
+	Cluster string            `json:"cluster,omitempty"`
+	OK      bool              `json:"ok"`
+	Realms  []verifyRealmJSON `json:"realms"`
+	Strays  []string          `json:"strays,omitempty"` // files among the realms, and folders whose names no realm can have
 }
 
 type verifyRealmJSON struct {
@@ -58,14 +61,16 @@ type verifyEpochJSON struct {
 }
 
 func (a *app) verifyCommand() *cobra.Command {
-	var data, realm, since string
+	var realm, since string
 	var strict bool
+	var what auditFlags
 	cmd := &cobra.Command{
 		Use:     "verify --data DIR",
-		Short:   "Check a data directory offline: every event, every choice, every sum",
+		Short:   "Check a data directory or a cluster: every event, every choice, every sum",
 		GroupID: "offline",
 		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
-server may have the directory open. It
+server may have the directory open. With --cluster it reads the log of a cluster that
+runs, through the first of --peers that answers. It
 
   - checks checksums and the chain of hashes;
   - replays every event, and computes every choice of every revealed epoch again;
@@ -88,11 +93,13 @@ with exit code 3 if a server has the directory open: stop the server, or verify 
 copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
-  kuji verify --data ./kuji-data --since report.json`,
+  kuji verify --data ./kuji-data --since report.json
+  kuji verify --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
+      --cluster-key cluster.key`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if data == "" {
-				return usageError{errors.New("missing flag --data: the directory to check")}
+			if err := what.check(); err != nil {
+				return err
 			}
 			var realms []string
 			if realm != "" {
@@ -105,14 +112,97 @@ copy.`,
 			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
 				return usageError{fmt.Errorf("--since %s: realm %q is not in it", since, realm)}
 			}
-			return a.verify(cmd.Context(), data, realms, anchors, strict)
+			return a.verify(cmd.Context(), &what, realms, anchors, strict)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "", "data `directory` (required)")
+	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
 	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if the seed of an epoch is lost, too")
 	return cmd
+}
+
+// auditFlags say what is verified.
+type auditFlags struct {
+	data    string
+	cluster clusterFlags
+}
+
+func (f *auditFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.data, "data", "", "data `directory`, unless there is --cluster")
+	f.cluster.member(cmd)
+}
+
+func (f *auditFlags) check() error {
+	clustered := f.cluster.name != "" || f.cluster.keyFile != "" || len(f.cluster.peers) > 0
+	switch {
+	case f.data == "" && !clustered:
+		return usageError{errors.New("missing flag --data: the directory to read; or --cluster")}
+	case f.data != "" && clustered:
+		return usageError{errors.New("--data with --cluster: expected one of them")}
+	case clustered:
+		return f.cluster.checkMember()
+	}
+	return nil
+}
+
+// auditSource is what keeps realms that are verified.
+type auditSource struct {
+	data, cluster string // one of them
+	realms        func(ctx context.Context) (names, strays []string, err error)
+	realm         func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error)
+}
+
+// inDirectory is a data directory.
+func inDirectory(data string) *auditSource {
+	return &auditSource{
+		data:   data,
+		realms: func(context.Context) (names, strays []string, err error) { return realmsIn(data) },
+		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+			if through != nil {
+				return kuji.VerifyThrough(data, name, *through, seen)
+			}
+			return kuji.Verify(data, name, seen)
+		},
+	}
+}
+
+// openAudit opens what the flags name.
+func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, end func() error, err error) {
+	if f.data != "" {
+		return inDirectory(f.data), func() error { return nil }, nil
+	}
+	key, err := a.readClusterKey(f.cluster.keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := f.cluster.openLog(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	from = &auditSource{
+		cluster: f.cluster.name,
+		realms: func(ctx context.Context) (names, strays []string, err error) {
+			names, err = d.Realms(ctx)
+			return names, nil, err
+		},
+		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+			names, err := d.Realms(ctx)
+			if err == nil && !slices.Contains(names, name) {
+				err = &kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in cluster %s", name, f.cluster.name)}
+			}
+			if err != nil {
+				return kuji.Report{}, err
+			}
+			report, err := kuji.VerifyDriver(d, key.derive(f.cluster.name, "seeds"), name, through, seen)
+			_, trimmed := errors.AsType[*driver.TrimmedError](err)
+			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
+				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
+			}
+			return report, err
+		},
+	}
+	return from, d.Close, nil
 }
 
 // maxReport bounds an earlier report, in bytes: a few hundred for each realm
@@ -149,8 +239,13 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 	return anchors, nil
 }
 
-func (a *app) verify(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, strict bool) error {
-	out, err := verifyData(ctx, data, realms, anchors, nil)
+func (a *app) verify(ctx context.Context, what *auditFlags, realms []string, anchors map[string]kuji.Anchor, strict bool) (err error) {
+	from, end, err := a.openAudit(ctx, what)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	out, err := from.verify(ctx, realms, anchors, nil)
 	if err != nil && len(out.Realms) == 0 {
 		return err
 	}
@@ -167,24 +262,35 @@ func (a *app) verify(ctx context.Context, data string, realms []string, anchors 
 	return err
 }
 
+// name says what was verified.
+func (v *verifyJSON) name() string {
+	if v.Cluster != "" {
+		return "cluster " + v.Cluster
+	}
+	return v.Data
+}
+
 // lost says which epochs cannot be proven.
 func (v *verifyJSON) lost() (texts []string) {
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
 			if e.Lost {
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and %s does not open it", r.Realm, e.Epoch, e.First, filepath.Join(v.Data, "key")))
+				key := filepath.Join(v.Data, "key")
+				if v.Cluster != "" {
+					key = "the cluster's key"
+				}
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and %s does not open it", r.Realm, e.Epoch, e.First, key))
 			}
 		}
 	}
 	return texts
 }
 
-// verifyData checks the named realms of a data directory, or all. Damage is a
-// damageError; even then the result covers every realm. A realm with an anchor
-// must go through it, and must be there if all are checked.
-func verifyData(ctx context.Context, data string, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
-	out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
-	there, strays, err := realmsIn(data)
+// verify checks the named realms, or all. Damage is a damageError; even then the result covers every
+// realm. A realm with an anchor must go through it, and must be there if all are checked.
+func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
+	out := verifyJSON{Data: s.data, Cluster: s.cluster, OK: true, Realms: []verifyRealmJSON{}}
+	there, strays, err := s.realms(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -199,7 +305,7 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 		}
 	}
 	for _, name := range realms {
-		report, err := verifyRealm(ctx, data, name, anchors, seen)
+		report, err := s.verifyRealm(ctx, name, anchors, seen)
 		var wrong *kuji.VerifyError
 		switch {
 		case errors.As(err, &wrong):
@@ -208,7 +314,7 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 			out.Strays = append(out.Strays, name)
 			continue
 		case err != nil:
-			return verifyJSON{Data: data}, err
+			return verifyJSON{Data: s.data, Cluster: s.cluster}, err
 		}
 		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
 	}
@@ -221,7 +327,7 @@ func verifyData(ctx context.Context, data string, realms []string, anchors map[s
 
 // verifyRealm returns early if ctx ends. Then the check goes on for nobody, and
 // writes nothing.
-func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
+func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (kuji.Report, error) {
 	type verdict struct {
 		report kuji.Report
 		err    error
@@ -233,11 +339,11 @@ func verifyRealm(ctx context.Context, data, name string, anchors map[string]kuji
 			each = func(rec kuji.Record) { seen(name, rec) }
 		}
 		var v verdict
+		var through *kuji.Anchor
 		if anchor, ok := anchors[name]; ok {
-			v.report, v.err = kuji.VerifyThrough(data, name, anchor, each)
-		} else {
-			v.report, v.err = kuji.Verify(data, name, each)
+			through = &anchor
 		}
+		v.report, v.err = s.realm(name, through, each)
 		done <- v
 	}()
 	select {
@@ -290,7 +396,7 @@ func printVerify(w io.Writer, v verifyJSON) {
 		fprintf(w, "warning: realms/%s is not a realm: Kuji neither reads nor removes it\n", name)
 	}
 	if len(v.Realms) == 0 {
-		fprintf(w, "%s: it holds no realm\n", v.Data)
+		fprintf(w, "%s: it holds no realm\n", v.name())
 		return
 	}
 	fprintf(w, "REALM\tRESULT\tFROM\tPOSITION\tEVENTS\tDRAWS\tPLAYERS\tCATALOG\tEPOCHS\tREVEALED\tSTATE HASH\n")

@@ -266,6 +266,22 @@ func (s *Server) Connect() nats.Option {
 	}
 }
 
+// Dial returns a connection with this server without a socket, for somebody who speaks its protocol.
+func (s *Server) Dial() (net.Conn, error) { return s.server.InProcessConn() }
+
+// Through is the option of a connection that leads to a server with a secret, over what dial returns.
+func Through(dial func() (net.Conn, error), secret string) nats.Option {
+	return func(o *nats.Options) error {
+		o.CustomDialer, o.User, o.Password = dialer(dial), user, secret
+		return nil
+	}
+}
+
+type dialer func() (net.Conn, error)
+
+// Dial implements [nats.CustomDialer].
+func (d dialer) Dial(string, string) (net.Conn, error) { return d() }
+
 // Clients returns the address at which clients can connect, or "" if there is none.
 func (s *Server) Clients() string {
 	if a := s.server.Addr(); a != nil { // none: it does not listen
