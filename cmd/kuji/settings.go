@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,12 +155,13 @@ type settingJSON struct {
 	From  string `json:"from"`  // "flag", "default", or the variable or the place in a file
 }
 
-// print writes the settings in force, as YAML that --config reads.
+// print writes the settings in force, as YAML that --config reads, without the
+// passwords of URLs.
 func (s *settings) print(a *app, flags []string) error {
 	all := make([]settingJSON, 0, len(flags))
 	for _, name := range flags {
 		flag := s.flags.Lookup(name)
-		one := settingJSON{Name: name, Value: flag.Value.String(), From: s.from[name]}
+		one := settingJSON{Name: name, Value: withoutPassword(flag.Value.String()), From: s.from[name]}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			one.Value = list.GetSlice()
 		}
@@ -181,6 +183,33 @@ func (s *settings) print(a *app, flags []string) error {
 			fprintf(w, "%s: %s\t# %s\n", one.Name, value, one.From)
 		}
 	})
+}
+
+// withoutPassword returns a value with xxxxx in place of the passwords that it
+// has if it is a URL: before the host, or in a parameter as in ?password=.
+func withoutPassword(value string) string {
+	scheme, _, ok := strings.Cut(value, "://")
+	if !ok {
+		return value
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return scheme + "://xxxxx" // nobody can say where its password is
+	}
+	parameters := strings.Split(u.RawQuery, "&")
+	secret := false
+	for i, one := range parameters {
+		raw, _, _ := strings.Cut(one, "=")
+		name, err := url.QueryUnescape(raw)
+		if err != nil || strings.HasSuffix(strings.ToLower(name), "password") {
+			parameters[i], secret = raw+"=xxxxx", true
+		}
+	}
+	if _, has := u.User.Password(); !has && !secret {
+		return value
+	}
+	u.RawQuery = strings.Join(parameters, "&")
+	return u.Redacted()
 }
 
 func quoted(list []string) []string {
