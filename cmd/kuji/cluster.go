@@ -33,6 +33,7 @@ type clusterFlags struct {
 	name, node, keyFile string
 	peers               []string
 	peerListen          string
+	nats                natsFlags
 
 	cmd   *cobra.Command
 	hosts map[string]peer // by node, from peers
@@ -68,6 +69,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 	f.member(cmd)
 	cmd.Flags().Lookup("cluster").Usage += "; makes this process a node of it"
 	cmd.Flags().StringVar(&f.node, "node", "", "`name` of this node, one of --peers; a data directory belongs to it for ever")
+	f.nats.add(cmd)
 	cmd.Flags().StringVar(&f.peerListen, "peer-listen", "", "listen for the other nodes at this `HOST[:PORT]`, where it is not the address in --peers: in a container, behind NAT")
 }
 
@@ -78,7 +80,7 @@ var single = []string{"catalog", "realm", "accept-warnings", "sync", "sync-every
 // to be gone.
 func (f *clusterFlags) check(data string) error {
 	if f.name == "" {
-		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key"} {
+		for _, name := range []string{"node", "peers", "peer-listen", "cluster-key", "nats", "nats-creds", "nats-ca"} {
 			if f.cmd.Flags().Changed(name) {
 				return usageError{fmt.Errorf("--%s without --cluster: expected the name of a cluster", name)}
 			}
@@ -122,6 +124,9 @@ func (f *clusterFlags) checkMember() error {
 	}
 	if f.keyFile == "" {
 		return usageError{errors.New("missing flag --cluster-key: make one with \"kuji cluster keygen FILE\"")}
+	}
+	if err := f.nats.check(); err != nil {
+		return err
 	}
 	f.hosts = map[string]peer{}
 	for _, one := range f.peers {

@@ -46,6 +46,10 @@ func (n *node) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want Upgrade: "+protocolNATS, http.StatusUpgradeRequired)
 		return
 	}
+	if n.nats == nil {
+		http.Error(w, "the log is kept elsewhere: want --nats, as this node has it", http.StatusNotFound)
+		return
+	}
 	here, err := n.nats.Dial()
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -123,8 +127,13 @@ type upgraded struct {
 
 func (c *upgraded) Read(p []byte) (int, error) { return c.from.Read(p) }
 
-// openLog opens the log of a running cluster, at the first node that answers.
+// openLog opens the log of a running cluster, at the first node that answers or where --nats says.
 func (f *clusterFlags) openLog(ctx context.Context, key clusterKey) (*jetstream.Driver, error) {
+	o := jetstream.Options{Cluster: f.name}
+	if f.nats.external() {
+		f.nats.lead(&o)
+		return connectLog(ctx, o)
+	}
 	conf, err := key.tls(f.name, "")
 	if err != nil {
 		return nil, err
@@ -147,8 +156,12 @@ func (f *clusterFlags) openLog(ctx context.Context, key clusterKey) (*jetstream.
 	if err := conn.Close(); err != nil {
 		return nil, err
 	}
-	o := jetstream.Options{Cluster: f.name, URLs: []string{"nats://" + f.name}}
+	o.URLs = []string{"nats://" + f.name}
 	o.Connect = append(o.Connect, embedded.Through(dial, key.password(f.name)))
+	return connectLog(ctx, o)
+}
+
+func connectLog(ctx context.Context, o jetstream.Options) (*jetstream.Driver, error) {
 	d, err := jetstream.Connect(ctx, o)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnavailable, err)

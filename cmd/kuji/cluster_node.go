@@ -53,7 +53,7 @@ type node struct {
 	history string // --history
 	data    string // --data
 	log     *slog.Logger
-	nats    *embedded.Server
+	nats    *embedded.Server // nil: the log is kept elsewhere, by --nats
 	pass    *passer
 	readers chan struct{}   // one for each who reads the log through this node
 	stopped context.Context // ends when the process is told to stop
@@ -150,14 +150,18 @@ func (t *tenure) behind() (most uint64) {
 	return most
 }
 
-// connect connects to the embedded server.
+// connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
 	replicas := 3
 	if len(n.f.hosts) == 1 {
 		replicas = 1
 	}
 	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
-	o.Connect = append(o.Connect, n.nats.Connect())
+	if n.nats != nil {
+		o.Connect = append(o.Connect, n.nats.Connect())
+	} else {
+		n.f.nats.lead(&o)
+	}
 	return jetstream.Connect(ctx, o)
 }
 
@@ -173,8 +177,10 @@ func (n *node) run(ctx context.Context) {
 
 // join takes part until ctx ends, or fails before it could begin.
 func (n *node) join(ctx context.Context) (err error) {
-	if err := n.nats.Ready(ctx); err != nil {
-		return err
+	if n.nats != nil {
+		if err := n.nats.Ready(ctx); err != nil {
+			return err
+		}
 	}
 	d, err := n.connect(ctx)
 	if err != nil {
@@ -467,10 +473,12 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		return err
 	}
 	n.pass = newPasser(conf, so.Limits)
-	if n.nats, err = c.startNATS(f.data, key, quieter(so.Logger)); err != nil {
-		return err
+	if !c.nats.external() {
+		if n.nats, err = c.startNATS(f.data, key, quieter(so.Logger)); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, n.nats.Close()) }()
 	}
-	defer func() { err = errors.Join(err, n.nats.Close()) }()
 	ends, err := n.listen(f.listen, conf)
 	if err != nil {
 		return err
@@ -554,7 +562,7 @@ func (n *node) listen(address string, conf *tls.Config) ([]end, error) {
 // watch ends the node when it can keep no part of the log any more: others see that it is gone, and
 // whoever started it can start it again.
 func (n *node) watch(ctx context.Context, ended chan<- error) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && n.nats != nil {
 		if err := n.nats.Failed(); err != nil {
 			ended <- fmt.Errorf("node %s: %w", n.name, err)
 			return

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -421,6 +422,85 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 			c.t.Errorf("at node %s the player holds %v, want %d hats and %d crowns", name, held, len(b.answers), b.crowns)
 		}
 	}
+}
+
+// TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
+// other, goes on without one of the servers, and is verified there.
+func TestExternalNATS(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := designTrio(t)
+	const secret = "the servers' own secret"
+	listen := map[string]string{}
+	for i := range 3 {
+		listen[fmt.Sprintf("s%d", i)] = fmt.Sprintf("127.0.0.1:%d", c.port())
+	}
+	var urls []string
+	var servers []*embedded.Server
+	for name, address := range listen {
+		s, err := embedded.Start(embedded.Options{
+			Dir: filepath.Join(c.dir, name), Cluster: "nats", Node: name, Listen: address, Peers: listen, Secret: secret,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		servers = append(servers, s)
+		urls = append(urls, fmt.Sprintf("nats://kuji:%s@%s", url.PathEscape(secret), s.Clients()))
+	}
+	for _, s := range servers {
+		if err := s.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range c.flags.names() {
+		c.more[name] = []string{"--nats", strings.Join(urls, ",")}
+		c.start(name)
+	}
+	leader := c.settled(ctx)
+	if _, err := c.client(leader).admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(clusterCatalog)}); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]uint64{}
+	draw := func(id string) {
+		t.Helper()
+		got, err := c.draw(ctx, id, len(answers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was, ok := answers[id]; ok && was != got.GetReceipt().GetPosition() {
+			t.Errorf("draw %s was answered at %d, and now at %d", id, was, got.GetReceipt().GetPosition())
+		}
+		answers[id] = got.GetReceipt().GetPosition()
+	}
+	for i := range 20 {
+		draw(fmt.Sprint("before-", i))
+	}
+	if err := c.running[leader].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.running[leader].wait()
+	delete(c.running, leader)
+	for i := range 20 {
+		draw(fmt.Sprint("after-", i))
+	}
+	if err := servers[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for id := range answers {
+		draw(id)
+	}
+	path, err := exec.LookPath(c.program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(ctx, path, "verify", "--json", "--strict", "--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","),
+		"--cluster-key", c.flags.keyFile, "--nats", strings.Join(urls, ",")).Output()
+	var report verifyJSON
+	if jsonErr := json.Unmarshal(out, &report); err != nil || jsonErr != nil || len(report.Realms) != 1 || report.Realms[0].Draws != 40 {
+		t.Errorf("verify: %v, %v, %s", err, jsonErr, out)
+	}
+	c.stopAll()
 }
 
 // stopAll ends all nodes in order.

@@ -144,7 +144,7 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 		Example: `  kuji log events --data ./kuji-data --realm default
   kuji log events --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
-		Args:    exactArgs(),
+		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := what.check(); err != nil {
 				return err

@@ -163,7 +163,11 @@ func (s *settings) print(a *app, flags []string) error {
 		flag := s.flags.Lookup(name)
 		one := settingJSON{Name: name, Value: withoutPassword(flag.Value.String()), From: s.from[name]}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			one.Value = list.GetSlice()
+			values := list.GetSlice()
+			for i := range values {
+				values[i] = withoutPassword(values[i])
+			}
+			one.Value = values
 		}
 		switch {
 		case one.From != "":

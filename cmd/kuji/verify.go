@@ -131,10 +131,11 @@ type auditFlags struct {
 func (f *auditFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.data, "data", "", "data `directory`, unless there is --cluster")
 	f.cluster.member(cmd)
+	f.cluster.nats.add(cmd)
 }
 
 func (f *auditFlags) check() error {
-	clustered := f.cluster.name != "" || f.cluster.keyFile != "" || len(f.cluster.peers) > 0
+	clustered := f.cluster.name != "" || f.cluster.keyFile != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external()
 	switch {
 	case f.data == "" && !clustered:
 		return usageError{errors.New("missing flag --data: the directory to read; or --cluster")}

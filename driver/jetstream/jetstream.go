@@ -33,7 +33,10 @@ import (
 type Options struct {
 	// URLs are the servers to connect to, such as "nats://10.0.0.1:4222".
 	URLs []string
-	// Connect are more options of the connection: TLS, credentials, or a server in this process.
+	// Credentials and RootCA are files: what this client shows, and which certificates of servers it
+	// trusts, as PEM. "": none, and those that the system trusts.
+	Credentials, RootCA string
+	// Connect are more options of the connection, such as a server in this process.
 	Connect []nats.Option
 	// Cluster is the name under which the realms are kept, so that several can share a JetStream.
 	// It has the form of a realm's name.
@@ -139,6 +142,12 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 			d.relink()
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("NATS: connected again", "to", c.ConnectedUrlRedacted()) }),
+	}
+	if o.Credentials != "" {
+		options = append(options, nats.UserCredentials(o.Credentials))
+	}
+	if o.RootCA != "" {
+		options = append(options, nats.RootCAs(o.RootCA))
 	}
 	if err := d.connect(ctx, append(options, o.Connect...)); err != nil {
 		d.end()
