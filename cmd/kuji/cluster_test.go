@@ -191,7 +191,7 @@ func (c *trio) settled(ctx context.Context) string {
 				ready++
 			}
 		}
-		if leader != "" && ready == 3 {
+		if leader != "" && ready == len(c.flags.hosts) {
 			return leader
 		}
 		if ctx.Err() != nil {
@@ -246,7 +246,7 @@ func (c *trio) draw(ctx context.Context, id string, at int) (*kujiv1.Result, err
 	names := c.flags.names()
 	for {
 		once, cancel := context.WithTimeout(ctx, 20*time.Second)
-		resp, err := c.client(names[at%3]).rewards.Draw(once, &kujiv1.DrawRequest{RequestId: id, Player: "ann", Pool: "hats"})
+		resp, err := c.client(names[at%len(names)]).rewards.Draw(once, &kujiv1.DrawRequest{RequestId: id, Player: "ann", Pool: "hats"})
 		cancel()
 		if err == nil {
 			return resp.GetResult(), nil
@@ -422,6 +422,72 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 			c.t.Errorf("at node %s the player holds %v, want %d hats and %d crowns", name, held, len(b.answers), b.crowns)
 		}
 	}
+}
+
+// TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
+// of them, one after the other. The five go on without the one that leads.
+func TestClusterGrows(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	c := newTrio(t)
+	leader := c.settled(ctx)
+	if _, err := c.client(leader).admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(clusterCatalog)}); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]uint64{}
+	draws := func(stage string) {
+		t.Helper()
+		for i := range 10 {
+			answers[fmt.Sprint(stage, " ", i)] = 0
+		}
+		for id, was := range answers {
+			got, err := c.draw(ctx, id, len(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := got.GetReceipt().GetPosition(); was != 0 && at != was {
+				t.Errorf("%s: draw %s was answered at %d, and now at %d", stage, id, was, at)
+			}
+			answers[id] = got.GetReceipt().GetPosition()
+		}
+	}
+	draws("three")
+
+	old := c.flags.names()
+	for _, name := range []string{"n4", "n5"} {
+		c.flags.peers = append(c.flags.peers, fmt.Sprintf("%s=127.0.0.1:%d", name, c.port()))
+		c.listen[name] = fmt.Sprintf("127.0.0.1:%d", c.port())
+	}
+	if err := c.flags.checkMember(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"n4", "n5"} {
+		c.start(name)
+	}
+	c.settled(ctx)
+	draws("two joined")
+	for _, name := range old {
+		if err := c.running[name].Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.running[name].wait(); err != nil {
+			t.Errorf("node %s: %v", name, err)
+		}
+		c.start(name)
+		c.settled(ctx)
+	}
+	draws("all know")
+	for range 2 {
+		leader := c.settled(ctx)
+		if err := c.running[leader].Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.running[leader].wait()
+		draws("without " + leader)
+		c.start(leader)
+	}
+	c.settled(ctx)
+	c.stopAll()
 }
 
 // TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
