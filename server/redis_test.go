@@ -28,6 +28,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -788,6 +789,40 @@ func TestRedisOverloaded(t *testing.T) {
 	release()
 	if got := c.ask("DRAW ann free"); kindOf(got) != "" {
 		t.Error(got)
+	}
+}
+
+// TestRedisDeposed: a client is never told of what did not become durable, because another node has
+// taken the realm over.
+func TestRedisDeposed(t *testing.T) {
+	shared := drivertest.NewShared(drivertest.SharedOptions{})
+	open := func(node int) *kuji.Engine {
+		engine, err := kuji.Open("", kuji.Options{Driver: shared.Node(node), Key: [32]byte{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { engine.Close() }) // the test does not care how
+		return engine
+	}
+	first := open(1)
+	f := newServerOn(t, first, server.Options{})
+	realm, err := first.Realm(server.DefaultRealm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realm.Apply(t.Context(), catalogOf(t, testCatalog)); err != nil {
+		t.Fatal(err)
+	}
+	c := dialRaw(t, startRedis(t, f))
+	if got := c.ask("DRAW ann free ID before"); kindOf(got) != "" {
+		t.Fatal(got)
+	}
+	if _, err := open(2).Realm(server.DefaultRealm); err != nil {
+		t.Fatal(err)
+	}
+	c.send(line("DRAW ann free ID a") + line("DRAW ann free ID b"))
+	if got := []any{kindOf(c.answer()), kindOf(c.answer())}; !cmp.Equal(got, []any{"UNKNOWN", "UNKNOWN"}) {
+		t.Errorf("%v", got)
 	}
 }
 
