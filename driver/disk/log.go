@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"sync"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -31,6 +32,8 @@ type Realm struct {
 	steps  step.Runner
 	policy Sync
 	last   *lastClose // where the log was last closed; nil: it never was
+
+	placing sync.Mutex // held from looking at the log's end until the entry stands there
 
 	log     *wal.Log                                  // nil if only what can be salvaged is read
 	salvage func(uint64) iter.Seq2[wal.Record, error] // if log is nil
@@ -158,21 +161,33 @@ func damage(err error) error {
 
 // Append implements driver.Log.
 func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
-	if err := r.mayWrite(); err != nil {
-		return 0, err
-	}
-	if next := r.log.Next(); next != uint64(after) {
-		return 0, fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, next, driver.ErrDeposed)
-	}
-	return r.Begin(context.Background(), entry)
+	return r.write(entry, func() error {
+		if next := r.log.Next(); next != uint64(after) {
+			return fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, next, driver.ErrDeposed)
+		}
+		return nil
+	})
 }
 
 // Begin implements driver.Log.
 func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
+	return r.write(entry, func() error { return nil })
+}
+
+// write appends an entry if a condition holds at the moment it gets its place, and makes it as durable as
+// the policy says. Writers share fsyncs.
+func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	if err := r.mayWrite(); err != nil {
 		return 0, err
 	}
+	r.placing.Lock()
+	err := may()
+	if err != nil {
+		r.placing.Unlock()
+		return 0, err
+	}
 	offset, err := r.log.Append(entry)
+	r.placing.Unlock()
 	if err == nil && r.policy == Always {
 		err = r.log.Sync()
 	} else if err == nil {
