@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", 200, "how many seeds TestSeeds tries")
+	seeds    = flag.Int("seeds", 100, "how many seeds TestSeeds tries")
 	first    = flag.Uint64("first", 1, "the first seed that TestSeeds tries")
 	shrink   = flag.Int("shrink", 2000, "how many simulations TestSeeds spends on making a failure smaller")
 	seed     = flag.Uint64("seed", 0, "the one seed that TestSeeds tries; 0: see -seeds")
@@ -69,7 +69,7 @@ func one(t *testing.T) {
 
 // TestSameSeedSameTrace: a run is decided by its configuration alone.
 func TestSameSeedSameTrace(t *testing.T) {
-	for s := range uint64(20) {
+	for s := range uint64(8) {
 		cfg := sim.FromSeed(s + 1)
 		a, failure := sim.Run(cfg)
 		if failure != nil {
