@@ -67,6 +67,35 @@ func TestCoreIsLight(t *testing.T) {
 	}
 }
 
+// TestSurface looks at what the public packages export.
+func TestSurface(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := make([]string, len(lint.Public))
+	for i, dir := range lint.Public {
+		patterns[i] = "./" + dir
+	}
+	pkgs, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedExportFile, Dir: root,
+	}, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pkgs) != len(lint.Public) {
+		t.Fatalf("loaded %d packages, want %v", len(pkgs), lint.Public)
+	}
+	for _, pkg := range pkgs {
+		if pkg.Types == nil || len(pkg.Types.Scope().Names()) == 0 {
+			t.Fatalf("%s has no names: the rule would hold of nothing", pkg.PkgPath)
+		}
+		for _, f := range lint.Surface(&lint.Typed{Fset: pkg.Fset, Pkg: pkg.Types}, root) {
+			t.Error(f)
+		}
+	}
+}
+
 // builds are settings of the go command. Together they build every file of the
 // deterministic rooms: what one leaves out must hold to the rules as well.
 var builds = []string{"GOARCH=amd64", "GOARCH=arm64"}
