@@ -23,13 +23,19 @@ func (r *Rules) setTally(counter uint32, v uint64) {
 	r.d.w.Tally(counter, v)
 }
 
+// refillsLeft returns how often a pool's box can still be filled, if it was filled so often. A
+// catalog can have lowered the limit below that.
+func (pt *poolTable) refillsLeft(filled uint64) uint64 {
+	n := uint64(pt.config.Refill)
+	return n - min(n, filled)
+}
+
 // refillsLeft returns how often a pool's box can still be filled.
 func (r *Rules) refillsLeft(pt *poolTable) uint64 {
-	n := uint64(pt.config.Refill)
-	if n == 0 {
+	if pt.config.Refill == 0 {
 		return 0
 	}
-	return n - min(n, r.tally(pt.refills))
+	return pt.refillsLeft(r.tally(pt.refills))
 }
 
 // moreBoxes returns how many tickets a pool's refills will still bring.
