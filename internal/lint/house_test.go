@@ -32,6 +32,7 @@ func TestHouse(t *testing.T) {
 		}
 	}
 	found = append(found, lint.PackageComments(tree.Sources)...)
+	found = append(found, lint.Sizes(tree.Sources)...)
 	for _, text := range tree.Texts {
 		found = append(found, lint.Phrases(text)...)
 		found = append(found, lint.Links(root, text)...)

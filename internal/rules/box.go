@@ -6,6 +6,13 @@ import "github.com/kuji-dev/kuji/internal/store"
 // part of the same outcome. Then the box is filled again, if the pool still has a refill: every
 // ticket is put back, and the next draw, even of the same request, is from a full box.
 
+// box is a pool of mode raffle as a box of tickets.
+type box struct {
+	last    reward // for whoever takes the last ticket
+	boxful  uint64 // the tickets of a full box
+	refills uint32 // number of the realm's counter of refills, if there can be any
+}
+
 // refillName returns the name of the counter of a pool's refills.
 func refillName(pool string) string { return pool + "/refills" }
 

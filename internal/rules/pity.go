@@ -19,6 +19,13 @@ import (
 // track that has nothing in common with the group needs a draw of its own. It gets that when it is
 // certain, and the guarantee gets an earlier or a later draw of the same set: see [Rules.due].
 
+// pity is the tracks and guarantees of a pool.
+type pity struct {
+	tracks []trackTable
+	must   []guarantee
+	whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
+}
+
 // trackTable is a track of a pool.
 type trackTable struct {
 	counter uint32 // number of the counter: draws since the last hit
