@@ -214,9 +214,9 @@ func receiveBackup(ctx context.Context, fsys vfs.FS, dir, realm string, source B
 	if err := checkRealmName(realm); err != nil {
 		return rep, err
 	}
-	d, err := disk.Open(dir, disk.Options{Sync: disk.None, FS: fsys})
+	d, err := openDir(fsys, nil, dir, disk.Options{Sync: disk.None})
 	if err != nil {
-		return rep, openError(dir, err)
+		return rep, err
 	}
 	in := receiver{d: d, realm: realm, rep: &rep}
 	err = in.receive(ctx, source)
@@ -408,9 +408,9 @@ func backupDir(fsys vfs.FS, dir, realm string) (BackupSource, func() error, erro
 	if err := checkRealmName(realm); err != nil {
 		return nil, nil, err
 	}
-	d, err := disk.Open(dir, disk.Options{MustExist: true, FS: fsys})
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
 	if err != nil {
-		return nil, nil, openError(dir, err)
+		return nil, nil, err
 	}
 	r, err := d.Open(context.Background(), realm, driver.Options{ReadOnly: true})
 	if err != nil {
@@ -475,7 +475,11 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 		reports = append(reports, rep)
 	}
 	if key != nil {
-		if err := disk.PutKey(fsys, to+restoring, *key); err != nil {
+		d, err := openDir(fsys, nil, to+restoring, disk.Options{MustExist: true})
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(d.PutKey(*key), d.Close()); err != nil {
 			return nil, &Error{Code: CodeFailed, Message: "the key", Err: err}
 		}
 	}
@@ -490,9 +494,9 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 
 // completeRealms returns the realms of a backup. Each must have been backed up wholly once.
 func completeRealms(fsys vfs.FS, dir string) (_ []string, err error) {
-	d, err := disk.Open(dir, disk.Options{MustExist: true, FS: fsys})
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	realms, err := d.Realms(context.Background())

@@ -76,11 +76,11 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 
 // openDisk opens a data directory.
 func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
-	d, err := disk.Open(dir, disk.Options{
-		Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist, FS: fs, Steps: w.steps,
+	d, err := openDir(fs, w.steps, dir, disk.Options{
+		Sync: disk.Sync(o.Sync), SyncEvery: o.SyncEvery, SegmentSize: o.SegmentSize, MustExist: o.MustExist,
 	})
 	if err != nil {
-		return openError(dir, err)
+		return err
 	}
 	w.driver = d
 	if w.key == [32]byte{} {
@@ -89,6 +89,16 @@ func (w *world) openDisk(fs vfs.FS, dir string, o *Options) error {
 		}
 	}
 	return nil
+}
+
+// openDir opens the driver of a data directory. A nil fs is the operating system's.
+func openDir(fs vfs.FS, steps step.Runner, dir string, o disk.Options) (*disk.Driver, error) {
+	hook.Disk(&o, fs, steps)
+	d, err := disk.Open(dir, o)
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	return d, nil
 }
 
 // openError says why a data directory cannot be opened.

@@ -35,7 +35,7 @@ func soundEntries(f *testing.F) [][]byte {
 	if err := e.Close(); err != nil {
 		f.Fatal(err)
 	}
-	l, err := wal.Open("data/realms/test/log", wal.Options{FS: disk, ReadOnly: true})
+	l, err := wal.Open("data/realms/test/log", on(disk, wal.Options{ReadOnly: true}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func FuzzEntry(f *testing.F) {
 		all := slices.Clone(entries)
 		all[int(at)%len(all)] = entry
 		disk := vfs.NewMem()
-		l, err := wal.Open("data/realms/test/log", wal.Options{FS: disk, SegmentSize: 64 << 10})
+		l, err := wal.Open("data/realms/test/log", on(disk, wal.Options{SegmentSize: 64 << 10}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func segmented(t *testing.T, o worldOptions, snapshots bool) (rep kuji.Report, g
 	if err != nil {
 		t.Fatal(err)
 	}
-	for g, err := range wal.Groups(log, wal.Options{FS: o.FS}) {
+	for g, err := range wal.Groups(log, on(o.FS, wal.Options{})) {
 		if err != nil || g.Count != 1 {
 			t.Fatal(g, err)
 		}

@@ -171,7 +171,7 @@ func TestEveryByteOfALog(t *testing.T) {
 				position[i] = 1 // the header: of the segment, without which there is nothing
 			}
 			tail, end := int64(0), int64(0) // of the last group
-			for g, err := range wal.Groups(dir, wal.Options{FS: was}) {
+			for g, err := range wal.Groups(dir, on(was, wal.Options{})) {
 				if err != nil {
 					t.Fatal(err)
 				}

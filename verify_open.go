@@ -19,9 +19,9 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if err := checkRealmName(realm); err != nil {
 		return rep, err
 	}
-	d, err := disk.Open(dir, disk.Options{MustExist: true, FS: fsys})
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
 	if err != nil {
-		return rep, openError(dir, err)
+		return rep, err
 	}
 	defer d.Close() // read-only: nothing to lose
 	// A key that is gone or damaged opens nothing.

@@ -7,7 +7,14 @@ import (
 	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
+	"github.com/kuji-dev/kuji/wal"
 )
+
+// on puts a log on a file system.
+func on(fs vfs.FS, o wal.Options) wal.Options {
+	hook.WAL(&o, fs, nil)
+	return o
+}
 
 // worldOptions is kuji.Options with a world that a test controls.
 type worldOptions struct {

@@ -140,13 +140,13 @@ func TestReadOnly(t *testing.T) {
 			}
 			return vfs.Fault{}
 		})
-		_, err := wal.Open(memDir, wal.Options{FS: m})
+		_, err := wal.Open(memDir, on(m, wal.Options{}))
 		wantIs(t, "Open of a read-only directory", err, wal.ErrReadOnly)
 		wantIs(t, "Open of a read-only directory", err, denied)
 	}
 
 	// A directory in which files can be written to, but none made.
-	_, err = wal.Open(dir, wal.Options{FS: sealedFS{vfs.OS()}})
+	_, err = wal.Open(dir, on(sealedFS{vfs.OS()}, wal.Options{}))
 	wantIs(t, "Open where no file can be made", err, wal.ErrReadOnly)
 	if os.Geteuid() != 0 {
 		if err := os.Chmod(dir, 0o500); err != nil {
@@ -316,7 +316,7 @@ func TestRetention(t *testing.T) {
 
 func TestSyncInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := wal.Open(memDir, wal.Options{FS: vfs.NewMem(), SyncInterval: 50 * time.Millisecond})
+		l, err := wal.Open(memDir, on(vfs.NewMem(), wal.Options{SyncInterval: 50 * time.Millisecond}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -598,7 +598,7 @@ func TestAllocations(t *testing.T) {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := vfs.NewMem()
-		o := wal.Options{FS: m, SegmentSize: wal.MinSegmentSize}
+		o := on(m, wal.Options{SegmentSize: wal.MinSegmentSize})
 		l, err := wal.Open(memDir, o)
 		must := func(err error) {
 			if err != nil {
@@ -644,7 +644,7 @@ func TestModel(t *testing.T) {
 			"crash": func(*rapid.T) {
 				m = m.Crash(vfs.Crash{})
 				l.Close()
-				o.FS = m
+				o = on(m, o)
 				l, err = wal.Open(memDir, o)
 				must(err)
 				if l.Next() < uint64(durable) || l.Next() > uint64(len(model)) {

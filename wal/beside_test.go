@@ -87,7 +87,7 @@ func TestCutToSizeMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o := wal.Options{FS: &mapFS{vfs.OS(), finish}, ReadOnly: true}
+		o := on(&mapFS{vfs.OS(), finish}, wal.Options{ReadOnly: true})
 		begin()
 		reader, err := wal.Open(dir, o)
 		if err != nil {
@@ -138,8 +138,7 @@ func TestReadWhileRemoved(t *testing.T) {
 	first := segments(t, m)[0]
 	trimmed := make(chan error, 1)
 	var armed atomic.Bool
-	o := small4K
-	o.FS = &openFS{m, func(name string) {
+	files := &openFS{m, func(name string) {
 		if name != first || !armed.CompareAndSwap(true, false) {
 			return
 		}
@@ -151,7 +150,7 @@ func TestReadWhileRemoved(t *testing.T) {
 			runtime.Gosched()
 		}
 	}}
-	l, err := wal.Open(memDir, o)
+	l, err := wal.Open(memDir, on(files, small4K))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,15 +212,15 @@ func TestHoleWithoutPage(t *testing.T) {
 	}
 	disk = disk.KillClone() // the file was longer ahead of writing
 	h := &holeFS{FS: disk, t: t}
-	for g, err := range wal.Groups(memDir, wal.Options{FS: h}) {
+	for g, err := range wal.Groups(memDir, on(h, wal.Options{})) {
 		if err != nil {
 			t.Errorf("groups: %+v, %v", g, err)
 		}
 	}
-	if _, err := wal.Verify(t.Context(), memDir, wal.Options{FS: h}); err != nil {
+	if _, err := wal.Verify(t.Context(), memDir, on(h, wal.Options{})); err != nil {
 		t.Errorf("verify: %v", err)
 	}
-	l, err := wal.Open(memDir, wal.Options{FS: h})
+	l, err := wal.Open(memDir, on(h, wal.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

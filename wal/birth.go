@@ -118,7 +118,7 @@ func (l *Log) create(s *segment) (err error) {
 	if err != nil {
 		return fmt.Errorf("create segment: %w", err)
 	}
-	s.created = step.Now(l.opts.Steps).UnixNano()
+	s.created = step.Now(l.opts.steps).UnixNano()
 	h := segmentHeader{logID: l.logID, first: s.first, durable: l.durable.Load(), created: s.created}
 	s.size.Store(headerSize)
 	if err := writeAt(s.file, h.encode(), 0); err != nil {
@@ -145,7 +145,7 @@ func (l *Log) throughShortage(open func() error) error {
 		if closed {
 			return err
 		}
-		step.Sleep(l.opts.Steps, shortagePause)
+		step.Sleep(l.opts.steps, shortagePause)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // that can be seen by reading, and damage of the zeros between is noticed.
 func TestGroupsFillBlocks(t *testing.T) {
 	m := vfs.NewMem()
-	o := wal.Options{FS: m, LogID: 42}
+	o := on(m, wal.Options{LogID: 42})
 	l, err := wal.Open(memDir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestGroupsFillBlocks(t *testing.T) {
 	next := l.Next()
 	file := segments(t, m)[0]
 	m = m.CrashClone(vfs.Crash{})
-	o.FS = m
+	o = on(m, o)
 	flip(t, m, file, gap+8, 1)
 	if _, err := wal.Open(memDir, o); !errors.Is(err, wal.ErrCorrupt) {
 		t.Errorf("open with a byte that is not zero between groups: %v", err)
@@ -177,7 +177,7 @@ func TestZerosAhead(t *testing.T) {
 			m := vfs.NewMem()
 			w := writes{written: make(map[string]int64)}
 			m.SetHook(w.hook)
-			l, err := wal.Open(memDir, wal.Options{FS: m})
+			l, err := wal.Open(memDir, on(m, wal.Options{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +234,7 @@ func TestNoRoomForZeros(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := wal.Open(memDir, wal.Options{FS: m})
+	l, err := wal.Open(memDir, on(m, wal.Options{}))
 	if err != nil || l.Next() != next {
 		t.Fatalf("%d records of %d, %v", l.Next(), next, err)
 	}

@@ -37,7 +37,7 @@ func workload(m *vfs.Mem, seed uint64) promise {
 		if seed%4 == 3 {
 			o.SegmentSize = 64 << 10 // room for zeros ahead
 		}
-		o.FS = m
+		o = on(m, o)
 		o.SyncEvery = []uint64{0, 0, 3}[r.IntN(3)]
 		l, err := wal.Open(memDir, o)
 		if err != nil {
@@ -142,7 +142,7 @@ func checkRecovered(m *vfs.Mem, p promise) error {
 		return err
 	}
 	again := m.CrashClone(vfs.Crash{})
-	o.FS = again
+	o = on(again, o)
 	l2, err := wal.Open(memDir, o)
 	if err != nil {
 		return fmt.Errorf("second recovery: %w", err)
@@ -215,7 +215,7 @@ func crashInTrim(t *testing.T, synced bool, cut int64) (over bool) {
 	}
 	for after := range m.CrashSamples(12, uint64(cut), true) {
 		if err == nil {
-			r, openErr := wal.Open(memDir, wal.Options{FS: after, ReadOnly: true})
+			r, openErr := wal.Open(memDir, on(after, wal.Options{ReadOnly: true}))
 			if openErr != nil || r.First() != first {
 				t.Fatalf("trimmed to %d, and then: %d, %v", first, r.First(), openErr)
 			}

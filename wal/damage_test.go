@@ -19,7 +19,7 @@ const memDir = "/log"
 // small is a log of several segments that fits into a few kilobytes.
 func small(t testing.TB, m *vfs.Mem, closed bool) (durableUpto, next uint64) {
 	t.Helper()
-	l, err := wal.Open(memDir, wal.Options{FS: m, SegmentSize: wal.MinSegmentSize, LogID: 42})
+	l, err := wal.Open(memDir, on(m, wal.Options{SegmentSize: wal.MinSegmentSize, LogID: 42}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func sizeOf(t testing.TB, m *vfs.Mem, name string) int64 {
 // judge opens a log that has been damaged in one file and checks that damage
 // is reported or cut above what was known to be durable, never served.
 func judge(m *vfs.Mem, readOnly bool, damaged string, durableUpto, next uint64) (errs int, verdict error) {
-	l, err := wal.Open(memDir, wal.Options{FS: m, SegmentSize: wal.MinSegmentSize, ReadOnly: readOnly})
+	l, err := wal.Open(memDir, on(m, wal.Options{SegmentSize: wal.MinSegmentSize, ReadOnly: readOnly}))
 	if err != nil {
 		return 1, named(err, damaged)
 	}
@@ -170,7 +170,7 @@ func TestTailChecked(t *testing.T) {
 	_, next := small(t, m, true)
 	files := segments(t, m)
 	last := files[len(files)-1]
-	o := wal.Options{FS: m, SegmentSize: wal.MinSegmentSize}
+	o := on(m, wal.Options{SegmentSize: wal.MinSegmentSize})
 	end := int64(0) // of the groups
 	for g, err := range wal.Groups(memDir, o) {
 		if err != nil {
@@ -183,7 +183,8 @@ func TestTailChecked(t *testing.T) {
 	for at := int64(0); at < sizeOf(t, m, last); at++ {
 		c := m.CrashClone(vfs.Crash{})
 		flip(t, c, last, at, 0x10)
-		o.FS, o.CheckTail = c, true
+		o = on(c, o)
+		o.CheckTail = true
 		l, err := wal.Open(memDir, o)
 		if err != nil {
 			if err := named(err, last); err != nil || at >= end {
@@ -198,7 +199,7 @@ func TestTailChecked(t *testing.T) {
 		if err := l.Sync(); err != nil {
 			t.Fatal(err)
 		}
-		o.FS = c.KillClone()
+		o = on(c.KillClone(), o)
 		again, err := wal.Open(memDir, o)
 		if err != nil {
 			t.Fatalf("byte %d flipped, opened, appended to, killed: %v", at, err)
@@ -220,7 +221,7 @@ func TestSalvage(t *testing.T) {
 		_, next := small(t, m, closed)
 		m = m.CrashClone(vfs.Crash{Choose: vfs.Newest})
 		salvaged := func(when string) (n uint64) {
-			first, records, err := wal.Salvage(memDir, wal.Options{FS: m})
+			first, records, err := wal.Salvage(memDir, on(m, wal.Options{}))
 			if err != nil || first != 0 {
 				t.Fatalf("%s: %d, %v", when, first, err)
 			}
@@ -236,7 +237,7 @@ func TestSalvage(t *testing.T) {
 			t.Errorf("%d records of %d", n, next)
 		}
 		var groups []wal.Group
-		for g, err := range wal.Groups(memDir, wal.Options{FS: m}) {
+		for g, err := range wal.Groups(memDir, on(m, wal.Options{})) {
 			if err == nil {
 				groups = append(groups, g)
 			}
@@ -271,7 +272,7 @@ func TestSalvage(t *testing.T) {
 	if err := m.Remove(files[1]); err != nil {
 		t.Fatal(err)
 	}
-	_, records, err := wal.Salvage(memDir, wal.Options{FS: m})
+	_, records, err := wal.Salvage(memDir, on(m, wal.Options{}))
 	n := uint64(0)
 	for range records {
 		n++
@@ -280,7 +281,7 @@ func TestSalvage(t *testing.T) {
 	if _, serr := fmt.Sscanf(path.Base(files[1]), "%d.wal", &missing); err != nil || serr != nil || n != missing {
 		t.Errorf("without the segment of record %d, %d records are read: %v, %v", missing, n, err, serr)
 	}
-	if _, _, err := wal.Salvage("/nothing", wal.Options{FS: vfs.NewMem()}); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := wal.Salvage("/nothing", on(vfs.NewMem(), wal.Options{})); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
 }
@@ -312,7 +313,7 @@ func TestEveryTruncation(t *testing.T) {
 
 // knownDurable returns what the groups that are left say.
 func knownDurable(m *vfs.Mem) (durable uint64) {
-	for g, err := range wal.Groups(memDir, wal.Options{FS: m}) {
+	for g, err := range wal.Groups(memDir, on(m, wal.Options{})) {
 		if err == nil {
 			durable = max(durable, g.DurableUpto)
 		}
@@ -338,7 +339,7 @@ func TestSectorsSwapped(t *testing.T) {
 		_, next := small(t, m, closed)
 		m = m.CrashClone(vfs.Crash{Choose: vfs.Newest})
 		var groups []wal.Group
-		for g, err := range wal.Groups(memDir, wal.Options{FS: m}) {
+		for g, err := range wal.Groups(memDir, on(m, wal.Options{})) {
 			if err == nil {
 				groups = append(groups, g)
 			} else if closed { // else a footer may be half written
@@ -394,7 +395,7 @@ func TestRecordElsewhere(t *testing.T) {
 			}
 			c := m.CrashClone(vfs.Crash{Choose: vfs.Newest})
 			overwrite(t, c, file, int64(at[i]), content[at[j]:][:108])
-			l, err := wal.Open(memDir, wal.Options{FS: c, ReadOnly: true})
+			l, err := wal.Open(memDir, on(c, wal.Options{ReadOnly: true}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ func TestFirstOffset(t *testing.T) {
 	made := false // so far, in the last write
 	write := func(fs *vfs.Mem) error {
 		o := o
-		o.FS = fs
+		o = on(fs, o)
 		l, err := wal.Open("log", o)
 		made = err == nil
 		if err != nil {
@@ -36,7 +36,8 @@ func TestFirstOffset(t *testing.T) {
 	}
 	check := func(fs *vfs.Mem, least uint64) error {
 		o := o
-		o.FS, o.FirstOffset = fs, 99 // ignored: the log is there
+		o = on(fs, o)
+		o.FirstOffset = 99 // ignored: the log is there
 		if least == 0 {
 			o.FirstOffset = first
 		}
@@ -74,7 +75,7 @@ func TestFirstOffset(t *testing.T) {
 			}
 		}
 	}
-	if _, err := wal.Open("log", wal.Options{FS: vfs.NewMem(), FirstOffset: wal.MaxOffset + 1}); !errors.Is(err, wal.ErrOptions) {
+	if _, err := wal.Open("log", on(vfs.NewMem(), wal.Options{FirstOffset: wal.MaxOffset + 1})); !errors.Is(err, wal.ErrOptions) {
 		t.Errorf("an offset beyond the last: %v", err)
 	}
 }

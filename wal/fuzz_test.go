@@ -26,7 +26,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		m := vfs.NewMem()
 		put(t, m, firstSegment, content)
-		o := wal.Options{FS: m, SegmentSize: wal.MinSegmentSize}
+		o := on(m, wal.Options{SegmentSize: wal.MinSegmentSize})
 		report, err := wal.Verify(context.Background(), memDir, o)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ func TestEqualRecordsInGroups(t *testing.T) {
 		for _, each := range []int{1, 2, 3, 5, 64, 1000} {
 			t.Run(fmt.Sprintf("%d bytes, %d a group", length, each), func(t *testing.T) {
 				disk := vfs.NewMem()
-				o := wal.Options{FS: disk, SegmentSize: 16 << 10}
+				o := on(disk, wal.Options{SegmentSize: 16 << 10})
 				l, err := wal.Open("log", o)
 				if err != nil {
 					t.Fatal(err)
@@ -56,7 +56,7 @@ func TestEqualRecordsInGroups(t *testing.T) {
 				if err := l.Flush(); err != nil {
 					t.Fatal(err)
 				}
-				killed, err := wal.Open("log", wal.Options{FS: disk.KillClone()}) // reads by a scan
+				killed, err := wal.Open("log", on(disk.KillClone(), wal.Options{})) // reads by a scan
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -27,7 +27,8 @@ func TestDurableUpto(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range []wal.Options{{}, {ReadOnly: true}} {
-			o.FS, o.DurableUpto = c, next
+			o = on(c, o)
+			o.DurableUpto = next
 			l, err := wal.Open(memDir, o)
 			damage, ok := errors.AsType[*wal.CorruptionError](err)
 			switch {

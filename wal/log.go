@@ -204,12 +204,12 @@ func (l *Log) Close() error {
 // wait waits until the thing that a condition stands for may have happened. The
 // caller holds mu, which is released meanwhile.
 func (l *Log) wait(change *sync.Cond) {
-	if l.opts.Steps == nil {
+	if l.opts.steps == nil {
 		change.Wait()
 		return
 	}
 	l.mu.Unlock()
-	l.opts.Steps.Step()
+	l.opts.steps.Step()
 	l.mu.Lock()
 }
 

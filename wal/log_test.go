@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
 )
@@ -38,12 +39,17 @@ func open(t testing.TB, dir string, o wal.Options) *wal.Log {
 	return l
 }
 
+// on puts a log on a file system.
+func on(fs vfs.FS, o wal.Options) wal.Options {
+	hook.WAL(&o, fs, nil)
+	return o
+}
+
 // openMem opens a new log on a file system in memory that can crash.
 func openMem(t testing.TB, o wal.Options) (*vfs.Mem, *wal.Log) {
 	t.Helper()
 	m := vfs.NewMem()
-	o.FS = m
-	l, err := wal.Open(memDir, o)
+	l, err := wal.Open(memDir, on(m, o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +61,7 @@ var small4K = wal.Options{SegmentSize: wal.MinSegmentSize, LogID: 42}
 
 // small4KOn are the same for a log that is on m already.
 func small4KOn(m *vfs.Mem) wal.Options {
-	o := small4K
-	o.FS = m
-	return o
+	return on(m, small4K)
 }
 
 func appendTo(t testing.TB, l *wal.Log, until uint64) {

@@ -29,7 +29,7 @@ func Open(dir string, o Options) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{
-		fs: o.FS, dir: dir, opts: o, readOnly: o.ReadOnly,
+		fs: o.fs, dir: dir, opts: o, readOnly: o.ReadOnly,
 		stop: make(chan struct{}),
 	}
 	l.block = blockOf(o.SegmentSize)
@@ -125,7 +125,7 @@ func (l *Log) begin(r *surveyed) error {
 	id := l.opts.LogID
 	for id == 0 {
 		var b [8]byte
-		step.Entropy(l.opts.Steps, b[:])
+		step.Entropy(l.opts.steps, b[:])
 		id = binary.LittleEndian.Uint64(b[:])
 	}
 	l.setID(id)

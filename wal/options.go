@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -97,12 +98,16 @@ type Options struct {
 	// LogID names a new log; two logs must not have the same. Ignored when the
 	// log exists. Default: 0, drawn at random. For reproducible tests.
 	LogID uint64
-	// FS is the file system. Default: the operating system's. For tests of
-	// this module.
-	FS vfs.FS
-	// Steps runs what otherwise goes on in the background. Default: goroutines,
-	// the clock, and entropy of the operating system. For tests of this module.
-	Steps step.Runner
+
+	fs    vfs.FS      // nil: the operating system's
+	steps step.Runner // nil: goroutines, the clock and entropy of the operating system
+}
+
+func init() {
+	hook.WAL = func(options any, fs vfs.FS, steps step.Runner) {
+		o := options.(*Options)
+		o.fs, o.steps = fs, steps
+	}
 }
 
 // at returns the options with their defaults, for a log in a directory, whose
@@ -119,8 +124,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
 	}
-	if o.FS == nil {
-		o.FS = vfs.OS()
+	if o.fs == nil {
+		o.fs = vfs.OS()
 	}
 	switch {
 	case o.SegmentSize < MinSegmentSize || o.SegmentSize > MaxSegmentSize:

@@ -117,7 +117,7 @@ func TestRewriteStarts(t *testing.T) {
 		{syscall.EPERM, nil},
 	} {
 		s := &startFS{FS: killed.KillClone(), fail: c.fail}
-		l, err := wal.Open(memDir, wal.Options{FS: s})
+		l, err := wal.Open(memDir, on(s, wal.Options{}))
 		if !errors.Is(err, c.want) || err == nil && c.want != nil {
 			t.Errorf("starting to write fails with %v: got %v, want %v", c.fail, err, c.want)
 		}

@@ -14,8 +14,8 @@ import (
 // It returns the offset that the log begins at, by the name of its first
 // segment, and the records from there on, as long as each is sound and follows
 // the one before. It does not say why the records end; Open or [Verify] does. It
-// changes nothing and takes no lock. Of the options only FS counts. The data
-// belongs to the caller.
+// changes nothing and takes no lock. The options are checked as Open checks
+// them, and have no effect here. The data belongs to the caller.
 //
 // Errors are those of the file system, and fs.ErrNotExist if there is no
 // directory.
@@ -24,7 +24,7 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	if err != nil {
 		return 0, nil, err
 	}
-	found, _, err := listSegments(o.FS, dir)
+	found, _, err := listSegments(o.fs, dir)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -34,7 +34,7 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 	return first, func(yield func(Record, error) bool) {
 		at := place{segment: first}
 		for i, s := range found {
-			sound, logID, err := soundGroups(o.FS, s, math.MaxInt64)
+			sound, logID, err := soundGroups(o.fs, s, math.MaxInt64)
 			if err != nil {
 				yield(Record{}, err)
 				return
@@ -42,7 +42,7 @@ func Salvage(dir string, o Options) (first uint64, records iter.Seq2[Record, err
 			if i == 0 {
 				at.logID = logID
 			}
-			if s.first != at.segment || logID != at.logID || !salvage(o.FS, s, sound, at, yield) {
+			if s.first != at.segment || logID != at.logID || !salvage(o.fs, s, sound, at, yield) {
 				return
 			}
 			at.segment = sound.next

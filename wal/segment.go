@@ -27,18 +27,10 @@ type segment struct {
 	first uint64
 	base  uint32
 
-	// File and written belong to the writer. Log.io guards them until the
-	// segment is full, Log.syncing until it is flushed; then they belong to
-	// finish alone.
-	file       vfs.File
-	flushed    bool  // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
-	footed     bool  // the file ends in a footer for all that is in it
-	written    int64 // where the next group goes
-	grown      int64 // the file's size where it is beyond written
-	zeroed     int64 // zeros were written up to here, where it is beyond written
-	allocated  int64 // disk space was asked for up to here
-	spared     bool  // a spare file was asked for
-	indexFirst bool  // later footers stand: the index must be on disk before the trailer
+	filled
+	flushed    bool // full, and its records are durable; changed under Log.mu by the holder of Log.syncing
+	footed     bool // the file ends in a footer for all that is in it
+	indexFirst bool // later footers stand: the index must be on disk before the trailer
 	next       uint64
 	created    int64
 	sealedAt   int64        // Unix nanoseconds, when it was full; 0: it is not
@@ -55,6 +47,17 @@ type segment struct {
 	dropped atomic.Bool
 	free    func() // of a file that was removed: frees its space; set before dropped, taken under mu
 	readers [8]paddedCount
+}
+
+// filled is a segment's file, and how far it is filled. It belongs to the writer: Log.io guards it
+// until the segment is full, Log.syncing until it is flushed; then it belongs to finish alone.
+type filled struct {
+	file      vfs.File
+	written   int64 // where the next group goes
+	grown     int64 // the file's size where it is beyond written
+	zeroed    int64 // zeros were written up to here, where it is beyond written
+	allocated int64 // disk space was asked for up to here
+	spared    bool  // a spare file was asked for
 }
 
 // body is what readers need of a segment. It is replaced when the segment is
@@ -75,7 +78,7 @@ type paddedCount struct {
 func newSegment(fsys vfs.FS, dir string, logID, first uint64) *segment {
 	s := &segment{
 		fs: fsys, path: path.Join(dir, segmentName(first)), logID: logID, first: first,
-		base: logSum(logID), next: first, written: headerSize,
+		base: logSum(logID), next: first, filled: filled{written: headerSize},
 	}
 	s.body.Store(&body{}) // no records, hence no readers
 	return s

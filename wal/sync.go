@@ -56,7 +56,7 @@ func (l *Log) await(ctx context.Context, w waiter) error {
 		}
 		l.spawn(l.lead)
 	}
-	if err := step.Wait(ctx, l.opts.Steps, w.round.done); err != nil {
+	if err := step.Wait(ctx, l.opts.steps, w.round.done); err != nil {
 		return err
 	}
 	return w.round.err
@@ -273,8 +273,8 @@ func (l *Log) syncNow(ctx context.Context) error {
 // spawn runs fn on a goroutine that Close waits for, or as a task: a task that
 // is late finds the log closed.
 func (l *Log) spawn(fn func()) {
-	if l.opts.Steps != nil {
-		l.opts.Steps.Go(fn)
+	if l.opts.steps != nil {
+		l.opts.steps.Go(fn)
 		return
 	}
 	l.done.Add(1)
@@ -286,8 +286,8 @@ func (l *Log) spawn(fn func()) {
 
 // syncEvery fsyncs at every interval until the log is closed.
 func (l *Log) syncEvery(interval time.Duration) {
-	if l.opts.Steps != nil {
-		l.opts.Steps.Every(interval, func() bool { return l.Sync() == nil })
+	if l.opts.steps != nil {
+		l.opts.steps.Every(interval, func() bool { return l.Sync() == nil })
 		return
 	}
 	tick := time.NewTicker(interval)

@@ -69,7 +69,7 @@ func (l *Log) retainAll() {
 // retain applies the options for retention.
 func (l *Log) retain() {
 	if age := l.opts.RetainAge; age > 0 {
-		if err := l.TrimOlderThan(step.Now(l.opts.Steps).Add(-age)); err != nil {
+		if err := l.TrimOlderThan(step.Now(l.opts.steps).Add(-age)); err != nil {
 			return // it is tried again when the next segment is full
 		}
 	}
@@ -176,7 +176,7 @@ func (l *Log) removeAll(segments []*segment) (err error) {
 // unlink removes the file of a segment for good. Its space is freed when the
 // last reader leaves: see drop.
 func (l *Log) unlink(s *segment) error {
-	if l.opts.Steps == nil {
+	if l.opts.steps == nil {
 		runtime.Gosched() // see vfs.Aside
 	}
 	free, err := vfs.Unlink(l.fs, s.path)

@@ -174,7 +174,7 @@ func openUnlink(t *testing.T) (*unlinkFS, *wal.Log) {
 	}
 	u := &unlinkFS{FS: m, begun: make(chan string, 1000), freed: make(chan struct{})}
 	o := small4K
-	o.FS = u
+	o = on(u, o)
 	l, err := wal.Open(memDir, o)
 	if err != nil {
 		t.Fatal(err)

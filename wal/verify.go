@@ -48,7 +48,8 @@ type SegmentReport struct {
 
 // Verify reads every byte of the log in a directory and checks it, several
 // segments at a time. It changes nothing and takes no lock. With a writer at work,
-// the groups being written may look torn. Of the options only FS counts.
+// the groups being written may look torn. The options are checked as Open checks
+// them, and have no effect here.
 //
 // Damage is in the report. The error says why the check itself failed: errors
 // of the file system and of ctx, and fs.ErrNotExist if there is no directory.
@@ -57,7 +58,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	found, damage, err := listSegments(o.FS, dir)
+	found, damage, err := listSegments(o.fs, dir)
 	if err != nil {
 		return Report{}, err
 	}
@@ -69,7 +70,7 @@ func Verify(ctx context.Context, dir string, o Options) (Report, error) {
 		wg.Go(func() {
 			for i := turn.Add(1) - 1; i < int64(len(found)); i = turn.Add(1) - 1 {
 				if errs[i] = ctx.Err(); errs[i] == nil {
-					checked[i], errs[i] = checkSegment(o.FS, found[i])
+					checked[i], errs[i] = checkSegment(o.fs, found[i])
 				}
 			}
 		})
@@ -310,7 +311,7 @@ type Group struct {
 // log can be opened. It checks the headers of groups but not their records. If
 // a segment goes on with something else, even the torn tail of a last segment,
 // Groups yields that as an error and goes on with the next segment. It changes
-// nothing. Of the options only FS counts.
+// nothing. The options are checked as Open checks them, and have no effect here.
 func Groups(dir string, o Options) iter.Seq2[Group, error] {
 	return func(yield func(Group, error) bool) {
 		o, dir, err := o.at(dir)
@@ -318,7 +319,7 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 			yield(Group{}, err)
 			return
 		}
-		found, damage, err := listSegments(o.FS, dir)
+		found, damage, err := listSegments(o.fs, dir)
 		if err != nil {
 			yield(Group{}, err)
 			return
@@ -329,7 +330,7 @@ func Groups(dir string, o Options) iter.Seq2[Group, error] {
 			}
 		}
 		for _, s := range found {
-			if !groupsOf(o.FS, s, yield) {
+			if !groupsOf(o.fs, s, yield) {
 				return
 			}
 		}

@@ -198,7 +198,7 @@ func (l *Log) rotate(to *segment) error {
 		return err
 	}
 	full := l.tail
-	full.sealedAt = step.Now(l.opts.Steps).UnixNano()
+	full.sealedAt = step.Now(l.opts.steps).UnixNano()
 	// The footer that was there when the log was opened need not be on disk, so
 	// it is written again. Until then it counts as written.
 	full.footed = false
@@ -235,7 +235,7 @@ func (l *Log) seal(s *segment, durable uint64) error {
 	count := s.next - s.first
 	b := s.body.Load()
 	if s.sealedAt == 0 {
-		s.sealedAt = step.Now(l.opts.Steps).UnixNano()
+		s.sealedAt = step.Now(l.opts.steps).UnixNano()
 	}
 	// Only the size of the segment bounds it, so it is written in pieces.
 	w := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.written), footerPiece)

@@ -2,11 +2,9 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/kuji-dev/kuji/driver"
-	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // A realm is copied in this order, so that what is there after a crash can be gone on with:
@@ -21,7 +19,7 @@ import (
 // Copied says how far the copy of a realm has come. begun: it has a log. next is the cursor behind
 // the last entry when a copy was last completed; 0: none was.
 func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error) {
-	last, err := readLastClose(d.o.FS, d.realmDir(realm))
+	last, err := readLastClose(d.o.fs, d.realmDir(realm))
 	if err != nil || last == nil {
 		return false, 0, classify(err)
 	}
@@ -31,10 +29,10 @@ func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error
 // OpenFiles opens the files of a realm whose copy has not begun.
 func (d *Driver) OpenFiles(realm string) (*Files, error) {
 	dir := d.realmDir(realm)
-	if err := d.o.FS.MkdirAll(dir); err != nil {
+	if err := d.o.fs.MkdirAll(dir); err != nil {
 		return nil, classify(err)
 	}
-	return &Files{gate: &gate{}, fs: d.o.FS, dir: dir + "/" + filesDir}, nil
+	return &Files{gate: &gate{}, fs: d.o.fs, dir: dir + "/" + filesDir}, nil
 }
 
 // OpenCopy opens a realm to copy entries of another one to it. If the copy has not begun, its log
@@ -50,7 +48,7 @@ func (d *Driver) OpenCopy(realm string, first driver.Cursor) (*Realm, error) {
 		return nil, classify(err)
 	}
 	r := d.realm(realm, false)
-	if err := d.o.FS.MkdirAll(r.dir); err != nil {
+	if err := d.o.fs.MkdirAll(r.dir); err != nil {
 		return nil, classify(err)
 	}
 	if err := r.openLog(d.o, driver.Options{}, first); err != nil {
@@ -62,14 +60,14 @@ func (d *Driver) OpenCopy(realm string, first driver.Cursor) (*Realm, error) {
 // removeLog removes an empty log that a crash left.
 func (d *Driver) removeLog(realm string) error {
 	dir := d.realmDir(realm) + "/log"
-	names, err := d.o.FS.List(dir)
+	names, err := d.o.fs.List(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
 		return nil
 	}
 	for _, name := range names {
-		err = errors.Join(err, d.o.FS.Remove(dir+"/"+name))
+		err = errors.Join(err, d.o.fs.Remove(dir+"/"+name))
 	}
-	return errors.Join(err, d.o.FS.SyncDir(dir))
+	return errors.Join(err, d.o.fs.SyncDir(dir))
 }
 
 // Drop closes the realm without noting where. A copy that was not completed stays one.
@@ -78,21 +76,4 @@ func (r *Realm) Drop() error {
 		return nil
 	}
 	return classify(r.log.Close())
-}
-
-// PutKey gives a directory the key of another one. A key that is there already stays: if it is
-// another one, that is an error.
-func PutKey(fsys vfs.FS, dir string, key [32]byte) error {
-	if fsys == nil {
-		fsys = vfs.OS()
-	}
-	text := fmt.Appendf(nil, "%x\n", key)
-	b, err := readFile(fsys, dir+"/"+keyFile, 1<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return classify(replaceFile(fsys, dir, keyFile, text))
-	}
-	if err == nil && string(b) != string(text) {
-		err = fmt.Errorf("%s/%s: there is another key", dir, keyFile)
-	}
-	return classify(err)
 }

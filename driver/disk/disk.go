@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
@@ -46,11 +47,15 @@ type Options struct {
 	// MustExist refuses a directory that is not a data directory, rather than create it.
 	MustExist bool
 
-	// FS is the file system. Default: the operating system's. For tests of this module.
-	FS vfs.FS
-	// Steps runs what otherwise goes on in the background. Default: goroutines, the clock, and
-	// entropy of the operating system. For tests of this module.
-	Steps step.Runner
+	fs    vfs.FS      // nil: the operating system's
+	steps step.Runner // nil: goroutines, the clock and entropy of the operating system
+}
+
+func init() {
+	hook.Disk = func(options any, fs vfs.FS, steps step.Runner) {
+		o := options.(*Options)
+		o.fs, o.steps = fs, steps
+	}
 }
 
 // Driver keeps realms in a directory, which it has locked.
@@ -67,21 +72,21 @@ var _ driver.Driver = (*Driver)(nil)
 // Open opens a data directory, and creates it if needed. Errors: driver.ErrLocked if another
 // process has it open, driver.ErrNotExist under MustExist, and those of the file system.
 func Open(dir string, o Options) (*Driver, error) {
-	if o.FS == nil {
-		o.FS = vfs.OS()
+	if o.fs == nil {
+		o.fs = vfs.OS()
 	}
 	if o.MustExist {
-		_, err := o.FS.Stat(dir + "/realms")
+		_, err := o.fs.Stat(dir + "/realms")
 		if errors.Is(err, syscall.ENOTDIR) {
 			err = &classed{err, driver.ErrNotExist}
 		}
 		if err != nil {
 			return nil, classify(err)
 		}
-	} else if err := o.FS.MkdirAll(dir + "/realms"); err != nil {
+	} else if err := o.fs.MkdirAll(dir + "/realms"); err != nil {
 		return nil, classify(err)
 	}
-	lock, err := o.FS.Lock(dir)
+	lock, err := o.fs.Lock(dir)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -94,7 +99,7 @@ func (d *Driver) Realms(context.Context) ([]string, error) {
 	if d.closed.Load() {
 		return nil, driver.ErrClosed
 	}
-	names, err := d.o.FS.List(d.dir + "/realms")
+	names, err := d.o.fs.List(d.dir + "/realms")
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -103,7 +108,7 @@ func (d *Driver) Realms(context.Context) ([]string, error) {
 		if driver.CheckRealm(name) != nil {
 			continue
 		}
-		info, err := d.o.FS.Stat(d.realmDir(name))
+		info, err := d.o.fs.Stat(d.realmDir(name))
 		if err != nil {
 			return nil, classify(err)
 		}
@@ -134,10 +139,10 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 	dir := d.realmDir(realm)
 	if o.MustExist || o.ReadOnly || o.Check {
-		if _, err := d.o.FS.Stat(dir); err != nil {
+		if _, err := d.o.fs.Stat(dir); err != nil {
 			return nil, err
 		}
-	} else if err := d.o.FS.MkdirAll(dir); err != nil {
+	} else if err := d.o.fs.MkdirAll(dir); err != nil {
 		return nil, err
 	}
 	r := d.realm(realm, o.ReadOnly || o.Check)
@@ -149,7 +154,7 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 
 func (d *Driver) realm(name string, readOnly bool) *Realm {
 	dir, g := d.realmDir(name), &gate{readOnly: readOnly}
-	return &Realm{Files: Files{gate: g, fs: d.o.FS, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.FS, dir: dir, steps: d.o.Steps, policy: d.o.Sync}
+	return &Realm{Files: Files{gate: g, fs: d.o.fs, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.fs, dir: dir, steps: d.o.steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.

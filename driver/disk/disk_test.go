@@ -9,6 +9,7 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -31,6 +32,12 @@ func TestDriver(t *testing.T) {
 	})
 }
 
+// on puts a driver on a file system.
+func on(fs vfs.FS, o disk.Options) disk.Options {
+	hook.Disk(&o, fs, nil)
+	return o
+}
+
 // process takes the lock of the directory with the first realm that it opens, and gives it back when
 // that is closed.
 type process struct {
@@ -44,7 +51,7 @@ func (p *process) open() (err error) {
 		return driver.ErrClosed
 	}
 	if p.d == nil {
-		p.d, err = disk.Open("data", disk.Options{FS: p.fs, SegmentSize: 1 << 20})
+		p.d, err = disk.Open("data", on(p.fs, disk.Options{SegmentSize: 1 << 20}))
 	}
 	return err
 }
@@ -97,7 +104,7 @@ func (o *opened) Close() error {
 func TestKeyOfOneWhoDied(t *testing.T) {
 	fs := vfs.NewMem()
 	open := func(fs *vfs.Mem) *disk.Driver {
-		d, err := disk.Open("data", disk.Options{FS: fs, SegmentSize: 1 << 20})
+		d, err := disk.Open("data", on(fs, disk.Options{SegmentSize: 1 << 20}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +135,7 @@ func TestKeyOfOneWhoDied(t *testing.T) {
 // TestCommitFails: a file that cannot be made durable leaves nothing behind that takes up room.
 func TestCommitFails(t *testing.T) {
 	fs := vfs.NewMem()
-	d, err := disk.Open("data", disk.Options{FS: fs})
+	d, err := disk.Open("data", on(fs, disk.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

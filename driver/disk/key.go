@@ -20,11 +20,11 @@ const keyFile = "key"
 // are lost as long as nobody repairs it. With readOnly nothing is made or moved.
 func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 	name := d.dir + "/" + keyFile
-	b, err := readFile(d.o.FS, name, 1<<10)
+	b, err := readFile(d.o.fs, name, 1<<10)
 	if err == nil {
 		if raw, wrong := hex.DecodeString(strings.TrimSuffix(string(b), "\n")); wrong == nil && len(raw) == len(key) {
 			if !readOnly { // whoever made the key may have died before its name was durable
-				err = classify(d.o.FS.SyncDir(d.dir))
+				err = classify(d.o.fs.SyncDir(d.dir))
 			}
 			return [32]byte(raw), nil, err
 		}
@@ -42,17 +42,33 @@ func (d *Driver) Key(readOnly bool) (key [32]byte, damaged, err error) {
 			return key, nil, classify(err)
 		}
 	}
-	step.Entropy(d.o.Steps, key[:])
-	return key, damaged, classify(replaceFile(d.o.FS, d.dir, keyFile, fmt.Appendf(nil, "%x\n", key)))
+	step.Entropy(d.o.steps, key[:])
+	return key, damaged, classify(replaceFile(d.o.fs, d.dir, keyFile, keyText(key)))
 }
+
+// PutKey gives the directory the key of another one. A key that is there already stays: if it is
+// another one, that is an error.
+func (d *Driver) PutKey(key [32]byte) error {
+	name, text := d.dir+"/"+keyFile, keyText(key)
+	b, err := readFile(d.o.fs, name, 1<<10)
+	if errors.Is(err, fs.ErrNotExist) {
+		return classify(replaceFile(d.o.fs, d.dir, keyFile, text))
+	}
+	if err == nil && string(b) != string(text) {
+		err = fmt.Errorf("%s: there is another key", name)
+	}
+	return classify(err)
+}
+
+func keyText(key [32]byte) []byte { return fmt.Appendf(nil, "%x\n", key) }
 
 // aside gives a damaged key a name under which nobody looks for one.
 func (d *Driver) aside(name string) error {
 	for n := 1; ; n++ {
 		old := fmt.Sprintf("%s.%d", name, n)
-		_, err := d.o.FS.Stat(old)
+		_, err := d.o.fs.Stat(old)
 		if errors.Is(err, fs.ErrNotExist) {
-			return d.o.FS.Rename(name, old)
+			return d.o.fs.Rename(name, old)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
 	"github.com/kuji-dev/kuji/wal"
@@ -56,7 +57,7 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 	if err != nil {
 		return err
 	}
-	wo := wal.Options{SegmentSize: do.SegmentSize, FS: r.fs, Steps: r.steps, ReadOnly: o.ReadOnly, CheckTail: !o.ReadOnly, MustExist: relic != "" || o.MustExist}
+	wo := wal.Options{SegmentSize: do.SegmentSize, ReadOnly: o.ReadOnly, CheckTail: !o.ReadOnly, MustExist: relic != "" || o.MustExist}
 	if begins > 0 { // next to the files that were copied before
 		wo.FirstOffset, wo.MustExist = uint64(begins-1), false
 	}
@@ -66,7 +67,7 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 	if last != nil {
 		wo.DurableUpto = last.next
 	}
-	r.log, err = wal.Open(r.dir+"/log", wo)
+	r.log, err = wal.Open(r.dir+"/log", r.here(wo))
 	if errors.Is(err, fs.ErrNotExist) && relic != "" {
 		return r.missing(relic, err)
 	}
@@ -83,6 +84,12 @@ func (r *Realm) openLog(do Options, o driver.Options, begins driver.Cursor) erro
 	return nil
 }
 
+// here returns options for a log on the realm's file system.
+func (r *Realm) here(o wal.Options) wal.Options {
+	hook.WAL(&o, r.fs, r.steps)
+	return o
+}
+
 // openChecked opens the log for offline verification.
 func (r *Realm) openChecked() error {
 	err := r.check()
@@ -95,7 +102,7 @@ func (r *Realm) openChecked() error {
 }
 
 func (r *Realm) check() error {
-	found, err := wal.Verify(context.Background(), r.dir+"/log", wal.Options{FS: r.fs})
+	found, err := wal.Verify(context.Background(), r.dir+"/log", r.here(wal.Options{}))
 	if err != nil {
 		return err
 	}
@@ -114,7 +121,7 @@ func (r *Realm) check() error {
 			r.damaged = corrupt(d)
 		}
 	}
-	r.log, err = wal.Open(r.dir+"/log", wal.Options{ReadOnly: true, FS: r.fs, SegmentSize: wal.MinSegmentSize})
+	r.log, err = wal.Open(r.dir+"/log", r.here(wal.Options{ReadOnly: true, SegmentSize: wal.MinSegmentSize}))
 	if err == nil {
 		return nil
 	}
@@ -125,7 +132,7 @@ func (r *Realm) check() error {
 		return err
 	}
 	var records iter.Seq2[wal.Record, error]
-	r.first, records, err = wal.Salvage(r.dir+"/log", wal.Options{FS: r.fs})
+	r.first, records, err = wal.Salvage(r.dir+"/log", r.here(wal.Options{}))
 	r.salvage = func(from uint64) iter.Seq2[wal.Record, error] {
 		return func(yield func(wal.Record, error) bool) {
 			for rec, err := range records {

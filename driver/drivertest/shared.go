@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/hook"
 	"github.com/kuji-dev/kuji/internal/step"
 )
 
@@ -33,8 +34,6 @@ type Shared struct {
 
 // SharedOptions say how a [Shared] behaves. The zero value is a network without faults.
 type SharedOptions struct {
-	// Steps runs what would be goroutines, one for each message. Nil: goroutines.
-	Steps step.Runner
 	// Rand draws the faults. Nil: there are none but those that the test makes.
 	Rand *rand.Rand
 	// Faults are the odds of each fault.
@@ -44,6 +43,12 @@ type SharedOptions struct {
 	Unconditional bool
 	// MaxEntry is the size of the largest entry, in bytes. 0: 64 KiB, the least that is allowed.
 	MaxEntry int
+
+	steps step.Runner // runs what would be goroutines, one for each message; nil: goroutines
+}
+
+func init() {
+	hook.Shared = func(options any, steps step.Runner) { options.(*SharedOptions).steps = steps }
 }
 
 // Faults are odds in thousandths.
@@ -60,7 +65,7 @@ func NewShared(o SharedOptions) *Shared {
 		o.MaxEntry = minEntry
 	}
 	return &Shared{
-		steps:  o.Steps,
+		steps:  o.steps,
 		o:      o,
 		realms: map[string]*realm{},
 		net:    network{links: map[int]*link{}},

@@ -59,7 +59,7 @@ func (s *steps) Step() {
 func history(t *testing.T, seed uint64, unconditional bool) string {
 	random := rand.New(rand.NewPCG(seed, 1))
 	runner := &steps{rand: random}
-	shared := NewShared(SharedOptions{Steps: runner, Rand: random, Unconditional: unconditional,
+	shared := NewShared(SharedOptions{steps: runner, Rand: random, Unconditional: unconditional,
 		Faults: Faults{Lose: 100, Double: 100, Late: 150, Lag: 200}})
 	ctx := t.Context()
 	var nodes [2]driver.Realm

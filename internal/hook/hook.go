@@ -1,7 +1,7 @@
-// Package hook opens engines in a world that a test controls: a file system that can crash, and
-// tasks that run in an order of the test's choice. Package kuji sets its variables; the simulator
-// and the tests of this module use them. This package exists so that the public surface has
-// nothing that only they can use.
+// Package hook puts engines, drivers and logs in a world that a test controls: a file system that
+// can crash, and tasks that run in an order of the test's choice. The packages that it speaks of set
+// its variables; the simulator, the tests of this module and the packages above use them. This
+// package exists so that the public surface has nothing that only they can use.
 package hook
 
 import (
@@ -25,3 +25,14 @@ var Restore func(fs vfs.FS, from, to string) error
 // Verify is kuji.Verify on a file system. seen is a func(kuji.Record), and report is a
 // kuji.Report.
 var Verify func(fs vfs.FS, dir, realm string, seen any) (report any, err error)
+
+// WAL puts a log on a file system, and runs its background work as tasks of steps. options is a
+// *wal.Options. Nil leaves the machine's files, or goroutines.
+var WAL func(options any, fs vfs.FS, steps step.Runner)
+
+// Disk does the same for a driver. options is a *disk.Options.
+var Disk func(options any, fs vfs.FS, steps step.Runner)
+
+// Shared runs the messages of a replicated log in memory as tasks of steps. options is a
+// *drivertest.SharedOptions.
+var Shared func(options any, steps step.Runner)

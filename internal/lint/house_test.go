@@ -32,6 +32,7 @@ func TestHouse(t *testing.T) {
 		}
 	}
 	found = append(found, lint.PackageComments(tree.Sources)...)
+	found = append(found, lint.Sizes(tree.Sources)...)
 	for _, text := range tree.Texts {
 		found = append(found, lint.Phrases(text)...)
 		found = append(found, lint.Links(root, text)...)
@@ -62,6 +63,35 @@ func TestCoreIsLight(t *testing.T) {
 			t.Fatalf("%s is built of %v: the rule would hold of nothing", dir, deps)
 		}
 		for _, f := range lint.Light(dir, deps) {
+			t.Error(f)
+		}
+	}
+}
+
+// TestSurface looks at what the public packages export.
+func TestSurface(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	patterns := make([]string, len(lint.Public))
+	for i, dir := range lint.Public {
+		patterns[i] = "./" + dir
+	}
+	pkgs, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedExportFile, Dir: root,
+	}, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pkgs) != len(lint.Public) {
+		t.Fatalf("loaded %d packages, want %v", len(pkgs), lint.Public)
+	}
+	for _, pkg := range pkgs {
+		if pkg.Types == nil || len(pkg.Types.Scope().Names()) == 0 {
+			t.Fatalf("%s has no names: the rule would hold of nothing", pkg.PkgPath)
+		}
+		for _, f := range lint.Surface(&lint.Typed{Fset: pkg.Fset, Pkg: pkg.Types}, root) {
 			t.Error(f)
 		}
 	}

@@ -6,6 +6,13 @@ import "github.com/kuji-dev/kuji/internal/store"
 // part of the same outcome. Then the box is filled again, if the pool still has a refill: every
 // ticket is put back, and the next draw, even of the same request, is from a full box.
 
+// box is a pool of mode raffle as a box of tickets.
+type box struct {
+	last    reward // for whoever takes the last ticket
+	boxful  uint64 // the tickets of a full box
+	refills uint32 // number of the realm's counter of refills, if there can be any
+}
+
 // refillName returns the name of the counter of a pool's refills.
 func refillName(pool string) string { return pool + "/refills" }
 
@@ -23,13 +30,19 @@ func (r *Rules) setTally(counter uint32, v uint64) {
 	r.d.w.Tally(counter, v)
 }
 
+// refillsLeft returns how often a pool's box can still be filled, if it was filled so often. A
+// catalog can have lowered the limit below that.
+func (pt *poolTable) refillsLeft(filled uint64) uint64 {
+	n := uint64(pt.config.Refill)
+	return n - min(n, filled)
+}
+
 // refillsLeft returns how often a pool's box can still be filled.
 func (r *Rules) refillsLeft(pt *poolTable) uint64 {
-	n := uint64(pt.config.Refill)
-	if n == 0 {
+	if pt.config.Refill == 0 {
 		return 0
 	}
-	return n - min(n, r.tally(pt.refills))
+	return pt.refillsLeft(r.tally(pt.refills))
 }
 
 // moreBoxes returns how many tickets a pool's refills will still bring.

@@ -78,10 +78,9 @@ func (pt *poolTable) setCosts() {
 	}
 }
 
-// unspent returns what is left of a budget at this point of the command.
-func (r *Rules) unspent(b *budget) uint64 {
-	return b.limit - min(b.limit, r.spent(b))
-}
+// left returns what is left of a budget if so much was spent. A catalog can have lowered the limit
+// below that.
+func (b *budget) left(spent uint64) uint64 { return b.limit - min(b.limit, spent) }
 
 // spent returns what was spent of a budget since it was full.
 func (r *Rules) spent(b *budget) uint64 {
@@ -94,7 +93,7 @@ func (r *Rules) spent(b *budget) uint64 {
 // affords reports whether the budgets of its pool have what an entry can give.
 func (r *Rules) affords(e *entryTable) bool {
 	for _, c := range e.costs {
-		if c.most > r.unspent(c.budget) {
+		if c.most > c.left(r.spent(c.budget)) {
 			return false
 		}
 	}

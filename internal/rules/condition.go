@@ -77,19 +77,21 @@ func (t *Tables) luck(pt *poolTable, l *catalog.Luck) luckTable {
 	return out
 }
 
+// person is what conditions and luck ask of a player: balances by item, counters by number.
+type person struct{ balance, counter func(uint32) uint64 }
+
 // weightFor returns what an entry in stock weighs for a player. Without ask, its condition is taken
 // to hold.
-func (r *Rules) weightFor(e *entryTable, player uint32, ask bool) uint64 {
-	if ask && !r.holds(&e.when, player) {
+func (e *entryTable) weightFor(p person, ask bool) uint64 {
+	switch {
+	case ask && !e.when.met(p):
 		return 0
-	}
-	if len(e.luck.steps) == 0 {
+	case len(e.luck.steps) == 0:
 		return e.weight
+	case e.luck.counts:
+		return e.weightAt(p.counter(e.luck.item))
 	}
-	if e.luck.counts {
-		return e.weightAt(r.counter(player, e.luck.item))
-	}
-	return e.weightAt(r.balance(player, e.luck.item))
+	return e.weightAt(p.balance(e.luck.item))
 }
 
 // weightAt returns what an entry weighs when its luck counts n.
@@ -103,32 +105,42 @@ func (e *entryTable) weightAt(n uint64) uint64 {
 	return w
 }
 
-// holds reports whether a condition holds for a player at this point of the command.
-func (r *Rules) holds(c *condition, player uint32) bool {
+// met reports whether a condition holds for a player.
+func (c *condition) met(p person) bool {
 	for _, st := range c.holds {
-		if r.balance(player, st.item) < st.quantity {
+		if p.balance(st.item) < st.quantity {
 			return false
 		}
 	}
 	for _, item := range c.lacks {
-		if r.balance(player, item) > 0 {
+		if p.balance(item) > 0 {
 			return false
 		}
 	}
 	for _, t := range c.tracks {
-		if r.counter(player, t.counter) < t.draws {
+		if p.counter(t.counter) < t.draws {
 			return false
 		}
 	}
 	return true
 }
 
+// person returns what conditions and luck ask of a player at this point of the command. The compiler
+// inlines it, so that nothing is allocated.
+func (r *Rules) person(player uint32) person {
+	return person{
+		balance: func(item uint32) uint64 { return r.balance(player, item) },
+		counter: func(n uint32) uint64 { return r.counter(player, n) },
+	}
+}
+
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
 // entry counts if it has stock for need draws, whoever makes them.
 func (r *Rules) collected(pt *poolTable, player uint32, need uint64) (n uint64) {
+	p := r.person(player)
 	for _, num := range pt.order {
-		if e := &pt.entries[num]; e.weight > 0 && (!e.limited || r.state.Left(pt.num, num) >= need) && r.holds(&e.when, player) {
+		if e := &pt.entries[num]; e.weight > 0 && (!e.limited || r.state.Left(pt.num, num) >= need) && e.when.met(p) {
 			n++
 		}
 	}

@@ -36,7 +36,7 @@ func (r *Rules) mayDraw(pt *poolTable, player uint32, count uint64) failure {
 		return failure{Ended, pool}
 	case count > uint64(c.MaxCount), r.d.picks+count*pt.picks > catalog.MaxRequestPicks:
 		return failure{CountTooLarge, pool}
-	case !pt.when.empty() && !r.holds(&pt.when, player):
+	case !pt.when.empty() && !pt.when.met(r.person(player)):
 		return failure{NotEligible, pool}
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
@@ -174,11 +174,11 @@ func (r *Rules) drawEach(pt *poolTable) {
 	if rolls.Min != rolls.Max {
 		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
 	}
-	certain := 100 * pt.config.WeightScale
+	certain, p := 100*pt.config.WeightScale, r.person(r.d.player)
 	for range n {
 		for _, num := range pt.order {
 			e := &pt.entries[num]
-			if e.weight == 0 || e.limited && r.left(pt, num) == 0 || !r.holds(&e.when, r.d.player) || !r.affords(e) || !r.codesLeft(&e.reward) {
+			if e.weight == 0 || e.limited && r.left(pt, num) == 0 || !e.when.met(p) || !r.affords(e) || !r.codesLeft(&e.reward) {
 				continue
 			}
 			if uniform(r.d.src, certain) < e.weight {
@@ -193,7 +193,7 @@ func (r *Rules) drawDistinct(pt *poolTable, n uint64) {
 	d := &r.d
 	first := len(d.picked)
 	for range n {
-		if r.weigh(pt, true); r.among(pt, 0, 0) == 0 {
+		if r.weigh(pt, true); pt.among(r.d.sums, 0, 0) == 0 {
 			break
 		}
 		entry := r.pick(pt, 0)

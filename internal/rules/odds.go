@@ -364,7 +364,7 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 func (w *walk) rollChance(at world, pt *poolTable, entry uint32) *big.Rat {
 	e := &pt.entries[entry]
 	w.budget--
-	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !w.holds(at, &e.when) {
+	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !e.when.met(w.person(at)) {
 		return new(big.Rat)
 	}
 	return w.fraction(new(big.Int).SetUint64(e.weight), new(big.Int).SetUint64(100*pt.config.WeightScale))
@@ -379,7 +379,7 @@ func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights
 		case left == 0 || slices.Contains(picked, num):
 		case !w.hasCodes(at, e), !w.affords(at, e):
 		case e.conditional:
-			weight = w.weightFor(at, e, ask)
+			weight = e.weightFor(w.person(at), ask)
 		case target == nil || w.live(at, target):
 			weight = pt.weight(num, left)
 		}
@@ -391,27 +391,12 @@ func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights
 	return total
 }
 
-// weightFor returns what an entry in stock weighs: see [Rules.weightFor].
-func (w *walk) weightFor(at world, e *entryTable, ask bool) uint64 {
-	switch {
-	case ask && !w.holds(at, &e.when):
-		return 0
-	case len(e.luck.steps) == 0:
-		return e.weight
-	case e.luck.counts:
-		return e.weightAt(w.value(at, counterFact|fact(e.luck.item)))
+// person returns what conditions and luck ask of the player on a way.
+func (w *walk) person(at world) person {
+	return person{
+		balance: func(item uint32) uint64 { return w.value(at, balanceFact|fact(item)) },
+		counter: func(n uint32) uint64 { return w.value(at, counterFact|fact(n)) },
 	}
-	return e.weightAt(w.value(at, balanceFact|fact(e.luck.item)))
-}
-
-// among sums up classes: see [Rules.among].
-func (pt *poolTable) among(sums []uint64, in, out uint32) (sum uint64) {
-	for i := range pt.classes {
-		if pt.classes[i].within(in, out) {
-			sum += sums[i]
-		}
-	}
-	return sum
 }
 
 // findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
@@ -433,52 +418,27 @@ func (w *walk) findDue() uint32 {
 }
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see
-// [Rules.decided].
+// [poolTable.divide].
 func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
 		rates[i] = new(big.Rat)
 	}
-	whole := max(pt.whole, 1)
-	all := total * whole // below 2^63: see catalog
-	left, missed := all, uint32(0)
-	give := func(in, out uint32, part uint64) {
+	all := new(big.Int).SetUint64(pt.parts(total))
+	next := func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 }
+	pt.divide(pt.changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
 		sum := pt.among(sums, in, out)
 		if part == 0 || sum == 0 {
-			return
+			return true
 		}
-		rate := w.fraction(new(big.Int).SetUint64(part), new(big.Int).Mul(new(big.Int).SetUint64(all), new(big.Int).SetUint64(sum)))
+		rate := w.fraction(new(big.Int).SetUint64(part), new(big.Int).Mul(all, new(big.Int).SetUint64(sum)))
 		for i := range pt.classes {
 			if pt.classes[i].within(in, out) {
 				rates[i] = w.add(rates[i], rate)
 			}
 		}
-	}
-	next := func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 }
-	last := len(pt.tracks) - 1 // the last track that changes anything
-	for last >= 0 && due == 0 && !pt.tracks[last].changes(next(&pt.tracks[last])) {
-		last--
-	}
-	for i := range pt.tracks[:last+1] {
-		t := &pt.tracks[i]
-		n, group := next(t), t.group|due
-		weight := pt.among(sums, group, missed)
-		if weight == 0 {
-			continue
-		}
-		if t.isCertain(n) {
-			give(group, missed, left)
-			return rates
-		}
-		part := min(weight*whole+t.added(n, whole)*total, left)
-		give(group, missed, part)
-		left -= part
-		missed |= t.group
-	}
-	if due != 0 && pt.among(sums, due, missed) == 0 {
-		missed = 0
-	}
-	give(due, missed, left)
+		return true
+	})
 	return rates
 }
 
@@ -495,7 +455,7 @@ func (w *walk) hasCodes(at world, e *entryTable) bool {
 // affords reports whether the budgets of its pool have what an entry can give: see [Rules.affords].
 func (w *walk) affords(at world, e *entryTable) bool {
 	for _, c := range e.costs {
-		if c.most > c.limit-min(c.limit, w.value(at, spentOf(c.budget))) {
+		if c.most > c.left(w.value(at, spentOf(c.budget))) {
 			return false
 		}
 	}
@@ -581,13 +541,12 @@ func (w *walk) live(at world, pt *poolTable) bool {
 	return false
 }
 
-// refillsLeft returns how often a box can still be filled: see [Rules.refillsLeft].
+// refillsLeft returns how often a box can still be filled.
 func (w *walk) refillsLeft(at world, pt *poolTable) uint64 {
-	n := uint64(pt.config.Refill)
-	if n == 0 {
+	if pt.config.Refill == 0 {
 		return 0
 	}
-	return n - min(n, w.value(at, tallyFact|fact(pt.refills)))
+	return pt.refillsLeft(w.value(at, tallyFact|fact(pt.refills)))
 }
 
 func (w *walk) left(at world, pt *poolTable, entry uint32) uint64 {
@@ -595,24 +554,4 @@ func (w *walk) left(at world, pt *poolTable, entry uint32) uint64 {
 		return 1
 	}
 	return w.value(at, stockOf(pt, entry))
-}
-
-// holds reports whether an entry's condition holds.
-func (w *walk) holds(at world, c *condition) bool {
-	for _, st := range c.holds {
-		if w.value(at, balanceFact|fact(st.item)) < st.quantity {
-			return false
-		}
-	}
-	for _, item := range c.lacks {
-		if w.value(at, balanceFact|fact(item)) > 0 {
-			return false
-		}
-	}
-	for _, t := range c.tracks {
-		if w.value(at, counterFact|fact(t.counter)) < t.draws {
-			return false
-		}
-	}
-	return true
 }

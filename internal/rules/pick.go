@@ -54,7 +54,7 @@ func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
 			return entry
 		}
 	}
-	o := &r.pools[pt.num]
+	d, o := &r.d, &r.pools[pt.num]
 	if pt.plain {
 		if n, ok := o.samplers[0].Draw(r.d.src); ok {
 			return pt.classes[0].members[n]
@@ -62,12 +62,12 @@ func (r *Rules) pick(pt *poolTable, due uint32) uint32 {
 		panic(ranOut(pt))
 	}
 	r.weigh(pt, true)
-	if pt.collect && r.among(pt, 0, 0) == 0 {
+	if pt.collect && pt.among(d.sums, 0, 0) == 0 {
 		// Draws of the same group gave the player what was missing when this one was checked.
 		r.weigh(pt, false)
 	}
 	in, out := r.decided(pt, due)
-	sum := r.among(pt, in, out)
+	sum := pt.among(d.sums, in, out)
 	if sum == 0 {
 		panic(ranOut(pt))
 	}
@@ -83,7 +83,7 @@ func ranOut(pt *poolTable) string {
 // weigh fills in the sums of a pool's classes, and the weights of entries with conditions. Without
 // ask, the conditions are taken to hold.
 func (r *Rules) weigh(pt *poolTable, ask bool) {
-	d := &r.d
+	d, p := &r.d, r.person(r.d.player)
 	d.sums, d.weights = d.sums[:0], d.weights[:0]
 	for i := range pt.classes {
 		c := &pt.classes[i]
@@ -91,7 +91,7 @@ func (r *Rules) weigh(pt *poolTable, ask bool) {
 		for _, num := range c.conditional {
 			e, w := &pt.entries[num], uint64(0)
 			if (!e.limited || r.left(pt, num) > 0) && !r.isPicked(pt, num) && r.codesLeft(&e.reward) {
-				w = r.weightFor(e, d.player, ask)
+				w = e.weightFor(p, ask)
 			}
 			if w > 0 && !r.affords(e) {
 				w = 0
@@ -104,11 +104,11 @@ func (r *Rules) weigh(pt *poolTable, ask bool) {
 }
 
 // among returns the sum of the classes that are in all of the groups in, and in none of the groups
-// out. Call weigh first.
-func (r *Rules) among(pt *poolTable, in, out uint32) (sum uint64) {
+// out. sums are those of the classes: see weigh.
+func (pt *poolTable) among(sums []uint64, in, out uint32) (sum uint64) {
 	for i := range pt.classes {
 		if pt.classes[i].within(in, out) {
-			sum += r.d.sums[i]
+			sum += sums[i]
 		}
 	}
 	return sum

@@ -19,6 +19,13 @@ import (
 // track that has nothing in common with the group needs a draw of its own. It gets that when it is
 // certain, and the guarantee gets an earlier or a later draw of the same set: see [Rules.due].
 
+// pity is the tracks and guarantees of a pool.
+type pity struct {
+	tracks []trackTable
+	must   []guarantee
+	whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
+}
+
 // trackTable is a track of a pool.
 type trackTable struct {
 	counter uint32 // number of the counter: draws since the last hit
@@ -79,54 +86,73 @@ func (t *trackTable) added(n, whole uint64) uint64 {
 // next returns which draw the next one is for the player, counted from the last hit.
 func (r *Rules) next(t *trackTable) uint64 { return r.counter(r.d.player, t.counter) + 1 }
 
-// decided chooses between the groups that tracks and a due guarantee make likelier, and all the
-// rest. It returns the groups that must all be hit, 0 for none, and those that must not. due is the
-// group of a guarantee, with something in stock, or 0.
+// changing returns the tracks of a pool up to the last one that changes anything for the next draw.
+// next says which draw that is for each, counted from the last hit.
+func (pt *poolTable) changing(due uint32, next func(*trackTable) uint64) []trackTable {
+	n := len(pt.tracks)
+	for n > 0 && due == 0 && !pt.tracks[n-1].changes(next(&pt.tracks[n-1])) {
+		n--
+	}
+	return pt.tracks[:n]
+}
+
+// parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
+// sum: whole for each unit of weight.
+func (pt *poolTable) parts(sum uint64) uint64 { return sum * max(pt.whole, 1) } // below 2^63: see catalog
+
+// divide divides a draw between the groups that changing tracks and a due guarantee make likelier,
+// and all the rest. It calls f for each in turn until f returns false, with the groups that must all
+// be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
+// guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
-// The chances are exact. A point is chosen among whole × the sum of the pool's weights. Each group
-// takes its weight × whole, and in addition its percentage points × the sum, from what groups
-// before it left over. Entries of no such group share what remains, in proportion to their weights.
-func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
-	last := -1 // the last track that changes anything
-	for i := range pt.tracks {
-		t := &pt.tracks[i]
-		if t.changes(r.next(t)) {
-			last = i
-		}
-	}
-	if due != 0 {
-		last = len(pt.tracks) - 1
-	} else if last < 0 {
-		return 0, 0
-	}
-	sum, whole := r.among(pt, 0, 0), max(pt.whole, 1)
-	left := sum * whole // below 2^63: see catalog
-	if left == 0 {
-		return 0, 0
-	}
-	point := uniform(r.d.src, left)
-	for i := range pt.tracks[:last+1] {
-		t := &pt.tracks[i]
-		n, group := r.next(t), t.group|due
-		weight := r.among(pt, group, missed)
+// The chances are exact. Each group takes its weight × whole, and in addition its percentage points
+// × the sum of all weights, from what groups before it left over. Entries of no such group share
+// what remains, in proportion to their weights.
+func (pt *poolTable) divide(tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64, f func(hit, missed uint32, part uint64) bool) {
+	sum, whole, missed := pt.among(sums, 0, 0), max(pt.whole, 1), uint32(0)
+	left := pt.parts(sum)
+	for i := range tracks {
+		t := &tracks[i]
+		n, group := next(t), t.group|due
+		weight := pt.among(sums, group, missed)
 		if weight == 0 {
 			continue
 		}
 		if t.isCertain(n) {
-			return group, missed
+			f(group, missed, left)
+			return
 		}
-		chance := min(weight*whole+t.added(n, whole)*sum, left) // both are below 2^63
-		if point < chance {
-			return group, missed
+		part := min(weight*whole+t.added(n, whole)*sum, left) // both are below 2^63
+		if !f(group, missed, part) {
+			return
 		}
-		point -= chance
-		left -= chance
+		left -= part
 		missed |= t.group
 	}
-	if due != 0 && r.among(pt, due, missed) == 0 {
-		return due, 0 // what is in stock of the group is in groups that tracks have just missed
+	if due != 0 && pt.among(sums, due, missed) == 0 {
+		missed = 0 // what is in stock of the group is in groups that tracks have just missed
 	}
-	return due, missed
+	f(due, missed, left)
+}
+
+// decided chooses how a draw goes: see [poolTable.divide]. It returns the groups that must all be
+// hit, 0 for none, and those that must not.
+func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
+	next := func(t *trackTable) uint64 { return r.next(t) }
+	tracks, parts := pt.changing(due, next), pt.parts(pt.among(r.d.sums, 0, 0))
+	if len(tracks) == 0 && due == 0 || parts == 0 {
+		return 0, 0
+	}
+	point := uniform(r.d.src, parts)
+	pt.divide(tracks, due, r.d.sums, next, func(in, out uint32, part uint64) bool {
+		hit, missed = in, out
+		if point < part {
+			return false
+		}
+		point -= part
+		return true
+	})
+	return hit, missed
 }
 
 // changes reports whether a track changes the odds of draw n.
@@ -196,7 +222,7 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 	r.weigh(pt, true)
 	first := -1 // the guarantee whose set ends first
 	for k := range pt.must {
-		if r.among(pt, pt.must[k].group, 0) == 0 {
+		if pt.among(r.d.sums, pt.must[k].group, 0) == 0 {
 			missing[k] = 0
 		}
 		if missing[k] > 0 && (first < 0 || left[k] < left[first]) {
@@ -228,11 +254,11 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTracks]uint64) (n uint64) {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.certain == 0 || r.among(pt, t.group, 0) == 0 {
+		if t.certain == 0 || pt.among(r.d.sums, t.group, 0) == 0 {
 			continue
 		}
 		for k := range pt.must {
-			if missing[k] > 0 && r.among(pt, t.group|pt.must[k].group, 0) == 0 {
+			if missing[k] > 0 && pt.among(r.d.sums, t.group|pt.must[k].group, 0) == 0 {
 				n += (draws - 1 + min(r.next(t), t.certain)) / t.certain
 				break
 			}
@@ -245,7 +271,7 @@ func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTrack
 func (r *Rules) certainApart(pt *poolTable, group uint32) bool {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.isCertain(r.next(t)) && r.among(pt, t.group, 0) > 0 && r.among(pt, t.group|group, 0) == 0 {
+		if t.isCertain(r.next(t)) && pt.among(r.d.sums, t.group, 0) > 0 && pt.among(r.d.sums, t.group|group, 0) == 0 {
 			return true
 		}
 	}

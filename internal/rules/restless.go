@@ -248,7 +248,7 @@ func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []want
 func (w *walk) asksSupply(all []wanted, e *entryTable) []wanted {
 	for _, c := range e.costs {
 		f := spentOf(c.budget)
-		if left := c.limit - min(c.limit, w.s.facts[f]); left >= c.most && w.uses[f] > left {
+		if left := c.left(w.s.facts[f]); left >= c.most && w.uses[f] > left {
 			all = append(all, wanted{f, c.limit - c.most + 1})
 		}
 	}

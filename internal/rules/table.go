@@ -50,19 +50,15 @@ type poolTable struct {
 	entries []entryTable // by entry number; those of other catalogs are not present
 	order   []uint32     // entry numbers in catalog order
 	classes []class
-	tracks  []trackTable
-	must    []guarantee
-	last    reward // for whoever takes the last ticket
-	boxful  uint64 // the tickets of a full box
-	refills uint32 // number of the realm's counter of refills, if there can be any
-	whole   uint64 // 100 % in the tracks' rising chances; 0: none rises
-	single  bool   // each draw takes one entry: mode each does not, nor do several rolls
+	single  bool // each draw takes one entry: mode each does not, nor do several rolls
 	raffle  bool
 	// plain: nothing in the pool depends on the player. conditional: an entry has a condition.
 	// collect: every entry with odds has.
 	plain, conditional, collect bool
 	moments                     []*moments
 	budgets                     []*budget // item by item, in the order of the catalog
+	pity
+	box
 	nesting
 }
 

@@ -115,7 +115,8 @@ func RunTakeover(seed uint64) (rep ClusterReport, failure error) {
 	c := &cluster{world: w, game: w.games[0], rng: stream(seed, 7)}
 	c.game.clock.highest = math.MaxInt64
 	c.fibers = &fibers{rng: stream(seed, 8), entropy: w.entropy, now: epoch}
-	o := drivertest.SharedOptions{Steps: c.fibers, Rand: stream(seed, 9), Unconditional: seed%3 == 0}
+	o := drivertest.SharedOptions{Rand: stream(seed, 9), Unconditional: seed%3 == 0}
+	hook.Shared(&o, c.fibers)
 	if seed%5 > 0 {
 		o.Faults = drivertest.Faults{Lose: 25, Double: 60, Late: 40, Lag: 100}
 	}

@@ -32,9 +32,14 @@ type Capture struct {
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
 
+	aside
+}
+
+// aside is what events have changed since the capture, as it was before.
+type aside struct {
 	mu    sync.Mutex
-	kept  map[uint32][]byte   // by player number: encoded as of position
-	stock map[uint64][]uint64 // by pool number and chunk: stocks, then counts, as of position
+	kept  map[uint32][]byte   // by player number: encoded as of the capture
+	stock map[uint64][]uint64 // by pool number and chunk: stocks, then counts, as of the capture
 	arena []byte              // what kept points into
 }
 
@@ -91,7 +96,7 @@ func (s *State) Capture(base *Mark) *Capture {
 		dirty: p.dirty.reset(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
-		kept:      map[uint32][]byte{}, stock: map[uint64][]uint64{},
+		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
 	}
 	c.tallies = slices.Clone(s.tallies)
 	for _, l := range s.codes.lists {

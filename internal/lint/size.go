@@ -1,0 +1,117 @@
+package lint
+
+import (
+	"go/ast"
+	"strings"
+)
+
+// Limits of a type. One beyond them is several types.
+const (
+	MaxFields  = 20
+	MaxMethods = 30
+)
+
+// large are the types that are allowed to be beyond the limits, each with why that is.
+var large = map[string]string{
+	".Realm":                  "the engine: what one lock guards, and the way of a request",
+	"cmd/kuji.app":            "the commands of the command line: each is a method",
+	"cmd/kuji.serveFlags":     "the flags of serve: each is a field",
+	"catalog.check":           "the checks of a catalog: each is a method",
+	"driver/jetstream.realm":  "a driver.Realm, which has that many methods",
+	"internal/rules.Rules":    "the rules: all that decides is a method, since all of it asks the state",
+	"internal/rules.decision": "the scratch memory of one decision, which is used again for the next",
+	"internal/rules.walk":     "the way of one draw through everything that a rule does",
+	"internal/sim.model":      "the oracle: what every command does",
+	"internal/store.State":    "what the rules and readers ask of a realm: each is a method",
+	"internal/vfs.Mem":        "a file system",
+	"server.Server":           "the API: each call is a method",
+	"wal.Log":                 "the log: what a few locks guard together",
+}
+
+// Sizes reports types with too many fields or methods, and types in [large] that need not be there.
+// Structs whose fields are all exported are free: they are the form of something, such as a report
+// or a line of JSON.
+func Sizes(sources []*Source) []Finding {
+	const rule = "Sizes"
+	var found []Finding
+	methods := map[string]int{}
+	for _, s := range sources {
+		if s.Test || s.Generated {
+			continue
+		}
+		for _, decl := range s.AST.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv != nil {
+				methods[s.Dir()+"."+receiver(fn)]++
+			}
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range sources {
+		if s.Test || s.Generated {
+			continue
+		}
+		for _, spec := range typesIn(s) {
+			name := strings.TrimPrefix(s.Dir()+"."+spec.Name.Name, ".")
+			n := methods[s.Dir()+"."+spec.Name.Name]
+			fields, hidden := fieldsOf(spec)
+			tooLarge := n > MaxMethods || fields > MaxFields && hidden
+			_, may := large[name]
+			known[name] = true
+			switch {
+			case tooLarge && !may:
+				found = append(found, s.finding(rule, spec.Pos(), "%s has %d fields and %d methods, at most %d and %d: it is several types", name, fields, n, MaxFields, MaxMethods))
+			case !tooLarge && may:
+				found = append(found, s.finding(rule, spec.Pos(), "%s is within the limits: it need not stand in internal/lint/size.go", name))
+			}
+		}
+	}
+	return found
+}
+
+// typesIn returns the types that a file declares.
+func typesIn(s *Source) (all []*ast.TypeSpec) {
+	for _, decl := range s.AST.Decls {
+		if gen, ok := decl.(*ast.GenDecl); ok {
+			for _, spec := range gen.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					all = append(all, t)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// receiver returns the name of the type that a method is of.
+func receiver(fn *ast.FuncDecl) string {
+	t := fn.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+// fieldsOf counts the fields of a struct, and says whether one of them is not exported.
+func fieldsOf(t *ast.TypeSpec) (n int, hidden bool) {
+	st, ok := t.Type.(*ast.StructType)
+	if !ok {
+		return 0, false
+	}
+	for _, f := range st.Fields.List {
+		n += max(1, len(f.Names))
+		for _, name := range f.Names {
+			hidden = hidden || !name.IsExported()
+		}
+	}
+	return n, hidden
+}

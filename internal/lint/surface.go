@@ -1,0 +1,91 @@
+package lint
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// Public are the packages that programs outside this module can use.
+var Public = []string{".", "catalog", "wal", "sampler", "server", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+
+// Surface reports what a package exports that only this module can use: a function, a field, a
+// method or a type whose own type is in an internal package. Programs that embed Kuji see such a
+// thing in the documentation and cannot name its type. Tests get at what they need through
+// internal/hook.
+func Surface(t *Typed, root string) []Finding {
+	c := &surface{typed: t, root: root}
+	scope := t.Pkg.Scope()
+	for _, name := range scope.Names() {
+		if obj := scope.Lookup(name); obj.Exported() {
+			c.object(obj)
+		}
+	}
+	return c.found
+}
+
+type surface struct {
+	typed *Typed
+	root  string
+	found []Finding
+}
+
+// object checks an exported name of the package.
+func (c *surface) object(obj types.Object) {
+	decl, isType := obj.(*types.TypeName)
+	if !isType {
+		c.uses(obj.Type(), obj.Pos(), obj.Name())
+		return
+	}
+	named, ok := obj.Type().(*types.Named)
+	if decl.IsAlias() || !ok {
+		c.uses(types.Unalias(obj.Type()), obj.Pos(), obj.Name())
+		return
+	}
+	c.uses(named.Underlying(), obj.Pos(), obj.Name())
+	for m := range named.Methods() {
+		if m.Exported() {
+			c.uses(m.Type(), m.Pos(), obj.Name()+"."+m.Name())
+		}
+	}
+}
+
+// uses reports the internal types that a type is made of.
+func (c *surface) uses(t types.Type, pos token.Pos, what string) {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		if pkg := t.Obj().Pkg(); pkg != nil && strings.HasPrefix(pkg.Path(), Module+"/internal/") {
+			at := c.typed.Fset.Position(pos)
+			c.found = append(c.found, Finding{Rule: "Surface", Path: relative(c.root, at.Filename), Line: at.Line,
+				Message: fmt.Sprintf("%s is exported and has the type %s.%s, which nobody outside can name", what, pkg.Name(), t.Obj().Name())})
+		}
+		for arg := range t.TypeArgs().Types() {
+			c.uses(arg, pos, what)
+		}
+	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a map or a channel
+		if m, ok := t.(*types.Map); ok {
+			c.uses(m.Key(), pos, what)
+		}
+		c.uses(t.Elem(), pos, what)
+	case *types.Signature:
+		for v := range t.Params().Variables() {
+			c.uses(v.Type(), pos, what)
+		}
+		for v := range t.Results().Variables() {
+			c.uses(v.Type(), pos, what)
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				c.uses(f.Type(), f.Pos(), what+"."+f.Name())
+			}
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			if m.Exported() {
+				c.uses(m.Type(), m.Pos(), what+"."+m.Name())
+			}
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// Package surface is a program outside the module. It uses everything that others build on, with
+// its exact types: see TestSurface.
+package surface
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/sampler"
+	"github.com/kuji-dev/kuji/wal"
+)
+
+// The segmented durable log.
+var (
+	_ func(dir string, o wal.Options) (*wal.Log, error)                               = wal.Open
+	_ func(l *wal.Log, record []byte) (offset uint64, err error)                      = (*wal.Log).Append
+	_ func(l *wal.Log, records [][]byte) (first uint64, err error)                    = (*wal.Log).AppendBatch
+	_ func(l *wal.Log, ctx context.Context, record []byte) (offset uint64, err error) = (*wal.Log).AppendSync
+	_ func(l *wal.Log) error                                                          = (*wal.Log).Sync
+	_ func(l *wal.Log, offset uint64, dst []byte) ([]byte, error)                     = (*wal.Log).Read
+	_ func(l *wal.Log, from uint64) iter.Seq2[wal.Record, error]                      = (*wal.Log).Records
+	_ func(l *wal.Log) uint64                                                         = (*wal.Log).First
+	_ func(l *wal.Log) uint64                                                         = (*wal.Log).Next
+	_ func(l *wal.Log) uint64                                                         = (*wal.Log).Durable
+	_ func(l *wal.Log, offset uint64) error                                           = (*wal.Log).TrimBefore
+	_ func(l *wal.Log) error                                                          = (*wal.Log).Close
+
+	_ = wal.Record{Offset: uint64(0), Data: []byte(nil)}
+)
+
+// Weighted sampling.
+var (
+	_ func(weights []uint64) (*sampler.Sampler, error)                  = sampler.New
+	_ func(s *sampler.Sampler, src sampler.Source) (index int, ok bool) = (*sampler.Sampler).Draw
+	_ func(s *sampler.Sampler, index int, weight uint64) error          = (*sampler.Sampler).Set
+	_ func(s *sampler.Sampler, index int) uint64                        = (*sampler.Sampler).Weight
+	_ func(s *sampler.Sampler) uint64                                   = (*sampler.Sampler).Total
+	_ sampler.Source                                                    = rand.Source(nil)
+	_ rand.Source                                                       = sampler.Source(nil)
+)
+
+// The engine.
+var (
+	_ func(dir string, o kuji.Options) (*kuji.Engine, error)                               = kuji.Open
+	_ func(e *kuji.Engine, name string) (*kuji.Realm, error)                               = (*kuji.Engine).Realm
+	_ func(e *kuji.Engine) error                                                           = (*kuji.Engine).Close
+	_ func(r *kuji.Realm, ctx context.Context, c *catalog.Catalog) (kuji.Result, error)    = (*kuji.Realm).Apply
+	_ func(r *kuji.Realm, ctx context.Context, req kuji.Request) (kuji.Result, error)      = (*kuji.Realm).Do
+	_ func(r *kuji.Realm, ctx context.Context, reqs []kuji.Request) ([]kuji.Result, error) = (*kuji.Realm).DoAll
+	_ func(r *kuji.Realm, req kuji.Request, done func(kuji.Result, error))                 = (*kuji.Realm).Submit
+	_ func(r *kuji.Realm, ctx context.Context, id string) (kuji.PlayerView, error)         = (*kuji.Realm).Player
+	_ func(r *kuji.Realm, ctx context.Context, id string) (kuji.PoolView, error)           = (*kuji.Realm).Pool
+	_ func(yaml []byte) (*catalog.Catalog, error)                                          = catalog.Parse
+)
+
+// Requests are plain structs.
+var _ = []kuji.Request{
+	kuji.Draw{ID: "", Player: "", Pool: "", Count: 1},
+	kuji.Grant{ID: "", Player: "", Items: []kuji.Stack{{Item: "", Quantity: uint64(1)}}},
+	kuji.Consume{ID: "", Player: "", Items: []kuji.Stack{}},
+	kuji.Transfer{ID: "", From: "", To: "", Items: []kuji.Stack{}},
+	kuji.Atomic{ID: "", Members: []kuji.Request{kuji.Draw{}, &kuji.Grant{}}},
+	kuji.Register{ID: "", Player: ""},
+	kuji.Redeem{ID: "", Player: "", Code: ""},
+	kuji.SetTrack{ID: "", Player: "", Track: "", Draws: uint64(0), By: "", Reason: ""},
+}
+
+// use is what a program that embeds the engine does with its zero options.
+func use(ctx context.Context) error {
+	e, err := kuji.Open("data", kuji.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	r, err := e.Realm("default")
+	if err != nil {
+		return err
+	}
+	res, err := r.Do(kuji.Stale(ctx), kuji.Draw{ID: "order-17", Player: "ann", Pool: "standard"})
+	if err != nil {
+		return err
+	}
+	if res.Status != kuji.OK || res.Receipt.Position == uint64(0) || kuji.CodeOf(err) == kuji.CodeInvalid {
+		return nil
+	}
+	l, err := wal.Open("log", wal.Options{})
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+var _ = use
