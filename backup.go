@@ -11,12 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/driver/memory"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -26,8 +26,9 @@ import (
 //
 //	the realm:     keep all files and the log for as long as it takes; make the log durable
 //	               say where the log begins and how far this backup goes
-//	               if the backup is new and the log was trimmed: send the files, which are snapshots
-//	               send the entries of the log, from where the backup ends up to there
+//	               if the backup is new and the log was trimmed: send the snapshots
+//	               send the entries of the log, from where the backup ends up to there, each behind
+//	               the file with its payload, if it has one
 //	the receiver:  compare the first entry with its own last one, append the others
 //
 // The log is the truth, so a backup is a log of its own with the same entries at the same places: a
@@ -46,7 +47,7 @@ type BackupPart struct {
 type BackupBegin struct {
 	First   uint64   // where the log begins
 	Through uint64   // where this backup ends; 0: the log is empty
-	Files   []string // that a new backup has
+	Files   []string // that a new backup has; those of payloads come later
 }
 
 // BackupSource yields the parts of a realm's backup from an entry of the log on; 0: everything, for a
@@ -70,8 +71,8 @@ const backupPiece = 256 << 10
 // removed.
 //
 // Errors: CodeConflict if from is not a place of this log: the backup is one of another log, or so
-// old that the log was trimmed since; also for realms that are not in a data directory. CodeCanceled,
-// CodeClosed, CodeFailed, CodeCorrupt.
+// old that the log was trimmed since; also for realms in memory. CodeNotLeader: another node leads the
+// realm, and knows what was acknowledged. CodeCanceled, CodeClosed, CodeFailed, CodeCorrupt.
 func (r *Realm) Backup(ctx context.Context, from uint64) iter.Seq2[BackupPart, error] {
 	return func(yield func(BackupPart, error) bool) {
 		if err := r.backup(ctx, from, yield); err != nil {
@@ -84,8 +85,14 @@ func (r *Realm) backup(ctx context.Context, from uint64, yield func(BackupPart, 
 	if err := r.readable(); err != nil {
 		return err
 	}
-	if _, ok := r.world.driver.(*disk.Driver); !ok {
-		return errf(CodeConflict, "", "realm %q is not in a data directory: backups of a cluster are not supported yet", r.name)
+	if _, ok := r.world.driver.(*memory.Driver); ok {
+		return errf(CodeConflict, "", "realm %q is in memory: it has no log that could be backed up", r.name)
+	}
+	if !r.Leads() {
+		return r.onlyFollows()
+	}
+	if err := r.Err(); CodeOf(err) == CodeNotLeader {
+		return err
 	}
 	if err := r.hold(ctx); err != nil {
 		return err
@@ -167,9 +174,28 @@ func backupParts(ctx context.Context, name string, kept driver.Realm, from drive
 	if after >= last {
 		return nil
 	}
+	payload := "" // the last one
 	for e, err := range kept.Read(ctx, after, last) {
+		if t, ok := errors.AsType[*driver.TrimmedError](err); ok { // by another node
+			return errf(CodeConflict, "from", "realm %q: its log was trimmed meanwhile and begins at %d, the backup ends at %d: run it again, or begin a new one in another directory", name, t.First, after)
+		}
 		if err != nil {
 			return err
+		}
+		if e.Cursor != after+1 { // a backup has the same entries at the same places, one behind the other
+			return errf(CodeFailed, "", "realm %q: the log goes on at %d behind %d: logs with gaps cannot be backed up", name, e.Cursor, after)
+		}
+		after = e.Cursor
+		// Of a payload that is gone the entry is before every snapshot, or does not count. Who checks the
+		// backup finds any other. Copies of an entry have one payload.
+		if file, ok := ledger.PayloadOf(e.Data); ok && file != payload {
+			payload = file
+			if e.Cursor != from {
+				on, err := fileParts(ctx, kept, file, yield)
+				if !errors.Is(err, driver.ErrNotExist) && (!on || err != nil) {
+					return err
+				}
+			}
 		}
 		if !yield(BackupPart{Entry: e.Data}, nil) {
 			return nil
@@ -188,8 +214,8 @@ func fileParts(ctx context.Context, kept driver.Files, name string, yield func(B
 	buf := make([]byte, min(backupPiece, file.Size()))
 	for at := int64(0); at < file.Size(); {
 		n, err := file.ReadAt(buf[:min(int64(len(buf)), file.Size()-at)], at)
-		if n == 0 {
-			return false, fmt.Errorf("%s: byte %d of %d: %w", name, at, file.Size(), err)
+		if n == 0 { // not ErrNotExist: the file was there
+			return false, fmt.Errorf("%s: byte %d of %d: %v", name, at, file.Size(), err)
 		}
 		if !yield(BackupPart{File: name, Data: buf[:n]}, nil) {
 			return false, nil
@@ -218,8 +244,17 @@ func receiveBackup(ctx context.Context, fsys vfs.FS, dir, realm string, source B
 	if err != nil {
 		return rep, err
 	}
-	in := receiver{d: d, realm: realm, rep: &rep}
-	err = in.receive(ctx, source)
+	rep, err = receive(ctx, d, realm, source)
+	if closed := d.Close(); closed != nil {
+		err = errors.Join(err, &Error{Code: CodeFailed, Message: "backup of realm " + realm, Err: closed})
+	}
+	return rep, err
+}
+
+// receive brings the copy of a realm up to date. Errors are those of the source, or an *Error.
+func receive(ctx context.Context, d driver.Copier, realm string, source BackupSource) (BackupReport, error) {
+	in := receiver{d: d, realm: realm, rep: BackupReport{Realm: realm}}
+	err := in.receive(ctx, source)
 	if in.to != nil {
 		if err == nil {
 			err = in.to.Close() // notes how far it goes
@@ -227,27 +262,27 @@ func receiveBackup(ctx context.Context, fsys vfs.FS, dir, realm string, source B
 			err = errors.Join(err, in.to.Drop())
 		}
 	}
-	err = errors.Join(err, d.Close())
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok && in.broke == nil {
 		err = &Error{Code: codeOfLedger(err), Message: "backup of realm " + realm, Err: err}
 	}
-	return rep, err
+	return in.rep, err
 }
 
 // receiver is a backup that is being brought up to date.
 type receiver struct {
-	d     *disk.Driver
+	d     driver.Copier
 	realm string
-	rep   *BackupReport
-	to    *disk.Realm // nil until the log is there
+	rep   BackupReport
+	to    driver.Copy // nil until the log is there
 	same  []byte      // the backup's last entry: what comes must begin with it
 	last  driver.Cursor
 
 	broke error // of the source
 
 	begin *BackupBegin
-	files *disk.Files       // nil: no file has come
+	files driver.Files      // before the log is there; nil: no file has come
 	file  driver.FileWriter // under way
+	name  string            // of it
 	sum   hash.Hash
 }
 
@@ -274,11 +309,11 @@ func (in *receiver) receive(ctx context.Context, source BackupSource) error {
 	case in.begin == nil:
 		return errors.New("the source sent nothing")
 	case in.to == nil: // an empty log
-		if err := in.start(); err != nil {
+		if err := in.start(ctx); err != nil {
 			return err
 		}
 	}
-	if in.same != nil || uint64(in.last) < in.begin.Through {
+	if in.same != nil || in.file != nil || uint64(in.last) < in.begin.Through {
 		return fmt.Errorf("the source ended at %d, short of %d: %w", in.last, in.begin.Through, io.ErrUnexpectedEOF)
 	}
 	return in.to.Sync(ctx)
@@ -286,11 +321,11 @@ func (in *receiver) receive(ctx context.Context, source BackupSource) error {
 
 // resume opens the backup, if it has begun, and returns from where it wants entries.
 func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) {
-	begun, _, err := in.d.Copied(in.realm)
+	begun, err := in.d.CopyBegun(ctx, in.realm)
 	if err != nil || !begun {
 		return 0, err
 	}
-	if in.to, err = in.d.OpenCopy(in.realm, 0); err != nil {
+	if in.to, err = in.d.OpenCopy(ctx, in.realm, 0); err != nil {
 		return 0, err
 	}
 	first, err := in.to.First(ctx)
@@ -314,8 +349,8 @@ func (in *receiver) resume(ctx context.Context) (from driver.Cursor, err error) 
 }
 
 // start makes the log, once the files are there.
-func (in *receiver) start() (err error) {
-	in.to, err = in.d.OpenCopy(in.realm, driver.Cursor(in.begin.First))
+func (in *receiver) start(ctx context.Context) (err error) {
+	in.to, err = in.d.OpenCopy(ctx, in.realm, driver.Cursor(in.begin.First))
 	in.last = driver.Cursor(in.begin.First - 1)
 	in.rep.First, in.rep.Through = in.begin.First, uint64(in.last)
 	return err
@@ -339,7 +374,7 @@ func (in *receiver) take(ctx context.Context, part *BackupPart) error {
 
 // tidy removes files of an earlier attempt that the backup will not have.
 func (in *receiver) tidy(ctx context.Context) (err error) {
-	if in.files, err = in.d.OpenFiles(in.realm); err != nil {
+	if in.files, err = in.d.CopyFiles(ctx, in.realm, driver.Cursor(in.begin.First)); err != nil {
 		return err
 	}
 	there, err := in.files.List(ctx)
@@ -352,14 +387,27 @@ func (in *receiver) tidy(ctx context.Context) (err error) {
 }
 
 func (in *receiver) takeFile(ctx context.Context, part *BackupPart) (err error) {
-	if in.to != nil || in.files == nil || !slices.Contains(in.begin.Files, part.File) {
+	payload := ledger.IsPayload(part.File)
+	if !payload && (in.to != nil || !slices.Contains(in.begin.Files, part.File)) {
 		return fmt.Errorf("file %.80q was not announced", part.File)
 	}
-	if in.file == nil {
-		if in.file, err = in.files.Create(ctx); err != nil {
+	if in.to == nil && payload { // it stands among the entries
+		if err := in.start(ctx); err != nil {
 			return err
 		}
-		in.sum = sha256.New()
+	}
+	if in.file == nil {
+		files := in.files
+		if in.to != nil {
+			files = in.to
+		}
+		if in.file, err = files.Create(ctx); err != nil {
+			return err
+		}
+		in.name, in.sum = part.File, sha256.New()
+	}
+	if in.name != part.File {
+		return fmt.Errorf("file %s goes on as %.80q", in.name, part.File)
 	}
 	if len(part.Data) > 0 {
 		in.rep.Bytes += uint64(len(part.Data))
@@ -376,8 +424,11 @@ func (in *receiver) takeFile(ctx context.Context, part *BackupPart) (err error) 
 }
 
 func (in *receiver) takeEntry(ctx context.Context, entry []byte) (err error) {
+	if in.file != nil {
+		return fmt.Errorf("an entry in the middle of file %s", in.name)
+	}
 	if in.to == nil {
-		if err := in.start(); err != nil {
+		if err := in.start(ctx); err != nil {
 			return err
 		}
 	}
@@ -388,7 +439,13 @@ func (in *receiver) takeEntry(ctx context.Context, entry []byte) (err error) {
 		in.same = nil
 		return nil
 	}
-	at, err := in.to.Append(ctx, in.last, entry)
+	if most := in.to.MaxEntry(); len(entry) > most {
+		return errf(CodeConflict, "", "realm %q: entry %d has %d bytes; there, one has at most %d", in.realm, in.last+1, len(entry), most)
+	}
+	at, err := in.append(ctx, entry)
+	if err == nil && at != in.last+1 {
+		err = fmt.Errorf("entry %d of the log came to stand at %d", in.last+1, at)
+	}
 	if err != nil {
 		return err
 	}
@@ -396,6 +453,16 @@ func (in *receiver) takeEntry(ctx context.Context, entry []byte) (err error) {
 	in.rep.Entries, in.rep.Through = in.rep.Entries+1, uint64(at)
 	in.rep.Bytes += uint64(len(entry))
 	return nil
+}
+
+// append sends an entry until somebody knows what became of it, or ctx ends.
+func (in *receiver) append(ctx context.Context, entry []byte) (driver.Cursor, error) {
+	for {
+		at, err := in.to.Append(ctx, in.last, entry)
+		if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
+			return at, err
+		}
+	}
 }
 
 // BackupDir returns the source of a realm in a data directory that no engine has open, and what to
@@ -423,97 +490,9 @@ func backupDir(fsys vfs.FS, dir, realm string) (BackupSource, func() error, erro
 	source := func(ctx context.Context, from uint64) iter.Seq2[BackupPart, error] {
 		return func(yield func(BackupPart, error) bool) {
 			if err := backupParts(ctx, realm, r, driver.Cursor(from), r.Last, yield); err != nil {
-				yield(BackupPart{}, err)
+				yield(BackupPart{}, &Error{Code: codeOfLedger(err), Message: "realm " + realm, Err: err})
 			}
 		}
 	}
 	return source, func() error { return errors.Join(r.Close(), d.Close()) }, nil
-}
-
-// restoring is behind the name of a directory until all of it is restored.
-const restoring = ".restoring"
-
-// Restore makes a data directory from a backup, and verifies it: see [Verify]. It appears under its
-// name when all of it is there and right. If Restore ends early, the next one goes on. to must not
-// exist.
-//
-// A realm that was restored goes on in an epoch of its own, with a new seed. key is that of the
-// realm's data directory, if it is to prove the draws of the epoch that the backup ended in: its seed
-// is revealed by the first start. Give it only if the realm that was backed up is gone for good.
-// Without it, nil, those draws cannot be proven.
-func Restore(ctx context.Context, from, to string, key *[32]byte) ([]Report, error) {
-	return restore(ctx, nil, from, to, key)
-}
-
-func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) ([]Report, error) {
-	disks := fsys
-	if disks == nil {
-		disks = vfs.OS()
-	}
-	to = strings.TrimRight(to, "/")
-	if _, err := disks.Stat(to); !errors.Is(err, fs.ErrNotExist) {
-		return nil, errf(CodeConflict, "data", "%s is there already: restore to a directory that is not", to)
-	}
-	realms, err := completeRealms(fsys, from)
-	if err != nil {
-		return nil, err
-	}
-	var reports []Report
-	for _, realm := range realms {
-		source, done, err := backupDir(fsys, from, realm)
-		if err != nil {
-			return nil, err
-		}
-		_, err = receiveBackup(ctx, fsys, to+restoring, realm, source)
-		if err = errors.Join(err, done()); err != nil {
-			return nil, err
-		}
-		rep, err := verify(fsys, to+restoring, realm, nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		reports = append(reports, rep)
-	}
-	if key != nil {
-		d, err := openDir(fsys, nil, to+restoring, disk.Options{MustExist: true})
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(d.PutKey(*key), d.Close()); err != nil {
-			return nil, &Error{Code: CodeFailed, Message: "the key", Err: err}
-		}
-	}
-	if err = disks.Rename(to+restoring, to); err == nil {
-		err = disks.SyncDir(path.Dir(to))
-	}
-	if err != nil {
-		return nil, &Error{Code: CodeFailed, Message: "naming the restored directory", Err: err}
-	}
-	return reports, nil
-}
-
-// completeRealms returns the realms of a backup. Each must have been backed up wholly once.
-func completeRealms(fsys vfs.FS, dir string) (_ []string, err error) {
-	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	realms, err := d.Realms(context.Background())
-	if err != nil {
-		return nil, &Error{Code: CodeFailed, Message: "backup", Err: err}
-	}
-	for _, realm := range realms {
-		_, next, err := d.Copied(realm)
-		if err != nil {
-			return nil, &Error{Code: codeOfLedger(err), Message: "realm " + realm, Err: err}
-		}
-		if next == 0 {
-			return nil, errf(CodeConflict, "realm", "the backup of realm %q was never completed: run it again", realm)
-		}
-	}
-	if len(realms) == 0 {
-		return nil, errf(CodeNotFound, "from", "%s has no realm", dir)
-	}
-	return realms, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 )
 
 // formatFound is what docs/internals/formats/reader.py found in a realm.
@@ -166,6 +167,33 @@ func TestFormatPages(t *testing.T) {
 		}
 	}
 
+	t.Run("of a cluster", func(t *testing.T) { // with a payload in a file
+		s := drivertest.NewShared(drivertest.SharedOptions{Dense: true})
+		_, first := openAt(t, s, 1, kuji.Options{})
+		if _, err := first.Apply(t.Context(), parse(t, testCatalog)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := first.ImportCodes(t.Context(), "list", largeCodes("")); err != nil {
+			t.Fatal(err)
+		}
+		do(t, first, kuji.Draw{ID: "1", Player: "ann", Pool: "free", Count: 3})
+		e, r := openAt(t, s, 2, kuji.Options{})
+		do(t, r, kuji.Draw{ID: "2", Player: "ann", Pool: "free", Count: 2})
+		dir := t.TempDir()
+		if _, err := kuji.ReceiveBackup(t.Context(), dir+"/backup", "test", r.Backup); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if files, err := filepath.Glob(dir + "/backup/realms/test/snapshots/*.payload"); err != nil || len(files) == 0 {
+			t.Fatalf("payloads %v, %v", files, err)
+		}
+		if _, err := kuji.Restore(t.Context(), dir+"/backup", dir+"/data", &testKey); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, dir+"/data")
+	})
 	t.Run("golden", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {

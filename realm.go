@@ -222,6 +222,8 @@ func codeOfLedger(err error) Code {
 		return CodeNotLeader
 	case errors.Is(err, driver.ErrLocked):
 		return CodeLocked
+	case errors.Is(err, driver.ErrExist):
+		return CodeConflict
 	}
 	return CodeFailed
 }

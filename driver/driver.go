@@ -95,8 +95,9 @@ type Options struct {
 	Check bool
 }
 
-// Realm is what a driver keeps of one realm. All methods may be called concurrently, but one
-// writer appends one entry at a time.
+// Realm is what a driver keeps of one realm. All methods may be called concurrently. A writer appends
+// one entry at a time, but several may race, at one handle too: of two appends behind one cursor, a log
+// that can refuse an entry refuses one.
 type Realm interface {
 	Log
 	Files
@@ -133,8 +134,8 @@ type Log interface {
 	// Read iterates over the entries behind after, in order, up to the one at through. It waits for
 	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
 	// is durable by the driver's policy and, if through is 0, what survives a crash whatever the
-	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as *TrimmedError, *CorruptError or that of
-	// the context.
+	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as
+	// *TrimmedError, *CorruptError or that of the context.
 	//
 	// A reader that is slow delays no writer. A reader follows the log through changes of its
 	// leader without missing an entry.

@@ -75,6 +75,9 @@ func (st *backupStream) part(part *kuji.BackupPart) error {
 	case b != nil:
 		return st.say(&kujiv1.BackupResponse{Begin: &kujiv1.BackupBegin{First: b.First, Through: b.Through, Files: b.Files}})
 	case part.File != "":
+		if err := st.flush(1); err != nil { // the entries before it
+			return err
+		}
 		return st.say(&kujiv1.BackupResponse{File: part.File, Data: part.Data})
 	}
 	st.log = binary.AppendUvarint(st.log, uint64(len(part.Entry)))

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,12 +54,16 @@ The server's key needs the command admin. With --data it copies from a directory
 that no server has open. Then it checks the backup as "kuji verify" does, which
 reads all of it: with --check=false it does not.
 
+Of a cluster, name some nodes: whichever leads sends the backup. If it dies meanwhile,
+the command ends with exit code 5: run it again.
+
 A backup is a directory like a data directory, without its key. Keep a copy of the
-file "key" elsewhere, and the backup secret: it has all codes. Never serve from a
-backup: restore it. Not on a cluster.`,
+file "key", or of the cluster's key, elsewhere, and the backup secret: it has all
+codes. Never serve from a backup: restore it.`,
 		Example: `  kuji backup --to /backup/kuji --server https://kuji.example --key-file admin.key
   kuji backup --to /backup/kuji --data ./kuji-data --realm default
-  kuji backup --to /backup/kuji --rate 20000000 --check=false`,
+  kuji backup --to /backup/kuji --rate 20000000 --check=false
+  kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
 		Args: exactArgs(),
 	}
 	conn := a.clientCommand(cmd)
@@ -241,70 +243,4 @@ func entriesIn(b []byte, yield func(kuji.BackupPart, error) bool) (rest []byte, 
 		}
 		b = b[n+int(size):]
 	}
-}
-
-func (a *app) restoreCommand() *cobra.Command {
-	var from, data, keyName string
-	cmd := &cobra.Command{
-		Use:     "restore --from DIR --data DIR",
-		Short:   "Make a data directory from a backup",
-		GroupID: "offline",
-		Long: `Restore copies a backup to a new data directory and checks it as "kuji verify" does.
-The directory appears under its name when all of it is there and right. If restore
-ends early, run it again: it goes on.
-
-What came after the backup is gone: players do not have it, and a request id from
-then is carried out anew. The realms go on in a new epoch, with a new seed.
-
---seal-key names a copy of the file "key" of the lost data directory. With it, the
-first start reveals the seed that was in use when the backup ended, so that its
-draws can be proven; without it they cannot. Give it only if the server that was
-backed up is gone for good: as long as it runs, whoever knows that seed can predict
-its draws.`,
-		Example: `  kuji restore --from /backup/kuji --data ./kuji-data --seal-key /secret/kuji.key
-  kuji serve --data ./kuji-data --must-exist`,
-		Args: exactArgs(),
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "`directory` of the backup (required)")
-	flags.StringVar(&data, "data", "", "`directory` to make, which must not exist (required)")
-	flags.StringVar(&keyName, "seal-key", "", "`file` that is a copy of the lost directory's key (default: none, a new one is made)")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if from == "" || data == "" {
-			return usageError{errors.New("missing flag --from or --data: the backup, and the directory to make")}
-		}
-		key, err := a.readSealKey(keyName)
-		if err != nil {
-			return err
-		}
-		reports, err := kuji.Restore(cmd.Context(), filepath.ToSlash(from), filepath.ToSlash(data), key)
-		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
-			return damageError{fmt.Errorf("the backup is wrong: %w", wrong)}
-		}
-		if err != nil {
-			return err
-		}
-		out := verifyJSON{Data: data, OK: true, Realms: []verifyRealmJSON{}}
-		for _, r := range reports {
-			out.Realms = append(out.Realms, newVerifyRealmJSON(r, nil))
-		}
-		return a.print(out, func(w io.Writer) { printVerify(w, out) })
-	}
-	return cmd
-}
-
-// readSealKey reads a key that seals seeds; nil: none is named.
-func (a *app) readSealKey(name string) (*[32]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
-	text, err := a.readFile(name, 1<<10)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(raw) != 32 {
-		return nil, usageError{fmt.Errorf("--seal-key %s: expected 64 hexadecimal digits", name)}
-	}
-	return (*[32]byte)(raw), nil
 }

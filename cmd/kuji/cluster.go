@@ -168,6 +168,14 @@ func parseAddress(address string) (peer, error) {
 	return p, nil
 }
 
+// replicas returns how many nodes keep each realm.
+func (f *clusterFlags) replicas() int {
+	if len(f.hosts) == 1 {
+		return 1
+	}
+	return 3
+}
+
 // names returns the names of the nodes, ascending.
 func (f *clusterFlags) names() []string { return slices.Sorted(maps.Keys(f.hosts)) }
 

@@ -1,20 +1,23 @@
 package disk
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 
 	"github.com/kuji-dev/kuji/driver"
 )
 
-// A realm is copied in this order, so that what is there after a crash can be gone on with:
-//
-//	the files
-//	the log, empty, that begins where the other one does; then the file closed, which says so
-//	the entries
-//	the file closed again, which says how far the copy goes
-//
-// Until the file closed is there, the log is empty and is made anew.
+// The file closed says how far a copy has come: one that has none has not begun, and its log is empty
+// and is made anew. It is made when the log is, and replaced when a copy has come to its end.
+
+var _ driver.Copier = (*Driver)(nil)
+
+// CopyBegun implements driver.Copier.
+func (d *Driver) CopyBegun(_ context.Context, realm string) (bool, error) {
+	begun, _, err := d.Copied(realm)
+	return begun, err
+}
 
 // Copied says how far the copy of a realm has come. begun: it has a log. next is the cursor behind
 // the last entry when a copy was last completed; 0: none was.
@@ -26,8 +29,8 @@ func (d *Driver) Copied(realm string) (begun bool, next driver.Cursor, err error
 	return true, driver.Cursor(last.next), nil
 }
 
-// OpenFiles opens the files of a realm whose copy has not begun.
-func (d *Driver) OpenFiles(realm string) (*Files, error) {
+// CopyFiles implements driver.Copier.
+func (d *Driver) CopyFiles(_ context.Context, realm string, _ driver.Cursor) (driver.Files, error) {
 	dir := d.realmDir(realm)
 	if err := d.o.fs.MkdirAll(dir); err != nil {
 		return nil, classify(err)
@@ -35,9 +38,8 @@ func (d *Driver) OpenFiles(realm string) (*Files, error) {
 	return &Files{gate: &gate{}, fs: d.o.fs, dir: dir + "/" + filesDir}, nil
 }
 
-// OpenCopy opens a realm to copy entries of another one to it. If the copy has not begun, its log
-// begins at a cursor.
-func (d *Driver) OpenCopy(realm string, first driver.Cursor) (*Realm, error) {
+// OpenCopy implements driver.Copier.
+func (d *Driver) OpenCopy(_ context.Context, realm string, first driver.Cursor) (driver.Copy, error) {
 	begun, _, err := d.Copied(realm)
 	if err != nil {
 		return nil, err
@@ -70,7 +72,8 @@ func (d *Driver) removeLog(realm string) error {
 	return errors.Join(err, d.o.fs.SyncDir(dir))
 }
 
-// Drop closes the realm without noting where. A copy that was not completed stays one.
+// Drop implements driver.Copy: it does not note where the log was closed, so a copy that was not completed
+// stays one.
 func (r *Realm) Drop() error {
 	if r.closed.Swap(true) || r.log == nil {
 		return nil

@@ -41,6 +41,8 @@ type SharedOptions struct {
 	// Unconditional is a log that cannot refuse an entry: Append appends it behind whatever stands
 	// there, and looks back.
 	Unconditional bool
+	// Dense is a log whose cursors have no gaps.
+	Dense bool
 	// MaxEntry is the size of the largest entry, in bytes. 0: 64 KiB, the least that is allowed.
 	MaxEntry int
 
@@ -132,7 +134,10 @@ func (s *Shared) append(r *realm, after *driver.Cursor, data []byte) (driver.Cur
 			deposed = nil // nothing but copies
 		}
 	}
-	r.last += 1 + r.last%3 // with gaps
+	r.last++
+	if !s.o.Dense {
+		r.last += (r.last - 1) % 3
+	}
 	r.entries = append(r.entries, entry{Entry: driver.Entry{Cursor: r.last, Data: slices.Clone(data)}})
 	s.wake()
 	if deposed != nil {

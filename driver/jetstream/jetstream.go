@@ -287,7 +287,7 @@ func codeOf(err error) jetstream.ErrorCode {
 
 // final reports whether the same call again would end with the same error.
 func final(err error) bool {
-	for _, e := range []error{driver.ErrNotExist, driver.ErrFull, driver.ErrClosed, jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound,
+	for _, e := range []error{driver.ErrNotExist, driver.ErrExist, driver.ErrLocked, driver.ErrFull, driver.ErrClosed, jetstream.ErrStreamNotFound, jetstream.ErrMsgNotFound,
 		nats.ErrConnectionClosed, nats.ErrAuthorization, nats.ErrMaxPayload, errConfig} {
 		if errors.Is(err, e) {
 			return true

@@ -62,7 +62,7 @@ func (r *realm) publish(ctx context.Context, entry []byte, o ...jetstream.Publis
 	defer context.AfterFunc(r.life, cancel)()
 	defer context.AfterFunc(r.link.Load().life, cancel)() // an answer comes on the same connection or never
 
-	msg := &nats.Msg{Subject: r.logSubject(r.name), Data: entry, Header: nats.Header{sumHeader: []string{sum(entry)}}}
+	msg := &nats.Msg{Subject: r.subject, Data: entry, Header: nats.Header{sumHeader: []string{sum(entry)}}}
 	// The library's own repeats would end in answers that nobody can tell apart.
 	ack, err := r.js.PublishMsg(ctx, msg, append(o, jetstream.WithRetryAttempts(0), jetstream.WithExpectStream(r.logStream(r.name)))...)
 	if err == nil {

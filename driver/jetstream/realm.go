@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -102,7 +103,11 @@ func (d *Driver) stream(ctx context.Context, want jetstream.StreamConfig) (jetst
 	if err != nil {
 		return nil, err
 	}
-	return s, checkConfig(s.CachedInfo().Config, want)
+	got := s.CachedInfo().Config
+	if copied := "kuji." + d.o.Cluster + ".copy."; len(got.Subjects) == 1 && strings.HasPrefix(got.Subjects[0], copied) && !slices.Equal(got.Subjects, want.Subjects) {
+		return nil, fmt.Errorf("stream %s: it is being restored: %w", want.Name, driver.ErrLocked)
+	}
+	return s, checkConfig(got, want)
 }
 
 // create returns a stream, which it creates unless it exists.
@@ -122,6 +127,7 @@ func (d *Driver) create(ctx context.Context, want jetstream.StreamConfig) (jetst
 type realm struct {
 	*Driver
 	name     string
+	subject  string // of the log's messages
 	readOnly bool
 	log      jetstream.Stream
 	files    jetstream.Stream
@@ -141,8 +147,13 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 	if err := driver.CheckRealm(name); err != nil {
 		return nil, err
 	}
-	r := &realm{Driver: d, name: name, readOnly: o.ReadOnly || o.Check}
-	err := d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, o.MustExist || r.readOnly) })
+	r := &realm{Driver: d, name: name, subject: d.logSubject(name), readOnly: o.ReadOnly || o.Check}
+	log := d.logConfig(name)
+	err := d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
+	if errors.Is(err, driver.ErrLocked) && o.Check {
+		log = d.copyConfig(name, 0)
+		err = d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, true) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open realm %q: %w", name, known(err))
 	}
@@ -152,11 +163,11 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 
 // find finds the realm's streams. Of a realm that is not there it creates them, the log's first: a
 // log without files is one whose creation was interrupted, but files without a log have lost it.
-func (r *realm) find(ctx context.Context, mustExist bool) (err error) {
+func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
 	if err := r.findLeases(ctx); err != nil {
 		return err
 	}
-	log, files := r.logConfig(r.name), r.fileConfig(r.name)
+	files := r.fileConfig(r.name)
 	r.log, err = r.stream(ctx, log)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	if err != nil && !missing {
@@ -179,7 +190,7 @@ func (r *realm) find(ctx context.Context, mustExist bool) (err error) {
 	if r.files, err = r.stream(ctx, files); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	if r.log.CachedInfo().State.LastSeq > 0 {
+	if r.log.CachedInfo().State.Msgs > 0 {
 		return &driver.CorruptError{Place: "stream " + files.Name, Err: errors.New("it is gone, and the realm's log is not")}
 	}
 	r.files, err = r.create(ctx, files)

@@ -63,9 +63,15 @@ func TestChainThroughBegin(t *testing.T) {
 		if _, counted, err := foldAll(altered); err == nil || !strings.Contains(err.Error(), "chain is broken") || counted > 4 {
 			t.Errorf("seen %d: an altered entry before the epoch-begin, and %d count: %v", seen, counted, err)
 		}
+		if _, _, err := foldAll([][]byte{entries[0], entries[2], entries[3]}); err == nil || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("seen %d: an entry is missing that the writer of the next one had seen: %v", seen, err)
+		}
 		if seen == 3 {
 			if _, _, err := foldAll(append([][]byte{entries[0], entries[1]}, entries[3:]...)); err == nil || !strings.Contains(err.Error(), "missing") {
 				t.Errorf("an entry that the next writer had seen is missing: %v", err)
+			}
+			if _, _, err := foldAll([][]byte{entries[0], entries[1], entries[3]}); err == nil || !strings.Contains(err.Error(), "missing") {
+				t.Errorf("the same, and the log ends with its epoch-begin: %v", err)
 			}
 		}
 	}
@@ -80,6 +86,60 @@ func TestChainVoid(t *testing.T) {
 		got.ahead = want.ahead
 		if err != nil || counted != 5 || got != want {
 			t.Errorf("entry %d again at the end: %d count, %v", i, counted, err)
+		}
+	}
+}
+
+// TestChainOfTwoBegins: of two writers that begin the same epoch, the first one's entries count. Those of
+// the other are void wherever they stand, and are no damage.
+func TestChainOfTwoBegins(t *testing.T) {
+	seal := func(kind Kind, writer byte, index uint64, prev [32]byte) []byte {
+		entry := append(make([]byte, HeadSize("r")), "payload"...)
+		sealEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, writer: [16]byte{writer}, index: index, prev: prev})
+		return entry
+	}
+	c := chain{realm: "r"}
+	for i, step := range []struct {
+		kind   Kind
+		writer byte
+		counts bool
+	}{
+		{KindEpochBegin, 1, true},
+		{KindEpochBegin, 2, false},
+		{KindBatch, 2, false},
+		{KindBatch, 1, true},
+		{KindReveal, 2, false},
+		{KindEpochEnd, 2, false},
+		{KindBatch, 1, true},
+	} {
+		prev := c.hash
+		if step.writer == 2 { // its own chain: it never read the other one's begin
+			prev = [32]byte{9}
+		}
+		if _, counts, err := c.next(seal(step.kind, step.writer, c.index+1, prev)); err != nil || counts != step.counts {
+			t.Errorf("entry %d, of writer %d: counts %v, %v, want %v", i, step.writer, counts, err, step.counts)
+		}
+	}
+}
+
+// TestChainEnded: nothing counts in an epoch that has ended. Its seed is known, so its draws could be
+// foretold.
+func TestChainEnded(t *testing.T) {
+	c := chain{realm: "r"}
+	seal := func(kind Kind) []byte {
+		entry := append(make([]byte, HeadSize("r")), "payload"...)
+		sealEnvelope(entry, &envelope{kind: kind, realm: "r", epoch: 1, index: c.index + 1, prev: c.hash})
+		return entry
+	}
+	for _, kind := range []Kind{KindEpochBegin, KindBatch, KindEpochEnd} {
+		if _, counts, err := c.next(seal(kind)); !counts || err != nil {
+			t.Fatalf("%v: counts %v, %v", kind, counts, err)
+		}
+	}
+	for _, kind := range []Kind{KindBatch, KindReveal, KindEpochEnd, KindEpochBegin} {
+		after := c
+		if _, counts, err := after.next(seal(kind)); counts || err != nil {
+			t.Errorf("%v in an epoch that has ended: counts %v, %v, want void", kind, counts, err)
 		}
 	}
 }

@@ -34,6 +34,22 @@ func payloadPosition(name string) (position uint64, ok bool) {
 	return position, ok && n == 2 && err == nil && len(sum) == 32 && name == payloadName(position, [32]byte(sum))
 }
 
+// IsPayload reports whether a file's name is that of a payload.
+func IsPayload(name string) bool {
+	_, ok := payloadPosition(name)
+	return ok
+}
+
+// PayloadOf returns the name of the file that has an entry's payload, and false if the payload is in the
+// entry, or if the entry cannot be read. Of an entry that does not count, the file may be missing.
+func PayloadOf(entry []byte) (name string, ok bool) {
+	e, err := openEnvelope(entry)
+	if err != nil || !e.outside || len(e.payload) != referenceLen {
+		return "", false
+	}
+	return payloadName(e.index, [32]byte(e.payload[8:])), true
+}
+
 // putOutside writes the payload of a batch into a file, and returns an entry with the reference.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 	head := HeadSize(l.o.Realm)

@@ -154,11 +154,11 @@ type Seal struct {
 }
 
 // Agrees reports whether a place in a log, which goes on to a cursor, is that of the seal. On a log
-// that many write, the seal may name the cursor of a later copy of the entry: its writer was told of
-// that one. driver.ErrUnavailable: that copy cannot be seen yet.
+// that many have written, the seal may name the cursor of a later copy of the entry: its writer was
+// told of that one. driver.ErrUnavailable: that copy cannot be seen yet.
 func (s *Seal) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, at *At) (bool, error) {
 	got, want := s.At, *at
-	if _, sole := log.(driver.Sole); !sole && got.cursor > want.cursor {
+	if got.cursor > want.cursor {
 		copied, err := s.copied(ctx, log, last)
 		if err != nil {
 			return false, err
@@ -175,6 +175,9 @@ func (s *Seal) Agrees(ctx context.Context, log driver.Log, last driver.Cursor, a
 
 // copied reports whether the seal's entry stands at its cursor.
 func (s *Seal) copied(ctx context.Context, log driver.Log, last driver.Cursor) (bool, error) {
+	if _, sole := log.(driver.Sole); sole && s.cursor > last {
+		return false, nil
+	}
 	if s.cursor > last {
 		return false, fmt.Errorf("the log does not show cursor %d yet: %w", s.cursor, driver.ErrUnavailable)
 	}

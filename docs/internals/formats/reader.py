@@ -126,15 +126,16 @@ class Reader:
 class Chain:
     """Where a reader of the log stands: which entries count, and that none is missing."""
 
-    def __init__(self, realm):
+    def __init__(self, realm, files):
         self.realm = realm
+        self.files = files  # the directory with payloads
         self.epoch, self.writer, self.ended, self.index, self.prev = 0, b"", True, 0, bytes(32)
         self.ahead = 0  # the highest index of a void entry of the current epoch and writer
         self.void = 0
 
     def entry(self, data):
         """Folds one entry, and returns its kind and payload if it counts."""
-        assert data[:4] == b"KJE3" and crc32c(data[8:]) == le(data, 4, 4) and data[10:12] == b"\0\0"
+        assert data[:4] == b"KJE3" and crc32c(data[8:]) == le(data, 4, 4) and data[10] < 2 and not data[11]
         kind, size, length, epoch, writer = data[8], data[9], le(data, 12, 4), le(data, 16, 8), data[24:40]
         assert data[88:88 + size] == self.realm and len(data) == 88 + size + length
         index = le(data, 40, 8)
@@ -156,7 +157,16 @@ class Chain:
             digest = hashlib.sha256(self.prev + digest).digest()
         self.ended = kind == 3
         self.index, self.prev = self.index + 1, digest
-        return kind, data[88 + size:]
+        payload = data[88 + size:]
+        return kind, self.outside(payload) if data[10] else payload
+
+    def outside(self, reference):
+        """Reads the payload of the newest entry, which is in a file."""
+        size, digest = le(reference, 0, 8), reference[8:]
+        with open(os.path.join(self.files, f"{self.index:020}-{digest.hex()}.payload"), "rb") as f:
+            payload = f.read()
+        assert len(payload) == size and hashlib.sha256(payload).digest() == digest, f"position {self.index}: payload"
+        return payload
 
     def complete(self):
         assert self.ahead <= self.index, f"position {self.index + 1}: missing or out of place"
@@ -1205,9 +1215,9 @@ def sets(event, players):
 # All of it together.
 
 class Realm:
-    def __init__(self, name, seeds, seen=None):
+    def __init__(self, name, files, seeds, seen=None):
         self.name, self.seeds, self.seen = name, seeds, seen
-        self.chain, self.state = Chain(name), State()
+        self.chain, self.state = Chain(name, files), State()
         self.rules = Rules(self.state)
         self.commitments, self.source = {}, None
         self.found = dict(batches=0, events=0, draws=0, choices=0)
@@ -1259,7 +1269,8 @@ class Realm:
 def main(directory, seen=None):
     name = os.path.basename(os.path.normpath(directory)).encode()
     entries = list(records(os.path.join(directory, "log")))
-    chain, seeds = Chain(name), {}
+    files = os.path.join(directory, "snapshots")
+    chain, seeds = Chain(name, files), {}
     last = closed(directory)
     for offset, entry in enumerate(entries):  # seeds are revealed after the draws that used them
         kind, payload = chain.entry(entry)
@@ -1269,7 +1280,7 @@ def main(directory, seen=None):
             assert hashlib.sha256(entry).digest() == last[1], "not the log that was closed"
     chain.complete()
     assert not last or len(entries) >= last[0], f"position {chain.index + 1}: the log was longer when it was closed"
-    realm = Realm(name, seeds, seen)
+    realm = Realm(name, files, seeds, seen)
     for entry in entries:
         realm.replay(entry)
     state = realm.state

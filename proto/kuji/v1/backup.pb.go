@@ -77,7 +77,7 @@ func (x *BackupRequest) GetFromCursor() uint64 {
 }
 
 // BackupResponse is a part of a backup: first its beginning, then files, then
-// entries.
+// entries, each behind the file with its payload, if that is not in the entry.
 type BackupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first part only.

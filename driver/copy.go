@@ -1,0 +1,38 @@
+package driver
+
+import (
+	"context"
+	"errors"
+)
+
+// Copier is what a Driver may also be: it takes copies of other drivers' realms, with the same entries
+// at the same cursors. A copy is made in this order, so that what is there after a crash can be gone
+// on with:
+//
+//	the files that are there before the log
+//	the log, which begins where the other one does
+//	the entries, each behind the files that it names
+//
+// Package kuji makes backups and restores with it. Kafka could not do this, and need not.
+type Copier interface {
+	// CopyBegun reports whether the copy of a realm has a log to go on with. The files that come before
+	// it are all there then. ErrExist: the realm is there, and is no copy that can be gone on with.
+	CopyBegun(ctx context.Context, realm string) (bool, error)
+
+	// CopyFiles opens the files of a realm whose copy has not begun. Its log will begin at first.
+	CopyFiles(ctx context.Context, realm string, first Cursor) (Files, error)
+
+	// OpenCopy opens a realm to append entries of another one to it. If its copy has not begun, the log
+	// begins at first.
+	OpenCopy(ctx context.Context, realm string, first Cursor) (Copy, error)
+}
+
+// Copy is a realm that is a copy under way.
+type Copy interface {
+	Realm
+	// Drop closes the realm, whose copy did not come to its end.
+	Drop() error
+}
+
+// ErrExist is in the error of a copy that would take the place of a realm.
+var ErrExist = errors.New("is there already")

@@ -1,0 +1,123 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kuji-dev/kuji/driver"
+)
+
+// A realm that is being copied has its log under a subject of its own:
+//
+//	kuji.CLUSTER.copy.REALM
+//
+// So nobody finds it or opens it, except for offline verification. The last step gives the stream the
+// subject of a log. The messages in it keep theirs, which nothing depends on.
+
+var _ driver.Copier = (*Driver)(nil)
+
+func (d *Driver) copySubject(realm string) string { return "kuji." + d.o.Cluster + ".copy." + realm }
+
+// copyConfig is logConfig for a copy whose log begins at a cursor.
+func (d *Driver) copyConfig(realm string, first driver.Cursor) jetstream.StreamConfig {
+	c := d.logConfig(realm)
+	c.Subjects, c.FirstSeq = []string{d.copySubject(realm)}, uint64(first)
+	return c
+}
+
+// copied returns the log of a copy, or nil if there is none.
+func (d *Driver) copied(ctx context.Context, realm string) (s jetstream.Stream, err error) {
+	if err := driver.CheckRealm(realm); err != nil {
+		return nil, err
+	}
+	err = d.try(ctx, d.life, func(ctx context.Context) (err error) {
+		s, err = d.stream(ctx, d.copyConfig(realm, 0))
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			s = nil
+			return nil
+		case errors.Is(err, errConfig):
+			return driver.ErrExist
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("realm %q: %w", realm, known(err))
+	}
+	return s, nil
+}
+
+// CopyBegun implements [driver.Copier]. What it knows may be old: then entries that are there are sent
+// again, and found there.
+func (d *Driver) CopyBegun(ctx context.Context, realm string) (bool, error) {
+	s, err := d.copied(ctx, realm)
+	return s != nil && s.CachedInfo().State.Msgs > 0, err
+}
+
+// CopyFiles implements [driver.Copier].
+func (d *Driver) CopyFiles(ctx context.Context, realm string, first driver.Cursor) (driver.Files, error) {
+	return d.OpenCopy(ctx, realm, first)
+}
+
+// OpenCopy implements [driver.Copier].
+func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor) (driver.Copy, error) {
+	s, err := d.copied(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &realm{Driver: d, name: name, subject: d.copySubject(name)}
+	err = d.try(ctx, d.life, func(ctx context.Context) error {
+		if s != nil && s.CachedInfo().State.Msgs == 0 && max(1, s.CachedInfo().Config.FirstSeq) != uint64(first) {
+			if err := d.forget(ctx, name); err != nil {
+				return err
+			}
+		}
+		return r.find(ctx, d.copyConfig(name, first), false)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("copy to realm %q: %w", name, known(err))
+	}
+	r.life, r.end = context.WithCancel(d.life)
+	return r, nil
+}
+
+// forget removes a copy whose log has no entries yet and begins where that of another backup does. Files
+// go first: without a log they would count as damage.
+func (d *Driver) forget(ctx context.Context, realm string) error {
+	for _, stream := range []string{d.fileStream(realm), d.logStream(realm)} {
+		if err := d.js.DeleteStream(ctx, stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drop implements [driver.Copy].
+func (r *realm) Drop() error { return r.Close() }
+
+// FinishCopy makes a realm of a copy: from now on it is found like any other.
+func (d *Driver) FinishCopy(ctx context.Context, realm string) error {
+	err := d.try(ctx, d.life, func(ctx context.Context) error {
+		s, err := d.js.Stream(ctx, d.logStream(realm))
+		if err != nil {
+			return err
+		}
+		c := s.CachedInfo().Config
+		if checkConfig(c, d.logConfig(realm)) == nil {
+			return nil // by an earlier attempt
+		}
+		if err := checkConfig(c, d.copyConfig(realm, 0)); err != nil {
+			return err
+		}
+		c.Subjects = d.logConfig(realm).Subjects
+		_, err = d.js.UpdateStream(ctx, c)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("realm %q: %w", realm, known(err))
+	}
+	return nil
+}

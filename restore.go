@@ -1,0 +1,150 @@
+package kuji
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// restoring is behind the name of a directory until all of it is restored.
+const restoring = ".restoring"
+
+// Restore makes a data directory from a backup, and verifies it: see [Verify]. It appears under its
+// name when all of it is there and right. If Restore ends early, the next one goes on. to must not
+// exist.
+//
+// A realm that was restored goes on in an epoch of its own, with a new seed. key is that of the
+// realm's data directory, if it is to prove the draws of the epoch that the backup ended in: its seed
+// is revealed by the first start. Give it only if the realm that was backed up is gone for good.
+// Without it, nil, those draws cannot be proven.
+func Restore(ctx context.Context, from, to string, key *[32]byte) ([]Report, error) {
+	return restore(ctx, nil, from, to, key)
+}
+
+func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) ([]Report, error) {
+	disks := fsys
+	if disks == nil {
+		disks = vfs.OS()
+	}
+	to = strings.TrimRight(to, "/")
+	if _, err := disks.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errf(CodeConflict, "data", "%s is there already: restore to a directory that is not", to)
+	}
+	realms, err := completeRealms(fsys, from)
+	if err != nil {
+		return nil, err
+	}
+	var reports []Report
+	for _, realm := range realms {
+		source, done, err := backupDir(fsys, from, realm)
+		if err != nil {
+			return nil, err
+		}
+		_, err = receiveBackup(ctx, fsys, to+restoring, realm, source)
+		if err = errors.Join(err, done()); err != nil {
+			return nil, err
+		}
+		rep, err := verify(fsys, to+restoring, realm, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, rep)
+	}
+	if key != nil {
+		d, err := openDir(fsys, nil, to+restoring, disk.Options{MustExist: true})
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(d.PutKey(*key), d.Close()); err != nil {
+			return nil, &Error{Code: CodeFailed, Message: "the key", Err: err}
+		}
+	}
+	if err = disks.Rename(to+restoring, to); err == nil {
+		err = disks.SyncDir(path.Dir(to))
+	}
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "naming the restored directory", Err: err}
+	}
+	return reports, nil
+}
+
+// RestoreTarget is a driver that realms can be restored to. Nobody finds them before they are finished,
+// except who opens them with driver.Options.Check.
+type RestoreTarget interface {
+	driver.Driver
+	driver.Copier
+	// FinishCopy gives a realm its name.
+	FinishCopy(ctx context.Context, realm string) error
+}
+
+// RestoreTo is Restore to a driver. The realms of the backup must not be there. All of them appear when
+// the last one is there and right. key is that of [Options.Key]: the epoch that the backup ended in can
+// be proven if it is also the key of the realm that was backed up.
+func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte) ([]Report, error) {
+	realms, err := completeRealms(nil, from)
+	if err != nil {
+		return nil, err
+	}
+	var reports []Report
+	for _, realm := range realms {
+		want, err := verify(nil, from, realm, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		source, done, err := backupDir(nil, from, realm)
+		if err != nil {
+			return nil, err
+		}
+		_, err = receive(ctx, to, realm, source)
+		if err = errors.Join(err, done()); err != nil {
+			return nil, err
+		}
+		got, err := VerifyDriver(to, key, realm, nil, nil)
+		if err == nil && (got.Position != want.Position || got.ChainHash != want.ChainHash || got.StateHash != want.StateHash) {
+			err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %s: what was restored shows position %d, the backup has %d: run it again", realm, got.Position, want.Position)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, got)
+	}
+	for _, realm := range realms {
+		if err := to.FinishCopy(ctx, realm); err != nil {
+			return nil, &Error{Code: codeOfLedger(err), Message: "naming realm " + realm, Err: err}
+		}
+	}
+	return reports, nil
+}
+
+// completeRealms returns the realms of a backup. Each must have been backed up wholly once.
+func completeRealms(fsys vfs.FS, dir string) (_ []string, err error) {
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	realms, err := d.Realms(context.Background())
+	if err != nil {
+		return nil, &Error{Code: CodeFailed, Message: "backup", Err: err}
+	}
+	for _, realm := range realms {
+		_, next, err := d.Copied(realm)
+		if err != nil {
+			return nil, &Error{Code: codeOfLedger(err), Message: "realm " + realm, Err: err}
+		}
+		if next == 0 {
+			return nil, errf(CodeConflict, "realm", "the backup of realm %q was never completed: run it again", realm)
+		}
+	}
+	if len(realms) == 0 {
+		return nil, errf(CodeNotFound, "from", "%s has no realm", dir)
+	}
+	return realms, nil
+}
