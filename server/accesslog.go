@@ -154,8 +154,8 @@ func count(lines []byte) (n uint64) {
 	return n
 }
 
-// call adds the line of a call.
-func (a *AccessLog) call(c *call, w *countedWriter) {
+// call adds the line of a call, answered with an HTTP status, if it came over HTTP, and so many bytes.
+func (a *AccessLog) call(c *call, status int, answered int64) {
 	if c.key == "" && c.access == passerby {
 		if _, ok := a.strangers.take(); !ok {
 			a.missed()
@@ -174,8 +174,10 @@ func (a *AccessLog) call(c *call, w *countedWriter) {
 			to = appendText(to, "key", c.key)
 		}
 		to = appendText(to, "peer", c.peer)
-		to = appendNumber(to, "http", int64(w.code()))
-		if c.endpoint != nil || c.failed != nil {
+		if !c.redis {
+			to = appendNumber(to, "http", int64(status))
+		}
+		if c.endpoint != nil || c.failed != nil || c.redis {
 			to = appendText(to, "code", c.label())
 		}
 		if c.status != "" {
@@ -188,7 +190,7 @@ func (a *AccessLog) call(c *call, w *countedWriter) {
 		to = append(to, `,"seconds":`...)
 		to = strconv.AppendFloat(to, took.Seconds(), 'f', 6, 64)
 		to = appendNumber(to, "request_bytes", c.received)
-		to = appendNumber(to, "response_bytes", w.bytes)
+		to = appendNumber(to, "response_bytes", answered)
 		return append(to, "}\n"...)
 	})
 }

@@ -146,6 +146,7 @@ type call struct {
 	took     time.Duration  // from then on; 0: it was not measured, as of a stream
 	reached  bool           // the request was decoded
 	ended    bool           // its handler was called, and has returned
+	redis    bool           // it is a command of the Redis protocol
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Server.work
@@ -185,7 +186,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = counted
 		defer func() {
 			if !c.handedOver() {
-				log.call(c, counted)
+				log.call(c, counted.code(), counted.bytes)
 			}
 		}()
 	}

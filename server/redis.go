@@ -51,10 +51,13 @@ type redisConn struct {
 	cancel context.CancelFunc
 	id     int64
 	realm  string
+	peer   string // the client's address
 	resp
 	inbox
 	pipeline
+	group   group
 	leaving bool  // after these answers the connection ends
+	sent    int64 // bytes of answers
 	failed  error // the answers cannot be sent
 }
 
@@ -113,7 +116,7 @@ var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, sysc
 
 // startRedis serves a connection that was accepted.
 func (s *Server) startRedis(nc net.Conn, conf *tls.Config) {
-	c := &redisConn{pass: pass{s: s}, nc: nc, realm: DefaultRealm}
+	c := &redisConn{pass: pass{s: s}, nc: nc, realm: DefaultRealm, peer: nc.RemoteAddr().String()}
 	c.place, _ = nc.(*conn)
 	if conf != nil {
 		c.nc = tls.Server(nc, conf)
@@ -200,6 +203,7 @@ func (c *redisConn) close() {
 	c.s.metrics.redis.Dec()
 	c.cancel()
 	c.exit()
+	c.leaveGroup()
 	c.shrink()
 	_ = c.nc.Close() // the client may be gone: there is nobody to tell
 }
@@ -222,7 +226,8 @@ func (c *redisConn) serve() {
 	for !c.leaving && c.failed == nil {
 		if err := c.receive(); err != nil {
 			if tellable(err) {
-				c.refuse(err, nil)
+				c.arrived = time.Now()
+				c.reject(nil, c.to-c.from, err)
 				c.send()
 			}
 			return
@@ -374,11 +379,15 @@ func (c *redisConn) transmit() {
 			_, c.failed = c.nc.Write(c.out)
 		}
 	}
+	c.sent += int64(len(c.out))
 	if cap(c.out) > keptAnswers {
 		c.out = nil
 	}
 	c.out = c.out[:0]
 }
+
+// written returns how many bytes of answers there were so far, sent or not.
+func (c *redisConn) written() int64 { return c.sent + int64(len(c.out)) }
 
 // send sends the answers written so far, and gives back what they took.
 func (c *redisConn) send() {

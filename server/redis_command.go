@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
@@ -26,7 +25,9 @@ type redisCommand struct {
 	least, most int  // arguments
 	open        bool // before AUTH, too
 	request     func(c *redisConn, a *arguments) proto.Message
+	member      func(proto.Message) *kujiv1.Member // of its request; nil: it cannot be in a group
 	answer      func(c *redisConn, a *arguments)
+	method      string // in logs
 	metrics     *rpcMetrics
 }
 
@@ -36,10 +37,15 @@ const someItems = 2*kuji.MaxStacks + 2
 // redisCommands is all commands, in the order of docs/redis.md.
 func redisCommands() []*redisCommand {
 	return []*redisCommand{
-		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw},
-		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, request: readGrant},
-		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, request: readConsume},
-		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, request: readTransfer},
+		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw, member: memberOf},
+		{name: "REDEEM", usage: "player code [ID id]", summary: "Use a code.", least: 2, most: 4, request: readRedeem},
+		{name: "REGISTER", usage: "player [ID id]", summary: "Make a player known, with the starting grants.", least: 1, most: 3, request: readRegister, member: memberOf},
+		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, request: readGrant, member: memberOf},
+		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, request: readConsume, member: memberOf},
+		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, request: readTransfer, member: memberOf},
+		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
+		{name: "EXEC", summary: "Carry out the group, whole or not at all."},
+		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
 		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, request: readPlayer},
 		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, request: readPool},
 		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, request: readOdds},
@@ -59,7 +65,8 @@ func redisCommands() []*redisCommand {
 func newRedisCommands(m *metrics) map[string]*redisCommand {
 	out := make(map[string]*redisCommand)
 	for _, cmd := range redisCommands() {
-		cmd.metrics = m.rpc("/redis/" + cmd.name)
+		cmd.method = "redis/" + cmd.name
+		cmd.metrics = m.rpc("/" + cmd.method)
 		out[cmd.name] = cmd
 	}
 	return out
@@ -81,57 +88,72 @@ type redisError struct {
 
 func (e *redisError) Error() string { return e.kind + " " + e.text }
 
-// handle carries out a command, or adds it to the run.
-func (c *redisConn) handle(words [][]byte) {
+// handle carries out a command of some bytes, or adds it to the run.
+func (c *redisConn) handle(words [][]byte, size int) {
 	cmd := c.s.commands[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
 	switch {
 	case cmd == nil && c.access == nil:
-		c.reject(nil, errNoAuth)
+		c.reject(nil, size, errNoAuth)
 		return
 	case cmd == nil:
-		c.reject(nil, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0])})
+		c.group.broken = c.group.open
+		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0])})
 		return
 	case c.access == nil && !cmd.open:
-		c.reject(cmd, errNoAuth)
+		c.reject(cmd, size, errNoAuth)
 		return
 	}
 	a := &arguments{cmd: cmd, words: words[1:]}
 	if n := len(a.words); n < cmd.least || n > cmd.most {
 		a.wrong("", "%d arguments, want %s", n, strings.TrimSpace(cmd.name+" "+cmd.usage))
 	}
-	if cmd.request == nil {
-		c.flush()
-		if a.err == nil {
-			cmd.answer(c, a)
-		}
-		if a.err != nil {
-			c.reject(cmd, a.err)
-			return
-		}
-		cmd.metrics.done("ok", time.Since(c.arrived))
+	ends := cmd.name == "EXEC" || cmd.name == "DISCARD" || cmd.name == "QUIT"
+	switch {
+	case cmd.name == "EXEC" && a.err == nil:
+		c.exec(cmd, size)
+	case c.group.open && (!ends || a.err != nil):
+		c.queue(cmd, size, a)
+	case cmd.request == nil:
+		c.about(cmd, size, a)
+	default:
+		c.engine(cmd, size, a)
+	}
+}
+
+// about carries out a command about the connection.
+func (c *redisConn) about(cmd *redisCommand, size int, a *arguments) {
+	c.flush()
+	before := c.written()
+	if a.err == nil {
+		cmd.answer(c, a)
+	}
+	if a.err != nil {
+		c.reject(cmd, size, a.err)
 		return
 	}
+	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+}
+
+// engine asks the engine for a command.
+func (c *redisConn) engine(cmd *redisCommand, size int, a *arguments) {
 	var m proto.Message
 	if a.err == nil {
 		m = cmd.request(c, a)
 	}
 	err := a.err
 	if err == nil {
-		err = c.ask(cmd, m)
+		err = c.ask(cmd, size, m)
 	}
 	if err != nil {
-		c.run.slots = append(c.run.slots, slot{cmd.metrics, m, err})
+		c.run.slots = append(c.run.slots, slot{cmd, m, size, err})
 	}
 }
 
 // reject answers a command that was not carried out.
-func (c *redisConn) reject(cmd *redisCommand, err error) {
+func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	c.flush()
-	metrics := c.s.metrics.unrouted
-	if cmd != nil {
-		metrics = cmd.metrics
-	}
-	metrics.done(c.refuse(err, nil), 0)
+	before := c.written()
+	c.done(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
@@ -224,6 +246,30 @@ func readDraw(c *redisConn, a *arguments) proto.Message {
 			a.unknown(o)
 		}
 	}
+	return m
+}
+
+// id reads an ID, the only option of some commands.
+func (a *arguments) id() (id string) {
+	for o := a.option(); o != ""; o = a.option() {
+		if o != "ID" {
+			a.unknown(o)
+			break
+		}
+		id = a.text(o)
+	}
+	return id
+}
+
+func readRedeem(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.RedeemRequest{Realm: c.realm, Player: a.text("player"), Code: a.text("code")}
+	m.RequestId = a.id()
+	return m
+}
+
+func readRegister(c *redisConn, a *arguments) proto.Message {
+	m := &kujiv1.RegisterRequest{Realm: c.realm, Player: a.text("player")}
+	m.RequestId = a.id()
 	return m
 }
 
@@ -469,7 +515,7 @@ func (cmd *redisCommand) writeInfo(w *resp) {
 	switch {
 	case cmd.request == nil:
 		flag = "fast"
-	case slices.Contains([]string{"DRAW", "GRANT", "CONSUME", "TRANSFER"}, cmd.name):
+	case slices.Contains([]string{"DRAW", "REDEEM", "REGISTER", "GRANT", "CONSUME", "TRANSFER"}, cmd.name):
 		flag = "write"
 	}
 	w.array(1)

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
@@ -19,6 +21,7 @@ const answersAtOnce = 64 << 10
 type pipeline struct {
 	arrived  time.Time
 	size     int     // in bytes
+	larger   int     // bytes of a group that came before; see takeTurn
 	entered  *access // who the engine was asked for; nil: not yet
 	refusal  error   // why nothing of the pipeline is asked of the engine
 	turn     bool    // it has one of Server.bulk
@@ -38,8 +41,9 @@ type run struct {
 
 // slot is one command of a run: the next of its requests, or refused.
 type slot struct {
-	metrics *rpcMetrics
+	cmd     *redisCommand
 	request proto.Message
+	size    int // in bytes
 	err     error
 }
 
@@ -54,12 +58,12 @@ func (c *redisConn) answer() {
 		c.from += n
 		c.whole--
 		if len(words) > 0 {
-			c.handle(words)
+			c.handle(words, n)
 		}
 	}
 	c.flush()
 	if c.broken != nil && !c.leaving {
-		c.refuse(c.broken, nil)
+		c.reject(nil, c.to-c.from, c.broken)
 		c.leaving = true
 	}
 	if c.entered == nil {
@@ -73,10 +77,12 @@ func (c *redisConn) answer() {
 // busy connections, memory and calls. A pipeline that is larger than one command can be takes turns
 // with others, as a Batch does.
 func (c *redisConn) enter() error {
-	if c.entered != nil || c.refusal != nil {
-		return c.refusal
+	if c.entered == nil && c.refusal == nil {
+		c.refusal = c.tryEnter()
 	}
-	c.refusal = c.tryEnter()
+	if c.refusal == nil && max(c.size, c.larger) > c.s.o.Limits.RequestBytes {
+		c.refusal = c.takeTurn()
+	}
 	return c.refusal
 }
 
@@ -105,9 +111,6 @@ func (c *redisConn) tryEnter() error {
 		return s.overloaded(who, s.calls, "calls are being answered")
 	}
 	c.entered = c.access
-	if c.size > s.o.Limits.RequestBytes {
-		return c.takeTurn()
-	}
 	return nil
 }
 
@@ -139,20 +142,20 @@ func (c *redisConn) exit() {
 		c.s.giveWork(a.who, c.work)
 	}
 	c.work = 0
-	c.entered, c.refusal, c.turn, c.commands = nil, nil, false, 0
+	c.entered, c.refusal, c.turn, c.commands, c.larger = nil, nil, false, 0, 0
 }
 
 // ask asks the engine for a request of the API: at once if it reads, otherwise with the run.
-func (c *redisConn) ask(cmd *redisCommand, m proto.Message) error {
+func (c *redisConn) ask(cmd *redisCommand, size int, m proto.Message) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
-	c.commands++
+	c.commands += commandsIn(m)
 	if err := c.entered.permit(m); err != nil {
 		return err
 	}
 	if req := c.requestOf(m); req != nil {
-		c.add(cmd, m, req)
+		c.add(slot{cmd, m, size, nil}, req)
 		return nil
 	}
 	c.flush()
@@ -160,8 +163,9 @@ func (c *redisConn) ask(cmd *redisCommand, m proto.Message) error {
 	if err != nil {
 		return err
 	}
+	before := c.written()
 	c.write(answer)
-	cmd.metrics.done("ok", time.Since(c.arrived))
+	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
 	return nil
 }
 
@@ -171,6 +175,12 @@ func (c *redisConn) requestOf(m proto.Message) kuji.Request {
 	switch m := m.(type) {
 	case *kujiv1.DrawRequest:
 		return drawOf(m.GetRequestId(), m)
+	case *kujiv1.RedeemRequest:
+		return redeemOf(m.GetRequestId(), m)
+	case *kujiv1.RegisterRequest:
+		return registerOf(m.GetRequestId(), m, note)
+	case *kujiv1.AtomicRequest:
+		return atomicOf(m.GetRequestId(), m.GetMembers(), note)
 	case *kujiv1.GrantRequest:
 		return grantOf(m.GetRequestId(), m, note)
 	case *kujiv1.ConsumeRequest:
@@ -225,21 +235,33 @@ func (c *redisConn) write(answer proto.Message) {
 }
 
 // add adds a command to the run.
-func (c *redisConn) add(cmd *redisCommand, m proto.Message, req kuji.Request) {
-	outcomes := int64(0)
-	if d, ok := m.(*kujiv1.DrawRequest); ok {
-		outcomes = asked(d.GetCount())
-	}
+func (c *redisConn) add(cmd slot, req kuji.Request) {
+	outcomes := outcomesOf(cmd.request)
 	if len(c.run.reqs) == kuji.MaxBatch || c.run.outcomes+outcomes > MaxBatchOutcomes {
 		c.flush()
 	}
 	r := &c.run
-	r.slots = append(r.slots, slot{cmd.metrics, m, nil})
+	r.slots = append(r.slots, cmd)
 	r.reqs = append(r.reqs, req)
 	r.outcomes += outcomes
-	if r.work += outcomes * outcomeBytes; len(r.reqs) > 1 {
+	if r.work += workOf(cmd.request); len(r.reqs) > 1 {
 		r.work += commandBytes
 	}
+}
+
+// outcomesOf returns how many outcomes a request can have.
+func outcomesOf(m proto.Message) (n int64) {
+	switch m := m.(type) {
+	case *kujiv1.DrawRequest:
+		return asked(m.GetCount())
+	case *kujiv1.RedeemRequest:
+		return kuji.MaxRedeemTimes
+	case *kujiv1.AtomicRequest:
+		for _, one := range m.GetMembers() {
+			n += drawn(one.GetDraw())
+		}
+	}
+	return n
 }
 
 // flush carries out the run and answers it.
@@ -251,25 +273,36 @@ func (c *redisConn) flush() {
 	failed := c.carryOut()
 	next := 0
 	for i := range r.slots {
-		slot, err := &r.slots[i], r.slots[i].err
+		slot := &r.slots[i]
+		end, err, before := ended{cmd: slot.cmd, request: slot.request, size: slot.size}, slot.err, c.written()
 		if err == nil {
 			if err = failed; err == nil {
 				if res := &r.results[next]; res.Status == kuji.Refused {
 					err = res.Err
 				} else {
-					c.write(resultProto(res))
+					c.writeResult(slot.request, res)
+					end.result = res
 				}
 			}
 			next++
 		}
-		label := "ok"
 		if err != nil {
-			label = c.refuse(err, slot.request)
+			end.failed = c.refuse(err, slot.request)
 		}
-		slot.metrics.done(label, time.Since(c.arrived))
+		end.answered = c.written() - before
+		c.done(end)
 	}
 	c.run = run{slots: r.slots, reqs: r.reqs, results: r.results}
 	c.run.clear()
+}
+
+// writeResult writes how a command that was carried out ended.
+func (c *redisConn) writeResult(request proto.Message, res *kuji.Result) {
+	if _, group := request.(*kujiv1.AtomicRequest); group {
+		c.writeGroup(res)
+		return
+	}
+	c.write(resultProto(res))
 }
 
 // carryOut carries out the requests of the run. The error is that of all.
@@ -332,11 +365,11 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_INTERNAL:        "INTERNAL",
 }
 
-// refuse writes the error of a command and returns its label for metrics.
-func (c *redisConn) refuse(err error, request proto.Message) (label string) {
+// refuse writes the error of a command, and returns it as that of the API.
+func (c *redisConn) refuse(err error, request proto.Message) *connect.Error {
 	if re, ok := errors.AsType[*redisError](err); ok {
 		c.fail(re.kind, re.text)
-		return codeLabel(re.code)
+		return connect.NewError(re.code, errors.New(re.text))
 	}
 	ce := c.s.connectError(err, request)
 	kind := "INTERNAL"
@@ -348,5 +381,48 @@ func (c *redisConn) refuse(err error, request proto.Message) (label string) {
 		}
 	}
 	c.fail(kind, ce.Message())
-	return codeLabel(ce.Code())
+	return ce
+}
+
+// ended says how a command ended.
+type ended struct {
+	cmd      *redisCommand // nil: there is no such command
+	request  proto.Message // nil: it is about the connection, or was refused before
+	size     int           // of the command in bytes
+	answered int64         // bytes
+	result   *kuji.Result  // nil: it has none
+	failed   *connect.Error
+}
+
+// done counts and logs a command, as ServeHTTP does with a call.
+func (c *redisConn) done(e ended) {
+	s := c.s
+	took := time.Since(c.arrived)
+	method, label := noRedis, "ok"
+	if e.failed != nil {
+		label = codeLabel(e.failed.Code())
+	}
+	if e.cmd != nil {
+		method = e.cmd.method
+		e.cmd.metrics.done(label, took)
+	} else {
+		s.metrics.unrouted.done(label, 0)
+	}
+	if s.o.AccessLog == nil && e.failed == nil && !s.isSlow(took) {
+		return
+	}
+	one := &call{method: method, access: passerby, peer: c.peer, start: c.arrived, took: took, reached: true, redis: true, realm: c.realm, received: int64(e.size)}
+	if c.access != nil {
+		one.access, one.key = c.access, c.access.name
+	}
+	if e.failed != nil {
+		one.failed, one.code = e.failed, e.failed.Code()
+	}
+	if e.result != nil {
+		one.status = strings.ToLower(strings.TrimPrefix(statusProto(e.result.Status).String(), "STATUS_"))
+	}
+	s.logCall(one)
+	if s.o.AccessLog != nil {
+		s.o.AccessLog.call(one, 0, e.answered)
+	}
 }

@@ -297,6 +297,18 @@ var redisSession = []struct {
 	{"POOL standard OFFSET 2", dict{"id": "standard", "name": "Standard banner", "mode": "weighted", "max_count": int64(10), "entry_count": int64(2),
 		"weight_scale": int64(100), "total_weight": int64(100), "catalog_version": int64(1), "rolls": dict{"min": int64(1), "max": int64(1)},
 		"prices": []any{dict{"items": dict{"gem": int64(1)}}}}},
+	{"REDEEM ann none ID r1", dict{"status": "unknown_code"}},
+	{"REDEEM ann", errors.New("INVALID 1 arguments, want REDEEM player code [ID id]")},
+	{"REDEEM ann none KEY r1", errors.New("INVALID option: ")},
+	{"REGISTER dora ID s1", dict{"status": "ok"}},
+	{"REGISTER dora ID s1", dict{"status": "ok", "replayed": true}},
+	{"EXEC", errors.New("INVALID no group is open, want MULTI first")},
+	{"DISCARD", errors.New("INVALID no group is open, want MULTI first")},
+	{"MULTI", "OK"},
+	{"EXEC", []any{}},
+	{"MULTI", "OK"},
+	{"GRANT dora gem 5", "QUEUED"},
+	{"DISCARD", "OK"},
 	{"POOL standard LIMIT 0", errors.New("INVALID LIMIT: ")},
 	{"POOL nothing", errors.New("NOTFOUND pool: ")},
 	{"ODDS free PLAYER ann", dict{"status": "ok", "catalog_version": int64(1),
@@ -462,6 +474,8 @@ var redisNeeds = map[string]struct {
 	pool, player bool
 }{
 	"DRAW":     {"DRAW ann free", "draw", true, true},
+	"REDEEM":   {"REDEEM ann x", "redeem", true, true}, // of any pool
+	"REGISTER": {"REGISTER ann", "register", false, true},
 	"GRANT":    {"GRANT ann gem 1", "grant", false, true},
 	"CONSUME":  {"CONSUME ann gem 1", "consume", false, true},
 	"TRANSFER": {"TRANSFER ann bob gem 1", "transfer", false, true},
@@ -499,6 +513,9 @@ func TestRedisWhoMayWhat(t *testing.T) {
 			k.of("ann"):  map[bool]string{true: "NOPERM"}[n.command == "grant"],
 			k.of("bob"):  map[bool]string{true: "NOPERM"}[n.command == "grant" || n.player],
 		}
+		if n.command == "redeem" {
+			who["free-pool"] = "NOPERM"
+		}
 		for _, c := range allCommands {
 			who["only-"+c] = map[bool]string{true: "NOPERM"}[c != n.command]
 		}
@@ -529,6 +546,213 @@ func TestRedisWhoMayWhat(t *testing.T) {
 	}
 	if got := c.ask("AUTH nobody"); kindOf(got) != "WRONGPASS" || c.ask("REALM") != "default" {
 		t.Errorf("a wrong AUTH changes who is there: %v", got)
+	}
+}
+
+// TestRedisGroup: what stands between MULTI and EXEC happens whole or not at all.
+func TestRedisGroup(t *testing.T) {
+	f := newServer(t, server.Options{})
+	c := dialRaw(t, startRedis(t, f))
+	c.ask("HELLO 3")
+	holds := func(want map[string]int64) {
+		t.Helper()
+		for player, n := range want {
+			got, _ := c.ask("PLAYER " + player).(dict)
+			items, _ := got["items"].(dict)
+			if have, _ := items["gem"].(int64); have != n {
+				t.Errorf("%s has %d gems, want %d", player, have, n)
+			}
+		}
+	}
+	group := func(lines ...string) any {
+		t.Helper()
+		if got := c.ask("MULTI"); got != "OK" {
+			t.Fatalf("MULTI: %v", got)
+		}
+		for _, l := range lines {
+			if got := c.ask(l); got != "QUEUED" {
+				t.Fatalf("%s: %v", l, got)
+			}
+		}
+		return c.ask("EXEC")
+	}
+	c.ask("REGISTER ann", "REGISTER bob", "REGISTER cid") // who come with 100 gems each
+	trade := []string{"TRANSFER ann bob gem 4 ID trade", "GRANT cid gem 1", "DRAW bob free"}
+	first, _ := group(trade...).([]any)
+	if len(first) != 3 {
+		t.Fatalf("the answer to EXEC: %v", first)
+	}
+	receipt := first[0].(dict)["receipt"]
+	for i, one := range first {
+		if res := one.(dict); res["status"] != "ok" || !cmp.Equal(res["receipt"], receipt) || res["replayed"] != nil {
+			t.Errorf("result %d: %v", i, res)
+		}
+	}
+	holds(map[string]int64{"ann": 96, "bob": 104, "cid": 101})
+	for i, one := range group(trade...).([]any) {
+		res := one.(dict)
+		if res["replayed"] != true {
+			t.Errorf("result %d of the same group again: %v", i, res)
+		}
+		if delete(res, "replayed"); !cmp.Equal(any(res), first[i]) {
+			t.Errorf("result %d of the same group again: %v, want %v", i, res, first[i])
+		}
+	}
+	if got := group("CONSUME ann gem 6 ID trade"); kindOf(got) != "IDREUSED" {
+		t.Errorf("another group with the same ID: %v", got)
+	}
+	var ends []any
+	for _, one := range group("GRANT bob gem 3", "CONSUME ann gem 97 ID failed", "GRANT cid gem 1").([]any) {
+		ends = append(ends, one.(dict)["status"])
+	}
+	if !cmp.Equal(ends, []any{"aborted", "insufficient_items", "aborted"}) {
+		t.Errorf("a group that fails ends with %v", ends)
+	}
+	if got := group("GRANT bob gem 3", "DRAW ann nothing"); kindOf(got) != "NOTFOUND" {
+		t.Errorf("a group with a pool that there is not: %v", got)
+	}
+	holds(map[string]int64{"ann": 96, "bob": 104, "cid": 101})
+	// A command that is refused breaks its group, whatever follows.
+	many := strings.Repeat("x", 100)
+	for bad, want := range map[string]string{
+		"GRANT bob gem x": "INVALID items[0].quantity", "GRANT bob": "INVALID", "GET x": "ERR unknown", "PLAYER ann": "INVALID PLAYER in a group",
+		"REDEEM ann x": "INVALID REDEEM in a group", "MULTI": "INVALID MULTI in a group", "EXEC now": "INVALID 1 arguments", "AUTH " + many: "INVALID AUTH in a group",
+		"GRANT bob gem 1 ID second": "INVALID ID: the group has one already",
+	} {
+		got := c.ask("MULTI", "GRANT bob gem 1 ID first", bad)
+		if err, ok := got.(error); !ok || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40s in a group: %v, want %s", bad, got, want)
+		}
+		if got := c.ask("GRANT bob gem 1", "EXEC"); kindOf(got) != "EXECABORT" {
+			t.Errorf("EXEC behind %.40s: %v", bad, got)
+		}
+	}
+	holds(map[string]int64{"bob": 104})
+}
+
+// TestRedisGroupBounds: what waits for EXEC is bounded in number and bytes, is the key's memory, and ends
+// with the connection.
+func TestRedisGroupBounds(t *testing.T) {
+	f := newServer(t, server.Options{Limits: server.Limits{BatchBytes: 64 << 10, RequestBytes: 8 << 10}})
+	addr := startRedis(t, f)
+	c := dialRaw(t, addr)
+	c.ask("MULTI")
+	for range kuji.MaxAtomic {
+		if got := c.ask("GRANT ann gem 1"); got != "QUEUED" {
+			t.Fatal(got)
+		}
+	}
+	if got := c.ask("GRANT ann gem 1"); kindOf(got) != "INVALID" {
+		t.Errorf("one command more than a group can have: %v", got)
+	}
+	if n := f.server.RequestMemory(); n < int64(kuji.MaxAtomic)*512 {
+		t.Errorf("a group of %d commands takes %d bytes", kuji.MaxAtomic, n)
+	}
+	if got := c.ask("EXEC"); kindOf(got) != "EXECABORT" {
+		t.Error(got)
+	}
+	large := command("GRANT", strings.Repeat("x", 7<<10), "gem", "1")
+	c.send(line("MULTI") + strings.Repeat(large, 8) + line("QUIT"))
+	if got := c.answer(); got != "OK" {
+		t.Fatal(got)
+	}
+	for i := range 8 {
+		if got := c.answer(); i < 8 && got != "QUEUED" {
+			t.Errorf("command %d: %v", i, got)
+		}
+	}
+	c = dialRaw(t, addr)
+	c.send(line("MULTI") + strings.Repeat(large, 9))
+	for range 9 {
+		c.answer()
+	}
+	if got := c.answer(); kindOf(got) != "INVALID" {
+		t.Errorf("a group of more than 64 KiB: %v", got)
+	}
+	_ = c.conn.Close() // see serveRedis: nothing is left behind
+}
+
+// TestRedisGroupOfGoRedis: the client's own way to send a group.
+func TestRedisGroupOfGoRedis(t *testing.T) {
+	f := newServer(t, server.Options{})
+	c := redis.NewClient(&redis.Options{Addr: startRedis(t, f)})
+	defer c.Close()
+	ctx := t.Context()
+	cmds, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Do(ctx, "GRANT", "ann", "gem", 5, "ID", "tx-1")
+		p.Do(ctx, "TRANSFER", "ann", "bob", "gem", 2)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range cmds {
+		if res, ok := cmd.(*redis.Cmd).Val().(map[any]any); !ok || res["status"] != "ok" {
+			t.Errorf("%v", cmd)
+		}
+	}
+	_, err = c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Do(ctx, "GRANT", "ann", "gem", 5)
+		p.Do(ctx, "DRAW", "ann", "nothing")
+		return nil
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "NOTFOUND members[1].pool: ") {
+		t.Errorf("a group that is refused: %v", err)
+	}
+}
+
+// TestRedisGroupAllowed: a group needs what each of its commands needs.
+func TestRedisGroupAllowed(t *testing.T) {
+	f, k, _ := accessServer(t)
+	addr := startRedis(t, f)
+	for secret, want := range map[string]string{"admin": "", "only-draw": "NOPERM", "only-grant": "NOPERM", "other-pool": "NOPERM", k.of("ann"): "NOPERM", "everything": ""} {
+		c := dialRaw(t, addr)
+		if got := kindOf(c.ask("AUTH "+secret, "MULTI", "GRANT ann gem 1", "DRAW ann free", "EXEC")); got != want {
+			t.Errorf("a grant and a draw with %.20q: %q, want %q", secret, got, want)
+		}
+	}
+}
+
+// TestRedisAccessLog: each command has its line, and refused and slow ones stand in the log, too.
+func TestRedisAccessLog(t *testing.T) {
+	var lines, log text
+	logger := slog.New(slog.NewJSONHandler(&log, nil))
+	access := server.NewAccessLog(&lines, logger)
+	f := startWith(t, kuji.Options{}, server.Options{Keys: keyFile(t), AccessLog: access, Logger: logger, SlowRequests: time.Nanosecond})
+	c := dialRaw(t, startRedis(t, f))
+	c.ask("PING", "AUTH secret-key", "AUTH "+writeKey, "REDEEM ann secret-code", "GET secret-word")
+	c.send(line("DRAW ann last ID a") + line("DRAW ann last") + line("DRAW ann secret") + line("PLAYER ann"))
+	for range 4 {
+		c.answer()
+	}
+	c.ask("MULTI", "GRANT ann gem 1", "EXEC", "QUIT")
+	f.stop(t, access)
+	var got []string
+	for _, one := range linesOf(t, lines.String(), "") {
+		if one["peer"] != c.conn.LocalAddr().String() || one["seconds"].(float64) <= 0 || one["request_bytes"].(float64) < 14 || one["response_bytes"].(float64) < 5 || one["http"] != nil {
+			t.Errorf("a line without peer, time or bytes: %v", one)
+		}
+		got = append(got, fmt.Sprint(one["method"], " ", one["realm"], " ", one["key"], " ", one["code"], " ", one["status"]))
+	}
+	key := " default game-server-1 "
+	if diff := cmp.Diff([]string{
+		"redis/PING default <nil> unauthenticated <nil>", "redis/AUTH default <nil> unauthenticated <nil>", "redis/AUTH" + key + "ok <nil>",
+		"redis/REDEEM" + key + "ok unknown_code", "redis/none" + key + "unimplemented <nil>",
+		"redis/DRAW" + key + "ok ok", "redis/DRAW" + key + "ok sold_out", "redis/DRAW" + key + "not_found <nil>", "redis/PLAYER" + key + "ok <nil>",
+		"redis/MULTI" + key + "ok <nil>", "redis/GRANT" + key + "ok <nil>", "redis/EXEC" + key + "ok ok", "redis/QUIT" + key + "ok <nil>",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	if refused := linesOf(t, log.String(), "request refused"); len(refused) != 4 {
+		t.Errorf("%d refused requests in the log, want 4: %v", len(refused), refused)
+	}
+	if slow := linesOf(t, log.String(), "slow request"); len(slow) != len(got) {
+		t.Errorf("%d slow requests in the log, want %d", len(slow), len(got))
+	}
+	for _, secret := range []string{"secret-key", "secret-code", "secret-word", writeKey} {
+		if strings.Contains(lines.String()+log.String(), secret) {
+			t.Errorf("%q is in a log:\n%s%s", secret, lines.String(), log.String())
+		}
 	}
 }
 

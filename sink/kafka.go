@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -20,10 +19,21 @@ import (
 //
 //	a batch is sent when all records of the one before are acknowledged by all replicas in sync
 //	every record says in its headers where its batch begins
+//	a batch without events, which only moves on, is one record of kind progress: a feed of few events
+//	              does not begin far back, perhaps in front of what the log still has
 //	at the start: of the last records of all partitions, the one whose batch begins last
 //	              is of the last batch. Everything before that batch is there: go on with it
 //
 // So it does not matter which of its records arrived, nor in which partitions: they all come again.
+
+// kindProgress is the kind of a record that is of no event, and its key. No event has the kind.
+const kindProgress = "kuji-progress"
+
+// progress is the value of such a record. It has no position, so it is above nobody's highest one.
+type progress struct {
+	Kind string `json:"kind"`
+	Next Place  `json:"next"` // everything before is there
+}
 
 // Headers of a record.
 const (
@@ -36,57 +46,46 @@ const (
 const (
 	askTimeout   = 30 * time.Second // to find out where a topic stands
 	closeTimeout = 30 * time.Second // for the batch in flight when ctx ends
-	maxBrokers   = 32
 )
 
 // Kafka says to which topic events go.
 type Kafka struct {
-	URL  string // kafka://BROKER[:PORT],…/TOPIC
+	// URL is kafka://BROKER[:PORT],…/TOPIC. Behind a ? stand, as NAME=VALUE with & between them: tls=true,
+	// with files ca, cert and key if need be; sasl=PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, with user and
+	// password-file.
+	URL  string
 	Feed Feed
 	Log  *slog.Logger
 }
 
 // KafkaTopic is a topic of Kafka as a target. Close it.
 type KafkaTopic struct {
-	brokers []string
 	topic   string
 	feed    Feed
+	connect []kgo.Opt // how brokers are reached
 	client  *kgo.Client
-}
-
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
-
-// parseKafka returns what a URL names.
-func parseKafka(url string) (brokers []string, topic string, err error) {
-	hosts, topic, ok := strings.Cut(strings.TrimPrefix(url, "kafka://"), "/")
-	brokers = strings.Split(hosts, ",")
-	ok = ok && topicName.MatchString(topic) && len(brokers) <= maxBrokers
-	for _, b := range brokers {
-		ok = ok && b != "" && !strings.ContainsAny(b, "@?# ")
-	}
-	if !ok {
-		return nil, "", invalid("to", "not the URL of a topic: expected kafka://BROKER:PORT,…/TOPIC")
-	}
-	return brokers, topic, nil
 }
 
 // NewKafka returns a target that sends events to a topic, which must exist. An error is a *kuji.Error
 // of CodeInvalid.
 func NewKafka(o Kafka) (*KafkaTopic, error) {
-	brokers, topic, err := parseKafka(o.URL)
+	u, err := parseKafka(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient( // idempotent, and acknowledged by all replicas in sync, by default
-		kgo.SeedBrokers(brokers...),
-		kgo.DefaultProduceTopic(topic),
+	connect, err := u.options()
+	if err != nil {
+		return nil, err
+	}
+	connect = append(connect, kgo.WithLogger(kafkaLog{o.Log}))
+	client, err := kgo.NewClient(append(slices.Clone(connect), // idempotent, and acknowledged by all replicas in sync, by default
+		kgo.DefaultProduceTopic(u.topic),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.WithLogger(kafkaLog{o.Log}),
-	)
+	)...)
 	if err != nil {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "to", Message: "not the URL of a topic", Err: err}
 	}
-	return &KafkaTopic{brokers, topic, o.Feed, client}, nil
+	return &KafkaTopic{u.topic, o.Feed, connect, client}, nil
 }
 
 // Close closes the connections.
@@ -140,7 +139,7 @@ func (k *KafkaTopic) latest(ctx context.Context, at map[int32]kgo.Offset) (lates
 		return Place{}, nil
 	}
 	// What ended a transaction of somebody else's counts as a record, too.
-	reader, err := kgo.NewClient(kgo.SeedBrokers(k.brokers...), kgo.KeepControlRecords(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.topic: at}))
+	reader, err := kgo.NewClient(append(slices.Clone(k.connect), kgo.KeepControlRecords(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.topic: at}))...)
 	if err != nil {
 		return Place{}, k.failed("reading", err)
 	}
@@ -187,26 +186,39 @@ func (k *KafkaTopic) fromOf(r *kgo.Record) (from Place, err error) {
 	return from, k.feed.check(feed, where)
 }
 
-// Deliver implements Target.
-func (k *KafkaTopic) Deliver(ctx context.Context, b *Batch) error {
+// records returns a batch as records.
+func (k *KafkaTopic) records(b *Batch) ([]*kgo.Record, error) {
 	feed, err := json.Marshal(k.feed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	from := fmt.Appendf(nil, "%d.%d", b.From.Position, b.From.Index)
+	headers := []kgo.RecordHeader{{Key: headerFrom, Value: fmt.Appendf(nil, "%d.%d", b.From.Position, b.From.Index)}, {Key: headerFeed, Value: feed}}
+	if len(b.Events) == 0 {
+		headers[0].Value = fmt.Appendf(nil, "%d.%d", b.To.Position, b.To.Index)
+		value, err := json.Marshal(progress{kindProgress, b.To})
+		return []*kgo.Record{{Key: []byte(kindProgress), Value: value, Headers: headers}}, err
+	}
 	records := make([]*kgo.Record, len(b.Events))
 	for i := range b.Events {
 		e := &b.Events[i]
-		r := &kgo.Record{Key: []byte(e.Player), Headers: []kgo.RecordHeader{
-			{Key: headerPlace, Value: fmt.Appendf(nil, "%d.%d", e.Position, e.Index)}, {Key: headerFrom, Value: from}, {Key: headerFeed, Value: feed},
-		}}
+		place := kgo.RecordHeader{Key: headerPlace, Value: fmt.Appendf(nil, "%d.%d", e.Position, e.Index)}
+		r := &kgo.Record{Key: []byte(e.Player), Headers: append([]kgo.RecordHeader{place}, headers...)}
 		if e.Player == "" {
 			r.Key = []byte(k.feed.Realm)
 		}
 		if r.Value, err = json.Marshal(e); err != nil {
-			return err
+			return nil, err
 		}
 		records[i] = r
+	}
+	return records, nil
+}
+
+// Deliver implements Target.
+func (k *KafkaTopic) Deliver(ctx context.Context, b *Batch) error {
+	records, err := k.records(b)
+	if err != nil {
+		return err
 	}
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

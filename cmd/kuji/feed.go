@@ -55,6 +55,10 @@ PostgreSQL gets every event exactly once, the others at least once: after a cras
 the last delivery can come again. Kafka and PostgreSQL keep themselves where they
 stand, a webhook's place is kept in the file --position.
 
+The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
+SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &
+between them.
+
 The feed of one target is always the same: its realm, player and pool. Run one
 "kuji feed" at a time for each target.`,
 		Example: `  kuji feed --to https://shop.example/kuji --secret-file kuji.secret --position shop.position

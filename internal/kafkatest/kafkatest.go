@@ -24,13 +24,13 @@ import (
 // Each runs a test against each kind of brokers there is.
 func Each(t *testing.T, test func(t *testing.T, hosts []string)) {
 	t.Run("fake", func(t *testing.T) { test(t, Fake(t).ListenAddrs()) })
-	t.Run("kafka", func(t *testing.T) { test(t, []string{kafka(t)}) })
+	t.Run("kafka", func(t *testing.T) { test(t, []string{kafka(t).plain}) })
 }
 
 // Fake starts brokers in this process.
-func Fake(t *testing.T) *kfake.Cluster {
+func Fake(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(2))
+	c, err := kfake.NewCluster(append(opts, kfake.NumBrokers(2))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func Fake(t *testing.T) *kfake.Cluster {
 var topics atomic.Int32
 
 // Topic makes a topic and returns its name.
-func Topic(t *testing.T, hosts []string, partitions int32) string {
+func Topic(t *testing.T, hosts []string, partitions int32, opts ...kgo.Opt) string {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(hosts...))
+	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(hosts...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func Topic(t *testing.T, hosts []string, partitions int32) string {
 }
 
 // Records returns all records of a topic, those of each partition in their order.
-func Records(t *testing.T, hosts []string, topic string) (all []*kgo.Record) {
+func Records(t *testing.T, hosts []string, topic string, opts ...kgo.Opt) (all []*kgo.Record) {
 	t.Helper()
-	c, err := kgo.NewClient(kgo.SeedBrokers(hosts...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	c, err := kgo.NewClient(append(opts, kgo.SeedBrokers(hosts...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,15 @@ func Records(t *testing.T, hosts []string, topic string) (all []*kgo.Record) {
 // shared is the real broker of this process's tests.
 var shared struct {
 	once sync.Once
-	host string
+	real broker
 	err  error
 	stop func()
+}
+
+// broker is where the real broker listens, and the certificate that its secure address shows.
+type broker struct {
+	plain, secure string
+	cert          *certificate
 }
 
 // Stop stops the real broker, if it was started: call it at the end of TestMain.
@@ -95,7 +101,7 @@ func Stop() {
 }
 
 // kafka returns where the real broker is.
-func kafka(t *testing.T) string {
+func kafka(t *testing.T) broker {
 	t.Helper()
 	jars := os.Getenv("KUJI_KAFKA")
 	if jars == "" {
@@ -105,18 +111,24 @@ func kafka(t *testing.T) string {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
-	return shared.host
+	return shared.real
 }
 
 const settings = `process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=PLAINTEXT://%[1]s
+listeners=PLAINTEXT://%[1]s,SASL_SSL://%[2]s,CONTROLLER://%[3]s
+advertised.listeners=PLAINTEXT://%[1]s,SASL_SSL://%[2]s
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
-controller.quorum.voters=1@%[2]s
-log.dirs=%[3]s
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT
+controller.quorum.voters=1@%[3]s
+log.dirs=%[4]s
 auto.create.topics.enable=false
+ssl.keystore.type=PEM
+ssl.keystore.location=%[5]s
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%[6]s="%[7]s";
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 `
 
 // start starts the broker and waits until it answers.
@@ -130,28 +142,40 @@ func start(jars string) error {
 	if err != nil {
 		return err
 	}
+	if shared.real.cert, err = newCertificate(); err != nil {
+		return err
+	}
+	store := filepath.Join(dir, "keystore.pem")
+	if err := os.WriteFile(store, append(shared.real.cert.key, shared.real.cert.pem...), 0o600); err != nil {
+		return err
+	}
 	file := filepath.Join(dir, "server.properties")
-	if err := os.WriteFile(file, fmt.Appendf(nil, settings, at[0], at[1], filepath.Join(dir, "data")), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, settings, at[0], at[1], at[2], filepath.Join(dir, "data"), store, User, Password), 0o600); err != nil {
 		return err
 	}
 	java := func(args ...string) *exec.Cmd {
 		return exec.Command("java", append([]string{"-Xmx256m", "-cp", filepath.Join(jars, "*")}, args...)...)
 	}
-	if out, err := java("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", file).CombinedOutput(); err != nil {
+	format := []string{"kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", file}
+	for _, m := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		format = append(format, "--add-scram", fmt.Sprintf("%s=[name=%s,password=%s]", m, User, Password))
+	}
+	if out, err := java(format...).CombinedOutput(); err != nil {
 		return fmt.Errorf("formatting: %w\n%s", err, out)
 	}
+	shared.real.plain, shared.real.secure = at[0], at[1]
 	return run(java("kafka.Kafka", file), dir, at[0])
 }
 
-// free returns two addresses at which nobody listens.
-func free() (at [2]string, err error) {
+// free returns addresses at which nobody listens.
+func free() (at [3]string, err error) {
 	for i := range at {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return at, err
 		}
 		at[i] = l.Addr().String()
-		defer l.Close() // when both are known
+		defer l.Close() // when all are known
 	}
 	return at, nil
 }
@@ -183,7 +207,6 @@ func run(cmd *exec.Cmd, dir, host string) error {
 	for again := time.NewTicker(100 * time.Millisecond); ; {
 		if _, err = kadm.NewClient(c).ListBrokers(ctx); err == nil {
 			again.Stop()
-			shared.host = host
 			return nil
 		}
 		select {

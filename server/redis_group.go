@@ -1,0 +1,154 @@
+package server
+
+import (
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+)
+
+// MULTI, commands and EXEC are one Atomic of the API: whole or not at all. Until EXEC nothing is
+// carried out; the commands wait in the connection. The group's request id is the ID of one of its
+// commands, because clients send MULTI and EXEC by themselves, without arguments.
+
+// memberCost is what a command that waits takes in addition to its bytes.
+const memberCost = 512
+
+// group is what waits for EXEC.
+type group struct {
+	open    bool
+	broken  bool // a command was refused, so the group will be
+	id      string
+	members []*kujiv1.Member
+	held    int64  // of Server.memory
+	holder  caller // who took it
+}
+
+// errExecAbort is the answer to EXEC for a group of which a command was refused.
+var errExecAbort = &redisError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out"}
+
+// leaveGroup forgets what waits.
+func (c *redisConn) leaveGroup() {
+	if c.group.held > 0 {
+		c.s.memory.give(c.group.holder, c.group.held)
+	}
+	c.group = group{}
+}
+
+func answerMulti(c *redisConn, a *arguments) {
+	if c.group.open {
+		a.wrong("", "a group is open, want EXEC or DISCARD first")
+		return
+	}
+	c.group.open = true
+	c.simple("OK")
+}
+
+func answerDiscard(c *redisConn, a *arguments) {
+	if !c.group.open {
+		a.wrong("", "no group is open, want MULTI first")
+		return
+	}
+	c.leaveGroup()
+	c.simple("OK")
+}
+
+// exec answers EXEC.
+func (c *redisConn) exec(cmd *redisCommand, size int) {
+	g := &c.group
+	switch {
+	case !g.open:
+		c.reject(cmd, size, &kuji.Error{Code: kuji.CodeInvalid, Message: "no group is open, want MULTI first"})
+	case g.broken:
+		c.reject(cmd, size, errExecAbort)
+	case len(g.members) == 0:
+		c.flush()
+		before := c.written()
+		c.array(0)
+		c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+	default:
+		m := &kujiv1.AtomicRequest{Realm: c.realm, RequestId: g.id, Members: g.members}
+		c.larger = max(c.larger, int(g.held))
+		if err := c.ask(cmd, size, m); err != nil {
+			c.run.slots = append(c.run.slots, slot{cmd, m, size, err})
+		}
+	}
+	c.leaveGroup()
+}
+
+// queue adds a command to the open group.
+func (c *redisConn) queue(cmd *redisCommand, size int, a *arguments) {
+	c.flush()
+	if a.err == nil && cmd.member == nil {
+		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, EXEC or DISCARD", cmd.name)
+	}
+	if a.err == nil {
+		c.wait(cmd, size, a)
+	}
+	if a.err != nil {
+		c.group.broken = true
+		c.reject(cmd, size, a.err)
+		return
+	}
+	before := c.written()
+	c.simple("QUEUED")
+	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+}
+
+// wait keeps a command until EXEC.
+func (c *redisConn) wait(cmd *redisCommand, size int, a *arguments) {
+	g := &c.group
+	m := cmd.request(c, a)
+	if a.err != nil {
+		return
+	}
+	id := m.(interface{ GetRequestId() string }).GetRequestId() // every command of a group has one
+	cost := int64(size + memberCost)
+	switch {
+	case len(g.members) == kuji.MaxAtomic:
+		a.wrong("", "more than %d commands in a group, want at most that many", kuji.MaxAtomic)
+	case g.held+cost > int64(c.s.o.Limits.BatchBytes):
+		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.o.Limits.BatchBytes)
+	case id != "" && g.id != "":
+		a.wrong("ID", "the group has one already, want one command with the ID of the whole group")
+	case !c.s.memory.take(c.access.who, cost):
+		a.err = c.s.noMemory(c.access.who)
+	default:
+		if id != "" {
+			g.id = id
+		}
+		g.held, g.holder = g.held+cost, c.access.who
+		g.members = append(g.members, cmd.member(m))
+	}
+}
+
+// memberOf returns a command as a member of a group.
+func memberOf(m proto.Message) *kujiv1.Member {
+	switch m := m.(type) {
+	case *kujiv1.DrawRequest:
+		return &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: m.GetPlayer(), Pool: m.GetPool(), Count: m.GetCount(), Pay: m.GetPay()}}}
+	case *kujiv1.RegisterRequest:
+		return &kujiv1.Member{Command: &kujiv1.Member_Register{Register: &kujiv1.Register{Player: m.GetPlayer()}}}
+	case *kujiv1.GrantRequest:
+		return &kujiv1.Member{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: m.GetPlayer(), Items: m.GetItems()}}}
+	case *kujiv1.ConsumeRequest:
+		return &kujiv1.Member{Command: &kujiv1.Member_Consume{Consume: &kujiv1.Consume{Player: m.GetPlayer(), Items: m.GetItems()}}}
+	case *kujiv1.TransferRequest:
+		return &kujiv1.Member{Command: &kujiv1.Member_Transfer{Transfer: &kujiv1.Transfer{From: m.GetFrom(), To: m.GetTo(), Items: m.GetItems()}}}
+	}
+	panic(fmt.Sprintf("server: a %T is no member of a group", m)) // no command says that it is
+}
+
+// writeGroup writes the answer to EXEC: a result for each command, with the receipt of all.
+func (c *redisConn) writeGroup(res *kuji.Result) {
+	c.array(len(res.Members))
+	receipt := receiptProto(&res.Receipt)
+	for i := range res.Members {
+		m := memberProto(&res.Members[i])
+		m.Receipt, m.Replayed = receipt, res.Replayed
+		c.write(m)
+	}
+}
