@@ -301,7 +301,7 @@ func TestCheckOnly(t *testing.T) {
 		"offsets without a zone": func(c *catalog.Catalog) { c.Zone.Offsets = make([]catalog.Offset, 1) },
 		"luck without steps":     func(c *catalog.Catalog) { c.Pools[0].Entries[0].Luck.Item = "ticket" },
 		"free draws, of none":    func(c *catalog.Catalog) { c.Pools[0].Free.Draws = 1 },
-		"rising from nothing":    func(c *catalog.Catalog) { c.Pools[0].Tracks[1].Rising.Scale = 1 },
+		"rising from nothing":    func(c *catalog.Catalog) { c.Pools[1].Tracks[0].Rising.Scale = 1 },
 		"too many entries with moments": func(c *catalog.Catalog) {
 			for i := range catalog.MaxMomentEntries + 1 {
 				e := catalog.Entry{ID: fmt.Sprint("e", i), Stock: catalog.Stock{Count: 1}, Moments: catalog.Moments{Count: 1, Spread: catalog.SpreadEven}}

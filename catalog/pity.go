@@ -90,7 +90,9 @@ func (k *check) guarantees(p *Pool, odds map[string]bool) {
 		k.enterIndex(i)
 		k.between("draws", uint64(g.Draws), 1, MaxDrawCount)
 		k.fitsCount(p, g.Draws)
-		k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
+		if g.Draws > 0 {
+			k.between("at_least", uint64(g.AtLeast), 1, uint64(g.Draws))
+		}
 		k.at("of", func() { k.group(odds, g.Of, false) })
 		k.leave()
 		sum, fewest, most = sum+uint64(g.AtLeast), min(fewest, g.Draws), max(most, g.Draws)

@@ -96,6 +96,10 @@ func (l *looker) pool(pt *poolTable) {
 	for _, price := range c.Price {
 		l.complete(c.ID, "a draw costs", price)
 	}
+	for i := range c.Bundles {
+		b := &c.Bundles[i]
+		l.complete(c.ID, fmt.Sprintf("a bundle of %d draws costs", b.Draws), b.Price)
+	}
 	l.complete(c.ID, "who draws must hold", c.When.Holds)
 	for i := range c.Entries {
 		l.complete(c.ID, "entry "+c.Entries[i].ID+" asks for", c.Entries[i].When.Holds)

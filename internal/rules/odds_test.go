@@ -616,26 +616,17 @@ func TestLongRun(t *testing.T) {
 		return rates
 	}
 	rates := disclosed(banner)
-	five := func(k int) float64 { return min(1, 0.006+0.06*float64(max(0, k-73))) }
+	rising := disclosed(risingFour)
 	for _, c := range []struct {
-		what string
-		want float64
+		what      string
+		got, want float64
 	}{
-		{"banner/five-star", consolidated(func(k int) float64 {
-			if k == 90 {
-				return 1
-			}
-			return five(k)
-		})},
-		{"banner/four-star", fourStars(func(k int) float64 {
-			if k == 90 {
-				return 1
-			}
-			return five(k)
-		})},
+		{"five stars", rates["banner/five-star"], consolidated(fiveStar)},
+		{"four stars", rates["banner/four-star"], fourStars(fiveStar, 0)},
+		{"four stars that rise", rising["banner/four-star"], fourStars(fiveStar, 0.51)},
 	} {
-		if got := rates[c.what]; math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		if math.Abs(c.got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
 		}
 	}
 	// Genshin Impact publishes 1.600 % "consolidated" for such a banner, and 0.600 % for a draw.

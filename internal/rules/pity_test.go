@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -61,9 +62,10 @@ func consolidated(p func(k int) float64) float64 {
 	return 1 / wait
 }
 
-// fourStars returns the share of four stars with a base chance of 5.1 % and a hard pity of 10, when
-// five stars with chance five(k) go first: the stationary state of both counters.
-func fourStars(five func(k int) float64) float64 {
+// fourStars returns the share of four stars with a base chance of 5.1 %, so many points more in the 9th
+// draw and a hard pity of 10, when five stars with chance five(k) go first: the stationary state of both
+// counters.
+func fourStars(five func(k int) float64, ninth float64) float64 {
 	const most4 = 12 // five stars can keep four stars waiting
 	state, rate := [91][most4 + 1]float64{}, 0.0
 	state[0][0] = 1
@@ -77,8 +79,11 @@ func fourStars(five func(k int) float64) float64 {
 				}
 				p5 := five(a + 1)
 				p4 := (1 - p5) * 0.051 / 0.994
-				if b+1 >= 10 {
+				switch {
+				case b+1 >= 10:
 					p4 = 1 - p5
+				case b+1 == 9 && ninth > 0:
+					p4 = min(1-p5, 0.051+ninth)
 				}
 				rate += p * p4
 				next[0][min(b+1, most4)] += p * p5
@@ -112,6 +117,17 @@ pools:
       - {id: lost, weight: 1, reward: {items: {other: 1}}}
 `
 
+// risingFour is the banner in which four stars rise too.
+var risingFour = strings.Replace(banner, "four-star: {certain: 10}", "four-star: {certain: 10, rising: {from: 9, by: 51}}", 1)
+
+// fiveStar returns the chance of five stars in draw k since the last ones.
+func fiveStar(k int) float64 {
+	if k == 90 {
+		return 1
+	}
+	return 0.006 + 0.06*max(0, float64(k-73))
+}
+
 // TestBanner draws from a banner with hard and soft pity and a guarantee after a loss.
 func TestBanner(t *testing.T) {
 	r := newRealm(t, 1)
@@ -143,18 +159,12 @@ func TestBanner(t *testing.T) {
 	})
 	// Published is 1.6 % with pity for five stars. (HoYoverse, Genshin Impact: details of the
 	// character event wish, "consolidated probability (incl. guarantee)".)
-	five := func(k int) float64 {
-		if k == 90 {
-			return 1
-		}
-		return 0.006 + 0.06*max(0, float64(k-73))
-	}
-	rate := consolidated(five)
+	rate := consolidated(fiveStar)
 	if math.Abs(rate-0.016) > 0.0002 {
 		t.Errorf("the formula gives %v, published is 1.6 %%", rate)
 	}
 	likely(t, "five stars", counts["banner/five-star"], n, rate)
-	likely(t, "four stars", counts["banner/four-star"], n, fourStars(five))
+	likely(t, "four stars", counts["banner/four-star"], n, fourStars(fiveStar, 0))
 	// Half of all five stars are featured at once, and every lost one is followed by a featured one.
 	likely(t, "featured", counts["five-star/featured"], counts["banner/five-star"], 2.0/3)
 }
@@ -696,6 +706,46 @@ func TestPublishedRates(t *testing.T) {
 			likely(t, game.name, got["p/hit"], 200_000, rate)
 		})
 	}
+}
+
+// TestFourStars: with soft pity in the 9th draw four stars come in 13.03 % of all draws. Published is
+// 13.000 % (HoYoverse, Genshin Impact: details of the character event wish, "consolidated probability
+// (incl. guarantee)" of four-star items); the rise is what players have measured. Five stars keep their
+// chance in that draw.
+func TestFourStars(t *testing.T) {
+	rate := fourStars(fiveStar, 0.51)
+	if math.Abs(rate-0.13) > 0.0005 {
+		t.Errorf("the formula gives %v, published is 13 %%", rate)
+	}
+	r := newRealm(t, 3)
+	r.put(risingFour)
+	const n = 200_000
+	since4, since5, ninths, five9, four9 := 0, 0, 0, 0, 0
+	counts := r.takes(draw("ann", "banner", 1000), n/1000, func(what string) {
+		if !strings.HasPrefix(what, "banner/") {
+			return
+		}
+		since4, since5 = since4+1, since5+1
+		ninth := since4 == 9 && since5 < 74
+		if ninth {
+			ninths++
+		}
+		switch what {
+		case "banner/five-star":
+			since5 = 0
+			if ninth {
+				five9++
+			}
+		case "banner/four-star":
+			since4 = 0
+			if ninth {
+				four9++
+			}
+		}
+	})
+	likely(t, "four stars", counts["banner/four-star"], n, rate)
+	likely(t, "four stars in the 9th draw", four9, ninths, 0.561)
+	likely(t, "five stars in the 9th draw", five9, ninths, 0.006)
 }
 
 // rest returns 100 less a weight, in decimal.

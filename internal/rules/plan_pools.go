@@ -103,34 +103,82 @@ func settingsText(all []Setting) string {
 	return strings.Join(parts, ", ")
 }
 
-// newCounters warns of limits over a time that the pool in force has no limit over.
+// newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
+// those that it has instead.
 func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""
 	}
-	var what []string
-	for _, l := range c.Limits {
-		if slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
-			continue
+	var all []string
+	warn := func(what []string, format string) {
+		if len(what) > 0 {
+			all = append(all, fmt.Sprintf(format, strings.Join(what, " and ")))
 		}
-		what = append(what, limitText(l))
 	}
-	if len(what) == 0 {
-		return ""
+	warn(newLimits(old, c), "the limit %s counts from now on: draws that players made while the pool did not have it are not in it")
+	if was, now := old.config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
+		warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
 	}
-	return fmt.Sprintf("the limit %s counts from now on: draws that players made while the pool did not have it are not in it", strings.Join(what, " and "))
+	warn(lostTracks(old, c), "what players have counted on the track %s is lost: the pool has no track with this name any more")
+	warn(newBudgets(old, c), "the budget of %s counts from now on: what was given before is in another one")
+	return strings.Join(all, "; ")
+}
+
+// newLimits returns the limits over a time that the pool in force has no limit over.
+func newLimits(old *poolTable, c *catalog.Pool) (what []string) {
+	for _, l := range c.Limits {
+		if !slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
+			what = append(what, limitText(l))
+		}
+	}
+	return what
+}
+
+// lostTracks returns the tracks of the pool in force whose counters the new one does not have, by the
+// names that clients know.
+func lostTracks(old *poolTable, c *catalog.Pool) (what []string) {
+	for i := range old.config.Tracks {
+		was := &old.config.Tracks[i]
+		goesOn := func(t catalog.Track) bool { return trackName(c.ID, &t) == trackName(c.ID, was) }
+		if !slices.ContainsFunc(c.Tracks, goesOn) {
+			what = append(what, shownName(c.ID, was))
+		}
+	}
+	return what
+}
+
+// newBudgets returns the items that both pools have a budget of, but not the same one.
+func newBudgets(old *poolTable, c *catalog.Pool) (what []string) {
+	items, names := map[string]bool{}, map[string]bool{}
+	for i := range old.config.Budgets {
+		b := &old.config.Budgets[i]
+		for _, st := range b.Of {
+			items[st.Item], names[budgetName(c.ID, b, st.Item)] = true, true
+		}
+	}
+	for i := range c.Budgets {
+		b := &c.Budgets[i]
+		for _, st := range b.Of {
+			if items[st.Item] && !names[budgetName(c.ID, b, st.Item)] {
+				what = append(what, st.Item+" "+perText(b.Per))
+			}
+		}
+	}
+	return what
 }
 
 func limitText(l catalog.PlayerLimit) string {
-	switch l.Per {
-	case catalog.PerForever:
-		return "for ever"
-	case catalog.PerDay:
-		return "per day"
-	case catalog.PerWeek:
-		return "per week"
+	if l.Per == catalog.PerWindow {
+		return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
 	}
-	return fmt.Sprintf("per window of %v", time.Duration(l.Window)*time.Millisecond)
+	return perText(l.Per)
+}
+
+func perText(p catalog.Per) string {
+	if p == catalog.PerForever {
+		return "for ever"
+	}
+	return "per " + p.String()
 }
 
 // removeEntries describes the entries of a pool that the new catalog does not keep.

@@ -156,6 +156,52 @@ func TestPlanOfWindows(t *testing.T) {
 	}
 }
 
+// TestPlanOfCounters: a plan warns of what was counted and the new catalog does not go on with. Ann has
+// drawn once from the pool, and from one with another track of the same name.
+func TestPlanOfCounters(t *testing.T) {
+	const before = `{kuji: 1, items: {gem: {}, key: {}}, start: {gem: 9}, pools: {
+		p: {price: {gem: 1}, free: {per: day}, pity: {rare: {certain: 10, share: event}, fine: {certain: 5}}, budget: {per: day, of: {key: 50}},
+			entries: [{id: rare, weight: 1, reward: {items: {key: 1}}}, {id: fine, weight: 1}, {id: rest, weight: 1}]},
+		q: {pity: {rare: {certain: 10, share: event}}, entries: [{id: rare, weight: 1}, {id: rest, weight: 1}]},
+		still: {pity: {rare: {certain: 10}}, entries: [{id: rare, weight: 1}, {id: rest, weight: 1}]}}}`
+	const lost = "what players have counted on the track %s is lost: the pool has no track with this name any more"
+	for name, c := range map[string]struct{ from, to, want string }{
+		"the same counters":       {"certain: 10, share: event}, fine: {certain: 5}", "certain: 9, share: event}, fine: {of: [rare, fine], rising: {from: 2, by: 1}}", ""},
+		"another order":           {"rare: {certain: 10, share: event}, fine: {certain: 5}", "fine: {certain: 5}, rare: {certain: 10, share: event}", ""},
+		"another name, one share": {"rare: {certain: 10, share: event}, fine", "best: {of: [rare], certain: 10, share: event}, fine", ""},
+		"one more track":          {"fine: {certain: 5}}, budget", "fine: {certain: 5}, rest: {}}, budget", ""},
+		"another share":           {"share: event}, fine", "share: autumn}, fine", fmt.Sprintf(lost, "event")},
+		"no share":                {", share: event}, fine", "}, fine", fmt.Sprintf(lost, "event")},
+		"another name":            {"fine: {certain: 5}", "good: {of: [fine], certain: 5}", fmt.Sprintf(lost, "p/fine")},
+		"no pity":                 {"pity: {rare: {certain: 10, share: event}, fine: {certain: 5}}, ", "", fmt.Sprintf(lost, "event and p/fine")},
+		"nobody has drawn":        {"still: {pity: {rare: {certain: 10}}, ", "still: {", ""},
+		"free in a week":          {"free: {per: day}", "free: {per: week}", "free draws per week count from now on: those that players have had are not in them"},
+		"more are free":           {"free: {per: day}", "free: {per: day, draws: 2}", ""},
+		"none is free":            {"free: {per: day}, ", "", ""},
+		"a budget for an hour":    {"budget: {per: day, ", "budget: {per: hour, ", "the budget of key per hour counts from now on: what was given before is in another one"},
+		"a shared budget":         {"key: 50}}", "key: 50}, share: all}", "the budget of key per day counts from now on: what was given before is in another one"},
+		"a higher budget":         {"key: 50}", "key: 60}", ""},
+		"one item more":           {"key: 50}", "key: 50, gem: 5}", ""},
+		"no budget":               {"budget: {per: day, of: {key: 50}},", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 1)
+			r.put(before)
+			r.want(draw("ann", "p", 1), rules.OK, "")
+			r.want(draw("ann", "q", 1), rules.OK, "")
+			var all []string
+			for line := range strings.Lines(r.plan(strings.Replace(before, c.from, c.to, 1))) {
+				if text, ok := strings.CutPrefix(line, "\twarning: "); ok {
+					all = append(all, strings.TrimSpace(text))
+				}
+			}
+			if got := strings.Join(all, "\n"); got != c.want || !strings.Contains(before, c.from) {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
 // TestNotices: what deserves a second look in a catalog as a whole, once.
 func TestNotices(t *testing.T) {
 	const items = "{kuji: 1, items: {a: {}, b: {}, c: {}, ticket: {}}, "
@@ -173,6 +219,7 @@ func TestNotices(t *testing.T) {
 		"a side door at cost": {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {price: {ticket: 2}, entries: [{id: x, weight: 1}]}`, ""},
 		"complete gacha":      {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, "swap: complete gacha: a draw costs 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
 		"a set to hold":       {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}, {id: z, weight: 1, when: {holds: {a: 1, b: 1}}, reward: {items: {c: 1}}}]}`, "p: complete gacha: entry z asks for 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
+		"a set for a bundle":  {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {ticket: 1}, bundles: [{draws: 10, price: {a: 1, b: 1}}], entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, "swap: complete gacha: a bundle of 10 draws costs 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
 		"several of one":      {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 10}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},
 		"one is also free":    {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, free: {limits: [{per: day, draws: 1}], entries: [{id: x, weight: 1, reward: {items: {a: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},
 		"every draw gives it": {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1, b: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, ""},

@@ -22,14 +22,19 @@ type TrackDraws struct {
 	CertainIn uint64 // at the latest this draw from now on is certain to hit; 0: none is
 }
 
+// shownName returns the name by which clients know a track.
+func shownName(pool string, t *catalog.Track) string {
+	if t.Share != "" {
+		return t.Share
+	}
+	return pool + "/" + t.Name
+}
+
 // nameTracks collects a pool's tracks by name.
 func (t *Tables) nameTracks(p *catalog.Pool, counters []uint32) {
 	for i := range p.Tracks {
 		c := &p.Tracks[i]
-		name := c.Share
-		if name == "" {
-			name = p.ID + "/" + c.Name
-		}
+		name := shownName(p.ID, c)
 		nt := t.track[name]
 		if nt == nil {
 			nt = &namedTrack{name: name, counter: counters[i]}

@@ -83,24 +83,68 @@ func deref[T any](p *T) any {
 	return *p
 }
 
-// TestConsolidatedRate: with pity a five-star comes in 1.605 % of all draws. Published is 1.6 %:
-// HoYoverse, Genshin Impact, details of the character event wish, "consolidated probability (incl.
-// guarantee)". The wanted odds are the published base rate.
+// TestConsolidatedRate: with pity a five-star comes in 1.605 % of all draws, a four-star in 13.03 %.
+// Published are 1.600 % and 13.000 %: HoYoverse, Genshin Impact, details of the character event wish,
+// "consolidated probability (incl. guarantee)". The wanted odds are the published base rates. New players
+// begin without pity, so theirs are a little lower.
 func TestConsolidatedRate(t *testing.T) {
-	const players, draws = 100, 5000 // many each: the first of a player have less
+	const players, draws = 100, 5000
+	wantFive, wantFour, wantFeatured := bannerRates(draws)
+	near(t, "five stars by formula", &wantFive, 0.016, 0.0001)
+	near(t, "four stars by formula", &wantFour, 0.13, 0.0004)
 	r := run(t, example(t, "gacha-banner.yaml"), simulate.Config{Pool: "banner", Players: players, Draws: draws, Count: 10, Seed: 1})
-	five := odds(t, r, "banner", "five-star")
-	if five.Wanted != 0.006 || five.Taken != uint64(math.Round(five.Seen*players*draws)) {
-		t.Errorf("five stars: %+v", five)
+	five, four := odds(t, r, "banner", "five-star"), odds(t, r, "banner", "four-star")
+	if five.Wanted != 0.006 || four.Wanted != 0.051 || five.Taken != uint64(math.Round(five.Seen*players*draws)) {
+		t.Errorf("five stars: %+v, four stars: %+v", five, four)
 	}
-	holds(t, five, 0.01605, 0.0006)
+	holds(t, five, wantFive, 0.0006)
+	holds(t, four, wantFour, 0.001)
 	if simple := 2 * 1.96 * math.Sqrt(0.016*0.984/players/draws); five.High-five.Low > 0.8*simple {
 		t.Errorf("the interval is %v wide; pity makes players more alike than independent draws: %v", five.High-five.Low, simple)
 	}
-	holds(t, odds(t, r, "five-star", "featured"), 0.01605*2/3, 0.0006)
+	holds(t, odds(t, r, "five-star", "featured"), wantFeatured, 0.0006)
 	if r.Draws != players*draws || r.StockOf != "none" || r.Stock != nil || !r.OddsChange {
 		t.Errorf("%d draws, stock of %s", r.Draws, r.StockOf)
 	}
+}
+
+// bannerRates returns how many of so many draws of a new player give five stars, four stars and the
+// featured one, on average, from the chances of examples/gacha-banner.yaml.
+func bannerRates(draws int) (five, four, featured float64) {
+	var at [90][11][2]float64 // by draws since the last hits, and whether the last 50/50 was lost
+	at[0][0][0] = 1
+	for range draws {
+		var next [90][11][2]float64
+		for a := range at {
+			p5 := min(1, 0.006+0.06*max(0, float64(a+1-73)))
+			if a+1 == 90 {
+				p5 = 1
+			}
+			for b := range at[a] {
+				p4 := (1 - p5) * 0.051 / 0.994
+				switch {
+				case b+1 >= 10:
+					p4 = 1 - p5
+				case b+1 == 9:
+					p4 = min(1-p5, 0.051+0.51)
+				}
+				for lost, p := range at[a][b] {
+					won := 0.5 + 0.5*float64(lost)
+					five, four, featured = five+p*p5, four+p*p4, featured+p*p5*won
+					more := min(b+1, 10)
+					next[0][more][0] += p * p5 * won
+					next[0][more][1] += p * p5 * (1 - won)
+					if a+1 < 90 {
+						next[a+1][0][lost] += p * p4
+						next[a+1][more][lost] += p * (1 - p5 - p4)
+					}
+				}
+			}
+		}
+		at = next
+	}
+	n := float64(draws)
+	return five / n, four / n, featured / n
 }
 
 // TestFeatured: the cost of a featured five-star under 50/50 is a renewal process that a few lines
