@@ -37,6 +37,7 @@ func TestHouse(t *testing.T) {
 		found = append(found, lint.Phrases(text)...)
 		found = append(found, lint.Links(root, text)...)
 		found = append(found, lint.Wrapped(text)...)
+		found = append(found, lint.Files(tree.Sources, text)...)
 	}
 	for _, f := range found {
 		t.Error(f)

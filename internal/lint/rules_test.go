@@ -221,6 +221,19 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+func TestFiles(t *testing.T) {
+	sources := []*Source{source(t, "internal/rules/draw.go", "package rules")}
+	for _, tt := range []struct{ path, text, want string }{
+		{"docs/internals/a.md", "in `internal/rules/draw.go`, that is `draw.go`", ""},
+		{"docs/internals/a.md", "in `aw.go`", "no file aw.go"},
+		{"docs/internals/a.md", "in `internal/store/draw.go`", "no file internal/store/draw.go"},
+		{"docs/internals/journal/a.md", "was in `front.go`", ""},
+		{"docs/a.md", "make a `main.go`", ""},
+	} {
+		check(t, Files(sources, Text{Path: tt.path, Data: []byte(tt.text)}), tt.want)
+	}
+}
+
 func TestWrapped(t *testing.T) {
 	long := strings.Repeat("word ", 20) + "word"
 	for _, tt := range []struct{ path, text, want string }{

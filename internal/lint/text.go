@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -74,6 +75,27 @@ func Links(root string, t Text) []Finding {
 					why = err.Error()
 				}
 				found = append(found, Finding{Rule: "Links", Path: t.Path, Line: i + 1, Message: "link to " + string(m[1]) + ": " + why})
+			}
+		}
+	}
+	return found
+}
+
+var goFile = regexp.MustCompile("`([\\w./-]+\\.go)`")
+
+// Files reports Go files that a page about the code names and that are not there. The journal and
+// the decisions are free to tell of what was.
+func Files(sources []*Source, t Text) []Finding {
+	if !strings.HasSuffix(t.Path, ".md") || !strings.HasPrefix(t.Path, "docs/internals/") ||
+		strings.HasPrefix(t.Path, "docs/internals/journal/") || strings.HasPrefix(t.Path, "docs/internals/decisions/") {
+		return nil
+	}
+	var found []Finding
+	for i, line := range bytes.Split(t.Data, []byte("\n")) {
+		for _, m := range goFile.FindAllSubmatch(line, -1) {
+			name := string(m[1])
+			if !slices.ContainsFunc(sources, func(s *Source) bool { return strings.HasSuffix("/"+s.Path, "/"+name) }) {
+				found = append(found, Finding{Rule: "Files", Path: t.Path, Line: i + 1, Message: "there is no file " + name})
 			}
 		}
 	}
