@@ -34,7 +34,7 @@ const (
 	// unless Options.ClockConfirmed says that it is right.
 	MaxDowntime = 30 * 24 * time.Hour
 	// MaxClockText bounds who sets a clock and why, in bytes.
-	MaxClockText = rules.MaxClockText
+	MaxClockText = 200
 )
 
 // clock is what a realm knows about its machine's clock. The realm's mu guards it.

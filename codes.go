@@ -17,11 +17,11 @@ import (
 // Limits of codes.
 const (
 	// MaxCode is the longest code, in bytes.
-	MaxCode = rules.MaxCode
+	MaxCode = 128
 	// MaxImport is the most codes in one ImportCodes. Together they have at most MaxImportBytes,
 	// with one more byte for each.
-	MaxImport      = rules.MaxImport
-	MaxImportBytes = rules.MaxImportBytes
+	MaxImport      = 10_000
+	MaxImportBytes = 1 << 20
 )
 
 // RewardCode is a code that a reward gave. It is a secret of its player: printed by package fmt it

@@ -31,9 +31,22 @@ const (
 	MaxBy     = 64
 	MaxReason = 1024
 	// MaxMetadata is the longest Note.Metadata, in bytes.
-	MaxMetadata = rules.MaxMetadata
+	MaxMetadata = 1 << 10
 	// MaxBatch is the most requests in one DoAll.
 	MaxBatch = 10_000
+)
+
+// The limits that are documented are those that the rules check: what differs does not compile.
+const (
+	_ = uint(MaxID-rules.MaxID) + uint(rules.MaxID-MaxID)
+	_ = uint(MaxAtomic-rules.MaxAtomic) + uint(rules.MaxAtomic-MaxAtomic)
+	_ = uint(MaxBy-rules.MaxBy) + uint(rules.MaxBy-MaxBy)
+	_ = uint(MaxReason-rules.MaxReason) + uint(rules.MaxReason-MaxReason)
+	_ = uint(MaxMetadata-rules.MaxMetadata) + uint(rules.MaxMetadata-MaxMetadata)
+	_ = uint(MaxClockText-rules.MaxClockText) + uint(rules.MaxClockText-MaxClockText)
+	_ = uint(MaxCode-rules.MaxCode) + uint(rules.MaxCode-MaxCode)
+	_ = uint(MaxImport-rules.MaxImport) + uint(rules.MaxImport-MaxImport)
+	_ = uint(MaxImportBytes-rules.MaxImportBytes) + uint(rules.MaxImportBytes-MaxImportBytes)
 )
 
 // Stack is a quantity of one item.

@@ -26,7 +26,7 @@ func TestHouse(t *testing.T) {
 		t.Fatalf("loaded %d Go files from %s: the rules would hold of nothing", len(tree.Sources), root)
 	}
 	var found []lint.Finding
-	for _, rule := range []func(*lint.Source) []lint.Finding{lint.Imports, lint.Names, lint.Lengths, lint.Calls, lint.Unsafe} {
+	for _, rule := range []func(*lint.Source) []lint.Finding{lint.Imports, lint.Names, lint.Lengths, lint.Calls, lint.Unsafe, lint.Constants} {
 		for _, s := range tree.Sources {
 			found = append(found, rule(s)...)
 		}

@@ -2,8 +2,11 @@ package lint
 
 import (
 	"fmt"
+	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -88,4 +91,40 @@ func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 			}
 		}
 	}
+}
+
+// Constants reports constants of a public package that are named after one of an internal package:
+// the documentation then shows no value.
+func Constants(s *Source) []Finding {
+	if s.Test || !slices.Contains(Public, s.Dir()) {
+		return nil
+	}
+	internal := map[string]bool{} // by the last part of the path
+	for _, spec := range s.AST.Imports {
+		if p, err := strconv.Unquote(spec.Path.Value); err == nil && strings.HasPrefix(p, Module+"/internal/") {
+			internal[p[strings.LastIndex(p, "/")+1:]] = true
+		}
+	}
+	var found []Finding
+	for _, decl := range s.AST.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			values := spec.(*ast.ValueSpec)
+			if !slices.ContainsFunc(values.Names, func(n *ast.Ident) bool { return n.IsExported() }) {
+				continue
+			}
+			ast.Inspect(spec, func(n ast.Node) bool {
+				if sel, ok := n.(*ast.SelectorExpr); ok {
+					if pkg, ok := sel.X.(*ast.Ident); ok && internal[pkg.Name] {
+						found = append(found, s.finding("Constants", spec.Pos(), "%s is %s.%s: write its value, which go doc shows, and compare the two at compile time", values.Names[0].Name, pkg.Name, sel.Sel.Name))
+					}
+				}
+				return true
+			})
+		}
+	}
+	return found
 }

@@ -44,3 +44,18 @@ func TestSurface(t *testing.T) {
 		})
 	}
 }
+
+func TestConstants(t *testing.T) {
+	for _, tt := range []struct{ path, text, want string }{
+		{"limit.go", "const Max = 3", ""},
+		{"limit.go", "const Max = rules.Max", "Max is rules.Max"},
+		{"limit.go", "const (\n\tMin = 1\n\tMax = 2*rules.Max + 1\n)", "Max is rules.Max"},
+		{"limit.go", "const Max = catalog.Max", ""},
+		{"limit.go", "const _ = uint(Max - rules.Max)", ""},
+		{"limit.go", "const most = rules.Max", ""},
+		{"internal/ledger/limit.go", "const Max = rules.Max", ""},
+	} {
+		text := "package p\nimport (\"" + Module + "/internal/rules\"; \"" + Module + "/catalog\")\n" + tt.text
+		check(t, Constants(source(t, tt.path, text)), tt.want)
+	}
+}
