@@ -141,8 +141,8 @@ func (r *Realm) keepUp() {
 	}
 }
 
-// carryOnTail carries out what others append until the follower is told to stop, which is no error, or until
-// the log cannot be read on.
+// carryOnTail carries out what others append until the follower is told to stop, which is no error,
+// or until the log cannot be read on.
 func (r *Realm) carryOnTail() error {
 	f := r.follower
 	for e, err := range r.ledger.Follow(f.ctx) {

@@ -55,8 +55,9 @@ func (r *Realm) Do(ctx context.Context, req Request) (Result, error) {
 
 // DoAll carries out requests, each independent of the others, and returns one result for each, in
 // order, once all are durable. A request that is malformed, reuses an id, names what there is not
-// or finds no room is the only one refused: its result has the status Refused and an Err. The error is not nil only if no
-// result is known; for its codes see Do. At most MaxBatch requests are allowed.
+// or finds no room is the only one refused: its result has the status Refused and an Err. The error
+// is not nil only if no result is known; for its codes see Do. At most MaxBatch requests are
+// allowed.
 func (r *Realm) DoAll(ctx context.Context, reqs []Request) ([]Result, error) {
 	results := make([]Result, min(len(reqs), MaxBatch))
 	c, err := r.run(ctx, reqs, results)

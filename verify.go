@@ -46,7 +46,8 @@ type EpochReport struct {
 	// copied while it was open, is not revealed yet: the next start does that.
 	Revealed bool
 	// Lost reports that the seed is not in the log in clear, and that the key which is there cannot
-	// open it, or that none is there: the choices of this epoch cannot be proven. Of an epoch before Report.From, nothing else is known.
+	// open it, or that none is there: the choices of this epoch cannot be proven. Of an epoch
+	// before Report.From, nothing else is known.
 	Lost bool
 }
 

@@ -108,8 +108,8 @@ func (k *check) distinct(what string, names []string, one func(string)) {
 	}
 }
 
-// collect checks a pool in which every entry has a condition or gives a code. It can be drawn from as often as
-// entries are left for the player, so each draw must use up only its own.
+// collect checks a pool in which every entry has a condition or gives a code. It can be drawn from
+// as often as entries are left for the player, so each draw must use up only its own.
 func (k *check) collect(p *Pool) {
 	giver := map[string]int{}
 	for i := range p.Entries {

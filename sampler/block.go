@@ -5,8 +5,9 @@ import "math"
 // blockLen is the number of weights in a block.
 const blockLen = 16
 
-// block holds 16 weights as four groups of four running sums: the third number of a group is the sum of the group's
-// first three weights, the fourth the sum of all four. Of 16 bits a block is half a cache line, of 32 bits a whole one.
+// block holds 16 weights as four groups of four running sums: the third number of a group is the
+// sum of the group's first three weights, the fourth the sum of all four. Of 16 bits a block is
+// half a cache line, of 32 bits a whole one.
 type block[T uint16 | uint32 | uint64] [4][4]T
 
 // find returns which of the 16 weights covers rest, a point within the block.
@@ -19,8 +20,8 @@ func (b *block[T]) find(rest uint64) uint64 {
 // less returns 1 if sum < q and else 0, neither being above 2^63.
 func less(sum, q uint64) uint64 { return (sum - q) >> 63 }
 
-// group returns which of four groups, of which the first three have these sums, covers the point before q, and how far
-// behind that group's beginning q is.
+// group returns which of four groups, of which the first three have these sums, covers the point
+// before q, and how far behind that group's beginning q is.
 func group(s0, s1, s2, q uint64) (k, within uint64) {
 	d0, d1, d2 := less(s0, q), less(s0+s1, q), less(s0+s1+s2, q)
 	return d0 + d1 + d2, q - (s0&-d0 + s1&-d1 + s2&-d2)
@@ -41,8 +42,8 @@ func (b *block[T]) add(i uint, delta T) {
 	g[3] += delta
 }
 
-// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not 2^64-1. It reports
-// whether it did.
+// lower lowers the i-th weight, i taken modulo 16, by one if that makes it weight, which is not
+// 2^64-1. It reports whether it did.
 func (b *block[T]) lower(i uint, weight uint64) bool {
 	if b.weight(i)-1 != weight {
 		return false
@@ -81,9 +82,9 @@ const (
 // chunkLen is the number of moved blocks that are allocated together, 8 KiB.
 const chunkLen = 64
 
-// blocks holds all weights of a table. All its blocks have one width, but those of them which hold a group that
-// the width is too small for have moved to 64-bit sums elsewhere. A block that has moved stays there: a weight that
-// goes to and fro costs no copy each time.
+// blocks holds all weights of a table. All its blocks have one width, but those of them which hold
+// a group that the width is too small for have moved to 64-bit sums elsewhere. A block that has
+// moved stays there: a weight that goes to and fro costs no copy each time.
 type blocks struct {
 	width  uint8
 	narrow []block[uint16] // used when width is 16
@@ -175,7 +176,8 @@ func (b *blocks) find(i, rest uint64) uint64 {
 	return b.wide[i].find(rest)
 }
 
-// take returns the index of the weight that covers rest, a point within block i, and lowers that weight by one.
+// take returns the index of the weight that covers rest, a point within block i, and lowers that
+// weight by one.
 func (b *blocks) take(i, rest uint64) uint64 {
 	if p := b.place(i); p != nil {
 		return i*blockLen + p.take(rest)
@@ -235,7 +237,8 @@ func (b *blocks) add(index uint, delta uint64) {
 	}
 }
 
-// fit makes sure that the block of index can take weight there: it moves the block if its sums are too narrow.
+// fit makes sure that the block of index can take weight there: it moves the block if its sums are
+// too narrow.
 func (b *blocks) fit(index uint, weight uint64) {
 	i := index / blockLen
 	if b.width == width64 || b.places[i] != 0 {

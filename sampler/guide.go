@@ -11,25 +11,26 @@ const stepsPerDraw = 8
 // minGuided is the smallest number of blocks for which a guide is faster than the tree.
 const minGuided = 3
 
-// guide leads from a point straight to its block while the weights are at rest. It cuts [0, total) into cells of
-// 2^shift points.
+// guide leads from a point straight to its block while the weights are at rest. It cuts [0, total)
+// into cells of 2^shift points.
 //
 //	a cell, from the top:    block           1 bit    shift bits
 //	                      ┌───────────────┬───────┬────────────────┐
 //	                      │ first block   │ tree  │ last           │
 //	                      └───────────────┴───────┴────────────────┘
 //
-// The points of a cell up to and with its last-th lie in the first block and those behind it in the next one, unless
-// tree is set: then it meets more than two blocks, and the tree must be asked. Such a cell holds the ends of two blocks,
-// and there are more cells than blocks, so that fewer than half of the points are in one. A cell never takes more than
-// 64 bits: there is room for at least twice as many cells as blocks, and that room times 2^shift is less than twice
-// the total, or shift is 0.
+// The points of a cell up to and with its last-th lie in the first block and those behind it in the
+// next one, unless tree is set: then it meets more than two blocks, and the tree must be asked.
+// Such a cell holds the ends of two blocks, and there are more cells than blocks, so that fewer
+// than half of the points are in one. A cell never takes more than 64 bits: there is room for at
+// least twice as many cells as blocks, and that room times 2^shift is less than twice the total, or
+// shift is 0.
 type guide struct {
 	live  bool
 	shift uint8
 	cells []uint64 // room for the most cells that there can be; nil in a table that is too small to have a guide
-	// starts[i] is the sum of the blocks before block i; the first after the last block is the total, the second is
-	// beyond every point.
+	// starts[i] is the sum of the blocks before block i; the first after the last block is the
+	// total, the second is beyond every point.
 	starts []uint64
 
 	calm  uint64 // draws to go by without a change before the guide is made anew
@@ -67,8 +68,8 @@ func (g *guide) drawn() bool {
 	return true
 }
 
-// lookup returns the block that covers point, and what of point lies within it. It reports false when the tree
-// must be asked.
+// lookup returns the block that covers point, and what of point lies within it. It reports false
+// when the tree must be asked.
 func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	c := g.cells[point>>(g.shift&63)]
 	tree := uint64(1) << (g.shift & 63)
@@ -80,8 +81,8 @@ func (g *guide) lookup(point uint64) (block, within uint64, ok bool) {
 	return block, point - g.starts[block], true
 }
 
-// advance does the next steps of making the guide for the blocks, whose sum is total, above zero. At the last it
-// becomes live.
+// advance does the next steps of making the guide for the blocks, whose sum is total, above zero.
+// At the last it becomes live.
 func (g *guide) advance(b *blocks, total uint64) {
 	for range stepsPerDraw {
 		switch {

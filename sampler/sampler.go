@@ -22,7 +22,8 @@ var (
 	ErrTooLong = errors.New("sampler: too many entries")
 )
 
-// Source is a source of uniformly distributed 64-bit values. It is the interface of math/rand/v2.Source.
+// Source is a source of uniformly distributed 64-bit values. It is the interface of
+// math/rand/v2.Source.
 type Source interface{ Uint64() uint64 }
 
 // Sampler is a table of weights to draw from. The zero value is an empty table.
@@ -117,8 +118,9 @@ func (s *Sampler) At(point uint64) (index int, ok bool) {
 	return s.find(point), true
 }
 
-// find returns the entry that covers point, which is below the total. The tree's descent stands here and not in a
-// function of its own because a call for each structure would take a third of a draw.
+// find returns the entry that covers point, which is below the total. The tree's descent stands
+// here and not in a function of its own because a call for each structure would take a third of a
+// draw.
 func (s *Sampler) find(point uint64) int {
 	at, rest, found := uint64(0), point, s.guide.live // at: the block; rest: what of point lies within it
 	if found {
@@ -171,8 +173,8 @@ func (s *Sampler) Set(index int, weight uint64) error {
 		return s.outOfRange(index)
 	}
 	i, b := uint(index), &s.blocks
-	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares the draws that follow
-	// from waiting, behind a cache miss, for the difference of two numbers.
+	// A ticket less is the usual change, and has a way of its own. Added as a constant it spares
+	// the draws that follow from waiting, behind a cache miss, for the difference of two numbers.
 	if b.moved == 0 && weight <= MaxTotal {
 		var lowered bool
 		switch b.width {
@@ -212,7 +214,8 @@ func (s *Sampler) set(i uint, weight uint64) error {
 	return nil
 }
 
-// uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with rejection.
+// uniform returns a value uniformly distributed in [0, n), n > 0, by the multiply-shift method with
+// rejection.
 func uniform(src Source, n uint64) uint64 {
 	high, low := bits.Mul64(src.Uint64(), n)
 	if low < n { // the exact bound, 2^64 mod n, is below n and costs a division: only now

@@ -5,8 +5,8 @@ import "math/bits"
 // maxDepth is the number of levels over MaxLen entries: two halves of 8^9 blocks of 16 are 2^32.
 const maxDepth = 9
 
-// node is one cache line of the tree: the running sums of its eight children, each without the child's own, so that
-// the first is always zero. The sum of all eight stands one level higher.
+// node is one cache line of the tree: the running sums of its eight children, each without the
+// child's own, so that the first is always zero. The sum of all eight stands one level higher.
 type node [8]uint64
 
 // find returns which of the node's children covers rest, a point within the node.
@@ -16,11 +16,11 @@ func (n *node) find(rest uint64) (child uint64) {
 		((n[4]-q)>>63 + (n[5]-q)>>63) + ((n[6]-q)>>63 + (n[7]-q)>>63)
 }
 
-// tree finds blocks by running sums. It has two halves, so that it has one level less for as many blocks, each with a
-// root of its own: the halves' roots are the first one or two nodes.
+// tree finds blocks by running sums. It has two halves, so that it has one level less for as many
+// blocks, each with a root of its own: the halves' roots are the first one or two nodes.
 type tree struct {
-	// half is the sum of the first half. With one half only it is 2^63 more than all that has been added to the sum
-	// since init: more than the sum, and so than any point, ever.
+	// half is the sum of the first half. With one half only it is 2^63 more than all that has been
+	// added to the sum since init: more than the sum, and so than any point, ever.
 	half   uint64
 	depth  int
 	levels [maxDepth]int // where in nodes each level begins, roots first
@@ -63,13 +63,15 @@ func (t *tree) init(b *blocks) {
 	}
 }
 
-// root returns which half covers point, which is below the sum of all, and what of point lies within that half.
+// root returns which half covers point, which is below the sum of all, and what of point lies
+// within that half.
 func (t *tree) root(point uint64) (half, within uint64) {
 	_, first := bits.Sub64(point, t.half, 0)
 	return 1 - first, point - t.half&(first-1)
 }
 
-// take is find, and lowers the block's sum by one: at each level that lowers the very sums that find does not count.
+// take is find, and lowers the block's sum by one: at each level that lowers the very sums that
+// find does not count.
 func (t *tree) take(point uint64) (block, within uint64) {
 	at, rest := t.root(point)
 	t.half -= 1 - at

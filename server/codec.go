@@ -20,9 +20,9 @@ func codecs(r requests) connect.HandlerOption {
 	)
 }
 
-// protoCodec is binary Protocol Buffers with limits on depth and counts. It skips unknown fields, which a
-// newer client may send. It adds what it reads to the message, because a stream reuses the memory
-// of one message for the next.
+// protoCodec is binary Protocol Buffers with limits on depth and counts. It skips unknown fields,
+// which a newer client may send. It adds what it reads to the message, because a stream reuses the
+// memory of one message for the next.
 type protoCodec struct{ requests requests }
 
 func (protoCodec) Name() string { return "proto" }

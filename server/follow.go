@@ -34,8 +34,8 @@ type forLeaderKey struct{}
 // errForLeader ends a request that a follower does not answer. No client sees it.
 var errForLeader = connect.NewError(connect.CodeUnavailable, errors.New("the leader answers this"))
 
-// ServeFollower answers a request while the engine's realms follow. It answers reads that say stale from
-// what this node has, and from nothing else. All that it cannot answer, it hands to leader.
+// ServeFollower answers a request while the engine's realms follow. It answers reads that say stale
+// from what this node has, and from nothing else. All that it cannot answer, it hands to leader.
 func (s *Server) ServeFollower(w http.ResponseWriter, r *http.Request, leader http.Handler) {
 	if !mayBeStale[r.URL.Path] {
 		leader.ServeHTTP(w, r)

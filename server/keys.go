@@ -35,11 +35,12 @@ var ErrKeys = errors.New("bad API keys")
 //	commands jwks=where name algs=ES256,EdDSA [issuer=text] [audience=text] [realms=a,b] [pools=a,b] [rate=n]
 //
 // The commands are some of read, draw, redeem, register, grant, consume, transfer and admin, with
-// commas between them; admin includes all others. The first form is a key. sha256 is the hash of the key, 64 hexadecimal
-// digits. The second form is an issuer of player tokens: see [issuer]. Realms and pools, where they
-// are given, are all that the key is for. The rate is how many commands and reads a second it may
-// ask for, of an issuer each of its players. Empty lines and lines that start with # are ignored. The
-// file contains no secret: a key of at least 128 random bits cannot be found from its hash.
+// commas between them; admin includes all others. The first form is a key. sha256 is the hash of
+// the key, 64 hexadecimal digits. The second form is an issuer of player tokens: see [issuer].
+// Realms and pools, where they are given, are all that the key is for. The rate is how many
+// commands and reads a second it may ask for, of an issuer each of its players. Empty lines and
+// lines that start with # are ignored. The file contains no secret: a key of at least 128 random
+// bits cannot be found from its hash.
 type Keys struct {
 	path  string
 	set   atomic.Pointer[keySet]

@@ -41,8 +41,8 @@ type Limits struct {
 	// Default: 64 KiB, twice what the largest valid one needs in JSON with every character
 	// escaped.
 	RequestBytes int
-	// BatchBytes is the same limit for Atomic, Batch and ImportCodes, and for each batch of a stream. Default:
-	// 4 MiB, enough for 10 000 draws with ids of any length.
+	// BatchBytes is the same limit for Atomic, Batch and ImportCodes, and for each batch of a
+	// stream. Default: 4 MiB, enough for 10 000 draws with ids of any length.
 	BatchBytes int
 	// CatalogBytes is the same limit for ApplyCatalog, whose YAML is base64 in JSON. Default: what
 	// a catalog of catalog.MaxBytes needs in JSON.
@@ -75,10 +75,10 @@ type Limits struct {
 	// InFlight is the most calls at a time whose requests have arrived. Any more get unavailable
 	// at once. Default: 4096.
 	InFlight int
-	// BulkInFlight is the most Atomic, Batch and ImportCodes calls that are carried out at a time. More of them
-	// wait; they count for InFlight. A decoded request takes at most about 25 MB. Default: 16. Of
-	// ApplyCatalog calls there is always one at a time, because a catalog takes fifty times its size
-	// while it is read.
+	// BulkInFlight is the most Atomic, Batch and ImportCodes calls that are carried out at a time.
+	// More of them wait; they count for InFlight. A decoded request takes at most about 25 MB.
+	// Default: 16. Of ApplyCatalog calls there is always one at a time, because a catalog takes
+	// fifty times its size while it is read.
 	BulkInFlight int
 	// WorkBytes is the most memory that calls and batches of streams may take for results and
 	// answers, in bytes, as reckoned from their requests; 64 KiB of each call are free. More of
@@ -87,8 +87,9 @@ type Limits struct {
 	// DrawStreams is the most StreamDraws calls at a time. They count for InFlight. Any more get
 	// unavailable at once. Default: 256.
 	DrawStreams int
-	// EventStreams is the most StreamEvents and Backup calls at a time. They count for InFlight. Any more get
-	// unavailable at once, and so does one with kuji.MaxReaders others of the same realm. Default: 256.
+	// EventStreams is the most StreamEvents and Backup calls at a time. They count for InFlight.
+	// Any more get unavailable at once, and so does one with kuji.MaxReaders others of the same
+	// realm. Default: 256.
 	EventStreams int
 	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
 	// client waits. WorkBytes bounds what they take, but for the requests themselves. Default: 4.

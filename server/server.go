@@ -58,11 +58,12 @@ type Options struct {
 	Failover bool
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
-	// Logger gets what an operator must know: panics, failed realms, and each request that is refused or
-	// slow, of which it gets at most 100 lines at once and then one a second. Default: slog.Default().
+	// Logger gets what an operator must know: panics, failed realms, and each request that is
+	// refused or slow, of which it gets at most 100 lines at once and then one a second. Default:
+	// slog.Default().
 	Logger *slog.Logger
-	// SlowRequests is how long a request is slow that takes as long: from when it has arrived to the end
-	// of its answer; for a stream, each batch of draws. 0: none is.
+	// SlowRequests is how long a request is slow that takes as long: from when it has arrived to
+	// the end of its answer; for a stream, each batch of draws. 0: none is.
 	SlowRequests time.Duration
 	// AccessLog, if not nil, gets a line for each call.
 	AccessLog *AccessLog

@@ -25,8 +25,8 @@ const (
 	itemBytes    = 1024 // an item in a page of a catalog
 )
 
-// smallWork is what a call can take in addition to the budget, in bytes: Limits.InFlight bounds how many
-// do.
+// smallWork is what a call can take in addition to the budget, in bytes: Limits.InFlight bounds how
+// many do.
 const smallWork = 64 << 10
 
 // takeWork waits until n bytes are left for a caller, and takes them. More than there can be is as

@@ -16,12 +16,11 @@ import (
 // surveyed is what was found in the directory of a log. Surveying changes
 // nothing.
 //
-// From the last segment back, every durable_upto counts, of headers, groups and
-// trailers, and what the opener knows. D is the highest. A segment that ends at or below D and has a sound
-// trailer is trusted, if a later one has a sound trailer too or if its own
-// index is sound. The others are scanned. Then, from the first segment on, the
-// log is what follows without a gap. It ends at X. If X < D, that is
-// corruption. Otherwise everything behind X is torn, and may be cut.
+// From the last segment back, every durable_upto counts, of headers, groups and trailers, and what
+// the opener knows. D is the highest. A segment that ends at or below D and has a sound trailer is
+// trusted, if a later one has a sound trailer too or if its own index is sound. The others are
+// scanned. Then, from the first segment on, the log is what follows without a gap. It ends at X. If
+// X < D, that is corruption. Otherwise everything behind X is torn, and may be cut.
 //
 // A segment without a header was never fsynced and holds nothing: the log ends
 // before it, by the same rule. Only the header of the first segment is known to

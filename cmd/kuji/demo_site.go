@@ -192,7 +192,8 @@ func (s *threeNodes) verify(ctx context.Context, d *demo, seen func(string, kuji
 	return s.f.verify(ctx, s.key, func(name string) string { return s.data(d, name) }, seen)
 }
 
-// verify checks every realm of a cluster whose nodes do not run. data returns where a node has its data.
+// verify checks every realm of a cluster whose nodes do not run. data returns where a node has its
+// data.
 func (f *clusterFlags) verify(ctx context.Context, key clusterKey, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
 	var own *embedded.Server
 	for _, name := range f.names() {
@@ -242,8 +243,9 @@ func (s *threeNodes) kill() {
 	all.Wait()
 }
 
-// freePairs returns n ports of loopback such that each and the next one were free a moment ago. They are
-// below those that kernels choose for clients, so that no client has one when a node comes back.
+// freePairs returns n ports of loopback such that each and the next one were free a moment ago.
+// They are below those that kernels choose for clients, so that no client has one when a node comes
+// back.
 func freePairs(n int) (ports []int, err error) {
 	var held []net.Listener
 	defer func() {

@@ -130,7 +130,8 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("%s: HTTP %d: %.200s", e.url, e.code, e.page)
 }
 
-// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead has none.
+// metrics reads the server's metrics that have no labels. A node of a cluster that does not lead
+// has none.
 func (t *target) metrics(ctx context.Context, h *http.Client) (map[string]float64, error) {
 	text, err := fetch(ctx, h, t.url+"/metrics", t.key)
 	if status, ok := errors.AsType[statusError](err); ok && status.code == http.StatusServiceUnavailable {

@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
-// simulationCSV writes a report as one table, a figure in each row. The columns that say what the figure
-// is of are empty where they do not apply.
+// simulationCSV writes a report as one table, a figure in each row. The columns that say what the
+// figure is of are empty where they do not apply.
 func simulationCSV(r *simulationJSON) ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

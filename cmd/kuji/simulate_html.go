@@ -129,8 +129,8 @@ func inline(c *chart) template.HTML { return template.HTML(c.svg(false)) } // ch
 // maxChartRows is the most entries in a chart of odds.
 const maxChartRows = 40
 
-// oddsChart shows wanted odds as a hollow mark and seen ones as a dot on their interval, on a logarithmic
-// scale.
+// oddsChart shows wanted odds as a hollow mark and seen ones as a dot on their interval, on a
+// logarithmic scale.
 func oddsChart(all []simulate.Odds) *chart {
 	rows := all[:min(len(all), maxChartRows)]
 	low, high := 1.0, 1.0 // powers of ten around everything above 0

@@ -181,8 +181,8 @@ func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	return r.write(entry, func() error { return nil })
 }
 
-// write appends an entry if a condition holds at the moment it gets its place, and makes it as durable as
-// the policy says. Writers share fsyncs.
+// write appends an entry if a condition holds at the moment it gets its place, and makes it as
+// durable as the policy says. Writers share fsyncs.
 func (r *Realm) write(entry []byte, may func() error) (driver.Cursor, error) {
 	if err := r.mayWrite(); err != nil {
 		return 0, err

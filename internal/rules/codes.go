@@ -28,8 +28,9 @@ type Codes interface {
 }
 
 // Import writes the event that adds codes to a list: those that it does not have yet, each once, in
-// their order. It names the list if it is new. At most [store.MaxAlike] of a list may have the same sum. If there is nothing to add, it writes nothing. It may
-// run concurrently with commands, but not with another import or a catalog.
+// their order. It names the list if it is new. At most [store.MaxAlike] of a list may have the same
+// sum. If there is nothing to add, it writes nothing. It may run concurrently with commands, but
+// not with another import or a catalog.
 func Import(state Codes, list string, codes []string) (event []byte, added int, err error) {
 	num, known := state.CodeListNum(list)
 	fresh := make([]string, 0, len(codes))

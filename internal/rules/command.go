@@ -54,9 +54,10 @@ const (
 	MaxReason      = 1 << 10             // why, bytes
 )
 
-// Command is a request in the form that the rules work on. Kind says which fields are used:
-// Player, Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player of a Register; Player and Items of a Grant or
-// Consume; Player (the giver), To and Items of a Transfer; Members of an Atomic; Player and Set of a SetTrack.
+// Command is a request in the form that the rules work on. Kind says which fields are used: Player,
+// Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player of a Register; Player and
+// Items of a Grant or Consume; Player (the giver), To and Items of a Transfer; Members of an
+// Atomic; Player and Set of a SetTrack.
 type Command struct {
 	Kind    Kind
 	ID      string

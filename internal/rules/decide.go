@@ -92,8 +92,9 @@ func (d *decision) init() {
 }
 
 // Decide checks a command against the state, chooses its outcomes and writes the event to w. The
-// command must have passed Check and [Rules.Unknown]. now is in Unix milliseconds. Decide takes values from src only
-// for draws, and none if the command fails. The event must be applied before the next call.
+// command must have passed Check and [Rules.Unknown]. now is in Unix milliseconds. Decide takes
+// values from src only for draws, and none if the command fails. The event must be applied before
+// the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
 	d := &r.d

@@ -140,7 +140,8 @@ func (m *model) momentsCome(p *catalog.Pool, e *catalog.Entry) *coming {
 		from, to, count := weighted(p, e, was.until), weighted(p, e, m.now), uint64(e.Moments.Count)
 		ways := map[momentsWay]bool{}
 		for w := range was.ways {
-			// could has the numbers that are possible: from least on, as long as the next can have come.
+			// could has the numbers that are possible: from least on, as long as the next can have
+			// come.
 			must, can := func(uint64) bool { return to >= end }, func(uint64) bool { return to > from || to >= end }
 			switch e.Moments.Spread {
 			case catalog.SpreadEven:

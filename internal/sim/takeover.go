@@ -17,9 +17,10 @@ import (
 )
 
 // Several nodes share one log. Any of them takes the realm over at any time, as often as it likes:
-// nothing but the log keeps two writers apart. Some follow the log before they do. Messages to the log and answers from it get lost,
-// arrive twice or late. Nodes are cut off, stand still and die in the middle of everything. At the
-// end one node verifies the log, and the model judges it, with all that clients were told.
+// nothing but the log keeps two writers apart. Some follow the log before they do. Messages to the
+// log and answers from it get lost, arrive twice or late. Nodes are cut off, stand still and die in
+// the middle of everything. At the end one node verifies the log, and the model judges it, with all
+// that clients were told.
 
 // cluster is one such run.
 type cluster struct {

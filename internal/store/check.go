@@ -1,8 +1,9 @@
 package store
 
 // Check verifies the invariants that hold at every position: an item's supply is the sum of its
-// balances, balances are within bounds, no code is in a list twice, and indexes agree with what they index. Stock cannot be
-// below zero by its representation. Check takes time in proportion to the state.
+// balances, balances are within bounds, no code is in a list twice, and indexes agree with what
+// they index. Stock cannot be below zero by its representation. Check takes time in proportion to
+// the state.
 func (s *State) Check() error {
 	if err := s.checkPlayers(); err != nil {
 		return err

@@ -30,8 +30,8 @@ func NewLoader() *Loader {
 }
 
 // NewChecker returns a loader that finds out whether snapshots can be loaded, in little memory: it
-// keeps neither players nor requests, but codes. It has no state to give. It does not see that a player or a
-// request is there twice.
+// keeps neither players nor requests, but codes. It has no state to give. It does not see that a
+// player or a request is there twice.
 func NewChecker() *Loader {
 	l := NewLoader()
 	l.keep = false

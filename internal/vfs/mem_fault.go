@@ -170,10 +170,10 @@ func (m *Mem) PowerOff() {
 	m.off = true
 }
 
-// Limit sets how many bytes the files may take together; 0 lifts the limit.
-// Space is counted in blocks of 4096 bytes that have been written to or were
-// reserved through [Allocator]; holes are free, and a removed file gives its space back when its last handle is
-// closed. A write beyond the limit is short and fails with syscall.ENOSPC.
+// Limit sets how many bytes the files may take together; 0 lifts the limit. Space is counted in
+// blocks of 4096 bytes that have been written to or were reserved through [Allocator]; holes are
+// free, and a removed file gives its space back when its last handle is closed. A write beyond the
+// limit is short and fails with syscall.ENOSPC.
 func (m *Mem) Limit(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
