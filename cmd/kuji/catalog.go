@@ -70,13 +70,8 @@ catalog, with the same hash. Applying it changes nothing.`,
 		Example: "  kuji catalog export --realm summer > summer.yaml",
 		Args:    exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = "" // it stands among its own
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	conn := a.connection(cmd.Flags())
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		resp, err := call(cmd.Context(), c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm})
 		if err != nil {
 			return err
@@ -85,7 +80,7 @@ catalog, with the same hash. Applying it changes nothing.`,
 			return a.writeJSON(exportJSON{resp.GetVersion(), hex.EncodeToString(resp.GetHash()), string(resp.GetYaml())})
 		}
 		return a.write(resp.GetYaml())
-	}
+	})
 	return cmd
 }
 

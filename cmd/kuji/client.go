@@ -47,13 +47,13 @@ type connection struct {
 	serverFlag string // the flag that server comes from, where that is not --server
 }
 
-// clientCommand adds the flags of every command that talks to a server.
+// clientCommand makes a command one of those that talk to a server.
 func (a *app) clientCommand(cmd *cobra.Command) *connection {
 	cmd.GroupID = "client"
 	return a.connection(cmd.Flags())
 }
 
-// connection adds the flags of a connection.
+// connection adds the flags of every command that talks to a server.
 func (a *app) connection(flags *pflag.FlagSet) *connection {
 	c := &connection{app: a, settings: newSettings(flags, a.getenv)}
 	flags.StringVar(&c.server, "server", "", "`URL` of the server, or of several nodes of a cluster, with commas (default: that of the context in use, else http://"+defaultAddress+")")
@@ -64,6 +64,17 @@ func (a *app) connection(flags *pflag.FlagSet) *connection {
 	flags.StringVar(&c.realm, "realm", "default", "`name` of the realm")
 	flags.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long to try, including retries")
 	return c
+}
+
+// run returns what a command does once it has a client.
+func (c *connection) run(do func(*cobra.Command, *client, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cl, err := c.dial()
+		if err != nil {
+			return err
+		}
+		return do(cmd, cl, args)
+	}
 }
 
 // settle completes the flags from variables and the context. A context goes with

@@ -48,8 +48,7 @@ long as they would have lasted.`,
   kuji clock set --realm summer --reason "clock checked" --time 2026-11-23T19:20:00Z`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
+	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: 1 to 200 bytes of `text` (required)")
 	cmd.Flags().StringVar(&at, "time", "", "the right `time`, as in 2026-11-23T19:20:00Z (default: this machine's)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -74,8 +74,7 @@ At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 		Example: `  kuji codes import ten-percent codes.csv`,
 		Args:    exactArgs("LIST", "FILE"),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
+	conn := a.connection(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		total := uint64(0)
 		if err := eachChunk(args[1], func(codes []string) error {
@@ -172,20 +171,15 @@ func (a *app) codesShowCommand() *cobra.Command {
 		Example: `  kuji codes show ten-percent`,
 		Args:    exactArgs("LIST"),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	conn := a.connection(cmd.Flags())
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		resp, err := call(cmd.Context(), c, "", c.admin.GetCodes, &kujiv1.GetCodesRequest{Realm: c.realm, List: args[0]})
 		if err != nil {
 			return err
 		}
 		out := newCodesJSON(resp.GetList())
 		return a.print(out, func(w io.Writer) { printCodes(w, out) })
-	}
+	})
 	return cmd
 }
 
@@ -211,17 +205,12 @@ It needs a key that may admin.`,
   kuji codes export bottles --redeemed`,
 		Args: exactArgs("LIST"),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
+	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print who used which codes")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		return a.exportCodes(cmd.Context(), c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
-	}
+	})
 	return cmd
 }
 

@@ -239,14 +239,9 @@ func (a *app) listPlayersCommand() *cobra.Command {
 		Example: "  kuji list players --after ann --limit 100",
 		Args:    exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
+	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		out := playersJSON{Realm: c.realm, Players: []string{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
 			resp, err := call(cmd.Context(), c, "", c.rewards.ListPlayers, &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
@@ -266,7 +261,7 @@ func (a *app) listPlayersCommand() *cobra.Command {
 			printLines(w, out.Players)
 			out.print(w)
 		})
-	}
+	})
 	return cmd
 }
 
@@ -278,14 +273,9 @@ func (a *app) listHoldersCommand() *cobra.Command {
 		Example: "  kuji list holders sword",
 		Args:    exactArgs("ITEM"),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
+	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		out := holdersJSON{Realm: c.realm, Item: args[0], Holders: []holderJSON{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
 			resp, err := call(cmd.Context(), c, "", c.rewards.ListHolders, &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
@@ -307,6 +297,6 @@ func (a *app) listHoldersCommand() *cobra.Command {
 			}
 			out.print(w)
 		})
-	}
+	})
 	return cmd
 }

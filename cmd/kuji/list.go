@@ -37,13 +37,8 @@ func (a *app) listPoolsCommand() *cobra.Command {
 		Example: "  kuji list pools --realm summer",
 		Args:    exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	conn := a.connection(cmd.Flags())
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		// All pools come in one answer: a catalog has a few thousand at most. Items are not asked for.
 		resp, err := call(cmd.Context(), c, "", c.rewards.GetCatalog, &kujiv1.GetCatalogRequest{Realm: c.realm, ItemLimit: 1})
 		if err != nil {
@@ -51,7 +46,7 @@ func (a *app) listPoolsCommand() *cobra.Command {
 		}
 		out := poolsJSON{c.realm, resp.GetVersion(), append([]string{}, resp.GetPools()...)}
 		return a.print(out, func(w io.Writer) { printLines(w, out.Pools) })
-	}
+	})
 	return cmd
 }
 
@@ -62,20 +57,15 @@ func (a *app) listRealmsCommand() *cobra.Command {
 		Example: "  kuji list realms",
 		Args:    exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.GroupID = ""
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	conn := a.connection(cmd.Flags())
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		resp, err := call(cmd.Context(), c, "", c.admin.ListRealms, &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}
 		out := realmsJSON{append([]string{}, resp.GetRealms()...)}
 		return a.print(out, func(w io.Writer) { printLines(w, out.Realms) })
-	}
+	})
 	return cmd
 }
 

@@ -37,11 +37,7 @@ an outcome, send the request again with the same --id.`,
 	}
 	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVar(&player, "player", "", "whose request it was: shows the codes that it gave, to a key that may draw")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		resp, err := call(cmd.Context(), c, "", c.rewards.GetResult, &kujiv1.GetResultRequest{Realm: c.realm, RequestId: args[0], Player: player})
 		if err != nil {
 			return err
@@ -58,7 +54,7 @@ an outcome, send the request again with the same --id.`,
 			return err
 		}
 		return refusedError{out.missing()}
-	}
+	})
 	return cmd
 }
 

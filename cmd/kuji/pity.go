@@ -31,8 +31,7 @@ key; "kuji log events" shows both.`,
 		Example: `  kuji pity set ann character-five-star 73 --reason "ticket 99: draws lost by the old server"`,
 		Args:    exactArgs("PLAYER", "TRACK", "DRAWS"),
 	}
-	conn := a.clientCommand(set)
-	set.GroupID = ""
+	conn := a.connection(set.Flags())
 	set.Flags().StringVar(&id, "id", "", idFlagHelp)
 	set.Flags().StringVar(&reason, "reason", "", "why, in at most 1024 bytes (required)")
 	set.RunE = func(cmd *cobra.Command, args []string) error {

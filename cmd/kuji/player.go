@@ -32,11 +32,7 @@ func (a *app) playerCommand() *cobra.Command {
 		Args:    exactArgs("PLAYER"),
 	}
 	conn := a.clientCommand(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		resp, err := call(cmd.Context(), c, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: c.realm, Player: args[0]})
 		if err != nil {
 			return err
@@ -50,7 +46,7 @@ func (a *app) playerCommand() *cobra.Command {
 			out.Limits = append(out.Limits, newStandingJSON(l))
 		}
 		return a.print(out, func(w io.Writer) { printPlayer(w, &out) })
-	}
+	})
 	return cmd
 }
 

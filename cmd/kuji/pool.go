@@ -45,18 +45,14 @@ func (a *app) poolCommand() *cobra.Command {
 		Args:    exactArgs("POOL"),
 	}
 	conn := a.clientCommand(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		p, err := getPool(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
 		}
 		out := newPoolJSON(p)
 		return a.print(out, func(w io.Writer) { printPool(w, out) })
-	}
+	})
 	return cmd
 }
 

@@ -54,11 +54,7 @@ It ends with exit code 1 if a realm has stopped.`,
 	conn := a.clientCommand(cmd)
 	realm := cmd.Flags().Lookup("realm")
 	realm.Usage, realm.DefValue = "`name` of the only realm to show (default: all)", ""
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		req := &kujiv1.GetStatusRequest{}
 		if cmd.Flags().Changed("realm") {
 			req.Realm = c.realm
@@ -78,7 +74,7 @@ It ends with exit code 1 if a realm has stopped.`,
 			}
 		}
 		return errors.Join(stopped...)
-	}
+	})
 	return cmd
 }
 

@@ -41,11 +41,7 @@ on with --from position+1, otherwise with --from position. Codes are redacted.`,
 	flags.Uint64Var(&count, "count", 0, "end after so many events (default: never)")
 	flags.StringVar(&player, "player", "", "only events about this `player`")
 	flags.StringVar(&pool, "pool", "", "only events about this `pool`")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		t := &follower{c: c, req: &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}}
 		t.take = func(events []*kujiv1.Event, _ uint64) error {
 			for _, e := range events {
@@ -64,7 +60,7 @@ on with --from position+1, otherwise with --from position. Codes are redacted.`,
 			t.req.From = &from
 		}
 		return t.run(cmd.Context())
-	}
+	})
 	return cmd
 }
 

@@ -51,8 +51,7 @@ object with the entries that have changed.`,
 		Example: "  kuji watch pool splash",
 		Args:    exactArgs("POOL"),
 	}
-	conn := a.clientCommand(pool)
-	pool.GroupID = ""
+	conn := a.connection(pool.Flags())
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
 		if every < 100*time.Millisecond {
