@@ -31,6 +31,12 @@ type cost struct {
 	most uint64
 }
 
+// spending is what the current draw does to budgets.
+type spending struct {
+	open  []*budget // that what is given now comes from
+	spent []*budget // that the draw has spent from, in the order of the first time
+}
+
 // budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
 // begins with one.
 func budgetName(pool string, b *catalog.Budget, item string) string {

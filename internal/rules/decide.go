@@ -21,11 +21,6 @@ type decision struct {
 	steady int64 // the steady time: see store.State.Back
 	src    Source
 	w      *store.Writer
-	base   uint32   // how many players there are before the command
-	fresh  []string // players that the command adds; their numbers start at base
-	joined int      // how many of fresh have a Join effect
-	known  string   // the player looked up last in this command; number is theirs
-	number uint32
 	player uint32 // the player of the effects being written
 	pool   uint32 // the pool of the effects being written; noPool for none
 
@@ -34,30 +29,35 @@ type decision struct {
 	// half they are those that the effects so far have left; of items, only those that conditions ask
 	// for. So what a draw of a group gives depends on the members before it, not on those behind it.
 	values overlay
-	draws  []drawn  // draws that have passed their checks
-	used   []uint64 // of each limit of the current draw
-	sets   []set    // counters that draws will set
-	extra  uint64   // no less than what the command has given of any one item; at most maxPeak
-	picks  uint64   // the most entries that its draws can take
-	taken  overlay  // how many were taken; by pool number<<32 | entry number
-	coded  overlay  // how many codes were given; by number of the list
+	extra  uint64  // no less than what the command has given of any one item; at most maxPeak
+	taken  overlay // how many were taken; by pool number<<32 | entry number
+	coded  overlay // how many codes were given; by number of the list
 
-	sums    []uint64  // by class of the pool that is picked from
-	weights []uint64  // of its entries with conditions, class by class
-	counted []uint32  // counters of tracks that the current draw has changed, in the order of the first change
-	open    []*budget // that what is given now comes from
-	spent   []*budget // that the current draw has spent from, in the order of the first time
-	touches overlay   // 1 for the counters of what is in counted and spent
-	picked  []uint64  // what draws without repetition have taken so far; by pool number<<32 | entry number
-	apart   overlay   // 1 for what is in picked
+	people
+	checked
+	picking
+	spending
+	paying
+	why
+	sureMemos
+}
 
-	sure     []sureMemo // by pool number
-	sureGen  uint32
-	window   []store.CounterValue // scratch memory of windowCounters
-	lacks    []Lack               // why a check failed with InsufficientItems
-	have     []uint64             // what the player has of what the best payment takes
-	counting []uint64             // and of the one that is looked at
-	stopped  LimitState           // why one failed with LimitReached
+// people are the players of a command.
+type people struct {
+	base   uint32   // how many players there are before the command
+	fresh  []string // players that the command adds; their numbers start at base
+	joined int      // how many of fresh have a Join effect
+	known  string   // the player looked up last in this command; number is theirs
+	number uint32
+}
+
+// checked is what the first half found out for the second one.
+type checked struct {
+	draws  []drawn              // draws that have passed their checks
+	picks  uint64               // the most entries that they can take
+	used   []uint64             // of each limit of the current draw
+	sets   []set                // counters that draws will set
+	window []store.CounterValue // scratch memory of windowCounters
 }
 
 // drawn is a draw that has passed its checks.

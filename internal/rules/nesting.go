@@ -471,6 +471,12 @@ func (r *Rules) sure(pt *poolTable, need uint64) uint64 {
 	return r.sureBelow(pt, need)
 }
 
+// sureMemos are the results that hold for now.
+type sureMemos struct {
+	sure    []sureMemo // by pool number
+	sureGen uint32
+}
+
 // sureMemo is the result of one computation of sure for one pool.
 type sureMemo struct {
 	gen   uint32

@@ -15,6 +15,16 @@ type class struct {
 	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
 }
 
+// picking is what the pick from a pool goes by.
+type picking struct {
+	sums    []uint64 // by class of the pool that is picked from
+	weights []uint64 // of its entries with conditions, class by class
+	counted []uint32 // counters of tracks that the current draw has changed, in the order of the first change
+	touches overlay  // 1 for the counters of what is in counted and spent
+	picked  []uint64 // what draws without repetition have taken so far; by pool number<<32 | entry number
+	apart   overlay  // 1 for what is in picked
+}
+
 // classify divides a pool's entries into classes.
 func (pt *poolTable) classify() {
 	at := map[uint32]uint32{}

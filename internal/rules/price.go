@@ -23,6 +23,12 @@ type payment struct {
 	free  uint64 // how many draws are free
 }
 
+// paying is what the player has of what payments take, in the order of their prices.
+type paying struct {
+	have     []uint64 // of the best payment
+	counting []uint64 // of the one that is looked at
+}
+
 // pay pays the price of count draws from the player's balances: one that has item choice in it, or
 // with an empty choice any. It fills in p, which must be zero.
 func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p *payment) failure {

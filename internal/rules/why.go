@@ -37,6 +37,12 @@ type Lack struct {
 	Have, Need uint64
 }
 
+// why is why the command fails.
+type why struct {
+	lacks   []Lack     // with InsufficientItems
+	stopped LimitState // with LimitReached
+}
+
 // maxNeed is the most that a command needs of an item: a price for MaxDrawCount draws.
 const maxNeed = MaxQuantity * MaxDrawCount
 
