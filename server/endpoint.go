@@ -150,16 +150,19 @@ type call struct {
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Server.work
-
-	// For logs:
-	realm    string     // of the request; of a stream of draws: of its first batch
-	status   string     // of the result, if the answer has one; only for the access log
-	received int64      // bytes of the body
-	messages int64      // answers of a stream
-	units    int64      // draws or events in them
-	leader   *forLeader // nil: this server answers, and no other
+	leader   *forLeader     // nil: this server answers, and no other
+	logged
 
 	w http.ResponseWriter // only for a stream
+}
+
+// logged is what only logs say of a call.
+type logged struct {
+	realm    string // of the request; of a stream of draws: of its first batch
+	status   string // of the result, if the answer has one; only for the access log
+	received int64  // bytes of the body
+	messages int64  // answers of a stream
+	units    int64  // draws or events in them
 }
 
 // handedOver reports whether the leader is to answer, and counts and logs the request.

@@ -411,7 +411,7 @@ func (c *redisConn) done(e ended) {
 	if s.o.AccessLog == nil && e.failed == nil && !s.isSlow(took) {
 		return
 	}
-	one := &call{method: method, access: passerby, peer: c.peer, start: c.arrived, took: took, reached: true, redis: true, realm: c.realm, received: int64(e.size)}
+	one := &call{method: method, access: passerby, peer: c.peer, start: c.arrived, took: took, reached: true, redis: true, logged: logged{realm: c.realm, received: int64(e.size)}}
 	if c.access != nil {
 		one.access, one.key = c.access, c.access.name
 	}
