@@ -74,7 +74,7 @@ func BenchmarkFollow(b *testing.B) {
 				}
 			}
 			file := filepath.Join(b.TempDir(), "h.db")
-			h, err := Open(b.Context(), file, "test")
+			h, err := Open(b.Context(), file, "test", Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

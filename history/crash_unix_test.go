@@ -76,7 +76,7 @@ func runChild(file string) {
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&recs); err != nil {
 		panic(err)
 	}
-	h, err := Open(context.Background(), os.Getenv("KUJI_HISTORY_TARGET"), "test")
+	h, err := Open(context.Background(), os.Getenv("KUJI_HISTORY_TARGET"), "test", Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -52,7 +53,18 @@ const (
 // State says what a history knows.
 type State struct {
 	Position     uint64 // it has every event up to here, and perhaps some of later ones
-	CompleteFrom uint64 // it has every event from this position on; 1: from the beginning
+	CompleteFrom uint64 // it had every event from this position on; 1: from the beginning
+	// KeptFrom is the position from which on it keeps events; those before were older than Options.Age
+	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
+	KeptFrom     uint64
+	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
+}
+
+// Options are how a history is kept. The zero value is good.
+type Options struct {
+	// Age is for how long events are kept, counted back from the newest. Older ones are removed as new
+	// ones come. 0: for ever.
+	Age time.Duration
 }
 
 // progress is the row that changes together with all others.
@@ -60,10 +72,12 @@ type progress struct {
 	at           Place // of the last event
 	last         bool  // it was the last of its batch
 	completeFrom uint64
+	keptFrom     uint64 // 0: nothing was removed
+	keptTime     int64
 }
 
 func (p *progress) state() State {
-	s := State{p.at.Position, p.completeFrom}
+	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime}
 	if !p.last && s.Position > 0 {
 		s.Position--
 	}
@@ -74,8 +88,10 @@ func (p *progress) state() State {
 // follows the feed.
 type DB struct {
 	realm string
+	o     Options
 	db    database
-	reads chan conn // idle connections for reads; nil ones are not open yet
+	reads chan conn     // idle connections for reads; nil ones are not open yet
+	asked chan struct{} // holds one when somebody waits for what is not written yet
 
 	mu        sync.Mutex
 	closed    bool
@@ -84,6 +100,7 @@ type DB struct {
 	following atomic.Bool
 	known     atomic.Pointer[State]
 	most      int                    // events in a transaction; fewer in tests
+	rest      time.Duration          // for which events gather
 	remember  int                    // names of a kind, and balances, that a writer keeps in memory
 	failpoint func(sql string) error // of tests: before each statement that writes
 }
@@ -122,8 +139,11 @@ const maxReads = 4
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
 // its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeConflict if what is
 // there is the history of another realm or of another version of this package.
-func Open(ctx context.Context, target, realm string) (*DB, error) {
-	h := &DB{realm: realm, moved: make(chan struct{}), reads: make(chan conn, maxReads), most: maxWaiting, remember: maxKnown}
+func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
+	if o.Age < 0 {
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}
+	}
+	h := &DB{realm: realm, o: o, moved: make(chan struct{}), asked: make(chan struct{}, 1), reads: make(chan conn, maxReads), most: maxWaiting, rest: restTime, remember: maxKnown}
 	var err error
 	if IsURL(target) {
 		h.db, err = newPostgres(target, realm)
@@ -156,8 +176,8 @@ func (h *DB) create(ctx context.Context, c conn) error {
 			return failed("creating", err)
 		}
 	}
-	if _, err := c.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from)
-		VALUES (1, $1, $2, 0, 0, 1, 1) ON CONFLICT DO NOTHING`, int64(format), h.realm); err != nil {
+	if _, err := c.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time)
+		VALUES (1, $1, $2, 0, 0, 1, 1, 0, 0) ON CONFLICT DO NOTHING`, int64(format), h.realm); err != nil {
 		return failed("creating", err)
 	}
 	p, err := h.progress(ctx, c)
@@ -185,6 +205,7 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 		if fault != nil || h.State().Position >= position {
 			return fault
 		}
+		signal(h.asked)
 		select {
 		case <-moved:
 		case <-ctx.Done():
@@ -196,21 +217,31 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 // progress reads how far the history has come.
 func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
 	found := false
-	err = c.query(ctx, `SELECT format, realm, position, event, last, complete_from FROM progress WHERE id = 1`, func(r row) error {
+	if err := h.checkFormat(ctx, c); err != nil {
+		return p, err
+	}
+	err = c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time FROM progress WHERE id = 1`, func(r row) error {
 		found = true
-		if f := r.int(0); f != format {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d, want %d: delete it, and it is built again", f, format)}
-		}
-		if realm := r.text(1); realm != h.realm {
+		if realm := r.text(0); realm != h.realm {
 			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, h.realm)}
 		}
-		p = progress{Place{uint64(r.int(2)), int(r.int(3))}, r.int(4) != 0, uint64(r.int(5))}
+		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6)}
 		return nil
 	})
 	if err == nil && !found {
 		err = errors.New("the table progress is empty")
 	}
 	return p, failed("reading", err)
+}
+
+// checkFormat refuses the history of another version of this package.
+func (h *DB) checkFormat(ctx context.Context, c conn) error {
+	return failed("reading", c.query(ctx, `SELECT format FROM progress WHERE id = 1`, func(r row) error {
+		if f := r.int(0); f != format {
+			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d, want %d: delete it, and it is built again", f, format)}
+		}
+		return nil
+	}))
 }
 
 // State returns what the history knows.

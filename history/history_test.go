@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -144,7 +145,7 @@ func of(recs []kuji.Record) Feed {
 
 func openTest(t testing.TB, target string) *DB {
 	t.Helper()
-	h, err := Open(t.Context(), target, "test")
+	h, err := Open(t.Context(), target, "test", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func TestHistory(t *testing.T) {
 				if err := h.Run(t.Context(), through(r.Events, r.Stats().LastEvent)); err != nil {
 					t.Fatal(err)
 				}
-				if want := (State{r.Stats().LastEvent, 1}); h.State() != want || !h.Following() {
+				if want := (State{Position: r.Stats().LastEvent, CompleteFrom: 1}); h.State() != want || !h.Following() {
 					t.Errorf("%+v, following %v, want %+v", h.State(), h.Following(), want)
 				}
 				same(t, h, all(t, r))
@@ -431,7 +432,7 @@ func TestAnotherLog(t *testing.T) {
 		}
 		same(t, h, recs)
 	}
-	if _, err := Open(t.Context(), target, "other"); kuji.CodeOf(err) != kuji.CodeConflict {
+	if _, err := Open(t.Context(), target, "other", Options{}); kuji.CodeOf(err) != kuji.CodeConflict {
 		t.Errorf("for another realm: %v", err)
 	}
 }
@@ -464,6 +465,171 @@ func TestTwoWriters(t *testing.T) {
 			same(t, first, recs)
 		})
 	}
+}
+
+// TestAge: a history of some age keeps what is not older than its newest event by more than that, and
+// says from when on. What players hold, and balances, are those of all events.
+func TestAge(t *testing.T) {
+	for name, target := range targets(t) {
+		t.Run(name, func(t *testing.T) {
+			_, r := realm(t, t.TempDir(), kuji.Options{})
+			load(t, r, 1, 400)
+			recs := all(t, r)
+			for i := range recs { // batches of a second
+				recs[i].Time = 1_700_000_000_000 + int64(recs[i].Position)*1000
+			}
+			last := &recs[len(recs)-1]
+			age := 100 * time.Second
+			whole, aged := openTest(t, target(t)), openTest(t, target(t))
+			aged.o.Age = age
+			aged.most, aged.remember = 8, 5
+			for _, h := range []*DB{whole, aged} {
+				for _, n := range []int{len(recs) / 2, len(recs)} {
+					if err := h.Run(t.Context(), of(recs[:n])); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			kept := slices.IndexFunc(recs, func(rec kuji.Record) bool { return rec.Time >= last.Time-age.Milliseconds() })
+			want := State{Position: last.Position, CompleteFrom: 1, KeptFrom: recs[kept].Position, KeptFromTime: recs[kept].Time}
+			if aged.State() != want {
+				t.Errorf("%+v, want %+v", aged.State(), want)
+			}
+			younger := func(events []kuji.Record) (some []kuji.Record) {
+				for _, rec := range events {
+					if rec.Position >= want.KeptFrom {
+						some = append(some, rec)
+					}
+				}
+				return some
+			}
+			players := everybody(t, whole)
+			if got := everybody(t, aged); !slices.Equal(got, players) {
+				t.Errorf("players %q, want %q", got, players)
+			}
+			queries := []Query{{Pool: "paid"}, {Item: "gem"}, {Item: "sword"}, {Item: "shield"}}
+			for _, p := range players {
+				queries = append(queries, Query{Player: p}, Query{Player: p, Item: "gem"})
+			}
+			some := 0
+			for _, q := range queries {
+				before := pages(t, whole, q, 100)
+				wanted := younger(before)
+				if some += len(before) - len(wanted); plain(t, pages(t, aged, q, 100)) != plain(t, wanted) {
+					t.Errorf("%+v: other events than the younger ones of all", q)
+				}
+			}
+			if some == 0 {
+				t.Error("nothing was removed, so nothing was shown")
+			}
+			for _, item := range []string{"gem", "sword", "shield"} {
+				if got := holders(t, aged, item); !maps.Equal(got, holders(t, whole, item)) {
+					t.Errorf("holders of %s: %v", item, got)
+				}
+			}
+			for _, table := range []string{"changes", "pool_events", "item_events", "events"} {
+				if err := aged.reading(t.Context(), func(c conn) error {
+					return c.query(t.Context(), "SELECT count(*) FROM "+table+" WHERE seq < $1", func(r row) error {
+						if n := r.int(0); n > 0 {
+							t.Errorf("%d old rows in %s", n, table)
+						}
+						return nil
+					}, Place{Position: want.KeptFrom}.seq())
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestAgeLater: a history that gets an age later loses what it has too much of, some at a time, and goes
+// on where it was when it is opened again.
+func TestAgeLater(t *testing.T) {
+	_, r := realm(t, t.TempDir(), kuji.Options{})
+	load(t, r, 1, 100)
+	recs := all(t, r)
+	for i := range recs {
+		recs[i].Time = int64(recs[i].Position) * 1000
+	}
+	name := filepath.Join(t.TempDir(), "h.db")
+	h := openTest(t, name)
+	if err := h.Run(t.Context(), of(recs[:len(recs)-1])); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.State(); got.KeptFrom != 0 || got.KeptFromTime != 0 {
+		t.Errorf("without an age: %+v", got)
+	}
+	h, err := Open(t.Context(), name, "test", Options{Age: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := h.Run(t.Context(), of(recs)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := h.State().KeptFrom, recs[len(recs)-1].Position-10; got != want {
+		t.Errorf("kept from %d, want %d", got, want)
+	}
+	if _, err := Open(t.Context(), name, "test", Options{Age: -1}); kuji.CodeOf(err) != kuji.CodeInvalid {
+		t.Errorf("a negative age: %v", err)
+	}
+}
+
+// TestGather: events gather before they are written, until somebody asks for them, or many wait.
+func TestGather(t *testing.T) {
+	_, r := realm(t, t.TempDir(), kuji.Options{})
+	load(t, r, 1, 60)
+	recs := all(t, r)
+	h := openTest(t, filepath.Join(t.TempDir(), "h.db"))
+	h.rest = time.Hour
+	transactions := 0
+	h.failpoint = func(sql string) error {
+		if sql == "COMMIT" {
+			transactions++
+		}
+		return nil
+	}
+	more := make(chan kuji.Record)
+	feed := func(ctx context.Context, _ uint64) iter.Seq2[kuji.Record, error] {
+		return func(yield func(kuji.Record, error) bool) {
+			for {
+				select {
+				case rec := <-more:
+					if !yield(rec, nil) {
+						return
+					}
+				case <-ctx.Done():
+					yield(kuji.Record{}, ctx.Err())
+					return
+				}
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx, feed) }()
+	for _, rec := range recs {
+		more <- rec
+	}
+	if n := h.State().Position; n != 0 {
+		t.Errorf("position %d is written, and nobody asked", n)
+	}
+	if err := h.Wait(t.Context(), recs[len(recs)-1].Position); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	if transactions > 2 { // the last event may have been on its way
+		t.Errorf("%d transactions for %d events", transactions, len(recs))
+	}
+	same(t, h, recs)
+	again := openTest(t, filepath.Join(t.TempDir(), "h.db"))
+	again.most, again.rest = 8, time.Hour // so many are ripe
+	if err := again.Run(t.Context(), of(recs)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, again, recs)
 }
 
 // TestTrimmed: a history that begins behind trimmed events says so, and knows no balances. One that
@@ -501,7 +667,7 @@ func TestTrimmed(t *testing.T) {
 		if err := h.Run(t.Context(), trimmed); err != nil {
 			t.Fatal(err)
 		}
-		if want := (State{recs[len(recs)-1].Position, first}); h.State() != want {
+		if want := (State{Position: recs[len(recs)-1].Position, CompleteFrom: first}); h.State() != want {
 			t.Errorf("%s: %+v, want %+v", name, h.State(), want)
 		}
 		if _, _, _, err := h.Holders(t.Context(), "gem", "", 0); kuji.CodeOf(err) != kuji.CodeConflict {

@@ -140,7 +140,8 @@ type writer struct {
 	items    names
 	pools    names
 	balances map[holding]int64
-	whole    bool // every holding of the table is in balances
+	whole    bool  // every holding of the table is in balances
+	oldest   int64 // time of the oldest event, if it is known: none is older
 	batch    batch
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -18,6 +19,13 @@ import (
 const (
 	maxWaiting      = 1 << 15 // events
 	maxWaitingBytes = 4 << 20 // of the log
+)
+
+// Events gather for restTime before they are written, unless ripe ones wait, or somebody asks for them:
+// under load, a transaction for each batch of the log would cost more than the realm itself.
+const (
+	restTime = 100 * time.Millisecond
+	ripe     = 1 << 12
 )
 
 // Feed returns the events of a realm from a position on, as kuji.Realm's method Events does.
@@ -67,7 +75,7 @@ func (h *DB) follow(ctx context.Context, w *writer, feed Feed) error {
 	defer reading.Wait()
 	defer cancel()
 	for {
-		some, err := q.take(ctx)
+		some, err := q.take(ctx, h.rest, h.asked)
 		if len(some) == 0 {
 			return err
 		}
@@ -121,7 +129,7 @@ func (h *DB) readFrom(ctx context.Context, q *queue, from progress, feed Feed, s
 
 // skip notes that the events before a position are gone.
 func (h *DB) skip(ctx context.Context, w *writer, first uint64) error {
-	next := progress{at: Place{first - 1, 0}, last: true, completeFrom: first}
+	next := progress{Place{first - 1, 0}, true, first, w.at.keptFrom, w.at.keptTime}
 	return h.transact(ctx, w, next, func() error { return nil })
 }
 
@@ -131,11 +139,22 @@ func (h *DB) write(ctx context.Context, w *writer, some []event) error {
 	if err != nil {
 		return err
 	}
+	old, err := h.outdated(ctx, w, some)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		next.keptFrom, next.keptTime = old.keptFrom(), old.keptTime
+	}
 	return h.transact(ctx, w, next, func() error {
-		return w.insert(func(sql string, args ...any) error {
+		exec := func(sql string, args ...any) error {
 			_, err := h.exec(ctx, w.c, sql, args...)
 			return err
-		})
+		}
+		if err := w.insert(exec); err != nil {
+			return err
+		}
+		return old.remove(exec)
 	})
 }
 
@@ -146,8 +165,8 @@ func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func()
 		return err
 	}
 	// First, for it locks out other writers.
-	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4 WHERE id = 1 AND position = $5 AND event = $6",
-		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(w.at.at.Position), int64(w.at.at.Index))
+	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6 WHERE id = 1 AND position = $7 AND event = $8",
+		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, int64(w.at.at.Position), int64(w.at.at.Index))
 	if err != nil {
 		return err
 	}
@@ -357,8 +376,11 @@ func (q *queue) put(ctx context.Context, e event) error {
 		if len(q.some) < q.most && q.bytes < maxWaitingBytes {
 			q.some = append(q.some, e)
 			q.bytes += e.rec.Bytes
+			tell := len(q.some) == 1 || q.isRipe()
 			q.mu.Unlock()
-			signal(q.came)
+			if tell {
+				signal(q.came)
+			}
 			return nil
 		}
 		q.mu.Unlock()
@@ -378,11 +400,43 @@ func (q *queue) end(err error) {
 	signal(q.came)
 }
 
-// take waits for events and takes all that there are. None: the feed has ended, with err. What it
-// returned before is not used any more.
-func (q *queue) take(ctx context.Context) (some []event, err error) {
+// isRipe reports whether enough waits. The caller holds mu.
+func (q *queue) isRipe() bool { return len(q.some) >= min(ripe, q.most) || q.bytes >= maxWaitingBytes }
+
+// gather lets events come for a while, until enough wait, none will come any more, or somebody asks.
+func (q *queue) gather(ctx context.Context, rest time.Duration, asked <-chan struct{}) {
+	over := time.NewTimer(rest)
+	defer over.Stop()
 	for {
 		q.mu.Lock()
+		enough := q.ended || q.isRipe()
+		q.mu.Unlock()
+		if enough {
+			return
+		}
+		select {
+		case <-q.came:
+		case <-asked:
+			return
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take waits for events, lets others gather, and takes all that there are. None: the feed has ended, with err. What it
+// returned before is not used any more.
+func (q *queue) take(ctx context.Context, rest time.Duration, asked <-chan struct{}) (some []event, err error) {
+	for gathered := false; ; {
+		q.mu.Lock()
+		if len(q.some) > 0 && !gathered {
+			q.mu.Unlock()
+			q.gather(ctx, rest, asked)
+			gathered = true
+			continue
+		}
 		if len(q.some) > 0 {
 			some, q.some, q.bytes = q.some, q.spare[:0], 0
 			q.spare = some

@@ -3,7 +3,7 @@ package history
 import "strings"
 
 // format is the version of the schema. Another one is refused: a history can be built again.
-const format = 1
+const format = 2
 
 // schema is the tables, for both databases: INT and NAME are types, CLUSTERED is said of a table
 // whose rows stand in the order of its key. docs/history.md explains them.
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS changes (player INT NOT NULL, seq INT NOT NULL, item 
 CREATE TABLE IF NOT EXISTS holdings (item INT NOT NULL, player INT NOT NULL, quantity INT NOT NULL,
 	PRIMARY KEY (item, player)) CLUSTERED;
 CREATE TABLE IF NOT EXISTS progress (id INT PRIMARY KEY, format INT NOT NULL, realm TEXT NOT NULL,
-	position INT NOT NULL, event INT NOT NULL, last INT NOT NULL, complete_from INT NOT NULL)`
+	position INT NOT NULL, event INT NOT NULL, last INT NOT NULL, complete_from INT NOT NULL, kept_from INT NOT NULL, kept_time INT NOT NULL)`
 
 // statements returns the schema in the words of a database.
 func statements(integer, name, clustered string) []string {

@@ -174,10 +174,10 @@ func (a *AccessLog) call(c *call, status int, answered int64) {
 			to = appendText(to, "key", c.key)
 		}
 		to = appendText(to, "peer", c.peer)
-		if !c.redis {
+		if !c.redis() {
 			to = appendNumber(to, "http", int64(status))
 		}
-		if c.endpoint != nil || c.failed != nil || c.redis {
+		if c.endpoint != nil || c.failed != nil || c.redis() {
 			to = appendText(to, "code", c.label())
 		}
 		if c.status != "" {

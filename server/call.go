@@ -52,7 +52,7 @@ func (c *call) about(request any) {
 func noteStatus(ctx context.Context, answer any) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	m, has := answer.(interface{ GetResult() *kujiv1.Result })
-	if ok && has {
+	if ok && has && m.GetResult() != nil { // GetResult may have found none
 		c.status = strings.ToLower(strings.TrimPrefix(m.GetResult().GetStatus().String(), "STATUS_"))
 	}
 }

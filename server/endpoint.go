@@ -146,7 +146,6 @@ type call struct {
 	took     time.Duration  // from then on; 0: it was not measured, as of a stream
 	reached  bool           // the request was decoded
 	ended    bool           // its handler was called, and has returned
-	redis    bool           // it is a command of the Redis protocol
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Server.work
@@ -167,6 +166,9 @@ type logged struct {
 
 // handedOver reports whether the leader is to answer, and counts and logs the request.
 func (c *call) handedOver() bool { return c.leader != nil && c.leader.yes }
+
+// redis reports whether it is a command of the Redis protocol.
+func (c *call) redis() bool { return strings.HasPrefix(c.method, redisMethods) }
 
 type callKey struct{}
 

@@ -41,7 +41,9 @@ type HistoryQuery struct {
 // HistoryState says what a history knows.
 type HistoryState struct {
 	Position     uint64 // it has every event up to here
-	CompleteFrom uint64 // it has every event from this position on
+	CompleteFrom uint64 // it has had every event from this position on
+	KeptFrom     uint64 // it keeps events from this position on; 0: it has removed none
+	KeptFromTime int64  // the time of the oldest that is kept, in Unix milliseconds
 }
 
 // HistoryPage is some events, the newest first.
@@ -169,7 +171,7 @@ func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersR
 
 // historyState says how far a history is behind a realm.
 func historyState(r *kuji.Realm, st HistoryState) *kujiv1.HistoryState {
-	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom}
+	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime}
 	if last := r.Stats().LastEvent; last > st.Position {
 		out.Lag = last - st.Position
 	}

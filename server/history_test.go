@@ -72,7 +72,7 @@ func group() kuji.Record {
 // TestGetHistory: the server passes on what is asked, says how far the history is behind, and waits if
 // it shall be fresh.
 func TestGetHistory(t *testing.T) {
-	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1}}
+	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1, KeptFrom: 6, KeptFromTime: 77}}
 	f := startWith(t, kuji.Options{}, server.Options{History: hist})
 	c := newClient("", h2c(t), f.url, connect.WithGRPC())
 	if _, err := c.admin.CreateRealm(t.Context(), &kujiv1.CreateRealmRequest{Realm: "new"}); err != nil {
@@ -96,7 +96,7 @@ func TestGetHistory(t *testing.T) {
 	if want := (server.HistoryQuery{Player: "ann", Item: "gem", Limit: 5, Before: server.HistoryPlace{Position: 8, Index: 2}}); hist.asked != want || hist.waited != last {
 		t.Errorf("asked %+v and waited for %d, want %+v and %d", hist.asked, hist.waited, want, last)
 	}
-	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 {
+	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 || res.GetState().GetKeptFrom() != 6 || res.GetState().GetKeptFromUnixMs() != 77 {
 		t.Errorf("%v", res)
 	}
 	// Of a group, those who ask for a player see what is about the player.

@@ -106,7 +106,7 @@ func (s *Server) logRefused(c *call) {
 		return
 	}
 	attrs := c.attrs(c.realm, c.label(), leftOut)
-	if c.failed != nil && (c.endpoint != nil || c.redis && c.method != noRedis) { // otherwise it quotes what somebody made up
+	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what somebody made up
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
@@ -127,8 +127,11 @@ func (c *call) attrs(realm, code string, leftOut uint64) []slog.Attr {
 	return attrs
 }
 
-// noRedis is the method of what is no command of the Redis protocol.
-const noRedis = "redis/none"
+// The methods of commands of the Redis protocol begin with redisMethods; noRedis is that of what is none.
+const (
+	redisMethods = "redis/"
+	noRedis      = redisMethods + "none"
+)
 
 // methodOf returns the name of what is called: never what a client made up.
 func methodOf(e *endpoint, path string) string {

@@ -96,6 +96,8 @@ func TestAccessLog(t *testing.T) {
 	want(err, connect.CodeInvalidArgument)
 	_, err = c.reward.Redeem(ctx, &kujiv1.RedeemRequest{Player: "ann", Code: "secret-code"})
 	want(err, 0)
+	_, err = c.reward.GetResult(ctx, &kujiv1.GetResultRequest{RequestId: "never"})
+	want(err, 0)
 	_, err = newClient("", h1(t), f.url, withKey("secret-key")).reward.GetPool(ctx, &kujiv1.GetPoolRequest{Pool: "last"})
 	want(err, connect.CodeUnauthenticated)
 	_, err = newClient("", h1(t), f.url, withKey(readKey)).reward.Draw(ctx, &kujiv1.DrawRequest{Player: "ann", Pool: "free"})
@@ -150,6 +152,7 @@ func TestAccessLog(t *testing.T) {
 		service + "Draw default game-server-1 200 ok sold_out",
 		service + "Draw no\"where\n game-server-1 400 invalid_argument <nil>",
 		service + "Redeem default game-server-1 200 ok unknown_code",
+		service + "GetResult default game-server-1 200 ok <nil>",
 		service + "GetPool <nil> <nil> 401 unauthenticated <nil>",
 		service + "Draw <nil> " + readKey + " 403 permission_denied <nil>",
 		service + "Draw <nil> game-server-1 400 unreadable <nil>",

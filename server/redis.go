@@ -57,7 +57,6 @@ type redisConn struct {
 	pipeline
 	group   group
 	leaving bool  // after these answers the connection ends
-	sent    int64 // bytes of answers
 	failed  error // the answers cannot be sent
 }
 
@@ -203,7 +202,7 @@ func (c *redisConn) close() {
 	c.s.metrics.redis.Dec()
 	c.cancel()
 	c.exit()
-	c.leaveGroup()
+	c.group.leave(c.s)
 	c.shrink()
 	_ = c.nc.Close() // the client may be gone: there is nobody to tell
 }
@@ -385,9 +384,6 @@ func (c *redisConn) transmit() {
 	}
 	c.out = c.out[:0]
 }
-
-// written returns how many bytes of answers there were so far, sent or not.
-func (c *redisConn) written() int64 { return c.sent + int64(len(c.out)) }
 
 // send sends the answers written so far, and gives back what they took.
 func (c *redisConn) send() {

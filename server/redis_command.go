@@ -65,7 +65,7 @@ func redisCommands() []*redisCommand {
 func newRedisCommands(m *metrics) map[string]*redisCommand {
 	out := make(map[string]*redisCommand)
 	for _, cmd := range redisCommands() {
-		cmd.method = "redis/" + cmd.name
+		cmd.method = redisMethods + cmd.name
 		cmd.metrics = m.rpc("/" + cmd.method)
 		out[cmd.name] = cmd
 	}
@@ -110,18 +110,18 @@ func (c *redisConn) handle(words [][]byte, size int) {
 	ends := cmd.name == "EXEC" || cmd.name == "DISCARD" || cmd.name == "QUIT"
 	switch {
 	case cmd.name == "EXEC" && a.err == nil:
-		c.exec(cmd, size)
+		c.group.exec(c, cmd, size)
 	case c.group.open && (!ends || a.err != nil):
-		c.queue(cmd, size, a)
+		c.group.queue(c, cmd, size, a)
 	case cmd.request == nil:
-		c.about(cmd, size, a)
+		cmd.carryOut(c, size, a)
 	default:
 		c.engine(cmd, size, a)
 	}
 }
 
-// about carries out a command about the connection.
-func (c *redisConn) about(cmd *redisCommand, size int, a *arguments) {
+// carryOut carries out a command about the connection.
+func (cmd *redisCommand) carryOut(c *redisConn, size int, a *arguments) {
 	c.flush()
 	before := c.written()
 	if a.err == nil {
@@ -131,7 +131,7 @@ func (c *redisConn) about(cmd *redisCommand, size int, a *arguments) {
 		c.reject(cmd, size, a.err)
 		return
 	}
-	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+	c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
 }
 
 // engine asks the engine for a command.
@@ -153,7 +153,7 @@ func (c *redisConn) engine(cmd *redisCommand, size int, a *arguments) {
 func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	c.flush()
 	before := c.written()
-	c.done(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
+	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.

@@ -30,12 +30,12 @@ type group struct {
 // errExecAbort is the answer to EXEC for a group of which a command was refused.
 var errExecAbort = &redisError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out"}
 
-// leaveGroup forgets what waits.
-func (c *redisConn) leaveGroup() {
-	if c.group.held > 0 {
-		c.s.memory.give(c.group.holder, c.group.held)
+// leave forgets what waits.
+func (g *group) leave(s *Server) {
+	if g.held > 0 {
+		s.memory.give(g.holder, g.held)
 	}
-	c.group = group{}
+	*g = group{}
 }
 
 func answerMulti(c *redisConn, a *arguments) {
@@ -52,13 +52,12 @@ func answerDiscard(c *redisConn, a *arguments) {
 		a.wrong("", "no group is open, want MULTI first")
 		return
 	}
-	c.leaveGroup()
+	c.group.leave(c.s)
 	c.simple("OK")
 }
 
 // exec answers EXEC.
-func (c *redisConn) exec(cmd *redisCommand, size int) {
-	g := &c.group
+func (g *group) exec(c *redisConn, cmd *redisCommand, size int) {
 	switch {
 	case !g.open:
 		c.reject(cmd, size, &kuji.Error{Code: kuji.CodeInvalid, Message: "no group is open, want MULTI first"})
@@ -68,7 +67,7 @@ func (c *redisConn) exec(cmd *redisCommand, size int) {
 		c.flush()
 		before := c.written()
 		c.array(0)
-		c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+		c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
 	default:
 		m := &kujiv1.AtomicRequest{Realm: c.realm, RequestId: g.id, Members: g.members}
 		c.larger = max(c.larger, int(g.held))
@@ -76,31 +75,30 @@ func (c *redisConn) exec(cmd *redisCommand, size int) {
 			c.run.slots = append(c.run.slots, slot{cmd, m, size, err})
 		}
 	}
-	c.leaveGroup()
+	g.leave(c.s)
 }
 
 // queue adds a command to the open group.
-func (c *redisConn) queue(cmd *redisCommand, size int, a *arguments) {
+func (g *group) queue(c *redisConn, cmd *redisCommand, size int, a *arguments) {
 	c.flush()
 	if a.err == nil && cmd.member == nil {
 		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, EXEC or DISCARD", cmd.name)
 	}
 	if a.err == nil {
-		c.wait(cmd, size, a)
+		g.wait(c, cmd, size, a)
 	}
 	if a.err != nil {
-		c.group.broken = true
+		g.broken = true
 		c.reject(cmd, size, a.err)
 		return
 	}
 	before := c.written()
 	c.simple("QUEUED")
-	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+	c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
 }
 
 // wait keeps a command until EXEC.
-func (c *redisConn) wait(cmd *redisCommand, size int, a *arguments) {
-	g := &c.group
+func (g *group) wait(c *redisConn, cmd *redisCommand, size int, a *arguments) {
 	m := cmd.request(c, a)
 	if a.err != nil {
 		return
@@ -143,7 +141,7 @@ func memberOf(m proto.Message) *kujiv1.Member {
 }
 
 // writeGroup writes the answer to EXEC: a result for each command, with the receipt of all.
-func (c *redisConn) writeGroup(res *kuji.Result) {
+func writeGroup(c *redisConn, res *kuji.Result) {
 	c.array(len(res.Members))
 	receipt := receiptProto(&res.Receipt)
 	for i := range res.Members {

@@ -165,7 +165,7 @@ func (c *redisConn) ask(cmd *redisCommand, size int, m proto.Message) error {
 	}
 	before := c.written()
 	c.write(answer)
-	c.done(ended{cmd: cmd, size: size, answered: c.written() - before})
+	c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
 	return nil
 }
 
@@ -280,7 +280,7 @@ func (c *redisConn) flush() {
 				if res := &r.results[next]; res.Status == kuji.Refused {
 					err = res.Err
 				} else {
-					c.writeResult(slot.request, res)
+					writeResult(c, slot.request, res)
 					end.result = res
 				}
 			}
@@ -290,16 +290,16 @@ func (c *redisConn) flush() {
 			end.failed = c.refuse(err, slot.request)
 		}
 		end.answered = c.written() - before
-		c.done(end)
+		c.count(end)
 	}
 	c.run = run{slots: r.slots, reqs: r.reqs, results: r.results}
 	c.run.clear()
 }
 
 // writeResult writes how a command that was carried out ended.
-func (c *redisConn) writeResult(request proto.Message, res *kuji.Result) {
+func writeResult(c *redisConn, request proto.Message, res *kuji.Result) {
 	if _, group := request.(*kujiv1.AtomicRequest); group {
-		c.writeGroup(res)
+		writeGroup(c, res)
 		return
 	}
 	c.write(resultProto(res))
@@ -394,8 +394,8 @@ type ended struct {
 	failed   *connect.Error
 }
 
-// done counts and logs a command, as ServeHTTP does with a call.
-func (c *redisConn) done(e ended) {
+// count counts and logs a command, as ServeHTTP does with a call.
+func (c *redisConn) count(e ended) {
 	s := c.s
 	took := time.Since(c.arrived)
 	method, label := noRedis, "ok"
@@ -411,7 +411,7 @@ func (c *redisConn) done(e ended) {
 	if s.o.AccessLog == nil && e.failed == nil && !s.isSlow(took) {
 		return
 	}
-	one := &call{method: method, access: passerby, peer: c.peer, start: c.arrived, took: took, reached: true, redis: true, logged: logged{realm: c.realm, received: int64(e.size)}}
+	one := &call{method: method, access: passerby, peer: c.peer, start: c.arrived, took: took, reached: true, logged: logged{realm: c.realm, received: int64(e.size)}}
 	if c.access != nil {
 		one.access, one.key = c.access, c.access.name
 	}

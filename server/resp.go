@@ -101,7 +101,11 @@ func badProtocol(at int, format string, args ...any) error {
 type resp struct {
 	version int // 2 or 3
 	out     []byte
+	sent    int64 // bytes that were in out before
 }
+
+// written returns how many bytes of answers there were so far, sent or not.
+func (w *resp) written() int64 { return w.sent + int64(len(w.out)) }
 
 func (w *resp) head(kind byte, n int) {
 	w.out = append(strconv.AppendInt(append(w.out, kind), int64(n), 10), '\r', '\n')

@@ -10,14 +10,14 @@ import (
 func TestRivals(t *testing.T) {
 	kuji := func(open func(tb testing.TB, url string) connection) func(testing.TB) setup {
 		return func(tb testing.TB) setup {
-			url, _, s := startKuji(tb, "always")
+			url, _, s := startKuji(tb, "always", "off")
 			s.open = func(tb testing.TB) connection { return open(tb, url) }
 			return s
 		}
 	}
 	overRedis := func(open func(tb testing.TB, address string) connection) func(testing.TB) setup {
 		return func(tb testing.TB) setup {
-			_, address, s := startKuji(tb, "always")
+			_, address, s := startKuji(tb, "always", "off")
 			s.open = func(tb testing.TB) connection { return open(tb, address) }
 			return s
 		}

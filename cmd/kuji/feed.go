@@ -31,6 +31,7 @@ type feedFlags struct {
 	player, pool string
 	from         uint64
 	allowPrivate bool
+	historyAge   time.Duration
 }
 
 type feedJSON struct {
@@ -73,6 +74,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
 	flags.StringVar(&f.position, "position", "", "`file` that keeps how far the webhook has come; made if it is not there")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "let the webhook be http, or at an address of this machine or its network")
 	flags.Uint64Var(&f.from, "from", 1, "where a target begins that has nothing yet: a `position`; not for PostgreSQL")
+	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long PostgreSQL keeps events, such as 2160h; older ones are removed (default: for ever)")
 	flags.StringVar(&f.player, "player", "", "only events about this `player`; not for PostgreSQL")
 	flags.StringVar(&f.pool, "pool", "", "only events about this `pool`; not for PostgreSQL")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -116,6 +118,10 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 	switch {
 	case f.to == "":
 		return usageError{errors.New("missing flag --to: where the events go")}
+	case f.historyAge < 0:
+		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", f.historyAge)}
+	case f.historyAge > 0 && !history.IsURL(f.to):
+		return usageError{errors.New("--history-age is only for PostgreSQL")}
 	case f.webhook():
 		if f.secretFile == "" || f.position == "" {
 			return usageError{errors.New("a webhook needs --secret-file and --position")}
@@ -140,7 +146,7 @@ func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, erro
 	}
 	log = log.With("realm", c.realm)
 	if history.IsURL(f.to) {
-		return c.feedHistory(ctx, f.to, log)
+		return c.feedHistory(ctx, f, log)
 	}
 	target, err := a.sinkOf(f, c.realm, log)
 	if err != nil {
@@ -209,8 +215,8 @@ func feedError(err error) error {
 }
 
 // feedHistory delivers into PostgreSQL.
-func (c *client) feedHistory(ctx context.Context, url string, log *slog.Logger) (done feedJSON, err error) {
-	db, err := history.Open(ctx, url, c.realm)
+func (c *client) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
+	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {
 		return done, err
 	}

@@ -18,6 +18,7 @@ import (
 // realm from anything.
 type historian struct {
 	target func(realm string) string
+	o      history.Options
 	log    *slog.Logger
 	ctx    context.Context
 	end    context.CancelFunc
@@ -46,8 +47,14 @@ const (
 	historyOff    = "off"
 )
 
-// checkHistory checks --history.
-func checkHistory(where string) error {
+// checkHistory checks --history and --history-age.
+func checkHistory(where string, age time.Duration) error {
+	switch {
+	case age < 0:
+		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", age)}
+	case age > 0 && where == historyOff:
+		return usageError{errors.New("--history-age: expected --history other than off with it")}
+	}
 	if where == historySQLite || where == historyOff || history.IsURL(where) {
 		return nil
 	}
@@ -64,6 +71,14 @@ func newHistorian(where, data string, log *slog.Logger) *historian {
 		h.target = func(realm string) string { return filepath.Join(data, "history", realm+".db") }
 	}
 	h.ctx, h.end = context.WithCancel(context.Background())
+	return h
+}
+
+// aged bounds the histories by age; 0: they are kept for ever.
+func (h *historian) aged(age time.Duration) *historian {
+	if h != nil {
+		h.o.Age = age
+	}
 	return h
 }
 
@@ -109,7 +124,7 @@ func (h *historian) Follow(r *kuji.Realm) {
 func (h *historian) keep(r *kuji.Realm, c *chronicle) {
 	for wait := firstHistoryPause; ; wait = min(2*wait, lastHistoryPause) {
 		begun := time.Now()
-		err := c.follow(h.ctx, h.target(r.Name()), r)
+		err := c.follow(h.ctx, h.target(r.Name()), h.o, r)
 		if h.ctx.Err() != nil || kuji.CodeOf(err) == kuji.CodeClosed || kuji.CodeOf(err) == kuji.CodeNotLeader {
 			return
 		}
@@ -124,9 +139,9 @@ func (h *historian) keep(r *kuji.Realm, c *chronicle) {
 	}
 }
 
-func (c *chronicle) follow(ctx context.Context, target string, r *kuji.Realm) error {
+func (c *chronicle) follow(ctx context.Context, target string, o history.Options, r *kuji.Realm) error {
 	if c.db == nil { // only this goroutine sets it
-		db, err := history.Open(ctx, target, r.Name())
+		db, err := history.Open(ctx, target, r.Name(), o)
 		if err != nil {
 			return err
 		}

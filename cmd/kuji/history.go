@@ -21,6 +21,9 @@ type knownJSON struct {
 	Position     uint64 `json:"position"`      // it had every event up to here
 	Lag          uint64 `json:"lag"`           // by how many positions it was behind the realm
 	CompleteFrom uint64 `json:"complete_from"` // it had every event from this position on
+	// Events before this position were older than --history-age, and are removed; absent: none were.
+	KeptFrom     uint64 `json:"kept_from,omitempty"`
+	KeptFromTime int64  `json:"kept_from_unix_ms,omitempty"` // time of the oldest that is kept
 }
 
 type historyJSON struct {
@@ -31,7 +34,7 @@ type historyJSON struct {
 }
 
 func newKnownJSON(s *kujiv1.HistoryState) knownJSON {
-	return knownJSON{s.GetPosition(), s.GetLag(), s.GetCompleteFrom()}
+	return knownJSON{s.GetPosition(), s.GetLag(), s.GetCompleteFrom(), s.GetKeptFrom(), s.GetKeptFromUnixMs()}
 }
 
 // print says what the reader of an answer should know, if it is not all there is.
@@ -41,6 +44,9 @@ func (k *knownJSON) print(w io.Writer) {
 	}
 	if k.CompleteFrom > 1 {
 		fprintf(w, "\nThe history begins at position %d: the log before was trimmed.\n", k.CompleteFrom)
+	}
+	if k.KeptFrom > 0 {
+		fprintf(w, "\nThe history is kept from position %d of %s on: older events were removed.\n", k.KeptFrom, timeText(k.KeptFromTime))
 	}
 }
 

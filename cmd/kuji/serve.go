@@ -44,6 +44,7 @@ type serveFlags struct {
 	untilEOF                     bool
 	pprof                        string
 	history                      string
+	historyAge                   time.Duration
 	limits                       server.Limits
 	config                       string
 	printConfig                  bool
@@ -119,6 +120,7 @@ a second look is refused without --accept-warnings.`,
 	flags.IntVar(&f.limits.BatchBytes, "max-batch-bytes", 0, "largest batch or atomic message (default 4 MiB)")
 	flags.BoolVar(&f.untilEOF, "until-eof", false, "stop when standard input ends: for a parent process that holds its other end")
 	flags.StringVar(&f.history, "history", historySQLite, "where to keep what happened: sqlite (in the data directory), off, or the `URL` of a PostgreSQL database")
+	flags.DurationVar(&f.historyAge, "history-age", 0, "for how long the history keeps events, such as 2160h; older ones are removed (default: for ever)")
 	f.cluster.add(cmd)
 	f.logs.add(cmd)
 	flags.StringVar(&f.otlp, "otlp-endpoint", "", "send traces to the OpenTelemetry collector at this `URL`, over HTTP (default: $OTEL_EXPORTER_OTLP_ENDPOINT; none: no traces)")
@@ -170,8 +172,11 @@ func (f *serveFlags) check() error {
 	if err := f.cluster.check(f.data); err != nil {
 		return err
 	}
-	if err := checkHistory(f.history); err != nil {
+	if err := checkHistory(f.history, f.historyAge); err != nil {
 		return err
+	}
+	if f.historyAge > 0 && f.cluster.name != "" {
+		return usageError{errors.New("--history-age: expected no --cluster: its nodes keep events for ever")}
 	}
 	if f.redisListen != "" && f.cluster.name != "" {
 		return usageError{errors.New("--redis-listen: expected no --cluster: its nodes pass on requests of the API only")}
@@ -299,7 +304,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return clockError(err)
 		}
 	}
-	chronicles := newHistorian(f.history, f.data, serverOptions.Logger)
+	chronicles := newHistorian(f.history, f.data, serverOptions.Logger).aged(f.historyAge)
 	defer func() { err = errors.Join(err, chronicles.Close()) }()
 	if err := p.listenAndServe(ctx, engine, chronicles.attach(serverOptions)); err != nil {
 		return clockError(err)

@@ -253,9 +253,16 @@ type HistoryState struct {
 	// It has every event from this position on; 1: from the beginning. What came
 	// before was trimmed from the log before the history had it. Then there are
 	// no balances, except of older events.
-	CompleteFrom  uint64 `protobuf:"varint,3,opt,name=complete_from,json=completeFrom,proto3" json:"complete_from,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CompleteFrom uint64 `protobuf:"varint,3,opt,name=complete_from,json=completeFrom,proto3" json:"complete_from,omitempty"`
+	// The server removes old events from the history (--history-age), and keeps
+	// those from this position on; absent: it has removed none. What players hold
+	// and the balances after events do not suffer from it.
+	KeptFrom uint64 `protobuf:"varint,4,opt,name=kept_from,json=keptFrom,proto3" json:"kept_from,omitempty"`
+	// The time of the oldest event that is kept, in Unix milliseconds. Only with
+	// kept_from.
+	KeptFromUnixMs int64 `protobuf:"varint,5,opt,name=kept_from_unix_ms,json=keptFromUnixMs,proto3" json:"kept_from_unix_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *HistoryState) Reset() {
@@ -305,6 +312,20 @@ func (x *HistoryState) GetLag() uint64 {
 func (x *HistoryState) GetCompleteFrom() uint64 {
 	if x != nil {
 		return x.CompleteFrom
+	}
+	return 0
+}
+
+func (x *HistoryState) GetKeptFrom() uint64 {
+	if x != nil {
+		return x.KeptFrom
+	}
+	return 0
+}
+
+func (x *HistoryState) GetKeptFromUnixMs() int64 {
+	if x != nil {
+		return x.KeptFromUnixMs
 	}
 	return 0
 }
@@ -661,11 +682,13 @@ const file_kuji_v1_history_proto_rawDesc = "" +
 	"\n" +
 	"EventPlace\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\rR\x05index\"a\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\"\xa9\x01\n" +
 	"\fHistoryState\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x10\n" +
 	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12#\n" +
-	"\rcomplete_from\x18\x03 \x01(\x04R\fcompleteFrom\"l\n" +
+	"\rcomplete_from\x18\x03 \x01(\x04R\fcompleteFrom\x12\x1b\n" +
+	"\tkept_from\x18\x04 \x01(\x04R\bkeptFrom\x12)\n" +
+	"\x11kept_from_unix_ms\x18\x05 \x01(\x03R\x0ekeptFromUnixMs\"l\n" +
 	"\x12ListPlayersRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
