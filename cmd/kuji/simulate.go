@@ -326,8 +326,11 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 func budgetName(b *simulate.BudgetUse) string { return cmp.Or(b.Share, b.Pool) }
 
 func budgetLimit(b *simulate.BudgetUse) string {
-	if b.Per == catalog.PerForever.String() {
+	switch b.Per {
+	case catalog.PerForever.String():
 		return grouped(b.Limit)
+	case catalog.PerHour.String():
+		return grouped(b.Limit) + " an hour"
 	}
 	return grouped(b.Limit) + " a " + b.Per
 }

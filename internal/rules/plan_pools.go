@@ -119,7 +119,7 @@ func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
 	if was, now := old.config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
 		warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
 	}
-	warn(lostTracks(old, c), "what players have counted on the track %s is lost: the pool has no track with this name any more")
+	warn(lostTracks(old, c), "what players have counted on the track %s does not count any more, unless the pool has a track with this name again")
 	warn(newBudgets(old, c), "the budget of %s counts from now on: what was given before is in another one")
 	return strings.Join(all, "; ")
 }

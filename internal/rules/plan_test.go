@@ -164,7 +164,7 @@ func TestPlanOfCounters(t *testing.T) {
 			entries: [{id: rare, weight: 1, reward: {items: {key: 1}}}, {id: fine, weight: 1}, {id: rest, weight: 1}]},
 		q: {pity: {rare: {certain: 10, share: event}}, entries: [{id: rare, weight: 1}, {id: rest, weight: 1}]},
 		still: {pity: {rare: {certain: 10}}, entries: [{id: rare, weight: 1}, {id: rest, weight: 1}]}}}`
-	const lost = "what players have counted on the track %s is lost: the pool has no track with this name any more"
+	const lost = "what players have counted on the track %s does not count any more, unless the pool has a track with this name again"
 	for name, c := range map[string]struct{ from, to, want string }{
 		"the same counters":       {"certain: 10, share: event}, fine: {certain: 5}", "certain: 9, share: event}, fine: {of: [rare, fine], rising: {from: 2, by: 1}}", ""},
 		"another order":           {"rare: {certain: 10, share: event}, fine: {certain: 5}", "fine: {certain: 5}, rare: {certain: 10, share: event}", ""},
