@@ -278,9 +278,9 @@ func (v *verifyJSON) lost() (texts []string) {
 			if e.Lost {
 				key := filepath.Join(v.Data, "key")
 				if v.Cluster != "" {
-					key = "the cluster's key"
+					key = "of the cluster"
 				}
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and %s does not open it", r.Realm, e.Epoch, e.First, key))
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
 			}
 		}
 	}
