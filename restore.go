@@ -83,8 +83,8 @@ func putKey(fsys vfs.FS, dir string, key [32]byte) error {
 	return nil
 }
 
-// RestoreTarget is a driver that realms can be restored to. Nobody finds them before they are finished,
-// except who opens them with driver.Options.Check.
+// RestoreTarget is a driver that realms can be restored to. Until they are finished, only an open
+// with driver.Options.Check finds them.
 type RestoreTarget interface {
 	driver.Driver
 	driver.Copier
