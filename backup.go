@@ -54,7 +54,7 @@ type BackupBegin struct {
 // new backup.
 type BackupSource func(ctx context.Context, from uint64) iter.Seq2[BackupPart, error]
 
-// BackupReport is what came of a backup.
+// BackupReport says what a backup copied.
 type BackupReport struct {
 	Realm   string
 	First   uint64 // where its log begins

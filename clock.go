@@ -128,8 +128,8 @@ type ClockSet struct {
 
 // SetClock makes time stamps follow the machine's clock from here on, and returns once that is
 // durable. If they are ahead of it, they go back. The caller confirms the machine's clock: the
-// given time must be within MaxLeap of it. Who asked and why, at most 200 bytes each, stand in the
-// log; a reason must be given.
+// given time must be within MaxLeap of it. The log keeps who asked and why, at most 200 bytes each.
+// A reason must be given.
 //
 // Pools start and end by the new time stamps. Limits over a time and the idempotency window go on
 // as if nothing had happened: what counted still counts for as long as it would have counted, and a

@@ -32,7 +32,7 @@ type RewardCode struct {
 	Code   string `json:"code"`   // Redacted in a Record
 }
 
-// Redacted stands in place of a code where others than its player may look.
+// Redacted stands in place of a code where somebody other than its player may read.
 const Redacted = "****"
 
 // String returns the code's place in its list, and not the code.

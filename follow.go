@@ -49,8 +49,8 @@ func (r *Realm) onlyFollows() *Error {
 	return errf(CodeNotLeader, "", "realm %q follows here: another node may lead it", r.name)
 }
 
-// Lead makes the realm lead, and returns when it does: from then on it carries out requests. Who led
-// before is deposed. A realm that leads already goes on; without Options.Follow all do.
+// Lead makes the realm lead, and returns when it does: from then on it carries out requests. The
+// leader before is deposed. A realm that leads already goes on; without Options.Follow all do.
 //
 // CodeCanceled: ctx ended, but the realm goes on to take over; Engine.Close gives that up. Other
 // errors say why the realm has stopped: close the engine and open it again. CodeCorrupt: the log is

@@ -14,7 +14,7 @@
 // within the window it is always safe to send a request again under its id.
 //
 // An [Engine] holds realms. A [Realm] is one game or campaign: one ordered log, one state, one
-// writer. Every request takes the same way through Realm.run, under the realm's lock and on the
+// writer. Every request takes the same path through Realm.run, under the realm's lock and on the
 // caller's goroutine. Package internal/rules decides what happens and writes it as an event into
 // the open batch. Package internal/store applies the effects in that event to the state. The call
 // returns when the batch is durable (see [SyncPolicy]). While one batch is written, the next one

@@ -67,9 +67,8 @@ type Options struct {
 	MustExist bool
 	// Now is the wall clock for the time stamps of batches. A stamp never decreases, even if the
 	// clock steps back, except by Realm.SetClock, and stays below the year 2527. A clock that jumps
-	// by more than MaxLeap is not followed: see Realm.Clock. That is measured by the monotonic
-	// readings of the times; a clock whose times have none, such as a test's, may jump. Default:
-	// time.Now.
+	// by more than MaxLeap is not followed: see Realm.Clock. The monotonic readings of the times
+	// measure a jump. A clock whose times have none, such as a test's, may jump. Default: time.Now.
 	Now func() time.Time
 	// ClockConfirmed is a time that somebody has compared with the machine's clock. A realm whose
 	// log ends more than MaxDowntime before the time of Now is opened only if Now is at most MaxLeap

@@ -105,8 +105,8 @@ func (r *Realm) Pool(ctx context.Context, id string) (PoolView, error) {
 }
 
 // PoolPage is Pool with at most count entries, beginning at index from in the catalog's order.
-// Beyond the last entry there are none. All other fields describe the whole pool. CodeInvalid:
-// from or count is negative.
+// If from is behind the last entry, it has none. All other fields describe the whole pool.
+// CodeInvalid: from or count is negative.
 func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolView, error) {
 	if from < 0 || count < 0 {
 		return PoolView{}, errf(CodeInvalid, "page", "%d entries from %d on; neither can be negative", count, from)

@@ -145,7 +145,7 @@ type Atomic struct {
 	Note    Note      // members have none of their own
 }
 
-// Note says who asked for something and why. It stands in the log and changes nothing. Who repeats a
+// Note says who asked for something and why. It stands in the log and changes nothing. A repeat of a
 // request id must give the same Reason and Metadata.
 type Note struct {
 	By       string // who asks, such as the name of an API key; at most MaxBy bytes

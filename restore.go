@@ -51,20 +51,16 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 		if err = errors.Join(err, done()); err != nil {
 			return nil, err
 		}
+		if key != nil { // before the check, which opens sealed seeds with it
+			if err := putKey(fsys, to+restoring, *key); err != nil {
+				return nil, err
+			}
+		}
 		rep, err := verify(fsys, to+restoring, realm, nil, nil)
 		if err != nil {
 			return nil, err
 		}
 		reports = append(reports, rep)
-	}
-	if key != nil {
-		d, err := openDir(fsys, nil, to+restoring, disk.Options{MustExist: true})
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(d.PutKey(*key), d.Close()); err != nil {
-			return nil, &Error{Code: CodeFailed, Message: "the key", Err: err}
-		}
 	}
 	if err = disks.Rename(to+restoring, to); err == nil {
 		err = disks.SyncDir(path.Dir(to))
@@ -75,8 +71,20 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 	return reports, nil
 }
 
-// RestoreTarget is a driver that realms can be restored to. Nobody finds them before they are finished,
-// except who opens them with driver.Options.Check.
+// putKey gives a directory the key that seals its seeds.
+func putKey(fsys vfs.FS, dir string, key [32]byte) error {
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.PutKey(key), d.Close()); err != nil {
+		return &Error{Code: CodeFailed, Message: "the key", Err: err}
+	}
+	return nil
+}
+
+// RestoreTarget is a driver that realms can be restored to. Until they are finished, only an open
+// with driver.Options.Check finds them.
 type RestoreTarget interface {
 	driver.Driver
 	driver.Copier

@@ -24,8 +24,8 @@ import (
 // Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait.
 
 // Do carries out one request and returns its result once that is durable under the realm's policy.
-// What depends on the state (sold out, too poor …) is a Result with a Status, not an error. Errors
-// are *Error:
+// A refusal that depends on the state (sold out, too poor …) is a Result with a Status, not an
+// error. Errors are *Error:
 //
 //	CodeInvalid, CodeIDReused    refused; nothing was logged
 //	CodeNotFound                 the catalog in force has no such pool, item or track; nothing was

@@ -56,9 +56,9 @@ type EntryView struct {
 	Moments    *MomentsView // nil: the entry has none
 }
 
-// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits. What
-// depends on the player is left aside. An entry whose moments lie at random may be taken all the same,
-// if one comes before the draw.
+// Available reports whether a draw can take the entry now: it has odds, or a winning moment waits.
+// It ignores conditions on the player. A draw can also take an entry with random moments if one comes
+// before the draw.
 func (e *EntryView) Available() bool {
 	return e.Weight > 0 || e.Moments != nil && e.Moments.Waiting > 0
 }

@@ -289,7 +289,7 @@ func (k *check) internal(p *Pool) {
 		{"ends", p.EndsAt != 0}, {"max_count", p.MaxCount != DefaultMaxCount}, {"limits", len(p.Limits) > 0}, {"when", !p.When.Empty()}, {"guarantee", len(p.Guarantees) > 0},
 	} {
 		if rule.set {
-			k.at(rule.key, func() { k.fault("expected none in an internal pool: it is for those who draw from it directly") })
+			k.at(rule.key, func() { k.fault("expected none in an internal pool: nobody draws from it directly") })
 		}
 	}
 }

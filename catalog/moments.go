@@ -103,7 +103,7 @@ func (k *check) moments(p *Pool, e *Entry) {
 	case p.Internal:
 		k.fault("expected none in an internal pool: it has no time of its own")
 	case e.Weight != 0 || len(e.Luck.Steps) > 0 || !e.When.Empty() || e.Unique:
-		k.fault("expected an entry without weight, when, unique and luck: whoever comes first takes it")
+		k.fault("expected an entry without weight, when, unique and luck: the first draw after a moment takes it")
 	case e.Stock != Stock{Count: uint64(m.Count)}:
 		k.at("count", func() { k.fault("expected no stock but the moments, found another") })
 	}

@@ -84,7 +84,7 @@ var itemShape = &object[Item]{
 	fields: []field[Item]{
 		keyOr("kind", choiceShape[ItemKind]{
 			{"item", KindItem, "Anything that is held and counted."},
-			{"currency", KindCurrency, "Money, to whoever shows it."},
+			{"currency", KindCurrency, "Shown as money."},
 		}, func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 			"What it is shown as. The rules treat both alike."),
 		key("name", nameShape{}, func(i *Item) *string { return &i.Name }, "A name to show."),
@@ -109,7 +109,7 @@ var perWords = choiceShape[Per]{
 	{"forever", PerForever, "All time."},
 	{"day", PerDay, "The calendar day, in the catalog's zone."},
 	{"week", PerWeek, "The week, which begins on Monday 00:00 in the catalog's zone."},
-	{"window", PerWindow, "The time just past, as long as window says."},
+	{"window", PerWindow, "The time just past, of the length window."},
 }
 
 var poolShape = &object[poolSource]{
@@ -121,9 +121,9 @@ var poolShape = &object[poolSource]{
 		keyOr("mode", modeWords, func(p *poolSource) *Mode { return &p.out.Mode }, ModeWeighted,
 			"How an entry is chosen."),
 		keyOr("internal", boolShape{}, func(p *poolSource) *bool { return &p.out.Internal }, false,
-			"Whether the pool is drawn from only through the rewards of others."),
+			"Whether rewards of other pools are the only way to draw from the pool."),
 		keyOr("memoryless", boolShape{}, func(p *poolSource) *bool { return &p.out.Memoryless }, false,
-			"Whether to refuse all that adapts the odds to the player (pity, guarantee, and entries with when, unique or luck), here and in the pools below."),
+			"Whether to refuse everything that adapts the odds to the player (pity, guarantee, and entries with when, unique or luck), here and in the pools below."),
 		key("price", oneOrList[[]Stack]{stacksShape, list[[]Stack]{"prices", stacksShape, MaxPrices}},
 			func(p *poolSource) *[][]Stack { return &p.out.Price },
 			"What each single draw costs: ids of items of any kind, with quantities; or a list of such prices. The caller can choose one; "+
@@ -148,11 +148,11 @@ var poolShape = &object[poolSource]{
 			"How many entries one draw takes."),
 		key("pity", dict[Track]{"a track", trackShape, func(t *Track) *string { return &t.Name }, MaxTracks},
 			func(p *poolSource) *[]Track { return &p.out.Tracks },
-			"Tracks: what follows from how many draws a player has made since the last one that hit a group. The first track that decides a draw wins."),
+			"Tracks: counters of a player's draws since the last one that hit a group, and what follows from them. The first track that decides a draw wins."),
 		key("guarantee", list[Guarantee]{"guarantees", guaranteeShape, MaxTracks}, func(p *poolSource) *[]Guarantee { return &p.out.Guarantees },
 			"What many draws in one request are sure to hit."),
 		key("last", rewardShape, func(p *poolSource) *Reward { return &p.out.Last },
-			"What whoever takes the last ticket of the box gets as well.").only("raffle"),
+			"An extra reward for the player who takes the last ticket of the box.").only("raffle"),
 		key("refill", narrowShape{integerShape{0, MaxRefill}}, func(p *poolSource) *uint32 { return &p.out.Refill },
 			"How often the box is filled again when it is empty. Without it, never.").only("raffle"),
 		key("budget", oneOrList[Budget]{budgetShape, list[Budget]{"budgets", budgetShape, MaxBudgets}},
@@ -172,7 +172,7 @@ func entriesOf(p *poolSource) *[]entrySource { return &p.entries }
 
 var limitShape = &object[PlayerLimit]{
 	name: "limit",
-	doc:  "A bound on the draws of one player from the pool.",
+	doc:  "A limit on the draws of one player from the pool.",
 	by:   "per",
 	fields: []field[PlayerLimit]{
 		key("per", perWords, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
@@ -188,7 +188,7 @@ var bundleShape = &object[Bundle]{
 	doc:  "A price for several draws in one request.",
 	fields: []field[Bundle]{
 		key("draws", narrowShape{integerShape{2, MaxDrawCount}}, func(b *Bundle) *uint32 { return &b.Draws },
-			"How many draws are paid in the request, exactly. Draws that are free do not count.").must(),
+			"Exactly how many draws the request pays. Free draws do not count.").must(),
 		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
 	},
 }
@@ -211,12 +211,12 @@ var budgetPerWords = choiceShape[Per]{
 
 var budgetShape = &object[Budget]{
 	name: "budget",
-	doc:  "A bound on what the pool's entries give to all players together, through inner pools too.",
+	doc:  "A limit on what the pool's entries give to all players together, through inner pools too.",
 	fields: []field[Budget]{
 		key("per", budgetPerWords, func(b *Budget) *Per { return &b.Per }, "Within what time. Then the budget is full again.").must(),
 		key("of", stacksShape, func(b *Budget) *[]Stack { return &b.Of }, "The items, and how much can be given of each.").must(),
 		key("share", idShape{"a budget"}, func(b *Budget) *string { return &b.Share },
-			"The name of the budget. Budgets with the same one and the same time, in any pool and catalog, are one."),
+			"The name of the budget. Budgets with the same name and the same time, in any pool and catalog, are one."),
 	},
 }
 
@@ -249,12 +249,12 @@ var rollsShape = defaultOne{eitherKind[Rolls]{
 	other: fixedRolls{narrowShape{integerShape{1, MaxPicks}}},
 	mapping: &object[Rolls]{
 		name: "rolls",
-		doc:  "How many entries one draw takes: from min to max, each number as likely as any other.",
+		doc:  "How many entries one draw takes: from min to max, each number equally likely.",
 		fields: []field[Rolls]{
 			key("min", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Min }, "The fewest.").must(),
 			key("max", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Max }, "The most.").must(),
 			keyOr("distinct", boolShape{}, func(r *Rolls) *bool { return &r.Distinct }, false,
-				"Whether one draw takes no entry twice. The pool must then have so many entries without conditions that cannot run out."),
+				"Whether one draw takes no entry twice. The pool then needs at least max entries that have no conditions and cannot run out."),
 		},
 	},
 }}
@@ -264,10 +264,10 @@ func namesShape(what string) list[string] { return list[string]{"names", idShape
 
 var conditionShape = &object[Condition]{
 	name: "condition",
-	doc:  "What must be true of a player. All of it must be.",
+	doc:  "What must be true of a player. All conditions must hold.",
 	some: true,
 	fields: []field[Condition]{
-		key("holds", stacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items of which the player holds at least so many."),
+		key("holds", stacksShape, func(c *Condition) *[]Stack { return &c.Holds }, "Items that the player must hold, with the least number of each."),
 		key("lacks", namesShape("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
 		key("pity", dict[Reached]{
 			what:  "a track",
@@ -275,7 +275,7 @@ var conditionShape = &object[Condition]{
 			id:    func(r *Reached) *string { return &r.Track },
 			max:   MaxTracks,
 		}, func(c *Condition) *[]Reached { return &c.Tracks },
-			"Tracks of the pool, with how many draws they have counted at least."),
+			"Tracks of the pool, with the least number of draws that each must have counted."),
 	},
 }
 
@@ -289,13 +289,13 @@ var trackShape = &object[Track]{
 			"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
 		key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
 		key("share", idShape{"a counter"}, func(t *Track) *string { return &t.Share },
-			"The name of the counter. Tracks with the same one, in any pool and catalog, share it: it carries over to the next banner."),
+			"The name of the counter. Tracks with the same name, in any pool and catalog, share it: it carries over to the next banner."),
 	},
 }
 
 var risingShape = &object[Rising]{
 	name: "rising",
-	doc:  "A chance that rises. What is not in the group shares the rest in proportion.",
+	doc:  "A chance that rises. Entries outside the group share the rest in proportion.",
 	fields: []field[Rising]{
 		key("from", narrowShape{integerShape{1, MaxTrackDraws}}, func(r *Rising) *uint32 { return &r.From },
 			"The first draw, counted from the last hit, that has a higher chance.").must(),
@@ -307,7 +307,7 @@ var risingShape = &object[Rising]{
 
 var guaranteeShape = &object[Guarantee]{
 	name: "guarantee",
-	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for what is missing.",
+	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for missing hits.",
 	fields: []field[Guarantee]{
 		key("draws", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
 		keyOr("at_least", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
@@ -319,11 +319,11 @@ var guaranteeShape = &object[Guarantee]{
 
 var (
 	entryID = key("id", idShape{"an entry"}, func(e *entrySource) *string { return &e.out.ID },
-		"Names the entry within its pool. Stock already drawn is kept under it when the catalog changes.").must()
+		"Names the entry within its pool. When the catalog changes, Kuji keeps the drawn stock under this id.").must()
 	entryGroup = key("group", idShape{"a group"}, func(e *entrySource) *string { return &e.out.Group },
 		"A group that the entry is in, for pity and guarantee.")
 	entryWhen = key("when", conditionShape, func(e *entrySource) *Condition { return &e.out.When },
-		"For whom the entry is in the pool. For others it weighs nothing.")
+		"Who can get the entry. For others it weighs nothing.")
 	entryUnique = keyOr("unique", boolShape{}, func(e *entrySource) *bool { return &e.out.Unique }, false,
 		"Whether the entry is only for players who hold none of the items that it gives (no duplicates).")
 	entryReward = keyOr("reward", rewardShape, func(e *entrySource) *Reward { return &e.out.Reward },

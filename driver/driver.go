@@ -141,9 +141,9 @@ type Log interface {
 	// leader without missing an entry.
 	Read(ctx context.Context, after, through Cursor) iter.Seq2[Entry, error]
 
-	// Last returns the cursor of the last entry, or 0 if the log never had one. What a replicated
-	// log answers may be old: then later entries exist. Who must know begins an epoch and reads
-	// through its own entry.
+	// Last returns the cursor of the last entry, or 0 if the log never had one. The
+	// answer of a replicated log may be old: then later entries exist. A writer that must know
+	// begins an epoch and reads through its own entry.
 	Last(ctx context.Context) (Cursor, error)
 
 	// First returns the cursor of the oldest entry that is kept, or that of the next entry if none
@@ -170,7 +170,7 @@ type Log interface {
 type Sole interface{ Sole() }
 
 // Files are a realm's files. A file is written once and never changed. Its name has the SHA-256 of
-// what is in it, so that whoever writes the same name writes the same bytes.
+// its content, so two writers of the same name write the same bytes.
 type Files interface {
 	// Create begins a file. It has no name, and nobody can see it, until it is committed.
 	Create(ctx context.Context) (FileWriter, error)

@@ -335,7 +335,7 @@ func (h *DB) accept() {
 
 // refuse notes that the history is that of another log.
 func (h *DB) refuse(why error) error {
-	err := &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q is that of another log: delete it, and it is built again", h.realm), Err: why}
+	err := &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q is that of another log: delete it, and Kuji builds it again", h.realm), Err: why}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fault = err

@@ -31,7 +31,7 @@ const exposedHeaders = "Content-Encoding, Connect-Content-Encoding, Grpc-Status,
 // parseOrigins checks the origins of Options.
 func parseOrigins(list []string, keys bool) (map[string]bool, error) {
 	if len(list) > 0 && !keys {
-		return nil, errors.New("server: Origins without Keys: any page of these sites, and whoever opens it, could do everything")
+		return nil, errors.New("server: Origins without Keys: any page of these sites could do everything; set Keys")
 	}
 	origins := make(map[string]bool, len(list))
 	for _, o := range list {

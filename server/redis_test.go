@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/examples"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -1219,6 +1221,41 @@ func TestRedisKinds(t *testing.T) {
 		if line := "`" + strings.ReplaceAll(strings.TrimSpace(name+" "+usage), "|", `\|`) + "`"; !bytes.Contains(doc, []byte(line)) {
 			t.Errorf("docs/redis.md does not have %s", line)
 		}
+	}
+}
+
+// TestRedisExample: the first draw of docs/redis.md is one that the example catalog takes.
+func TestRedisExample(t *testing.T) {
+	doc, err := os.ReadFile("../docs/redis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := regexp.MustCompile(`--catalog examples/(\S+) .*\nredis-cli .* DRAW (\S+) (\S+) ID (\S+)\n`).FindSubmatch(doc)
+	if draw == nil {
+		t.Fatal("docs/redis.md does not begin with a draw")
+	}
+	source, err := examples.Files.ReadFile(string(draw[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine, err := kuji.OpenMemory([32]byte{}, kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	realm, err := engine.Realm("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realm.Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realm.Do(t.Context(), kuji.Draw{ID: string(draw[4]), Player: string(draw[2]), Pool: string(draw[3])}); err != nil {
+		t.Errorf("%s: %v", draw[0], err)
 	}
 }
 

@@ -116,7 +116,7 @@ func (u *kafkaURL) check() error {
 	case u.user == "" || len(u.user) > maxUser || u.passwordFile == "":
 		return invalid("to", "sasl in the topic's URL: expected user, of at most %d bytes, and password-file with it", maxUser)
 	case u.sasl == saslPlain && !u.tls:
-		return invalid("to", "sasl=PLAIN in the topic's URL: expected tls=true with it, for it shows the password to whoever listens")
+		return invalid("to", "sasl=PLAIN in the topic's URL: expected tls=true with it, because anybody on the network can read the password")
 	}
 	return nil
 }

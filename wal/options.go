@@ -48,8 +48,8 @@ const (
 //     which is to call Append alone. Under every policy the log fsyncs full
 //     segments in the background.
 //
-// Records are never lost from the middle. What survives is First up to some
-// offset at or above Durable.
+// Records are never lost from the middle. After a crash, the log has the
+// records from First up to some offset at or above Durable.
 type Options struct {
 	// SegmentSize is the maximum size of a segment file in bytes, footer
 	// included, from MinSegmentSize to MaxSegmentSize. A record or a batch that

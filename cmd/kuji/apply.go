@@ -48,16 +48,16 @@ func (a *app) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "Put a catalog in force, or show what that would change",
-		Long: `Apply puts a catalog in force in a realm. First it asks the server what would
-change, and shows it: settings before and after, what is left of stock, and what
-the next draw of a new player gives, through inner pools. What stays as it is is
-counted. Some changes deserve a second look, such as more drawn already than the
-new stock, odds that move more than tenfold, or an item that nobody can get. Apply
+		Long: `Apply puts a catalog in force in a realm. First it asks the server for the changes
+and shows them: settings before and after, the stock that is left, and what the
+next draw of a new player gives, through inner pools. It counts what stays the
+same. Some changes need a second look, such as more drawn already than the new
+stock, odds that move more than tenfold, or an item that nobody can get. Apply
 makes them only with --yes. With --dry-run it changes nothing.
 
-Apply puts in force exactly what it has shown. If somebody else applies a catalog
-in between, it is refused. With --expect it is also refused unless the catalog in
-force is that version ("kuji status" shows it; 0 means none).`,
+Apply puts in force exactly what it has shown. It fails if somebody else applies
+a catalog in between. With --expect it also fails unless the catalog in force is
+that version ("kuji status" shows it; 0 means none).`,
 		Example: `  kuji apply catalog.yaml --dry-run
   kuji apply catalog.yaml --yes
   kuji apply catalog.yaml --expect 7

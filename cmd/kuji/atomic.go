@@ -24,8 +24,8 @@ func (a *app) atomicCommand() *cobra.Command {
 		Use:   "atomic -f FILE",
 		Short: "Carry out several commands whole or not at all",
 		Long: `Atomic carries out a group of commands in order, all or none. The file is YAML or
-JSON. Its members are as the API has them: draw, register, grant, consume or
-transfer. With - as the file it is read from standard input.
+JSON. Its members look as in the API: draw, register, grant, consume or transfer.
+With - as the file, the command reads standard input.
 
     members:
     - consume: {player: ann, items: [{item: wood, quantity: 3}]}
@@ -33,9 +33,9 @@ transfer. With - as the file it is read from standard input.
     - draw: {player: ann, pool: splash, count: 1}
     - transfer: {from: ann, to: bob, items: [{item: coin, quantity: 2}]}
 
-If one member fails, none happens: its status is that of the group, and the others
-are "aborted". If an answer is lost, the command tries again with the same request
-id, which can never happen twice.`,
+If one member fails, none happens. The group gets its status, and the others are
+"aborted". If an answer is lost, the command tries again with the same request id,
+so nothing happens twice.`,
 		Example: `  kuji atomic -f trade.yaml
   kuji atomic -f - --id order-12 < trade.json`,
 		Args: exactArgs(),

@@ -45,20 +45,21 @@ func (a *app) backupCommand() *cobra.Command {
 	var f backupFlags
 	cmd := &cobra.Command{
 		Use:   "backup --to DIR",
-		Short: "Bring a backup up to date, of a running server or of a data directory",
-		Long: `Backup copies what a backup in a directory lacks: all of a new one, and from then on
-what the logs have grown by. The server goes on meanwhile; everything that it had
-acknowledged before is in the backup. If it ends early, run it again: it goes on.
+		Short: "Back up a running server or a data directory",
+		Long: `Backup brings a backup directory up to date. It copies everything into a new one,
+and later only what the logs have grown by. The server goes on meanwhile. Everything
+that it had acknowledged before is in the backup. If the command ends early, run it
+again: it goes on.
 
-The server's key needs the command admin. With --data it copies from a directory
-that no server has open. Then it checks the backup as "kuji verify" does, which
-reads all of it: with --check=false it does not.
+The key needs the command admin. With --data, the command copies from a directory
+that no server has open. At the end it checks the whole backup as "kuji verify"
+does, unless you give --check=false.
 
-Of a cluster, name some nodes: whichever leads sends the backup. If it dies meanwhile,
-the command ends with exit code 5: run it again.
+For a cluster, name some nodes: the leader sends the backup. If the leader dies
+meanwhile, the command ends with exit code 5: run it again.
 
 A backup is a directory like a data directory, without its key. Keep a copy of the
-file "key", or of the cluster's key, elsewhere, and the backup secret: it has all
+file "key", or of the cluster's key, elsewhere. Keep the backup secret: it has all
 codes. Never serve from a backup: restore it.`,
 		Example: `  kuji backup --to /backup/kuji --server https://kuji.example --key-file admin.key
   kuji backup --to /backup/kuji --data ./kuji-data --realm default

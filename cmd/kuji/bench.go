@@ -45,8 +45,8 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:     "bench",
 		Short:   "Measure a server: draws a second, latencies, bytes of log, processor and memory",
 		GroupID: "server",
-		Long: `Bench starts a server in a process group of its own, with a fresh data directory.
-It sends draws over loopback, in these shapes:
+		Long: `Bench starts a server in its own process group, with a fresh data directory. It
+sends draws over loopback, in these shapes:
 
   json      one JSON request after the other on one connection
   http      the same on 64 connections
@@ -57,8 +57,9 @@ It sends draws over loopback, in these shapes:
 
 Each draw is for a random player. It has a new request id, except in the shape
 anonymous. It counts once it is acknowledged: fsynced, unless --sync says
-otherwise. Request ids are remembered for a minute. Each shape gets a new server,
-and all players exist when the clock starts. Client and server share the machine.
+otherwise. The server remembers request ids for a minute. Each shape gets a new
+server, and all players exist when the clock starts. Client and server share the
+machine.
 
 Latencies are those of requests; in the last two shapes a request is a batch.
 Server CPU, allocations and garbage collections are those of the server process

@@ -64,9 +64,9 @@ func (a *app) exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
-		Long: `Export prints the catalog in force in a realm as YAML. It is not the source that was
-applied: comments are gone, and it is laid out anew. But it is read as the same
-catalog, with the same hash. Applying it changes nothing.`,
+		Long: `Export prints the catalog in force in a realm as YAML. The layout is new and the
+comments are gone, but it is the same catalog with the same hash. If you apply it,
+nothing changes.`,
 		Example: "  kuji catalog export --realm summer > summer.yaml",
 		Args:    exactArgs(),
 	}

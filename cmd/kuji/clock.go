@@ -21,7 +21,7 @@ type clockSetJSON struct {
 func (a *app) clockCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clock",
-		Short:   "Set the clock of a realm right",
+		Short:   "Set the clock of a realm",
 		GroupID: "client",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
@@ -39,8 +39,8 @@ func (a *app) clockSetCommand() *cobra.Command {
 on. Do this when "kuji status" shows that the two are apart, and the machine's
 clock is right.
 
-The server's clock must agree within a minute with --time, or without it with the
-clock of the machine that this runs on. Who did it and why stand in the log.
+The server's clock must agree within a minute with --time or, without it, with the
+clock of this machine. The log keeps who did it and why.
 
 Pools start and end by the new time. Limits and remembered request ids last as
 long as they would have lasted.`,

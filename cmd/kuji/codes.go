@@ -21,10 +21,9 @@ import (
 func (a *app) codesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codes",
-		Short: "Import codes that rewards give or players send, show what is left, export who had them",
-		Long: `Codes are coupons, gift cards, keys: texts that rewards give away, each once; or
-texts that players send, to draw for them. They stand in named lists. In a
-catalog, "reward: {code: ten-percent}" gives the next code of the list
+		Short: "Import codes that rewards give or players send, show what is left, export who got them",
+		Long: `Codes are texts in named lists: coupons, gift cards and keys that rewards give,
+each once, or texts that players send to pay for draws. In a catalog, "reward: {code: ten-percent}" gives the next code of the list
 ten-percent, and "redeem: {code: bottles}" lets codes of the list bottles pay for
 draws from a pool.`,
 		GroupID: "client",
@@ -196,18 +195,18 @@ func (a *app) codesExportCommand() *cobra.Command {
 	var redeemed bool
 	cmd := &cobra.Command{
 		Use:   "export LIST",
-		Short: "Print who got which codes of a list, or used them, as CSV",
-		Long: `Export prints the codes of a list that were given, in the order in which they
-were, as CSV: code, player, position in the log, time. With --redeemed it prints
-those that players used, in that order. With --json it prints one object a line.
-It needs a key that may admin.`,
+		Short: "Print the given or used codes of a list, with their players, as CSV",
+		Long: `Export prints the given codes of a list as CSV, in the order in which they were
+given: code, player, position in the log, time. With --redeemed it prints the codes
+that players used, in the order of use. With --json it prints one object a line.
+The key needs the command admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,
 		Args: exactArgs("LIST"),
 	}
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
-	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print who used which codes")
+	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
 	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
 		return a.exportCodes(cmd.Context(), c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	})

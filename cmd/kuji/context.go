@@ -146,20 +146,20 @@ func (a *app) contextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context",
 		Short: "Name servers, and choose the one to talk to",
-		Long: `A context is a server under a name, with the file of its key, the certificates to
-trust and the realm. Commands talk to the server of the first of these:
+		Long: `A context gives a name to a server, the file of its key, the certificates to trust
+and the realm. Commands talk to the server of the first of these:
 
     the flag --server or --context
     the variable KUJI_SERVER or KUJI_CONTEXT
     the context in use
     http://` + defaultAddress + `
 
-A context gives a key, certificates and a realm too, where neither a flag nor a
+A context also gives the key, the certificates and the realm, unless a flag or a
 variable does: KUJI_KEY, KUJI_KEY_FILE, KUJI_TLS_CA, KUJI_REALM. The key of a context
-goes to no other server. KUJI_TIMEOUT stands for --timeout.
+goes to no other server. KUJI_TIMEOUT sets --timeout.
 
-Contexts are in kuji/contexts.yaml in the directory for settings of this user, such
-as ~/.config. Only this user can read the file. It holds no key.`,
+Contexts are in kuji/contexts.yaml in your directory for settings, such as
+~/.config. Only you can read the file. It holds no key.`,
 		GroupID: "client",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,

@@ -16,12 +16,12 @@ func (a *app) drawCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "draw PLAYER POOL",
 		Short: "Draw from a pool for a player",
-		Long: `Draw draws from a pool for a player. Outcomes, price, limits and grants are one:
-all of it happens, or nothing.
+		Long: `Draw draws from a pool for a player. Outcomes, price, limits and grants happen
+together, or not at all.
 
 If an answer is lost, the command tries again with the same request id, which can
-never draw twice. If no answer comes at all, it ends with exit code 5. If anything
-was sent, it prints the id to try again with.`,
+never draw twice. If no answer comes at all, it ends with exit code 5. If it has
+sent anything, it prints the id to try again with.`,
 		Example: `  kuji draw ann splash
   kuji draw ann banner --count 10 --json
   kuji draw ann banner --pay starlight`,

@@ -40,8 +40,7 @@ func exitCodesTopic() *cobra.Command {
     2  usage: a flag, an argument, a catalog or a request is malformed; fix it
     3  refused: sold out, too poor, a limit reached, not found, an id used with
        other arguments or too old, a data directory or an address in use, a clock
-       far ahead of the log. The same request
-       id gets the same answer
+       far ahead of the log. The same request id gets the same answer
     4  denied: no API key, an unknown one, or one that may not do this
     5  unreachable: no answer, or a lost one. If anything was sent, it may have
        happened: send the same command with the --id that is printed

@@ -42,19 +42,19 @@ func (a *app) feedCommand() *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
 		Use:   "feed --to URL",
-		Short: "Deliver what happens to a webhook, Kafka or PostgreSQL",
-		Long: `Follow the events of a realm and deliver them, in order, from where the target
-stands. It goes on until a signal ends it, after the delivery under way, or until
-something fails that another attempt does not mend; run it under a supervisor that
-starts it again. --timeout says how long it tries to reach the server.
+		Short: "Deliver events to a webhook, Kafka or PostgreSQL",
+		Long: `Follow the events of a realm and deliver them, in order, from the target's place
+on. A signal ends it after the current delivery. A failure that another attempt
+cannot help ends it too, so run it under a supervisor that starts it again.
+--timeout says how long it tries to reach the server.
 
   https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
   kafka://BROKER,…/TOPIC     a record for each event; its key is the player
   postgres://…               the tables that docs/history.md shows
 
 PostgreSQL gets every event exactly once, the others at least once: after a crash
-the last delivery can come again. Kafka and PostgreSQL keep themselves where they
-stand, a webhook's place is kept in the file --position.
+the last delivery can come again. Kafka and PostgreSQL keep their own place. The
+file --position keeps the place of a webhook.
 
 The URL of a topic can end in settings: ?tls=true with ca=FILE, and sasl=PLAIN,
 SCRAM-SHA-256 or SCRAM-SHA-512 with user=NAME and password-file=FILE, with &

@@ -63,12 +63,12 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:     "history [PLAYER]",
 		Short:   "Show what happened to a player, in a pool or to an item",
 		GroupID: "client",
-		Long: `Show what happened to a player, in a pool or to an item, the newest first: every
-event with who asked and why, what was paid, and the balances after it. With a
-player and --item, only what changed how many of the item the player holds.
+		Long: `Show what happened to a player, in a pool or to an item, newest first. Each event
+shows who asked and why, what was paid, and the balances after it. With a player and
+--item, show only events that changed the player's number of the item.
 
-The server answers from its history, a database that follows the log. If that is
-behind, or does not go back to the beginning, the answer says so.`,
+The server answers from its history, a database that follows the log. If the history
+is behind, or does not go back to the beginning, the answer says so.`,
 		Example: `  kuji history ann
   kuji history ann --item sword
   kuji history --pool banner --limit 10

@@ -34,10 +34,11 @@ func (a *app) keysCommand() *cobra.Command {
 the client. The second line is for the server's key file and holds only the key's
 SHA-256. Nothing is stored: if you lose the key, make another.
 
-A key may do what is said here, and nothing else. Commands: read sees players, pools
-and catalogs; draw, redeem, register, grant, consume and transfer are those of players;
-admin is all of these, and also creates realms, applies catalogs, imports codes and sets pity.
-The name stands in the log with what the key grants, takes, transfers and applies.`,
+A key may do what you say here, and nothing else. The command read shows players,
+pools and catalogs. The commands draw, redeem, register, grant, consume and transfer
+act for players. The command admin is all of these, and also creates realms, applies
+catalogs, imports codes and sets pity. The log keeps the key's name with everything
+that the key grants, takes, transfers and applies.`,
 		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
   kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
   kuji serve --keys keys.txt --data ./kuji-data`,

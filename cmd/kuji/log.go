@@ -25,8 +25,8 @@ func (a *app) logCommand() *cobra.Command {
 		Short:   "Look into the log of a realm, or any log that package wal wrote",
 		GroupID: "offline",
 		Long: `Log shows and checks the log of a realm, DATA/realms/NAME/log, or any log that
-package wal wrote. It only reads. With a server running it sees what was in the
-files when it began.`,
+package wal wrote. It only reads. While a server runs, it sees what was in the files
+when it began.`,
 		Args: cobra.NoArgs,
 		RunE: needsSubcommand,
 	}

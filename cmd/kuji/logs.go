@@ -29,7 +29,7 @@ type logFlags struct {
 func (l *logFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&l.format, "log-format", "", "how the log on standard error is written: text or json (default text, with --json json)")
-	flags.StringVar(&l.level, "log-level", "info", "least level of what is logged: debug, info, warn or error")
+	flags.StringVar(&l.level, "log-level", "info", "lowest level to log: debug, info, warn or error")
 	flags.DurationVar(&l.slow, "slow-requests", 100*time.Millisecond, "log each request that takes as long; 0: none")
 	flags.StringVar(&l.access, "access-log", "", "`file` that gets one line of JSON for each call, or - for standard output; SIGHUP opens it again")
 }
@@ -187,7 +187,7 @@ func noteOpened(engine *kuji.Engine, log *slog.Logger) error {
 		stats := realm.Stats()
 		if damaged := stats.SnapshotErr; damaged != nil {
 			// Nothing is lost. But verify finds the damaged file until somebody removes it.
-			log.Warn("the newest snapshot is damaged: the realm was opened from what is before it", "realm", name, "error", damaged)
+			log.Warn("the newest snapshot is damaged: the realm was opened without it", "realm", name, "error", damaged)
 		}
 		if seeds := stats.SeedsErr; seeds != nil {
 			log.Warn("the seeds of some epochs are lost", "realm", name, "error", seeds)

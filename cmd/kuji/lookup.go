@@ -24,13 +24,13 @@ func (a *app) resultCommand() *cobra.Command {
 	var player string
 	cmd := &cobra.Command{
 		Use:   "result ID",
-		Short: "Show what came of a request",
-		Long: `Show the first answer to a request id. Nothing is carried out: if the request never
-arrived, it does not happen now.
+		Short: "Show the answer to an earlier request",
+		Long: `Show the first answer to a request id. The command carries out nothing: if the
+request never arrived, it does not happen now.
 
-The exit code is 3 if there is no answer: the id was not seen, or it may have been
-forgotten. A request that is still on its way may be answered later. To be sure of
-an outcome, send the request again with the same --id.`,
+The exit code is 3 if there is no answer: the server has not seen the id, or may
+have forgotten it. A request that is still on its way may get an answer later. To
+be sure of an outcome, send the request again with the same --id.`,
 		Example: `  kuji result 01JGY3ZQ8W0000000000000000
   kuji result order-1 --player ann   # shows the codes that ann got, too`,
 		Args: exactArgs("ID"),

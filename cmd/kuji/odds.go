@@ -55,12 +55,12 @@ func (a *app) oddsCommand() *cobra.Command {
 		Short: "Show the exact odds of a player's next draw, or publish those of all pools",
 		Long: `Odds shows what the next draw from a pool gives a player: every entry of the pool and
 of the pools below it, with the pity, stock, limits and conditions of this moment.
-Without --player it is a player who was never seen.
+Without --player, the odds are for a player who was never seen.
 
-With --html or --csv it writes a page for all pools of the catalog in force that
-players can draw from: the odds of a first draw with the stock as declared, and
-what draws give in the long run under pity. The page names the catalog's version
-and hash.`,
+With --html or --csv, it writes a page for all pools of the catalog in force that
+players can draw from. The page has the odds of a first draw with the stock as
+declared, and what draws give in the long run under pity. It names the catalog's
+version and hash.`,
 		Example: `  kuji odds banner --player ann
   kuji odds banner --player ann --value hero,dust
   kuji odds --html odds.html --csv odds.csv`,

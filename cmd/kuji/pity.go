@@ -23,11 +23,11 @@ func (a *app) pityCommand() *cobra.Command {
 		Use:   "set PLAYER TRACK DRAWS --reason TEXT",
 		Short: "Set how many draws a track has counted since the last hit",
 		Long: `Set gives a player's track a value, for instance to make good a fault of the game.
-"kuji player" shows a player's tracks. A track's name is the one that pools share
+"kuji player" shows a player's tracks. A track's name is the name that pools share
 it by, or POOL/TRACK.
 
-It needs a key that may admin. The log keeps the reason, with the name of the
-key; "kuji log events" shows both.`,
+The key needs the command admin. The log keeps the reason and the name of the key;
+"kuji log events" shows both.`,
 		Example: `  kuji pity set ann character-five-star 73 --reason "ticket 99: draws lost by the old server"`,
 		Args:    exactArgs("PLAYER", "TRACK", "DRAWS"),
 	}

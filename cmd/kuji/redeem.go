@@ -18,12 +18,12 @@ func (a *app) redeemCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redeem PLAYER CODE",
 		Short: "Use a code for a player: it pays for draws",
-		Long: `Redeem uses a code that a player sends. It pays for draws from the pool that
+		Long: `Redeem uses a code that a player sends. The code pays for draws from the pool that
 names its list in the catalog, once for each player. Spaces, hyphens and case make
-no difference. With - as the code it is read from standard input, so that it is
-not in the list of processes.
+no difference. With - as the code, the command reads it from standard input, so
+that the list of processes does not show it.
 
-A code that does not exist counts as a guess, and the catalog limits those. If an
+A code that does not exist counts as a guess, and the catalog limits guesses. If an
 answer is lost, the command tries again with the same request id, which can never
 use a code twice.`,
 		Example: `  kuji redeem ann K7QD-2MXP`,

@@ -10,10 +10,10 @@ func (a *app) registerCommand() *cobra.Command {
 	var id string
 	cmd := &cobra.Command{
 		Use:   "register PLAYER",
-		Short: "Say that a player has come, for the starting grants",
+		Short: "Give a player the starting grants",
 		Long: `Register gives a player the catalog's starting grants, unless they have them
 already. The first draw, grant or redeemed code does the same. A transfer does not:
-whoever only receives items and passes them on never gets starting grants.`,
+a player who only receives items and passes them on never gets starting grants.`,
 		Example: `  kuji register ann`,
 		Args:    exactArgs("PLAYER"),
 	}

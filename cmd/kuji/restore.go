@@ -32,22 +32,21 @@ func (a *app) restoreCommand() *cobra.Command {
 The directory appears under its name when all of it is there and right. If restore
 ends early, run it again: it goes on.
 
-What came after the backup is gone: players do not have it, and a request id from
-then is carried out anew. The realms go on in a new epoch, with a new seed.
+Everything after the backup is gone: players do not have it, and a request id from
+that time is carried out anew. The realms go on in a new epoch, with a new seed.
 
 --seal-key names a copy of the file "key" of the lost data directory, or with
 --of-cluster NAME the key of the lost cluster of that name. With it, the first start
-reveals the seed that was in use when the backup ended, so that its draws can be
-proven; without it they cannot. Give it only if the server or cluster that was
-backed up is gone for good: as long as it runs, whoever knows that seed can predict
-its draws.
+reveals the seed that was in use when the backup ended, which proves its draws.
+Without it, nobody can prove them. Give it only if the lost server or cluster is
+gone for good: as long as it runs, that seed predicts its draws.
 
 With --cluster it restores to a new cluster, before its nodes are started. Run it on
 the machine of each node with the flags of "kuji serve", and on one of them with
---from. That one ends when the realms are there and right on a majority. The others
-keep their nodes' parts until Ctrl-C: stop them then, and start the nodes. The draws
-of the epoch that the backup ended in can be proven if the new cluster has the name
-and the key of the lost one.`,
+--from. That one ends when a majority has the realms and they are right. The others
+keep their nodes' parts until Ctrl-C: stop them then, and start the nodes. If the new
+cluster has the name and the key of the lost one, the draws of the epoch that the
+backup ended in can be proven.`,
 		Example: `  kuji restore --from /backup/kuji --data ./kuji-data --seal-key /secret/kuji.key
   kuji serve --data ./kuji-data --must-exist
   kuji restore --from /backup/shop --data ./one --seal-key cluster.key --of-cluster shop

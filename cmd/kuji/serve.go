@@ -69,18 +69,18 @@ ends with exit code 0, or 1 if a realm has stopped meanwhile. A second signal en
 it at once, as a crash would: nothing acknowledged is lost.
 
 It listens on loopback by default. Any other address needs TLS (or --insecure)
-and a file with API keys: see "kuji keys new --help". SIGHUP makes it read the key
-file and the certificate again, and open the access log again.
+and a file with API keys: see "kuji keys new --help". On SIGHUP it reads the key
+file and the certificate again, and opens the access log again.
 
-Its log goes to standard error. It names each request that is refused or slow.
+Its log goes to standard error. The log names each request that is refused or slow.
 
-Each flag can also be a variable, such as KUJI_SYNC_EVERY=10ms for --sync-every,
-or a line of the file --config, such as "sync-every: 10ms". A flag comes before its
-variable, and that before the file.
+You can also set each flag by a variable, such as KUJI_SYNC_EVERY=10ms for
+--sync-every, or by a line of the file --config, such as "sync-every: 10ms". A flag
+overrides its variable, and a variable overrides the file.
 
-It applies the catalog if that differs from the one in force. First it writes to
-standard error what the change does to stock already drawn. A change that deserves
-a second look is refused without --accept-warnings.`,
+It applies the catalog if that differs from the one in force. First it writes the
+changes to standard error. It refuses a change that needs a second look, unless you
+give --accept-warnings.`,
 		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
@@ -103,7 +103,7 @@ a second look is refused without --accept-warnings.`,
 	flags.Int64Var(&f.segmentSize, "segment-size", 0, "largest log segment in `bytes` (default 64 MiB)")
 	flags.Int64Var(&f.snapshotEvery, "snapshot-every", 0, "take a snapshot of a realm after this many `bytes` of its log (default 64 MiB; -1: never)")
 	flags.BoolVar(&f.trimLog, "trim-log", false, "remove log segments that two independent chains of snapshots cover; older draws can then no longer be verified")
-	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm: end with exit code 3 if there is none")
+	flags.BoolVar(&f.mustExist, "must-exist", false, "create neither the data directory nor a realm; end with exit code 3 if one is missing")
 	flags.StringVar(&f.confirmClock, "confirm-clock", "", "believe the machine's clock up to this `time`, such as 2026-11-23T19:20:00Z, however far it is ahead of the log")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`file` with the certificate chain (PEM)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`file` with the certificate's private key (PEM)")

@@ -31,29 +31,29 @@ func (a *app) simulateCommand() *cobra.Command {
 		Use:     "simulate FILE --pool POOL",
 		Short:   "Try a catalog out on simulated players: odds, costs, stock over time",
 		GroupID: "offline",
-		Long: `Simulate lets players draw from a pool of a catalog, by the rules that a server
-uses, and says what came of it. Nothing is logged and no server is needed.
+		Long: `Simulate lets simulated players draw from a pool of a catalog, by the rules that a
+server uses, and reports the results. It logs nothing and needs no server.
 
 Every player begins with the catalog's start items, no pity and no draws, and
 makes up to --draws draws. Players pay with what they hold and buy what they
-lack. With --until they stop with the request that gives them the item.
+lack. With --until they stop after the request that gives them the item.
 
 It reports:
 
   odds    how many times 100 draws take each entry: wanted are the catalog's base
           odds, without pity, guarantees, conditions, luck, budgets and moments,
-          at full stock; seen is what came out, with an interval of 95 % confidence
+          at full stock; seen is the result, with an interval of 95 % confidence
   until   what the item of --until costs, in draws and in items of the price:
           mean, median, 90th and 99th percentile, and the worst
   stock   what is left of limited stock in the end, and when it was used up;
-          what was spent of budgets, and how many days or hours used them up;
-          in days too, if --rate says how many draws all players make an hour,
-          or --days in how much time they make all of them
+          how much of the budgets was spent, and how many days or hours used
+          them up; with --rate (draws of all players in an hour) or --days (the
+          time for all draws) in days, too
 
 If the pool, or one below it, has limited stock, a budget, or codes that --codes
 limits, all players share it: they draw in turns, one request each, on one core.
-Otherwise, or with --independent, they have nothing in common and draw on all
-cores. With --independent every player has stock of their own.
+Otherwise, or with --independent, they share nothing and draw on all cores. With
+--independent every player has their own stock.
 
 Without --rate and --days no time passes: players who have reached a limit stop,
 and no winning moment comes.

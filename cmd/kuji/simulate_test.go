@@ -13,6 +13,34 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 )
 
+// TestSimulateExample runs the command that docs/simulate.md begins with, and compares what it prints
+// with what the page shows.
+func TestSimulateExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(string(page), "```") // prose, the command, prose, its answer, prose
+	if len(parts) != 5 || !strings.HasPrefix(parts[1], "sh\nkuji simulate ") {
+		t.Fatalf("docs/simulate.md no longer shows one command and its answer: %q", parts)
+	}
+	t.Chdir("../..")
+	var out bytes.Buffer
+	a := &app{stdout: &out, stderr: &out, getenv: func(string) string { return "" }}
+	if code := a.run(t.Context(), strings.Fields(parts[1])[2:]); code != exitOK {
+		t.Fatalf("exits with %d\n%s", code, out.Bytes())
+	}
+	shown := strings.Split(strings.TrimSpace(parts[3]), "\n")
+	if len(shown) < 8 {
+		t.Fatalf("the page shows %q", shown)
+	}
+	for _, line := range shown {
+		if line != "…" && !strings.Contains(out.String(), line+"\n") {
+			t.Errorf("the page shows %q, the command prints\n%s", line, out.Bytes())
+		}
+	}
+}
+
 // TestSimulationPage: the page is well-formed, whatever the catalog's names, and needs nothing from
 // elsewhere: no script, no address, no file.
 func TestSimulationPage(t *testing.T) {

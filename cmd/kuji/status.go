@@ -45,9 +45,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the health and counters of every realm of a server",
 		Long: `Status shows every realm of a server, or only the one that --realm names. Counters
-start when the server opens the realm. TIME says whether its
-time stamps follow the clock of the server's machine: see "kuji clock set --help".
-It ends with exit code 1 if a realm has stopped.`,
+start when the server opens the realm. TIME says whether the realm's time stamps
+follow the clock of the server's machine: see "kuji clock set --help". Status ends
+with exit code 1 if a realm has stopped.`,
 		Example: "  kuji status",
 		Args:    exactArgs(),
 	}

@@ -22,14 +22,14 @@ func (a *app) tailCommand() *cobra.Command {
 	var player, pool string
 	cmd := &cobra.Command{
 		Use:   "tail",
-		Short: "Show what happens, event by event",
-		Long: `Show the events of a realm as they come, once a crash can no longer undo them. It
-goes on until it is interrupted, or until --count events were shown. After a lost
-connection it goes on where it was; --timeout says how long it tries.
+		Short: "Show events as they come",
+		Long: `Show the events of a realm as they come, once a crash can no longer undo them. The
+command goes on until you interrupt it, or until it has shown --count events. After
+a lost connection it goes on where it was; --timeout says how long it tries.
 
-With --json every event is an object on a line of its own, as "kuji log events"
-writes it. Whoever stores them keeps the position: after an event with "last", go
-on with --from position+1, otherwise with --from position. Codes are redacted.`,
+With --json, every event is an object on its own line, as "kuji log events" writes
+it. If you store events, keep the position: after an event with "last", go on with
+--from position+1, otherwise with --from position. Codes are redacted.`,
 		Example: `  kuji tail
   kuji tail --from 1 --player ann
   kuji tail --pool splash --json`,

@@ -83,9 +83,9 @@ runs, through the first of --peers that answers. It
 
 If the log was trimmed, verification begins at the oldest snapshot and says so.
 
-Somebody who can write the files can also rewrite the whole log with a sound
-chain. With --since, every realm's chain must go through the place where it stood
-in an earlier report. --json writes such a report: keep one elsewhere.
+Somebody who can write the files can also rewrite the whole log with a good chain.
+With --since, every realm's chain must go on from the place that an earlier report
+names. --json writes such a report: keep one elsewhere.
 
 It ends with exit code 6 if something is wrong, and names the first wrong
 position. With --strict it also does so if the seed of an epoch is lost. It ends
@@ -278,9 +278,9 @@ func (v *verifyJSON) lost() (texts []string) {
 			if e.Lost {
 				key := filepath.Join(v.Data, "key")
 				if v.Cluster != "" {
-					key = "the cluster's key"
+					key = "of the cluster"
 				}
-				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and %s does not open it", r.Realm, e.Epoch, e.First, key))
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
 			}
 		}
 	}

@@ -41,13 +41,13 @@ func (a *app) watchCommand() *cobra.Command {
 	var every time.Duration
 	pool := &cobra.Command{
 		Use:   "pool POOL",
-		Short: "Show a pool, and then what is drawn from it, until Ctrl-C",
-		Long: `Watch shows a pool, and then a line for each entry whose stock has changed, until
-Ctrl-C, which ends it with exit code 0. It asks the server again and again; what is
-drawn between two answers is one line. A pool that did not change costs little.
+		Short: "Show a pool, and then its draws, until Ctrl-C",
+		Long: `Watch shows a pool, and then a line for each entry whose stock has changed. Ctrl-C
+ends it with exit code 0. It asks the server again and again. All draws of an entry
+between two answers make one line. A pool that did not change costs little.
 
-With --json the first line is the pool, as of "kuji pool", and each other one an
-object with the entries that have changed.`,
+With --json, the first line is the pool, as "kuji pool" shows it. Each other line is
+an object with the entries that have changed.`,
 		Example: "  kuji watch pool splash",
 		Args:    exactArgs("POOL"),
 	}

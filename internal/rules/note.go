@@ -8,9 +8,8 @@ import (
 const MaxMetadata = 1 << 10
 
 // A Note says who asked for a grant, a consumption, a transfer, a group, a registration or a catalog,
-// and why. It
-// stands in the event behind everything else that is asked, if there is any of it: three texts, each
-// a varint and so many bytes. It changes nothing. Who repeats a request id must give the same reason
+// and why. If there is one, it stands in the event behind everything else that is asked: three texts,
+// each a varint and so many bytes. It changes nothing. A repeat of a request id must give the same reason
 // and metadata; the key may be another.
 type Note struct {
 	By       string // the name of an API key; at most MaxBy bytes
