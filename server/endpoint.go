@@ -152,18 +152,24 @@ type call struct {
 	work     int64          // taken from Server.work
 
 	// For logs:
-	realm    string     // of the request; of a stream of draws: of its first batch
-	status   string     // of the result, if the answer has one; only for the access log
-	received int64      // bytes of the body
-	messages int64      // answers of a stream
-	units    int64      // draws or events in them
-	leader   *forLeader // nil: this server answers, and no other
+	realm    string // of the request; of a stream of draws: of its first batch
+	status   string // of the result, if the answer has one; only for the access log
+	received int64  // bytes of the body
+	messages int64  // answers of a stream
+	units    int64  // draws or events in them
+
+	// In a cluster:
+	shared    bool      // other servers may answer, too
+	held      string    // the realm, if this one tries to answer
+	stale     bool      // it tries with what it has, and does not lead
+	elsewhere string    // the realm, if another server is to answer
+	first     *recorded // what was read of a stream of draws
 
 	w http.ResponseWriter // only for a stream
 }
 
-// handedOver reports whether the leader is to answer, and counts and logs the request.
-func (c *call) handedOver() bool { return c.leader != nil && c.leader.yes }
+// handedOver reports whether another server is to answer, and counts and logs the request.
+func (c *call) handedOver() bool { return c.elsewhere != "" }
 
 type callKey struct{}
 
@@ -288,6 +294,16 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 	}
 	c.arrived, c.received = time.Now(), int64(len(b.data))
+	if s.o.Cluster != nil && !e.exempt {
+		s.serveShared(w, r, c, b)
+		return
+	}
+	s.serveAdmitted(w, received(r, b), c)
+}
+
+// serveAdmitted answers a call whose body has arrived, when there is a place for it.
+func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
+	e, who := c.endpoint, c.access.who
 	if !e.exempt {
 		if !s.calls.take(who, 1) {
 			s.refuse(w, r, c, s.overloaded(who, s.calls, "calls are being answered"))
@@ -309,12 +325,11 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 		defer e.turns.give(who, 1)
 	}
-	s.serveCall(w, received(r, b), c)
+	s.serveCall(w, r, c)
 }
 
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e := c.endpoint
-	c.leader, _ = r.Context().Value(forLeaderKey{}).(*forLeader)
 	defer func() { s.giveWork(c.access.who, c.work) }() // the answer is sent
 	defer func() {
 		c.ended = true

@@ -32,6 +32,7 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
 var (
@@ -511,7 +512,7 @@ func (c *chaos) settled() (leader string) {
 		leader, ready := "", 0
 		for _, name := range c.flags.names() {
 			n := askNode(c.ctx, c.peers, name, c.flags.hosts[name])
-			if n.State == stateLeads {
+			if slices.Contains(n.Leads, server.DefaultRealm) {
 				leader = name
 			}
 			if n.Ready && n.Behind == "" {
