@@ -32,6 +32,9 @@ type Cluster interface {
 	// before anything happened. GetBody of the request returns its body from the beginning, except of
 	// a stream of draws.
 	Elsewhere(w http.ResponseWriter, r *http.Request, realm string)
+	// Status returns what other servers say of the realms that they lead, as far as they answer. The
+	// context is that of a request for the status of all realms.
+	Status(ctx context.Context) []*kujiv1.RealmStatus
 }
 
 // mayBeStale are the RPCs that a follower can answer, if their requests say stale.

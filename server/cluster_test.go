@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -30,6 +31,11 @@ type shared struct {
 func (c *shared) Holds(realm string) bool {
 	_, ok := c.holds.Load(realm)
 	return ok
+}
+
+// Status says that another server leads realm "far".
+func (c *shared) Status(context.Context) []*kujiv1.RealmStatus {
+	return []*kujiv1.RealmStatus{{Realm: "far", Position: 7}}
 }
 
 func (c *shared) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
@@ -258,6 +264,11 @@ func TestSharedStream(t *testing.T) {
 	}
 	go func() { _ = h.Serve(l) }() // until it is closed
 	t.Cleanup(func() { _ = h.Close() })
+	admin := kujiv1connect.NewAdminServiceClient(h2c(t), "http://"+l.Addr().String())
+	status, err := admin.GetStatus(t.Context(), &kujiv1.GetStatusRequest{})
+	if err != nil || len(status.GetRealms()) != 2 || status.GetRealms()[0].GetPosition() != 7 || status.GetRealms()[1].GetRealm() != "mine" || status.GetRealms()[1].GetEpoch() != 1 {
+		t.Errorf("the status of all realms is %v, %v", status, err)
+	}
 	for name, options := range map[string][]connect.ClientOption{"connect": {}, "grpc": {connect.WithGRPC()}} {
 		client := kujiv1connect.NewRewardServiceClient(h2c(t), "http://"+l.Addr().String(), options...)
 		stream := func(realms ...string) (answers int, err error) {

@@ -175,7 +175,7 @@ func syncPolicy(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 	return kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED
 }
 
-func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
+func (h adminService) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
 	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load(), Sync: syncPolicy(h.s.engine.Sync())}
 	list := h.s.realms.sorted()
 	if req.GetRealm() != "" {
@@ -199,5 +199,21 @@ func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest)
 		}
 		out.Realms = append(out.Realms, one)
 	}
+	if h.s.o.Cluster != nil && req.GetRealm() == "" {
+		out.Realms = merged(out.Realms, h.s.o.Cluster.Status(ctx))
+	}
 	return out, nil
+}
+
+// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than who follows.
+func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
+	byName := map[string]*kujiv1.RealmStatus{}
+	for _, one := range slices.Concat(own, leaders) {
+		byName[one.GetRealm()] = one
+	}
+	all := make([]*kujiv1.RealmStatus, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
+	return all
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -152,16 +153,17 @@ func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
 
 // journey is what a request has been through at this node.
 type journey struct {
-	passed bool      // another node has passed it on
-	until  time.Time // no longer does it wait for a leader
-	tries  int       // to have it answered
+	passed bool        // another node has passed it on
+	header http.Header // with the client's key
+	until  time.Time   // no longer does it wait for a leader
+	tries  int         // to have it answered
 }
 
 type journeyKey struct{}
 
 // serve answers a request, or passes it on: see Elsewhere.
 func (n *node) serve(w http.ResponseWriter, r *http.Request, j *journey) {
-	j.until = time.Now().Add(waitForLeader)
+	j.until, j.header = time.Now().Add(waitForLeader), r.Header
 	s := n.look().serves
 	if s == nil {
 		ctx, cancel := n.patience(r, j)
@@ -277,6 +279,48 @@ func unread(r *http.Request) *http.Request {
 	again := *r
 	again.Body, _ = r.GetBody() // from memory
 	return &again
+}
+
+// Status implements [server.Cluster]: it asks each node that leads realms, with the client's key.
+func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
+	j, ok := ctx.Value(journeyKey{}).(*journey)
+	if !ok || j.passed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*renewEvery)
+	defer cancel()
+	leaders := n.await(ctx, func(v view) bool { return len(v.leaders) > 0 }).leaders
+	client := &http.Client{Transport: n.pass.transport}
+	var all []*kujiv1.RealmStatus
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for name, p := range n.f.hosts {
+		if name == n.name || !slices.Contains(slices.Collect(maps.Values(leaders)), name) {
+			continue
+		}
+		asking.Go(func() {
+			req := connect.NewRequest(&kujiv1.GetStatusRequest{})
+			for _, h := range []string{"Authorization", "X-Api-Key"} {
+				if v := j.header.Get(h); v != "" {
+					req.Header().Set(h, v)
+				}
+			}
+			ask := connect.NewClient[kujiv1.GetStatusRequest, kujiv1.GetStatusResponse](client, "https://"+p.requests()+kujiv1connect.AdminServiceGetStatusProcedure)
+			resp, err := ask.CallUnary(ctx, req)
+			if err != nil {
+				return // this node says what it knows
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, one := range resp.Msg.GetRealms() {
+				if leaders[one.GetRealm()] == name {
+					all = append(all, one)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return all
 }
 
 // discoverNow looks for realms that were created here.

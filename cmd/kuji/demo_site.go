@@ -162,6 +162,11 @@ func (s *threeNodes) crash(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", restartFailed(ctx, err)
 	}
+	led := askNode(ctx, s.peers, old, s.f.hosts[old]).Leads
+	d.spared = map[string]bool{}
+	for _, at := range d.attractions {
+		d.spared[at.realm] = !slices.Contains(led, at.realm)
+	}
 	killed := time.Now()
 	s.nodes[old].kill()
 	delete(s.nodes, old)
