@@ -118,6 +118,7 @@ type verdict struct {
 // watcher remembers what a node has seen on the board, and when.
 type watcher struct {
 	name, life string
+	beat       uint64                  // the last one of its own
 	beats      map[string]seen[pulse]  // by node: life and beat
 	free       map[string]time.Time    // by realm: since when nobody leads it
 	wanted     map[string]seen[string] // by realm that this node leads: who wants it
@@ -147,7 +148,8 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.
 		was.Leads = nil
 	}
 	w.bury(&b, now)
-	mine := post{Life: w.life, Beat: was.Beat + 1, Stops: stops, Leads: []string{}, Wants: []string{}}
+	w.beat = max(w.beat, was.Beat) + 1 // never one that somebody remembers
+	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Leads: []string{}, Wants: []string{}}
 	b.Nodes[w.name] = mine // the others lead what they say, and nobody else does
 	leaders, living := b.leaders(), b.living()
 	v := verdict{board: b}
