@@ -50,7 +50,7 @@ var errElsewhere = connect.NewError(connect.CodeUnavailable, errors.New("another
 type hereKey struct{}
 
 // ServeHere answers a request that [Cluster] was asked to answer: one about a realm that no server leads,
-// such as one that is to be created.
+// such as one that is to be created. If it exists by now, Cluster is asked again.
 func (s *Server) ServeHere(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), hereKey{}, true)))
 }
@@ -58,8 +58,8 @@ func (s *Server) ServeHere(w http.ResponseWriter, r *http.Request) {
 // serveShared is serveAdmitted for a server that shares realms with others.
 func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b *body) {
 	mine := received(r, b)
-	c.shared = r.Context().Value(hereKey{}) == nil
-	if c.shared && c.endpoint.bidi {
+	c.shared = true
+	if c.endpoint.bidi {
 		c.first = &recorded{body: r.Body}
 		whole := *r
 		whole.Body = c.first
@@ -70,7 +70,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 		return
 	}
 	clear(w.Header()) // whoever answers sets them all
-	again := *r
+	again := *r.WithContext(context.WithValue(r.Context(), hereKey{}, false))
 	if c.endpoint.bidi {
 		again.Body = c.first.again()
 	} else {
@@ -94,7 +94,7 @@ func (s *Server) hold(ctx context.Context, request any) error {
 		return nil // it is about no realm: each server answers for itself
 	}
 	realm := cmp.Or(named.GetRealm(), DefaultRealm)
-	if s.o.Cluster.Holds(realm) {
+	if s.o.Cluster.Holds(realm) || ctx.Value(hereKey{}) == true {
 		c.held = realm
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
@@ -213,7 +214,7 @@ func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 			return
 		case to == n.name:
 			v.serves.ServeHere(w, unread(r))
-			n.discoverNow() // it may have been created
+			n.adopt(realm)
 			return
 		case to == "" || j.passed:
 			n.refuse(w, r, j, n.nobody(v, realm))
@@ -323,11 +324,16 @@ func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
 	return all
 }
 
-// discoverNow looks for realms that were created here.
-func (n *node) discoverNow() {
+// adopt takes a seat at a realm that was created here.
+func (n *node) adopt(realm string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.discover(time.Now())
+	created := slices.ContainsFunc(n.here.server.Realms(), func(r *kuji.Realm) bool { return r.Name() == realm })
+	if created && n.here.seats[realm] == nil {
+		n.here.seats[realm] = &seat{realm: realm}
+		n.publish()
+		n.hurry()
+	}
 }
 
 // serveOwn answers what every node answers for itself: health and metrics.
@@ -411,8 +417,11 @@ func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}
-	var sent atomic.Bool // a connection was there
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	var sent atomic.Bool // a connection was there, and did not close before it took the request
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { sent.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
 	passed := true
 	proxy := httputil.ReverseProxy{
 		Transport:     n.pass.transport,
