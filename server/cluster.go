@@ -107,6 +107,15 @@ func (s *Server) hold(ctx context.Context, request any) error {
 	return errElsewhere
 }
 
+// sharing is who answers a call, in a cluster.
+type sharing struct {
+	shared    bool      // other servers may answer, too
+	held      string    // the realm, if this one tries to answer
+	stale     bool      // it tries with what it has, and does not lead
+	elsewhere string    // the realm, if another server is to answer
+	first     *recorded // what was read of a stream of draws
+}
+
 // handOn reports whether another server is to answer a request that ended with an error here.
 func (c *call) handOn(err error) bool {
 	if !c.shared || c.held == "" || c.endpoint.streams != nil {

@@ -155,17 +155,16 @@ type call struct {
 	realm    string // of the request; of a stream of draws: of its first batch
 	status   string // of the result, if the answer has one; only for the access log
 	received int64  // bytes of the body
-	messages int64  // answers of a stream
-	units    int64  // draws or events in them
 
-	// In a cluster:
-	shared    bool      // other servers may answer, too
-	held      string    // the realm, if this one tries to answer
-	stale     bool      // it tries with what it has, and does not lead
-	elsewhere string    // the realm, if another server is to answer
-	first     *recorded // what was read of a stream of draws
+	streaming
+	sharing
+}
 
-	w http.ResponseWriter // only for a stream
+// streaming is what only the call of a stream has.
+type streaming struct {
+	w        http.ResponseWriter
+	messages int64 // answers
+	units    int64 // draws or events in them
 }
 
 // handedOver reports whether another server is to answer, and counts and logs the request.

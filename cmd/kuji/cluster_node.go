@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kuji-dev/kuji"
@@ -33,67 +32,26 @@ import (
 // A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
 // alone. One that met damage is followed no more, and never led.
 type node struct {
-	name    string
-	f       *clusterFlags
+	seating
 	key     clusterKey
 	engine  kuji.Options
 	server  server.Options
-	history string // --history
-	data    string // --data
-	log     *slog.Logger
+	history string           // --history
+	data    string           // --data
 	nats    *embedded.Server // nil: the log is kept elsewhere, by --nats
-	pass    *passer
-	readers chan struct{}   // one for each who reads the log through this node
-	stopped context.Context // ends when the process is told to stop
-	over    context.Context // ends when nobody needs to wait for a leader any more
-	wake    chan struct{}   // a look at the board is asked for
-	work    sync.WaitGroup  // what is done about realms
-	asking  atomic.Bool     // it asks leaders how far they have come
-	retired func()          // called when it leads nothing any more, and the board says so
-	held    atomic.Pointer[holding]
-
-	mu    sync.Mutex
-	here  realmsHere
-	board board     // the last one; none if that failed
-	until time.Time // other nodes take what it leads no sooner, if it says nothing more
-	view  view
-}
-
-// view is what requests need to know of the cluster.
-type view struct {
-	serves  *server.Server    // nil: the node is not ready for requests
-	leaders map[string]string // by realm
-	living  []string          // nodes that can take realms, ascending
-	known   map[string]bool   // realms that exist, or are about to
-	changed chan struct{}     // closed when the next view is there
-}
-
-// holding is what this node leads, and until when no other node can.
-type holding struct {
-	realms map[string]bool
-	until  time.Time
+	readers chan struct{}    // one for each who reads the log through this node
+	stopped context.Context  // ends when the process is told to stop
+	over    context.Context  // ends when nobody needs to wait for a leader any more
 }
 
 // newNode returns a node that does nothing yet.
 func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
-	n := &node{name: name, f: f, key: key, log: log, wake: make(chan struct{}, 1), readers: make(chan struct{}, maxLogReaders), retired: func() {}}
+	n := &node{key: key, readers: make(chan struct{}, maxLogReaders)}
+	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	n.held.Store(&holding{})
 	return n
-}
-
-// look returns the view of now.
-func (n *node) look() view {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.view
-}
-
-// Holds implements [server.Cluster].
-func (n *node) Holds(realm string) bool {
-	h := n.held.Load()
-	return h.realms[realm] && time.Now().Before(h.until)
 }
 
 // connect connects to what keeps the log.

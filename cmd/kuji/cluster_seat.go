@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,6 +66,26 @@ func (s *seat) ready(now time.Time) bool {
 	return (s.state == seatFollows || s.state == seatAbsent) && !now.Before(s.rest)
 }
 
+// seating is a node's seats at all realms, and what it knows of who leads them.
+type seating struct {
+	name string
+	f    *clusterFlags
+	log  *slog.Logger
+	pass *passer
+
+	wake    chan struct{} // a look at the board is asked for
+	work    sync.WaitGroup
+	asking  atomic.Bool // it asks leaders how far they have come
+	retired func()      // called when it leads nothing any more, and the board says so
+	held    atomic.Pointer[holding]
+
+	mu    sync.Mutex
+	here  realmsHere
+	board board     // the last one; none if that failed
+	until time.Time // other nodes take what it leads no sooner, if it says nothing more
+	view  view
+}
+
 // realmsHere are a node's realms, and what opens and closes them.
 type realmsHere struct {
 	ctx      context.Context // ends when the node gives up
@@ -77,8 +99,36 @@ type realmsHere struct {
 	retiring bool // the node leads nothing any more
 }
 
+// view is what requests need to know of the cluster.
+type view struct {
+	serves  *server.Server    // nil: the node is not ready for requests
+	leaders map[string]string // by realm
+	living  []string          // nodes that can take realms, ascending
+	known   map[string]bool   // realms that exist, or are about to
+	changed chan struct{}     // closed when the next view is there
+}
+
+// holding is what this node leads, and until when no other node can.
+type holding struct {
+	realms map[string]bool
+	until  time.Time
+}
+
+// look returns the view of now.
+func (n *seating) look() view {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.view
+}
+
+// Holds implements [server.Cluster].
+func (n *seating) Holds(realm string) bool {
+	h := n.held.Load()
+	return h.realms[realm] && time.Now().Before(h.until)
+}
+
 // tend begins what is to be done about each realm. The caller holds mu.
-func (n *node) tend(now time.Time) {
+func (n *seating) tend(now time.Time) {
 	for _, s := range n.here.seats {
 		switch s.state {
 		case seatClosed:
@@ -103,13 +153,13 @@ func (n *node) tend(now time.Time) {
 }
 
 // damaged gives a realm up for ever. Opened again, it would meet the damage again.
-func (n *node) damaged(s *seat, err error) {
+func (n *seating) damaged(s *seat, err error) {
 	s.state, s.held, s.why = seatDamaged, false, err
 	n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead it", "node", n.name, "realm", s.realm, "error", err)
 }
 
 // discover looks for realms that others have created. The caller holds mu.
-func (n *node) discover(now time.Time) {
+func (n *seating) discover(now time.Time) {
 	if n.here.retiring || !n.here.finding.CompareAndSwap(false, true) {
 		return
 	}
@@ -136,7 +186,7 @@ func (n *node) discover(now time.Time) {
 }
 
 // openSeat opens a realm, to follow. The caller holds mu.
-func (n *node) openSeat(s *seat) {
+func (n *seating) openSeat(s *seat) {
 	s.state, s.turn = seatOpens, s.turn+1
 	turn := s.turn
 	n.work.Go(func() {
@@ -167,7 +217,7 @@ func (n *node) openSeat(s *seat) {
 }
 
 // takeSeat makes a realm lead. The caller holds mu.
-func (n *node) takeSeat(s *seat) {
+func (n *seating) takeSeat(s *seat) {
 	s.state, s.turn = seatTakes, s.turn+1
 	turn, began := s.turn, time.Now()
 	n.work.Go(func() {
@@ -191,7 +241,7 @@ func (n *node) takeSeat(s *seat) {
 
 // leaveSeat makes a realm follow again: it answers what it accepted, ends its epoch, is closed and opened.
 // Why is nil if another node is to lead it. The caller holds mu.
-func (n *node) leaveSeat(s *seat, why error) {
+func (n *seating) leaveSeat(s *seat, why error) {
 	n.log.Info("cluster: a realm is closed", "node", n.name, "realm", s.realm, "led", s.state == seatLeads, "why", why)
 	if why != nil && s.state != seatFollows {
 		s.fails++
@@ -213,7 +263,7 @@ func (n *node) leaveSeat(s *seat, why error) {
 }
 
 // bearings says what this node is to each realm. The caller holds mu.
-func (n *node) bearings(now time.Time) map[string]bearing {
+func (n *seating) bearings(now time.Time) map[string]bearing {
 	all := make(map[string]bearing, len(n.here.seats))
 	for name, s := range n.here.seats {
 		b := bearing{held: s.held, leads: s.state == seatLeads, ready: s.ready(now)}
@@ -226,7 +276,7 @@ func (n *node) bearings(now time.Time) map[string]bearing {
 }
 
 // round looks at the board once, and does what follows from it.
-func (n *node) round(ctx context.Context, w *watcher, update func(context.Context, func([]byte) ([]byte, error)) error) {
+func (n *seating) round(ctx context.Context, w *watcher, update func(context.Context, func([]byte) ([]byte, error)) error) {
 	n.mu.Lock()
 	now := time.Now()
 	n.tend(now)
@@ -287,7 +337,7 @@ func (n *node) round(ctx context.Context, w *watcher, update func(context.Contex
 }
 
 // mayRetire ends the waiting of a node that gives all up. The caller holds mu.
-func (n *node) mayRetire(retiring bool) {
+func (n *seating) mayRetire(retiring bool) {
 	for _, s := range n.here.seats {
 		retiring = retiring && !s.busy()
 	}
@@ -302,7 +352,7 @@ func (s *seat) busy() bool {
 }
 
 // publish shows requests who leads what. The caller holds mu.
-func (n *node) publish() {
+func (n *seating) publish() {
 	v := view{serves: n.here.server, leaders: n.board.leaders(), living: n.board.living(), known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	h := &holding{realms: map[string]bool{}, until: n.until}
 	for name, s := range n.here.seats {
@@ -322,7 +372,7 @@ func (n *node) publish() {
 }
 
 // hurry asks for a look at the board at once.
-func (n *node) hurry() {
+func (n *seating) hurry() {
 	select {
 	case n.wake <- struct{}{}:
 	default:
@@ -330,7 +380,7 @@ func (n *node) hurry() {
 }
 
 // poke makes the other nodes look at the board: this one has taken realms, or given some up.
-func (n *node) poke() {
+func (n *seating) poke() {
 	for name, p := range n.f.hosts {
 		if name == n.name {
 			continue
@@ -351,7 +401,7 @@ func (n *node) poke() {
 
 // compare asks each leader how far its realms have come, for those who want to know how far this node is
 // behind, and compares chains there. A realm whose chain differs stops, as at damage.
-func (n *node) compare(ctx context.Context) {
+func (n *seating) compare(ctx context.Context) {
 	leads := map[string][]string{}
 	for realm, leader := range n.look().leaders {
 		if _, ok := n.f.hosts[leader]; ok && leader != n.name {
@@ -375,7 +425,7 @@ func (n *node) compare(ctx context.Context) {
 }
 
 // compareRealm compares a realm that follows with what its leader says of it.
-func (n *node) compareRealm(ctx context.Context, realm, leader string, said nodeJSON) {
+func (n *seating) compareRealm(ctx context.Context, realm, leader string, said nodeJSON) {
 	n.mu.Lock()
 	var r *kuji.Realm
 	if s := n.here.seats[realm]; s != nil && s.state == seatFollows {
@@ -396,7 +446,7 @@ func (n *node) compareRealm(ctx context.Context, realm, leader string, said node
 }
 
 // whyNot returns what is wrong with the realms here, and whether any is not open yet.
-func (n *node) whyNot() (damaged error, opens string) {
+func (n *seating) whyNot() (damaged error, opens string) {
 	var found []error
 	for _, name := range slices.Sorted(maps.Keys(n.here.seats)) {
 		switch s := n.here.seats[name]; s.state {
