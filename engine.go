@@ -195,11 +195,18 @@ func (e *Engine) open(name string, create bool) (*Realm, error) {
 	defer close(o.done)
 	o.realm, o.err = openRealm(e.world, name, e.o)
 	if o.err != nil { // the next call tries again
-		e.mu.Lock()
-		delete(e.realms, name)
-		e.mu.Unlock()
+		e.forget(name, o)
 	}
 	return o.realm, o.err
+}
+
+// forget takes an opening out of the table, unless another one has its place.
+func (e *Engine) forget(name string, o *opening) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.realms[name] == o {
+		delete(e.realms, name)
+	}
 }
 
 // begin returns the opening of a realm. first is true for the first caller, who must do the work.
@@ -248,6 +255,32 @@ func (e *Engine) Realms() ([]string, error) {
 		return nil, &Error{Code: CodeFailed, Message: "data directory", Err: err}
 	}
 	return names, nil
+}
+
+// CloseRealm closes one realm as Close does, and forgets it: the next Realm or Lookup opens it anew,
+// from the log. So a realm that stopped comes back, and one that leads follows again, while the others
+// go on. Whoever asks for the realm meanwhile waits and gets CodeClosed, and so does later who still
+// has it. What takes longer than ctx is cut off. A realm that is not open is no error.
+//
+// An error says that the realm did not close cleanly; it is closed all the same.
+func (e *Engine) CloseRealm(ctx context.Context, name string) error {
+	e.mu.Lock()
+	was := e.realms[name]
+	if e.closed || was == nil {
+		e.mu.Unlock()
+		return nil
+	}
+	now := &opening{done: make(chan struct{}), err: errf(CodeClosed, "", "realm %q was being closed", name)}
+	e.realms[name] = now
+	e.mu.Unlock()
+	defer close(now.done)
+	defer e.forget(name, now)
+	<-was.done
+	if was.err != nil {
+		return nil
+	}
+	defer context.AfterFunc(ctx, was.realm.cut)()
+	return was.realm.close()
 }
 
 // Close closes the engine. It answers the calls under way, ends the realms' epochs, which reveals

@@ -166,6 +166,58 @@ func TestDeposedNeverLeads(t *testing.T) {
 	wantCode(t, second.Lead(t.Context()), 0) // it does not know yet
 }
 
+// TestCloseRealm: a realm that was deposed is closed and opened again while another one of the same
+// engine leads and goes on. Then it follows, and leads again. Who still has what was closed is told so.
+func TestCloseRealm(t *testing.T) {
+	s := drivertest.NewShared(drivertest.SharedOptions{})
+	e, first := following(t, s, 1)
+	other, err := e.Realm("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*kuji.Realm{first, other} {
+		if err := r.Lead(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Apply(t.Context(), parse(t, testCatalog)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, second := following(t, s, 2)
+	if err := second.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, second, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
+	_, err = first.Do(t.Context(), kuji.Draw{ID: "lost", Player: "bob", Pool: "free"})
+	wantCode(t, err, kuji.CodeUnknownOutcome)
+	wantCode(t, e.CloseRealm(t.Context(), "test"), kuji.CodeNotLeader)
+	wantCode(t, e.CloseRealm(t.Context(), "test"), 0) // it is not open
+	_, err = first.Player(kuji.Stale(t.Context()), "ann")
+	wantCode(t, err, kuji.CodeNotLeader)
+
+	do(t, other, kuji.Draw{ID: "1", Player: "ann", Pool: "free"})
+	again, err := e.Lookup("test")
+	if err != nil || again == first || again.Leads() {
+		t.Fatalf("the realm that is opened again is the old one: %v, leads: %v, %v", again == first, again.Leads(), err)
+	}
+	sameState(t, again, second)
+	wantCode(t, again.Lead(t.Context()), 0)
+	if got := do(t, again, kuji.Draw{ID: "1", Player: "ann", Pool: "free"}); !got.Replayed {
+		t.Errorf("a draw that was answered is answered with %+v", got)
+	}
+	if err := e.CloseRealm(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := kuji.VerifyDriver(s.Node(3), testKey, "other", nil, nil)
+	if err != nil || len(rep.Epochs) != 1 || !rep.Epochs[0].Revealed {
+		t.Errorf("the epoch of a leader that stepped down is not revealed: %+v, %v", rep.Epochs, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, e.CloseRealm(t.Context(), "test"), 0)
+}
+
 // TestFollowerTooSlow: a follower whose log was trimmed before it was read says so, answers nothing and
 // does not lead. Opened again, it follows.
 func TestFollowerTooSlow(t *testing.T) {

@@ -31,6 +31,9 @@ func (h adminService) Backup(ctx context.Context, req *kujiv1.BackupRequest, out
 	if !ok || c.w == nil {
 		return errors.New("the stream did not come through ServeHTTP")
 	}
+	if err := h.s.hold(ctx, req); err != nil {
+		return err
+	}
 	if err := c.access.permit(req); err != nil {
 		return err
 	}

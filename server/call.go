@@ -25,7 +25,7 @@ func (i *interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			}
 			err = i.finish(ctx, req.Any(), err)
 		}()
-		if err := follow(ctx, req.Any()); err != nil {
+		if err := i.s.hold(ctx, req.Any()); err != nil {
 			return nil, err
 		}
 		if m, ok := req.Any().(proto.Message); ok {
@@ -110,9 +110,11 @@ func (i *interceptor) finish(ctx context.Context, request any, err error) error 
 	if err == nil {
 		return nil
 	}
-	if c != nil && c.leader != nil {
-		c.leader.yes = true // it may know better
-		return errForLeader
+	if c != nil && c.handOn(err) {
+		c.elsewhere = c.held
+	}
+	if c != nil && c.elsewhere != "" {
+		return errElsewhere
 	}
 	ce := i.s.connectError(err, request)
 	if c != nil {

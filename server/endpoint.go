@@ -149,10 +149,10 @@ type call struct {
 	code     connect.Code   // of the answer, if reached or failed; 0 for OK
 	failed   *connect.Error // what the answer says instead of a result
 	work     int64          // taken from Server.work
-	leader   *forLeader     // nil: this server answers, and no other
-	logged
 
-	w http.ResponseWriter // only for a stream
+	logged
+	streaming
+	sharing
 }
 
 // logged is what only logs say of a call.
@@ -160,12 +160,17 @@ type logged struct {
 	realm    string // of the request; of a stream of draws: of its first batch
 	status   string // of the result, if the answer has one; only for the access log
 	received int64  // bytes of the body
-	messages int64  // answers of a stream
-	units    int64  // draws or events in them
 }
 
-// handedOver reports whether the leader is to answer, and counts and logs the request.
-func (c *call) handedOver() bool { return c.leader != nil && c.leader.yes }
+// streaming is what only the call of a stream has.
+type streaming struct {
+	w        http.ResponseWriter
+	messages int64 // answers
+	units    int64 // draws or events in them
+}
+
+// handedOver reports whether another server is to answer, and counts and logs the request.
+func (c *call) handedOver() bool { return c.elsewhere != "" }
 
 // redis reports whether it is a command of the Redis protocol.
 func (c *call) redis() bool { return strings.HasPrefix(c.method, redisMethods) }
@@ -293,6 +298,16 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 	}
 	c.arrived, c.received = time.Now(), int64(len(b.data))
+	if s.o.Cluster != nil && !e.exempt {
+		s.serveShared(w, r, c, b)
+		return
+	}
+	s.serveAdmitted(w, received(r, b), c)
+}
+
+// serveAdmitted answers a call whose body has arrived, when there is a place for it.
+func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) {
+	e, who := c.endpoint, c.access.who
 	if !e.exempt {
 		if !s.calls.take(who, 1) {
 			s.refuse(w, r, c, s.overloaded(who, s.calls, "calls are being answered"))
@@ -314,12 +329,11 @@ func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 		defer e.turns.give(who, 1)
 	}
-	s.serveCall(w, received(r, b), c)
+	s.serveCall(w, r, c)
 }
 
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call) {
 	e := c.endpoint
-	c.leader, _ = r.Context().Value(forLeaderKey{}).(*forLeader)
 	defer func() { s.giveWork(c.access.who, c.work) }() // the answer is sent
 	defer func() {
 		c.ended = true

@@ -63,7 +63,7 @@ func (s *Server) connectError(err error, request any) *connect.Error {
 		case ke.Code == kuji.CodeUnknownOutcome && !repeatable(request):
 			// Sent again, it could happen twice: no retry policy may decide that.
 			a.code = connect.CodeUnknown
-		case ke.Code == kuji.CodeFailed && s.o.Failover:
+		case ke.Code == kuji.CodeFailed && s.o.Cluster != nil: // another server takes over
 			a = codeAnswers[kuji.CodeClosed]
 		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
 			a.code = connect.CodeDeadlineExceeded

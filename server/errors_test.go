@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -162,7 +163,12 @@ func TestErrorMapping(t *testing.T) {
 			t.Error("the text of an unexpected error reaches the client")
 		}
 	}
-	one := newServer(t, server.Options{Failover: true})
+	engine, err := kuji.Open("", kuji.Options{Driver: drivertest.NewShared(drivertest.SharedOptions{}).Node(1), Key: [32]byte{1}, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { engine.Close() }) // it has nothing
+	one := newServerOn(t, engine, server.Options{Cluster: &shared{}})
 	if got := one.server.ConnectError(coded(kuji.CodeFailed), withID); got.Code() != connect.CodeUnavailable || detail(t, got).GetReason() != kujiv1.Reason_REASON_CLOSED {
 		t.Errorf("a realm that stopped, and that another process takes over: %v with %v", got.Code(), detailOf(got))
 	}

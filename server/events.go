@@ -61,6 +61,9 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 		return errors.New("the stream did not come through ServeHTTP")
 	}
 	c.about(req)
+	if err := s.hold(ctx, req); err != nil {
+		return err
+	}
 	if err := c.access.permit(req); err != nil {
 		return err
 	}

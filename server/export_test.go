@@ -151,7 +151,7 @@ func Decompressed(data io.Reader, max int64) (int64, error) {
 
 // RunStream serves a stream whose messages come from and go to conn.
 func (s *Server) RunStream(ctx context.Context, conn connect.StreamingHandlerConn, w http.ResponseWriter) error {
-	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], w: w, access: anybody}
+	c := &call{endpoint: s.endpoints[kujiv1connect.RewardServiceStreamDrawsProcedure], streaming: streaming{w: w}, access: anybody}
 	return newDrawStream(s, c, conn).run(ctx)
 }
 

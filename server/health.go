@@ -13,13 +13,7 @@ import (
 
 // unready returns why the server should get no requests, nil if it should.
 func (s *Server) unready() []string {
-	var why []string
-	if s.draining.Load() {
-		why = append(why, "draining")
-	}
-	if !s.calls.room(1) || !s.memory.room(requestCost) || !s.conns.busy.room(1) {
-		why = append(why, "overloaded")
-	}
+	why := s.busy()
 	for _, r := range s.realms.sorted() {
 		if s.realmErr(r) != nil {
 			// The cause may name files: only the log has it.
@@ -29,15 +23,15 @@ func (s *Server) unready() []string {
 	return why
 }
 
-// Stopped returns the errors of the realms that have stopped, by [kuji.Realm.Err].
-func (s *Server) Stopped() []error {
-	var stopped []error
-	for _, r := range s.realms.sorted() {
-		if err := s.realmErr(r); err != nil {
-			stopped = append(stopped, err)
-		}
+// busy is unready without the realms.
+func (s *Server) busy() (why []string) {
+	if s.draining.Load() {
+		why = append(why, "draining")
 	}
-	return stopped
+	if !s.calls.room(1) || !s.memory.room(requestCost) || !s.conns.busy.room(1) {
+		why = append(why, "overloaded")
+	}
+	return why
 }
 
 // health implements the gRPC health protocol for the process ("") and for each service. Either all

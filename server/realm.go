@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -21,12 +20,11 @@ type realms struct {
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm
 	create sync.Mutex        // held while a realm is created or looked for on disk
-	follow atomic.Bool       // they follow; otherwise they are to lead
-	begin  func(*kuji.Realm) // begins the history of a realm that leads; nil: there is none
+	shared bool              // with other servers: they follow until they are made to lead
+	begin  func(*kuji.Realm) // begins the history of a realm; nil: there is none
 }
 
-// open opens every realm of an engine that is not open yet. If they are to lead, it creates the default
-// one.
+// open opens every realm of an engine, and creates the default one.
 func (t *realms) open(engine *kuji.Engine) error {
 	t.create.Lock()
 	defer t.create.Unlock()
@@ -35,16 +33,13 @@ func (t *realms) open(engine *kuji.Engine) error {
 		return fmt.Errorf("server: list realms: %w", err)
 	}
 	for _, name := range names {
-		if t.has(name) {
-			continue
-		}
 		r, err := engine.Lookup(name)
 		if err != nil {
 			return fmt.Errorf("server: open realm %q: %w", name, err)
 		}
 		t.add(name, r)
 	}
-	if !t.follow.Load() && !t.has(DefaultRealm) {
+	if !t.has(DefaultRealm) {
 		r, err := engine.Realm(DefaultRealm)
 		if err != nil {
 			return fmt.Errorf("server: create realm %q: %w", DefaultRealm, err)
@@ -69,24 +64,11 @@ func (t *realms) get(engine *kuji.Engine, name string) (*kuji.Realm, error) {
 	t.create.Lock()
 	defer t.create.Unlock()
 	r, err := engine.Lookup(name)
-	if err == nil {
-		err = t.added(name, r)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
-}
-
-// added adds a realm that was found or created while requests are served.
-func (t *realms) added(name string, r *kuji.Realm) error {
-	if !t.follow.Load() && !r.Leads() {
-		if err := r.Lead(context.Background()); err != nil {
-			return err
-		}
-	}
 	t.add(name, r)
-	return nil
+	return r, nil
 }
 
 func (t *realms) add(name string, r *kuji.Realm) {
@@ -96,9 +78,24 @@ func (t *realms) add(name string, r *kuji.Realm) {
 	}
 	t.byName[name] = r
 	t.mu.Unlock()
-	if t.begin != nil && !t.follow.Load() {
+	if t.begin != nil && !t.shared {
 		t.begin(r)
 	}
+}
+
+// remove forgets a realm that is to be closed.
+func (t *realms) remove(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byName, name)
+}
+
+// follows reports whether a realm is open and does not lead.
+func (t *realms) follows(name string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	r := t.byName[name]
+	return r != nil && !r.Leads()
 }
 
 // new creates a realm if it does not exist.
@@ -108,14 +105,16 @@ func (t *realms) new(engine *kuji.Engine, name string) (created bool, err error)
 	r, err := engine.Lookup(name)
 	switch {
 	case err == nil:
-		return false, t.added(name, r)
+		t.add(name, r)
+		return false, nil
 	case kuji.CodeOf(err) != kuji.CodeNotFound:
 		return false, err
 	}
-	if r, err = engine.Realm(name); err == nil {
-		err = t.added(name, r)
+	if r, err = engine.Realm(name); err != nil {
+		return false, err
 	}
-	return err == nil, err
+	t.add(name, r)
+	return true, nil
 }
 
 func (t *realms) has(name string) bool {
@@ -176,7 +175,7 @@ func syncPolicy(p kuji.SyncPolicy) kujiv1.SyncPolicy {
 	return kujiv1.SyncPolicy_SYNC_POLICY_UNSPECIFIED
 }
 
-func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
+func (h adminService) GetStatus(ctx context.Context, req *kujiv1.GetStatusRequest) (*kujiv1.GetStatusResponse, error) {
 	out := &kujiv1.GetStatusResponse{Version: h.s.o.Version, Draining: h.s.draining.Load(), Sync: syncPolicy(h.s.engine.Sync())}
 	list := h.s.realms.sorted()
 	if req.GetRealm() != "" {
@@ -200,5 +199,21 @@ func (h adminService) GetStatus(_ context.Context, req *kujiv1.GetStatusRequest)
 		}
 		out.Realms = append(out.Realms, one)
 	}
+	if h.s.o.Cluster != nil && req.GetRealm() == "" {
+		out.Realms = merged(out.Realms, h.s.o.Cluster.Status(ctx))
+	}
 	return out, nil
+}
+
+// merged returns what there is to say of realms, sorted by name. Who leads a realm knows more than who follows.
+func merged(own, leaders []*kujiv1.RealmStatus) []*kujiv1.RealmStatus {
+	byName := map[string]*kujiv1.RealmStatus{}
+	for _, one := range slices.Concat(own, leaders) {
+		byName[one.GetRealm()] = one
+	}
+	all := make([]*kujiv1.RealmStatus, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
+	return all
 }

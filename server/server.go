@@ -52,10 +52,10 @@ type Options struct {
 	// is shut down and before the engine is closed. Default: none, and GetHistory, ListPlayers and
 	// ListHolders are refused.
 	History History
-	// Failover says that another process takes over the realms of one that stops, as in a cluster. A
-	// realm that stopped then answers that the request can be sent again soon, as one that is closed
-	// does, and not that somebody must restart the server.
-	Failover bool
+	// Cluster, if not nil, says which realms this server leads, and reaches others for the rest. The
+	// engine must have been opened with [kuji.Options].Follow. The server then opens no realm by itself:
+	// see [Server.Open] and [Server.Lead]. What a realm that stopped refuses, another server may answer.
+	Cluster Cluster
 	// Version is the program's version, for metrics and GetStatus.
 	Version string
 	// Logger gets what an operator must know: panics, failed realms, and each request that is
@@ -115,9 +115,8 @@ type Server struct {
 
 // New returns a server for an engine, which must stay open as long as the server runs. It opens
 // every realm of the engine, so that no request has to wait for a recovery, and creates
-// [DefaultRealm] if it does not exist. With [kuji.Options].Follow it creates nothing: see
-// [Server.ServeFollower] and [Server.Lead]. It fails if a realm cannot be opened, an option is out of
-// range, or an RPC of the contract declares no role.
+// [DefaultRealm] if it does not exist; with [Options].Cluster it leaves both to its caller. It fails if
+// a realm cannot be opened, an option is out of range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
 	return newServer(engine, o, contract())
 }
@@ -155,9 +154,13 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if s.origins, err = parseOrigins(o.Origins, o.Keys != nil); err != nil {
 		return nil, err
 	}
-	s.realms.follow.Store(engine.Follows())
-	if err := s.realms.open(engine); err != nil {
-		return nil, err
+	if s.realms.shared = o.Cluster != nil; s.realms.shared != engine.Follows() {
+		return nil, fmt.Errorf("server: a cluster: %v, and the engine's realms follow: %v; want both or neither", s.realms.shared, engine.Follows())
+	}
+	if !s.realms.shared {
+		if err := s.realms.open(engine); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.divide(); err != nil {
 		return nil, err
@@ -165,9 +168,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 	if o.History != nil {
 		s.realms.begin = o.History.Follow
 		for _, r := range s.realms.sorted() {
-			if !engine.Follows() {
-				s.realms.begin(r)
-			}
+			s.realms.begin(r)
 		}
 	}
 	s.metrics, s.metricsH = s.newMetrics()

@@ -53,6 +53,7 @@ func (e *streamError) Unwrap() error { return e.err }
 
 var (
 	errDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down; batches without an answer were not carried out"}
+	errMoved    = &kuji.Error{Code: kuji.CodeClosed, Message: "another node leads the realm of this batch: open another stream for it; batches without an answer were not carried out"}
 	errRevoked  = withDetail(connect.NewError(connect.CodeUnauthenticated, errors.New("the API key is no longer valid for this stream; batches without an answer were not carried out")),
 		&kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_UNAUTHENTICATED})
 )
@@ -191,6 +192,9 @@ func (st *drawStream) admit(ctx context.Context, b *drawBatch) error {
 // start decides a batch's draws and queues them for the log.
 func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 	st.call.about(&b.request)
+	if err := st.hold(ctx, b); err != nil {
+		return err
+	}
 	if err := st.admit(ctx, b); err != nil {
 		return err
 	}
@@ -211,6 +215,26 @@ func (st *drawStream) start(ctx context.Context, b *drawBatch) error {
 		st.release(b)
 	}
 	return err
+}
+
+// hold checks that this server answers a batch. The first one of a stream may be for another server: the
+// whole stream is then.
+func (st *drawStream) hold(ctx context.Context, b *drawBatch) error {
+	c := st.call
+	switch {
+	case !c.shared:
+		return nil
+	case c.held != "": // it is not the first
+		if !st.s.o.Cluster.Holds(cmp.Or(b.request.GetRealm(), DefaultRealm)) {
+			return errMoved
+		}
+		return nil
+	}
+	if err := st.s.hold(ctx, &b.request); err != nil {
+		return err
+	}
+	c.first.decide()
+	return nil
 }
 
 func (st *drawStream) release(b *drawBatch) {

@@ -32,7 +32,6 @@ func (s *Server) Watch() (stop func()) {
 				s.sayLeftOut()
 			case <-window.C:
 				s.checkWindows(windows)
-				s.findRealms()
 			case <-ctx.Done():
 				return
 			}

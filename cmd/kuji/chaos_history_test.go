@@ -18,9 +18,11 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
-// A round of chaos has a pool and a player of its own, so that its history can be checked alone. What
+// There are three realms, of which each is first a different node's. A round of chaos has a pool and a
+// player of its own in each of them, so that its history can be checked alone. What
 // the player holds and what is left in the pool say the same in two ways: each entry gives another
 // number of gems, which add up to one sum for each way in which the pool can have been drawn from.
 const (
@@ -36,6 +38,9 @@ var (
 	chaosStock   = stockLeft{5, 60, 1000}
 	chaosGems    = [...]uint64{1_000_000, 10_000, 1}
 )
+
+// chaosRealms are realms for which n1, n2 and n3 come first in rank.
+var chaosRealms = [...]string{"north", server.DefaultRealm, "spring"}
 
 // stockLeft is what is left of each entry.
 type stockLeft [len(chaosEntries)]uint64
@@ -66,6 +71,12 @@ func chaosCatalog() []byte {
 // chaosKind is a kind of question.
 type chaosKind int
 
+// chaosQuestion is a question about a realm.
+type chaosQuestion struct {
+	realm int
+	kind  chaosKind
+}
+
 const (
 	chaosDraw chaosKind = iota
 	chaosLook           // what is left in the pool
@@ -79,12 +90,20 @@ type chaosReply struct {
 	gems  uint64
 }
 
-// chaosModel is a pool that answers one question at a time.
+// chaosModel is a pool in each realm that answers one question at a time.
 var chaosModel = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		parts := make([][]porcupine.Operation, len(chaosRealms))
+		for _, op := range history {
+			realm := op.Input.(chaosQuestion).realm
+			parts[realm] = append(parts[realm], op)
+		}
+		return parts
+	},
 	Init: func() any { return chaosStock },
 	Step: func(state, input, output any) (bool, any) {
 		left, r := state.(stockLeft), output.(chaosReply)
-		switch input.(chaosKind) {
+		switch input.(chaosQuestion).kind {
 		case chaosLook:
 			return r.left == left, left
 		case chaosHold:
@@ -106,17 +125,19 @@ var chaosModel = porcupine.Model{
 // TestChaosModel: the checker refuses what no pool can have answered.
 func TestChaosModel(t *testing.T) {
 	op := func(call, ret int64, kind chaosKind, r chaosReply) porcupine.Operation {
-		return porcupine.Operation{Input: kind, Call: call, Output: r, Return: ret}
+		return porcupine.Operation{Input: chaosQuestion{0, kind}, Call: call, Output: r, Return: ret}
 	}
 	first, after := chaosStock, chaosStock
 	after[0]--
 	drawn := op(1, 4, chaosDraw, chaosReply{entry: 0})
+	other := porcupine.Operation{Input: chaosQuestion{1, chaosLook}, Call: 5, Output: chaosReply{left: first}, Return: 6}
 	for name, tc := range map[string]struct {
 		history []porcupine.Operation
 		want    bool
 	}{
 		"a draw, seen before it is answered": {[]porcupine.Operation{drawn, op(2, 3, chaosLook, chaosReply{left: after})}, true},
 		"a draw, seen by the player":         {[]porcupine.Operation{drawn, op(5, 6, chaosHold, chaosReply{gems: after.gems()})}, true},
+		"a read of another realm":            {[]porcupine.Operation{drawn, other}, true},
 		"an old read":                        {[]porcupine.Operation{drawn, op(5, 6, chaosLook, chaosReply{left: first})}, false},
 		"a draw that the player lacks":       {[]porcupine.Operation{drawn, op(5, 6, chaosHold, chaosReply{})}, false},
 		"a draw that was never answered":     {[]porcupine.Operation{op(1, 2, chaosLook, chaosReply{left: after})}, false},
@@ -135,20 +156,23 @@ type chaosBook struct {
 	clock atomic.Int64 // orders calls and returns; what real time orders, it orders too
 
 	mu      sync.Mutex
-	results map[string]*kujiv1.Result // draws, by request id
-	rounds  map[string]int            // of each
-	ops     []porcupine.Operation     // of the current round
-	newest  time.Time                 // when the newest draw was sent that has been answered
-	more    chan struct{}             // closed when another draw is answered
+	results map[string]*kujiv1.Result   // draws, by request id
+	asked   map[string]chaosPlace       // where each was drawn
+	ops     []porcupine.Operation       // of the current round
+	newest  [len(chaosRealms)]time.Time // when the newest draw of each realm was sent that has been answered
+	more    chan struct{}               // closed when another draw is answered
 }
 
+// chaosPlace is a round in a realm.
+type chaosPlace struct{ realm, round int }
+
 // drew writes down the answer of a draw.
-func (b *chaosBook) drew(id string, round int, r *kujiv1.Result, sent time.Time) {
+func (b *chaosBook) drew(id string, at chaosPlace, r *kujiv1.Result, sent time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.results[id], b.rounds[id] = r, round
-	if sent.After(b.newest) {
-		b.newest = sent
+	b.results[id], b.asked[id] = r, at
+	if sent.After(b.newest[at.realm]) {
+		b.newest[at.realm] = sent
 		close(b.more)
 		b.more = make(chan struct{})
 	}
@@ -192,13 +216,13 @@ func (c *trio) anyNode(begin int) nodesClient {
 }
 
 // draw draws once, under an id.
-func (c nodesClient) draw(ctx context.Context, id string, round int) (*kujiv1.Result, error) {
-	resp, err := call(ctx, c.client, id, c.rewards.Draw, &kujiv1.DrawRequest{RequestId: id, Player: chaosPlayer(round), Pool: chaosPool(round)})
+func (c nodesClient) draw(ctx context.Context, id string, at chaosPlace) (*kujiv1.Result, error) {
+	resp, err := call(ctx, c.client, id, c.rewards.Draw, &kujiv1.DrawRequest{RequestId: id, Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round), Pool: chaosPool(at.round)})
 	return resp.GetResult(), err
 }
 
-func (c nodesClient) look(ctx context.Context, round int) (left stockLeft, err error) {
-	resp, err := call(ctx, c.client, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{Pool: chaosPool(round)})
+func (c nodesClient) look(ctx context.Context, at chaosPlace) (left stockLeft, err error) {
+	resp, err := call(ctx, c.client, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{Realm: chaosRealms[at.realm], Pool: chaosPool(at.round)})
 	if err != nil {
 		return left, err
 	}
@@ -208,8 +232,8 @@ func (c nodesClient) look(ctx context.Context, round int) (left stockLeft, err e
 	return left, nil
 }
 
-func (c nodesClient) hold(ctx context.Context, round int) (gems uint64, err error) {
-	resp, err := call(ctx, c.client, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Player: chaosPlayer(round)})
+func (c nodesClient) hold(ctx context.Context, at chaosPlace) (gems uint64, err error) {
+	resp, err := call(ctx, c.client, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round)})
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		return 0, nil
 	}
@@ -220,17 +244,17 @@ func (c nodesClient) hold(ctx context.Context, round int) (gems uint64, err erro
 }
 
 // ask asks until there is an answer.
-func (b *chaosBook) ask(ctx context.Context, c nodesClient, id string, round int, kind chaosKind) (r chaosReply, err error) {
+func (b *chaosBook) ask(ctx context.Context, c nodesClient, id string, at chaosPlace, kind chaosKind) (r chaosReply, err error) {
 	switch kind {
 	case chaosLook:
-		r.left, err = c.look(ctx, round)
+		r.left, err = c.look(ctx, at)
 	case chaosHold:
-		r.gems, err = c.hold(ctx, round)
+		r.gems, err = c.hold(ctx, at)
 	default:
 		sent := time.Now()
 		var result *kujiv1.Result
-		if result, err = c.draw(ctx, id, round); err == nil {
-			b.drew(id, round, result, sent)
+		if result, err = c.draw(ctx, id, at); err == nil {
+			b.drew(id, at, result, sent)
 			r.entry, err = entryOf(result)
 		}
 	}
@@ -251,9 +275,9 @@ func (b *chaosBook) drive(ctx context.Context, c nodesClient, seed uint64, round
 		if r.IntN(8) == 0 {
 			c.each.at.Store(r.Uint32())
 		}
-		id, kind := fmt.Sprintf("%d-%d-%d", round, number, i), chaosKind(max(0, r.IntN(4)-1))
-		op := porcupine.Operation{ClientId: number, Input: kind, Call: b.clock.Add(1)}
-		reply, err := b.ask(ctx, c, id, round, kind)
+		id, kind, at := fmt.Sprintf("%d-%d-%d", round, number, i), chaosKind(max(0, r.IntN(4)-1)), chaosPlace{r.IntN(len(chaosRealms)), round}
+		op := porcupine.Operation{ClientId: number, Input: chaosQuestion{at.realm, kind}, Call: b.clock.Add(1)}
+		reply, err := b.ask(ctx, c, id, at, kind)
 		if err != nil {
 			return fmt.Errorf("round %d, client %d, question %d: %w", round, number, i, err)
 		}
@@ -283,15 +307,19 @@ func (b *chaosBook) linearizable(t *testing.T) (operations int) {
 // auditChaos asks every node for every answer again, and compares pools and players with what clients were told.
 func (c *trio) auditChaos(ctx context.Context, b *chaosBook, rounds int) {
 	c.t.Helper()
-	left := make([]stockLeft, rounds)
-	for n := range left {
-		left[n] = chaosStock
+	left := map[chaosPlace]stockLeft{}
+	for round := range rounds {
+		for realm := range chaosRealms {
+			left[chaosPlace{realm, round}] = chaosStock
+		}
 	}
 	ids := make([]string, 0, len(b.results))
 	for id, r := range b.results {
 		ids = append(ids, id)
 		if e, err := entryOf(r); err == nil && e != soldOut {
-			left[b.rounds[id]][e]--
+			now := left[b.asked[id]]
+			now[e]--
+			left[b.asked[id]] = now
 		}
 	}
 	for at, name := range c.flags.names() {
@@ -301,7 +329,7 @@ func (c *trio) auditChaos(ctx context.Context, b *chaosBook, rounds int) {
 				cl := c.anyNode(at)
 				for i := part; i < len(ids); i += chaosClients {
 					want := b.results[ids[i]]
-					got, err := cl.draw(ctx, ids[i], b.rounds[ids[i]])
+					got, err := cl.draw(ctx, ids[i], b.asked[ids[i]])
 					if err != nil || !got.GetReplayed() || answerOf(got) != answerOf(want) {
 						c.t.Errorf("draw %s at node %s: answered with %v, and now %v, %v", ids[i], name, want, got, err)
 						return
@@ -311,11 +339,11 @@ func (c *trio) auditChaos(ctx context.Context, b *chaosBook, rounds int) {
 		}
 		asking.Wait()
 		cl := c.anyNode(at)
-		for round, want := range left {
-			got, err := cl.look(ctx, round)
-			gems, err2 := cl.hold(ctx, round)
+		for place, want := range left {
+			got, err := cl.look(ctx, place)
+			gems, err2 := cl.hold(ctx, place)
 			if err := cmp.Or(err, err2); err != nil || got != want || gems != want.gems() {
-				c.t.Errorf("node %s, round %d: %v left and %d gems held, %v; want %v and %d", name, round, got, gems, err, want, want.gems())
+				c.t.Errorf("node %s, realm and round %v: %v left and %d gems held, %v; want %v and %d", name, place, got, gems, err, want, want.gems())
 			}
 		}
 	}

@@ -48,6 +48,7 @@ type chaos struct {
 	book  *chaosBook
 	wires map[[2]string]wire // by who dials and who is dialed
 	round int
+	realm string // whose leader faults are about
 	// filled are the nodes whose disks were full since they were started.
 	filled map[string]bool
 	small  bool // each node has a small disk of its own, which can be filled
@@ -104,16 +105,21 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+4*time.Minute)
 	t.Cleanup(cancel)
 	c := &chaos{trio: designTrio(t), ctx: ctx, rng: rand.New(rand.NewPCG(seed, 0)), wires: map[[2]string]wire{}, filled: map[string]bool{},
-		book: &chaosBook{results: map[string]*kujiv1.Result{}, rounds: map[string]int{}, more: make(chan struct{})}}
+		book: &chaosBook{results: map[string]*kujiv1.Result{}, asked: map[string]chaosPlace{}, more: make(chan struct{})}}
 	c.program = jumpingKuji
 	c.connect()
 	c.small = c.mount()
 	for _, name := range c.flags.names() {
 		c.start(name)
 	}
-	c.settled()
-	if _, err := c.client("n1").admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: chaosCatalog()}); err != nil {
-		t.Fatal(err)
+	for _, realm := range chaosRealms {
+		cl := c.anyNode(0)
+		if _, err := call(ctx, cl.client, "", cl.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call(ctx, cl.client, "", cl.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: chaosCatalog()}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return c
 }
@@ -181,6 +187,7 @@ func (c *chaos) mount() bool {
 func (c *chaos) play(f fault, seed uint64) {
 	c.t.Helper()
 	began := time.Now()
+	c.realm = chaosRealms[c.rng.IntN(len(chaosRealms))]
 	stop, errs := make(chan struct{}), make(chan error, chaosClients)
 	var clients sync.WaitGroup
 	for n := range chaosClients {
@@ -208,7 +215,7 @@ func (c *chaos) play(f fault, seed uint64) {
 	}
 }
 
-// flows waits until a draw is answered that is sent from now on.
+// flows waits until a draw of each realm is answered that is sent from now on.
 func (c *chaos) flows() {
 	c.t.Helper()
 	now := time.Now()
@@ -216,7 +223,7 @@ func (c *chaos) flows() {
 		c.book.mu.Lock()
 		newest, more := c.book.newest, c.book.more
 		c.book.mu.Unlock()
-		if newest.After(now) {
+		if !slices.ContainsFunc(newest[:], func(sent time.Time) bool { return !sent.After(now) }) {
 			return
 		}
 		select {
@@ -495,7 +502,8 @@ func (c *chaos) drain(full ...string) {
 	}
 }
 
-// settled waits until all nodes are ready and have caught up, and returns who leads. A node whose disk
+// settled waits until all nodes are ready and have caught up, and each realm has a leader. It returns who leads
+// the round's realm. A node whose disk
 // was full may have ended, as it should: then it is started again.
 func (c *chaos) settled() (leader string) {
 	c.t.Helper()
@@ -508,18 +516,18 @@ func (c *chaos) settled() (leader string) {
 			default:
 			}
 		}
-		leader, ready := "", 0
+		leaders, ready := map[string]string{}, 0
 		for _, name := range c.flags.names() {
 			n := askNode(c.ctx, c.peers, name, c.flags.hosts[name])
-			if n.State == stateLeads {
-				leader = name
+			for _, realm := range n.Leads {
+				leaders[realm] = name
 			}
 			if n.Ready && n.Behind == "" {
 				ready++
 			}
 		}
-		if leader != "" && ready == 3 {
-			return leader
+		if len(leaders) == len(chaosRealms) && ready == 3 {
+			return leaders[c.realm]
 		}
 		if c.ctx.Err() != nil {
 			c.t.Fatal("the cluster did not settle")
@@ -591,12 +599,20 @@ func (c *chaos) verifyChaos() {
 		defer s.Close()
 		servers = append(servers, s)
 	}
-	draws := uint64(0)
-	for _, r := range c.book.results {
-		if r.GetStatus() == kujiv1.Status_STATUS_OK {
-			draws++
+	for realm, name := range chaosRealms {
+		draws := uint64(0)
+		for id, r := range c.book.results {
+			if r.GetStatus() == kujiv1.Status_STATUS_OK && c.book.asked[id].realm == realm {
+				draws++
+			}
 		}
+		c.verifyRealm(name, draws, servers)
 	}
+}
+
+// verifyRealm runs the verifier over one realm as each node has it.
+func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Server) {
+	c.t.Helper()
 	var first kuji.Report
 	for i, s := range servers {
 		if err := s.Ready(c.ctx); err != nil {
@@ -614,27 +630,27 @@ func (c *chaos) verifyChaos() {
 			c.t.Fatal(err)
 		}
 		defer conn.Close()
-		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.names()[i], conn}, c.key.derive("shop", "seeds"), "default", nil, nil)
+		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.names()[i], conn}, c.key.derive("shop", "seeds"), realm, nil, nil)
 		if err != nil {
-			c.t.Fatalf("node %s: %v", c.flags.names()[i], err)
+			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.names()[i], err)
 		}
 		if i == 0 {
 			first = report
 		}
 		if report.StateHash != first.StateHash || report.ChainHash != first.ChainHash || report.Position != first.Position {
-			c.t.Errorf("node %s has state %x at %d, and node %s %x at %d", c.flags.names()[i], report.StateHash, report.Position,
+			c.t.Errorf("realm %s: node %s has state %x at %d, and node %s %x at %d", realm, c.flags.names()[i], report.StateHash, report.Position,
 				c.flags.names()[0], first.StateHash, first.Position)
 		}
 		if report.Draws != draws {
-			c.t.Errorf("the log of node %s has %d draws, want %d", c.flags.names()[i], report.Draws, draws)
+			c.t.Errorf("the log of realm %s at node %s has %d draws, want %d", realm, c.flags.names()[i], report.Draws, draws)
 		}
 		for i, e := range report.Epochs {
 			if !e.Revealed && (e.Lost || i < len(report.Epochs)-1) {
-				c.t.Errorf("epoch %d is not proven: %+v", e.Epoch, e)
+				c.t.Errorf("epoch %d of realm %s is not proven: %+v", e.Epoch, realm, e)
 			}
 		}
 	}
-	c.t.Logf("%d entries, %d of them void, %d epochs, %d snapshots, state %x", first.Position+first.Void, first.Void, len(first.Epochs), first.Snapshots, first.StateHash[:4])
+	c.t.Logf("realm %s: %d entries, %d of them void, %d epochs, %d snapshots, state %x", realm, first.Position+first.Void, first.Void, len(first.Epochs), first.Snapshots, first.StateHash[:4])
 }
 
 // replica is a driver that reads a log as one node has it on its own disk: that node is made the leader

@@ -48,14 +48,19 @@ func (d *demo) check(ctx context.Context) error {
 // checkRecovery checks that the restarted server found every acknowledged
 // position.
 func (d *demo) checkRecovery(ctx context.Context) error {
-	c := d.client("")
-	resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{})
-	if err != nil {
-		return err
-	}
 	recovered := map[string]uint64{}
-	for _, r := range resp.GetRealms() {
-		recovered[r.GetRealm()] = r.GetRecoveredPosition()
+	for _, at := range d.attractions {
+		c := d.client(at.realm)
+		resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: at.realm})
+		if err != nil {
+			return err
+		}
+		for _, r := range resp.GetRealms() {
+			recovered[at.realm] = r.GetRecoveredPosition()
+			if d.spared[at.realm] {
+				recovered[at.realm] = r.GetPosition()
+			}
+		}
 	}
 	var wrong []error
 	for _, at := range d.attractions {

@@ -220,22 +220,57 @@ can no longer be proven.`,
 type nodeJSON struct {
 	Node    string `json:"node"`
 	Address string `json:"address"` // for the other nodes
-	State   string `json:"state"`   // leads, takes-over, follows, no-leader, or unreachable
-	Leader  string `json:"leader,omitempty"`
+	State   string `json:"state"`   // serves, opens, cut-off, or unreachable
 	Ready   bool   `json:"ready"`
-	Why     string `json:"why,omitempty"`    // it is not ready, or cannot be reached
+	Why     string `json:"why,omitempty"`    // it is not ready, cannot be reached, or met damage
 	Behind  string `json:"behind,omitempty"` // why its copy of the log does not count yet; absent: it has caught up
 	Version string `json:"version,omitempty"`
 
+	Leads     []string          `json:"leads"`               // realms that it leads
+	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
 	Lag       uint64            `json:"lag"`                 // by how many positions a realm that follows is behind the leader, at most
 	Positions map[string]uint64 `json:"positions,omitempty"` // how far each realm has come
 	Chains    map[string]string `json:"chains,omitempty"`    // the hash of each realm's chain there, in hexadecimal
 }
 
 type clusterJSON struct {
-	Cluster string     `json:"cluster"`
-	Leader  string     `json:"leader,omitempty"` // the node that leads and serves
-	Nodes   []nodeJSON `json:"nodes"`
+	Cluster string          `json:"cluster"`
+	Nodes   []nodeJSON      `json:"nodes"`
+	Realms  []realmLeadJSON `json:"realms"`
+}
+
+// realmLeadJSON says who leads a realm.
+type realmLeadJSON struct {
+	Realm    string `json:"realm"`
+	Leader   string `json:"leader,omitempty"` // the node that leads it and answers; "": none
+	Position uint64 `json:"position"`         // as far as anybody has come
+}
+
+// realmsOf returns the realms that nodes know, by name.
+func realmsOf(nodes []nodeJSON) []realmLeadJSON {
+	all := map[string]*realmLeadJSON{}
+	at := func(realm string) *realmLeadJSON {
+		if all[realm] == nil {
+			all[realm] = &realmLeadJSON{Realm: realm}
+		}
+		return all[realm]
+	}
+	for _, n := range nodes {
+		for realm := range n.Leaders {
+			at(realm)
+		}
+		for realm, position := range n.Positions {
+			at(realm).Position = max(at(realm).Position, position)
+		}
+		for _, realm := range n.Leads {
+			at(realm).Leader = n.Node
+		}
+	}
+	sorted := []realmLeadJSON{}
+	for _, realm := range slices.Sorted(maps.Keys(all)) {
+		sorted = append(sorted, *all[realm])
+	}
+	return sorted
 }
 
 func (a *app) clusterStatusCommand() *cobra.Command {
@@ -245,12 +280,14 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "status --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
-		Short: "Show the nodes of a cluster, who leads, and who is ready",
+		Short: "Show the nodes of a cluster, who is ready, and who leads which realm",
 		Long: `Status asks every node of --peers, with the flags that the nodes are started with. A
 node that has not caught up does not count for a majority yet, or cannot lead yet:
-stop no other one before it has. LAG says by how many positions of its log a realm
-of a follower is behind what the leader said in the last second, at most. Status ends with exit code 1 if nobody leads, or a node is not ready
-or has not caught up, and 5 if it reaches no node.`,
+stop no other one before it has. LEADS says how many realms a node leads, and LAG by
+how many positions of its log a realm is behind what its leader said in the last
+second, at most. Then each realm is shown, with the node that leads it. Status ends
+with exit code 1 if nobody leads a realm, or a node is not ready, has not caught up or
+met damage, and 5 if it reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: exactArgs(),
@@ -287,12 +324,10 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 		wg.Go(func() { out.Nodes[i] = askNode(ctx, client, name, f.hosts[name]) })
 	}
 	wg.Wait()
+	out.Realms = realmsOf(out.Nodes)
 	var ill []string
 	reached := 0
 	for _, n := range out.Nodes {
-		if n.State == stateLeads {
-			out.Leader = n.Node
-		}
 		if n.State != stateUnreachable {
 			reached++
 		}
@@ -300,13 +335,12 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 			ill = append(ill, n.Node+": "+why)
 		}
 	}
-	if err := a.print(out, func(w io.Writer) {
-		fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLAG\tLEADER\tVERSION\n")
-		yes := map[bool]string{true: "yes", false: "no"}
-		for _, n := range out.Nodes {
-			fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], n.Lag, cmp.Or(n.Leader, "-"), cmp.Or(n.Version, "-"))
+	for _, r := range out.Realms {
+		if r.Leader == "" {
+			ill = append(ill, "nobody leads realm "+r.Realm)
 		}
-	}); err != nil {
+	}
+	if err := a.print(out, func(w io.Writer) { printCluster(w, out) }); err != nil {
 		return err
 	}
 	switch {
@@ -314,10 +348,22 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("no node answers: %s", strings.Join(ill, "; ")))
 	case len(ill) > 0:
 		return fmt.Errorf("not ready: %s", strings.Join(ill, "; "))
-	case out.Leader == "":
+	case len(out.Realms) == 0:
 		return errors.New("nobody leads")
 	}
 	return nil
+}
+
+func printCluster(w io.Writer, c clusterJSON) {
+	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\tVERSION\n")
+	yes := map[bool]string{true: "yes", false: "no"}
+	for _, n := range c.Nodes {
+		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], len(n.Leads), n.Lag, cmp.Or(n.Version, "-"))
+	}
+	fprintf(w, "\nREALM\tLEADER\tPOSITION\n")
+	for _, r := range c.Realms {
+		fprintf(w, "%s\t%s\t%d\n", r.Realm, cmp.Or(r.Leader, "-"), r.Position)
+	}
 }
 
 // askNode asks a node for what it says of itself.

@@ -3,8 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,141 +13,45 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kuji-dev/kuji"
-	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/server"
 )
 
-const (
-	// leaseTTL is how long a leader that says nothing stays one, by the other nodes' clocks.
-	leaseTTL = 3 * time.Second
-	// renewEvery is the time between two looks at the lease, by leader and others.
-	renewEvery = leaseTTL / 3
-	// closeTimeout bounds how long a term that ends may take to write what it began. Without a
-	// majority of nodes that never happens.
-	closeTimeout = 10 * time.Second
-)
-
-// node is one process of a cluster. One node leads all realms: the one that holds the lease. The others
-// follow: they carry out what it logs, and answer reads that may be stale. What keeps two leaders
-// from writing is the log; what keeps reads fresh is the lease.
+// node is one process of a cluster. It has a seat at every realm: it leads those whose lease it holds, and
+// follows the others: it carries out what their leaders log, and answers reads that may be stale. What keeps
+// two leaders from writing is the log; what keeps reads fresh is the lease. Leases are on the board.
 //
-//	follow:    open the engine, follow every realm; ask for the lease every second, until it is held
-//	take over: begin an epoch in every realm; renew the lease meanwhile
-//	lead:      serve while the lease is fresh, renew it
-//	step down: serve no more, close the engine; follow with a new one
+//	each second:  read the board, and write it with this node's beat, and what it leads and wants
+//	a realm:      open it, follow; when the board says so, take it over, lead, step down, open it again
+//	a request:    answer it if its realm is held here, or pass it on to who holds it
 //
-// A node that leads no more, or whose log was trimmed before it was read, has to open the engine
-// again. One that finds damage follows no more, says so, and never leads.
+// A realm that leads no more, or whose log was trimmed before it was read, is closed and opened again,
+// alone. One that met damage is followed no more, and never led.
 type node struct {
-	name    string
-	f       *clusterFlags
+	seating
 	key     clusterKey
 	engine  kuji.Options
 	server  server.Options
-	history string // --history
-	data    string // --data
-	log     *slog.Logger
+	history string           // --history
+	data    string           // --data
 	nats    *embedded.Server // nil: the log is kept elsewhere, by --nats
-	pass    *passer
-	readers chan struct{}   // one for each who reads the log through this node
-	stopped context.Context // ends when the process is told to stop
-
-	mu   sync.Mutex
-	view view
+	readers chan struct{}    // one for each who reads the log through this node
+	stopped context.Context  // ends when the process is told to stop
+	over    context.Context  // ends when nobody needs to wait for a leader any more
 }
 
-// view is what a node knows of who leads.
-type view struct {
-	leader  string        // "": nobody, or nobody knows
-	term    *tenure       // nil: this node is opening the realms
-	changed chan struct{} // closed when the next view is there
-}
-
-// look returns the view of now.
-func (n *node) look() view {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.view
-}
-
-// set replaces the view.
-func (n *node) set(leader string, t *tenure) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.view.leader == leader && n.view.term == t {
-		return
-	}
-	if n.view.leader != leader {
-		n.log.Info("cluster: the leader changes", "node", n.name, "leader", leader)
-	}
-	close(n.view.changed)
-	n.view = view{leader, t, make(chan struct{})}
-}
-
-// renewed notes that the lease was asked for at some time, and given. Requests that wait for that go on.
-func (n *node) renewed(t *tenure, asked time.Time) {
-	until := asked.Add(leaseTTL) // the others count from when they see it, which is later
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	held := t.holds()
-	t.until.Store(&until)
-	if !held {
-		close(n.view.changed)
-		n.view.changed = make(chan struct{})
-	}
-}
-
-// tenure is the time in which this node has the realms open. It follows, then perhaps leads.
-type tenure struct {
-	engine     *kuji.Engine
-	driver     *jetstream.Driver
-	server     *server.Server
-	chronicles *historian
-	unwatch    func()
-	leads      atomic.Bool // it has taken every realm over
-	asking     atomic.Bool // it asks the leader how far that has come
-
-	// until is when another node may lead, unless this one renews the lease. Then others may have
-	// written, so this node answers nothing: a read from it could be old.
-	until atomic.Pointer[time.Time]
-}
-
-// holds reports whether this node leads, and no other node can have begun to.
-func (t *tenure) holds() bool { return t != nil && time.Now().Before(*t.until.Load()) }
-
-// damaged returns why this node must not lead.
-func (t *tenure) damaged() error {
-	var found []error
-	for _, err := range t.server.Stopped() {
-		if kuji.CodeOf(err) == kuji.CodeCorrupt {
-			found = append(found, err)
-		}
-	}
-	return errors.Join(found...)
-}
-
-// stopped returns why the realms must be opened again. Damage would only be found again.
-func (t *tenure) stopped() error {
-	for _, err := range t.server.Stopped() {
-		if kuji.CodeOf(err) != kuji.CodeCorrupt {
-			return err
-		}
-	}
-	return nil
-}
-
-// behind returns by how many positions the realm that is furthest behind is so.
-func (t *tenure) behind() (most uint64) {
-	for _, r := range t.server.Realms() {
-		most = max(most, r.Stats().Behind)
-	}
-	return most
+// newNode returns a node that does nothing yet.
+func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
+	n := &node{key: key, readers: make(chan struct{}, maxLogReaders)}
+	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
+	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
+	n.held.Store(&holding{})
+	return n
 }
 
 // connect connects to what keeps the log.
@@ -165,7 +69,7 @@ func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
 	return jetstream.Connect(ctx, o)
 }
 
-// run leads and stands by until ctx ends.
+// run takes part until ctx ends.
 func (n *node) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := n.join(ctx); err != nil && ctx.Err() == nil {
@@ -186,247 +90,91 @@ func (n *node) join(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	lease, err := d.Lease(ctx)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		t, held, why := n.follow(ctx, lease)
-		led := why == nil
-		if led {
-			why = n.lead(ctx, lease, t, held)
-		}
-		level := slog.LevelInfo
-		if !led && ctx.Err() == nil {
-			level = slog.LevelWarn
-		}
-		n.log.Log(ctx, level, "cluster: closing the realms", "node", n.name, "led", led, "why", why)
-		n.set("", nil)
-		if t != nil {
-			if err := t.close(); err != nil {
-				n.log.Warn("cluster: a term did not end in order; the next one recovers", "error", err)
-			}
-		}
-		if led {
-			n.release(ctx, lease)
-		} else {
-			pause(ctx, renewEvery)
-		}
-	}
-	return nil
-}
-
-// follow opens the realms and follows until this node holds the lease, which it asked for at held. With
-// an error, t is to be closed, if it is not nil.
-func (n *node) follow(ctx context.Context, lease driver.Lease) (t *tenure, held time.Time, why error) {
-	opening, give := context.WithCancel(ctx)
-	defer give()
-	done := n.opening(opening)
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	failed, told := false, false
-	for why == nil {
-		asked := time.Now()
-		holder, err := n.ask(ctx, lease, failed || t == nil || told)
-		if failed = err != nil; failed {
-			n.log.Warn("cluster: nobody knows who leads", "error", err)
-			holder = ""
-		}
-		if holder == n.name && t != nil && !told {
-			return t, asked, nil
-		}
-		n.set(holder, t)
-		n.compare(ctx, t, holder)
-		select {
-		case <-ctx.Done():
-			why = ctx.Err()
-		case o := <-done:
-			done, t, why = nil, o.t, o.err
-		case <-tick.C:
-		}
-		if t != nil && why == nil {
-			why = t.stopped()
-			if err := t.damaged(); err != nil && !told {
-				told = true
-				n.log.Error("cluster: a realm is damaged: this node follows it no more, and does not lead", "node", n.name, "error", err)
-			}
-		}
-	}
-	give()
-	if done != nil {
-		t = (<-done).t
-	}
-	return t, held, why
-}
-
-// compare asks the leader how far it has come, for those who want to know how far this node is behind,
-// and compares chains there. A realm whose chain differs stops, as at damage.
-func (n *node) compare(ctx context.Context, t *tenure, leader string) {
-	p, ok := n.f.hosts[leader]
-	if t == nil || !ok || leader == n.name || !t.asking.CompareAndSwap(false, true) {
-		return
-	}
-	go func() {
-		defer t.asking.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, 2*renewEvery)
-		defer cancel()
-		d := askNode(ctx, &http.Client{Transport: n.pass.transport}, leader, p)
-		for _, r := range t.server.Realms() {
-			position := d.Positions[r.Name()]
-			if r.Await(ctx, position) != nil {
-				continue // Stats says by how much it is behind
-			}
-			hash, err := hex.DecodeString(d.Chains[r.Name()])
-			if err != nil || len(hash) != 32 {
-				continue // an older build, or no answer
-			}
-			if err := r.Compare(leader, position, [32]byte(hash)); err != nil {
-				n.log.Error("cluster: nodes differ", "node", n.name, "leader", leader, "realm", r.Name(), "error", err)
-			}
-		}
-	}()
-}
-
-// ask asks for the lease, or only looks who has it. After a failure it looks first: the holder could
-// not renew it either, and comes first.
-func (n *node) ask(ctx context.Context, lease driver.Lease, look bool) (holder string, err error) {
-	if look {
-		holder, _, err = lease.Holder(ctx)
-		return holder, err
-	}
-	holder, _, err = lease.Hold(ctx, n.name, leaseTTL)
-	return holder, err
-}
-
-// lead takes over and serves, until ctx ends or another node has to; it returns why. The lease was
-// asked for at held.
-func (n *node) lead(ctx context.Context, lease driver.Lease, t *tenure, held time.Time) (why error) {
-	n.set(n.name, t)
-	taking, give := context.WithCancel(ctx)
-	began, led := time.Now(), make(chan error, 1)
-	go func() { led <- t.server.Lead(taking) }()
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	renew := func() {
-		asked := time.Now()
-		holds := false
-		if holds, why = n.keep(ctx, lease, t); holds {
-			held = asked
-		}
-	}
-	for why == nil {
-		select {
-		case <-ctx.Done():
-			why = ctx.Err()
-		case why = <-led:
-			if led = nil; why != nil {
-				break
-			}
-			n.log.Info("cluster: this node leads", "node", n.name, "took", time.Since(began))
-			t.leads.Store(true)
-			if time.Since(held) > renewEvery { // during an election the lease is given late
-				renew()
-			}
-		case <-tick.C:
-			renew()
-		}
-		if t.leads.Load() {
-			n.renewed(t, held)
-		}
-	}
-	give()
-	if led != nil {
-		<-led
-	}
-	return why
-}
-
-// release gives the lease up: another node should not wait. After a failure, it gives that one the time to be
-// first.
-func (n *node) release(ctx context.Context, lease driver.Lease) {
-	after, cancel := context.WithTimeout(context.Background(), leaseTTL)
-	defer cancel()
-	if err := lease.Release(after, n.name); err != nil {
-		n.log.Warn("cluster: the lease is not released; it ends by itself", "error", err)
-	}
-	pause(ctx, 2*renewEvery)
-}
-
-// keep renews the lease, or says why this node cannot go on leading. Without an answer it does neither:
-// the other nodes have none either, or this one is cut off from them, and answers nothing.
-func (n *node) keep(ctx context.Context, lease driver.Lease, t *tenure) (holds bool, why error) {
-	if err := t.stopped(); err != nil {
-		return false, err
-	}
-	once, cancel := context.WithTimeout(ctx, leaseTTL)
-	defer cancel()
-	holder, _, err := lease.Hold(once, n.name, leaseTTL)
-	switch {
-	case err != nil:
-		n.log.Warn("cluster: the lease is not renewed", "error", err)
-		return false, nil
-	case holder != n.name:
-		return false, fmt.Errorf("node %q holds the lease", holder)
-	}
-	return true, nil
-}
-
-// opened is what opening came to.
-type opened struct {
-	t   *tenure
-	err error
-}
-
-// opening opens the realms.
-func (n *node) opening(ctx context.Context) <-chan opened {
-	done := make(chan opened, 1)
-	go func() {
-		t, err := n.open(ctx)
-		done <- opened{t, err}
-	}()
-	return done
-}
-
-// open opens the engine, which follows, and every realm of it. It gives up when ctx ends.
-func (n *node) open(ctx context.Context) (*tenure, error) {
-	d, err := n.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = d.Close() })() // ends every call of the driver
 	o := n.engine
 	o.Driver, o.Key, o.Follow = d, n.key.derive(n.f.name, "seeds"), true
 	engine, err := kuji.Open("", o)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return errors.Join(err, d.Close())
 	}
-	so := n.server
-	so.DrainDelay = 0 // the node waits before it steps down
 	chronicles := newHistorian(n.history, n.data, n.log)
-	srv, err := server.New(engine, chronicles.attach(so))
-	if err == nil {
-		err = noteOpened(engine, n.log)
-	}
+	so := chronicles.attach(n.server)
+	so.Cluster = n
+	so.DrainDelay = 0 // the node waits before it gives up what it leads
+	srv, err := server.New(engine, so)
 	if err != nil {
-		return nil, errors.Join(err, chronicles.Close(), engine.Close())
+		return errors.Join(err, chronicles.Close(), engine.Close())
 	}
-	t := &tenure{engine: engine, driver: d, server: srv, chronicles: chronicles, unwatch: srv.Watch()}
-	t.until.Store(new(time.Time))
-	return t, nil
+	unwatch := srv.Watch()
+	living, give := context.WithCancel(context.Background())
+	defer give()
+	n.mu.Lock()
+	n.here.ctx, n.here.server, n.here.exists = living, srv, engine.Realms
+	n.publish()
+	n.mu.Unlock()
+	n.sit(ctx, d)
+	unwatch()
+	give()
+	return n.end(d, engine, chronicles)
 }
 
-// close closes the realms: calls under way are answered, epochs end. What takes too long is cut.
-func (t *tenure) close() error {
-	t.unwatch()
+// sit looks at the board every second, and when somebody asks for it, until ctx ends.
+func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
+	w := newWatcher(n.name, rand.Text())
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		n.round(ctx, w, d.Update)
+		n.compare(ctx)
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-n.wake:
+			pause(ctx, hurryEvery)
+		}
+	}
+	gone, cancel := context.WithTimeout(context.Background(), leaseTTL)
+	defer cancel()
+	if err := d.Update(gone, func(old []byte) ([]byte, error) {
+		b := readBoard(old)
+		delete(b.Nodes, n.name)
+		return b.data(), nil
+	}); err != nil {
+		n.log.Warn("cluster: the leases are not given up; they end by themselves", "node", n.name, "error", err)
+	}
+}
+
+// end closes what join opened. What takes too long is cut.
+func (n *node) end(d *jetstream.Driver, engine *kuji.Engine, chronicles *historian) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			_ = t.driver.Close()
+			_ = d.Close()
 		}
 	})()
-	return errors.Join(t.server.Shutdown(ctx), t.chronicles.Close(), t.engine.Close())
+	err := errors.Join(chronicles.Close(), engine.Close())
+	n.work.Wait()
+	return err
+}
+
+// retire gives up all that this node leads, to others if there are any, while it goes on to pass requests on.
+func (n *node) retire() {
+	retired, done := context.WithTimeout(context.Background(), closeTimeout+leaseTTL)
+	defer done()
+	n.mu.Lock()
+	joined := n.here.server
+	n.here.retiring, n.retired = true, done
+	n.mu.Unlock()
+	if joined == nil {
+		return
+	}
+	n.hurry()
+	<-retired.Done()
+	ending, cancel := context.WithTimeout(context.Background(), leaseTTL)
+	defer cancel()
+	if err := joined.Shutdown(ending); err != nil { // ends streams
+		n.log.Warn("cluster: streams did not end in order", "node", n.name, "error", err)
+	}
 }
 
 // pause waits.
@@ -459,15 +207,17 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 // serveCluster is serve for a node of a cluster.
 func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
 	f, c := p.f, &p.f.cluster
-	so.Failover = true
 	key, err := p.readClusterKey(c.keyFile)
 	if err != nil {
 		return err
 	}
-	n := &node{name: c.node, f: c, key: key, engine: eo, server: so, history: f.history, data: f.data, log: so.Logger, view: view{changed: make(chan struct{})}, readers: make(chan struct{}, maxLogReaders)}
-	var stop context.CancelFunc
+	n := newNode(c.node, c, key, so.Logger)
+	n.engine, n.server, n.history, n.data = eo, so, f.history, f.data
+	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
+	n.over, forget = context.WithCancel(context.Background())
 	defer stop()
+	defer forget()
 	conf, err := key.tls(c.name, c.hosts[c.node].host)
 	if err != nil {
 		return err
@@ -512,15 +262,25 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	uncatch()
 	stop()
 	pause(context.Background(), so.DrainDelay)
-	leave() // steps down: streams end, calls under way are answered
-	running.Wait()
+	if err == nil { // otherwise it can write nothing any more
+		n.retire()
+	}
+	if len(n.look().living) == 0 {
+		forget()
+	}
+	defer time.AfterFunc(handTime, forget).Stop()
 	down, cancel := context.WithTimeout(context.Background(), f.drainTimeout)
 	defer cancel()
 	for _, e := range ends {
 		err = errors.Join(err, e.http.Shutdown(down), e.http.Close())
 	}
+	leave()
+	running.Wait()
 	return err
 }
+
+// handTime is how long a node that stops waits for other nodes to lead what it led, for requests that it has.
+const handTime = 5 * time.Second
 
 // end is one of the two addresses at which a node takes requests.
 type end struct {

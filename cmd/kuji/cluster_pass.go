@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
@@ -34,20 +37,26 @@ const (
 	// maxConnections and maxPeerConnections are the most connections of clients, if --max-connections
 	// does not say otherwise, and of other nodes.
 	maxConnections, maxPeerConnections = 16 << 10, 64
-	// nodePath is where a node says of itself what "kuji cluster status" shows, to other nodes.
+	// nodePath is where a node says of itself what "kuji cluster status" shows, to other nodes; lookPath is
+	// where they ask it to look at the board.
 	nodePath = "/cluster/node"
+	lookPath = "/cluster/look"
+	// elsewhereHeader is in the answer of a node that was asked to answer about a realm that it does not
+	// lead. Nothing has happened.
+	elsewhereHeader = "Kuji-Elsewhere"
+	// lookAgain is how long a request waits before it tries a leader again that did not answer it.
+	lookAgain = 100 * time.Millisecond
 )
 
 // What a node does.
 const (
-	stateLeads       = "leads"
-	stateTakesOver   = "takes-over"
-	stateFollows     = "follows"
-	stateNoLeader    = "no-leader"
-	stateUnreachable = "unreachable"
+	stateServes      = "serves"      // it answers requests, or passes them on
+	stateOpens       = "opens"       // it has not come so far
+	stateCutOff      = "cut-off"     // it does not know who leads
+	stateUnreachable = "unreachable" // it says nothing
 )
 
-// passer passes requests on to the leader, over one HTTP/2 connection.
+// passer passes requests on to other nodes, over one HTTP/2 connection to each.
 type passer struct {
 	transport *http.Transport
 	places    chan struct{} // one for each request that is passed on or waits
@@ -74,32 +83,40 @@ func peerTransport(conf *tls.Config) *http.Transport {
 
 // describe says what this node is now.
 func (n *node) describe() nodeJSON {
-	v := n.look()
-	out := nodeJSON{Node: n.name, Address: n.f.hosts[n.name].log(), Leader: v.leader, Version: version(), State: stateFollows, Ready: true}
-	switch {
-	case v.term.holds():
-		out.State = stateLeads
-	case v.term != nil && v.term.leads.Load():
-		out.State, out.Ready, out.Why = stateNoLeader, false, "it leads, but could not renew its lease"
-	case v.leader == n.name:
-		out.State, out.Ready, out.Why = stateTakesOver, false, "it takes the realms over"
-	case v.leader == "":
-		out.State, out.Ready, out.Why = stateNoLeader, false, "nobody leads"
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := n.view
+	out := nodeJSON{Node: n.name, Address: n.f.hosts[n.name].log(), Leaders: v.leaders, Leads: []string{}, Version: version(), State: stateServes, Ready: true}
+	for realm := range n.held.Load().realms {
+		if n.Holds(realm) {
+			out.Leads = append(out.Leads, realm)
+		}
 	}
-	if v.term == nil {
-		out.Behind = "it opens the realms"
-	} else {
-		out.Lag = v.term.behind()
-		for _, r := range v.term.server.Realms() {
-			if out.Positions == nil {
-				out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
-			}
-			st := r.Stats()
-			out.Positions[r.Name()], out.Chains[r.Name()] = st.Position, hex.EncodeToString(st.Chain[:])
+	slices.Sort(out.Leads)
+	switch {
+	case v.serves == nil:
+		out.State, out.Ready, out.Why, out.Behind = stateOpens, false, "it has not joined yet", "it has not joined yet"
+		return out
+	case len(n.board.Nodes) == 0:
+		out.State, out.Ready, out.Why = stateCutOff, false, "it does not know who leads"
+	case len(v.leaders) == 0:
+		out.Ready, out.Why = false, "nobody leads"
+	}
+	damaged, opens := n.whyNot()
+	out.Behind = opens
+	if damaged != nil {
+		out.Why = cmp.Or(out.Why, damaged.Error())
+	}
+	for _, r := range v.serves.Realms() {
+		if out.Positions == nil {
+			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
 		}
-		if stopped := v.term.server.Stopped(); out.Ready && len(stopped) > 0 {
-			out.Ready, out.Why = false, errors.Join(stopped...).Error()
-		}
+		st := r.Stats()
+		out.Positions[r.Name()], out.Chains[r.Name()] = st.Position, hex.EncodeToString(st.Chain[:])
+		out.Lag = max(out.Lag, st.Behind)
+	}
+	if busy := v.serves.Unready(); len(busy) > 0 {
+		out.Ready, out.Why = false, cmp.Or(out.Why, strings.Join(busy, ", "))
 	}
 	if n.stopped.Err() != nil {
 		out.Ready, out.Why = false, "it stops"
@@ -109,7 +126,8 @@ func (n *node) describe() nodeJSON {
 
 // servePeer answers what another node passes on. It passes nothing on itself.
 func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == nodePath {
+	switch r.URL.Path {
+	case nodePath:
 		w.Header().Set("Content-Type", "application/json")
 		d := n.describe()
 		if n.nats != nil {
@@ -118,106 +136,234 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
-		return
-	}
-	if r.URL.Path == logPath {
+	case lookPath:
+		n.hurry()
+	case logPath:
 		n.serveLog(w, r)
-		return
-	}
-	v := n.await(r.Context(), func(v view) bool { return v.leader != n.name || v.term.holds() })
-	if !v.term.holds() {
-		n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s does not lead: try again", n.name))
-		return
-	}
-	v.term.server.ServeHTTP(w, r)
-}
-
-// serveClient answers a client: itself if this node leads, or if the request is a read that may be stale;
-// otherwise with what the leader answers.
-func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
-	if n.serveOwn(w, r) {
-		return
-	}
-	t := n.look().term
-	if t.holds() {
-		t.server.ServeHTTP(w, r)
-		return
-	}
-	select {
-	case n.pass.places <- struct{}{}:
-		defer func() { <-n.pass.places }()
 	default:
-		n.pass.refuse(w, r, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests are being passed on to the leader: try again later", cap(n.pass.places)))
-		return
+		n.serve(w, r, &journey{passed: true})
 	}
-	if t == nil || t.leads.Load() { // what it had without the lease may be undone
-		n.serveByLeader(w, r)
-		return
-	}
-	t.server.ServeFollower(w, r, http.HandlerFunc(n.serveByLeader))
 }
 
-// serveByLeader answers with what the leader answers, once there is one.
-func (n *node) serveByLeader(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), waitForLeader)
-	defer cancel()
-	defer context.AfterFunc(n.stopped, cancel)() // a node that stops learns of no leader
-	for {
-		v := n.await(ctx, func(v view) bool { return v.term.holds() || v.leader != "" && v.leader != n.name })
-		switch {
-		case v.term.holds():
-			v.term.server.ServeHTTP(w, r)
-			return
-		case (v.leader == "" || v.leader == n.name) && n.stopped.Err() != nil:
-			n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s stops: try again, at another node", n.name))
-			return
-		case v.leader == "" || v.leader == n.name:
-			n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("nobody has led the cluster for %v: try again later", waitForLeader))
+// serveClient answers a client.
+func (n *node) serveClient(w http.ResponseWriter, r *http.Request) {
+	if !n.serveOwn(w, r) {
+		n.serve(w, r, &journey{})
+	}
+}
+
+// journey is what a request has been through at this node.
+type journey struct {
+	passed bool        // another node has passed it on
+	header http.Header // with the client's key
+	until  time.Time   // no longer does it wait for a leader
+	tries  int         // to have it answered
+}
+
+type journeyKey struct{}
+
+// serve answers a request, or passes it on: see Elsewhere.
+func (n *node) serve(w http.ResponseWriter, r *http.Request, j *journey) {
+	j.until, j.header = time.Now().Add(waitForLeader), r.Header
+	s := n.look().serves
+	if s == nil {
+		ctx, cancel := n.patience(r, j)
+		defer cancel()
+		if s = n.await(ctx, func(v view) bool { return v.serves != nil }).serves; s == nil {
+			n.refuse(w, r, j, fmt.Errorf("node %s has not joined the cluster yet: try again later", n.name))
 			return
 		}
-		if n.passOn(w, r, n.f.hosts[v.leader]) {
-			return
-		}
-		// The leader cannot be reached, and nothing was sent to it.
+	}
+	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), journeyKey{}, j)))
+}
+
+// patience returns the context of a request that waits for a leader.
+func (n *node) patience(r *http.Request, j *journey) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithDeadline(r.Context(), j.until)
+	stop := context.AfterFunc(n.over, cancel) // a node that has stopped learns of no leader
+	return ctx, func() { stop(); cancel() }
+}
+
+// Elsewhere implements [server.Cluster]: it answers a request with what the leader of its realm answers,
+// once there is one. That may be this node by then.
+func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
+	j, ok := r.Context().Value(journeyKey{}).(*journey)
+	if !ok {
+		j = &journey{until: time.Now().Add(waitForLeader)}
+	}
+	if j.tries++; j.tries == 1 {
 		select {
-		case <-v.changed:
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, fmt.Errorf("node %s, which leads, cannot be reached: try again later", v.leader))
+		case n.pass.places <- struct{}{}:
+			defer func() { <-n.pass.places }()
+		default:
+			n.pass.refuse(w, r, kujiv1.Reason_REASON_OVERLOADED, fmt.Errorf("%d requests wait or are passed on to other nodes: try again later", cap(n.pass.places)))
 			return
 		}
+	}
+	ctx, cancel := n.patience(r, j)
+	defer cancel()
+	if j.tries > 1 { // it was held here, and then was not
+		n.again(ctx, n.look())
+	}
+	for {
+		v := n.await(ctx, func(v view) bool { return n.Holds(realm) || n.whereTo(v, realm, j) != "" })
+		to := n.whereTo(v, realm, j)
+		switch {
+		case n.Holds(realm):
+			v.serves.ServeHTTP(w, unread(r))
+			return
+		case to == n.name:
+			v.serves.ServeHere(w, unread(r))
+			n.adopt(realm)
+			return
+		case to == "" || j.passed:
+			n.refuse(w, r, j, n.nobody(v, realm))
+			return
+		}
+		if n.passOn(w, unread(r), n.f.hosts[to]) {
+			return
+		}
+		if n.again(ctx, v); ctx.Err() != nil {
+			n.refuse(w, r, j, fmt.Errorf("node %s, which leads realm %q, does not answer: try again later", to, realm))
+			return
+		}
+	}
+}
+
+// whereTo returns which other node leads a realm. It is this one for a realm that does not exist, if this one is to
+// create it. "": nobody knows.
+func (n *node) whereTo(v view, realm string, j *journey) string {
+	leader := v.leaders[realm]
+	switch {
+	case leader == n.name:
+		return ""
+	case leader != "" || v.known[realm]:
+		return leader
+	case j.passed:
+		return n.name
+	}
+	for _, name := range v.living {
+		if rankOf(v.living, name, realm) == 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// nobody says why a request was not answered.
+func (n *node) nobody(v view, realm string) error {
+	switch leader := v.leaders[realm]; {
+	case leader != "" && leader != n.name:
+		return fmt.Errorf("node %s does not lead realm %q: node %s does", n.name, realm, leader)
+	case n.over.Err() != nil:
+		return fmt.Errorf("node %s stops: try again, at another node", n.name)
+	}
+	return fmt.Errorf("nobody has led realm %q for %v: try again later", realm, waitForLeader)
+}
+
+// again waits until there is something new, for a moment at most.
+func (n *node) again(ctx context.Context, v view) {
+	t := time.NewTimer(lookAgain)
+	defer t.Stop()
+	select {
+	case <-v.changed:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// unread returns a request whose body has not been read, except of a stream.
+func unread(r *http.Request) *http.Request {
+	if r.GetBody == nil {
+		return r
+	}
+	again := *r
+	again.Body, _ = r.GetBody() // from memory
+	return &again
+}
+
+// Status implements [server.Cluster]: it asks each node that leads realms, with the client's key.
+func (n *node) Status(ctx context.Context) []*kujiv1.RealmStatus {
+	j, ok := ctx.Value(journeyKey{}).(*journey)
+	if !ok || j.passed {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*renewEvery)
+	defer cancel()
+	leaders := n.await(ctx, func(v view) bool { return len(v.leaders) > 0 }).leaders
+	client := &http.Client{Transport: n.pass.transport}
+	var all []*kujiv1.RealmStatus
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for name, p := range n.f.hosts {
+		if name == n.name || !slices.Contains(slices.Collect(maps.Values(leaders)), name) {
+			continue
+		}
+		asking.Go(func() {
+			req := connect.NewRequest(&kujiv1.GetStatusRequest{})
+			for _, h := range []string{"Authorization", "X-Api-Key"} {
+				if v := j.header.Get(h); v != "" {
+					req.Header().Set(h, v)
+				}
+			}
+			ask := connect.NewClient[kujiv1.GetStatusRequest, kujiv1.GetStatusResponse](client, "https://"+p.requests()+kujiv1connect.AdminServiceGetStatusProcedure)
+			resp, err := ask.CallUnary(ctx, req)
+			if err != nil {
+				return // this node says what it knows
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, one := range resp.Msg.GetRealms() {
+				if leaders[one.GetRealm()] == name {
+					all = append(all, one)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+// adopt takes a seat at a realm that was created here.
+func (n *node) adopt(realm string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	created := slices.ContainsFunc(n.here.server.Realms(), func(r *kuji.Realm) bool { return r.Name() == realm })
+	if created && n.here.seats[realm] == nil {
+		n.here.seats[realm] = &seat{realm: realm}
+		n.publish()
+		n.hurry()
 	}
 }
 
 // serveOwn answers what every node answers for itself: health and metrics.
 func (n *node) serveOwn(w http.ResponseWriter, r *http.Request) bool {
-	leads := n.look().term.holds() && n.stopped.Err() == nil
 	health := strings.HasPrefix(r.URL.Path, "/"+grpchealth.HealthV1ServiceName+"/")
 	switch {
-	case leads || !health && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && r.URL.Path != "/metrics":
-		return false
 	case health:
 		_, h := grpchealth.NewHandler(n)
 		h.ServeHTTP(w, r)
 	case r.URL.Path == "/metrics":
-		t := n.look().term
-		if t == nil {
-			http.Error(w, "this node is opening the realms", http.StatusServiceUnavailable)
+		s := n.look().serves
+		if s == nil {
+			http.Error(w, "this node has not joined the cluster yet", http.StatusServiceUnavailable)
 			break
 		}
-		t.server.ServeHTTP(w, r)
-	default:
+		s.ServeHTTP(w, r)
+	case r.URL.Path == "/healthz" || r.URL.Path == "/readyz":
 		w.Header().Set("Cache-Control", "no-store")
 		if d := n.describe(); r.URL.Path == "/readyz" && !d.Ready {
 			http.Error(w, "not ready\n"+d.Why, http.StatusServiceUnavailable)
 		} else {
 			fprintf(w, "%s\n", map[string]string{"/healthz": "ok", "/readyz": "ready"}[r.URL.Path])
 		}
+	default:
+		return false
 	}
 	return true
 }
 
-// Check implements [grpchealth.Checker] for a node that does not lead.
+// Check implements [grpchealth.Checker].
 func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
 	if !n.describe().Ready {
 		return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
@@ -225,10 +371,8 @@ func (n *node) Check(context.Context, *grpchealth.CheckRequest) (*grpchealth.Che
 	return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
 }
 
-// await returns the first view that is good, or the one at the end of ctx or of the patience.
+// await returns the first view that is good, or the one at the end of ctx.
 func (n *node) await(ctx context.Context, good func(view) bool) view {
-	ctx, cancel := context.WithTimeout(ctx, waitForLeader)
-	defer cancel()
 	for {
 		v := n.look()
 		if good(v) {
@@ -242,11 +386,30 @@ func (n *node) await(ctx context.Context, good func(view) bool) view {
 	}
 }
 
-// passOn passes a request on, and returns false if the leader was not reached: then nothing was sent.
+// refuse answers a request that nobody has carried out. If another node passed it on, that one looks again.
+func (n *node) refuse(w http.ResponseWriter, r *http.Request, j *journey, err error) {
+	if j.passed {
+		w.Header().Set(elsewhereHeader, n.name)
+	}
+	n.pass.refuse(w, r, kujiv1.Reason_REASON_CLOSED, err)
+}
+
+// goesOn are the RPCs whose answers take as long as the leader lets them.
+var goesOn = map[string]bool{
+	kujiv1connect.RewardServiceStreamDrawsProcedure:  true,
+	kujiv1connect.RewardServiceStreamEventsProcedure: true,
+	kujiv1connect.AdminServiceBackupProcedure:        true,
+	"/events": true,
+}
+
+// errElsewhere is the error of an answer with elsewhereHeader.
+var errElsewhere = errors.New("it does not lead the realm")
+
+// passOn passes a request on. It returns false if nothing has happened, and nothing was answered: the node
+// was not reached, or does not lead the realm.
 func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
 	ctx := r.Context()
-	if r.URL.Path == kujiv1connect.RewardServiceStreamDrawsProcedure {
-		// The leader says how long a stream may last. It ends when this node stops.
+	if goesOn[r.URL.Path] { // until this node stops
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -254,8 +417,11 @@ func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}
-	var sent atomic.Bool // a connection was there
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	var sent atomic.Bool // a connection was there, and did not close before it took the request
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { sent.Store(false) },
+		GotConn: func(httptrace.GotConnInfo) { sent.Store(true) },
+	})
 	passed := true
 	proxy := httputil.ReverseProxy{
 		Transport:     n.pass.transport,
@@ -267,9 +433,16 @@ func (n *node) passOn(w http.ResponseWriter, r *http.Request, to peer) bool {
 				pr.Out.Body = kept{pr.Out.Body}
 			}
 		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.Header.Get(elsewhereHeader) != "" && r.GetBody != nil {
+				return errElsewhere
+			}
+			resp.Header.Del(elsewhereHeader)
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			switch {
-			case !sent.Load() && r.Context().Err() == nil:
+			case errors.Is(err, errElsewhere), !sent.Load() && r.Context().Err() == nil:
 				passed = false
 			default:
 				// It may have happened. Whether the request has an id, only the leader could read: a

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -11,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -22,10 +26,40 @@ func loneNode(t *testing.T, peers map[string]peer) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &node{
-		name: "n1", f: &clusterFlags{name: "shop", hosts: peers}, log: slog.New(slog.DiscardHandler), stopped: t.Context(),
-		pass: newPasser(conf, server.Limits{InFlight: 1}), view: view{changed: make(chan struct{})},
+	n := newNode("n1", &clusterFlags{name: "shop", hosts: peers}, clusterKey{1}, slog.New(slog.DiscardHandler))
+	n.stopped, n.over, n.pass, n.here.ctx = t.Context(), t.Context(), newPasser(conf, server.Limits{InFlight: 1}), t.Context()
+	return n
+}
+
+// joined returns a lone node that has joined a cluster without realms, whose board a test writes.
+func joined(t *testing.T, d driver.Driver, peers map[string]peer) *node {
+	t.Helper()
+	n := loneNode(t, peers)
+	engine, err := kuji.Open("", kuji.Options{Driver: d, Key: [32]byte{1}, Follow: true})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { engine.Close() }) // a test may have spoilt it
+	n.here.exists = engine.Realms
+	if n.here.server, err = server.New(engine, server.Options{Cluster: n, Hosts: []string{"example.com"}, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.work.Wait)
+	n.says(board{})
+	return n
+}
+
+// says makes a node see a board.
+func (n *node) says(b board) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.board = b
+	n.publish()
+}
+
+// ledBy is a board on which a node leads realms.
+func ledBy(node string, realms ...string) board {
+	return board{Nodes: map[string]post{node: {Leads: realms}}}
 }
 
 func request(ctx context.Context, h http.HandlerFunc, path string) *httptest.ResponseRecorder {
@@ -56,27 +90,37 @@ func TestNobodyLeads(t *testing.T) {
 	}
 	dead := peer{"127.0.0.1", l.Addr().(*net.TCPAddr).Port - 1}
 	l.Close() // nobody listens there
-	n := loneNode(t, map[string]peer{"n1": {"127.0.0.1", 1}, "n2": dead})
+	peers := map[string]peer{"n1": {"127.0.0.1", 1}, "n2": dead}
 	path := kujiv1connect.RewardServiceGetPlayerProcedure
 	ended, end := context.WithCancel(t.Context())
 	end()
-	wantAnswer(t, request(ended, n.serveClient, path), http.StatusServiceUnavailable, "nobody has led")
-	wantAnswer(t, request(t.Context(), n.servePeer, path), http.StatusServiceUnavailable, "n1 does not lead")
-	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "nobody leads")
+	early := loneNode(t, peers)
+	wantAnswer(t, request(ended, early.serveClient, path), http.StatusServiceUnavailable, "has not joined")
+	wantAnswer(t, request(t.Context(), early.serveClient, "/readyz"), http.StatusServiceUnavailable, "has not joined")
+	wantAnswer(t, request(t.Context(), early.serveClient, "/metrics"), http.StatusServiceUnavailable, "has not joined")
+
+	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), peers)
+	wantAnswer(t, request(ended, n.serveClient, path), http.StatusServiceUnavailable, "nobody has led realm \\\"default\\\"")
+	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "does not know who leads")
 	wantAnswer(t, request(t.Context(), n.serveClient, "/healthz"), http.StatusOK, "ok")
-	wantAnswer(t, request(t.Context(), n.serveClient, "/metrics"), http.StatusServiceUnavailable, "is opening the realms")
 	n.pass.places <- struct{}{}
 	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "try again later")
 	<-n.pass.places
 
-	alone := loneNode(t, n.f.hosts)
-	alone.stopped = ended
-	wantAnswer(t, request(t.Context(), alone.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
-	alone.set("n2", nil)
-	wantAnswer(t, request(t.Context(), alone.serveClient, path), http.StatusServiceUnavailable, "n2, which leads, cannot be reached")
-
-	n.set("n2", nil)
+	n.says(board{Nodes: map[string]post{"n2": {}}})
+	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusServiceUnavailable, "nobody leads")
+	n.says(ledBy("n2", "default"))
 	wantAnswer(t, request(t.Context(), n.serveClient, "/readyz"), http.StatusOK, "ready")
+	passed := request(t.Context(), n.servePeer, path)
+	wantAnswer(t, passed, http.StatusServiceUnavailable, "node n2 does")
+	if passed.Header().Get(elsewhereHeader) == "" {
+		t.Error("a node that does not lead does not say that another one may be asked")
+	}
+	n.over = ended
+	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n2, which leads realm \\\"default\\\", does not answer")
+	n.says(board{})
+	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusServiceUnavailable, "n1 stops")
+
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("{}"))
 	if n.passOn(w, r, dead) {
@@ -94,11 +138,48 @@ func TestLostLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := startPeer(t, conf, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	n := loneNode(t, map[string]peer{"n2": to})
-	n.set("n2", nil)
+	n := joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]peer{"n2": to})
+	n.says(ledBy("n2", "default"))
 	w := request(t.Context(), n.serveClient, kujiv1connect.RewardServiceDrawProcedure)
 	wantAnswer(t, w, http.StatusInternalServerError, `"unknown"`)
 	wantAnswer(t, w, http.StatusInternalServerError, "send the same request id again")
+}
+
+// TestMovedLeader: a request that a node does not answer, because it leads the realm no more, goes whole to who
+// leads it by then. A realm that nobody knows is the business of one node.
+func TestMovedLeader(t *testing.T) {
+	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n *node
+	old := startPeer(t, conf, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // it is not there to be sent again
+		n.says(ledBy("n3", "default"))
+		w.Header().Set(elsewhereHeader, "n2")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	now := startPeer(t, conf, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fprintf(w, "n3 got %s", body)
+	})
+	n = joined(t, drivertest.NewShared(drivertest.SharedOptions{}).Node(1), map[string]peer{"n2": old, "n3": now})
+	n.says(ledBy("n2", "default"))
+	path := kujiv1connect.RewardServiceDrawProcedure
+	wantAnswer(t, request(t.Context(), n.serveClient, path), http.StatusOK, `n3 got {"player":"ann"}`)
+
+	for i := range 20 { // whoever is first for a name
+		realm := fmt.Sprint("realm-", i)
+		n.says(board{Nodes: map[string]post{"n1": {}, "n3": {}}})
+		w := requestOf(t.Context(), n.serveClient, path, fmt.Sprintf(`{"realm":%q,"player":"ann","pool":"hats"}`, realm))
+		if rankOf([]string{"n1", "n3"}, "n3", realm) == 0 {
+			wantAnswer(t, w, http.StatusOK, "n3 got")
+		} else {
+			wantAnswer(t, w, http.StatusNotFound, "there is no realm")
+		}
+	}
+	created := requestOf(t.Context(), n.servePeer, kujiv1connect.AdminServiceCreateRealmProcedure, `{"realm":"new"}`)
+	wantAnswer(t, created, http.StatusOK, `{"created":true}`)
 }
 
 // startPeer starts what answers requests that are passed on.

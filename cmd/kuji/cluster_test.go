@@ -31,6 +31,7 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server"
 )
 
 var failovers = flag.Int("failovers", 1, "how often TestClusterFailover kills the leader; with -v it says how long each took")
@@ -184,7 +185,7 @@ func (c *trio) settled(ctx context.Context) string {
 		leader, ready := "", 0
 		for _, name := range c.flags.names() {
 			n := askNode(ctx, c.peers, name, c.flags.hosts[name])
-			if n.State == stateLeads {
+			if slices.Contains(n.Leads, server.DefaultRealm) {
 				leader = name
 			}
 			if n.Ready && n.Behind == "" {

@@ -69,7 +69,7 @@ It ends with exit code 6 if a check fails.`,
 			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill its leader")
+	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill one that leads")
 	cmd.Flags().DurationVar(&load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster %v", clusterLoad))
 	cmd.Flags().IntVar(&clients, "clients", 64, "how many clients draw at a time")
 	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
@@ -93,6 +93,7 @@ type demo struct {
 	books   map[string]*ledger // by realm: what clients were told
 	report  demoReport
 	workers []*worker
+	spared  map[string]bool // realms that went on, since another node led them
 }
 
 func (d *demo) run(ctx context.Context) (err error) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/server"
 )
 
 // site is what a demo draws from, and what it crashes: one server, or a cluster.
@@ -119,11 +121,11 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]*url.URL, error) {
 		d.say("node %s, process %d, serves %s", name, s.nodes[name].ready.PID, s.nodes[name].ready.URL)
 	}
 	began := time.Now()
-	leader, err := s.leader(ctx)
+	leader, err := s.leader(ctx, server.DefaultRealm)
 	if err != nil {
 		return nil, err
 	}
-	d.say("the nodes found each other in %.2f s, and node %s leads; clients draw at all three", time.Since(began).Seconds(), leader)
+	d.say("the nodes found each other in %.2f s, and node %s leads the first realm; clients draw at all three", time.Since(began).Seconds(), leader)
 	return parseServers(strings.Join(urls, ","))
 }
 
@@ -138,13 +140,13 @@ func (s *threeNodes) run(ctx context.Context, d *demo, name string) error {
 
 func (s *threeNodes) data(d *demo, name string) string { return filepath.Join(d.data, name) }
 
-// leader waits until a node leads, and returns its name.
-func (s *threeNodes) leader(ctx context.Context) (string, error) {
+// leader waits until a node leads a realm, and returns its name.
+func (s *threeNodes) leader(ctx context.Context, realm string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		for name := range s.nodes {
-			if askNode(ctx, s.peers, name, s.f.hosts[name]).State == stateLeads {
+			if slices.Contains(askNode(ctx, s.peers, name, s.f.hosts[name]).Leads, realm) {
 				return name, nil
 			}
 		}
@@ -155,15 +157,21 @@ func (s *threeNodes) leader(ctx context.Context) (string, error) {
 }
 
 func (s *threeNodes) crash(ctx context.Context, d *demo) (string, error) {
-	old, err := s.leader(ctx)
+	realm := d.attractions[0].realm
+	old, err := s.leader(ctx, realm)
 	if err != nil {
 		return "", restartFailed(ctx, err)
+	}
+	led := askNode(ctx, s.peers, old, s.f.hosts[old]).Leads
+	d.spared = map[string]bool{}
+	for _, at := range d.attractions {
+		d.spared[at.realm] = !slices.Contains(led, at.realm)
 	}
 	killed := time.Now()
 	s.nodes[old].kill()
 	delete(s.nodes, old)
 	d.report.AcknowledgedAtKill = d.traffic.draws.Load()
-	leader, err := s.leader(ctx)
+	leader, err := s.leader(ctx, realm)
 	if err != nil {
 		return "", restartFailed(ctx, err)
 	}
@@ -171,8 +179,8 @@ func (s *threeNodes) crash(ctx context.Context, d *demo) (string, error) {
 	if err := s.run(ctx, d, old); err != nil {
 		return "", restartFailed(ctx, err)
 	}
-	return fmt.Sprintf("killed node %s, which led, with SIGKILL after %d acknowledged draws; node %s led %.2f s later, and node %s is back",
-		old, d.report.AcknowledgedAtKill, leader, d.report.Downtime, old), nil
+	return fmt.Sprintf("killed node %s, which led realm %s, with SIGKILL after %d acknowledged draws; node %s led it %.2f s later, and node %s is back",
+		old, realm, d.report.AcknowledgedAtKill, leader, d.report.Downtime, old), nil
 }
 
 // stop stops all nodes at once, so that none has to take over.

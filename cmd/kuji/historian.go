@@ -30,6 +30,9 @@ type historian struct {
 
 // chronicle is the history of a realm.
 type chronicle struct {
+	of   *kuji.Realm   // that is followed, or was; the historian's mu guards it
+	done chan struct{} // closed when it is no more; the same
+
 	mu  sync.Mutex
 	db  *history.DB // nil: not open yet
 	err error       // why it is not followed
@@ -108,16 +111,27 @@ func (h *historian) Close() error {
 	return errors.Join(all...)
 }
 
-// Follow implements server.History.
+// Follow implements server.History. A realm that was opened again is followed when its last life is over.
 func (h *historian) Follow(r *kuji.Realm) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.realms[r.Name()] != nil || h.ctx.Err() != nil {
+	c := h.realms[r.Name()]
+	if c == nil {
+		c = &chronicle{}
+		h.realms[r.Name()] = c
+	}
+	if c.of == r || h.ctx.Err() != nil {
 		return
 	}
-	c := &chronicle{}
-	h.realms[r.Name()] = c
-	h.work.Go(func() { h.keep(r, c) })
+	before, done := c.done, make(chan struct{})
+	c.of, c.done = r, done
+	h.work.Go(func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		h.keep(r, c)
+	})
 }
 
 // keep follows a realm until the historian or the realm is closed.

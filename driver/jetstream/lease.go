@@ -44,15 +44,6 @@ func (o *observed) saw(seq uint64, t tenure) (holder string, left time.Duration)
 	return o.tenure.Node, left
 }
 
-// Lease returns a lease for all realms together, for a cluster in which one node leads everything. It
-// is no realm's: no realm can have its name. It is there until the driver is closed.
-func (d *Driver) Lease(ctx context.Context) (driver.Lease, error) {
-	if err := d.try(ctx, d.life, d.findLeases); err != nil {
-		return nil, fmt.Errorf("open the lease: %w", known(err))
-	}
-	return &realm{Driver: d, name: "_all", life: d.life, end: func() {}}, nil
-}
-
 // look asks the stream's leader for the lease.
 func (r *realm) look(ctx context.Context) (seq uint64, holder string, left time.Duration, err error) {
 	msg, err := r.leases.GetLastMsgForSubject(ctx, r.leaseSubject(r.name))

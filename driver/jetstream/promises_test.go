@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -325,45 +326,10 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The lease of all realms is held by one node, is no realm's, and is free once it is released.
-func TestLeaseOfAllRealms(t *testing.T) {
-	c := startCluster(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var leases []driver.Lease
-	for range 2 {
-		d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[0].Connect()}, Cluster: "c", Replicas: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
-		l, err := d.Lease(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leases = append(leases, l)
-		if names, err := d.Realms(ctx); err != nil || len(names) > 0 {
-			t.Errorf("realms %q, %v, want none", names, err)
-		}
-	}
-	hold := func(i int, node, want string) {
-		t.Helper()
-		if got, _, err := leases[i].Hold(ctx, node, time.Hour); err != nil || got != want {
-			t.Errorf("node %s asks: %q holds the lease, %v, want %q", node, got, err, want)
-		}
-	}
-	hold(0, "n1", "n1")
-	hold(1, "n2", "n1")
-	if err := leases[0].Release(ctx, "n1"); err != nil {
-		t.Fatal(err)
-	}
-	hold(1, "n2", "n2")
-	hold(0, "n1", "n2")
-}
-
-// TestLeasesAreOnDisk: who holds the lease is known to a server that comes back. A stream of leases that
-// an older build keeps in memory is refused, with its name and what is wrong with it.
-func TestLeasesAreOnDisk(t *testing.T) {
+// TestBoard: what nodes write on the board at the same time is all there, in one order, and on disk: a
+// server that comes back still has it. A stream of leases that an older build keeps in memory is
+// refused, with its name and what is wrong with it.
+func TestBoard(t *testing.T) {
 	c := startCluster(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -375,19 +341,46 @@ func TestLeasesAreOnDisk(t *testing.T) {
 		t.Cleanup(func() { d.Close() })
 		return d
 	}
-	lease := func() driver.Lease {
-		l, err := connect("c").Lease(ctx)
-		if err != nil {
+	const each = 20
+	var writers sync.WaitGroup
+	for node := range 3 {
+		d := connect("c")
+		writers.Go(func() {
+			for i := range each {
+				err := d.Update(ctx, func(old []byte) ([]byte, error) { return fmt.Appendf(old, "%d-%d\n", node, i), nil })
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	read := func() (all string) {
+		d := connect("c")
+		if err := d.Update(ctx, func(old []byte) ([]byte, error) { all = string(old); return old, nil }); err != nil {
 			t.Fatal(err)
 		}
-		return l
+		if names, err := d.Realms(ctx); err != nil || len(names) > 0 {
+			t.Errorf("realms %q, %v, want none", names, err)
+		}
+		return all
 	}
-	if got, _, err := lease().Hold(ctx, "n1", time.Hour); err != nil || got != "n1" {
-		t.Fatalf("%q holds the lease, %v, want n1", got, err)
+	all := read()
+	for node := range 3 {
+		rest := all
+		for i := range each {
+			_, after, found := strings.Cut(rest, fmt.Sprintf("%d-%d\n", node, i))
+			if rest = after; !found {
+				t.Fatalf("what node %d wrote is not there in its order: %q", node, all)
+			}
+		}
+	}
+	if n := strings.Count(all, "\n"); n != 3*each {
+		t.Errorf("%d lines, want %d: %q", n, 3*each, all)
 	}
 	c.restart(t, 0, func(string) {})
-	if got, _, err := lease().Holder(ctx); err != nil || got != "n1" {
-		t.Errorf("after a restart %q holds the lease, %v, want n1", got, err)
+	if again := read(); again != all {
+		t.Errorf("after a restart the board is %q, want %q", again, all)
 	}
 
 	conn, err := nats.Connect("", c.servers[0].Connect())
@@ -404,7 +397,7 @@ func TestLeasesAreOnDisk(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = connect("old").Lease(ctx)
+	err = connect("old").Update(ctx, func([]byte) ([]byte, error) { return []byte("x"), nil })
 	for _, want := range []string{"KUJI_old_LEASES", "in memory, not on disk"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("leases in memory: error %v, want one with %q", err, want)

@@ -38,7 +38,7 @@ type cluster struct {
 
 // ClusterReport counts what runs did.
 type ClusterReport struct {
-	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale, Compared int
+	Events, Acked, Unknown, Takeovers, Deposed, Kills, Cuts, Closed, Large, Snapshots, Trims, Reads, Follows, Hot, Stale, Compared, Reopened int
 }
 
 // Add sums up runs.
@@ -59,6 +59,7 @@ func (r *ClusterReport) Add(o ClusterReport) {
 	r.Hot += o.Hot
 	r.Stale += o.Stale
 	r.Compared += o.Compared
+	r.Reopened += o.Reopened
 }
 
 // member is a node in one of its lives.
@@ -177,6 +178,8 @@ func (c *cluster) turn() {
 	case m.realm == nil || m.busy:
 	case n < 727:
 		c.close(m)
+	case n < 730 && m.hot:
+		c.reopen(m)
 	case n < 750 && m.hot && (n < 729 || m.follows() || m.realm.Err() != nil):
 		c.lead(m)
 	case n < 735:
@@ -326,6 +329,40 @@ func (c *cluster) close(m *member) {
 		c.Cluster.Closed++
 		if !m.dead {
 			c.kill(m)
+		}
+	})
+}
+
+// reopen closes the realm alone, in good order as far as it can, and opens it again within the same
+// engine, to follow: a leader that steps down, or one that stopped.
+func (c *cluster) reopen(m *member) {
+	if err := m.realm.Err(); err != nil && !m.realm.Leads() {
+		c.lost(m, err)
+	}
+	m.busy = true
+	c.note("node %d reopens the realm: it leads %v, %v", m.number, m.realm.Leads(), m.realm.Err())
+	c.fibers.Go(func() {
+		old := m.realm
+		err := m.engine.CloseRealm(context.Background(), c.name)
+		c.note("node %d closed the realm: %v", m.number, err)
+		for !m.dead {
+			realm, err := m.engine.Lookup(c.name)
+			switch {
+			case m.dead:
+			case err == nil:
+				if realm == old || realm.Leads() {
+					c.fail("node %d has a realm that was closed, or leads", m.number)
+				}
+				if _, err := old.Player(kuji.Stale(context.Background()), "ann"); err == nil {
+					c.fail("node %d answers from a realm that was closed", m.number)
+				}
+				m.realm, m.busy = realm, false
+				c.Cluster.Reopened++
+				return
+			case !errors.Is(err, driver.ErrUnavailable):
+				c.fail("node %d cannot open the realm again: %w", m.number, err)
+			}
+			c.fibers.Step()
 		}
 	})
 }

@@ -1,0 +1,50 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// board is where the board is among the leases. It is no realm's: no realm can have its name.
+const board = "_board"
+
+// Update changes the board: a message that all nodes of a cluster share, such as who leads which realm.
+// change gets what is there, nil if nothing is, and returns what is to be there. It is called again if
+// somebody else was faster. If it returns what it got, nothing is written. All nodes see the same
+// boards in the same order.
+//
+// After an error, the board may have been written all the same.
+func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
+	err := d.try(ctx, d.life, func(ctx context.Context) error {
+		if err := d.findLeases(ctx); err != nil {
+			return err
+		}
+		return d.update(ctx, change)
+	})
+	if err != nil {
+		return fmt.Errorf("the board: %w", known(err))
+	}
+	return nil
+}
+
+// update is one attempt of Update.
+func (d *Driver) update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	msg, err := d.leases.GetLastMsgForSubject(ctx, d.leaseSubject(board))
+	var seq uint64
+	var old []byte
+	switch {
+	case err == nil:
+		seq, old = msg.Sequence, msg.Data
+	case !errors.Is(err, jetstream.ErrMsgNotFound):
+		return err
+	}
+	data, err := change(old)
+	if err != nil || string(data) == string(old) {
+		return err
+	}
+	_, err = d.js.Publish(ctx, d.leaseSubject(board), data, jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
+	return err
+}
