@@ -51,7 +51,7 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 		if err = errors.Join(err, done()); err != nil {
 			return nil, err
 		}
-		rep, err := verify(fsys, to+restoring, realm, nil, nil)
+		rep, err := verifyWith(fsys, key, to+restoring, realm, nil, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,12 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (rep Report, err error) {
+func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+	return verifyWith(fsys, nil, dir, realm, anchor, seen)
+}
+
+// verifyWith is verify with a key, or with the directory's if that is nil.
+func verifyWith(fsys vfs.FS, key *[32]byte, dir, realm string, anchor *Anchor, seen func(Record)) (rep Report, err error) {
 	rep.Realm = realm
 	if err := checkRealmName(realm); err != nil {
 		return rep, err
@@ -24,10 +29,12 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 		return rep, err
 	}
 	defer d.Close() // read-only: nothing to lose
-	// A key that is gone or damaged opens nothing.
-	key, _, err := d.Key(true)
-	if err != nil {
-		return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+	if key == nil { // one that is gone or damaged opens nothing
+		own, _, err := d.Key(true)
+		if err != nil {
+			return rep, &Error{Code: CodeFailed, Message: "data directory", Err: err}
+		}
+		key = &own
 	}
 	names, err := d.Realms(context.Background())
 	if err != nil {
@@ -38,7 +45,7 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	}
 	v := newVerifier(realm, anchor, seen)
 	err = v.verify(d)
-	v.lost(&key)
+	v.lost(key)
 	return v.report, err
 }
 
