@@ -149,8 +149,8 @@ func (c *trio) restoreAlone(ctx context.Context, backup string, had map[string]*
 		if with {
 			args = append(args, "--seal-key", c.flags.keyFile, "--of-cluster", "shop")
 		}
-		if said, code := c.kuji(ctx, args...); code != 0 {
-			t.Fatalf("restore: exit %d: %s", code, said)
+		if said, code := c.kuji(ctx, args...); code != 0 || strings.Contains(said, "cannot be proven") == with {
+			t.Fatalf("restore, with the key %v: exit %d: %s", with, code, said)
 		}
 		e, err := kuji.Open(data, kuji.Options{})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -566,6 +567,20 @@ func TestExternalNATS(t *testing.T) {
 	var report verifyJSON
 	if jsonErr := json.Unmarshal(out, &report); err != nil || jsonErr != nil || len(report.Realms) != 1 || report.Realms[0].Draws != 40 {
 		t.Errorf("verify: %v, %v, %s", err, jsonErr, out)
+	}
+	// Another cluster at the same servers is restored without a node that runs.
+	c.mu.Lock()
+	nodes := strings.Join(slices.Collect(maps.Values(c.urls)), ",")
+	c.mu.Unlock()
+	if said, code := c.kuji(ctx, "backup", "--to", filepath.Join(c.dir, "backup"), "--server", nodes); code != 0 {
+		t.Fatalf("backup: exit %d: %s", code, said)
+	}
+	other := []string{"--cluster", "other", "--peers", "n1=127.0.0.1", "--cluster-key", c.flags.keyFile, "--nats", strings.Join(urls, ",")}
+	if said, code := c.kuji(ctx, append([]string{"restore", "--from", filepath.Join(c.dir, "backup")}, other...)...); code != 0 {
+		t.Errorf("restore: exit %d: %s", code, said)
+	}
+	if said, code := c.kuji(ctx, append([]string{"verify"}, other...)...); code != 0 || !strings.Contains(said, "cluster's key does not open it") {
+		t.Errorf("verify what was restored: exit %d: %s", code, said)
 	}
 	c.stopAll()
 }

@@ -24,6 +24,7 @@ const maxEntry = 64 << 20
 type Driver struct {
 	mu     sync.Mutex
 	realms map[string]*Realm
+	closed bool
 }
 
 var _ driver.Driver = (*Driver)(nil)
@@ -32,13 +33,22 @@ var _ driver.Driver = (*Driver)(nil)
 func (d *Driver) Realms(context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return nil, driver.ErrClosed
+	}
 	return slices.Sorted(maps.Keys(d.realms)), nil
 }
 
 // Open implements driver.Driver. Each realm can be opened once.
 func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver.Realm, error) {
+	if err := driver.CheckRealm(realm); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return nil, driver.ErrClosed
+	}
 	if d.realms[realm] != nil {
 		return nil, fmt.Errorf("realm %s was opened before, and keeps nothing: %w", realm, driver.ErrLocked)
 	}
@@ -54,7 +64,12 @@ func (d *Driver) Open(_ context.Context, realm string, o driver.Options) (driver
 }
 
 // Close implements driver.Driver.
-func (d *Driver) Close() error { return nil }
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	return nil
+}
 
 // Realm is a realm in memory.
 type Realm struct {
@@ -70,12 +85,35 @@ type Realm struct {
 
 var _ driver.Realm = (*Realm)(nil)
 
-// Append implements driver.Log.
-func (r *Realm) Append(_ context.Context, after driver.Cursor, _ []byte) (driver.Cursor, error) {
+// open returns an error if the realm is closed. The caller holds mu.
+func (r *Realm) open() error {
+	if r.closed {
+		return driver.ErrClosed
+	}
+	return nil
+}
+
+// takes returns an error if an entry cannot be appended. The caller holds mu.
+func (r *Realm) takes(entry []byte) error {
+	if len(entry) > maxEntry {
+		return fmt.Errorf("entry of %d bytes: want at most %d", len(entry), maxEntry)
+	}
+	return r.open()
+}
+
+// asked returns an error if the realm is closed.
+func (r *Realm) asked() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return 0, driver.ErrClosed
+	return r.open()
+}
+
+// Append implements driver.Log.
+func (r *Realm) Append(_ context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.takes(entry); err != nil {
+		return 0, err
 	}
 	if after != r.next {
 		return 0, fmt.Errorf("append behind %d refused: the log has come to %d: %w", after, r.next, driver.ErrDeposed)
@@ -89,8 +127,8 @@ func (r *Realm) Append(_ context.Context, after driver.Cursor, _ []byte) (driver
 func (r *Realm) Begin(_ context.Context, entry []byte) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return 0, driver.ErrClosed
+	if err := r.takes(entry); err != nil {
+		return 0, err
 	}
 	r.next++
 	r.begin = bytes.Clone(entry)
@@ -139,7 +177,7 @@ func (r *Realm) first() driver.Cursor {
 }
 
 // Last implements driver.Log.
-func (r *Realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), nil }
+func (r *Realm) Last(context.Context) (driver.Cursor, error) { return r.Durable(), r.asked() }
 
 // Sole implements driver.Sole.
 func (r *Realm) Sole() {}
@@ -148,11 +186,11 @@ func (r *Realm) Sole() {}
 func (r *Realm) First(context.Context) (driver.Cursor, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.first(), nil
+	return r.first(), r.open()
 }
 
 // Sync implements driver.Log.
-func (r *Realm) Sync(context.Context) error { return nil }
+func (r *Realm) Sync(context.Context) error { return r.asked() }
 
 // Durable implements driver.Log: nothing survives a crash, and nobody expects it to.
 func (r *Realm) Durable() driver.Cursor {
@@ -165,7 +203,7 @@ func (r *Realm) Durable() driver.Cursor {
 func (r *Realm) MaxEntry() int { return maxEntry }
 
 // Trim implements driver.Log.
-func (r *Realm) Trim(context.Context, driver.Cursor) error { return nil }
+func (r *Realm) Trim(context.Context, driver.Cursor) error { return r.asked() }
 
 // Close implements driver.Realm.
 func (r *Realm) Close() error {
@@ -179,16 +217,29 @@ func (r *Realm) Close() error {
 }
 
 // Create implements driver.Files.
-func (r *Realm) Create(context.Context) (driver.FileWriter, error) { return &writer{r: r}, nil }
+func (r *Realm) Create(context.Context) (driver.FileWriter, error) {
+	if err := r.asked(); err != nil {
+		return nil, err
+	}
+	return &writer{r: r}, nil
+}
 
 type writer struct {
 	bytes.Buffer
-	r *Realm
+	r    *Realm
+	over bool // committed or aborted
 }
 
 func (w *writer) Commit(_ context.Context, name string) error {
+	if err := driver.CheckFile(name); err != nil {
+		return err
+	}
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
+	if w.over || w.r.closed {
+		return driver.ErrClosed
+	}
+	w.over = true
 	if w.r.files == nil {
 		w.r.files = map[string][]byte{}
 	}
@@ -196,12 +247,15 @@ func (w *writer) Commit(_ context.Context, name string) error {
 	return nil
 }
 
-func (w *writer) Abort() {}
+func (w *writer) Abort() { w.over = true }
 
 // OpenFile implements driver.Files.
 func (r *Realm) OpenFile(_ context.Context, name string) (driver.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.open(); err != nil {
+		return nil, err
+	}
 	b, ok := r.files[name]
 	if !ok {
 		return nil, fmt.Errorf("file %s: %w", name, driver.ErrNotExist)
@@ -221,13 +275,16 @@ func (r *Realm) List(context.Context) ([]driver.FileInfo, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.files)) {
 		all = append(all, driver.FileInfo{Name: name, Size: int64(len(r.files[name]))})
 	}
-	return all, nil
+	return all, r.open()
 }
 
 // Remove implements driver.Files.
 func (r *Realm) Remove(_ context.Context, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.open(); err != nil {
+		return err
+	}
 	delete(r.files, name)
 	return nil
 }
@@ -236,6 +293,9 @@ func (r *Realm) Remove(_ context.Context, name string) error {
 func (r *Realm) Hold(_ context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err := r.open(); err != nil {
+		return "", 0, err
+	}
 	now := time.Now()
 	if r.node == "" || r.node == node || !now.Before(r.until) {
 		r.node, r.until = node, now.Add(ttl)
@@ -248,9 +308,9 @@ func (r *Realm) Holder(context.Context) (string, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if left := time.Until(r.until); r.node != "" && left > 0 {
-		return r.node, left, nil
+		return r.node, left, r.open()
 	}
-	return "", 0, nil
+	return "", 0, r.open()
 }
 
 // Release implements driver.Lease.
@@ -260,5 +320,5 @@ func (r *Realm) Release(_ context.Context, node string) error {
 	if r.node == node {
 		r.node = ""
 	}
-	return nil
+	return r.open()
 }

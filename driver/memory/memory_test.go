@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/memory"
@@ -22,10 +24,15 @@ func TestLog(t *testing.T) {
 	if _, err := d.Open(t.Context(), "other", driver.Options{MustExist: true}); !errors.Is(err, driver.ErrNotExist) {
 		t.Errorf("a realm that is not there: %v", err)
 	}
-	at, err := r.Begin(t.Context(), []byte("begin"))
+	if _, err := d.Open(t.Context(), "No name", driver.Options{}); err == nil {
+		t.Error("any name will do")
+	}
+	buffer := []byte("begin")
+	at, err := r.Begin(t.Context(), buffer)
 	if err != nil {
 		t.Fatal(err)
 	}
+	clear(buffer)
 	var got []string
 	for e, err := range r.Read(t.Context(), 0, at) {
 		if err != nil || e.Cursor != at {
@@ -48,8 +55,35 @@ func TestLog(t *testing.T) {
 			t.Errorf("what is not kept is read: %v", err)
 		}
 	}
+	if _, err := r.Append(t.Context(), next, make([]byte, r.MaxEntry()+1)); err == nil {
+		t.Error("an entry that is too large is appended")
+	}
+	// Readers wait for the next epoch-begin, and end when the realm is closed.
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	read := make(chan error)
+	go func() {
+		for e, err := range r.Read(ctx, next, 0) {
+			if string(e.Data) == "again" && err == nil {
+				read <- nil
+				continue
+			}
+			read <- err
+		}
+	}()
+	for range 500 { // most find the reader waiting
+		if _, err := r.Begin(t.Context(), []byte("again")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatalf("the next epoch-begin: %v", err)
+		}
+	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if err := <-read; !errors.Is(err, driver.ErrClosed) {
+		t.Errorf("a reader of a closed realm: %v", err)
 	}
 	if _, err := r.Append(t.Context(), next, nil); !errors.Is(err, driver.ErrClosed) {
 		t.Errorf("after Close: %v", err)

@@ -333,3 +333,22 @@ func TestPruneKeepsPayloads(t *testing.T) {
 		}
 	}
 }
+
+// TestGiveUpWritesWhatIsOpen: a realm that is closed writes its last batch, however large.
+func TestGiveUpWritesWhatIsOpen(t *testing.T) {
+	s := drivertest.NewShared(drivertest.SharedOptions{})
+	l, _, kept := open(t, s, 1, 1)
+	l.GiveUp()
+	large := strings.Repeat("large", kept.MaxEntry())
+	for _, payload := range []string{"small", large} {
+		if err := l.Commit(batch(payload)); err != nil {
+			t.Fatalf("a batch of %d bytes: %v", len(payload), err)
+		}
+	}
+	if err := l.EndEpoch(); err != nil {
+		t.Fatal(err)
+	}
+	if _, m, _ := open(t, s, 2, 1); len(m.batches) != 2 || m.batches[1] != large {
+		t.Errorf("the next writer reads %d batches", len(m.batches))
+	}
+}

@@ -50,12 +50,14 @@ func PayloadOf(entry []byte) (name string, ok bool) {
 	return payloadName(e.index, [32]byte(e.payload[8:])), true
 }
 
-// putOutside writes the payload of a batch into a file, and returns an entry with the reference.
+// putOutside writes the payload of a batch into a file, and returns an entry with the reference. It does
+// not end with GiveUp: the last batch of a realm that is closed is written, too.
 func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
+	ctx := context.Background()
 	head := HeadSize(l.o.Realm)
 	payload := entry[head:]
 	sum := sha256.Sum256(payload)
-	w, err := l.o.Log.Create(l.ctx)
+	w, err := l.o.Log.Create(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (l *Ledger) putOutside(entry []byte) ([]byte, error) {
 		w.Abort()
 		return nil, err
 	}
-	if err := w.Commit(l.ctx, payloadName(l.chain.index+1, sum)); err != nil {
+	if err := w.Commit(ctx, payloadName(l.chain.index+1, sum)); err != nil {
 		return nil, err
 	}
 	small := make([]byte, head, head+referenceLen)
