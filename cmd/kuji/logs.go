@@ -132,12 +132,13 @@ type life struct {
 	why   string    // it stops
 }
 
-// beginLife logs that a server starts, and with which settings that are not the default.
+// beginLife logs that a server starts, and with which settings that are not the default, without
+// passwords.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"data", "config"}, f.Name) {
-			settings = append(settings, slog.String(f.Name, f.Value.String()))
+			settings = append(settings, slog.Any(f.Name, shown(f)))
 		}
 	})
 	log.Info("starting", "version", version(), "pid", os.Getpid(), "data", data, slog.Group("settings", settings...))

@@ -5,13 +5,38 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
+
+// TestStartWithoutPasswords: the line that names the settings hides passwords.
+func TestStartWithoutPasswords(t *testing.T) {
+	var flags pflag.FlagSet
+	flags.String("history", "", "")
+	flags.StringSlice("nats", nil, "")
+	for name, value := range map[string]string{
+		"history": "postgres://ann:s3cret@db/kuji",
+		"nats":    "nats://bob:s3cret@n1,tls://s3cret@n2",
+	} {
+		if err := flags.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	beginLife(slog.New(slog.NewJSONHandler(&said, nil)), "data", &flags)
+	for _, want := range []string{"postgres://ann:xxxxx@db/kuji", "nats://bob:xxxxx@n1", "tls://xxxxx@n2"} {
+		if !strings.Contains(said.String(), want) || strings.Contains(said.String(), "s3cret") {
+			t.Errorf("it says %s, want %s and no password", said.String(), want)
+		}
+	}
+}
 
 // TestServerLog: the log says how a server starts, with which settings, and why it stops.
 func TestServerLog(t *testing.T) {

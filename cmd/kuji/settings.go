@@ -161,14 +161,7 @@ func (s *settings) print(a *app, flags []string) error {
 	all := make([]settingJSON, 0, len(flags))
 	for _, name := range flags {
 		flag := s.flags.Lookup(name)
-		one := settingJSON{Name: name, Value: withoutPassword(flag.Value.String()), From: s.from[name]}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values := list.GetSlice()
-			for i := range values {
-				values[i] = withoutPassword(values[i])
-			}
-			one.Value = values
-		}
+		one := settingJSON{Name: name, Value: shown(flag), From: s.from[name]}
 		switch {
 		case one.From != "":
 		case flag.Changed:
@@ -189,8 +182,23 @@ func (s *settings) print(a *app, flags []string) error {
 	})
 }
 
+// shown returns the value of a flag as others may see it, without the passwords
+// of URLs: a string, or a list if there can be several.
+func shown(flag *pflag.Flag) any {
+	list, ok := flag.Value.(pflag.SliceValue)
+	if !ok {
+		return withoutPassword(flag.Value.String())
+	}
+	values := list.GetSlice()
+	for i := range values {
+		values[i] = withoutPassword(values[i])
+	}
+	return values
+}
+
 // withoutPassword returns a value with xxxxx in place of the passwords that it
-// has if it is a URL: before the host, or in a parameter as in ?password=.
+// has if it is a URL: before the host, or in a parameter as in ?password=. In the
+// URL of a NATS server, a user without a password is a token.
 func withoutPassword(value string) string {
 	scheme, _, ok := strings.Cut(value, "://")
 	if !ok {
@@ -209,7 +217,11 @@ func withoutPassword(value string) string {
 			parameters[i], secret = raw+"=xxxxx", true
 		}
 	}
-	if _, has := u.User.Password(); !has && !secret {
+	_, has := u.User.Password()
+	if token := u.User != nil && !has && slices.Contains([]string{"nats", "tls"}, u.Scheme); token {
+		u.User, secret = url.User("xxxxx"), true
+	}
+	if !has && !secret {
 		return value
 	}
 	u.RawQuery = strings.Join(parameters, "&")
