@@ -36,6 +36,9 @@ func TestStartWithoutPasswords(t *testing.T) {
 			t.Errorf("it says %s, want %s and no password", said.String(), want)
 		}
 	}
+	if got, err := flags.GetStringSlice("nats"); err != nil || got[0] != "nats://bob:s3cret@n1" {
+		t.Errorf("the setting itself is now %q, %v", got, err)
+	}
 }
 
 // TestServerLog: the log says how a server starts, with which settings, and why it stops.

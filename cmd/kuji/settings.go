@@ -189,9 +189,9 @@ func shown(flag *pflag.Flag) any {
 	if !ok {
 		return withoutPassword(flag.Value.String())
 	}
-	values := list.GetSlice()
-	for i := range values {
-		values[i] = withoutPassword(values[i])
+	var values []string
+	for _, value := range list.GetSlice() {
+		values = append(values, withoutPassword(value))
 	}
 	return values
 }
