@@ -28,6 +28,7 @@ func TestClusterBackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts six processes")
 	}
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*clusterPatience)
 	defer cancel()
 	c := newTrio(t)

@@ -24,6 +24,7 @@ func TestClusterRealms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three processes")
 	}
+	t.Parallel()
 	c := newTrio(t)
 	ctx, cancel := context.WithTimeout(t.Context(), clusterPatience)
 	defer cancel()

@@ -91,6 +91,30 @@ func newTrio(t *testing.T) *trio {
 	return c
 }
 
+// givenPorts are those of all clusters so far, which run beside one another.
+var givenPorts struct {
+	sync.Mutex
+	ports []int
+}
+
+// newPairs is freePairs without ports that another cluster has, even if it does not use them now.
+func newPairs(n int) (ports []int, err error) {
+	givenPorts.Lock()
+	defer givenPorts.Unlock()
+	for len(ports) < n {
+		more, err := freePairs(n-len(ports), pairsFrom+pairPorts)
+		if err != nil {
+			return nil, err
+		}
+		for _, port := range more {
+			if !slices.Contains(givenPorts.ports, port) {
+				ports, givenPorts.ports = append(ports, port), append(givenPorts.ports, port)
+			}
+		}
+	}
+	return ports, nil
+}
+
 // designTrio returns a cluster that does not run yet.
 func designTrio(t *testing.T) *trio {
 	t.Helper()
@@ -100,7 +124,7 @@ func designTrio(t *testing.T) *trio {
 		t.Fatal(err)
 	}
 	var err error
-	if c.ports, err = freePairs(3 + 3 + 6); err != nil {
+	if c.ports, err = newPairs(3 + 3 + 6); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
@@ -267,6 +291,7 @@ func TestClusterFailover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three processes")
 	}
+	t.Parallel()
 	c := newTrio(t)
 	ctx, cancel := context.WithTimeout(t.Context(), clusterPatience*time.Duration(*failovers))
 	defer cancel()
@@ -429,6 +454,7 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
 // of them, one after the other. The five go on without the one that leads.
 func TestClusterGrows(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	c := newTrio(t)
@@ -495,6 +521,7 @@ func TestClusterGrows(t *testing.T) {
 // TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
 // other, goes on without one of the servers, and is verified there.
 func TestExternalNATS(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c := designTrio(t)

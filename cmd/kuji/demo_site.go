@@ -95,7 +95,7 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]*url.URL, error) {
 	if err := writeClusterKey(s.f.keyFile); err != nil {
 		return nil, err
 	}
-	ports, err := freePairs(6)
+	ports, err := freePairs(6, pairsFrom)
 	if err != nil {
 		return nil, err
 	}
@@ -251,10 +251,16 @@ func (s *threeNodes) kill() {
 	all.Wait()
 }
 
-// freePairs returns n ports of loopback such that each and the next one were free a moment ago.
-// They are below those that kernels choose for clients, so that no client has one when a node comes
-// back.
-func freePairs(n int) (ports []int, err error) {
+// Ports of nodes on this machine are these, which are below those that kernels choose for clients: no
+// client has one when a node comes back. Tests have as many behind them.
+const (
+	pairsFrom = 10_000
+	pairPorts = 10_000
+)
+
+// freePairs returns n ports of loopback such that each and the next one were free a moment ago. They
+// are among the pairPorts that begin with from.
+func freePairs(n, from int) (ports []int, err error) {
 	var held []net.Listener
 	defer func() {
 		for _, l := range held {
@@ -269,7 +275,7 @@ func freePairs(n int) (ports []int, err error) {
 		return err == nil
 	}
 	for range 100 * n {
-		if port := 10_000 + 2*rand.IntN(10_000); take(port) && take(port+1) {
+		if port := from + 2*rand.IntN(pairPorts/2); take(port) && take(port+1) {
 			ports = append(ports, port)
 		}
 		if len(ports) == n {
