@@ -33,15 +33,14 @@ import (
 // alone. One that met damage is followed no more, and never led.
 type node struct {
 	seating
-	key     clusterKey
-	engine  kuji.Options
-	server  server.Options
-	history string           // --history
-	data    string           // --data
-	nats    *embedded.Server // nil: the log is kept elsewhere, by --nats
-	readers chan struct{}    // one for each who reads the log through this node
-	stopped context.Context  // ends when the process is told to stop
-	over    context.Context  // ends when nobody needs to wait for a leader any more
+	key       clusterKey
+	engine    kuji.Options
+	server    server.Options
+	historian func(*slog.Logger) *historian // see serveFlags
+	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
+	readers   chan struct{}                 // one for each who reads the log through this node
+	stopped   context.Context               // ends when the process is told to stop
+	over      context.Context               // ends when nobody needs to wait for a leader any more
 }
 
 // newNode returns a node that does nothing yet.
@@ -96,7 +95,7 @@ func (n *node) join(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	chronicles := newHistorian(n.history, n.data, n.log)
+	chronicles := n.historian(n.log)
 	so := chronicles.attach(n.server)
 	so.Cluster = n
 	so.DrainDelay = 0 // the node waits before it gives up what it leads
@@ -212,7 +211,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		return err
 	}
 	n := newNode(c.node, c, key, so.Logger)
-	n.engine, n.server, n.history, n.data = eo, so, f.history, f.data
+	n.engine, n.server, n.historian = eo, so, f.historian
 	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	n.over, forget = context.WithCancel(context.Background())

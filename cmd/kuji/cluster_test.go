@@ -63,6 +63,7 @@ type trio struct {
 	listen  map[string]string   // addresses for clients, by node; a node comes back at its own
 	sees    map[string]string   // the --peers of a node that finds the others elsewhere
 	more    map[string][]string // more flags of a node
+	secret  string              // which no node may say, if any
 
 	mu      sync.Mutex
 	urls    map[string]string
@@ -187,6 +188,9 @@ func (c *trio) start(name string) {
 		c.t.Fatalf("node %s: %v\n%s", name, p.wait(), said)
 	}
 	c.t.Cleanup(func() {
+		if c.secret != "" && strings.Contains(said.String(), c.secret) {
+			c.t.Errorf("node %s says %q", name, c.secret)
+		}
 		if c.t.Failed() {
 			c.t.Logf("node %s said:\n%s", name, said)
 		}
@@ -549,9 +553,10 @@ func TestExternalNATS(t *testing.T) {
 		}
 	}
 	for _, name := range c.flags.names() {
-		c.more[name] = []string{"--nats", strings.Join(urls, ",")}
+		c.more[name] = []string{"--nats", strings.Join(urls, ","), "--history-age", "1ms"}
 		c.start(name)
 	}
+	c.secret = url.PathEscape(secret)
 	leader := c.settled(ctx)
 	if _, err := c.client(leader).admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Yaml: []byte(clusterCatalog)}); err != nil {
 		t.Fatal(err)
@@ -594,6 +599,19 @@ func TestExternalNATS(t *testing.T) {
 	var report verifyJSON
 	if jsonErr := json.Unmarshal(out, &report); err != nil || jsonErr != nil || len(report.Realms) != 1 || report.Realms[0].Draws != 40 {
 		t.Errorf("verify: %v, %v, %s", err, jsonErr, out)
+	}
+	names := slices.Sorted(maps.Keys(c.running))
+	var state *kujiv1.HistoryState
+	for _, id := range []string{"old", "new"} { // what is written later removes what is too old by then
+		draw(id)
+		got, err := c.client(names[0]).rewards.GetHistory(ctx, &kujiv1.GetHistoryRequest{Pool: "hats", Fresh: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = got.GetState()
+	}
+	if state.GetKeptFrom() == 0 {
+		t.Errorf("a history of 1 ms: %v, want that it is kept from a position on", state)
 	}
 	// Another cluster at the same servers is restored without a node that runs.
 	c.mu.Lock()

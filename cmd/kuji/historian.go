@@ -64,24 +64,17 @@ func checkHistory(where string, age time.Duration) error {
 	return usageError{errors.New("--history: expected sqlite, off or the URL of a PostgreSQL database, postgres://…")} // it may be one with a password
 }
 
-// newHistorian returns what keeps the histories where --history says; nil if nothing does.
-func newHistorian(where, data string, log *slog.Logger) *historian {
-	if where == historyOff {
+// historian returns what keeps the histories as --history and --history-age say; nil if nothing does.
+func (f *serveFlags) historian(log *slog.Logger) *historian {
+	if f.history == historyOff {
 		return nil
 	}
-	h := &historian{log: log, realms: map[string]*chronicle{}, target: func(string) string { return where }}
-	if where == historySQLite {
-		h.target = func(realm string) string { return filepath.Join(data, "history", realm+".db") }
+	h := &historian{log: log, realms: map[string]*chronicle{}, target: func(string) string { return f.history }}
+	if f.history == historySQLite {
+		h.target = func(realm string) string { return filepath.Join(f.data, "history", realm+".db") }
 	}
+	h.o.Age = f.historyAge
 	h.ctx, h.end = context.WithCancel(context.Background())
-	return h
-}
-
-// aged bounds the histories by age; 0: they are kept for ever.
-func (h *historian) aged(age time.Duration) *historian {
-	if h != nil {
-		h.o.Age = age
-	}
 	return h
 }
 

@@ -175,9 +175,6 @@ func (f *serveFlags) check() error {
 	if err := checkHistory(f.history, f.historyAge); err != nil {
 		return err
 	}
-	if f.historyAge > 0 && f.cluster.name != "" {
-		return usageError{errors.New("--history-age: expected no --cluster: its nodes keep events for ever")}
-	}
 	if f.redisListen != "" && f.cluster.name != "" {
 		return usageError{errors.New("--redis-listen: expected no --cluster: its nodes pass on requests of the API only")}
 	}
@@ -304,7 +301,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 			return clockError(err)
 		}
 	}
-	chronicles := newHistorian(f.history, f.data, serverOptions.Logger).aged(f.historyAge)
+	chronicles := f.historian(serverOptions.Logger)
 	defer func() { err = errors.Join(err, chronicles.Close()) }()
 	if err := p.listenAndServe(ctx, engine, chronicles.attach(serverOptions)); err != nil {
 		return clockError(err)

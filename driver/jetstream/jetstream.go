@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -138,7 +139,9 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 		nats.IgnoreAuthErrorAbort(),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { o.Logger.Info("NATS", "error", err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			o.Logger.Warn("NATS: connection lost", "error", err)
+			if d.life.Err() == nil { // this end did not close it
+				o.Logger.Warn("NATS: connection lost", "error", err)
+			}
 			d.relink()
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { o.Logger.Info("NATS: connected again", "to", c.ConnectedUrlRedacted()) }),
@@ -156,13 +159,29 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	return d, nil
 }
 
+// withoutSecrets returns URLs without their passwords and tokens.
+func withoutSecrets(urls []string) (shown []string) {
+	for _, one := range urls {
+		u, err := url.Parse(one)
+		if err != nil {
+			shown = append(shown, "xxxxx") // nobody can say where its secret is
+			continue
+		}
+		if u.User != nil {
+			u.User = url.User("xxxxx")
+		}
+		shown = append(shown, u.String())
+	}
+	return shown
+}
+
 func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 	err := persist(ctx, d.o.Patience, func(context.Context) (err error) {
 		d.conn, err = nats.Connect(strings.Join(d.o.URLs, ","), options...)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connect to %q: %w", d.o.URLs, err)
+		return fmt.Errorf("connect to %q: %w", withoutSecrets(d.o.URLs), err)
 	}
 	d.maxEntry = int(min(d.conn.MaxPayload()-overhead, 1<<30))
 	if d.maxEntry < minEntry {
