@@ -102,7 +102,7 @@ func (n *node) describe() nodeJSON {
 	case len(v.leaders) == 0:
 		out.Ready, out.Why = false, "nobody leads"
 	}
-	damaged, opens := n.whyNot()
+	opens, damaged := n.whyNot()
 	out.Behind = opens
 	if damaged != nil {
 		out.Why = cmp.Or(out.Why, damaged.Error())

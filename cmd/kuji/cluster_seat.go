@@ -445,8 +445,8 @@ func (n *seating) compareRealm(ctx context.Context, realm, leader string, said n
 	}
 }
 
-// whyNot returns what is wrong with the realms here, and whether any is not open yet.
-func (n *seating) whyNot() (damaged error, opens string) {
+// whyNot returns whether a realm is not open here yet, and what is wrong with the others.
+func (n *seating) whyNot() (opens string, damaged error) {
 	var found []error
 	for _, name := range slices.Sorted(maps.Keys(n.here.seats)) {
 		switch s := n.here.seats[name]; s.state {
@@ -456,5 +456,5 @@ func (n *seating) whyNot() (damaged error, opens string) {
 			opens = cmp.Or(opens, "it opens realm "+name)
 		}
 	}
-	return errors.Join(found...), opens
+	return opens, errors.Join(found...)
 }
