@@ -141,7 +141,7 @@ func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, see
 	}
 	planner := rules.NewPlanner(r.state, r.tables.Load(), c)
 	r.mu.Unlock()
-	if p, err = planner.Plan(c); err != nil {
+	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
 	}
 	r.mu.Lock()

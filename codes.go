@@ -252,7 +252,7 @@ func (r *Realm) exportCodes(ctx context.Context, list string, from uint64, count
 		var some []GivenCode
 		var err error
 		want := min(count-len(all), codesAtOnce)
-		if v, some, err = r.readCodes(list, from+uint64(len(all)), uint64(want), one); err != nil {
+		if v, some, err = r.readCodes(ctx, list, from+uint64(len(all)), uint64(want), one); err != nil {
 			return CodesView{}, nil, err
 		}
 		all = append(all, some...)
@@ -270,10 +270,10 @@ type exported func(r *Realm, list string, codes *store.Codes, n uint64) (GivenCo
 // codesAtOnce is how many codes an export reads before it lets the realm go on.
 const codesAtOnce = 1000
 
-func (r *Realm) readCodes(list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
+func (r *Realm) readCodes(ctx context.Context, list string, from, count uint64, one exported) (v CodesView, some []GivenCode, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.usable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return v, nil, err
 	}
 	num, ok := r.state.CodeListNum(list)

@@ -101,6 +101,12 @@ func TestFullDisk(t *testing.T) {
 				if _, _, err := r.StateHash(t.Context()); err != nil {
 					t.Errorf("the hash of the recovered state: %v", err)
 				}
+				if o, err := r.Odds(t.Context(), "box", ""); err != nil || len(o.Outcomes) != 2 {
+					t.Errorf("odds: %v, %v", o, err)
+				}
+				if _, _, err := r.ExportCodes(t.Context(), "none", 0, 1); kuji.CodeOf(err) != kuji.CodeNotFound {
+					t.Errorf("codes: %v, want that there is no such list", err)
+				}
 				if _, err := r.Plan(t.Context(), parse(t, testCatalog)); err != nil {
 					t.Errorf("a plan: %v", err)
 				}

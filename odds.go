@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"runtime"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
@@ -51,12 +52,12 @@ type TrackOdds struct {
 // never seen. It waits until that is durable. CodeNotFound: the catalog in force has no such pool.
 // CodeInvalid: the id is too long, or the odds take too much work: they are computed of at most
 // 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many
-// different ways.
+// different ways. When ctx ends, the computation does.
 func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
 	if len(player) > rules.MaxID {
 		return Odds{}, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
 	}
-	s, seen, version, err := r.stand(pool, player)
+	s, seen, version, err := r.stand(ctx, pool, player)
 	if err != nil {
 		return Odds{}, err
 	}
@@ -66,8 +67,11 @@ func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
 		}
 		return Odds{}, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, version, r.name)
 	}
-	o, err := s.Odds()
-	if err != nil {
+	o, err := s.Odds(going(ctx))
+	switch {
+	case ctx.Err() != nil:
+		return Odds{}, &Error{Code: CodeCanceled, Message: "while computing odds", Err: ctx.Err()}
+	case err != nil:
 		return Odds{}, oddsError(err)
 	}
 	if err := r.settle(ctx, seen); err != nil {
@@ -78,12 +82,21 @@ func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
 	return out, nil
 }
 
+// going lets computations that take long go on as long as a context lasts. They give way to others, so
+// that no draw waits behind them for a processor.
+func going(ctx context.Context) rules.Going {
+	return func() bool {
+		runtime.Gosched()
+		return ctx.Err() == nil
+	}
+}
+
 // stand copies what a draw depends on. The position that it returns covers everything in it.
-func (r *Realm) stand(pool, player string) (s *rules.Standing, seen, version uint64, err error) {
+func (r *Realm) stand(ctx context.Context, pool, player string) (s *rules.Standing, seen, version uint64, err error) {
 	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
 	r.mu.Lock()
 	defer r.unlock()
-	if err := r.usable(); err != nil {
+	if err := r.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
 	s, err = r.rules.Stand(pool, player, now)

@@ -113,3 +113,26 @@ func TestDisclose(t *testing.T) {
 	_, err = kuji.Disclose(nil)
 	wantCode(t, err, kuji.CodeInvalid)
 }
+
+// TestOddsEndWithTheirCaller: what nobody waits for any more is not computed.
+func TestOddsEndWithTheirCaller(t *testing.T) {
+	e, err := openWorld("data", worldOptions{FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	r, err := e.Realm("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(oddsCatalog, "_", ""))); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err = r.Odds(gone, "banner", "")
+	wantCode(t, err, kuji.CodeCanceled)
+	if err == nil || !strings.Contains(err.Error(), "computing odds") {
+		t.Errorf("%v, want that it was canceled while it computed", err)
+	}
+}

@@ -202,6 +202,32 @@ func (s *conns) end(c *conn) {
 	}
 }
 
+// trusts reports whether the last request with a credential on a connection had a good one.
+func (s *conns) trusts(c *conn) bool {
+	if c == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.owner != nil && c.owner.who != stranger
+}
+
+// distrust says that a bad credential came on a connection: it belongs to strangers again, unless
+// requests are being answered on it.
+func (s *conns) distrust(c *conn) {
+	if c == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.calls > 0 || c.owner == nil || c.owner.who == stranger {
+		return
+	}
+	s.leave(c)
+	s.join(c, stranger)
+	c.place = c.owner.waiting.PushBack(c)
+}
+
 // touch says that a request without a key arrived on a connection: it has not waited long, but it
 // keeps no place.
 func (s *conns) touch(c *conn) {

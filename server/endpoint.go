@@ -96,8 +96,10 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		switch path {
 		case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
 			kujiv1connect.AdminServiceImportCodesProcedure,
-			kujiv1connect.RewardServiceGetOddsProcedure, kujiv1connect.RewardServiceExportCatalogProcedure:
+			kujiv1connect.RewardServiceExportCatalogProcedure:
 			e.turns = s.bulk
+		case kujiv1connect.RewardServiceGetOddsProcedure:
+			e.turns = s.odds
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs
 		case kujiv1connect.RewardServiceGetHistoryProcedure, kujiv1connect.RewardServiceListPlayersProcedure, kujiv1connect.RewardServiceListHoldersProcedure:
@@ -256,7 +258,7 @@ func (s *Server) admit(c *call, conn *conn, r *http.Request) (*access, *connect.
 		return nil, refused(connect.CodeUnimplemented, kujiv1.Reason_REASON_NOT_FOUND,
 			fmt.Errorf("there is nothing at %.100q", r.URL.Path))
 	}
-	a, refusal := s.authorize(r, role)
+	a, refusal := s.authorize(r, conn, role)
 	if a != nil {
 		c.key = a.name
 	}
@@ -323,7 +325,15 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		defer e.streams.give(who, 1)
 	}
 	if e.turns != nil {
-		if err := e.turns.wait(r.Context(), who, 1); err != nil {
+		// A turn ends at the latest when the answer can be sent no more.
+		ctx, cancel := context.WithDeadline(r.Context(), c.start.Add(s.o.Limits.WriteTimeout))
+		defer cancel()
+		r = r.WithContext(ctx)
+		if err := e.turns.wait(ctx, who, 1); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				s.refuse(w, r, c, s.overloaded(who, e.turns, "calls of its kind are carried out"))
+				return
+			}
 			c.reached, c.code = true, connect.CodeCanceled // the client is gone
 			return
 		}
@@ -377,15 +387,19 @@ func (s *Server) checkOrigin(r *http.Request) error {
 
 // authorize finds out who a request comes from. It refuses who has no key or token (then the access is
 // nil), and who may do nothing of a role.
-func (s *Server) authorize(r *http.Request, want kujiv1.Role) (*access, *connect.Error) {
+func (s *Server) authorize(r *http.Request, conn *conn, want kujiv1.Role) (*access, *connect.Error) {
 	if s.o.Keys == nil {
 		return anybody, nil
 	}
-	a := s.o.Keys.find(secretOf(r.Header))
-	if a == nil && r.URL.Path == eventsPath {
-		a = s.o.Keys.playerIn(r)
+	secret, asked := secretOf(r.Header), false
+	if secret == "" && r.URL.Path == eventsPath {
+		secret, asked = r.URL.Query().Get(tokenParameter), true
 	}
-	if a == nil {
+	a, refusal := s.find(r.Context(), conn, r.RemoteAddr, secret)
+	switch {
+	case refusal != nil:
+		return nil, refusal
+	case a == nil, asked && a.player == "":
 		return nil, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
 			errors.New("want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
 	}

@@ -325,3 +325,39 @@ func (s *Server) HoldMemory(left int64) (release func()) {
 	}
 	return func() { s.memory.give(caller{9}, n) }
 }
+
+// HoldChecks takes all turns in which tokens from an address can be checked, until release is called.
+func (s *Server) HoldChecks(address string) (release func()) {
+	from, b := addressOf(address), s.credentials.turns
+	n := b.most()
+	if !b.take(from, n) {
+		panic("tokens are being checked")
+	}
+	return func() { b.give(from, n) }
+}
+
+// WaitingChecks is how many tokens of strangers are checked, or wait for it.
+func (s *Server) WaitingChecks() int64 { return used(s.credentials.places) }
+
+// hold takes all that one caller can have of a budget, and what is then left.
+func hold(b *budget) (release func()) {
+	var all []caller
+	for one := (caller{9}); b.take(one, 1); one[1]++ {
+		all = append(all, one)
+		for b.take(one, 1) {
+			all = append(all, one)
+		}
+	}
+	return func() {
+		for _, one := range all {
+			b.give(one, 1)
+		}
+	}
+}
+
+// HoldOdds takes all turns of odds, and HoldBulk those of batches, until release is called.
+func (s *Server) HoldOdds() (release func()) { return hold(s.odds) }
+func (s *Server) HoldBulk() (release func()) { return hold(s.bulk) }
+
+// WaitingOdds is how many odds wait for their turn.
+func (s *Server) WaitingOdds() int { return Budget{s.odds}.Waiting() }

@@ -214,13 +214,30 @@ func (a *access) restrict(options map[string]string) error {
 
 // find returns what the holder of a key or a token may do, nil if it is neither.
 func (k *Keys) find(secret string) *access {
-	if secret == "" || len(secret) > MaxTokenBytes {
+	if a := k.byKey(secret); a != nil {
+		return a
+	}
+	return k.byToken(secret)
+}
+
+// byKey returns what the holder of a key may do, nil if it is none.
+func (k *Keys) byKey(secret string) *access {
+	if secret == "" || len(secret) > MaxKeyBytes {
 		return nil
 	}
-	if len(secret) <= MaxKeyBytes {
-		if a := k.of(sha256.Sum256([]byte(secret))); a != nil {
-			return a
-		}
+	return k.of(sha256.Sum256([]byte(secret)))
+}
+
+// mayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
+// issuers.
+func (k *Keys) mayBeToken(secret string) bool {
+	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
+}
+
+// byToken returns what the holder of a token may do, nil if it is none.
+func (k *Keys) byToken(secret string) *access {
+	if !k.mayBeToken(secret) {
+		return nil
 	}
 	for _, i := range k.set.Load().issuers {
 		if a := i.player(k, secret); a != nil {

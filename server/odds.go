@@ -8,6 +8,9 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
+// oddsAtOnce is how many odds are computed at a time. Those of one pool can take a second.
+const oddsAtOnce = 4
+
 func (h rewardService) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error) {
 	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
 	if err != nil {

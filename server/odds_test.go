@@ -3,9 +3,11 @@ package server_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
@@ -60,4 +62,53 @@ func TestExportCatalog(t *testing.T) {
 	if _, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: "empty"}); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("a realm without a catalog: %v, want not_found", err)
 	}
+}
+
+// TestOddsTakeTurns: odds wait for each other, and nobody else waits for them.
+func TestOddsTakeTurns(t *testing.T) {
+	f := newServer(t, server.Options{Keys: keyFile(t)})
+	odds := methodOf(t, "GetOdds")
+	releaseBulk := f.server.HoldBulk()
+	if w := ask(f, odds, readKey, `{"pool": "free"}`); w.Code != 200 {
+		t.Errorf("odds while all turns of batches are taken: HTTP %d %s", w.Code, w.Body)
+	}
+	releaseBulk()
+	release := f.server.HoldOdds()
+	done := make(chan int)
+	go func() { done <- ask(f, odds, readKey, `{"pool": "free"}`).Code }()
+	until(t, "odds wait", func() bool { return f.server.WaitingOdds() == 1 })
+	if w := ask(f, methodOf(t, "Batch"), writeKey, `{"commands": [{"draw": {"player": "ann", "pool": "free"}}]}`); w.Code != 200 {
+		t.Errorf("a batch while all turns of odds are taken: HTTP %d %s", w.Code, w.Body)
+	}
+	release()
+	if code := <-done; code != 200 {
+		t.Errorf("odds that waited: HTTP %d", code)
+	}
+}
+
+// TestTurnsEnd: whoever waits for a turn, or has one, keeps nothing for longer than the time in which the
+// answer can be sent.
+func TestTurnsEnd(t *testing.T) {
+	f := newServer(t, server.Options{Keys: keyFile(t), Limits: server.Limits{WriteTimeout: 50 * time.Millisecond}, History: lateHistory{}})
+	release := f.server.HoldOdds()
+	if w := ask(f, methodOf(t, "GetOdds"), readKey, `{"pool": "free"}`); w.Code != 503 {
+		t.Errorf("odds that wait for a turn: HTTP %d %s, want unavailable", w.Code, w.Body)
+	}
+	release()
+	if w := ask(f, methodOf(t, "GetHistory"), readKey, `{"player": "ann", "fresh": true}`); w.Code == 200 {
+		t.Errorf("a history that never comes: HTTP %d %s", w.Code, w.Body)
+	}
+	if w := ask(f, methodOf(t, "GetOdds"), readKey, `{"pool": "free"}`); w.Code != 200 {
+		t.Errorf("odds behind them: HTTP %d %s", w.Code, w.Body)
+	}
+}
+
+// lateHistory is a history that never gets anything.
+type lateHistory struct{ server.History }
+
+func (lateHistory) Follow(*kuji.Realm) {}
+
+func (lateHistory) Wait(ctx context.Context, _ string, _ uint64) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

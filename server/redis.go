@@ -34,6 +34,9 @@ const redisBuffer = MaxTokenBytes + 512
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
 const keptAnswers = 4 << 10
 
+// strangerTries is how many refused commands end a connection before AUTH.
+const strangerTries = 16
+
 // redisConns is the connections of the Redis protocol.
 type redisConns struct {
 	mu    sync.Mutex
@@ -56,6 +59,7 @@ type redisConn struct {
 	inbox
 	pipeline
 	group   group
+	tries   int   // how many commands were refused before AUTH
 	leaving bool  // after these answers the connection ends
 	failed  error // the answers cannot be sent
 }
@@ -371,10 +375,14 @@ func (c *redisConn) grow() error {
 	return nil
 }
 
-// transmit sends the answers written so far.
+// transmit sends the answers written so far. A client has one WriteTimeout for all those of a pipeline.
 func (c *redisConn) transmit() {
 	if c.failed == nil && len(c.out) > 0 {
-		if c.failed = c.nc.SetWriteDeadline(time.Now().Add(c.s.o.Limits.WriteTimeout)); c.failed == nil {
+		if c.until.IsZero() {
+			c.until = time.Now().Add(c.s.o.Limits.WriteTimeout)
+			c.failed = c.nc.SetWriteDeadline(c.until)
+		}
+		if c.failed == nil {
 			_, c.failed = c.nc.Write(c.out)
 		}
 	}

@@ -154,6 +154,10 @@ func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	c.flush()
 	before := c.written()
 	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
+	if c.access == nil {
+		c.tries++
+		c.leaving = c.leaving || c.tries >= strangerTries
+	}
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
@@ -357,12 +361,18 @@ func answerAuth(c *redisConn, a *arguments) {
 // login reads a key, and the realm in front of it.
 func (c *redisConn) login(a *arguments, realm bool) {
 	who := anybody
-	if keys := c.s.o.Keys; keys != nil {
+	if c.s.o.Keys != nil {
 		secret := a.words[0]
 		if realm {
 			secret = a.words[1]
 		}
-		if who = keys.find(string(secret)); who == nil {
+		var refusal *connect.Error
+		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret))
+		switch {
+		case refusal != nil:
+			a.err = refusal
+			return
+		case who == nil:
 			a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, "want a valid API key or player token"}
 			return
 		}

@@ -20,13 +20,14 @@ const answersAtOnce = 64 << 10
 // pipeline is what a connection has begun of the commands that arrived together.
 type pipeline struct {
 	arrived  time.Time
-	size     int     // in bytes
-	larger   int     // bytes of a group that came before; see takeTurn
-	entered  *access // who the engine was asked for; nil: not yet
-	refusal  error   // why nothing of the pipeline is asked of the engine
-	turn     bool    // it has one of Server.bulk
-	commands int     // asked of the engine
-	work     int64   // taken from Server.work for answers that were not sent
+	until    time.Time // when its answers must be taken; zero: none was sent yet
+	size     int       // in bytes
+	larger   int       // bytes of a group that came before; see takeTurn
+	entered  *access   // who the engine was asked for; nil: not yet
+	refusal  error     // why nothing of the pipeline is asked of the engine
+	turn     bool      // it has one of Server.bulk
+	commands int       // asked of the engine
+	work     int64     // taken from Server.work for answers that were not sent
 	run      run
 }
 
@@ -59,6 +60,9 @@ func (c *redisConn) answer() {
 		c.whole--
 		if len(words) > 0 {
 			c.handle(words, n)
+			if c.isMuch() {
+				c.transmit()
+			}
 		}
 	}
 	c.flush()
@@ -71,6 +75,7 @@ func (c *redisConn) answer() {
 	}
 	c.send()
 	c.exit()
+	c.until = time.Time{}
 }
 
 // enter takes what a pipeline needs before the engine is asked, once: a part of its key's rate, of
@@ -195,9 +200,11 @@ func (c *redisConn) requestOf(m proto.Message) kuji.Request {
 func (c *redisConn) look(m proto.Message) (proto.Message, error) {
 	h := rewardService{c.s}
 	if _, ok := m.(*kujiv1.GetOddsRequest); ok {
-		if err := c.takeTurn(); err != nil {
+		c.send() // whoever waits for a turn holds no work
+		if err := c.s.odds.wait(c.ctx, c.entered.who, 1); err != nil {
 			return nil, err
 		}
+		defer c.s.odds.give(c.entered.who, 1)
 	}
 	if err := c.takeWork(workOf(m)); err != nil {
 		return nil, err
@@ -229,9 +236,6 @@ func (c *redisConn) takeWork(n int64) (err error) {
 func (c *redisConn) write(answer proto.Message) {
 	m := answer.ProtoReflect()
 	c.s.replies[m.Descriptor().FullName()].message(&c.resp, m)
-	if len(c.out) >= answersAtOnce {
-		c.transmit()
-	}
 }
 
 // add adds a command to the run.
@@ -291,6 +295,9 @@ func (c *redisConn) flush() {
 		}
 		end.answered = c.written() - before
 		c.count(end)
+		if c.isMuch() { // a client that takes none makes the server hold no more
+			c.transmit()
+		}
 	}
 	c.run = run{slots: r.slots, reqs: r.reqs, results: r.results}
 	c.run.clear()

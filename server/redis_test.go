@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -1326,4 +1327,97 @@ func FuzzRedis(f *testing.F) {
 			t.Errorf("%q: %s", b, text)
 		}
 	})
+}
+
+// TestRedisUntaken: whoever takes no answers makes the server hold few of them.
+func TestRedisUntaken(t *testing.T) {
+	f := newServer(t, server.Options{Keys: keyFile(t)})
+	p := newPipes()
+	serveRedis(t, f, p)
+	largest := func(c *raw, text string, n int) (most int) {
+		go func() { _, _ = io.WriteString(c.conn, strings.Repeat(text, n)) }()
+		buf := make([]byte, 32<<20)
+		for got := 0; got < n; {
+			size, err := c.conn.Read(buf) // what the server wrote at once
+			if err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, size)
+			got += bytes.Count(buf[:size], []byte("\r\n-")) + bytes.Count(buf[:size], []byte("DRAW player pool"))
+			if size > 0 && buf[0] == '-' {
+				got++
+			}
+		}
+		return most
+	}
+	known := p.dial(t)
+	known.ask("AUTH " + readKey)
+	for _, one := range []string{"COMMAND DOCS", "NO SUCH " + strings.Repeat("x", 900), "ODDS " + strings.Repeat("x", 900)} {
+		if most := largest(known, line(one), 1000); most > 80<<10 {
+			t.Errorf("1000 times %.20s make the server write %d bytes at once", one, most)
+		}
+	}
+}
+
+// TestRedisTries: a stranger's refused commands end the connection.
+func TestRedisTries(t *testing.T) {
+	f := newServer(t, server.Options{Keys: keyFile(t)})
+	addr := startRedis(t, f)
+	for _, one := range []string{"AUTH bad", "DRAW ann free", "NONE", "HELLO 3", "HELLO 9"} {
+		c := dialRaw(t, addr)
+		c.send(strings.Repeat(line(one), 100))
+		for range 16 {
+			if kind := kindOf(c.answer()); kind == "" {
+				t.Fatalf("%s is answered", one)
+			}
+		}
+		c.ends()
+	}
+	c := dialRaw(t, addr)
+	for range 15 {
+		c.ask("AUTH bad")
+	}
+	c.ask("AUTH " + adminKey)
+	for range 30 {
+		if kind := kindOf(c.ask("NONE")); kind != "ERR" {
+			t.Fatalf("no command: %s", kind)
+		}
+	}
+}
+
+// writeDeadlines counts how often the time to take answers begins anew.
+type writeDeadlines struct {
+	net.Conn
+	n atomic.Int32
+}
+
+func (d *writeDeadlines) SetWriteDeadline(at time.Time) error {
+	d.n.Add(1)
+	return d.Conn.SetWriteDeadline(at)
+}
+
+// TestRedisTimeForAnswers: a client has the time to write once for a pipeline, not for each part of its
+// answers.
+func TestRedisTimeForAnswers(t *testing.T) {
+	f := newServer(t, server.Options{})
+	p := newPipes()
+	serveRedis(t, f, p)
+	mine, theirs := net.Pipe()
+	counted := &writeDeadlines{Conn: theirs}
+	p.conns <- counted
+	c := newRaw(t, mine)
+	const n = 2000
+	go func() {
+		_, _ = io.WriteString(mine, strings.Repeat(line("COMMAND DOCS"), n/2)+strings.Repeat(line("DRAW ann free"), n/2))
+	}()
+	parts := counted.n.Load()
+	for range n {
+		if got := c.answer(); kindOf(got) != "" {
+			t.Fatal(got)
+		}
+	}
+	c.ask("PING")
+	if parts = counted.n.Load() - parts; parts > 20 {
+		t.Errorf("the time to take answers began %d times", parts)
+	}
 }

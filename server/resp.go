@@ -107,6 +107,9 @@ type resp struct {
 // written returns how many bytes of answers there were so far, sent or not.
 func (w *resp) written() int64 { return w.sent + int64(len(w.out)) }
 
+// isMuch reports whether the answers that wait are so many that they must be sent.
+func (w *resp) isMuch() bool { return len(w.out) >= answersAtOnce }
+
 func (w *resp) head(kind byte, n int) {
 	w.out = append(strconv.AppendInt(append(w.out, kind), int64(n), 10), '\r', '\n')
 }

@@ -79,36 +79,38 @@ type Server struct {
 	o      Options
 	log    *slog.Logger
 
-	realms    realms
-	endpoints map[string]*endpoint // by path
-	requests  requests             // what is counted in them
-	errors    *connect.ErrorWriter
-	origin    *http.CrossOriginProtection
-	hosts     map[string]bool
-	origins   map[string]bool
-	conns     *conns
-	redis     redisConns
-	commands  map[string]*redisCommand // of Redis, by name
-	replies   map[protoreflect.FullName]*replyShape
-	memory    *budget // bytes: requestCost for each request with a key, and its body
-	calls     *budget // one for each call being answered
-	streams   *budget // and one of these for each stream
-	feeds     *budget // or one of these, of events
-	bulk      *budget // and one of these for each Atomic or Batch; they wait
-	catalogs  *budget // or this one, for ApplyCatalog; they wait
-	history   *budget // or one of these, for reads of the history; they wait
-	work      *budget // bytes: what results and answers take; calls wait
-	crowd     crowd   // requests without a key
-	rates     *rates
-	metrics   *metrics
-	metricsH  http.Handler
-	http      *http.Server
-	draining  atomic.Bool
-	stopping  context.Context // ends when streams must end
-	stop      context.CancelFunc
-	slow      throttle
-	refusals  throttle
-	lastLog   atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
+	realms      realms
+	endpoints   map[string]*endpoint // by path
+	requests    requests             // what is counted in them
+	errors      *connect.ErrorWriter
+	origin      *http.CrossOriginProtection
+	hosts       map[string]bool
+	origins     map[string]bool
+	conns       *conns
+	redis       redisConns
+	commands    map[string]*redisCommand // of Redis, by name
+	replies     map[protoreflect.FullName]*replyShape
+	memory      *budget // bytes: requestCost for each request with a key, and its body
+	calls       *budget // one for each call being answered
+	streams     *budget // and one of these for each stream
+	feeds       *budget // or one of these, of events
+	bulk        *budget // and one of these for each Atomic or Batch; they wait
+	catalogs    *budget // or this one, for ApplyCatalog; they wait
+	history     *budget // or one of these, for reads of the history; they wait
+	odds        *budget // or one of these, for GetOdds; they wait
+	work        *budget // bytes: what results and answers take; calls wait
+	crowd       crowd   // requests without a key
+	credentials credentials
+	rates       *rates
+	metrics     *metrics
+	metricsH    http.Handler
+	http        *http.Server
+	draining    atomic.Bool
+	stopping    context.Context // ends when streams must end
+	stop        context.CancelFunc
+	slow        throttle
+	refusals    throttle
+	lastLog     atomic.Int64 // when a failed realm was last logged, Unix nanoseconds
 
 	realmErr func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
 }
@@ -143,6 +145,8 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		rates:    newRates(),
 		slow:     newThrottle(),
 		refusals: newThrottle(),
+
+		credentials: newCredentials(),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	if s.log == nil {
@@ -197,6 +201,7 @@ func (s *Server) divide() error {
 	s.bulk = newBudget(int64(l.BulkInFlight), shared)
 	s.catalogs = newBudget(1, shared)
 	s.history = newBudget(historyReads, shared)
+	s.odds = newBudget(oddsAtOnce, shared)
 	s.work = newBudget(int64(l.WorkBytes), shared)
 	s.conns = newConns(s.connections(), s.connections, shared)
 	return nil

@@ -33,15 +33,6 @@ const retryMillis = 2000
 // section 2.3. A key is not taken from there, because addresses end up in logs.
 const tokenParameter = "access_token"
 
-// playerIn returns what a player's token in the query may do, nil if there is none.
-func (k *Keys) playerIn(r *http.Request) *access {
-	a := k.find(r.URL.Query().Get(tokenParameter))
-	if a == nil || a.player == "" {
-		return nil
-	}
-	return a
-}
-
 // serveEvents answers a browser that asks for events.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	c, _ := r.Context().Value(callKey{}).(*call)

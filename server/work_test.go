@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -222,7 +223,7 @@ func TestCatalogTurns(t *testing.T) {
 // endingContext ends when it is looked at for the nth time.
 type endingContext struct {
 	context.Context
-	left atomic.Int64
+	left *atomic.Int64
 }
 
 func (c *endingContext) Err() error {
@@ -234,16 +235,20 @@ func (c *endingContext) Err() error {
 
 // TestCatalogEndsWithItsCaller: a catalog whose caller leaves is read no further.
 func TestCatalogEndsWithItsCaller(t *testing.T) {
-	f := newServer(t, server.Options{})
+	var left atomic.Int64
+	f := newServer(t, server.Options{Interceptors: []connect.Interceptor{connect.UnaryInterceptorFunc(func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+			return next(&endingContext{ctx, &left}, r)
+		}
+	})}})
 	body, err := protojson.Marshal(&kujiv1.ApplyCatalogRequest{Yaml: largeCatalog(5000), DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	taken := func(looks int64, want int) uint64 {
-		ctx := &endingContext{Context: t.Context()}
-		ctx.left.Store(looks)
+		left.Store(looks)
 		w := httptest.NewRecorder()
-		n := allocated(func() { f.serve(ctx, w, "/kuji.v1.AdminService/ApplyCatalog", string(body)) })
+		n := allocated(func() { f.serve(t.Context(), w, "/kuji.v1.AdminService/ApplyCatalog", string(body)) })
 		if w.Code != want {
 			t.Fatalf("a caller that leaves after %d looks: %d %.200s, want %d", looks, w.Code, w.Body, want)
 		}

@@ -109,7 +109,7 @@ func TestOddsOfRandomCampaigns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = s.Odds()
+			_, err = s.Odds(waits)
 			if _, tooMuch := errors.AsType[*rules.OddsError](err); tooMuch {
 				refused++
 				continue

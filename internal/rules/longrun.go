@@ -39,6 +39,9 @@ type Disclosed struct {
 	Why     string
 }
 
+// always is the Going of whoever waits for as long as it takes.
+func always() bool { return true }
+
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	p, err := Prepare(store.New(), NoTables(), c, nil)
@@ -55,7 +58,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		d := Disclosed{Pool: pt.config}
 		var s *Standing
 		if s, d.Err = standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 }); d.Err == nil {
-			if d.Odds, d.Err = s.Odds(); d.Err == nil {
+			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 			}
 		}
@@ -155,7 +158,7 @@ func (s *Standing) chain(most int) *chain {
 		for _, f := range states[i] {
 			at.facts[f.fact] = f.value
 		}
-		w := newWalk(&at, c.budget)
+		w := newWalk(&at, c.budget, always)
 		w.keepTracks()
 		w.ends = &ends{known: map[string]int{}}
 		w.follow(nil)

@@ -25,9 +25,16 @@ const (
 	// maxOddsWork bounds the multiplications of machine words that one pool's odds may take. It is
 	// about a second.
 	maxOddsWork = 1 << 26
+	// askEvery is after how many of them the caller is asked whether to go on: some ten thousand times
+	// a second.
+	askEvery = 1 << 13
 	// newcomer stands for a player who was never seen. No player has so long an id.
 	newcomer = "a player whose id is longer than the id of any player ever can be"
 )
+
+// Going reports whether somebody still waits for what is computed. It is called often, and may let
+// others run meanwhile.
+type Going func() bool
 
 // OddsError says why odds cannot be computed.
 type OddsError struct{ Message string }
@@ -245,16 +252,17 @@ func (s *Standing) copyFacts(from *sight) {
 	}
 }
 
-// Odds computes the odds. It fails with an *OddsError if that takes too much work.
-func (s *Standing) Odds() (Odds, error) {
+// Odds computes the odds. It fails with an *OddsError if that takes too much work, or if nobody waits
+// any more.
+func (s *Standing) Odds(going Going) (Odds, error) {
 	budget := maxOddsWork
-	return s.odds(&budget)
+	return s.odds(&budget, going)
 }
 
 // odds is Odds with no more work than a budget, which it reduces.
-func (s *Standing) odds(budget *int) (Odds, error) {
+func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 	given := min(*budget, maxOddsWork)
-	w := newWalk(s, given)
+	w := newWalk(s, given, going)
 	defer func() { *budget -= given - w.budget }()
 	w.follow(nil)
 	w.spread()

@@ -20,7 +20,7 @@ func (r *realm) odds(pool, player string) rules.Odds {
 	if err != nil || s == nil {
 		r.t.Fatalf("odds of pool %q: %v", pool, err)
 	}
-	o, err := s.Odds()
+	o, err := s.Odds(waits)
 	if err != nil {
 		r.t.Fatalf("odds of pool %q: %v", pool, err)
 	}
@@ -584,10 +584,18 @@ func TestOddsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Odds(); !errors.As(err, &tooMuch) {
-		t.Errorf("many ways: %v", err)
+	asked := 0
+	if _, err := s.Odds(func() bool { asked++; return true }); !errors.As(err, &tooMuch) || asked < 1000 {
+		t.Errorf("many ways: %v; it asked %d times whether to go on, want 1000 times at least", err, asked)
+	}
+	asked = 0
+	if _, err := s.Odds(func() bool { asked++; return asked < 3 }); !errors.As(err, &tooMuch) || asked != 3 {
+		t.Errorf("many ways for somebody who leaves: %v; it asked %d times whether to go on, want 3", err, asked)
 	}
 }
+
+// waits is somebody who waits for as long as it takes.
+func waits() bool { return true }
 
 // TestText checks how fractions are written.
 func TestText(t *testing.T) {
@@ -701,7 +709,7 @@ func TestOddsOfRandomRealms(t *testing.T) {
 					}
 					continue
 				}
-				o, err := s.Odds()
+				o, err := s.Odds(waits)
 				if err != nil || o.Status != status || o.Subject != want {
 					t.Fatalf("seed %d, %+v ends %v %q, the odds say %v %q, %v", seed, cmd, status, want, o.Status, o.Subject, err)
 				}
@@ -753,7 +761,7 @@ func TestOddsOfMixedRealms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o, err := s.Odds()
+			o, err := s.Odds(waits)
 			var tooMuch *rules.OddsError
 			switch {
 			case errors.As(err, &tooMuch):

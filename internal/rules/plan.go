@@ -133,8 +133,9 @@ func (c *counts) total() (sum uint64) {
 	return sum
 }
 
-// Plan says, item by item, what applying c would change, or refuses it with a *ConflictError.
-func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
+// Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
+// waits for it any more, odds are left out.
+func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
 	prepared, err := Prepare(s.state, s.t, c, nil)
 	if err != nil {
 		return Plan{}, err
@@ -145,7 +146,7 @@ func (s *Planner) Plan(c *catalog.Catalog) (Plan, error) {
 	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
 	s.planItems(&p, c)
 	s.planRealm(&p, c)
-	s.planPools(&p, prepared.Tables)
+	s.planPools(&p, prepared.Tables, going)
 	s.planNotices(&p, prepared.Tables)
 	return p, nil
 }

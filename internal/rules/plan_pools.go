@@ -12,14 +12,14 @@ import (
 )
 
 // planPools describes the changes of pools and their entries.
-func (s *Planner) planPools(p *Plan, t *Tables) {
+func (s *Planner) planPools(p *Plan, t *Tables, going Going) {
 	var touched bitset
 	for i := range t.Catalog.Pools {
 		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
 			touched.add(t.pool[c.ID].num) // a pool has the same number in all catalogs
 		}
 	}
-	s.planOdds(p, t, touched)
+	s.planOdds(p, t, touched, going)
 	if s.t.Catalog == nil {
 		return
 	}
@@ -268,7 +268,7 @@ const maxPlanWork = 4 * maxOddsWork
 
 // planOdds compares what pools give before and after, to a player who was never seen. touched are
 // the pools that change.
-func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset) {
+func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset, going Going) {
 	if s.t.Catalog == nil {
 		return
 	}
@@ -286,8 +286,8 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset) {
 			skipped++
 			continue
 		}
-		now, err := is.odds(&budget)
-		then, oldErr := was.odds(&budget)
+		now, err := is.odds(&budget, going)
+		then, oldErr := was.odds(&budget, going)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue

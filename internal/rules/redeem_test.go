@@ -350,7 +350,7 @@ pools:
   caps: {redeem: {code: bottles}, entries: [{id: gem, weight: 1, stock: 1, reward: {items: {gem: 1}}}, {id: no, weight: 3}]}
   chest: {price: {gem: 1}, entries: [{id: a, weight: 1, reward: {pool: caps}}]}
 `)
-	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c)
+	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c, waits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ pools:
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := s.Odds()
+		o, err := s.Odds(waits)
 		if err != nil || o.Status != rules.OK || o.Outcomes[0].Chance.String() != "1/4" {
 			t.Errorf("for %q: %+v %v", player, o, err)
 		}

@@ -21,6 +21,8 @@ import (
 type walk struct {
 	s        *Standing
 	budget   int
+	going    Going
+	asked    int            // what the budget was when going was asked
 	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
 	most     [][]uint64     // how often a draw from one pool can pick from another
 	one      *big.Rat
@@ -82,9 +84,9 @@ type sought struct {
 	entry uint32
 }
 
-func newWalk(s *Standing, budget int) *walk {
+func newWalk(s *Standing, budget int, going Going) *walk {
 	n := len(s.pools)
-	w := &walk{s: s, budget: budget, one: big.NewRat(1, 1), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
+	w := &walk{s: s, budget: budget, going: going, asked: budget + askEvery, one: big.NewRat(1, 1), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
 		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
 		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
 	for i, pt := range s.pools {
@@ -537,6 +539,9 @@ func mean(low, high uint64) *big.Rat {
 
 func (w *walk) not(x *big.Rat) *big.Rat { return w.add(big.NewRat(1, 1), new(big.Rat).Neg(x)) }
 
+// smallWork is what a result takes in addition to its words: memory, and keeping what it belongs to.
+const smallWork = 24
+
 // add, mul and fraction account for their work: about that of bringing the result to lowest terms.
 func (w *walk) add(x, y *big.Rat) *big.Rat {
 	switch {
@@ -565,7 +570,15 @@ func (w *walk) fraction(x, y *big.Int) *big.Rat {
 }
 
 func (w *walk) pay(x, y *big.Int) bool {
+	if w.budget <= 0 {
+		return false
+	}
 	words := (x.BitLen()+y.BitLen())/64 + 2
-	w.budget -= words * words
+	w.budget -= words*words + smallWork
+	if w.asked-w.budget >= askEvery {
+		if w.asked = w.budget; !w.going() {
+			w.budget = 0
+		}
+	}
 	return w.budget > 0
 }
