@@ -91,6 +91,7 @@ chaos: ## a cluster of three processes: killed, paused, cut off, filled and wipe
 nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), fuzzing
 	for target in linux/arm64 darwin/arm64 windows/amd64; do GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; done
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
+	for dir in bench/peers bench/rivals; do (cd $$dir && go vet ./...) || exit 1; done
 	go generate ./... && git diff --exit-code
 	go test -race -count=1 -timeout 60m ./...
 	go test -count=1 -timeout 120m -v ./internal/sim -first $$(date +%Y%m%d)00000 -seeds 20000 -stocks 4 -histories 8000 -served 2000 -kills 2000 -injections 1000 -idle 10000 -greed 16

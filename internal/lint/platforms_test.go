@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,45 +13,69 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
+var modules = flag.String("modules", "", "folders with modules of their own whose types are checked, too, separated by commas")
+
 // TestPlatforms checks the types of everything here as other platforms see it. That finds what only one
-// of them has, and takes a twentieth of a build: of packages elsewhere, the bodies of functions are left
-// out. The builds themselves are for make nightly.
+// of them has. The builds themselves are for make nightly.
 func TestPlatforms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads all that is imported, for each platform")
 	}
-	root, err := filepath.Abs("../..")
+	for _, platform := range []string{"darwin/arm64", "windows/amd64"} {
+		goos, goarch, _ := strings.Cut(platform, "/")
+		if n := checkTypes(t, "../..", false, "GOOS="+goos, "GOARCH="+goarch); n < 20 {
+			t.Errorf("%s: %d packages: nothing would be found", platform, n)
+		}
+	}
+}
+
+// TestModules checks the types of other modules in this repository, which use what this one exports.
+func TestModules(t *testing.T) {
+	if *modules == "" {
+		t.Skip("downloads what they import: -modules bench/peers,bench/rivals")
+	}
+	for _, module := range strings.Split(*modules, ",") {
+		if n := checkTypes(t, filepath.Join("../..", module), true); n == 0 {
+			t.Errorf("%s has no packages", module)
+		}
+	}
+}
+
+// checkTypes checks the types in a module, and in its tests if asked, and returns how many packages it has.
+// It takes a twentieth of a build: of packages elsewhere, the bodies of functions are left out.
+func checkTypes(t *testing.T, dir string, tests bool, env ...string) int {
+	t.Helper()
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, platform := range []string{"darwin/arm64", "windows/amd64"} {
-		goos, goarch, _ := strings.Cut(platform, "/")
-		pkgs, err := packages.Load(&packages.Config{
-			Mode: packages.LoadAllSyntax,
-			Dir:  root,
-			Env:  append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
-			ParseFile: func(files *token.FileSet, name string, src []byte) (*ast.File, error) {
-				f, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
-				if f != nil && !strings.HasPrefix(name, root+string(filepath.Separator)) {
-					for _, d := range f.Decls {
-						if d, ok := d.(*ast.FuncDecl); ok {
-							d.Body = nil
-						}
+	pkgs, err := packages.Load(&packages.Config{
+		Mode:  packages.LoadAllSyntax,
+		Dir:   dir,
+		Tests: tests,
+		Env:   append(append(os.Environ(), "CGO_ENABLED=0"), env...),
+		ParseFile: func(files *token.FileSet, name string, src []byte) (*ast.File, error) {
+			f, err := parser.ParseFile(files, name, src, parser.SkipObjectResolution)
+			if f != nil && !strings.HasPrefix(name, dir+string(filepath.Separator)) {
+				for _, d := range f.Decls {
+					if d, ok := d.(*ast.FuncDecl); ok {
+						d.Body = nil
 					}
 				}
-				return f, err
-			},
-		}, "./...")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(pkgs) < 20 {
-			t.Errorf("%s: %d packages: nothing would be found", platform, len(pkgs))
-		}
-		for _, p := range pkgs {
-			for _, err := range p.Errors {
-				t.Errorf("%s: %v", platform, err)
 			}
+			return f, err
+		},
+	}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pkgs {
+		if strings.HasSuffix(p.ID, ".test") {
+			continue // the go command wrote it, and it is elsewhere
+		}
+		for _, err := range p.Errors {
+			t.Errorf("%s %s: %v", strings.Join(env, " "), p.PkgPath, err)
 		}
 	}
+	return len(pkgs)
 }
