@@ -2,6 +2,9 @@ package sim_test
 
 import (
 	"flag"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kuji-dev/kuji/internal/sim"
@@ -27,14 +30,11 @@ func TestSeeds(t *testing.T) {
 		return
 	}
 	var total sim.Report
-	for s := *first; s < *first+uint64(*seeds); s++ {
-		rep, failure := sim.Run(sim.FromSeed(s))
-		if failure != nil {
-			t.Errorf("seed %d: %v", s, failure)
-			small := sim.Shrink(failure, *shrink)
-			t.Fatalf("made smaller: %v\n%s", small, small.Tail)
-		}
-		total.Add(rep)
+	s, failure := overSeeds(*first, *first+uint64(*seeds), func(s uint64) (sim.Report, *sim.Failure) { return sim.Run(sim.FromSeed(s)) }, total.Add)
+	if failure != nil {
+		t.Errorf("seed %d: %v", s, failure)
+		small := sim.Shrink(failure, *shrink)
+		t.Fatalf("made smaller: %v\n%s", small, small.Tail)
 	}
 	t.Logf("%d seeds: %v", *seeds, total)
 	if missing := total.Missing(); *seeds >= 1000 && missing != 0 {
@@ -43,6 +43,35 @@ func TestSeeds(t *testing.T) {
 	if *seeds >= 100 && total.Shared == 0 {
 		t.Errorf("%d runs with several realms", total.Shared)
 	}
+}
+
+// overSeeds runs seeds on all processors, and adds up what they report. It stops when one fails, and
+// returns the smallest one that did.
+func overSeeds[R any, F comparable](from, to uint64, run func(seed uint64) (R, F), add func(R)) (failed uint64, failure F) {
+	var none F
+	var mu sync.Mutex
+	var next atomic.Uint64
+	var workers sync.WaitGroup
+	next.Store(from)
+	failed = to
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for s := next.Add(1) - 1; s < to; s = next.Add(1) - 1 {
+				report, f := run(s)
+				mu.Lock()
+				switch {
+				case f == none:
+					add(report)
+				case s < failed:
+					failed, failure = s, f
+					next.Store(to) // smaller ones are under way
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	return failed, failure
 }
 
 // one runs the configuration of the flags.

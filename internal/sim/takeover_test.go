@@ -14,12 +14,8 @@ func TestTakeover(t *testing.T) {
 	if *seed != 0 {
 		from, to = *seed, *seed+1
 	}
-	for s := from; s < to; s++ {
-		rep, failure := sim.RunTakeover(s)
-		if failure != nil {
-			t.Fatal(failure)
-		}
-		total.Add(rep)
+	if s, failure := overSeeds(from, to, sim.RunTakeover, total.Add); failure != nil {
+		t.Fatalf("seed %d: %v", s, failure)
 	}
 	t.Logf("%d seeds: %+v", to-from, total)
 	if to-from < 100 {
