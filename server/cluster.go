@@ -124,9 +124,14 @@ func (c *call) handOn(err error) bool {
 	if c.stale { // who leads may know better
 		return true
 	}
+	return stoppedBefore(err)
+}
+
+// stoppedBefore reports whether an error says that the realm stopped before anything happened.
+func stoppedBefore(err error) bool {
 	switch kuji.CodeOf(err) {
 	case kuji.CodeClosed, kuji.CodeNotLeader, kuji.CodeFailed:
-		return true // the realm stopped before anything happened
+		return true
 	}
 	return false
 }

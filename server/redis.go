@@ -55,6 +55,7 @@ type redisConn struct {
 	id     int64
 	realm  string
 	peer   string // the client's address
+	secret string // the key or token that was presented
 	resp
 	inbox
 	pipeline

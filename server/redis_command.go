@@ -343,8 +343,8 @@ func (c *redisConn) enterRealm(who *access, a *arguments) {
 	if a.err == nil {
 		if err := who.mayEnter(name); err != nil {
 			a.err = who.forbidden(err)
-		} else if _, err := c.s.realms.get(c.s.engine, name); err != nil {
-			a.err = err
+		} else if c.s.o.Cluster == nil { // otherwise another server may know whether it exists
+			_, a.err = c.s.realms.get(c.s.engine, name)
 		}
 	}
 	if a.err == nil {
@@ -360,12 +360,11 @@ func answerAuth(c *redisConn, a *arguments) {
 
 // login reads a key, and the realm in front of it.
 func (c *redisConn) login(a *arguments, realm bool) {
-	who := anybody
+	who, secret := anybody, a.words[0]
+	if realm {
+		secret = a.words[1]
+	}
 	if c.s.o.Keys != nil {
-		secret := a.words[0]
-		if realm {
-			secret = a.words[1]
-		}
 		var refusal *connect.Error
 		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret))
 		switch {
@@ -386,6 +385,7 @@ func (c *redisConn) login(a *arguments, realm bool) {
 	a.words = a.words[1:]
 	c.exit()
 	c.pass = newPass(c.s, who)
+	c.secret = string(secret)
 	if c.s.conns.begin(c.place, who.who) { // from now on it is theirs
 		c.s.conns.end(c.place)
 	}

@@ -141,12 +141,10 @@ func memberOf(m proto.Message) *kujiv1.Member {
 }
 
 // writeGroup writes the answer to EXEC: a result for each command, with the receipt of all.
-func writeGroup(c *redisConn, res *kuji.Result) {
-	c.array(len(res.Members))
-	receipt := receiptProto(&res.Receipt)
-	for i := range res.Members {
-		m := memberProto(&res.Members[i])
-		m.Receipt, m.Replayed = receipt, res.Replayed
+func writeGroup(c *redisConn, res *kujiv1.Result) {
+	c.array(len(res.GetMembers()))
+	for _, m := range res.GetMembers() {
+		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
 		c.write(m)
 	}
 }

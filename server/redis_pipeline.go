@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // answersAtOnce is from how many bytes on answers are sent, although more of the same pipeline follow.
@@ -36,6 +38,7 @@ type run struct {
 	slots    []slot
 	reqs     []kuji.Request
 	results  []kuji.Result
+	answers  []*kujiv1.Result // instead, of another server; nil: it answered nothing
 	outcomes int64
 	work     int64
 }
@@ -198,7 +201,6 @@ func (c *redisConn) requestOf(m proto.Message) kuji.Request {
 
 // look reads something.
 func (c *redisConn) look(m proto.Message) (proto.Message, error) {
-	h := rewardService{c.s}
 	if _, ok := m.(*kujiv1.GetOddsRequest); ok {
 		c.send() // whoever waits for a turn holds no work
 		if err := c.s.odds.wait(c.ctx, c.entered.who, 1); err != nil {
@@ -209,15 +211,33 @@ func (c *redisConn) look(m proto.Message) (proto.Message, error) {
 	if err := c.takeWork(workOf(m)); err != nil {
 		return nil, err
 	}
+	var out proto.Message
+	read := func(rewards readers) (err error) {
+		out, err = look(c.ctx, rewards, m)
+		return err
+	}
+	err := awayOf(c).answer(c.ctx, func() error { return read(rewardService{c.s}) },
+		func(rewards kujiv1connect.RewardServiceClient) error { return read(rewards) })
+	return out, err
+}
+
+// readers are what answers what commands read, here or at another server.
+type readers interface {
+	GetPlayer(context.Context, *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error)
+	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
+	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
+}
+
+func look(ctx context.Context, rewards readers, m proto.Message) (proto.Message, error) {
 	switch m := m.(type) {
 	case *kujiv1.GetPlayerRequest:
-		res, err := h.GetPlayer(c.ctx, m)
+		res, err := rewards.GetPlayer(ctx, m)
 		return res.GetPlayer(), err
 	case *kujiv1.GetPoolRequest:
-		res, err := h.GetPool(c.ctx, m)
+		res, err := rewards.GetPool(ctx, m)
 		return res.GetPool(), err
 	case *kujiv1.GetOddsRequest:
-		res, err := h.GetOdds(c.ctx, m)
+		res, err := rewards.GetOdds(ctx, m)
 		return res.GetOdds(), err
 	}
 	return nil, fmt.Errorf("no Redis command asks for a %T", m)
@@ -281,11 +301,10 @@ func (c *redisConn) flush() {
 		end, err, before := ended{cmd: slot.cmd, request: slot.request, size: slot.size}, slot.err, c.written()
 		if err == nil {
 			if err = failed; err == nil {
-				if res := &r.results[next]; res.Status == kuji.Refused {
-					err = res.Err
-				} else {
+				var res *kujiv1.Result
+				if res, err = r.result(next); err == nil {
 					writeResult(c, slot.request, res)
-					end.result = res
+					end.status = res.GetStatus()
 				}
 			}
 			next++
@@ -303,13 +322,25 @@ func (c *redisConn) flush() {
 	c.run.clear()
 }
 
+// result returns how a request of the run ended, or why it was refused.
+func (r *run) result(i int) (*kujiv1.Result, error) {
+	switch res := &r.results[i]; {
+	case r.answers != nil && r.answers[i] != nil:
+		return r.answers[i], nil
+	case res.Status == kuji.Refused:
+		return nil, res.Err
+	default:
+		return resultProto(res), nil
+	}
+}
+
 // writeResult writes how a command that was carried out ended.
-func writeResult(c *redisConn, request proto.Message, res *kuji.Result) {
+func writeResult(c *redisConn, request proto.Message, res *kujiv1.Result) {
 	if _, group := request.(*kujiv1.AtomicRequest); group {
 		writeGroup(c, res)
 		return
 	}
-	c.write(resultProto(res))
+	c.write(res)
 }
 
 // carryOut carries out the requests of the run. The error is that of all.
@@ -321,22 +352,26 @@ func (c *redisConn) carryOut() error {
 	if err := c.takeWork(r.work); err != nil {
 		return err
 	}
-	realm, err := c.s.realms.get(c.s.engine, c.realm)
-	if err != nil {
-		return err
-	}
 	if cap(r.results) < len(r.reqs) {
 		r.results = make([]kuji.Result, len(r.reqs))
 	}
 	r.results = r.results[:len(r.reqs)]
-	commit, err := realm.StartAll(c.ctx, r.reqs, r.results)
-	if err == nil {
-		err = commit.Wait(c.ctx)
-	}
-	if err == nil {
-		c.s.metrics.all(r.results)
-	}
-	return err
+	return awayOf(c).answer(c.ctx, func() error {
+		realm, err := c.s.realms.get(c.s.engine, c.realm)
+		if err != nil {
+			return err
+		}
+		commit, err := realm.StartAll(c.ctx, r.reqs, r.results)
+		if err == nil {
+			err = commit.Wait(c.ctx)
+		}
+		if err == nil {
+			c.s.metrics.all(r.results)
+		}
+		return err
+	}, func(rewards kujiv1connect.RewardServiceClient) (err error) {
+		return r.ask(c.ctx, rewards, c.realm)
+	})
 }
 
 // keptRun is how long a run is whose memory a connection keeps for the next.
@@ -397,7 +432,7 @@ type ended struct {
 	request  proto.Message // nil: it is about the connection, or was refused before
 	size     int           // of the command in bytes
 	answered int64         // bytes
-	result   *kuji.Result  // nil: it has none
+	status   kujiv1.Status // of its result; 0: it has none
 	failed   *connect.Error
 }
 
@@ -425,8 +460,8 @@ func (c *redisConn) count(e ended) {
 	if e.failed != nil {
 		one.failed, one.code = e.failed, e.failed.Code()
 	}
-	if e.result != nil {
-		one.status = strings.ToLower(strings.TrimPrefix(statusProto(e.result.Status).String(), "STATUS_"))
+	if e.status != 0 {
+		one.status = strings.ToLower(strings.TrimPrefix(e.status.String(), "STATUS_"))
 	}
 	s.logCall(one)
 	if s.o.AccessLog != nil {

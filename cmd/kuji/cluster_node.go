@@ -37,6 +37,8 @@ type node struct {
 	engine    kuji.Options
 	server    server.Options
 	historian func(*slog.Logger) *historian // see serveFlags
+	redis     net.Listener                  // for Redis clients; nil: there is none
+	served    chan error                    // gets what ends those who accept connections
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -45,7 +47,7 @@ type node struct {
 
 // newNode returns a node that does nothing yet.
 func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
-	n := &node{key: key, readers: make(chan struct{}, maxLogReaders)}
+	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
@@ -102,6 +104,9 @@ func (n *node) join(ctx context.Context) (err error) {
 	srv, err := server.New(engine, so)
 	if err != nil {
 		return errors.Join(err, chronicles.Close(), engine.Close())
+	}
+	if n.redis != nil {
+		go func() { n.served <- srv.ServeRedis(n.redis) }()
 	}
 	unwatch := srv.Watch()
 	living, give := context.WithCancel(context.Background())
@@ -232,13 +237,17 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	if err != nil {
 		return err
 	}
+	redis, err := n.listenRedis(f.redisListen)
+	if err != nil {
+		return err
+	}
 	var running sync.WaitGroup
 	lives, leave := context.WithCancel(context.Background())
 	defer running.Wait()
 	defer leave()
 	running.Go(func() { n.run(lives) })
 
-	scheme, served := "http", make(chan error, len(ends)+1)
+	scheme, served := "http", n.served
 	running.Go(func() { n.watch(lives, served) })
 	for _, e := range ends {
 		go func() { served <- e.serve() }()
@@ -247,13 +256,11 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		scheme = "https"
 	}
 	address := ends[0].listener.Addr().String()
-	ready := readyJSON{"ready", scheme + "://" + address, address, "", os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
+	ready := readyJSON{"ready", scheme + "://" + address, address, redis, os.Getpid(), f.data, kuji.SyncAlways.String(), p.pprof}
 	p.life.serving(&ready)
 	err = p.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: node %s of cluster %s on %s\n", n.name, c.name, ready.URL)
-		if p.pprof != "" {
-			fprintf(w, "kuji: profiles on %s\n", p.pprof)
-		}
+		ready.printMore(w)
 	})
 	if err == nil {
 		err = p.untilStopped(ctx, served)
@@ -316,6 +323,20 @@ func (n *node) listen(address string, conf *tls.Config) ([]end, error) {
 		return nil, errors.Join(listenError("listen", address, err), theirs.Close())
 	}
 	return []end{{clients, bounded(mine, cmp.Or(n.server.Limits.Connections, maxConnections))}, {peers, bounded(theirs, maxPeerConnections)}}, nil
+}
+
+// listenRedis listens for Redis clients if there is an address for them, and returns that which they use.
+// They are served as soon as the node has joined.
+func (n *node) listenRedis(address string) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	l, err := listen("redis-listen", address)
+	if err != nil {
+		return "", err
+	}
+	n.redis = l
+	return l.Addr().String(), nil
 }
 
 // watch ends the node when it can keep no part of the log any more: others see that it is gone, and

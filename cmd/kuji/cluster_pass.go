@@ -189,7 +189,8 @@ func (n *node) patience(r *http.Request, j *journey) (context.Context, context.C
 func (n *node) Elsewhere(w http.ResponseWriter, r *http.Request, realm string) {
 	j, ok := r.Context().Value(journeyKey{}).(*journey)
 	if !ok {
-		j = &journey{until: time.Now().Add(waitForLeader)}
+		j = &journey{until: time.Now().Add(waitForLeader), header: r.Header} // of a Redis client
+		r = r.WithContext(context.WithValue(r.Context(), journeyKey{}, j))
 	}
 	if j.tries++; j.tries == 1 {
 		select {

@@ -14,22 +14,28 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // TestClusterRealms: realms come to different nodes, and every node answers about all of them. A node that stops
 // hands over what it leads, and gets it back when it has come back and caught up. Clients of the other
-// nodes, which send nothing twice, see no error meanwhile.
+// nodes, which send nothing twice, see no error meanwhile, those of the Redis protocol either.
 func TestClusterRealms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three processes")
 	}
 	t.Parallel()
-	c := newTrio(t)
+	c := designTrio(t)
 	ctx, cancel := context.WithTimeout(t.Context(), clusterPatience)
 	defer cancel()
-	c.settled(ctx)
 	nodes := c.flags.names()
+	for _, name := range nodes {
+		c.more[name] = []string{"--redis-listen", "127.0.0.1:0"}
+		c.start(name)
+	}
+	c.settled(ctx)
 	var realms []string
 	for i := range 6 {
 		realm := fmt.Sprint("realm-", i)
@@ -51,7 +57,7 @@ func TestClusterRealms(t *testing.T) {
 	others := slices.DeleteFunc(slices.Clone(nodes), func(name string) bool { return name == stops })
 	load, stop := context.WithCancel(ctx)
 	defer stop()
-	var draws atomic.Int64
+	var draws, ofRedis atomic.Int64
 	var workers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {
@@ -63,6 +69,31 @@ func TestClusterRealms(t *testing.T) {
 					return
 				}
 				draws.Add(1)
+			}
+		})
+	}
+	for w, node := range others {
+		rdb := redis.NewClient(&redis.Options{Addr: c.redis[node], Protocol: 3, MaxRetries: -1})
+		defer rdb.Close()
+		workers.Go(func() {
+			for i := 0; load.Err() == nil; i++ {
+				cmds, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+					for j := range 2 {
+						p.Do(ctx, "REALM", realms[(w+i+j)%len(realms)])
+						p.Do(ctx, "DRAW", "ann", "hats", "ID", fmt.Sprint("redis-", w, "-", i))
+					}
+					return nil
+				})
+				for _, cmd := range cmds {
+					got, isDraw := cmd.(*redis.Cmd).Val().(map[any]any)
+					if isDraw && got["status"] == "ok" && got["replayed"] == nil {
+						draws.Add(1)
+						ofRedis.Add(1)
+					} else if isDraw || err != nil {
+						t.Errorf("draw %d of Redis client %d: %v, %v", i, w, got, err)
+						return
+					}
+				}
 			}
 		})
 	}
@@ -90,8 +121,8 @@ func TestClusterRealms(t *testing.T) {
 			}
 		}
 	}
-	if held != draws.Load() {
-		t.Errorf("%d draws were answered, and %d hats are held", draws.Load(), held)
+	if held != draws.Load() || ofRedis.Load() == 0 {
+		t.Errorf("%d draws were answered, %d of them to Redis clients, and %d hats are held", draws.Load(), ofRedis.Load(), held)
 	}
 	c.status(ctx, leaders)
 	c.stopAll()

@@ -67,6 +67,7 @@ type trio struct {
 
 	mu      sync.Mutex
 	urls    map[string]string
+	redis   map[string]string // addresses for Redis clients
 	running map[string]*nodeProcess
 }
 
@@ -119,7 +120,7 @@ func newPairs(n int) (ports []int, err error) {
 // designTrio returns a cluster that does not run yet.
 func designTrio(t *testing.T) *trio {
 	t.Helper()
-	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, urls: map[string]string{}, running: map[string]*nodeProcess{}}
+	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
 	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
 	if err := writeClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
@@ -197,7 +198,7 @@ func (c *trio) start(name string) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running[name], c.urls[name] = p, ready.URL
+	c.running[name], c.urls[name], c.redis[name] = p, ready.URL, ready.Redis
 }
 
 // client returns a client of a node.

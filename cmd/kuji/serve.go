@@ -175,9 +175,6 @@ func (f *serveFlags) check() error {
 	if err := checkHistory(f.history, f.historyAge); err != nil {
 		return err
 	}
-	if f.redisListen != "" && f.cluster.name != "" {
-		return usageError{errors.New("--redis-listen: expected no --cluster: its nodes pass on requests of the API only")}
-	}
 	return cmp.Or( // 0 is the default
 		atLeast("max-in-flight", f.limits.InFlight, 0), atLeast("max-connections", f.limits.Connections, 0),
 		atLeast("max-request-memory", f.limits.RequestMemory, 0),
@@ -407,6 +404,16 @@ type readyJSON struct {
 	Pprof   string `json:"pprof,omitempty"` // URL of the process's profiles
 }
 
+// printMore prints where else than for clients of the API.
+func (r *readyJSON) printMore(w io.Writer) {
+	if r.Redis != "" {
+		fprintf(w, "kuji: Redis clients on %s\n", r.Redis)
+	}
+	if r.Pprof != "" {
+		fprintf(w, "kuji: profiles on %s\n", r.Pprof)
+	}
+}
+
 func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o server.Options) error {
 	srv, err := server.New(engine, o)
 	if err != nil {
@@ -440,12 +447,7 @@ func (p *process) listenAndServe(ctx context.Context, engine *kuji.Engine, o ser
 	p.life.serving(&ready)
 	if err := p.print(ready, func(w io.Writer) {
 		fprintf(w, "kuji: serving %s on %s (sync %s)\n", p.f.data, ready.URL, p.f.sync)
-		if redis != "" {
-			fprintf(w, "kuji: Redis clients on %s\n", redis)
-		}
-		if p.pprof != "" {
-			fprintf(w, "kuji: profiles on %s\n", p.pprof)
-		}
+		ready.printMore(w)
 	}); err != nil {
 		return errors.Join(err, srv.Shutdown(ctx))
 	}

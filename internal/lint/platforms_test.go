@@ -21,7 +21,7 @@ func TestPlatforms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads all that is imported, for each platform")
 	}
-	for _, platform := range []string{"darwin/arm64", "windows/amd64"} {
+	for _, platform := range []string{"darwin/arm64", "windows/amd64", "linux/386"} {
 		goos, goarch, _ := strings.Cut(platform, "/")
 		if n := checkTypes(t, "../..", false, "GOOS="+goos, "GOARCH="+goarch); n < 20 {
 			t.Errorf("%s: %d packages: nothing would be found", platform, n)
