@@ -13,15 +13,18 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-var modules = flag.String("modules", "", "folders with modules of their own whose types are checked, too, separated by commas")
+var (
+	platforms = flag.String("platforms", "", "as which platforms see them the types of everything here are checked, such as windows/amd64, separated by commas")
+	modules   = flag.String("modules", "", "folders with modules of their own whose types are checked, too, separated by commas")
+)
 
 // TestPlatforms checks the types of everything here as other platforms see it. That finds what only one
 // of them has. The builds themselves are for make nightly.
 func TestPlatforms(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads all that is imported, for each platform")
+	if *platforms == "" {
+		t.Skip("reads all that is imported: -platforms darwin/arm64,windows/amd64")
 	}
-	for _, platform := range []string{"darwin/arm64", "windows/amd64", "linux/386"} {
+	for _, platform := range strings.Split(*platforms, ",") {
 		goos, goarch, _ := strings.Cut(platform, "/")
 		if n := checkTypes(t, "../..", false, "GOOS="+goos, "GOARCH="+goarch); n < 20 {
 			t.Errorf("%s: %d packages: nothing would be found", platform, n)
