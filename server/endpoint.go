@@ -324,7 +324,7 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 		defer e.streams.give(who, 1)
 	}
-	if e.turns != nil {
+	if e.turns != nil && r.Context().Value(turnKey{}) == nil {
 		// A turn ends at the latest when the answer can be sent no more.
 		ctx, cancel := context.WithDeadline(r.Context(), c.start.Add(s.o.Limits.WriteTimeout))
 		defer cancel()

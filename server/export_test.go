@@ -361,3 +361,6 @@ func (s *Server) HoldBulk() (release func()) { return hold(s.bulk) }
 
 // WaitingOdds is how many odds wait for their turn.
 func (s *Server) WaitingOdds() int { return Budget{s.odds}.Waiting() }
+
+// OddsAtOnce is oddsAtOnce.
+const OddsAtOnce = oddsAtOnce

@@ -48,6 +48,10 @@ func (a away) answer(ctx context.Context, here func() error, there func(kujiv1co
 	return err
 }
 
+// turnKey marks a call of a pipeline that has had its turn here, if it needed one. Should this server lead by
+// now, the call must not wait for another one, which only other pipelines could give back.
+type turnKey struct{}
+
 // Do implements [connect.HTTPClient].
 func (a away) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
@@ -61,7 +65,7 @@ func (a away) Do(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+a.secret)
 	}
 	w := &heard{header: http.Header{}, status: http.StatusOK}
-	a.cluster.Elsewhere(w, r, a.realm)
+	a.cluster.Elsewhere(w, r.WithContext(context.WithValue(r.Context(), turnKey{}, true)), a.realm)
 	return &http.Response{StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r}, nil
 }
 

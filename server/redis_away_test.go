@@ -5,12 +5,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver/drivertest"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -136,6 +140,43 @@ func TestRedisKeysElsewhere(t *testing.T) {
 	if got, ok := c.ask("POOL free").(map[any]any); !ok || seen.Load() != "Bearer "+readKey+" default" {
 		t.Errorf("%v, asked for with %q", got, seen.Load())
 	}
+}
+
+// TestRedisTurnsElsewhere: commands that wait for a leader have their turns, and need no others when this server
+// leads by then.
+func TestRedisTurnsElsewhere(t *testing.T) {
+	f, _, cluster := awayFromLeader(t, server.Options{Limits: server.Limits{WriteTimeout: 5 * time.Second}})
+	realm, err := f.server.Lead(t.Context(), server.DefaultRealm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalog.Parse([]byte(testCatalog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := realm.Apply(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup // all that can have a turn
+	waiting.Add(server.OddsAtOnce)
+	cluster.elsewhere = func(w http.ResponseWriter, r *http.Request, realm string) {
+		waiting.Done()
+		waiting.Wait()
+		cluster.holds.Store(realm, true)
+		f.server.ServeHTTP(w, r)
+	}
+	addr := startRedis(t, f)
+	var clients sync.WaitGroup
+	for range server.OddsAtOnce {
+		rdb := redis.NewClient(&redis.Options{Addr: addr, Protocol: 3, MaxRetries: -1})
+		defer rdb.Close()
+		clients.Go(func() {
+			if got, err := rdb.Do(t.Context(), "ODDS", "free").Result(); err != nil {
+				t.Errorf("odds: %v, %v", got, err)
+			}
+		})
+	}
+	clients.Wait()
 }
 
 func sameKind(a, b error) bool { return kindOf(a) == kindOf(b) }
