@@ -22,7 +22,7 @@ import (
 var (
 	sabotage = flag.String("sabotage", "", "plant bugs of testdata/sabotage, and see that a test fails for each; all: every one; changed: those in files that changed, and a sample; else those whose names match this `pattern`")
 	sample   = flag.Int("sample", 20, "with -sabotage changed: how many bugs in other files")
-	most     = flag.Int("most", 40, "with -sabotage changed: at most how many bugs")
+	most     = flag.Int("most", 24, "with -sabotage changed: at most how many bugs")
 	picked   = flag.Uint64("sabotage-seed", 0, "with -sabotage changed: the seed of the sample; 0: the hash of HEAD")
 )
 
