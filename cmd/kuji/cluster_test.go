@@ -459,6 +459,9 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
 // of them, one after the other. The five go on without the one that leads.
 func TestClusterGrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts five processes")
+	}
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -526,6 +529,9 @@ func TestClusterGrows(t *testing.T) {
 // TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
 // other, goes on without one of the servers, and is verified there.
 func TestExternalNATS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three processes")
+	}
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

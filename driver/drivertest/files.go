@@ -2,10 +2,10 @@ package drivertest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -15,11 +15,9 @@ import (
 
 // large returns n bytes that do not repeat.
 func large(n int) []byte {
-	data := make([]byte, 0, n+sha256.Size)
-	for sum := sha256.Sum256(nil); len(data) < n; sum = sha256.Sum256(sum[:]) {
-		data = append(data, sum[:]...)
-	}
-	return data[:n]
+	data := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails
+	return data
 }
 
 // tryWrite writes a file in pieces.
