@@ -16,6 +16,9 @@ import (
 // TestSimulateExample runs the command that docs/simulate.md begins with, and compares what it prints
 // with what the page shows.
 func TestSimulateExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates many players")
+	}
 	page, err := os.ReadFile("../../docs/simulate.md")
 	if err != nil {
 		t.Fatal(err)
