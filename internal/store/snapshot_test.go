@@ -165,7 +165,11 @@ func TestSnapshotOfManyCodes(t *testing.T) {
 // TestSnapshotBesideTheWriter captures states, whole and on top of one another, while events
 // are applied between any two blocks, and loads them again.
 func TestSnapshotBesideTheWriter(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() { // the race detector needs only one
+		seeds = 1
+	}
+	for seed := range seeds {
 		r, rnd := newRealm(t), rand.New(rand.NewPCG(seed, 2))
 		r.do("", base)
 		r.s.SetKept(30)
