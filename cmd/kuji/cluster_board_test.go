@@ -220,8 +220,8 @@ func TestRealmOfAnother(t *testing.T) {
 	}
 }
 
-// TestOneAnswers: whatever looks fail, are late, or come seldom, and whichever nodes stand still or start
-// anew, no two nodes answer about one realm at a time; and in the end each realm has a leader.
+// TestOneAnswers: no two nodes answer about one realm at a time, and in the end each realm has a
+// leader. Meanwhile looks at the board fail, are late or come seldom, and nodes pause or restart.
 func TestOneAnswers(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 0))

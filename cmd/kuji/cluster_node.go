@@ -37,7 +37,7 @@ type node struct {
 	engine    kuji.Options
 	server    server.Options
 	historian func(*slog.Logger) *historian // see serveFlags
-	redis     net.Listener                  // for Redis clients; nil: there is none
+	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node

@@ -93,7 +93,7 @@ func newTrio(t *testing.T) *trio {
 	return c
 }
 
-// givenPorts are those of all clusters so far, which run beside one another.
+// givenPorts are the ports of all clusters so far. Tests of clusters run in parallel.
 var givenPorts struct {
 	sync.Mutex
 	ports []int

@@ -33,7 +33,7 @@ The directory appears under its name when all of it is there and right. If resto
 ends early, run it again: it goes on.
 
 Everything after the backup is gone: players do not have it, and a request id from
-that time is carried out anew. The realms go on in a new epoch, with a new seed.
+that time counts as a new one. The realms go on in a new epoch, with a new seed.
 
 --seal-key names a copy of the file "key" of the lost data directory, or with
 --of-cluster NAME the key of the lost cluster of that name. With it, the first start
