@@ -196,7 +196,7 @@ func TestFormatPages(t *testing.T) {
 	})
 	t.Run("golden", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, dir)
@@ -307,7 +307,7 @@ func TestFormatPages(t *testing.T) {
 	})
 	t.Run("an entry dropped", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
 			t.Fatal(err)
 		}
 		rewrite(t, dir, func(e [][]byte) [][]byte { return slices.Delete(e, len(e)-2, len(e)-1) }) // no epoch-begin follows
@@ -317,7 +317,7 @@ func TestFormatPages(t *testing.T) {
 	})
 	t.Run("the end is missing", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
 			t.Fatal(err)
 		}
 		closed := filepath.Join(dir, "realms", "test", "closed")
@@ -338,7 +338,7 @@ func TestFormatPages(t *testing.T) {
 	})
 	t.Run("damaged", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenDir+"/data")); err != nil {
+		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "realms", "test", "log", "*.wal"))
@@ -358,6 +358,9 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 }
+
+// goldenData is a data directory that a build of old has written: see internal/golden.
+const goldenData = "testdata/golden/v1/data"
 
 // formatCampaign is a catalog with budgets, moments and codes that meet.
 func formatCampaign(spread, missed string) string {
