@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	levels "github.com/kuji-dev/kuji/internal/format"
 )
 
 // Limits of a page.
@@ -237,6 +238,9 @@ func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
 // checkFormat refuses the history of another version of this package.
 func (h *DB) checkFormat(ctx context.Context, c conn) error {
 	return failed("reading", c.query(ctx, `SELECT format FROM progress WHERE id = 1`, func(r row) error {
+		if err := levels.Newer("history", uint64(r.int(0)), format); err != nil {
+			return &kuji.Error{Code: kuji.CodeFormat, Err: err}
+		}
 		if f := r.int(0); f != format {
 			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d, want %d: delete it, and it is built again", f, format)}
 		}

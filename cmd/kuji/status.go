@@ -38,6 +38,8 @@ type realmStatusJSON struct {
 	Clock             int64  `json:"clock_unix_ms"` // of the server's machine
 	Time              int64  `json:"time_unix_ms"`  // the time stamp that a command would get
 	Back              int64  `json:"back_ms"`       // how far the clock was set back in all
+	Level             uint32 `json:"level"`         // the realm's format level
+	NewestLevel       uint32 `json:"newest_level"`  // that "kuji upgrade --finish" would raise it to
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -87,6 +89,7 @@ func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
 			Failures: r.GetFailures(), Replays: r.GetReplays(), LogBytes: r.GetLogBytes(), RequestIDs: r.GetRequestIds(),
 			PendingBytes: r.GetPendingBytes(), RecoveredPosition: r.GetRecoveredPosition(), RecoveredEvents: r.GetRecoveredEvents(),
 			Clock: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), Back: r.GetBackMs(),
+			Level: r.GetLevel(), NewestLevel: r.GetNewestLevel(),
 		})
 	}
 	return out
@@ -114,5 +117,10 @@ func printStatus(w io.Writer, s statusJSON) {
 		}
 		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Realm, health, r.Position, r.Epoch,
 			r.CatalogVersion, r.Players, r.Draws, r.Failures, r.Replays, r.LogBytes, kuji.ClockView{Wall: r.Clock, Time: r.Time})
+	}
+	for _, r := range s.Realms {
+		if r.Level < r.NewestLevel {
+			fprintf(w, "realm %s: its upgrade is not finished: format level %d of %d; see \"kuji upgrade --help\"\n", r.Realm, r.Level, r.NewestLevel)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -32,8 +33,17 @@ func (c *lastClose) append(b []byte) []byte {
 	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b[start:], crc32.MakeTable(crc32.Castagnoli)))
 }
 
+// closedVersion is the version of the file.
+const closedVersion = 2
+
 // decodeLastClose is the inverse of append. Other bytes that mean the same are refused.
 func decodeLastClose(b []byte) (c lastClose, err error) {
+	var version uint64
+	if _, err := fmt.Sscanf(string(b), "kuji closed %d\n", &version); err == nil {
+		if err := format.Newer("file closed", version, closedVersion); err != nil {
+			return c, err
+		}
+	}
 	var hash []byte
 	_, err = fmt.Sscanf(string(b), "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
 	if err == nil && len(hash) == len(c.hash) {
@@ -61,6 +71,9 @@ func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
 		return nil, err
 	}
 	c, err := decodeLastClose(b)
+	if _, newer := errors.AsType[*format.NewerError](err); newer {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
 		return nil, &driver.CorruptError{Place: name, Err: err}
 	}
