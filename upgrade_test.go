@@ -3,6 +3,8 @@ package kuji_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"strings"
 	"testing"
@@ -113,7 +115,9 @@ func TestNewer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(closed, bytes.Replace(b, []byte("closed 2"), []byte("closed 99"), 1), 0o600); err != nil {
+	b = bytes.Replace(b[:bytes.Index(b, []byte("crc32c"))], []byte("closed 2"), []byte("closed 99"), 1)
+	b = fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
+	if err := os.WriteFile(closed, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused("closed", realm(sound))

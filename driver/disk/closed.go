@@ -38,11 +38,8 @@ const closedVersion = 2
 
 // decodeLastClose is the inverse of append. Other bytes that mean the same are refused.
 func decodeLastClose(b []byte) (c lastClose, err error) {
-	var version uint64
-	if _, err := fmt.Sscanf(string(b), "kuji closed %d\n", &version); err == nil {
-		if err := format.Newer("file closed", version, closedVersion); err != nil {
-			return c, err
-		}
+	if err := newerClosed(b); err != nil {
+		return c, err
 	}
 	var hash []byte
 	_, err = fmt.Sscanf(string(b), "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
@@ -53,6 +50,24 @@ func decodeLastClose(b []byte) (c lastClose, err error) {
 		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
 	}
 	return c, nil
+}
+
+// newerClosed refuses a file of a newer version that is whole: every version ends with a line that has the
+// checksum of those before.
+func newerClosed(b []byte) error {
+	var version uint64
+	var sum uint32
+	last := bytes.LastIndex(b, []byte("crc32c "))
+	if last < 0 {
+		return nil
+	}
+	if _, err := fmt.Sscanf(string(b[last:]), "crc32c %x\n", &sum); err != nil || sum != crc32.Checksum(b[:last], crc32.MakeTable(crc32.Castagnoli)) {
+		return nil // damage
+	}
+	if _, err := fmt.Sscanf(string(b), "kuji closed %d\n", &version); err != nil {
+		return nil
+	}
+	return format.Newer("file closed", version, closedVersion)
 }
 
 // writeLastClose replaces the file, durably.

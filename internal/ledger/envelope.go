@@ -94,7 +94,8 @@ func sealEnvelope(entry []byte, e *envelope) {
 // before it.
 func openEnvelope(entry []byte) (envelope, error) {
 	var e envelope
-	if len(entry) > 3 && bytes.Equal(entry[:3], envelopeMagic[:3]) && entry[3] > envelopeMagic[3] && entry[3] <= '9' {
+	if len(entry) > 8 && bytes.Equal(entry[:3], envelopeMagic[:3]) && entry[3] > envelopeMagic[3] && entry[3] <= '9' &&
+		crc32.Checksum(entry[8:], castagnoli) == binary.LittleEndian.Uint32(entry[4:]) { // otherwise it is damage
 		return e, &format.NewerError{What: "entry of the log", Got: uint64(entry[3] - '0'), Known: uint64(envelopeMagic[3] - '0')}
 	}
 	if len(entry) < envelopeLen || !bytes.Equal(entry[:4], envelopeMagic[:]) {
