@@ -27,6 +27,8 @@ type pity struct {
 	tracks []trackTable
 	must   []guarantee
 	whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
+	// constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	constant []uint64
 }
 
 // trackTable is a track of a pool.
