@@ -17,7 +17,7 @@ import (
 // rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
 // counters hold. After a change to that, a new build cannot verify old epochs unless its verifier
 // keeps the old way. It must do that or refuse.
-const rulesVersion = 5
+const rulesVersion = 6
 
 // A time stamp that the rules allow has a place in the log, and the other way round.
 var (
