@@ -17,7 +17,7 @@ import (
 // rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
 // rules make of the state. It stands in each epoch-begin. Only the verifier asks for it: see
 // decidedVersions.
-const rulesVersion = 5
+const rulesVersion = 6
 
 // A time stamp that the rules allow has a place in the log, and the other way round.
 var (
