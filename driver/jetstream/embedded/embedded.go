@@ -7,6 +7,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -57,8 +58,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// user is the name of whoever knows the secret.
-const user = "kuji"
+// user is the name of whoever knows the secret, and operator who asks the servers for what is no
+// stream's.
+const user, operator = "kuji", "kuji-operator"
 
 // Limits of a server, whatever its options are.
 const (
@@ -93,6 +95,7 @@ type Server struct {
 	secret string
 	dir    string
 	lock   io.Closer // of the directory
+	said   *logger
 }
 
 // Start starts a server. It does not wait until the server has found the others: see Ready.
@@ -112,25 +115,27 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
-	s := &Server{secret: o.Secret, dir: o.Dir, lock: lock}
-	if err := s.start(opts, &logger{slog: o.Logger}); err != nil {
+	s := &Server{secret: o.Secret, dir: o.Dir, lock: lock, said: &logger{slog: o.Logger}}
+	if err := s.start(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
 	return s, nil
 }
 
-func (s *Server) start(opts *server.Options, l *logger) (err error) {
+func (s *Server) start(opts *server.Options) (err error) {
 	if s.server, err = server.NewServer(opts); err != nil {
 		return err
 	}
-	s.server.SetLoggerV2(l, false, false, false)
+	s.server.SetLoggerV2(s.said, false, false, false)
 	s.server.Start()
-	if s.server.Running() && s.server.JetStreamEnabled() {
+	// A server that gave up on its way believes that it runs, alone and with JetStream.
+	why := s.said.fatal()
+	if why == nil && s.server.Running() && s.server.JetStreamEnabled() {
 		return nil
 	}
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
-	return fmt.Errorf("the server did not start: %w", l.failure())
+	return fmt.Errorf("the server did not start: %w", cmp.Or(why, s.said.failure()))
 }
 
 // options returns what the server is told.
@@ -162,7 +167,9 @@ func (o *Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("address for clients: %w", err)
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
-		opts.Username, opts.Password = user, o.Secret
+		system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
+		opts.Accounts = []*server.Account{system}
+		opts.Users = []*server.User{{Username: user, Password: o.Secret}, {Username: operator, Password: o.Secret, Account: system}}
 	}
 	if o.Listen == "" {
 		return opts, nil
@@ -252,6 +259,9 @@ func (s *Server) Current() error {
 // Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
 // full or cannot be written, and only another start brings it back.
 func (s *Server) Failed() error {
+	if err := s.said.fatal(); err != nil {
+		return fmt.Errorf("the server in %s gave up: %w", s.dir, err)
+	}
 	if !s.server.Running() || s.server.JetStreamEnabled() {
 		return nil
 	}
@@ -293,8 +303,9 @@ func (s *Server) Clients() string {
 // NATS returns the server itself, for what its own tests and tools do with it.
 func (s *Server) NATS() *server.Server { return s.server }
 
-// Close stops the server. Its leaderships pass to other nodes first.
+// Close stops the server. Other nodes lead what it led first, if they can.
 func (s *Server) Close() error {
+	s.handOver()
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
 	return s.lock.Close()
