@@ -9,6 +9,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -116,10 +117,29 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
 	s := &Server{secret: o.Secret, dir: o.Dir, lock: lock, said: &logger{slog: o.Logger}}
+	if o.Clients != "" || o.Listen != "" {
+		opts.CustomClientAuthentication = s
+	}
 	if err := s.start(opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
 	return s, nil
+}
+
+// Check implements [server.Authentication]. The server's own list of users lets in anybody once one of
+// them is of the system's account.
+func (s *Server) Check(c server.ClientAuthentication) bool {
+	shown := c.GetOpts()
+	if subtle.ConstantTimeCompare([]byte(shown.Password), []byte(s.secret)) != 1 {
+		return false
+	}
+	accounts := map[string]*server.Account{user: s.server.GlobalAccount(), operator: s.server.SystemAccount()}
+	account := accounts[shown.Username]
+	if account == nil {
+		return false
+	}
+	c.RegisterUser(&server.User{Username: shown.Username, Account: account})
+	return true
 }
 
 func (s *Server) start(opts *server.Options) (err error) {
@@ -135,7 +155,11 @@ func (s *Server) start(opts *server.Options) (err error) {
 	}
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
-	return fmt.Errorf("the server did not start: %w", cmp.Or(why, s.said.failure()))
+	why = cmp.Or(why, s.said.failure())
+	if opts.Cluster.Port != 0 {
+		return fmt.Errorf("the server did not start: %w; if %s is damaged, and all other nodes run and have caught up, move it away and start this node again: it fetches everything from them", why, s.dir)
+	}
+	return fmt.Errorf("the server did not start: %w", why)
 }
 
 // options returns what the server is told.
@@ -167,9 +191,6 @@ func (o *Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("address for clients: %w", err)
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
-		system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
-		opts.Accounts = []*server.Account{system}
-		opts.Users = []*server.User{{Username: user, Password: o.Secret}, {Username: operator, Password: o.Secret, Account: system}}
 	}
 	if o.Listen == "" {
 		return opts, nil
