@@ -370,9 +370,17 @@ func (n *node) listenRedis(address string) (string, error) {
 }
 
 // watch ends the node when it can keep no part of the log any more: others see that it is gone, and
-// whoever started it can start it again.
+// whoever started it can start it again. Copies of streams that are damaged are made again.
 func (n *node) watch(ctx context.Context, ended chan<- error) {
+	said := ""
 	for ctx.Err() == nil && n.nats != nil {
+		healed, err := n.nats.Heal()
+		if len(healed) > 0 {
+			n.log.Warn("cluster: copies of streams were damaged: this node fetches them from the others", "node", n.name, "streams", healed)
+		} else if err != nil && err.Error() != said {
+			said = err.Error()
+			n.log.Warn("cluster: a damaged copy", "node", n.name, "error", err)
+		}
 		if err := n.nats.Failed(); err != nil {
 			ended <- fmt.Errorf("node %s: %w", n.name, err)
 			return

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,6 +77,98 @@ func TestWipedNodeComesBack(t *testing.T) {
 	}
 	if i != 30 {
 		t.Errorf("read %d entries, want 30", i)
+	}
+}
+
+// A server that cannot read what Raft wrote for its streams says that it has not caught up. It makes its copies
+// again, as soon as the others have all of them, and is then as good as they are.
+func TestDamagedCopiesAreMadeAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts three servers")
+	}
+	c := startCluster(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	d, err := jetstream.Connect(ctx, jetstream.Options{Connect: []nats.Option{c.servers[1].Connect()}, Cluster: "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	r, err := d.Open(ctx, "main", driver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	at := driver.Cursor(0)
+	appendOne := func() {
+		for {
+			next, err := r.Append(ctx, at, fmt.Append(nil, "entry ", at))
+			if err == nil {
+				at = next
+				return
+			}
+			if !errors.Is(err, driver.ErrUnknown) || ctx.Err() != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	appendOne()
+	const stream = "KUJI_c_LOG_main"
+	waitForReplicas(ctx, t, c, stream, uint64(at))
+	if err := c.servers[0].NATS().JetStreamSnapshotStream("$G", stream); err != nil {
+		t.Fatal(err)
+	}
+	c.restart(t, 0, func(dir string) { appendOne(); damageSnapshots(t, dir) })
+	c.restart(t, 2, func(string) { // without it, nobody knows whether anything would be lost
+		for why := error(nil); why == nil; {
+			healed, err := c.servers[0].Heal()
+			if len(healed) > 0 || ctx.Err() != nil {
+				t.Fatalf("with one other server, it makes %q again, error %v", healed, err)
+			}
+			why = err
+		}
+	})
+	for healed, err := c.servers[0].Heal(); !slices.Contains(healed, stream); healed, err = c.servers[0].Heal() {
+		if ctx.Err() != nil {
+			t.Fatalf("it makes %q again, error %v", healed, err)
+		}
+		if current := c.servers[0].Current(); current == nil {
+			t.Fatal("a server with a damaged copy has caught up")
+		}
+	}
+	waitForReplicas(ctx, t, c, stream, uint64(at))
+	if err := c.servers[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	appendOne()
+	n := 0
+	for entry, err := range r.Read(ctx, 0, at) {
+		if want := fmt.Sprint("entry ", n); err != nil || string(entry.Data) != want {
+			t.Fatalf("read %q, %v, want %q", entry.Data, err, want)
+		}
+		n++
+	}
+	if n != 3 {
+		t.Errorf("read %d entries, want 3", n)
+	}
+}
+
+// damageSnapshots changes a byte of each of Raft's snapshots of streams.
+func damageSnapshots(t *testing.T, dir string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "$SYS", "_js_", "S-*", "snapshots", "snap.*"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%d snapshots, error %v", len(found), err)
+	}
+	for _, path := range found {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2] ^= 1
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -29,13 +29,11 @@ const stepDownMeta = "$JS.API.META.LEADER.STEPDOWN"
 
 // handOver makes other servers lead what this one leads.
 func (s *Server) handOver() {
-	if !s.server.Running() || !s.server.JetStreamEnabled() || !s.server.JetStreamIsClustered() {
+	now := s.running.Load()
+	if !now.Running() || !now.JetStreamEnabled() || !now.JetStreamIsClustered() {
 		return
 	}
-	operate, err := nats.Connect("", func(o *nats.Options) error {
-		o.InProcessServer, o.User, o.Password = s.server, operator, s.secret
-		return nil
-	})
+	operate, err := nats.Connect("", s.connect(operator))
 	if err != nil {
 		s.said.Warnf("Nobody was asked to lead what this server leads: %v", err)
 		return
@@ -44,12 +42,12 @@ func (s *Server) handOver() {
 	t := time.NewTicker(handAgain)
 	defer t.Stop()
 	for end := time.Now().Add(handTime); time.Now().Before(end); <-t.C {
-		info, err := s.server.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+		info, err := now.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 		if err != nil || info.Meta == nil || !enough(info.Meta) {
 			return // nobody to hand over to
 		}
-		handed := info.Meta.Leader != "" && info.Meta.Leader != s.server.Name()
-		if info.Meta.Leader == s.server.Name() {
+		handed := info.Meta.Leader != "" && info.Meta.Leader != now.Name()
+		if info.Meta.Leader == now.Name() {
 			_ = operate.Publish(stepDownMeta, nil) // the next look says what came of it
 		}
 		for _, account := range info.AccountDetails {
@@ -58,10 +56,10 @@ func (s *Server) handOver() {
 				if one.Cluster == nil || len(one.Cluster.Replicas) == 0 {
 					continue // nobody else has it
 				}
-				if one.Cluster.Leader == s.server.Name() {
-					_ = s.server.JetStreamStepdownStream(account.Id, one.Name)
+				if one.Cluster.Leader == now.Name() {
+					_ = now.JetStreamStepdownStream(account.Id, one.Name)
 				}
-				handed = handed && one.Cluster.Leader != "" && one.Cluster.Leader != s.server.Name()
+				handed = handed && one.Cluster.Leader != "" && one.Cluster.Leader != now.Name()
 			}
 		}
 		if handed {
