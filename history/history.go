@@ -13,6 +13,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -58,6 +62,10 @@ type State struct {
 	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
 	KeptFrom     uint64
 	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
+	// ProvenFrom is the position from which on every event is known to be as the log has it. Those before
+	// are in a history that was damaged, or are older than checksums, and the log no longer had them when
+	// the history was built again. Balances rest on them too. 0: all are proven.
+	ProvenFrom uint64
 }
 
 // Options are how a history is kept. The zero value is good.
@@ -74,10 +82,20 @@ type progress struct {
 	completeFrom uint64
 	keptFrom     uint64 // 0: nothing was removed
 	keptTime     int64
+	provenFrom   uint64 // 0: all is proven
+	rebuild      bool   // the next Run builds the history again
+}
+
+// unproven returns the position before which nothing is proven; 0: all is.
+func (p *progress) unproven() uint64 {
+	if p.rebuild {
+		return p.at.Position + 1
+	}
+	return p.provenFrom
 }
 
 func (p *progress) state() State {
-	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime}
+	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime, p.unproven()}
 	if !p.last && s.Position > 0 {
 		s.Position--
 	}
@@ -95,8 +113,12 @@ type DB struct {
 
 	mu        sync.Mutex
 	closed    bool
-	fault     error         // why nothing is served
-	moved     chan struct{} // closed when it has come further
+	fault     error         // why nothing is served: it is the history of another log
+	damage    error         // the same: it is damaged
+	down      error         // why Run has ended
+	end       func()        // ends the Run that goes on; nil: none does
+	built     int           // how often it was built again
+	moved     chan struct{} // closed when it has come further, or will not
 	following atomic.Bool
 	known     atomic.Pointer[State]
 	most      int                    // events in a transaction; fewer in tests
@@ -108,7 +130,11 @@ type DB struct {
 // database opens connections.
 type database interface {
 	open(ctx context.Context, write bool) (conn, error)
-	schema() []string
+	words() dialect
+	begin() []string // what comes before the tables
+	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
+	// Nothing has it open.
+	replace(keep bool) (done bool, err error)
 }
 
 // conn is a connection to a database. Arguments are int64, string or nil, and stand for $1, $2 and so
@@ -138,7 +164,8 @@ const maxReads = 4
 // Open opens the history of a realm, and creates it if there is none. target is the name of an
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
 // its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeConflict if what is
-// there is the history of another realm or of another version of this package.
+// there is the history of another realm, or of a version of this package that this one cannot upgrade.
+// A history that is damaged is opened, and the next Run builds it again.
 func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}
@@ -156,29 +183,25 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	for range maxReads {
 		h.reads <- nil
 	}
+	h.known.Store(&State{CompleteFrom: 1})
+	if err := h.prepare(ctx); err != nil {
+		if damageOf(err) == nil {
+			return nil, err
+		}
+		h.hurt(err) // Run builds it again
+	}
+	return h, nil
+}
+
+// prepare makes the tables, or upgrades them, and reads how far the history has come.
+func (h *DB) prepare(ctx context.Context) (err error) {
 	c, err := h.db.open(ctx, true)
 	if err != nil {
-		return nil, failed("opening", err)
+		return failed("opening", err)
 	}
-	err = h.create(ctx, c)
-	return h, errors.Join(err, c.close())
-}
-
-// IsURL reports whether a target names a database on a server.
-func IsURL(target string) bool {
-	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
-}
-
-// create makes the tables, if they are not there.
-func (h *DB) create(ctx context.Context, c conn) error {
-	for _, sql := range h.db.schema() {
-		if _, err := c.exec(ctx, sql); err != nil {
-			return failed("creating", err)
-		}
-	}
-	if _, err := c.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time)
-		VALUES (1, $1, $2, 0, 0, 1, 1, 0, 0) ON CONFLICT DO NOTHING`, int64(format), h.realm); err != nil {
-		return failed("creating", err)
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := h.create(ctx, c); err != nil {
+		return err
 	}
 	p, err := h.progress(ctx, c)
 	if err == nil {
@@ -187,23 +210,34 @@ func (h *DB) create(ctx context.Context, c conn) error {
 	return err
 }
 
+// IsURL reports whether a target names a database on a server.
+func IsURL(target string) bool {
+	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
+}
+
 // move notes how far the history has come, and wakes who waits for that.
 func (h *DB) move(p progress) {
 	h.known.Store(new(p.state()))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	close(h.moved)
-	h.moved = make(chan struct{})
+	h.wake()
 }
 
-// Wait waits until the history has every event up to a position. Somebody must follow the feed.
+// Wait waits until the history has every event up to a position. It returns an error if Run fails
+// meanwhile, or has failed and was not called again.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
 		h.mu.Lock()
-		moved, fault := h.moved, h.fault
+		moved, unfit, down := h.moved, h.unfit(), h.down
 		h.mu.Unlock()
-		if fault != nil || h.State().Position >= position {
-			return fault
+		if unfit != nil {
+			return unfit
+		}
+		if h.State().Position >= position {
+			return nil
+		}
+		if down != nil {
+			return down
 		}
 		signal(h.asked)
 		select {
@@ -214,34 +248,36 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 	}
 }
 
-// progress reads how far the history has come.
-func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
-	found := false
-	if err := h.checkFormat(ctx, c); err != nil {
-		return p, err
-	}
-	err = c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time FROM progress WHERE id = 1`, func(r row) error {
-		found = true
-		if realm := r.text(0); realm != h.realm {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, h.realm)}
-		}
-		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6)}
-		return nil
-	})
-	if err == nil && !found {
-		err = errors.New("the table progress is empty")
-	}
-	return p, failed("reading", err)
+// unfit returns why nothing is served. The caller holds mu.
+func (h *DB) unfit() error { return cmp.Or(h.fault, h.damage) }
+
+// wake wakes who waits. The caller holds mu.
+func (h *DB) wake() {
+	close(h.moved)
+	h.moved = make(chan struct{})
 }
 
-// checkFormat refuses the history of another version of this package.
-func (h *DB) checkFormat(ctx context.Context, c conn) error {
-	return failed("reading", c.query(ctx, `SELECT format FROM progress WHERE id = 1`, func(r row) error {
-		if f := r.int(0); f != format {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d, want %d: delete it, and it is built again", f, format)}
+// progress reads how far the history has come.
+func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
+	if f, err := h.formatOf(ctx, c); err != nil || f != format {
+		return p, cmp.Or(err, damaged("the table progress is empty"))
+	}
+	found, realm := false, ""
+	err = failed("reading", c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum FROM progress WHERE id = 1`, func(r row) error {
+		found, realm = true, r.text(0)
+		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7)), r.int(8) != 0}
+		if r.int(9) != p.sum(realm) && !(r.null(9) && p.rebuild) { // without one it was upgraded
+			return damaged("the table progress: its checksum differs")
 		}
 		return nil
 	}))
+	switch {
+	case err == nil && !found:
+		err = damaged("the table progress is empty")
+	case err == nil && realm != h.realm:
+		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, h.realm)}
+	}
+	return p, err
 }
 
 // State returns what the history knows.
@@ -277,5 +313,31 @@ func failed(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &kuji.Error{Code: kuji.CodeCanceled, Message: "while " + doing + " the history", Err: err}
 	}
+	if corrupt(err) {
+		return &kuji.Error{Code: kuji.CodeCorrupt, Message: damagedText, Err: &DamagedError{What: doing + " its database", Err: err, database: true}}
+	}
 	return &kuji.Error{Code: kuji.CodeFailed, Message: doing + " the history", Err: err}
+}
+
+// corrupt reports whether a database says that it is damaged.
+func corrupt(err error) bool {
+	if errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) {
+		return true
+	}
+	code := postgresCode(err)
+	return code == "XX001" || code == "XX002" // data_corrupted, index_corrupted
+}
+
+// postgresCode returns PostgreSQL's code of an error.
+func postgresCode(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
+}
+
+// damageOf returns the damage in an error; nil: there is none.
+func damageOf(err error) *DamagedError {
+	d, _ := errors.AsType[*DamagedError](err)
+	return d
 }

@@ -31,10 +31,14 @@ func newPostgres(url, realm string) (database, error) {
 	return &postgres{config, name}, nil
 }
 
-func (p *postgres) schema() []string {
-	return append([]string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()},
-		statements("BIGINT", `TEXT COLLATE "C"`, "")...)
+func (p *postgres) words() dialect { return dialect{"BIGINT", `TEXT COLLATE "C"`, ""} }
+
+func (p *postgres) begin() []string {
+	return []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}
 }
+
+// replace does nothing: making the tables again is all that a client can do.
+func (p *postgres) replace(bool) (bool, error) { return false, nil }
 
 func (p *postgres) open(ctx context.Context, _ bool) (conn, error) {
 	c, err := pgx.ConnectConfig(ctx, p.config.Copy())
