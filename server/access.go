@@ -83,7 +83,7 @@ var (
 
 // playerCaller tells players apart where callers have shares.
 func playerCaller(issuer, player string) caller {
-	return sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))
+	return caller{hash: sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))}
 }
 
 // may reports whether there is anything of a role that the access includes. What a request asks for
