@@ -2,8 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
@@ -105,9 +103,9 @@ func checkText(field, id string) *CommandError {
 	}
 	for i, c := range id {
 		switch {
-		case c == utf8.RuneError && id[i:min(len(id), i+3)] != "\ufffd":
+		case c == '\ufffd' && id[i:min(len(id), i+3)] != "\ufffd":
 			return malformed(field, "%q has byte 0x%02x at %d, which is not UTF-8; want UTF-8 without control characters", id, id[i], i)
-		case unicode.IsControl(c):
+		case c < ' ' || 0x7f <= c && c < 0xa0: // U+0085 is a new line, U+009B begins an order
 			return malformed(field, "%q has the control character %U at byte %d; want none", id, c, i)
 		}
 	}
