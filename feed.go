@@ -302,6 +302,7 @@ type feedReader struct{ at atomic.Uint64 } // the position that it has come to
 type place struct {
 	at      ledger.At
 	version uint64 // of the catalog in force there
+	time    int64  // no entry up to here has a later stamp, unless the clock was set back
 	epochs  []ledger.Epoch
 }
 
@@ -320,7 +321,7 @@ func (f *feeds) passed(bytes int) bool {
 
 // add adds the place to which the log has come. If there are too many, every other one of the older
 // half goes: the closer to the end, the closer together they are, and readers mostly begin there.
-func (f *feeds) add(at ledger.At, version uint64) {
+func (f *feeds) add(at ledger.At, version uint64, time int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.places) >= maxPlaces {
@@ -332,7 +333,7 @@ func (f *feeds) add(at ledger.At, version uint64) {
 		}
 		f.places = kept
 	}
-	f.places = append(f.places, place{at: at, version: version})
+	f.places = append(f.places, place{at: at, version: version, time: time})
 	f.since = 0
 }
 
@@ -342,6 +343,18 @@ func (f *feeds) before(pos uint64) (p place, ok bool) {
 	defer f.mu.Unlock()
 	for i := len(f.places) - 1; i >= 0; i-- {
 		if f.places[i].at.Position() < pos {
+			return f.places[i], true
+		}
+	}
+	return p, false
+}
+
+// beforeTime returns the last known place behind which everything from a time on stands.
+func (f *feeds) beforeTime(time int64) (p place, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.places) - 1; i >= 0; i-- {
+		if f.places[i].time < time {
 			return f.places[i], true
 		}
 	}

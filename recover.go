@@ -115,7 +115,7 @@ func (r *Realm) recover() error {
 			return r.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
 		r.state, r.clock.last = state, seal.Last
-		r.feeds.add(seal.At, state.Catalog().Version)
+		r.feeds.add(seal.At, state.Catalog().Version, seal.Last)
 		if damaged == nil {
 			r.snap.mark = &mark
 		}
@@ -198,7 +198,7 @@ func (m *machine) Change(e *ledger.Entry) error {
 	}
 	m.snap.bytes += int64(e.Size())
 	if m.feeds.passed(e.Size()) {
-		m.feeds.add(e.At(), m.state.Catalog().Version)
+		m.feeds.add(e.At(), m.state.Catalog().Version, m.clock.last)
 	}
 	return nil
 }

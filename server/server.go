@@ -104,6 +104,7 @@ type Server struct {
 	crowd       crowd   // requests without a key
 	credentials credentials
 	rates       *rates
+	granted     granted
 	metrics     *metrics
 	metricsH    http.Handler
 	http        *http.Server

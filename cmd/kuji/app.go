@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,7 +45,7 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 		return exitOK
 	}
 	f := classify(ctx, err)
-	a.note("kuji: %s", f.Message)
+	a.note("kuji: %s", markup(f.Message))
 	if a.json && !a.printed {
 		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
 			return exitUnexpected
@@ -116,7 +114,7 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
 		return a.writeJSON(v)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := newColumns(a.stdout)
 	table(w)
 	a.printed = true
 	if err := w.Flush(); err != nil {
@@ -136,9 +134,7 @@ func (a *app) write(data []byte) error {
 
 func (a *app) writeJSON(v any) error {
 	a.printed = true
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(v); err != nil {
+	if err := newJSON(a.stdout).Encode(v); err != nil {
 		return fmt.Errorf("write to standard output: %w", err)
 	}
 	return nil
@@ -147,7 +143,7 @@ func (a *app) writeJSON(v any) error {
 // note writes a line for a person to standard error: progress, never a result.
 // If standard error cannot be written to, there is nobody to tell.
 func (a *app) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	fprintf(a.stderr, format+"\n", args...)
 }
 
 // isTerminal reports whether somebody is looking at w.
