@@ -52,7 +52,7 @@ func (a *app) applyCommand() *cobra.Command {
 and shows them: settings before and after, the stock that is left, and what the
 next draw of a new player gives, through inner pools. It counts what stays the
 same. Some changes need a second look, such as more drawn already than the new
-stock, odds that move more than tenfold, or an item that nobody can get. Apply
+stock, odds that move more than threefold, or an item that nobody can get. Apply
 makes them only with --yes. With --dry-run it changes nothing.
 
 Apply puts in force exactly what it has shown. It fails if somebody else applies
