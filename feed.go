@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -195,6 +196,8 @@ type feeds struct {
 	readers map[*feedReader]struct{}
 	places  []place // ascending
 	since   int     // bytes of the log behind the last place
+
+	versions versions // without mu
 }
 
 type feedReader struct{ at atomic.Uint64 } // the position that it has come to
@@ -204,6 +207,7 @@ type place struct {
 	at      ledger.At
 	version uint64 // of the catalog in force there
 	epochs  []ledger.Epoch
+	inForce store.InForce // the catalog itself, if the place is a snapshot's that oldest returned
 }
 
 const (
@@ -313,27 +317,29 @@ func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
 	}
 	errs := []error{fmt.Errorf("%w, and no intact snapshot reaches that far", t)}
 	for _, f := range files {
-		var v versionLoader
+		var v catalogLoader
 		seal, _, err := snaps.Load(ctx, files, f, &v)
 		if err != nil {
 			errs = append(errs, err)
 		} else if seal.Cursor() >= t.First {
-			return place{at: seal.At, version: v.version, epochs: seal.Epochs}, true, nil
+			return place{at: seal.At, version: v.inForce.Version, epochs: seal.Epochs, inForce: v.inForce}, true, nil
 		}
 	}
 	return place{}, true, errors.Join(errs...)
 }
 
-// versionLoader reads a snapshot and keeps only the version of the catalog in force.
-type versionLoader struct{ version uint64 }
+// catalogLoader reads a snapshot and keeps only the catalog in force.
+type catalogLoader struct{ inForce store.InForce }
 
-func (v *versionLoader) Block(kind byte, data []byte) error {
-	version, err := store.VersionIn(store.BlockKind(kind), data)
-	v.version = max(v.version, version)
+func (v *catalogLoader) Block(kind byte, data []byte) error {
+	c, err := store.CatalogIn(store.BlockKind(kind), data)
+	if c.Version > v.inForce.Version {
+		v.inForce, v.inForce.Bytes = c, bytes.Clone(c.Bytes)
+	}
 	return err
 }
 
-func (v *versionLoader) Loaded() error { return nil }
+func (v *catalogLoader) Loaded() error { return nil }
 
 // seal returns what a walk through the log needs to begin at a place; nil for the first entry.
 func (p *place) seal(r *Realm) *ledger.Seal {

@@ -101,6 +101,16 @@ type Plan struct {
 	Kept      int      // entries that do not change
 }
 
+// Warnings returns how many of the changes deserve a second look.
+func (p *Plan) Warnings() (n int) {
+	for i := range p.Changes {
+		if p.Changes[i].Warning != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // ChangeKind says what a Change is about.
 type ChangeKind string
 

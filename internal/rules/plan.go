@@ -61,7 +61,7 @@ type Planner struct {
 	state    PlanState
 	t        *Tables
 	supplies []string // by item number: what players hold, in words; empty: nobody holds any
-	now      int64 // the time stamp that applying the catalog would get
+	now      int64    // the time stamp that applying the catalog would get
 	players  uint32
 	young    int // how many remembered request ids the new window would still cover
 	pools    map[string]*counts
