@@ -99,35 +99,41 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 		if cmd.Flags().Changed("expect") {
 			req.ExpectedVersion = &expect
 		}
-		resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
-		if err != nil {
-			return placed(file, err)
-		}
-		plan := newPlanJSON(resp)
-		plan.DryRun = dryRun
-		warned := plan.warnings()
-		if !dryRun && (warned == 0 || yes) {
-			if !plan.Unchanged {
-				over := plan.Version - 1
-				req.ExpectedVersion = &over
-			}
-			req.DryRun = false
-			resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
-			if err != nil {
-				return err
-			}
-			plan = newPlanJSON(resp)
-			plan.Applied = true
-		}
-		if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
-			return err
-		}
-		if !dryRun && !plan.Applied {
-			return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
-		}
-		return nil
+		return a.planAndApply(ctx, c, file, req, dryRun, yes)
 	}
 	return cmd
+}
+
+// planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
+// catalog over what is in force then.
+func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
+	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
+	if err != nil {
+		return placed(file, err)
+	}
+	plan := newPlanJSON(resp)
+	plan.DryRun = dryRun
+	warned := plan.warnings()
+	if !dryRun && (warned == 0 || yes) {
+		if !plan.Unchanged {
+			over := plan.Version - 1
+			req.ExpectedVersion = &over
+		}
+		req.DryRun = false
+		resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
+		if err != nil {
+			return err
+		}
+		plan = newPlanJSON(resp)
+		plan.Applied = true
+	}
+	if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
+		return err
+	}
+	if !dryRun && !plan.Applied {
+		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
+	}
+	return nil
 }
 
 // toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
