@@ -1,6 +1,7 @@
 package kuji
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -271,6 +272,8 @@ type feeds struct {
 	places  []place // ascending
 	since   int     // bytes of the log behind the last place
 	oldest  *oldest // nil: nobody has asked for it
+
+	versions versions // without mu
 }
 
 // oldest is the place of the oldest snapshot that a log goes back to, as long as the log begins at first.
@@ -304,6 +307,7 @@ type place struct {
 	version uint64 // of the catalog in force there
 	time    int64  // no entry up to here has a later stamp, unless the clock was set back
 	epochs  []ledger.Epoch
+	inForce store.InForce // the catalog itself, if the place is a snapshot's that oldest returned
 }
 
 const (
@@ -428,12 +432,12 @@ func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
 	}
 	errs := []error{fmt.Errorf("%w, and no intact snapshot reaches that far", t)}
 	for _, f := range files {
-		var v versionLoader
+		var v catalogLoader
 		seal, _, err := snaps.Load(ctx, files, f, &v)
 		if err != nil {
 			errs = append(errs, err)
 		} else if seal.Cursor() >= t.First {
-			p := place{at: seal.At, version: v.version, epochs: seal.Epochs}
+			p := place{at: seal.At, version: v.inForce.Version, epochs: seal.Epochs, inForce: v.inForce}
 			r.feeds.learnOldest(&oldest{p, t.First})
 			return p, true, nil
 		}
@@ -441,16 +445,18 @@ func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
 	return place{}, true, errors.Join(errs...)
 }
 
-// versionLoader reads a snapshot and keeps only the version of the catalog in force.
-type versionLoader struct{ version uint64 }
+// catalogLoader reads a snapshot and keeps only the catalog in force.
+type catalogLoader struct{ inForce store.InForce }
 
-func (v *versionLoader) Block(kind byte, data []byte) error {
-	version, err := store.VersionIn(store.BlockKind(kind), data)
-	v.version = max(v.version, version)
+func (v *catalogLoader) Block(kind byte, data []byte) error {
+	c, err := store.CatalogIn(store.BlockKind(kind), data)
+	if c.Version > v.inForce.Version {
+		v.inForce, v.inForce.Bytes = c, bytes.Clone(c.Bytes)
+	}
 	return err
 }
 
-func (v *versionLoader) Loaded() error { return nil }
+func (v *catalogLoader) Loaded() error { return nil }
 
 // seal returns what a walk through the log needs to begin at a place; nil for the first entry.
 func (p *place) seal(r *Realm) *ledger.Seal {

@@ -40,7 +40,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
 		Key: w.key, KeyErr: w.keyErr, Rules: rulesVersion,
 	})
-	r.feeds.log = log
+	r.feeds.log, r.feeds.versions.turn = log, make(chan struct{}, 1)
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
 	r.group = ledger.NewGroup(r.ledger, &r.mu, (*owner)(r), o.MaxPending)
 	err = r.recover()

@@ -183,6 +183,7 @@ func init() {
 
 	whole[*kujiv1.GetCatalogRequest](canRead)
 	whole[*kujiv1.ExportCatalogRequest](canRead)
+	whole[*kujiv1.ListCatalogsRequest](canRead)
 	whole[*kujiv1.GetCodesRequest](canRead)
 	whole[*kujiv1.ListRealmsRequest](canRead)
 	whole[*kujiv1.GetStatusRequest](canRead)

@@ -236,7 +236,7 @@ func eventProto(rec *kuji.Record) *kujiv1.Event {
 	m := &kujiv1.Event{
 		Position: rec.Position, Index: uint32(rec.Index), TimeUnixMs: rec.Time, Kind: rec.Kind, RequestId: rec.ID,
 		Status:  kujiv1.Status(kujiv1.Status_value["STATUS_"+strings.ToUpper(rec.Status)]),
-		Subject: rec.Subject, Limit: limitProto(rec.Limit), Lacks: each(rec.Lacks, lackProto), CatalogVersion: rec.CatalogVersion,
+		Subject: rec.Subject, Limit: limitProto(rec.Limit), Lacks: each(rec.Lacks, lackProto), CatalogVersion: rec.CatalogVersion, NewCatalogVersion: rec.NewCatalogVersion,
 		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
 		Items: stacksProto(rec.Items), Outcomes: each(rec.Outcomes, outcomeProto), Paid: stacksProto(rec.Paid),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,

@@ -74,13 +74,17 @@ func (n Numbers) CodeListName(num uint32) string {
 	return ""
 }
 
-// VersionIn returns the version of the catalog in force that a block of a snapshot says, and 0 if the
-// block is about something else.
-func VersionIn(kind BlockKind, data []byte) (uint64, error) {
+// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is about
+// something else. Its bytes are the block's.
+func CatalogIn(kind BlockKind, data []byte) (InForce, error) {
 	if kind != BlockCatalog {
-		return 0, nil
+		return InForce{}, nil
 	}
 	r := NewReader(data)
-	version := r.Uint("a version", math.MaxUint64)
-	return version, r.Err()
+	c := InForce{Version: r.Uint("a version", math.MaxUint64), Position: r.Uint("a position", math.MaxUint64)}
+	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", math.MaxInt64))
+	if r.err == nil {
+		c.Bytes = r.b[r.off:]
+	}
+	return c, r.Err()
 }
