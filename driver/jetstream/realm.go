@@ -240,3 +240,9 @@ func sorted(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
 }
+
+// Streams returns the names of the streams that keep a realm of a cluster.
+func Streams(cluster, realm string) []string {
+	d := &Driver{o: Options{Cluster: cluster}}
+	return []string{d.logStream(realm), d.fileStream(realm)}
+}

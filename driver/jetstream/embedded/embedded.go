@@ -162,7 +162,7 @@ func (o *Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("address for clients: %w", err)
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
-		opts.Username, opts.Password = user, o.Secret
+		grantSystem(opts, o.Secret)
 	}
 	if o.Listen == "" {
 		return opts, nil
