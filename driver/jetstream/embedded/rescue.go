@@ -30,6 +30,9 @@ import (
 //
 // So the consensus of the servers themselves says what is in the copy: no format of their files is read here.
 
+// ErrInUse is in the error of a directory in which a node runs.
+var ErrInUse = vfs.ErrLocked
+
 // patience bounds the start of a server that waits for nobody.
 const patience = 30 * time.Second
 
@@ -71,7 +74,7 @@ func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	if err := errors.Join(os.RemoveAll(from.Copy), copyTree(ctx, from.Dir, from.Copy)); err != nil {
 		return nil, fmt.Errorf("copy %s: %w", from.Dir, err)
 	}
-	if r.Streams, err = streamsIn(from.Copy); err != nil {
+	if r.Streams, err = Streams(from.Copy); err != nil {
 		return nil, err
 	}
 	o := Options{Dir: from.Copy, Cluster: from.Cluster, Node: from.Node, Secret: rand.Text(), MaxStore: 1 << 60, Logger: from.Logger}
@@ -182,8 +185,8 @@ func (r *Rescued) Close() error {
 	return errors.Join(append(errs, os.RemoveAll(r.copied), r.lock.Close())...)
 }
 
-// streamsIn returns the streams of which a directory holds a part.
-func streamsIn(dir string) (names []string, err error) {
+// Streams returns the streams of which a node's directory holds a part, ascending.
+func Streams(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", server.DEFAULT_GLOBAL_ACCOUNT, "streams"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
