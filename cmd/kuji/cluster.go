@@ -185,12 +185,12 @@ func clusterDir(data string) string { return filepath.Join(data, "cluster") }
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Make a cluster's key, and show its nodes",
+		Short:   "Make a cluster's key, show its nodes, and bring it back",
 		GroupID: "server",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand())
+	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand())
 	return cmd
 }
 

@@ -222,6 +222,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 // startNATS starts the server that keeps this node's part of the log.
 func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) (*embedded.Server, error) {
+	if err := f.settle(data); err != nil {
+		return nil, err
+	}
 	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Secret: key.password(f.name), Logger: log}
 	if len(f.hosts) > 1 {
 		own := f.hosts[f.node]
