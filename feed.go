@@ -75,7 +75,7 @@ func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, erro
 		return r.feedEnds(ctx, err)
 	}
 	d := decoder{names: r.state.Numbers(), version: start.version}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, rulesVersion, start.seal(r)).Follow(ctx) {
+	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
 		if err != nil {
 			return r.feedEnds(ctx, err)
 		}

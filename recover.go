@@ -15,8 +15,8 @@ import (
 )
 
 // rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
-// counters hold. After a change to that, a new build cannot verify old epochs unless its verifier
-// keeps the old way. It must do that or refuse.
+// rules make of the state. It stands in each epoch-begin. Only the verifier asks for it: see
+// decidedVersions.
 const rulesVersion = 5
 
 // A time stamp that the rules allow has a place in the log, and the other way round.

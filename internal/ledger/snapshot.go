@@ -151,6 +151,7 @@ type Seal struct {
 	Values uint64 // drawn from the current epoch's source so far
 	Last   int64  // the last time in the log: a batch's, what it set the clock back to, or an epoch's
 	Epochs []Epoch
+	Rules  uint8 // the version of the rules that decides the current epoch; 0: the format does not say
 }
 
 // Agrees reports whether a place in a log, which goes on to a cursor, is that of the seal. On a log
