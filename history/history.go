@@ -18,8 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -73,6 +71,8 @@ type Options struct {
 	// Age is for how long events are kept, counted back from the newest. Older ones are removed as new
 	// ones come. 0: for ever.
 	Age time.Duration
+	// MustExist refuses to make a history where there is none.
+	MustExist bool
 }
 
 // progress is the row that changes together with all others.
@@ -105,22 +105,12 @@ func (p *progress) state() State {
 // DB is the history of one realm in a database. Any number of goroutines may read it while one
 // follows the feed.
 type DB struct {
-	realm string
+	condition
 	o     Options
 	db    database
-	reads chan conn     // idle connections for reads; nil ones are not open yet
+	pool  pool
 	asked chan struct{} // holds one when somebody waits for what is not written yet
 
-	mu        sync.Mutex
-	closed    bool
-	fault     error         // why nothing is served: it is the history of another log
-	damage    error         // the same: it is damaged
-	down      error         // why Run has ended
-	end       func()        // ends the Run that goes on; nil: none does
-	built     int           // how often it was built again
-	moved     chan struct{} // closed when it has come further, or will not
-	following atomic.Bool
-	known     atomic.Pointer[State]
 	most      int                    // events in a transaction; fewer in tests
 	rest      time.Duration          // for which events gather
 	remember  int                    // names of a kind, and balances, that a writer keeps in memory
@@ -130,6 +120,7 @@ type DB struct {
 // database opens connections.
 type database interface {
 	open(ctx context.Context, write bool) (conn, error)
+	exists(ctx context.Context) (bool, error)
 	words() dialect
 	begin() []string // what comes before the tables
 	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
@@ -163,14 +154,15 @@ const maxReads = 4
 
 // Open opens the history of a realm, and creates it if there is none. target is the name of an
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
-// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeConflict if what is
-// there is the history of another realm, or of a version of this package that this one cannot upgrade.
-// A history that is damaged is opened, and the next Run builds it again.
+// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeNotFound if there is
+// none and there must be one, CodeConflict if what is there is the history of another realm, or of a
+// version of this package that this one cannot upgrade. A history that is damaged is opened, and the
+// next Run builds it again.
 func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}
 	}
-	h := &DB{realm: realm, o: o, moved: make(chan struct{}), asked: make(chan struct{}, 1), reads: make(chan conn, maxReads), most: maxWaiting, rest: restTime, remember: maxKnown}
+	h := &DB{condition: newCondition(realm), o: o, asked: make(chan struct{}, 1), most: maxWaiting, rest: restTime, remember: maxKnown}
 	var err error
 	if IsURL(target) {
 		h.db, err = newPostgres(target, realm)
@@ -180,8 +172,11 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range maxReads {
-		h.reads <- nil
+	h.pool = newPool(h.db)
+	if o.MustExist {
+		if there, err := h.db.exists(ctx); err != nil || !there {
+			return nil, cmp.Or(failed("opening", err), error(&kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("realm %q has no history there", realm)}))
+		}
 	}
 	h.known.Store(&State{CompleteFrom: 1})
 	if err := h.prepare(ctx); err != nil {
@@ -200,10 +195,11 @@ func (h *DB) prepare(ctx context.Context) (err error) {
 		return failed("opening", err)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if err := h.create(ctx, c); err != nil {
+	t := h.tables(c)
+	if err := t.create(ctx); err != nil {
 		return err
 	}
-	p, err := h.progress(ctx, c)
+	p, err := t.progress(ctx)
 	if err == nil {
 		h.known.Store(new(p.state()))
 	}
@@ -215,21 +211,11 @@ func IsURL(target string) bool {
 	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
 }
 
-// move notes how far the history has come, and wakes who waits for that.
-func (h *DB) move(p progress) {
-	h.known.Store(new(p.state()))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wake()
-}
-
 // Wait waits until the history has every event up to a position. It returns an error if Run fails
 // meanwhile, or has failed and was not called again.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
-		h.mu.Lock()
-		moved, unfit, down := h.moved, h.unfit(), h.down
-		h.mu.Unlock()
+		moved, unfit, down := h.next()
 		if unfit != nil {
 			return unfit
 		}
@@ -248,38 +234,6 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 	}
 }
 
-// unfit returns why nothing is served. The caller holds mu.
-func (h *DB) unfit() error { return cmp.Or(h.fault, h.damage) }
-
-// wake wakes who waits. The caller holds mu.
-func (h *DB) wake() {
-	close(h.moved)
-	h.moved = make(chan struct{})
-}
-
-// progress reads how far the history has come.
-func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
-	if f, err := h.formatOf(ctx, c); err != nil || f != format {
-		return p, cmp.Or(err, damaged("the table progress is empty"))
-	}
-	found, realm := false, ""
-	err = failed("reading", c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum FROM progress WHERE id = 1`, func(r row) error {
-		found, realm = true, r.text(0)
-		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7)), r.int(8) != 0}
-		if r.int(9) != p.sum(realm) && !(r.null(9) && p.rebuild) { // without one it was upgraded
-			return damaged("the table progress: its checksum differs")
-		}
-		return nil
-	}))
-	switch {
-	case err == nil && !found:
-		err = damaged("the table progress is empty")
-	case err == nil && realm != h.realm:
-		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, h.realm)}
-	}
-	return p, err
-}
-
 // State returns what the history knows.
 func (h *DB) State() State { return *h.known.Load() }
 
@@ -287,23 +241,12 @@ func (h *DB) State() State { return *h.known.Load() }
 // Before, it may be that of another log.
 func (h *DB) Following() bool { return h.following.Load() }
 
+// Down returns why the history is not kept up to date: it is damaged or of another log, or the last Run
+// has failed and no other one has found where to go on. nil: it is, or Run was not called yet.
+func (h *DB) Down() error { return h.isDown() }
+
 // Close closes the connections of reads. End Run before.
-func (h *DB) Close() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil
-	}
-	h.closed = true
-	var all []error
-	for range maxReads {
-		if c := <-h.reads; c != nil {
-			all = append(all, c.close())
-		}
-	}
-	close(h.reads)
-	return errors.Join(all...)
-}
+func (h *DB) Close() error { return h.pool.close() }
 
 // failed makes a *kuji.Error of what a database returned.
 func failed(doing string, err error) error {
@@ -334,10 +277,4 @@ func postgresCode(err error) string {
 		return pg.Code
 	}
 	return ""
-}
-
-// damageOf returns the damage in an error; nil: there is none.
-func damageOf(err error) *DamagedError {
-	d, _ := errors.AsType[*DamagedError](err)
-	return d
 }

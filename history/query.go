@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -41,78 +42,35 @@ var errFull = errors.New("the page is full")
 // maxScan is how many changes of a player a Query for one of the player's items looks at.
 const maxScan = 20_000
 
-// reading calls f with a connection in a transaction that sees one snapshot. f must only read. It is
-// called again if a connection from before is lost: the database may have been away.
-func (h *DB) reading(ctx context.Context, f func(c conn) error) (err error) {
-	var c conn
-	select {
-	case some, ok := <-h.reads:
-		if !ok {
-			return &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
-		}
-		c = some
-	case <-ctx.Done():
-		return failed("reading", ctx.Err())
-	}
-	defer func() { h.reads <- c }()
-	before := c != nil
-	c, err = h.readWith(ctx, c, f)
-	if before && kuji.CodeOf(err) == kuji.CodeFailed && ctx.Err() == nil {
-		c, err = h.readWith(ctx, nil, f)
-	}
-	return err
-}
-
-// readWith calls f with a connection, a new one if it is nil. It returns the connection if it can be
-// used again.
-func (h *DB) readWith(ctx context.Context, c conn, f func(c conn) error) (again conn, err error) {
-	if c == nil {
-		if c, err = h.db.open(ctx, false); err != nil {
-			return nil, failed("opening", err)
-		}
-	}
-	if err = c.read(ctx); err == nil {
-		err = f(c)
-	}
-	if err == nil {
-		_, err = c.exec(ctx, "COMMIT")
-	}
-	if err != nil { // in what state it is, nobody knows
-		_ = c.close()
-		return nil, failed("reading", err)
-	}
-	return c, nil
-}
+// answerTime is how long a database may take to answer. It is a bound for one that is away, not a
+// measure of one that works.
+const answerTime = 30 * time.Second
 
 // answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
 // notes damage.
-func (h *DB) answer(ctx context.Context, f func(r *reader) error) error {
-	h.mu.Lock()
-	unfit, built := h.unfit(), h.built
-	h.mu.Unlock()
+func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
+	unfit, built := h.unfit()
 	if unfit != nil {
 		return unfit
 	}
 	var refusal error // which leaves the connection as it was
-	err := h.reading(ctx, func(c conn) error {
-		p, err := h.progress(ctx, c)
+	bounded, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := h.pool.reading(bounded, func(c conn) error {
+		p, err := h.tables(c).progress(bounded)
 		if err != nil {
 			return err
 		}
-		if err = f(newReader(c, &p)); kuji.CodeOf(err) != 0 {
+		if err = f(bounded, newReader(c, &p)); kuji.CodeOf(err) != 0 {
 			refusal, err = err, nil
 		}
 		return err
 	})
-	err = errors.Join(err, refusal)
-	if damageOf(err) != nil {
-		h.mu.Lock()
-		stale := h.built != built // it was built again meanwhile
-		h.mu.Unlock()
-		if !stale {
-			h.hurt(err)
-		}
+	if bounded.Err() != nil && ctx.Err() == nil && err != nil {
+		err = &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
 	}
+	err = errors.Join(err, refusal)
+	h.met(err, built)
 	return err
 }
 
@@ -163,7 +121,7 @@ func (h *DB) Events(ctx context.Context, q Query) (page Page, err error) {
 	if err != nil {
 		return page, err
 	}
-	err = h.answer(ctx, func(r *reader) error {
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
 		page.State = r.p.state()
 		seqs, end, err := q.seqs(ctx, r, limit)
 		if err != nil {
@@ -506,7 +464,7 @@ func (h *DB) Players(ctx context.Context, after string, limit int) (players []st
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
 	}
-	err = h.answer(ctx, func(r *reader) error {
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
 		state, players = r.p.state(), nil
 		return r.c.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {
 			players = append(players, idOf(row.text(1)))
@@ -536,7 +494,7 @@ func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holder
 	if item == "" {
 		return nil, false, state, &kuji.Error{Code: kuji.CodeInvalid, Field: "item", Message: "is empty, want the id of an item"}
 	}
-	err = h.answer(ctx, func(r *reader) error {
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
 		state, holders = r.p.state(), nil
 		if r.p.completeFrom != 1 {
 			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.completeFrom)}

@@ -23,35 +23,6 @@ import (
 // What players held where the log begins is what they hold at the history's end, less what the log says
 // has changed since. If that cannot be known, there are no balances, as after a gap.
 
-// hurt notes damage, and ends the Run that goes on.
-func (h *DB) hurt(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.damage == nil {
-		h.damage = err
-	}
-	if h.end != nil {
-		h.end()
-	}
-	h.wake()
-}
-
-// healed notes that a history was built again as far as it was damaged.
-func (h *DB) healed(p progress) {
-	h.mu.Lock()
-	h.damage = nil
-	h.built++
-	h.mu.Unlock()
-	h.move(p)
-}
-
-// damageKnown returns what was noted.
-func (h *DB) damageKnown() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.damage
-}
-
 // Rebuild lets the next Run build the history again, as if it were damaged, also after the process has
 // ended. Nobody may write the history meanwhile.
 func (h *DB) Rebuild(ctx context.Context) (err error) {
@@ -60,7 +31,7 @@ func (h *DB) Rebuild(ctx context.Context) (err error) {
 		return failed("opening", err)
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	p, err := h.progress(ctx, c)
+	p, err := h.tables(c).progress(ctx)
 	if damageOf(err) != nil { // the next Run will see that
 		return nil
 	}
@@ -93,21 +64,10 @@ func (h *DB) replace(ctx context.Context, feed Feed) error {
 	if err != nil {
 		return err
 	}
-	for n := range maxReads { // nobody may have it open
-		select {
-		case c := <-h.reads:
-			if c != nil {
-				_ = c.close() // of what is damaged
-			}
-		case <-ctx.Done():
-			err = failed("replacing", ctx.Err())
-		}
-		if err != nil {
-			h.giveReads(n)
-			return err
-		}
-	}
-	defer h.giveReads(maxReads)
+	if err := h.pool.take(ctx); kuji.CodeOf(failed("", err)) == kuji.CodeCanceled {
+		return failed("replacing", err)
+	} // any other error is of what is damaged
+	defer h.pool.give(maxReads)
 	done, err := h.db.replace(first > 1)
 	if err != nil || !done {
 		return failed("replacing", err)
@@ -119,20 +79,22 @@ func (h *DB) replace(ctx context.Context, feed Feed) error {
 	return nil
 }
 
-// giveReads gives back places for reads, without connections.
-func (h *DB) giveReads(n int) {
-	for range n {
-		h.reads <- nil
-	}
+// rebuild builds a history again, through a connection.
+type rebuild struct {
+	h *DB
+	tables
+	feed Feed
 }
 
+func (h *DB) rebuilds(c conn, feed Feed) *rebuild { return &rebuild{h, h.tables(c), feed} }
+
 // build builds the history again, as far as the log goes back, if it is damaged or if that was asked for.
-func (h *DB) build(ctx context.Context, c conn, feed Feed) error {
-	if err := h.create(ctx, c); err != nil {
+func (b *rebuild) build(ctx context.Context) error {
+	if err := b.create(ctx); err != nil {
 		return err
 	}
-	p, err := h.progress(ctx, c)
-	known := h.damageKnown() != nil
+	p, err := b.progress(ctx)
+	known := b.h.damageKnown() != nil
 	if err != nil && !(known && damageOf(err) != nil) {
 		return err
 	}
@@ -141,7 +103,7 @@ func (h *DB) build(ctx context.Context, c conn, feed Feed) error {
 		return nil
 	}
 	some := false
-	if err := c.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
+	if err := b.c.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
 		some = true
 		return nil
 	}); err != nil && damageOf(failed("", err)) == nil {
@@ -149,53 +111,53 @@ func (h *DB) build(ctx context.Context, c conn, feed Feed) error {
 	}
 	first := uint64(1)
 	if some {
-		if first, err = begins(ctx, feed); err != nil {
+		if first, err = begins(ctx, b.feed); err != nil {
 			return err
 		}
 	}
 	if first <= 1 {
-		p, err = h.startOver(ctx, c)
+		p, err = b.startOver(ctx)
 	} else {
-		p, err = h.keepOlder(ctx, c, feed, p, sound, first)
+		p, err = b.keepOlder(ctx, p, sound, first)
 	}
 	if err != nil {
 		return failed("building again", err)
 	}
-	h.healed(p)
+	b.h.healed(p)
 	return nil
 }
 
 // startOver makes the tables again, with nothing in them.
-func (h *DB) startOver(ctx context.Context, c conn) (p progress, err error) {
+func (b *rebuild) startOver(ctx context.Context) (p progress, err error) {
 	statements := []string{"BEGIN"}
 	for _, table := range []string{"players", "items", "pools", "events", "pool_events", "item_events", "changes", "holdings", "progress"} {
 		statements = append(statements, "DROP TABLE IF EXISTS "+table)
 	}
-	statements = append(statements, h.db.words().statements(progressTable)...)
-	for _, sql := range append(statements, h.db.words().statements(schema)...) {
-		if _, err := h.exec(ctx, c, sql); err != nil {
+	statements = append(statements, b.db.words().statements(progressTable)...)
+	for _, sql := range append(statements, b.db.words().statements(schema)...) {
+		if _, err := b.exec(ctx, sql); err != nil {
 			return p, err
 		}
 	}
 	p = progress{last: true, completeFrom: 1}
-	if err := h.insertProgress(ctx, c, p, ""); err != nil {
+	if err := b.insertProgress(ctx, p, ""); err != nil {
 		return p, err
 	}
-	_, err = h.exec(ctx, c, "COMMIT")
+	_, err = b.exec(ctx, "COMMIT")
 	return p, err
 }
 
 // keepOlder removes what a log has from a position on, and keeps what is older. p is how far the history
 // has come, if sound.
-func (h *DB) keepOlder(ctx context.Context, c conn, feed Feed, p progress, sound bool, first uint64) (next progress, err error) {
+func (b *rebuild) keepOlder(ctx context.Context, p progress, sound bool, first uint64) (next progress, err error) {
 	next = p
 	if sound {
-		if err := h.sameLog(ctx, feed, p); err != nil {
+		if err := b.sameLog(ctx, p); err != nil {
 			return p, err
 		}
 	} else {
 		next = progress{at: Place{Position: first}, completeFrom: first}
-		if next.keptFrom, next.keptTime, err = oldest(ctx, c); err != nil {
+		if next.keptFrom, next.keptTime, err = oldest(ctx, b.c); err != nil {
 			return p, err
 		}
 	}
@@ -203,49 +165,49 @@ func (h *DB) keepOlder(ctx context.Context, c conn, feed Feed, p progress, sound
 	if next.at.Position >= first {
 		next.at, next.last = Place{Position: first - 1}, true
 	}
-	if _, err := h.exec(ctx, c, "BEGIN"); err != nil {
+	if _, err := b.exec(ctx, "BEGIN"); err != nil {
 		return p, err
 	}
-	if _, err := h.exec(ctx, c, "DELETE FROM progress"); err != nil { // first, for it locks out other writers
+	if _, err := b.exec(ctx, "DELETE FROM progress"); err != nil { // first, for it locks out other writers
 		return p, err
 	}
 	for _, table := range []string{"changes", "pool_events", "item_events", "events"} {
-		if _, err := h.exec(ctx, c, "DELETE FROM "+table+" WHERE seq >= $1", Place{Position: first}.seq()); err != nil {
+		if _, err := b.exec(ctx, "DELETE FROM "+table+" WHERE seq >= $1", Place{Position: first}.seq()); err != nil {
 			return p, err
 		}
 	}
 	check := &checker{unproven: !sound || p.unproven() > 0}
-	named, err := h.mendNames(ctx, c, check)
+	named, err := b.mendNames(ctx, check)
 	if err == nil && named && next.completeFrom == 1 {
-		named, err = h.rewind(ctx, c, feed, p, first)
+		named, err = b.rewind(ctx, p, first)
 	}
 	if err != nil {
 		return p, err
 	}
 	if !named || next.completeFrom != 1 {
 		next.completeFrom = max(next.completeFrom, first)
-		if _, err := h.exec(ctx, c, "DELETE FROM holdings"); err != nil {
+		if _, err := b.exec(ctx, "DELETE FROM holdings"); err != nil {
 			return p, err
 		}
 	}
-	if err := h.insertProgress(ctx, c, next, ""); err != nil {
+	if err := b.insertProgress(ctx, next, ""); err != nil {
 		return p, err
 	}
-	_, err = h.exec(ctx, c, "COMMIT")
+	_, err = b.exec(ctx, "COMMIT")
 	return next, err
 }
 
 // sameLog compares the last event that a history has with the feed, as far as both have it.
-func (h *DB) sameLog(ctx context.Context, feed Feed, p progress) error {
+func (b *rebuild) sameLog(ctx context.Context, p progress) error {
 	if p.at.Position == 0 {
 		return nil
 	}
-	for rec, err := range feed(ctx, p.at.Position) {
+	for rec, err := range b.feed(ctx, p.at.Position) {
 		if _, trimmed := errors.AsType[*kuji.TrimmedError](err); trimmed {
 			return nil
 		}
 		if kuji.CodeOf(err) == kuji.CodeInvalid { // beyond the end of the log
-			return h.refuse(err)
+			return b.h.refuse(err)
 		}
 		if err != nil {
 			return err
@@ -254,7 +216,7 @@ func (h *DB) sameLog(ctx context.Context, feed Feed, p progress) error {
 		if at.seq() < p.at.seq() {
 			continue
 		}
-		if err = h.compare(ctx, at, p.at, &rec); damageOf(err) != nil {
+		if err = b.h.compare(ctx, at, p.at, &rec); damageOf(err) != nil {
 			return nil
 		}
 		return err
@@ -274,11 +236,11 @@ func oldest(ctx context.Context, c conn) (position uint64, time int64, err error
 }
 
 // mendNames replaces names that cannot be read. It reports whether there was none.
-func (h *DB) mendNames(ctx context.Context, c conn, check *checker) (bool, error) {
+func (b *rebuild) mendNames(ctx context.Context, check *checker) (bool, error) {
 	all := true
 	for _, table := range []string{"players", "items", "pools"} {
 		var bad []int64
-		if err := c.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
+		if err := b.c.query(ctx, "SELECT id, name, sum FROM "+table, func(r row) error {
 			if check.name(r, 2, table, r.int(0), r.text(1)) != nil {
 				bad = append(bad, r.int(0))
 			}
@@ -290,7 +252,7 @@ func (h *DB) mendNames(ctx context.Context, c conn, check *checker) (bool, error
 			all = false
 			text := unreadable(id)
 			_, sum := nameSum(nil, table, id, text)
-			if _, err := h.exec(ctx, c, "UPDATE "+table+" SET name = $1, sum = $2 WHERE id = $3", text, sum, id); err != nil {
+			if _, err := b.exec(ctx, "UPDATE "+table+" SET name = $1, sum = $2 WHERE id = $3", text, sum, id); err != nil {
 				return false, err
 			}
 		}
@@ -303,8 +265,8 @@ func unreadable(id int64) string { return fmt.Sprintf(`\?%d`, id) }
 
 // rewind makes the holdings those before a position: less what the log says has changed from there to
 // where the history has come. It reports false if they are not known.
-func (h *DB) rewind(ctx context.Context, c conn, feed Feed, p progress, first uint64) (bool, error) {
-	w, err := h.writerAt(ctx, c, p)
+func (b *rebuild) rewind(ctx context.Context, p progress, first uint64) (bool, error) {
+	w, err := b.h.writerAt(ctx, b.c, p)
 	if damageOf(err) != nil {
 		return false, nil
 	}
@@ -313,7 +275,7 @@ func (h *DB) rewind(ctx context.Context, c conn, feed Feed, p progress, first ui
 	}
 	w.back = true
 	exec := func(sql string, args ...any) error {
-		_, err := h.exec(ctx, c, sql, args...)
+		_, err := b.exec(ctx, sql, args...)
 		return err
 	}
 	var some []event
@@ -332,11 +294,11 @@ func (h *DB) rewind(ctx context.Context, c conn, feed Feed, p progress, first ui
 		return w.hold(exec)
 	}
 	end := p.at.seq()
-	for rec, err := range h.upTo(ctx, feed, first, end) {
+	for rec, err := range b.upTo(ctx, first, end) {
 		if err != nil {
 			return false, err
 		}
-		if some = append(some, event{rec: rec}); len(some) < h.most {
+		if some = append(some, event{rec: rec}); len(some) < b.h.most {
 			continue
 		}
 		if err := flush(); err != nil {
@@ -347,7 +309,7 @@ func (h *DB) rewind(ctx context.Context, c conn, feed Feed, p progress, first ui
 		return false, passOver(err)
 	}
 	known := true
-	err = c.query(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1", func(row) error {
+	err = b.c.query(ctx, "SELECT 1 FROM holdings WHERE quantity < 0 LIMIT 1", func(row) error {
 		known = false
 		return nil
 	})
@@ -363,12 +325,12 @@ func passOver(err error) error {
 }
 
 // upTo is the events of a feed from a position up to a place.
-func (h *DB) upTo(ctx context.Context, feed Feed, first uint64, end int64) func(yield func(kuji.Record, error) bool) {
+func (b *rebuild) upTo(ctx context.Context, first uint64, end int64) func(yield func(kuji.Record, error) bool) {
 	return func(yield func(kuji.Record, error) bool) {
 		if placeOf(end).Position < first {
 			return
 		}
-		for rec, err := range feed(ctx, first) {
+		for rec, err := range b.feed(ctx, first) {
 			seq := Place{rec.Position, rec.Index}.seq()
 			if err == nil && seq > end || !yield(rec, err) || err != nil || seq == end {
 				return

@@ -169,7 +169,7 @@ type change struct {
 
 // newWriter reads what a writer must know.
 func (h *DB) newWriter(ctx context.Context, c conn) (*writer, error) {
-	p, err := h.progress(ctx, c)
+	p, err := h.tables(c).progress(ctx)
 	if err != nil {
 		return nil, err
 	}

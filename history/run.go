@@ -56,7 +56,7 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 		return failed("opening", err)
 	}
 	defer func() { err = failed("writing", errors.Join(err, c.close())) }()
-	if err := h.build(ctx, c, feed); err != nil {
+	if err := h.rebuilds(c, feed).build(ctx); err != nil {
 		return err
 	}
 	w, err := h.newWriter(ctx, c)
@@ -74,30 +74,6 @@ func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
 			return err
 		}
 	}
-}
-
-// begin notes that a Run goes on, and how to end it.
-func (h *DB) begin(end func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.end = end
-}
-
-// ended notes why a Run has ended, and returns it.
-func (h *DB) ended(err error) error {
-	if damageOf(err) != nil {
-		h.hurt(err)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.damage != nil && kuji.CodeOf(err) == kuji.CodeCanceled { // by a reader that met it
-		err = h.damage
-	}
-	if h.end = nil; kuji.CodeOf(err) != kuji.CodeCanceled {
-		h.down = err
-	}
-	h.wake()
-	return err
 }
 
 // follow writes what a feed brings, until it ends.
@@ -351,8 +327,8 @@ func (w *writer) hold(exec execute) error {
 // compare compares the event at a place with the last one that the history has.
 func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) error {
 	same := false
-	err := h.reading(ctx, func(c conn) error {
-		p, err := h.progress(ctx, c)
+	err := h.pool.reading(ctx, func(c conn) error {
+		p, err := h.tables(c).progress(ctx)
 		if err != nil {
 			return err
 		}
@@ -371,24 +347,6 @@ func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) erro
 	}
 	h.accept()
 	return nil
-}
-
-// accept notes that the history is that of the log.
-func (h *DB) accept() {
-	h.mu.Lock()
-	h.fault, h.down = nil, nil
-	h.mu.Unlock()
-	h.following.Store(true)
-}
-
-// refuse notes that the history is that of another log.
-func (h *DB) refuse(why error) error {
-	err := &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q is that of another log: delete it, and Kuji builds it again", h.realm), Err: why}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fault = err
-	h.wake()
-	return err
 }
 
 // queue is what waits for the writer.

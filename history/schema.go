@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -57,38 +58,50 @@ func (d dialect) statements(sql string) []string {
 	return strings.Split(strings.TrimSpace(sql), ";\n")
 }
 
+// tables is the tables of a history, through a connection that writes.
+type tables struct {
+	db    database
+	c     conn
+	realm string
+	exec  func(ctx context.Context, sql string, args ...any) (int64, error)
+}
+
+func (h *DB) tables(c conn) tables {
+	return tables{h.db, c, h.realm, func(ctx context.Context, sql string, args ...any) (int64, error) { return h.exec(ctx, c, sql, args...) }}
+}
+
 // create makes the tables, if they are not there, and brings older ones to this version.
-func (h *DB) create(ctx context.Context, c conn) error {
+func (t tables) create(ctx context.Context) error {
 	exec := func(statements ...string) error {
 		for _, sql := range statements {
-			if _, err := c.exec(ctx, sql); err != nil {
+			if _, err := t.c.exec(ctx, sql); err != nil {
 				return failed("creating", err)
 			}
 		}
 		return nil
 	}
-	if err := exec(append(h.db.begin(), h.db.words().statements(progressTable)...)...); err != nil {
+	if err := exec(append(t.db.begin(), t.db.words().statements(progressTable)...)...); err != nil {
 		return err
 	}
-	f, err := h.formatOf(ctx, c)
+	f, err := t.formatOf(ctx)
 	for ; err == nil && f != 0 && f < format; f++ {
-		if err = h.upgrade(ctx, c, f); err != nil {
+		if err = t.upgrade(ctx, f); err != nil {
 			return err
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := exec(h.db.words().statements(schema)...); err != nil || f != 0 {
+	if err := exec(t.db.words().statements(schema)...); err != nil || f != 0 {
 		return err
 	}
-	return h.insertProgress(ctx, c, progress{last: true, completeFrom: 1}, " ON CONFLICT DO NOTHING")
+	return t.insertProgress(ctx, progress{last: true, completeFrom: 1}, " ON CONFLICT DO NOTHING")
 }
 
 // formatOf returns the version of the schema; 0: there is nothing yet. It refuses one that this build
 // can neither read nor upgrade.
-func (h *DB) formatOf(ctx context.Context, c conn) (f int64, err error) {
-	err = failed("reading", c.query(ctx, "SELECT format FROM progress WHERE id = 1", func(r row) error {
+func (t tables) formatOf(ctx context.Context) (f int64, err error) {
+	err = failed("reading", t.c.query(ctx, "SELECT format FROM progress WHERE id = 1", func(r row) error {
 		f = r.int(0)
 		return nil
 	}))
@@ -105,14 +118,14 @@ func (h *DB) formatOf(ctx context.Context, c conn) (f int64, err error) {
 }
 
 // upgrade brings the schema from a version to the next one, unless somebody else has done so.
-func (h *DB) upgrade(ctx context.Context, c conn, from int64) error {
-	if _, err := c.exec(ctx, "BEGIN"); err != nil {
+func (t tables) upgrade(ctx context.Context, from int64) error {
+	if _, err := t.c.exec(ctx, "BEGIN"); err != nil {
 		return failed("upgrading", err)
 	}
-	n, err := c.exec(ctx, "UPDATE progress SET format = $1 WHERE id = 1 AND format = $2", from+1, from) // locks out others
+	n, err := t.c.exec(ctx, "UPDATE progress SET format = $1 WHERE id = 1 AND format = $2", from+1, from) // locks out others
 	if err == nil && n == 1 {
-		for _, sql := range h.db.words().statements(upgrades[from]) {
-			if _, err = c.exec(ctx, sql); err != nil {
+		for _, sql := range t.db.words().statements(upgrades[from]) {
+			if _, err = t.c.exec(ctx, sql); err != nil {
 				break
 			}
 		}
@@ -120,14 +133,37 @@ func (h *DB) upgrade(ctx context.Context, c conn, from int64) error {
 	if err != nil { // the connection, and with it the transaction, is closed
 		return failed("upgrading", err)
 	}
-	_, err = c.exec(ctx, "COMMIT")
+	_, err = t.c.exec(ctx, "COMMIT")
 	return failed("upgrading", err)
 }
 
 // insertProgress inserts the row that says how far the history has come.
-func (h *DB) insertProgress(ctx context.Context, c conn, p progress, tail string) error {
-	_, err := h.exec(ctx, c, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum)
-		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, int64(format), h.realm, int64(p.at.Position), int64(p.at.Index), flag(p.last),
-		int64(p.completeFrom), int64(p.keptFrom), p.keptTime, int64(p.provenFrom), flag(p.rebuild), p.sum(h.realm))
+func (t tables) insertProgress(ctx context.Context, p progress, tail string) error {
+	_, err := t.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum)
+		VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`+tail, int64(format), t.realm, int64(p.at.Position), int64(p.at.Index), flag(p.last),
+		int64(p.completeFrom), int64(p.keptFrom), p.keptTime, int64(p.provenFrom), flag(p.rebuild), p.sum(t.realm))
 	return failed("creating", err)
+}
+
+// progress reads how far the history has come.
+func (t tables) progress(ctx context.Context) (p progress, err error) {
+	if f, err := t.formatOf(ctx); err != nil || f != format {
+		return p, cmp.Or(err, damaged("the table progress is empty"))
+	}
+	found, realm := false, ""
+	err = failed("reading", t.c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time, proven_from, rebuild, sum FROM progress WHERE id = 1`, func(r row) error {
+		found, realm = true, r.text(0)
+		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6), uint64(r.int(7)), r.int(8) != 0}
+		if r.int(9) != p.sum(realm) && !(r.null(9) && p.rebuild) { // without one it was upgraded
+			return damaged("the table progress: its checksum differs")
+		}
+		return nil
+	}))
+	switch {
+	case err == nil && !found:
+		err = damaged("the table progress is empty")
+	case err == nil && realm != t.realm:
+		err = &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, t.realm)}
+	}
+	return p, err
 }

@@ -46,6 +46,14 @@ func (s sqlite) open(_ context.Context, write bool) (conn, error) {
 	return &sqliteConn{db: db, prepared: map[string]*sqlite3.Stmt{}}, nil
 }
 
+func (s sqlite) exists(context.Context) (bool, error) {
+	_, err := os.Stat(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // replace moves the file away, or removes it, so that the next open makes another one. What was moved
 // away first is kept, since it has the oldest rows.
 func (s sqlite) replace(keep bool) (bool, error) {

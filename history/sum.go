@@ -3,11 +3,8 @@ package history
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"slices"
-
-	"github.com/kuji-dev/kuji"
 )
 
 // Rows carry checksums, CRC-32C of
@@ -124,29 +121,4 @@ func (c *checker) holding(r row, i int, h holding, quantity int64) (err error) {
 		err = damaged("item %d of player %d, %d: its checksum differs", h.item, h.player, quantity)
 	}
 	return err
-}
-
-// DamagedError says that a history has rows that Run has not written so, or that its database is
-// damaged. It comes in a [kuji.Error] of CodeCorrupt. The history serves nothing more until the next
-// Run has built it again.
-type DamagedError struct {
-	What     string
-	Err      error // of the database; nil: its rows are wrong
-	database bool
-}
-
-func (e *DamagedError) Error() string {
-	if e.Err != nil {
-		return e.What + ": " + e.Err.Error()
-	}
-	return e.What
-}
-
-// Unwrap returns the error of the database.
-func (e *DamagedError) Unwrap() error { return e.Err }
-
-const damagedText = "the history is damaged, and Kuji builds it again from the log"
-
-func damaged(format string, args ...any) error {
-	return &kuji.Error{Code: kuji.CodeCorrupt, Message: damagedText, Err: &DamagedError{What: fmt.Sprintf(format, args...)}}
 }

@@ -27,8 +27,8 @@ type Report struct {
 // has events that the log does not have: it is that of another log.
 func (h *DB) Verify(ctx context.Context, log iter.Seq2[kuji.Record, error]) (report Report, err error) {
 	var wrong error
-	err = h.reading(ctx, func(c conn) error {
-		p, err := h.progress(ctx, c)
+	err = h.pool.reading(ctx, func(c conn) error {
+		p, err := h.tables(c).progress(ctx)
 		if err != nil {
 			return err
 		}
