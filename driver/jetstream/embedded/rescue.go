@@ -131,7 +131,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 			err := ask(ctx, conn, server.JSApiMetaRescue, server.JSApiMetaRescueRequest{QuorumNeeded: 1}, &server.JSApiMetaRescueResponse{})
 			return err == nil, err
 		},
-		func() (bool, error) { return r.server.JetStreamIsLeader() && r.began(), nil },
+		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
 		func() (bool, error) { return r.removeOthers(ctx, conn) },
 		func() (bool, error) { return r.settled(), nil },
 	}
@@ -145,7 +145,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.server.Name(), ctx.Err()), err)
+			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.NATS().Name(), ctx.Err()), err)
 		case <-t.C:
 		}
 	}
@@ -157,17 +157,17 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {
-		if r.server.JetStreamIsStreamAssigned(server.DEFAULT_GLOBAL_ACCOUNT, name) {
+		if r.NATS().JetStreamIsStreamAssigned(server.DEFAULT_GLOBAL_ACCOUNT, name) {
 			listed++
 		}
 	}
-	return len(r.groups()) >= listed
+	return len(r.raftGroups()) >= listed
 }
 
 // settled reports whether the server leads each group, and has carried out all that it had received. Before
 // that, what it says of a stream is old. A group of one is no group for long.
 func (r *Rescued) settled() bool {
-	return !slices.ContainsFunc(r.groups(), func(g server.RaftzGroup) bool {
+	return !slices.ContainsFunc(r.raftGroups(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex
 	})
 }
