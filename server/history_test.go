@@ -168,7 +168,7 @@ func TestNoHistory(t *testing.T) {
 func TestHistoryAway(t *testing.T) {
 	var log lockedBuffer
 	hist := &fakeHistory{}
-	f := startWith(t, kuji.Options{}, server.Options{History: hist, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	f := startWith(t, kuji.Options{}, server.Options{History: hist, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	c := newClient("", h2c(t), f.url, connect.WithGRPC())
 	for code, text := range map[kuji.Code]string{kuji.CodeFailed: "cannot be read now", kuji.CodeOverloaded: "is not open yet", kuji.CodeCorrupt: "builds it again"} {
 		hist.away = &kuji.Error{Code: code, Message: "reading the history", Err: errors.New("secret.example:5432")}

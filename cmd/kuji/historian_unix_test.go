@@ -13,8 +13,8 @@ import (
 	"github.com/kuji-dev/kuji/server"
 )
 
-// kept is a realm with its historian and its log, in this process.
-func kept(t *testing.T, where string) (*historian, *kuji.Realm, *lines) {
+// historyOf is a realm with its historian and its log, in this process.
+func historyOf(t *testing.T, where string) (*historian, *kuji.Realm, *lines) {
 	t.Helper()
 	dir, log := t.TempDir(), newLines()
 	e, err := kuji.Open(dir, kuji.Options{})
@@ -72,7 +72,7 @@ func waits(t *testing.T, h *historian, position uint64) {
 // TestHistoryOutage: while PostgreSQL is away, only the history is down. It comes back by itself.
 func TestHistoryOutage(t *testing.T) {
 	url := pgtest.Database(t)
-	h, r, log := kept(t, url)
+	h, r, log := historyOf(t, url)
 	ask := func() error {
 		_, err := h.Events(t.Context(), "test", server.HistoryQuery{Player: "ann"})
 		return err

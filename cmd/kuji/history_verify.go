@@ -112,9 +112,9 @@ func (a *app) verifyHistories(ctx context.Context, f *historyVerifyFlags) (err e
 		if kuji.CodeOf(err) == kuji.CodeNotFound && f.realm == "" { // it has no history
 			continue
 		}
-		if _, damaged := errors.AsType[*history.DamagedError](err); damaged {
-			out.OK, one.Error = false, err.Error()
-			damage = append(damage, fmt.Errorf("realm %s: %w", name, err))
+		if damaged, ok := errors.AsType[*history.DamagedError](err); ok {
+			out.OK, one.Error = false, damaged.Error()
+			damage = append(damage, fmt.Errorf("realm %s: the history is damaged: %w", name, damaged))
 		} else if err != nil {
 			return err
 		}
