@@ -22,8 +22,10 @@ import (
 
 // What the tests of this package see of its inside.
 var (
-	Contract    = contract
-	StatusProto = statusProto
+	Contract = contract
+
+	EndFramedTwice = endFramedTwice
+	StatusProto    = statusProto
 )
 
 func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {

@@ -233,7 +233,7 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	}
 	return &http.Server{
-		Handler:           h,
+		Handler:           endFramedTwice(h),
 		TLSConfig:         conf,
 		ConnContext:       withConn,
 		Protocols:         protocols,
