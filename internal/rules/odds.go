@@ -378,7 +378,7 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 	weights := make([]uint64, len(pt.order))
 	sums := make([]uint64, len(pt.classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
-	if pt.collect && total == 0 {
+	if pt.collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
 		total = w.weigh(at, pt, picked, false, weights, sums)
 	}
 	rates := w.decided(at, pt, due, sums, total)
