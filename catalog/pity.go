@@ -61,7 +61,7 @@ func (k *check) promises(p *Pool) {
 	classes := p.Classes()
 	for i := range p.Tracks {
 		t := &p.Tracks[i]
-		if t.Certain == 0 {
+		if t.Certain == 0 || !p.stocked(classes, i) {
 			continue
 		}
 		k.enter(t.Name)
@@ -71,18 +71,28 @@ func (k *check) promises(p *Pool) {
 				names = append(names, p.Tracks[j].Name+k.lineOf(step{key: "pity"}, step{key: p.Tracks[j].Name}))
 			}
 			k.at("certain", func() {
-				k.fault("this promise is never kept: in each draw %s is certain before it, and no entry is in both groups; expected it to stand before, or to have an entry in common",
+				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
 					strings.Join(names, " or "))
 			})
 		}
 		if e := k.neverThere(p, classes, i); e >= 0 {
 			k.at("certain", func() {
-				k.fault("this promise is never kept: in draw %d, nothing of the group can be drawn: see when and luck of entry %s%s",
+				k.fault("expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
 					t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
 			})
 		}
 		k.leave()
 	}
+}
+
+// stocked reports whether a track's group has anything in stock at first.
+func (p *Pool) stocked(classes []uint32, track int) bool {
+	for n := range p.Entries {
+		if e := &p.Entries[n]; classes[n]&(1<<track) != 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // alwaysBefore returns tracks before one of which some are certain in each draw in which it is: so many
@@ -123,7 +133,7 @@ func (k *check) neverThere(p *Pool, classes []uint32, track int) int {
 	counted := uint64(t.Certain) - 1
 	for n := range p.Entries {
 		e := &p.Entries[n]
-		if classes[n]&(1<<track) == 0 || p.heaviest(e) == 0 {
+		if classes[n]&(1<<track) == 0 || p.heaviest(e) == 0 || !e.Stock.Unlimited && e.Stock.Count == 0 {
 			continue
 		}
 		weight := e.Weight
@@ -148,6 +158,25 @@ func (k *check) neverThere(p *Pool, classes []uint32, track int) int {
 		}
 	}
 	return first
+}
+
+// FirstOf returns the names of the tracks before one, by its index, that have no entry in common with it.
+// In a draw that one of them hits, it waits, even if it is certain.
+func (p *Pool) FirstOf(track int) (names []string) {
+	classes := p.Classes()
+	for j := range p.Tracks[:track] {
+		some, both := false, false
+		for n := range p.Entries {
+			if p.heaviest(&p.Entries[n]) > 0 {
+				some = some || classes[n]&(1<<j) != 0
+				both = both || classes[n]&(1<<j) != 0 && classes[n]&(1<<track) != 0
+			}
+		}
+		if some && !both {
+			names = append(names, p.Tracks[j].Name)
+		}
+	}
+	return names
 }
 
 // lineOf says in which line of the source something of the pool is, if there is a source.

@@ -20,7 +20,7 @@ import (
 //
 // The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
 // track that has nothing in common with the group needs a draw of its own. It gets that when it is
-// certain, and the guarantee gets an earlier or a later draw of the same set: see [Rules.due].
+// certain, and the guarantee gets an earlier or a later draw of the same set: see [poolTable.due].
 
 // pity is the tracks and guarantees of a pool.
 type pity struct {
@@ -285,7 +285,7 @@ func (r *Rules) writeTracks() {
 }
 
 // due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
-// for none.
+// for none. sums returns those of the pool's classes.
 //
 // All guarantees can be kept when the one whose set ends first goes first, as soon as what is
 // missing in all sets that end by some draw leaves no draw to spare. Draws in which tracks will be
@@ -294,7 +294,7 @@ func (r *Rules) writeTracks() {
 // for all of them. If a group runs out of stock, that may change: then guarantees go first, and
 // tracks wait, since they count on in the next request. A guarantee whose group is out of stock
 // waits, and takes no draw from the others.
-func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uint64) uint32 {
+func (pt *poolTable) due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, next func(*trackTable) uint64) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
 	for k := range pt.must {
@@ -308,17 +308,17 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 	if open == 0 {
 		return 0
 	}
-	r.weigh(pt, true)
+	now := sums()
 	first := -1 // the guarantee whose set ends first
 	for k := range pt.must {
-		if pt.among(r.d.sums, pt.must[k].group, 0) == 0 {
+		if pt.among(now, pt.must[k].group, 0) == 0 {
 			missing[k] = 0
 		}
 		if missing[k] > 0 && (first < 0 || left[k] < left[first]) {
 			first = k
 		}
 	}
-	now, soon := false, false
+	pressed, soon := false, false
 	for k := range pt.must {
 		sum := uint64(0)
 		for o := range pt.must {
@@ -327,12 +327,12 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 			}
 		}
 		if missing[k] > 0 {
-			now = now || sum >= left[k]
-			soon = soon || sum+r.setAside(pt, left[k], &missing) >= left[k]
+			pressed = pressed || sum >= left[k]
+			soon = soon || sum+pt.setAside(left[k], &missing, now, next) >= left[k]
 		}
 	}
 	switch {
-	case now, soon && !r.certainApart(pt, pt.must[first].group):
+	case pressed, soon && !pt.certainApart(pt.must[first].group, now, next):
 		return pt.must[first].group
 	}
 	return 0
@@ -340,15 +340,15 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 
 // setAside returns how many of the next draws tracks can at most take because they are certain, and
 // have nothing in common with some guarantee that misses hits.
-func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTracks]uint64) (n uint64) {
+func (pt *poolTable) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, next func(*trackTable) uint64) (n uint64) {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.certain == 0 || pt.among(r.d.sums, t.group, 0) == 0 {
+		if t.certain == 0 || pt.among(sums, t.group, 0) == 0 {
 			continue
 		}
 		for k := range pt.must {
-			if missing[k] > 0 && pt.among(r.d.sums, t.group|pt.must[k].group, 0) == 0 {
-				n += (draws - 1 + min(r.next(t), t.certain)) / t.certain
+			if missing[k] > 0 && pt.among(sums, t.group|pt.must[k].group, 0) == 0 {
+				n += (draws - 1 + min(next(t), t.certain)) / t.certain
 				break
 			}
 		}
@@ -357,10 +357,10 @@ func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTrack
 }
 
 // certainApart reports whether a track is certain now that has nothing in common with a group.
-func (r *Rules) certainApart(pt *poolTable, group uint32) bool {
+func (pt *poolTable) certainApart(group uint32, sums []uint64, next func(*trackTable) uint64) bool {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.isCertain(r.next(t)) && pt.among(r.d.sums, t.group, 0) > 0 && pt.among(r.d.sums, t.group|group, 0) == 0 {
+		if t.isCertain(next(t)) && pt.among(sums, t.group, 0) > 0 && pt.among(sums, t.group|group, 0) == 0 {
 			return true
 		}
 	}

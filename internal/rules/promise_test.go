@@ -2,7 +2,9 @@ package rules_test
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -154,7 +156,6 @@ func promises(r *realm, m *model, player string) (can map[string]bool) {
 // TestPromises holds odds, draws and every displayed "certain in" against each other, for random
 // tracks over random groups.
 func TestPromises(t *testing.T) {
-	kept := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		pick := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(rt, label) }
 		yaml := randomTracks(pick)
@@ -184,14 +185,7 @@ func TestPromises(t *testing.T) {
 			}
 			foretold(r, m, p, pick)
 			can := promises(r, m, "ann")
-			_, before := m.since, map[string]uint64{}
-			for i := range p.Tracks {
-				before[p.Tracks[i].Name] = m.since["ann "+counter(p, p.Tracks[i].Name)]
-			}
-			drawn := map[string]uint64{}
-			for k, n := range m.drawn {
-				drawn[k] = n
-			}
+			drawn := maps.Clone(m.drawn)
 			m.step(r, draw("ann", "p", 1))
 			for i := range p.Entries {
 				id := p.Entries[i].ID
@@ -199,11 +193,9 @@ func TestPromises(t *testing.T) {
 					rt.Fatalf("%s was drawn, which has no chance\n%s", id, yaml)
 				}
 			}
-			kept["draws"]++
 			m.step(r, draw("ann", "p", 1+pick("count", 3)))
 		}
 	})
-	t.Logf("%v", kept)
 }
 
 // foretold sets one track to the last draw before it is certain, and holds what was said before
@@ -286,5 +278,81 @@ func TestNeverAgain(t *testing.T) {
 	r.wantTracks("ann", rules.TrackDraws{Name: "p/hero", Draws: 1})
 	if o := r.odds("p", "ann"); o.Tracks[0] != (rules.TrackOdds{Pool: "p", Track: "hero", Draws: 1}) {
 		t.Errorf("%+v", o.Tracks[0])
+	}
+}
+
+// TestCompleteCollection: who has everything of a collection draws nothing more, and the odds say so.
+func TestCompleteCollection(t *testing.T) {
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {a: {}, b: {}}, pools: {p: {pity: {a: {certain: 5}}, entries: [{id: a, weight: 1, unique: true, reward: {items: {a: 1}}}, {id: b, weight: 4, unique: true, reward: {items: {b: 1}}}]}}}`)
+	r.want(draw("ann", "p", 2), rules.OK, "")
+	r.want(draw("ann", "p", 1), rules.SoldOut, "p")
+	o := r.odds("p", "ann")
+	if o.Status != rules.SoldOut || len(o.Items) > 0 || o.Tracks[0].CertainIn != 0 {
+		t.Errorf("%v, gives %v, %+v", o.Status, o.Items, o.Tracks)
+	}
+	for _, e := range o.Outcomes {
+		if e.Chance.Sign() != 0 {
+			t.Errorf("%s has a chance of %v", e.Entry, e.Chance)
+		}
+	}
+}
+
+// TestOddsOfRequests: what a request for several draws gives is what draws come to, with guarantees,
+// tracks, stock and inner pools.
+func TestOddsOfRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		pools string
+		count int
+		want  string // of the first entry, on average in the request; empty: only sampled
+	}{
+		"a guarantee":         {`p: {guarantee: [{draws: 2, of: [five, four]}], entries: [{id: five, weight: 1}, {id: four, weight: 3}, {id: z, weight: 6}]}`, 2, "29/100"}, // 2/10 + 6/10 * (1/4 - 1/10)
+		"no full set":         {`p: {guarantee: [{draws: 3, of: [five, four]}], entries: [{id: five, weight: 1}, {id: four, weight: 3}, {id: z, weight: 6}]}`, 2, "1/5"},
+		"the rare rate alone": {`p: {pity: {five: {}}, guarantee: [{draws: 2, of: [five, four]}], entries: [{id: five, weight: 1}, {id: four, weight: 3}, {id: z, weight: 6}]}`, 2, "1/5"},
+		"without":             {`p: {entries: [{id: five, weight: 1}, {id: z, weight: 9}]}`, 10, "1"},
+		"pity":                {`p: {pity: {five: {certain: 2}}, entries: [{id: five, weight: 1}, {id: z, weight: 1}]}`, 2, "5/4"},
+		"everything": {`p: {max_count: 12, pity: {five: {certain: 5}, four: {of: [four, five], certain: 2}}, guarantee: [{draws: 5, of: [five, four]}, {draws: 6, at_least: 2, of: [few, four]}], entries: [
+			{id: five, weight: 1, reward: {pool: q}}, {id: four, weight: 3}, {id: few, weight: 4, stock: 2}, {id: z, weight: 60}]},
+			q: {internal: true, pity: {x: {certain: 2}}, entries: [{id: x, weight: 1}, {id: y, weight: 2}]}`, 12, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealm(t, 3)
+			r.put(`{kuji: 1, items: {gem: {}}, pools: {` + c.pools + `}}`)
+			s, err := r.rules.StandFor("p", "", c.count, r.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := s.Odds(func() bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.Outcomes[0].Expected.RatString(); c.want != "" && got != c.want {
+				t.Errorf("%s on average, want %s", got, c.want)
+			}
+			for _, e := range o.Outcomes {
+				if e.Chance != nil {
+					t.Errorf("%s has a chance", e.Entry)
+				}
+			}
+			if c.want != "" {
+				return
+			}
+			const n = 30_000
+			cmd, src, got := draw("ann", "p", c.count), rand.NewPCG(7, 7), map[string][3]float64{}
+			for range n {
+				_, ev := r.decide(&cmd, src)
+				one := map[string]float64{}
+				for _, line := range r.lines(&ev) {
+					one[strings.TrimPrefix(line, "take ")]++
+				}
+				for what, times := range one {
+					got[what] = [3]float64{got[what][0] + 1, got[what][1] + times, got[what][2] + times*times}
+				}
+				r.rules.Reset(r.rules.Tables()) // the event is not applied
+			}
+			for _, e := range o.Outcomes {
+				r.wantMean(e.Pool+"/"+e.Entry, got[e.Pool+"/"+e.Entry], n, float(e.Expected))
+			}
+		})
 	}
 }

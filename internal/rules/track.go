@@ -177,7 +177,7 @@ func (pt *poolTable) instead(track int, due uint32, sums []uint64) (groups uint3
 }
 
 // dueAlone returns the group of the guarantee that the draw of a request for one must hit, or 0: see
-// [Rules.due].
+// [poolTable.due].
 func (pt *poolTable) dueAlone(sums []uint64) uint32 {
 	for k := range pt.must {
 		g := &pt.must[k]
