@@ -90,7 +90,7 @@ func (r *Realm) leaps(wall int64) bool {
 func (r *Realm) startClock() error {
 	if _, wall, _ := r.readClock(); r.leaps(wall) {
 		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+
-			"if the clock is right, confirm it with that time; nothing was written", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
+			"if the clock is right, confirm it with that time; nothing was logged", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
 	}
 	return nil
 }

@@ -45,7 +45,8 @@ type ItemOdds struct {
 type TrackOdds struct {
 	Pool, Track string
 	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing of the group is in stock and for this player
+	Unless      string // what can come in place of that hit: see TrackView.Unless; tracks by their names in the pool
 }
 
 // Odds returns what the next draw from a pool gives a player, or with an empty id a player who was

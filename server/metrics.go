@@ -206,6 +206,13 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 			}))
 		add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
 			of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
+		add(prometheus.GaugeValue, "history_down", "1 while the history is not kept: its database cannot be reached, or it is damaged and built again.",
+			func(r *kuji.Realm, _ *kuji.Stats) float64 {
+				if history.Down(r.Name()) != nil {
+					return 1
+				}
+				return 0
+			})
 	}
 	gauge("recovered_position", "Position found when the realm was opened.", func(s *kuji.Stats) uint64 { return s.Recovered })
 	gauge("recovered_events", "Events replayed when the realm was opened.", func(s *kuji.Stats) uint64 { return s.RecoveredEvents })

@@ -36,7 +36,7 @@ func oddsProto(o *kuji.Odds) *kujiv1.Odds {
 			return &kujiv1.ItemOdds{Item: it.Item, Expected: fractionProto(it.Expected)}
 		}),
 		Pity: each(o.Pity, func(t *kuji.TrackOdds) *kujiv1.TrackOdds {
-			return &kujiv1.TrackOdds{Pool: t.Pool, Track: t.Track, Draws: t.Draws, CertainIn: t.CertainIn}
+			return &kujiv1.TrackOdds{Pool: t.Pool, Track: t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: t.Unless}
 		}),
 	}
 }

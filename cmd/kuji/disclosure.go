@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/csv"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -204,17 +204,15 @@ func decimal(x *big.Rat) string {
 
 func (d *disclosure) csv() ([]byte, error) {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}}
+	w := newCSV(&b)
+	err := w.Write("catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget")
 	for i := range d.Pools {
 		for _, l := range d.Pools[i].Lines {
-			rows = append(rows, []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget})
+			err = errors.Join(err, w.Write(strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget))
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	w.Flush()
+	return b.Bytes(), errors.Join(err, w.Error())
 }
 
 //go:embed disclosure.html

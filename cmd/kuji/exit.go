@@ -45,7 +45,8 @@ func exitCodesTopic() *cobra.Command {
     5  unreachable: no answer, or a lost one. If anything was sent, it may have
        happened: send the same command with the --id that is printed
     6  damage: a log is damaged, or a check found a broken promise. With
-       "kuji verify --strict" also: the seed of an epoch is lost
+       "kuji verify --strict" also: an epoch was not decided again, because its seed
+       is lost or its rules are those of another build
   130  interrupted by a signal before it was done
 
 With --json the object {"error": {"exit": …, "kind": …}} says the same.`,

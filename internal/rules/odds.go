@@ -70,7 +70,8 @@ type ItemOdds struct {
 type TrackOdds struct {
 	Pool, Track string
 	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing can be drawn of the group
+	Unless      string // what can come in place of that hit: see TrackDraws.Unless
 }
 
 // A fact is something that a pick can depend on: what is left of an entry, how many of an item the
@@ -289,7 +290,7 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 		}
 		give(pt.last.items, w.emptied[at])
 		for i := range pt.tracks {
-			o.Tracks = append(o.Tracks, s.track(pt, i))
+			o.Tracks = append(o.Tracks, w.track(at, i))
 		}
 	}
 	for i := range s.t.Catalog.Items {
@@ -301,13 +302,28 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 	return o, w.err()
 }
 
-func (s *Standing) track(pt *poolTable, i int) TrackOdds {
-	t := &pt.tracks[i]
-	at := TrackOdds{Pool: pt.config.ID, Track: pt.config.Tracks[i].Name, Draws: s.facts[counterFact|fact(t.counter)]}
-	if t.certain != 0 {
-		at.CertainIn = t.certain - min(at.Draws, t.certain-1)
+// track says where the player stands in a track, and what is certain if nothing else changes.
+func (w *walk) track(pool, i int) TrackOdds {
+	pt := w.s.pools[pool]
+	t, c := &pt.tracks[i], pt.config.Tracks
+	f := counterFact | fact(t.counter)
+	out := TrackOdds{Pool: pt.config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
+	if t.certain == 0 {
+		return out
 	}
-	return at
+	then, sums := world{{f, max(out.Draws, t.certain-1)}}, make([]uint64, len(pt.classes))
+	w.weigh(then, pt, nil, true, make([]uint64, len(pt.order)), sums)
+	due := uint32(0)
+	if pool == 0 {
+		due = pt.dueAlone(sums)
+	}
+	var unless []string
+	out.CertainIn, unless = place{pt, i}.certainIn(out.Draws, due, sums, func(entry uint32) bool {
+		e := &pt.entries[entry]
+		return w.left(nil, pt, entry) > 0 && w.hasCodes(nil, e) && w.affords(nil, e)
+	}, func(track int) string { return c[track].Name })
+	out.Unless = strings.Join(unless, ", ")
+	return out
 }
 
 // Text writes a fraction as a decimal number with so many significant digits, without trailing
@@ -416,13 +432,7 @@ func (w *walk) findDue() uint32 {
 	}
 	sums := make([]uint64, len(pt.classes))
 	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.order)), sums)
-	for k := range pt.must {
-		g := &pt.must[k]
-		if _, missing := g.rest(0, 1, 0); missing > 0 && pt.among(sums, g.group, 0) > 0 {
-			return g.group
-		}
-	}
-	return 0
+	return pt.dueAlone(sums)
 }
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see

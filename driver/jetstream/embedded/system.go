@@ -13,26 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// systemUser may ask servers of a cluster what only their operator may ask. Who knows the secret is one.
-const systemUser = "kuji-operator"
-
-// grantSystem lets in the two users who know the secret.
-func grantSystem(opts *server.Options, secret string) {
-	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
-	opts.Accounts = []*server.Account{system}
-	opts.Users = []*server.User{
-		{Username: user, Password: secret},
-		{Username: systemUser, Password: secret, Account: system},
-	}
-}
-
 // system returns a connection for an operator's requests.
-func (s *Server) system() (*nats.Conn, error) {
-	return nats.Connect("", func(o *nats.Options) error {
-		o.InProcessServer, o.User, o.Password = s.server, systemUser, s.secret
-		return nil
-	})
-}
+func (s *Server) system() (*nats.Conn, error) { return nats.Connect("", s.connect(operator)) }
 
 // errNobody is the error of a request that no server answers: the cluster's servers have no leader now.
 var errNobody = errors.New("no server answers: they have no leader now")
@@ -67,7 +49,7 @@ const once = 5 * time.Second
 
 // members returns the members of the cluster but this one.
 func (s *Server) members() ([]*server.PeerInfo, error) {
-	info, err := s.server.Jsz(nil)
+	info, err := s.NATS().Jsz(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +71,7 @@ func (s *Server) removeOthers(ctx context.Context, conn *nats.Conn) (done bool, 
 // groups returns what this server is to each group that agrees on something: the list of streams, and each stream.
 func (s *Server) groups() (all []server.RaftzGroup) {
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
-		if status := s.server.Raftz(&server.RaftzOptions{AccountFilter: account}); status != nil {
+		if status := s.NATS().Raftz(&server.RaftzOptions{AccountFilter: account}); status != nil {
 			all = slices.AppendSeq(all, maps.Values((*status)[account]))
 		}
 	}
