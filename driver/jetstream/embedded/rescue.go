@@ -93,6 +93,12 @@ func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	return r, r.takeOver(ctx)
 }
 
+// nobody is who is let in as a client of the companion.
+type nobody struct{}
+
+// Check implements [server.Authentication].
+func (nobody) Check(server.ClientAuthentication) bool { return false }
+
 // companion is the name of the server next to the copy. No node has a capital in its name.
 const companion = "Companion"
 
@@ -105,7 +111,7 @@ func (r *Rescued) startCompanion(o Options) error {
 	if err != nil {
 		return err
 	}
-	opts.JetStream, opts.StoreDir = false, ""
+	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", nobody{}
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return err
@@ -131,7 +137,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 			err := ask(ctx, conn, server.JSApiMetaRescue, server.JSApiMetaRescueRequest{QuorumNeeded: 1}, &server.JSApiMetaRescueResponse{})
 			return err == nil, err
 		},
-		func() (bool, error) { return r.server.JetStreamIsLeader() && r.began(), nil },
+		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
 		func() (bool, error) { return r.removeOthers(ctx, conn) },
 		func() (bool, error) { return r.settled(), nil },
 	}
@@ -145,7 +151,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.server.Name(), ctx.Err()), err)
+			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.NATS().Name(), ctx.Err()), err)
 		case <-t.C:
 		}
 	}
@@ -157,17 +163,17 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 func (r *Rescued) began() bool {
 	listed := 1 // the group that keeps the list
 	for _, name := range r.Streams {
-		if r.server.JetStreamIsStreamAssigned(server.DEFAULT_GLOBAL_ACCOUNT, name) {
+		if r.NATS().JetStreamIsStreamAssigned(server.DEFAULT_GLOBAL_ACCOUNT, name) {
 			listed++
 		}
 	}
-	return len(r.groups()) >= listed
+	return len(r.raft()) >= listed
 }
 
 // settled reports whether the server leads each group, and has carried out all that it had received. Before
 // that, what it says of a stream is old. A group of one is no group for long.
 func (r *Rescued) settled() bool {
-	return !slices.ContainsFunc(r.groups(), func(g server.RaftzGroup) bool {
+	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex
 	})
 }
