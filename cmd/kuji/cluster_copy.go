@@ -35,7 +35,7 @@ func openCopy(ctx context.Context, data string) (_ *nodeCopy, err error) {
 	case err != nil:
 		return nil, err
 	case h == nil:
-		return nil, refusedError{fmt.Sprintf("--data %s: an older build made this node's directory, and nothing in it says which node that is: start \"kuji serve\" there once, and stop it", data)}
+		return nil, noHome(data)
 	}
 	server, err := embedded.Rescue(ctx, embedded.RescueOptions{
 		Dir: clusterDir(data), Copy: copyDir(data), Cluster: h.Cluster, Node: h.Node, Alone: len(h.Peers) == 1, Logger: slog.New(slog.DiscardHandler),
@@ -51,6 +51,10 @@ func openCopy(ctx context.Context, data string) (_ *nodeCopy, err error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+func noHome(data string) error {
+	return refusedError{fmt.Sprintf("%s: an older build made this node's directory, and nothing in it says which node that is: start \"kuji serve\" there once, and stop it", data)}
 }
 
 func (c *nodeCopy) open(ctx context.Context) (err error) {

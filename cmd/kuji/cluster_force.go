@@ -116,15 +116,16 @@ func (f *forceFlags) check() error {
 	return f.cluster.check(f.data)
 }
 
-func (a *app) forceNew(ctx context.Context, f *forceFlags) (err error) {
+func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 	h, err := readHome(f.from)
 	if err != nil {
 		return err
 	}
-	if h != nil {
-		if err := f.allowed(h); err != nil {
-			return err
-		}
+	if h == nil {
+		return noHome(f.from)
+	}
+	if err := f.allowed(h); err != nil {
+		return err
 	}
 	key, err := a.readClusterKey(f.cluster.keyFile)
 	if err != nil {
@@ -134,50 +135,28 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := openCopy(ctx, f.from)
-	if err != nil {
+	out := forceJSON{Cluster: f.cluster.name, Of: h.Cluster, Node: h.Node, Realms: []forceRealmJSON{}}
+	if out.Lost, err = knock(ctx, h); err != nil {
 		return err
 	}
-	closed := false
-	defer func() {
-		if !closed {
-			err = errors.Join(err, c.close())
-		}
-	}()
-	seeds := old.derive(c.home.Cluster, "seeds")
-	out, err := f.find(ctx, c, seeds)
-	if err != nil {
+	backup, seeds := filepath.Join(f.data, "backup"), [32]byte(old.derive(h.Cluster, "seeds"))
+	switch confirmed, err := f.gather(ctx, seeds, backup, &out); {
+	case err != nil:
 		return err
-	}
-	if f.confirm != out.Confirm {
-		if err := a.print(out, func(w io.Writer) { printForce(w, out) }); err != nil {
+	case confirmed:
+		h.Left = f.cluster.name
+		if err := h.write(f.from); err != nil {
 			return err
 		}
-		if f.confirm != "" {
-			return refusedError{fmt.Sprintf("--confirm %s: what was found is another state, %s. Nothing was changed", f.confirm, out.Confirm)}
-		}
-		return refusedError{fmt.Sprintf("nothing was changed. To make cluster %s of this, run the same command with --confirm %s", f.cluster.name, out.Confirm)}
+		return a.beginNew(ctx, f, key, seeds, backup, out)
 	}
-	backup := filepath.Join(f.data, "backup")
-	for _, realm := range c.realms {
-		source, done, err := c.backup(realm)
-		if err != nil {
-			return err
-		}
-		_, err = kuji.ReceiveBackup(ctx, filepath.ToSlash(backup), realm, source)
-		if err = errors.Join(err, done()); err != nil {
-			return err
-		}
-	}
-	closed = true
-	if err := c.close(); err != nil {
+	if err := a.print(out, func(w io.Writer) { printForce(w, out) }); err != nil {
 		return err
 	}
-	c.home.Left = f.cluster.name
-	if err := c.home.write(f.from); err != nil {
-		return err
+	if f.confirm != "" {
+		return refusedError{fmt.Sprintf("--confirm %s: what was found is another state, %s. Nothing was changed", f.confirm, out.Confirm)}
 	}
-	return a.beginNew(ctx, f, key, seeds, backup, out)
+	return refusedError{fmt.Sprintf("nothing was changed. To make cluster %s of this, run the same command with --confirm %s", f.cluster.name, out.Confirm)}
 }
 
 // allowed refuses what would let two clusters take each other for one, or make two of one.
@@ -191,30 +170,39 @@ func (f *forceFlags) allowed(h *home) error {
 	return nil
 }
 
-// knock bounds how long a lost node may take to accept a connection.
-const knock = 3 * time.Second
+// knockTime bounds how long a lost node may take to accept a connection.
+const knockTime = 3 * time.Second
 
-// find says what would be in the new cluster. It refuses if another node of the old one is there.
-func (f *forceFlags) find(ctx context.Context, c *nodeCopy, seeds [32]byte) (out forceJSON, err error) {
-	out = forceJSON{Cluster: f.cluster.name, Of: c.home.Cluster, Node: c.home.Node, Realms: []forceRealmJSON{}, Lost: []forceNodeJSON{}, Missing: c.missing}
-	names, at, err := c.home.others()
+// knock returns the old cluster's other nodes. It refuses if one of them is there.
+func knock(ctx context.Context, h *home) ([]forceNodeJSON, error) {
+	names, at, err := h.others()
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	var there []string
+	lost, there := []forceNodeJSON{}, []string{}
 	for _, name := range names {
 		address := at[name].requests()
-		conn, err := (&net.Dialer{Timeout: knock}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			there = append(there, fmt.Sprintf("node %s at %s", name, address))
-			_ = conn.Close() // nothing was sent
+		conn, err := (&net.Dialer{Timeout: knockTime}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			lost = append(lost, forceNodeJSON{name, at[name].log(), err.Error()})
 			continue
 		}
-		out.Lost = append(out.Lost, forceNodeJSON{name, at[name].log(), err.Error()})
+		there = append(there, fmt.Sprintf("node %s at %s", name, address))
+		_ = conn.Close() // nothing was sent
 	}
 	if len(there) > 0 {
-		return out, refusedError{fmt.Sprintf("%s of cluster %s accepts connections: a cluster that has nodes left must not become two. If its disk is intact, start this node with \"kuji serve\" as ever. If it is lost, stop what listens there", strings.Join(there, ", "), c.home.Cluster)}
+		return nil, refusedError{fmt.Sprintf("%s of cluster %s accepts connections: a cluster that has nodes left must not become two. If its disk is intact, start this node with \"kuji serve\" as ever. If it is lost, stop what listens there", strings.Join(there, ", "), h.Cluster)}
 	}
+	return lost, nil
+}
+
+// gather says what would be in the new cluster. If that is what was confirmed, it backs it up.
+func (f *forceFlags) gather(ctx context.Context, seeds [32]byte, backup string, out *forceJSON) (confirmed bool, err error) {
+	c, err := openCopy(ctx, f.from)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
 	hash := sha256.New()
 	fprintf(hash, "%s %s\n", out.Of, out.Cluster)
 	for _, realm := range c.realms {
@@ -223,10 +211,10 @@ func (f *forceFlags) find(ctx context.Context, c *nodeCopy, seeds [32]byte) (out
 			one.LastTime, one.LastID = time.UnixMilli(rec.Time).UTC().Format(time.RFC3339), cmp.Or(rec.ID, one.LastID)
 		})
 		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
-			return out, damageError{fmt.Errorf("what node %s has kept is wrong: %w", c.home.Node, wrong)}
+			return false, damageError{fmt.Errorf("what node %s has kept is wrong: %w", c.home.Node, wrong)}
 		}
 		if err != nil {
-			return out, err
+			return false, err
 		}
 		one.Position, one.Chain = report.Position, hex.EncodeToString(report.ChainHash[:])
 		if n := len(report.Epochs); n > 0 {
@@ -235,11 +223,22 @@ func (f *forceFlags) find(ctx context.Context, c *nodeCopy, seeds [32]byte) (out
 		out.Realms = append(out.Realms, one)
 		fprintf(hash, "%s %d %s\n", realm, one.Position, one.Chain)
 	}
-	for _, realm := range c.missing {
-		fprintf(hash, "without %s\n", realm)
+	out.Missing = c.missing
+	fprintf(hash, "without %q\n", c.missing)
+	if out.Confirm = hex.EncodeToString(hash.Sum(nil)[:4]); f.confirm != out.Confirm {
+		return false, nil
 	}
-	out.Confirm = hex.EncodeToString(hash.Sum(nil)[:4])
-	return out, nil
+	for _, realm := range c.realms {
+		source, done, err := c.backup(realm)
+		if err != nil {
+			return false, err
+		}
+		_, err = kuji.ReceiveBackup(ctx, filepath.ToSlash(backup), realm, source)
+		if err = errors.Join(err, done()); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // beginNew restores the backup to the new cluster, and begins an epoch of each realm. The old key reveals the

@@ -51,6 +51,7 @@ func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *no
 	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.wall = time.Now
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	n.held.Store(&holding{})
 	return n
@@ -124,7 +125,7 @@ func (n *node) join(ctx context.Context) (err error) {
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
 func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
-	w := newWatcher(n.name, rand.Text())
+	w := newWatcher(n.name, rand.Text(), len(n.f.hosts))
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -249,6 +250,9 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	}
 	n := newNode(c.node, c, key, so.Logger)
 	n.engine, n.server, n.historian = eo, so, f.historian
+	if eo.Now != nil {
+		n.wall = eo.Now
+	}
 	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	n.over, forget = context.WithCancel(context.Background())

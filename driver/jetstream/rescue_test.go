@@ -18,7 +18,6 @@ import (
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
-	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Two of three disks are lost. The one that is left is read: what it has, and what it had received when the
@@ -83,8 +82,8 @@ func TestRescue(t *testing.T) {
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
 	from := embedded.RescueOptions{Dir: c.options[last].Dir, Copy: copied, Cluster: "test", Node: c.options[last].Node}
-	if _, err := embedded.Rescue(ctx, from); !errors.Is(err, vfs.ErrLocked) {
-		t.Fatalf("the node runs: %v, want ErrLocked", err)
+	if _, err := embedded.Rescue(ctx, from); !errors.Is(err, embedded.ErrInUse) {
+		t.Fatalf("the node runs: %v, want ErrInUse", err)
 	}
 	if err := errors.Join(r.Close(), d.Close(), c.servers[last].Close()); err != nil {
 		t.Fatal(err)

@@ -93,6 +93,12 @@ func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
 	return r, r.takeOver(ctx)
 }
 
+// nobody is who is let in as a client of the companion.
+type nobody struct{}
+
+// Check implements [server.Authentication].
+func (nobody) Check(server.ClientAuthentication) bool { return false }
+
 // companion is the name of the server next to the copy. No node has a capital in its name.
 const companion = "Companion"
 
@@ -105,7 +111,7 @@ func (r *Rescued) startCompanion(o Options) error {
 	if err != nil {
 		return err
 	}
-	opts.JetStream, opts.StoreDir = false, ""
+	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", nobody{}
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return err
@@ -161,13 +167,13 @@ func (r *Rescued) began() bool {
 			listed++
 		}
 	}
-	return len(r.raftGroups()) >= listed
+	return len(r.raft()) >= listed
 }
 
 // settled reports whether the server leads each group, and has carried out all that it had received. Before
 // that, what it says of a stream is old. A group of one is no group for long.
 func (r *Rescued) settled() bool {
-	return !slices.ContainsFunc(r.raftGroups(), func(g server.RaftzGroup) bool {
+	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
 		return g.State != server.Leader.String() || g.Applied < g.PIndex
 	})
 }

@@ -68,8 +68,8 @@ func (s *Server) removeOthers(ctx context.Context, conn *nats.Conn) (done bool, 
 	return false, ask(ctx, conn, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: others[0].Peer}, &server.JSApiMetaServerRemoveResponse{})
 }
 
-// raftGroups returns what this server is to each group that agrees on something: the list of streams, and each stream.
-func (s *Server) raftGroups() (all []server.RaftzGroup) {
+// raft returns what this server is to each group that agrees on something: the list of streams, and each stream.
+func (s *Server) raft() (all []server.RaftzGroup) {
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
 		if status := s.NATS().Raftz(&server.RaftzOptions{AccountFilter: account}); status != nil {
 			all = slices.AppendSeq(all, maps.Values((*status)[account]))
