@@ -147,6 +147,7 @@ func (r *Realm) load() error {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
 	r.rules = rules.New(r.state, tables)
+	r.world.levels.note(r.name, r.state)
 	r.loaded = r.stats.RecoveredEvents
 	r.tables.Store(tables)
 	r.countPools()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -36,9 +37,16 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if !slices.Contains(names, realm) {
 		return rep, &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: fs.ErrNotExist}
 	}
+	return verifyRealm(d, key, realm, anchor, seen)
+}
+
+func verifyRealm(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
 	v := newVerifier(realm, anchor, seen)
-	err = v.verify(d)
+	err := v.verify(d)
 	v.lost(&key)
+	if newer, ok := errors.AsType[*format.NewerError](err); ok { // no damage
+		err = &Error{Code: CodeFormat, Message: "realm " + realm, Err: newer}
+	}
 	return v.report, err
 }
 
@@ -48,10 +56,7 @@ func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, s
 	if err := checkRealmName(realm); err != nil {
 		return Report{Realm: realm}, err
 	}
-	v := newVerifier(realm, anchor, seen)
-	err := v.verify(d)
-	v.lost(&key)
-	return v.report, err
+	return verifyRealm(d, key, realm, anchor, seen)
 }
 
 func newVerifier(realm string, anchor *Anchor, seen func(Record)) *verifier {

@@ -63,6 +63,7 @@ var needs = map[string]struct {
 	"ApplyCatalog":  {command: "admin", realm: true, whole: true},
 	"CreateRealm":   {command: "admin", realm: true, whole: true},
 	"SetClock":      {command: "admin", realm: true, whole: true},
+	"FinishUpgrade": {command: "admin", realm: true, whole: true},
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},

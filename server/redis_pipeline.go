@@ -393,6 +393,7 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_ID_REUSED:       "IDREUSED",
 	kujiv1.Reason_REASON_TOO_OLD:         "TOOOLD",
 	kujiv1.Reason_REASON_CONFLICT:        "CONFLICT",
+	kujiv1.Reason_REASON_FORMAT:          "FORMAT",
 	kujiv1.Reason_REASON_OVERLOADED:      "OVERLOADED",
 	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: "UNKNOWN",
 	kujiv1.Reason_REASON_FAILED:          "FAILED",

@@ -94,7 +94,7 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.engine
-	o.Driver, o.Key, o.Follow = d, n.key.derive(n.f.name, "seeds"), true
+	o.Driver, o.Key, o.Follow, o.FormatLevel = d, n.key.derive(n.f.name, "seeds"), true, n.formatLevel
 	engine, err := kuji.Open("", o)
 	if err != nil {
 		return errors.Join(err, d.Close())

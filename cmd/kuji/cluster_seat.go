@@ -79,6 +79,7 @@ type seating struct {
 	retired func()      // called when it leads nothing any more, and the board says so
 	held    atomic.Pointer[holding]
 	wall    func() time.Time // the wall clock
+	level   atomic.Uint32    // see formatLevel
 
 	mu    sync.Mutex
 	here  realmsHere
@@ -365,6 +366,9 @@ func (n *seating) publish() {
 		}
 	}
 	n.held.Store(h)
+	if len(n.board.Nodes) > 0 {
+		n.level.Store(uint32(n.board.level()))
+	}
 	for realm, leader := range v.leaders {
 		if was := n.view.leaders[realm]; was != leader {
 			n.log.Info("cluster: the leader of a realm changes", "node", n.name, "realm", realm, "leader", leader, "was", was)
@@ -373,6 +377,10 @@ func (n *seating) publish() {
 	close(n.view.changed)
 	n.view = v
 }
+
+// formatLevel returns the newest format level that all nodes know which are there, by the last board that
+// could be read. It takes no lock: realms ask under their own.
+func (n *seating) formatLevel() uint8 { return uint8(n.level.Load()) }
 
 // hurry asks for a look at the board at once.
 func (n *seating) hurry() {

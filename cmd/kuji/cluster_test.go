@@ -60,6 +60,7 @@ type trio struct {
 
 	ports   []int               // free, each with the next one
 	program string              // runs a node: kuji, or one whose clock can jump
+	build   map[string]string   // runs a node in place of program: another build of kuji
 	listen  map[string]string   // addresses for clients, by node; a node comes back at its own
 	sees    map[string]string   // the --peers of a node that finds the others elsewhere
 	more    map[string][]string // more flags of a node
@@ -120,7 +121,7 @@ func newPairs(n int) (ports []int, err error) {
 // designTrio returns a cluster that does not run yet.
 func designTrio(t *testing.T) *trio {
 	t.Helper()
-	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
+	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, build: map[string]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
 	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
 	if err := writeClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func (c *trio) port() (port int) {
 // start starts a node, and returns when it listens.
 func (c *trio) start(name string) {
 	c.t.Helper()
-	path, err := exec.LookPath(c.program)
+	path, err := exec.LookPath(cmp.Or(c.build[name], c.program))
 	if err != nil {
 		c.t.Fatal(err)
 	}

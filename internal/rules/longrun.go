@@ -54,7 +54,7 @@ func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c, nil)
+	p, err := Prepare(store.New(), NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
