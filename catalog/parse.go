@@ -184,7 +184,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 				"write large mappings and lists in block style, each entry on lines of its own", maxQuiet)
 		return nil
 	case err != nil:
-		r.syntax(err)
+		r.syntax(text, err)
 		return nil
 	}
 	switch err := readDocument(loader, &second); {
@@ -193,7 +193,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 	case err == nil:
 		r.fail(&second, "expected one document, found another one here")
 	case !errors.Is(err, io.EOF):
-		r.syntax(err)
+		r.syntax(text, err)
 	}
 	return document.Content[0]
 }
@@ -253,27 +253,6 @@ func readDocument(loader *yaml.Loader, n *yaml.Node) (err error) {
 		}
 	}()
 	return loader.Load(n)
-}
-
-// syntax reports an error of the YAML library with its place, if it has one.
-func (r *reader) syntax(err error) {
-	line, column, message := 1, 1, err.Error()
-	if e := (*yaml.LoadError)(nil); errors.As(err, &e) {
-		message = e.Message
-		if e.ContextMsg != "" {
-			message += " (" + e.ContextMsg
-			if c := e.ContextMark; c.Line > 0 && c != e.Mark {
-				message += fmt.Sprintf(" that begins at %d:%d", c.Line, c.Column)
-			}
-			message += ")"
-		}
-		mark := e.Mark
-		if mark.Line == 0 {
-			mark = e.ContextMark
-		}
-		line, column = max(1, mark.Line), max(1, mark.Column)
-	}
-	r.add(line, column, "not valid YAML: %s", message)
 }
 
 // bounds checks what can be checked before YAML is read.

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/csv"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -240,29 +240,28 @@ func decimal(x *big.Rat) string {
 
 func (d *disclosure) csv() ([]byte, error) {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}}
+	w := newCSV(&b)
+	head := []string{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}
 	within := slices.ContainsFunc(d.Pools, func(p disclosurePool) bool { return len(p.Counts) > 0 })
 	if within {
-		rows[0] = append(rows[0], "request_draws", "times_in_request", "times_a_draw_in_request")
+		head = append(head, "request_draws", "times_in_request", "times_a_draw_in_request")
 	}
+	err := w.Write(head...)
 	for i := range d.Pools {
 		for _, l := range d.Pools[i].Lines {
-			var draws, times, perDraw []string // of most pools none or one
-			for _, q := range l.Requests {
-				draws, times, perDraw = append(draws, strconv.Itoa(q.Draws)), append(times, q.Expected), append(perDraw, q.PerDraw)
-			}
 			row := []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget}
 			if within {
+				var draws, times, perDraw []string // of most pools none or one
+				for _, q := range l.Requests {
+					draws, times, perDraw = append(draws, strconv.Itoa(q.Draws)), append(times, q.Expected), append(perDraw, q.PerDraw)
+				}
 				row = append(row, strings.Join(draws, ";"), strings.Join(times, ";"), strings.Join(perDraw, ";"))
 			}
-			rows = append(rows, row)
+			err = errors.Join(err, w.Write(row...))
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	w.Flush()
+	return b.Bytes(), errors.Join(err, w.Error())
 }
 
 //go:embed disclosure.html

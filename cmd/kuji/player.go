@@ -67,7 +67,7 @@ func (a *app) playerCommand() *cobra.Command {
 
 func printPlayer(w io.Writer, p *playerJSON) {
 	if len(p.Items) == 0 {
-		fprintf(w, "%s holds nothing\n", p.Player)
+		fprintf(w, "%s holds nothing\n", word(p.Player))
 	} else {
 		fprintf(w, "ITEM\tQUANTITY\n")
 	}

@@ -26,6 +26,9 @@ type CodeSum = store.CodeSum
 // letters a to z have the same one.
 func SumCode(code string) CodeSum { return store.SumCode([]byte(code)) }
 
+// OtherSums returns by what else a code is looked for that a player sends: see [Command].
+func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
+
 // redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
 	list   uint32
@@ -66,6 +69,19 @@ func (t *Tables) setRedeem(n *numbers) {
 	}
 }
 
+// spell puts the sum in a command by which there is a code, if the code's spelling has another one.
+func (r *Rules) spell(cmd *Command) {
+	if rt, _ := r.findCode(cmd.Code); rt != nil {
+		return
+	}
+	for _, sum := range cmd.Others {
+		if rt, _ := r.findCode(sum); rt != nil {
+			cmd.Code = sum
+			return
+		}
+	}
+}
+
 // findCode returns the code with a sum, and what it pays for; nil: there is no such code.
 func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	for i := range r.t.redeem {
@@ -85,6 +101,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
 		return failure{TooManyGuesses, 0}
 	}
+	r.spell(cmd)
 	rt, number := r.findCode(cmd.Code)
 	if rt == nil {
 		return failure{UnknownCode, 0}

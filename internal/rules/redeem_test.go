@@ -368,7 +368,7 @@ pools:
   caps: {redeem: {code: bottles}, entries: [{id: gem, weight: 1, stock: 1, reward: {items: {gem: 1}}}, {id: no, weight: 3}]}
   chest: {price: {gem: 1}, entries: [{id: a, weight: 1, reward: {pool: caps}}]}
 `)
-	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c, waits)
+	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
 	if err != nil {
 		t.Fatal(err)
 	}
