@@ -38,19 +38,19 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	}
 	v := newVerifier(realm, anchor, seen)
 	err = v.verify(d)
-	v.lost(&key)
+	v.lost(key)
 	return v.report, err
 }
 
 // VerifyDriver is VerifyThrough for a realm that a driver keeps. anchor may be nil. key is that of
-// Options.Key.
-func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+// Options.Key, and old are Options.OldKeys.
+func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record), old ...[32]byte) (Report, error) {
 	if err := checkRealmName(realm); err != nil {
 		return Report{Realm: realm}, err
 	}
 	v := newVerifier(realm, anchor, seen)
 	err := v.verify(d)
-	v.lost(&key)
+	v.lost(append(old, key)...)
 	return v.report, err
 }
 

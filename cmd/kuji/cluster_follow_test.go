@@ -80,7 +80,7 @@ func (n *node) comesTo(t *testing.T, s *seat, want seatState) {
 // leads. It says how far behind the leader it is. One that leads without a lease answers nothing.
 func TestFollowingNode(t *testing.T) {
 	shared := drivertest.NewShared(drivertest.SharedOptions{})
-	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestDeposedNode(t *testing.T) {
 
 // TestDifferentNode: a node whose chain is not the leader's says so, and must not lead the realm.
 func TestDifferentNode(t *testing.T) {
-	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ type trio struct {
 	t     *testing.T
 	dir   string
 	flags clusterFlags
-	key   clusterKey
+	key   clusterKeys
 	peers *http.Client
 
 	ports   []int               // free, each with the next one
@@ -137,7 +137,7 @@ func designTrio(t *testing.T) *trio {
 	if err := c.flags.checkMember(); err != nil {
 		t.Fatal(err)
 	}
-	if c.key, err = (&app{}).readClusterKey(c.flags.keyFile); err != nil {
+	if c.key, err = (&app{}).readClusterKeys(c.flags.keyFile); err != nil {
 		t.Fatal(err)
 	}
 	conf, err := c.key.tls("shop", "")
@@ -457,7 +457,8 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 }
 
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
-// of them, one after the other. The five go on without the one that leads.
+// of them, one after the other. The five go on without the one that leads. Meanwhile the cluster's key is
+// changed: each node that starts accepts the next key too, and then uses it. Nobody loses a proof.
 func TestClusterGrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five processes")
@@ -497,6 +498,7 @@ func TestClusterGrows(t *testing.T) {
 	if err := c.flags.checkMember(); err != nil {
 		t.Fatal(err)
 	}
+	c.acceptNextKey()
 	for _, name := range []string{"n4", "n5"} {
 		c.start(name)
 	}
@@ -513,6 +515,7 @@ func TestClusterGrows(t *testing.T) {
 		c.settled(ctx)
 	}
 	draws("all know")
+	c.useNextKey()
 	for range 2 {
 		leader := c.settled(ctx)
 		if err := c.running[leader].Kill(); err != nil {
@@ -523,7 +526,53 @@ func TestClusterGrows(t *testing.T) {
 		c.start(leader)
 	}
 	c.settled(ctx)
+	out, code := c.kuji(ctx, "verify", "--strict", "--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile)
+	if code != 0 || strings.Contains(out, "cannot be proven") {
+		t.Errorf("verify: exit %d\n%s", code, out)
+	}
 	c.stopAll()
+}
+
+// acceptNextKey makes nodes that start from now on accept another key as well, and useNextKey makes them use
+// that one.
+func (c *trio) acceptNextKey() {
+	c.t.Helper()
+	next := filepath.Join(c.dir, "next")
+	if err := writeClusterKey(next); err != nil {
+		c.t.Fatal(err)
+	}
+	c.changeKey(c.flags.keyFile, next)
+}
+
+func (c *trio) useNextKey() {
+	c.t.Helper()
+	c.changeKey(filepath.Join(c.dir, "next"), filepath.Join(c.dir, "key"))
+}
+
+// changeKey makes a file with two keys, for nodes that start from now on.
+func (c *trio) changeKey(used, accepted string) {
+	c.t.Helper()
+	var both []byte
+	for _, file := range []string{used, accepted} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		both = append(both, data...)
+	}
+	c.flags.keyFile = used + "-and-" + filepath.Base(accepted)
+	if err := os.WriteFile(c.flags.keyFile, both, 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	var err error
+	if c.key, err = (&app{}).readClusterKeys(c.flags.keyFile); err != nil {
+		c.t.Fatal(err)
+	}
+	conf, err := c.key.tls("shop", "")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.peers = &http.Client{Transport: peerTransport(conf)}
 }
 
 // TestExternalNATS: a cluster whose log is kept by NATS servers of the user's takes over like any
@@ -718,7 +767,7 @@ func (c *trio) verify(ctx context.Context, draws uint64) {
 		c.t.Fatal(err)
 	}
 	defer d.Close()
-	report, err := kuji.VerifyDriver(d, c.key.derive("shop", "seeds"), "default", nil, nil)
+	report, err := kuji.VerifyDriver(d, c.key[0].derive("shop", "seeds"), "default", nil, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -173,14 +173,15 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 	if f.data != "" {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
-	key, err := a.readClusterKey(f.cluster.keyFile)
+	keys, err := a.readClusterKeys(f.cluster.keyFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := f.cluster.openLog(ctx, key)
+	d, err := f.cluster.openLog(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}
+	key, old := keys.seals(f.cluster.name)
 	from = &auditSource{
 		cluster: f.cluster.name,
 		realms: func(ctx context.Context) (names, strays []string, err error) {
@@ -195,7 +196,7 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 			if err != nil {
 				return kuji.Report{}, err
 			}
-			report, err := kuji.VerifyDriver(d, key.derive(f.cluster.name, "seeds"), name, through, seen)
+			report, err := kuji.VerifyDriver(d, key, name, through, seen, old...)
 			_, trimmed := errors.AsType[*driver.TrimmedError](err)
 			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
 				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
