@@ -69,11 +69,11 @@ func TestClusterBackup(t *testing.T) {
 	c.mu.Lock()
 	servers := strings.Join([]string{c.urls["n1"], c.urls["n2"], c.urls["n3"]}, ",")
 	c.mu.Unlock()
-	slow := exec.CommandContext(ctx, c.path(), "backup", "--to", backup, "--server", servers, "--rate", "2000000", "--check=false")
+	slow := exec.CommandContext(ctx, c.path(), "backup", "--to", backup, "--server", servers, "--rate", "100000", "--check=false")
 	if err := slow.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for ctx.Err() == nil { // the file is under way for some seconds
+	for ctx.Err() == nil { // the files are under way for more than a minute
 		if files, err := filepath.Glob(filepath.Join(backup, "realms/default/log/*")); err == nil && len(files) > 0 {
 			break
 		}

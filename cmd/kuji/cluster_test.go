@@ -305,6 +305,8 @@ func TestClusterFailover(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.fill(ctx, *clusterPlayers)
+	nodes := c.flags.names()
+	c.leadersOf(ctx, []string{server.DefaultRealm}, func(realm, node string) bool { return rankOf(nodes, node, realm) == 0 }) // it stays there
 	c.streams(ctx)
 
 	b := &answered{answers: map[string]*kujiv1.Result{}, more: make(chan struct{})}
@@ -338,10 +340,8 @@ func TestClusterFailover(t *testing.T) {
 		b.until(ctx, t, func() bool { return b.newest.After(dead) })
 		took = append(took, time.Since(dead))
 		t.Logf("writes are back %v after the death of %s", took[len(took)-1].Round(time.Millisecond), leader)
-		c.start(leader)
-		if c.settled(ctx) == leader && *failovers == 1 {
-			t.Errorf("node %s leads again", leader)
-		}
+		c.start(leader) // another node answered: the log has an epoch of its own
+		c.settled(ctx)
 	}
 	slices.Sort(took)
 	t.Logf("%d times: median %v, worst %v", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
@@ -658,8 +658,8 @@ func TestExternalNATS(t *testing.T) {
 	}
 	names := slices.Sorted(maps.Keys(c.running))
 	var state *kujiv1.HistoryState
-	for _, id := range []string{"old", "new"} { // what is written later removes what is too old by then
-		draw(id)
+	for i := 0; state.GetKeptFrom() == 0 && ctx.Err() == nil; i++ { // what is written later removes what is too old by then
+		draw(fmt.Sprint("late-", i))
 		got, err := c.client(names[0]).rewards.GetHistory(ctx, &kujiv1.GetHistoryRequest{Pool: "hats", Fresh: true})
 		if err != nil {
 			t.Fatal(err)
