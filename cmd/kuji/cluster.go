@@ -202,10 +202,16 @@ func (a *app) clusterKeygenCommand() *cobra.Command {
 to every node, and keep a copy elsewhere. Nodes prove to each other that they know
 it, encrypt what they send each other, and seal the seeds of draws with it. Who has
 it can join the cluster and predict its draws. Without it, draws of the last epoch
-can no longer be proven.`,
+can no longer be proven.
+
+To change the key without stopping the cluster, put two keys in the file, each on its
+line: nodes use the first one, and accept both. Restart all nodes, one after the other,
+three times: with the old key and then the new one in the file, with the new one first,
+and with the new one alone.`,
 		Example: `  kuji cluster keygen cluster.key
   kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key --data /var/lib/kuji`,
+      --cluster-key cluster.key --data /var/lib/kuji
+  kuji cluster keygen new.key && cat cluster.key new.key > both.key`,
 		Args: exactArgs("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := writeClusterKey(args[0]); err != nil {
@@ -298,13 +304,13 @@ met damage, and 5 if it reaches no node.`,
 			if err := f.checkMember(); err != nil {
 				return err
 			}
-			key, err := a.readClusterKey(f.keyFile)
+			keys, err := a.readClusterKeys(f.keyFile)
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.clusterStatus(ctx, &f, key)
+			return a.clusterStatus(ctx, &f, keys)
 		},
 	}
 	f.member(cmd)
@@ -312,8 +318,8 @@ met damage, and 5 if it reaches no node.`,
 	return cmd
 }
 
-func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey) error {
-	conf, err := key.tls(f.name, "")
+func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, keys clusterKeys) error {
+	conf, err := keys.tls(f.name, "")
 	if err != nil {
 		return err
 	}

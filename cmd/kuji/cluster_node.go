@@ -34,7 +34,7 @@ import (
 // alone. One that met damage is followed no more, and never led.
 type node struct {
 	seating
-	key       clusterKey
+	keys      clusterKeys
 	engine    kuji.Options
 	server    server.Options
 	historian func(*slog.Logger) *historian // see serveFlags
@@ -47,8 +47,8 @@ type node struct {
 }
 
 // newNode returns a node that does nothing yet.
-func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
-	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
+func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *node {
+	n := &node{keys: keys, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
 	n.wall = time.Now
@@ -94,7 +94,8 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.engine
-	o.Driver, o.Key, o.Follow, o.FormatLevel = d, n.key.derive(n.f.name, "seeds"), true, n.formatLevel
+	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
+	o.Key, o.OldKeys = n.keys.seals(n.f.name)
 	engine, err := kuji.Open("", o)
 	if err != nil {
 		return errors.Join(err, d.Close())
@@ -222,14 +223,16 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // startNATS starts the server that keeps this node's part of the log.
-func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) (*embedded.Server, error) {
+func (f *clusterFlags) startNATS(data string, keys clusterKeys, log *slog.Logger) (*embedded.Server, error) {
 	if err := f.settle(data); err != nil {
 		return nil, err
 	}
-	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Secret: key.password(f.name), Logger: log}
+	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Logger: log}
+	passwords := keys.passwords(f.name)
+	o.Secret, o.Accepted = passwords[0], passwords[1:]
 	if len(f.hosts) > 1 {
 		own := f.hosts[f.node]
-		conf, err := key.tls(f.name, own.host)
+		conf, err := keys.tls(f.name, own.host)
 		if err != nil {
 			return nil, err
 		}
@@ -244,11 +247,11 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 // serveCluster is serve for a node of a cluster.
 func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
 	f, c := p.f, &p.f.cluster
-	key, err := p.readClusterKey(c.keyFile)
+	keys, err := p.readClusterKeys(c.keyFile)
 	if err != nil {
 		return err
 	}
-	n := newNode(c.node, c, key, so.Logger)
+	n := newNode(c.node, c, keys, so.Logger)
 	n.engine, n.server, n.historian = eo, so, f.historian
 	if eo.Now != nil {
 		n.wall = eo.Now
@@ -258,13 +261,13 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	n.over, forget = context.WithCancel(context.Background())
 	defer stop()
 	defer forget()
-	conf, err := key.tls(c.name, c.hosts[c.node].host)
+	conf, err := keys.tls(c.name, c.hosts[c.node].host)
 	if err != nil {
 		return err
 	}
 	n.pass = newPasser(conf, so.Limits)
 	if !c.nats.external() {
-		if n.nats, err = c.startNATS(f.data, key, quieter(so.Logger)); err != nil {
+		if n.nats, err = c.startNATS(f.data, keys, quieter(so.Logger)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, n.nats.Close()) }()
