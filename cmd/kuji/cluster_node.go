@@ -40,6 +40,7 @@ type node struct {
 	historian func(*slog.Logger) *historian // see serveFlags
 	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
+	dir       string                        // of its data
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -249,7 +250,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		return err
 	}
 	n := newNode(c.node, c, key, so.Logger)
-	n.engine, n.server, n.historian = eo, so, f.historian
+	n.engine, n.server, n.historian, n.dir = eo, so, f.historian, f.data
 	if eo.Now != nil {
 		n.wall = eo.Now
 	}

@@ -136,6 +136,13 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 				d.Behind = err.Error() // the log comes before the realms
 			}
 		}
+		if r.URL.Query().Get("health") != "" {
+			var err error
+			if d.Health, err = n.health(); err != nil {
+				d.Why = cmp.Or(d.Why, err.Error())
+			}
+		}
+		d.Time = n.wall().UnixMilli()    // when it is sent
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 	case lookPath:
 		n.hurry()
