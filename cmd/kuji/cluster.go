@@ -168,12 +168,12 @@ func parseAddress(address string) (peer, error) {
 	return p, nil
 }
 
-// replicas returns how many nodes keep each realm.
+// replicas returns how many nodes keep each realm: all of them. NATS servers of one's own are three, or one.
 func (f *clusterFlags) replicas() int {
-	if len(f.hosts) == 1 {
-		return 1
+	if f.nats.external() {
+		return min(len(f.hosts), 3)
 	}
-	return 3
+	return len(f.hosts)
 }
 
 // names returns the names of the nodes, ascending.
@@ -190,7 +190,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand())
+	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand(), a.clusterDrainCommand(), a.clusterRemoveCommand())
 	return cmd
 }
 

@@ -161,3 +161,24 @@ func TestHealth(t *testing.T) {
 		t.Errorf("a node whose clock is off says %+v", d)
 	}
 }
+
+// TestDrained: a node that is drained hands over all that it leads, to those who are next in rank, and takes it
+// back afterwards.
+func TestDrained(t *testing.T) {
+	const realms = 40
+	tb := newTable(t, realms, "n1", "n2", "n3")
+	tb.run(time.Minute)
+	if by, none := tb.led(realms); none > 0 || by["n1"] == 0 {
+		t.Fatalf("nobody leads %d realms, and %v", none, by)
+	}
+	tb.sitters["n1"].drained = true
+	tb.run(5 * renewEvery)
+	if by, none := tb.led(realms); none > 0 || by["n1"] > 0 || by["n2"] == 0 || by["n3"] == 0 {
+		t.Errorf("drained: nobody leads %d realms, and %v", none, by)
+	}
+	tb.sitters["n1"].drained = false
+	tb.run(2 * time.Minute)
+	if by, none := tb.led(realms); none > 0 || by["n1"] == 0 {
+		t.Errorf("not drained any more: nobody leads %d realms, and %v", none, by)
+	}
+}

@@ -60,11 +60,7 @@ func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *no
 
 // connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	replicas := 3
-	if len(n.f.hosts) == 1 {
-		replicas = 1
-	}
-	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
+	o := jetstream.Options{Cluster: n.f.name, Replicas: n.f.replicas(), Logger: n.log}
 	if n.nats != nil {
 		o.Connect = append(o.Connect, n.nats.Connect())
 	} else {
@@ -132,6 +128,7 @@ func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
 	for ctx.Err() == nil {
 		n.round(ctx, w, d.Update)
 		n.compare(ctx)
+		n.widen(ctx, d)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:

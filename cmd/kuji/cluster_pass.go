@@ -108,6 +108,9 @@ func (n *node) describe() nodeJSON {
 		out.Why = cmp.Or(out.Why, damaged.Error())
 	}
 	out.Why = cmp.Or(out.Why, n.clock)
+	if n.drain {
+		out.Why = cmp.Or(out.Why, "it is drained: it leads nothing")
+	}
 	for _, r := range v.serves.Realms() {
 		if out.Positions == nil {
 			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
@@ -146,6 +149,8 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 	case lookPath:
 		n.hurry()
+	case drainPath, removePath:
+		n.serveMove(w, r)
 	case logPath:
 		n.serveLog(w, r)
 	default:

@@ -457,7 +457,8 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 }
 
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
-// of them, one after the other. The five go on without the one that leads.
+// of them, one after the other. Everything is on all five then, which go on without the one that leads and
+// another one. In the end they are three again.
 func TestClusterGrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five processes")
@@ -513,16 +514,24 @@ func TestClusterGrows(t *testing.T) {
 		c.settled(ctx)
 	}
 	draws("all know")
-	for range 2 {
-		leader := c.settled(ctx)
-		if err := c.running[leader].Kill(); err != nil {
+	c.widened(ctx)
+	leader = c.settled(ctx)
+	other := old[0]
+	if leader == other {
+		other = old[1]
+	}
+	for _, name := range []string{leader, other} {
+		if err := c.running[name].Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.running[leader].wait()
-		draws("without " + leader)
-		c.start(leader)
+		_ = c.running[name].wait()
+	}
+	draws("without two")
+	for _, name := range []string{leader, other} {
+		c.start(name)
 	}
 	c.settled(ctx)
+	c.shrink(ctx, draws)
 	c.stopAll()
 }
 
