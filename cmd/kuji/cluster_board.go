@@ -41,7 +41,7 @@ type post struct {
 	Wants []string `json:"wants"` // the realms that it would rather lead than who does
 	Stops bool     `json:"stops"` // it takes none any more
 	Time  int64    `json:"time"`  // what its wall clock shows, Unix milliseconds; 0: an older build does not say
-	Off   bool     `json:"off"`   // that is far from what the others show: it leads nothing
+	Off   bool     `json:"off"`   // that is far from what the others show, or it is drained: it leads nothing
 	// Level is the newest format level that its build knows; absent: 1. See kuji.FormatLevel.
 	Level uint8 `json:"level,omitempty"`
 
@@ -165,7 +165,11 @@ type watcher struct {
 	wanted     map[string]seen[string] // by realm that this node leads: who wants it
 	blind      bool                    // the last look failed
 	clocks     clocks
+	drained    bool // somebody has asked the node to lead nothing
 }
+
+// away reports whether the node leads nothing, though it does not stop.
+func (w *watcher) away() bool { return w.clocks.off || w.drained }
 
 // pulse is how a node shows that it lives.
 type pulse struct {
@@ -195,7 +199,7 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now, wall
 	w.clocks.compare(b, w.name, func(node string) bool { return w.beats[node].what != pulse{b.Nodes[node].Life, b.Nodes[node].Beat} }, now, wall)
 	w.bury(&b, now)
 	w.clocks.judge(b)
-	off := w.clocks.off
+	off := w.away()
 	w.beat = max(w.beat, was.Beat) + 1 // never one that somebody remembers
 	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Level: kuji.FormatLevel(), Leads: []string{}, Wants: []string{}, Time: wall.UnixMilli(), Off: off}
 	b.Nodes[w.name] = mine // the others lead what they say, and nobody else does
@@ -273,7 +277,7 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	}
 	wanted := map[string]seen[string]{}
 	for _, realm := range led {
-		if w.clocks.off && realms[realm].leads { // whoever leads it next stands no later
+		if w.away() && realms[realm].leads { // whoever leads it next stands no later
 			handing = append(handing, realm)
 			continue
 		}

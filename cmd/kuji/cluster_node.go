@@ -40,6 +40,7 @@ type node struct {
 	historian func(*slog.Logger) *historian // see serveFlags
 	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
+	dir       string                        // of its data
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -59,11 +60,7 @@ func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *
 
 // connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	replicas := 3
-	if len(n.f.hosts) == 1 {
-		replicas = 1
-	}
-	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
+	o := jetstream.Options{Cluster: n.f.name, Replicas: n.f.replicas(), Logger: n.log}
 	if n.nats != nil {
 		o.Connect = append(o.Connect, n.nats.Connect())
 	} else {
@@ -132,6 +129,7 @@ func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
 	for ctx.Err() == nil {
 		n.round(ctx, w, d.Update)
 		n.compare(ctx)
+		n.widen(ctx, d)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -252,7 +250,7 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		return err
 	}
 	n := newNode(c.node, c, keys, so.Logger)
-	n.engine, n.server, n.historian = eo, so, f.historian
+	n.engine, n.server, n.historian, n.dir = eo, so, f.historian, f.data
 	if eo.Now != nil {
 		n.wall = eo.Now
 	}

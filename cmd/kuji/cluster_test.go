@@ -458,8 +458,9 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 }
 
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
-// of them, one after the other. The five go on without the one that leads. Meanwhile the cluster's key is
-// changed: each node that starts accepts the next key too, and then uses it. Nobody loses a proof.
+// of them, one after the other. Everything is on all five then, which go on without the one that leads and
+// another one. Meanwhile the key of the cluster is changed: each node that starts accepts the next key too,
+// and then uses it. Nobody loses a proof. In the end they are three again.
 func TestClusterGrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five processes")
@@ -516,21 +517,29 @@ func TestClusterGrows(t *testing.T) {
 		c.settled(ctx)
 	}
 	draws("all know")
+	c.widened(ctx)
 	c.useNextKey()
-	for range 2 {
-		leader := c.settled(ctx)
-		if err := c.running[leader].Kill(); err != nil {
+	leader = c.settled(ctx)
+	other := old[0]
+	if leader == other {
+		other = old[1]
+	}
+	for _, name := range []string{leader, other} {
+		if err := c.running[name].Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.running[leader].wait()
-		draws("without " + leader)
-		c.start(leader)
+		_ = c.running[name].wait()
+	}
+	draws("without two")
+	for _, name := range []string{leader, other} {
+		c.start(name)
 	}
 	c.settled(ctx)
 	out, code := c.kuji(ctx, "verify", "--strict", "--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile)
 	if code != 0 || strings.Contains(out, "cannot be proven") {
 		t.Errorf("verify: exit %d\n%s", code, out)
 	}
+	c.shrink(ctx, draws)
 	c.stopAll()
 }
 
