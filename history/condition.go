@@ -29,11 +29,11 @@ func newCondition(realm string) condition {
 	return condition{realm: realm, moved: make(chan struct{})}
 }
 
-// unfit returns why nothing is served, and how often it was built again.
-func (c *condition) unfit() (err error, built int) {
+// unfit returns how often it was built again, and why nothing is served.
+func (c *condition) unfit() (built int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return cmp.Or(c.fault, c.damage), c.built
+	return c.built, cmp.Or(c.fault, c.damage)
 }
 
 // isDown returns why it is not kept up to date.
@@ -127,7 +127,7 @@ func (c *condition) met(err error, built int) {
 	if damageOf(err) == nil {
 		return
 	}
-	if _, now := c.unfit(); now == built {
+	if now, _ := c.unfit(); now == built {
 		c.hurt(err)
 	}
 }
