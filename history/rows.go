@@ -65,6 +65,9 @@ func fill(rec *kuji.Record, text string) error {
 	rec.List, rec.Number, rec.Pay, rec.Items, rec.Outcomes, rec.Paid = d.List, d.Number, d.Pay, d.Items, d.Outcomes, d.Paid
 	rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata = d.Track, d.Draws, d.By, d.Reason, d.Metadata
 	rec.Members, rec.Clock, rec.Bytes, rec.Last = d.Members, d.Clock, d.Bytes, d.Last
+	if rec.Kind == "catalog" { // follows from the other, so no row has it
+		rec.NewCatalogVersion = rec.CatalogVersion + 1
+	}
 	for i := range rec.Members {
 		rec.Members[i].Player, rec.Members[i].To = idOf(rec.Members[i].Player), idOf(rec.Members[i].To)
 	}

@@ -361,10 +361,7 @@ func (c *redisConn) carryOut() error {
 		if err != nil {
 			return err
 		}
-		commit, err := realm.StartAll(c.ctx, r.reqs, r.results)
-		if err == nil {
-			err = commit.Wait(c.ctx)
-		}
+		err = c.s.doAll(c.ctx, c.entered, realm, r.reqs, r.results)
 		if err == nil {
 			c.s.metrics.all(r.results)
 		}

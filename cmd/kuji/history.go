@@ -174,7 +174,7 @@ func (h *historyJSON) print(w io.Writer) {
 			if c.Balance != nil {
 				after = fmt.Sprintf(" → %d", *c.Balance)
 			}
-			fprintf(w, "    %s %s %+d%s\n", c.Player, c.Item, c.Delta, after)
+			fprintf(w, "    %s %s %+d%s\n", word(c.Player), word(c.Item), c.Delta, after)
 		}
 		if rec.By != "" || rec.Reason != "" {
 			fprintf(w, "    by %s\n", strings.TrimSuffix(orDash(rec.By)+": "+rec.Reason, ": "))
@@ -307,7 +307,7 @@ func (a *app) listHoldersCommand() *cobra.Command {
 		return a.print(out, func(w io.Writer) {
 			fprintf(w, "PLAYER\tQUANTITY\n")
 			for _, h := range out.Holders {
-				fprintf(w, "%s\t%d\n", h.Player, h.Quantity)
+				fprintf(w, "%s\t%d\n", word(h.Player), h.Quantity)
 			}
 			out.print(w)
 		})

@@ -41,7 +41,7 @@ var rooms = []room{
 	{dir: "internal/ledger", may: []string{"driver", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "catalog", "sampler"}, tests: []string{"examples"}},
 	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
-	{dir: "internal/store"},
+	{dir: "internal/store", modules: []string{"golang.org/x/text"}},
 	{dir: "catalog", tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
