@@ -111,13 +111,20 @@ func (c *condition) refuse(why error) error {
 
 // hurt notes damage, and ends the Run that goes on.
 func (c *condition) hurt(err error) {
+	c.unserve(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		c.end()
+	}
+}
+
+// unserve notes damage: nothing is served until healed.
+func (c *condition) unserve(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.damage == nil {
 		c.damage = err
-	}
-	if c.end != nil {
-		c.end()
 	}
 	c.wake()
 }
@@ -132,13 +139,15 @@ func (c *condition) met(err error, built int) {
 	}
 }
 
-// healed notes that a history was built again as far as it was damaged.
+// healed notes that a history was built again as far as it was damaged, and how far it is now. Who
+// waits must not see that it is served before seeing that it has fewer events.
 func (c *condition) healed(p progress) {
+	c.known.Store(new(p.state()))
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.damage = nil
 	c.built++
-	c.mu.Unlock()
-	c.move(p)
+	c.wake()
 }
 
 // damageKnown returns what was noted.
