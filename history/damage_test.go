@@ -237,8 +237,19 @@ func TestDamageLive(t *testing.T) {
 		if damageOf(err) == nil { // the next Run has not begun yet
 			t.Fatal(err)
 		}
+		goesOn(t, done)
 	}
 	same(t, h, all(t, r))
+}
+
+// goesOn fails if a Run has ended.
+func goesOn(t *testing.T, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("Run has ended: %v", err)
+	default:
+	}
 }
 
 // TestDamageTrimmed: if the log was trimmed, older rows stay and are not proven. Balances stay known, as

@@ -142,7 +142,7 @@ func TestHealth(t *testing.T) {
 	if got := few(make([]string, 100)); len(got) != maxIll+1 || got[maxIll] != "and 80 more" {
 		t.Errorf("%q", got)
 	}
-	n := newNode("n1", &clusterFlags{name: "shop", hosts: map[string]peer{"n1": {}}}, clusterKey{1}, slog.New(slog.DiscardHandler))
+	n := newNode("n1", &clusterFlags{name: "shop", hosts: map[string]peer{"n1": {}}}, clusterKeys{{1}}, slog.New(slog.DiscardHandler))
 	n.stopped = t.Context()
 	watch := newWatcher("n1", "1", 3)
 	watch.clocks.off, watch.clocks.known = true, map[string]between{"n2": {-time.Hour, -time.Hour}, "n3": {-time.Hour, -time.Hour}}
