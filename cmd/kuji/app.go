@@ -75,7 +75,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetCompletionCommandGroupID("offline")
 	root.SetVersionTemplate("kuji {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
 	root.AddGroup(

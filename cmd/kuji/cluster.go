@@ -88,7 +88,7 @@ func (f *clusterFlags) check(data string) error {
 		if _, err := os.Stat(clusterDir(data)); err == nil {
 			return usageError{fmt.Errorf("--data %s is a cluster's: expected --cluster", data)}
 		}
-		return nil
+		return refuseBackup(data)
 	}
 	for _, name := range single {
 		if f.cmd.Flags().Changed(name) {
@@ -114,7 +114,7 @@ func (f *clusterFlags) check(data string) error {
 	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
 		return usageError{fmt.Errorf("--data %s has realms of a server that is alone: expected another directory", data)}
 	}
-	return nil
+	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
 }
 
 // checkMember checks the flags of member.

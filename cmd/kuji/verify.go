@@ -330,6 +330,9 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	all := realms == nil
 	if all {
 		realms, out.Strays = there, strays
+		if len(realms) == 0 && len(anchors) == 0 {
+			return out, noRealm(out.name())
+		}
 	}
 	var damage []error
 	for _, name := range slices.Sorted(maps.Keys(anchors)) {
