@@ -55,7 +55,7 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	w := world{driver: o.Driver, key: o.Key, levels: &levels{}, steps: steps, entropy: func(_ string, p []byte) { step.Entropy(steps, p) }}
+	w := world{driver: o.Driver, key: o.Key, oldKeys: o.OldKeys, levels: &levels{}, steps: steps, entropy: func(_ string, p []byte) { step.Entropy(steps, p) }}
 	switch {
 	case o.Driver != nil && dir != "":
 		return nil, errf(CodeInvalid, "dir", "%q; want none if there is a driver", dir)

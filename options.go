@@ -88,12 +88,16 @@ type Options struct {
 	// must have the same one. It is a secret: who has it and the log can predict draws. Default: the
 	// one in the file key of the data directory, which is made once.
 	Key [32]byte
+	// OldKeys open seeds that were sealed with them, and seal none: while the Key of all nodes is being
+	// changed. Default: none.
+	OldKeys [][32]byte
 }
 
 // world is everything outside the engine that it depends on.
 type world struct {
 	driver  driver.Driver
 	key     [32]byte                     // seals seeds
+	oldKeys [][32]byte                   // opens those that were sealed before
 	keyErr  error                        // what was wrong with it
 	steps   step.Runner                  // runs background work; nil: goroutines
 	entropy func(realm string, p []byte) // for seeds and writer ids

@@ -16,7 +16,7 @@ import (
 // Recovery, followers and feeds read logs of all versions: they carry out effects. Only the verifier
 // needs the rules. Of an epoch of another version it checks the chain, the effects, the state and the
 // snapshots, and names it.
-var decidedVersions = []uint8{rulesVersion}
+var decidedVersions = []uint8{rulesVersion, 5}
 
 // decider decides the commands of an epoch again, by one version of the rules.
 type decider struct {
@@ -40,7 +40,7 @@ func (v *verifier) prepare(seed ledger.Seed, used uint64) error {
 		if err != nil {
 			return err
 		}
-		v.deciders = append(v.deciders, decider{v: v, version: version, source: seed.Source(v.realm, epoch.Epoch, used), rules: rules.New(v.state, t)})
+		v.deciders = append(v.deciders, decider{v: v, version: version, source: seed.Source(v.realm, epoch.Epoch, used), rules: rules.NewVersion(version, v.state, t)})
 	}
 	if len(v.deciders) == 0 {
 		epoch.Undecided = fmt.Sprintf("rules version %d decided it; this build has %v", epoch.Rules, decidedVersions)

@@ -37,13 +37,13 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if !slices.Contains(names, realm) {
 		return rep, &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: fs.ErrNotExist}
 	}
-	return verifyRealm(d, key, realm, anchor, seen)
+	return verifyRealm(d, [][32]byte{key}, realm, anchor, seen)
 }
 
-func verifyRealm(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+func verifyRealm(d driver.Driver, keys [][32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
 	v := newVerifier(realm, anchor, seen)
 	err := v.verify(d)
-	v.lost(&key)
+	v.lost(keys...)
 	if newer, ok := errors.AsType[*format.NewerError](err); ok { // no damage
 		err = &Error{Code: CodeFormat, Message: "realm " + realm, Err: newer}
 	}
@@ -51,12 +51,12 @@ func verifyRealm(d driver.Driver, key [32]byte, realm string, anchor *Anchor, se
 }
 
 // VerifyDriver is VerifyThrough for a realm that a driver keeps. anchor may be nil. key is that of
-// Options.Key.
-func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+// Options.Key, and old are Options.OldKeys.
+func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record), old ...[32]byte) (Report, error) {
 	if err := checkRealmName(realm); err != nil {
 		return Report{Realm: realm}, err
 	}
-	return verifyRealm(d, key, realm, anchor, seen)
+	return verifyRealm(d, slices.Concat(old, [][32]byte{key}), realm, anchor, seen)
 }
 
 func newVerifier(realm string, anchor *Anchor, seen func(Record)) *verifier {

@@ -198,7 +198,7 @@ func exitOfReason(r kujiv1.Reason) exitCode {
 	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
 		return exitDenied
 	case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, kujiv1.Reason_REASON_FAILED,
-		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED:
+		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED, kujiv1.Reason_REASON_HISTORY:
 		return exitUnreachable
 	case kujiv1.Reason_REASON_CORRUPT:
 		return exitDamage

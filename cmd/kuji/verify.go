@@ -27,7 +27,10 @@ type verifyJSON struct {
 	Cluster string            `json:"cluster,omitempty"`
 	OK      bool              `json:"ok"`
 	Realms  []verifyRealmJSON `json:"realms"`
-	Strays  []string          `json:"strays,omitempty"` // files among the realms, and folders whose names no realm can have
+	Node    string            `json:"node,omitempty"` // whose directory it is, and of which cluster: other nodes may have had more
+	NodeOf  string            `json:"node_of,omitempty"`
+	Missing []string          `json:"missing,omitempty"` // realms of that cluster which other nodes kept
+	Strays  []string          `json:"strays,omitempty"`  // files among the realms, and folders whose names no realm can have
 }
 
 type verifyRealmJSON struct {
@@ -139,7 +142,7 @@ func (f *auditFlags) add(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) check() error {
-	clustered := f.cluster.name != "" || f.cluster.keyFile != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external()
+	clustered := f.cluster.name != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external() || f.data == "" && f.cluster.keyFile != ""
 	switch {
 	case f.data == "" && !clustered:
 		return usageError{errors.New("missing flag --data: the directory to read; or --cluster")}
@@ -154,6 +157,8 @@ func (f *auditFlags) check() error {
 // auditSource is what keeps realms that are verified.
 type auditSource struct {
 	data, cluster string // one of them
+	node, nodeOf  string // of a node's directory
+	missing       []string
 	realms        func(ctx context.Context) (names, strays []string, err error)
 	realm         func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error)
 }
@@ -174,17 +179,27 @@ func inDirectory(data string) *auditSource {
 
 // openAudit opens what the flags name.
 func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, end func() error, err error) {
-	if f.data != "" {
+	if f.data != "" && !isNode(f.data) {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
-	key, err := a.readClusterKey(f.cluster.keyFile)
+	keys := clusterKeys{{}} // zero: it opens nothing
+	if f.data == "" || f.cluster.keyFile != "" {
+		if keys, err = a.readClusterKeys(f.cluster.keyFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.data != "" {
+		c, err := openCopy(ctx, f.data)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.audit(f.data, keys), c.close, nil
+	}
+	d, err := f.cluster.openLog(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := f.cluster.openLog(ctx, key)
-	if err != nil {
-		return nil, nil, err
-	}
+	key, old := keys.seals(f.cluster.name)
 	from = &auditSource{
 		cluster: f.cluster.name,
 		realms: func(ctx context.Context) (names, strays []string, err error) {
@@ -199,7 +214,7 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 			if err != nil {
 				return kuji.Report{}, err
 			}
-			report, err := kuji.VerifyDriver(d, key.derive(f.cluster.name, "seeds"), name, through, seen)
+			report, err := kuji.VerifyDriver(d, key, name, through, seen, old...)
 			_, trimmed := errors.AsType[*driver.TrimmedError](err)
 			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
 				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
@@ -294,7 +309,7 @@ func (v *verifyJSON) unproven() (texts []string) {
 			}
 			if e.Lost {
 				key := filepath.Join(v.Data, "key")
-				if v.Cluster != "" {
+				if v.Cluster != "" || v.Node != "" {
 					key = "of the cluster"
 				}
 				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
@@ -307,7 +322,7 @@ func (v *verifyJSON) unproven() (texts []string) {
 // verify checks the named realms, or all. Damage is a damageError; even then the result covers every
 // realm. A realm with an anchor must go through it, and must be there if all are checked.
 func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
-	out := verifyJSON{Data: s.data, Cluster: s.cluster, OK: true, Realms: []verifyRealmJSON{}}
+	out := verifyJSON{Data: s.data, Cluster: s.cluster, Node: s.node, NodeOf: s.nodeOf, Missing: s.missing, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := s.realms(ctx)
 	if err != nil {
 		return out, err
@@ -315,6 +330,9 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	all := realms == nil
 	if all {
 		realms, out.Strays = there, strays
+		if len(realms) == 0 && len(anchors) == 0 {
+			return out, noRealm(out.name())
+		}
 	}
 	var damage []error
 	for _, name := range slices.Sorted(maps.Keys(anchors)) {
@@ -410,6 +428,12 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 }
 
 func printVerify(w io.Writer, v verifyJSON) {
+	if v.Node != "" {
+		fprintf(w, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not here\n", v.Node, v.NodeOf)
+	}
+	for _, name := range v.Missing {
+		fprintf(w, "warning: realm %s was kept by other nodes only\n", name)
+	}
 	for _, name := range v.Strays {
 		fprintf(w, "warning: realms/%s is not a realm: Kuji neither reads nor removes it\n", name)
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -449,7 +450,7 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (se
 			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", seal.cursor)}
 		}
 		_, newer := errors.AsType[*format.NewerError](err)
-		if newer || errors.Is(err, driver.ErrUnavailable) { // nothing is wrong with the file
+		if newer || errors.Is(err, driver.ErrUnavailable) || err != nil && ctx.Err() != nil { // nothing is wrong with the file
 			return nil, nil, err
 		}
 		if err != nil {
@@ -489,13 +490,13 @@ func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	f.Bytes = file.Size()
-	return readBlocks(file, s.realm, base, f, loader)
+	return readBlocks(ctx, file, s.realm, base, f, loader)
 }
 
-func readBlocks(file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
+func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
 	sealed, version := false, byte(0)
 	for fr, err := range readFrames(file, f.Bytes) {
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return s, err
 		}
 		switch {

@@ -41,7 +41,7 @@ var rooms = []room{
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
 	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"examples"}},
 	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
-	{dir: "internal/store", may: []string{"internal/format"}},
+	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
 	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
 	{dir: "sampler"},
