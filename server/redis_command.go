@@ -55,7 +55,8 @@ func redisCommands() []*redisCommand {
 		{name: "PING", usage: "[text]", summary: "Answer PONG, or the text.", most: 1, answer: answerPing},
 		{name: "ECHO", usage: "text", summary: "Answer the text.", least: 1, most: 1, answer: answerEcho},
 		{name: "SELECT", usage: "0", summary: "Do nothing: a realm is chosen by REALM.", least: 1, most: 1, answer: answerSelect},
-		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text", summary: "What clients say of themselves; it is not kept.", least: 1, most: 3, answer: answerClient},
+		{name: "INFO", usage: "[section ...]", summary: "That the server is ready: some clients ask before anything else.", most: maxWords, answer: answerInfo},
+		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text|MAINT_NOTIFICATIONS ON|OFF [option text ...]", summary: "What clients say of themselves; it is not kept.", least: 1, most: maxClient, answer: answerClient},
 		{name: "COMMAND", usage: "[COUNT|INFO|DOCS [name ...]]", summary: "The commands.", most: maxWords, answer: answerCommand},
 		{name: "QUIT", summary: "End the connection.", open: true, answer: answerQuit},
 	}
@@ -451,11 +452,22 @@ func answerSelect(c *redisConn, a *arguments) {
 	c.simple("OK")
 }
 
+// maxClient is the most arguments of CLIENT: go-redis, redis-py, node-redis and lettuce send four.
+const maxClient = 8
+
+// answerInfo says what clients look for: ioredis waits until nothing is loading.
+func answerInfo(c *redisConn, _ *arguments) {
+	c.bulk("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.o.Version + "\r\nredis_mode:standalone\r\n" +
+		"# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n")
+}
+
 func answerClient(c *redisConn, a *arguments) {
 	switch sub := strings.ToUpper(a.text("subcommand")); {
 	case sub == "ID" && len(a.words) == 0:
 		c.integer(c.id)
 	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
+		c.simple("OK")
+	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // there is nothing that they would be told
 		c.simple("OK")
 	default:
 		a.wrong("subcommand", "%.40q with %d arguments, want CLIENT %s", sub, len(a.words), a.cmd.usage)

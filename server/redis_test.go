@@ -322,6 +322,8 @@ var redisSession = []struct {
 	{"REALM", "default"},
 	{"REALM nowhere", errors.New(`NOTFOUND realm: `)},
 	{"REALM default", "OK"},
+	{"INFO", "# Server\r\nserver:kuji\r\nkuji_version:v1.2.3\r\nredis_mode:standalone\r\n# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n"},
+	{"CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type none", "OK"},
 	{"PING", "PONG"},
 	{"PING hello", "hello"},
 	{"ECHO hello", "hello"},
