@@ -73,7 +73,7 @@ type Command struct {
 	// Others are sums of the Code under other spellings: see [OtherSums]. One of them replaces Code if
 	// it finds a code and Code does not. What is read from an event has none.
 	Others []CodeSum
-	Note    *Note // of a kind that can have one: see hasNote; nil: none
+	Note   *Note // of a kind that can have one: see hasNote; nil: none
 }
 
 // TrackSet is what a SetTrack asks for.
