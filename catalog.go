@@ -139,7 +139,7 @@ func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, see
 		r.mu.Unlock()
 		return p, 0, err
 	}
-	planner := rules.NewPlanner(r.state, r.tables.Load(), c)
+	planner := rules.NewPlanner(r.state, r.tables.Load(), c, r.now())
 	r.mu.Unlock()
 	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}

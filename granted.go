@@ -45,7 +45,7 @@ func (r *Realm) Granted(ctx context.Context, since time.Time) (map[string]map[st
 	if start.at.Position() >= through {
 		return all, nil
 	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, rulesVersion, start.seal(r)).Follow(ctx) {
+	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
 		if err != nil {
 			return nil, r.feedEnds(ctx, err)
 		}

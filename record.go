@@ -21,10 +21,13 @@ type Record struct {
 	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
 	// CatalogVersion was in force when the event was decided.
 	CatalogVersion uint64 `json:"catalog_version"`
-	Player         string `json:"player,omitempty"`
-	To             string `json:"to,omitempty"`
-	Pool           string `json:"pool,omitempty"`
-	Count          int    `json:"count,omitempty"`
+	// NewCatalogVersion is, of a catalog, the version that it has been since.
+	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"`
+
+	Player string `json:"player,omitempty"`
+	To     string `json:"to,omitempty"`
+	Pool   string `json:"pool,omitempty"`
+	Count  int    `json:"count,omitempty"`
 	// List is the list of codes that were imported, Count says how many; or of the code that was
 	// redeemed: Number is its place in the list, Pool and Count say what it paid for. What was sent in
 	// vain is in no record.
@@ -121,6 +124,7 @@ func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Re
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
+		rec.NewCatalogVersion = version + catalogsIn(ev)
 		note, err := rules.NoteOf(ev)
 		rec.note(note)
 		return rec, 0, err

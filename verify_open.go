@@ -81,7 +81,7 @@ func (v *verifier) verify(d driver.Driver) (err error) {
 		return &VerifyError{Realm: v.realm, Err: err}
 	}
 	// Seeds are revealed after the draws that used them: collect them first.
-	for e, err := range ledger.Walk(v.log, v.realm, rulesVersion, from).Entries(ctx, last) {
+	for e, err := range ledger.Walk(v.log, v.realm, from).Entries(ctx, last) {
 		if errors.Is(err, driver.ErrUnavailable) {
 			return &Error{Code: CodeFailed, Message: "realm " + v.realm, Err: err}
 		}

@@ -260,8 +260,8 @@ func appendText(b []byte, s string) []byte {
 func (c *Catalog) Hash() [sha256.Size]byte { return sha256.Sum256(c.AppendCanonical(nil)) }
 
 // Decode reads a canonical form. It accepts only what AppendCanonical writes
-// for a catalog that passes [Catalog.Check], byte for byte. It keeps nothing of
-// b. Errors wrap [ErrCanonical], and *[Errors] if the form is readable but the
+// for a catalog that passes [Catalog.Check], byte for byte, or that an older build
+// took though its pity promises what never comes. It keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if the form is readable but the
 // catalog in it is wrong.
 func Decode(b []byte) (*Catalog, error) {
 	if len(b) > MaxCanonical {
@@ -275,7 +275,7 @@ func Decode(b []byte) (*Catalog, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if err := c.Check(); err != nil {
+	if err := c.check(false); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCanonical, err)
 	}
 	return c, nil

@@ -197,7 +197,7 @@ var freeShape = &object[Free]{
 	name: "free",
 	doc:  "Draws that cost nothing: the first ones of each player.",
 	fields: []field[Free]{
-		key("per", perWords[:3], func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
+		key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
 		keyOr("draws", integerShape{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
 	},
 }

@@ -88,7 +88,7 @@ var (
 
 // playerCaller tells players apart where callers have shares.
 func playerCaller(issuer, player string) caller {
-	return sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))
+	return caller{hash: sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))}
 }
 
 // may reports whether there is anything of a role that the access includes. What a request asks for
@@ -183,6 +183,7 @@ func init() {
 
 	whole[*kujiv1.GetCatalogRequest](canRead)
 	whole[*kujiv1.ExportCatalogRequest](canRead)
+	whole[*kujiv1.ListCatalogsRequest](canRead)
 	whole[*kujiv1.GetCodesRequest](canRead)
 	whole[*kujiv1.ListRealmsRequest](canRead)
 	whole[*kujiv1.GetStatusRequest](canRead)

@@ -56,6 +56,7 @@ var needs = map[string]struct {
 	"GetOdds":       {command: "read", realm: true, pool: true, player: true},
 	"GetCatalog":    {command: "read", realm: true, whole: true},
 	"ExportCatalog": {command: "read", realm: true, whole: true},
+	"ListCatalogs":  {command: "read", realm: true, whole: true},
 	"GetCodes":      {command: "read", realm: true, whole: true},
 	"GetStatus":     {command: "read", realm: true, whole: true},
 	"ListRealms":    {command: "read", whole: true, server: true},

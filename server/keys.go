@@ -165,7 +165,7 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 		// Do not quote the field: a key pasted here by mistake must not end up in a log.
 		return key{}, nil, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits, or jwks=", len(fields[1]), 2*sha256.Size)
 	}
-	one.who = one.hash
+	one.who = caller{one.hash, one.can&canAdmin != 0}
 	return one, nil, nil
 }
 
@@ -241,7 +241,7 @@ func (k *Keys) byKey(secret string) *access {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return nil
 	}
-	return k.of(sha256.Sum256([]byte(secret)))
+	return k.of(caller{hash: sha256.Sum256([]byte(secret))})
 }
 
 // mayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
@@ -276,7 +276,7 @@ func (k *Keys) again(a *access) *access {
 func (k *Keys) of(who caller) *access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who[:], set[i].hash[:]), i, at)
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who.hash[:], set[i].hash[:]), i, at)
 	}
 	if at < 0 {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ type app struct {
 	configDir      string           // of this user; empty: there is none
 	json           bool             // --json: one JSON object on stdout, tables nowhere
 	printed        bool             // the object is out: an error adds nothing to stdout
+	logged         bool             // the error is in the log on stderr, of which each line is JSON
 }
 
 // run carries out one command line and returns the process's exit code.
@@ -45,7 +47,9 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 		return exitOK
 	}
 	f := classify(ctx, err)
-	a.note("kuji: %s", markup(f.Message))
+	if !a.logged {
+		a.note("kuji: %s", markup(f.Message))
+	}
 	if a.json && !a.printed {
 		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
 			return exitUnexpected
@@ -174,6 +178,25 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 		return nil, usageError{fmt.Errorf("%s is larger than the %d bytes allowed", name, limit)}
 	}
 	return data, nil
+}
+
+// replaceFile gives a file other bytes as a whole, so that a crash leaves the old ones or the new ones.
+// Only this user can read it.
+func replaceFile(name string, data []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = temp.Write(data)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), name)
 }
 
 // exactArgs accepts these arguments and no others, and names what is missing.

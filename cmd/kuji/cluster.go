@@ -74,7 +74,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 }
 
 // single are the flags of serve that mean nothing on a cluster.
-var single = []string{"catalog", "realm", "accept-warnings", "sync", "sync-every", "segment-size", "must-exist"}
+var single = []string{"catalog", "realm", "accept-warnings", "catalog-over", "sync", "sync-every", "segment-size", "must-exist"}
 
 // check checks the flags of serve. It refuses a directory of the other kind: its realms would seem
 // to be gone.
@@ -93,7 +93,7 @@ func (f *clusterFlags) check(data string) error {
 	for _, name := range single {
 		if f.cmd.Flags().Changed(name) {
 			hint := "a cluster always fsyncs, and keeps its log on all nodes"
-			if name == "catalog" || name == "realm" || name == "accept-warnings" {
+			if slices.Contains(single[:4], name) {
 				hint = "apply catalogs with \"kuji apply\", else each node that takes over would apply its own"
 			}
 			return usageError{fmt.Errorf("--%s with --cluster: %s", name, hint)}
@@ -185,12 +185,12 @@ func clusterDir(data string) string { return filepath.Join(data, "cluster") }
 func (a *app) clusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cluster",
-		Short:   "Make a cluster's key, and show its nodes",
+		Short:   "Make a cluster's key, show its nodes, and bring it back",
 		GroupID: "server",
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand())
+	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand())
 	return cmd
 }
 

@@ -36,7 +36,12 @@ type post struct {
 	Leads []string `json:"leads"` // the realms that it leads, takes over or hands over
 	Wants []string `json:"wants"` // the realms that it would rather lead than who does
 	Stops bool     `json:"stops"` // it takes none any more
+	Time  int64    `json:"time"`  // what its wall clock shows, Unix milliseconds; 0: an older build does not say
+	Off   bool     `json:"off"`   // that is far from what the others show: it leads nothing
 }
+
+// takes reports whether a node may take realms.
+func (p post) takes() bool { return !p.Stops && !p.Off }
 
 // readBoard reads a board. One that cannot be read is empty: nobody leads anything.
 func readBoard(data []byte) board {
@@ -70,7 +75,7 @@ func (b board) leaders() map[string]string {
 func (b board) living() []string {
 	var all []string
 	for name, p := range b.Nodes {
-		if !p.Stops {
+		if p.takes() {
 			all = append(all, name)
 		}
 	}
@@ -123,6 +128,7 @@ type watcher struct {
 	free       map[string]time.Time    // by realm: since when nobody leads it
 	wanted     map[string]seen[string] // by realm that this node leads: who wants it
 	blind      bool                    // the last look failed
+	clocks     clocks
 }
 
 // pulse is how a node shows that it lives.
@@ -137,19 +143,25 @@ type seen[T comparable] struct {
 	since time.Time
 }
 
-func newWatcher(name, life string) *watcher {
-	return &watcher{name: name, life: life, beats: map[string]seen[pulse]{}, free: map[string]time.Time{}, wanted: map[string]seen[string]{}}
+func newWatcher(name, life string, size int) *watcher {
+	w := &watcher{name: name, life: life, beats: map[string]seen[pulse]{}, free: map[string]time.Time{}, wanted: map[string]seen[string]{}}
+	w.clocks = clocks{size: size, known: map[string]between{}}
+	return w
 }
 
-// look decides what to write instead of a board.
-func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.Time) verdict {
+// look decides what to write instead of a board. now is the time by the clock that only runs, wall what this
+// node's wall clock shows.
+func (w *watcher) look(b board, realms map[string]bearing, stops bool, now, wall time.Time) verdict {
 	was := b.Nodes[w.name]
 	if was.Life != w.life {
 		was.Leads = nil
 	}
+	w.clocks.compare(b, w.name, func(node string) bool { return w.beats[node].what != pulse{b.Nodes[node].Life, b.Nodes[node].Beat} }, now, wall)
 	w.bury(&b, now)
+	w.clocks.judge(b)
+	off := w.clocks.off
 	w.beat = max(w.beat, was.Beat) + 1 // never one that somebody remembers
-	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Leads: []string{}, Wants: []string{}}
+	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Leads: []string{}, Wants: []string{}, Time: wall.UnixMilli(), Off: off}
 	b.Nodes[w.name] = mine // the others lead what they say, and nobody else does
 	leaders, living := b.leaders(), b.living()
 	v := verdict{board: b}
@@ -166,7 +178,7 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.
 		}
 		rank := rankOf(living, w.name, realm)
 		switch {
-		case stops || !r.ready:
+		case stops || off || !r.ready || !w.clocks.compared(now):
 		case !led && !now.Before(w.freeSince(realm, now).Add(time.Duration(rank)*standIn)):
 			mine.Leads, v.taken = append(mine.Leads, realm), append(v.taken, realm)
 		case led && leader != w.name && rank == 0 && r.close:
@@ -179,7 +191,7 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.
 	})
 	v.handing = w.handOver(b, realms, mine.Leads, now)
 	b.Nodes[w.name] = mine
-	v.changed = was.Life != w.life || was.Stops != stops || !slices.Equal(was.Leads, mine.Leads)
+	v.changed = was.Life != w.life || was.Stops != stops || was.Off != off || !slices.Equal(was.Leads, mine.Leads)
 	return v
 }
 
@@ -212,7 +224,7 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	wants := map[string]string{}
 	for name, p := range b.Nodes {
 		for _, realm := range p.Wants {
-			if name != w.name && !p.Stops && rankOf(b.living(), name, realm) == 0 {
+			if name != w.name && p.takes() && rankOf(b.living(), name, realm) == 0 {
 				wants[realm] = name
 			}
 		}
@@ -225,6 +237,10 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	}
 	wanted := map[string]seen[string]{}
 	for _, realm := range led {
+		if w.clocks.off && realms[realm].leads { // whoever leads it next stands no later
+			handing = append(handing, realm)
+			continue
+		}
 		name, ok := wants[realm]
 		if !ok || !realms[realm].leads {
 			continue

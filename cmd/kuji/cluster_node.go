@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -50,6 +51,7 @@ func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *no
 	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.wall = time.Now
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	n.held.Store(&holding{})
 	return n
@@ -123,7 +125,7 @@ func (n *node) join(ctx context.Context) (err error) {
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
 func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
-	w := newWatcher(n.name, rand.Text())
+	w := newWatcher(n.name, rand.Text(), len(n.f.hosts))
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -166,7 +168,7 @@ func (n *node) retire() {
 	retired, done := context.WithTimeout(context.Background(), closeTimeout+leaseTTL)
 	defer done()
 	n.mu.Lock()
-	joined := n.here.server
+	joined, led := n.here.server, maps.Clone(n.held.Load().realms)
 	n.here.retiring, n.retired = true, done
 	n.mu.Unlock()
 	if joined == nil {
@@ -174,10 +176,38 @@ func (n *node) retire() {
 	}
 	n.hurry()
 	<-retired.Done()
+	n.awaitLeaders(led)
 	ending, cancel := context.WithTimeout(context.Background(), leaseTTL)
 	defer cancel()
 	if err := joined.Shutdown(ending); err != nil { // ends streams
 		n.log.Warn("cluster: streams did not end in order", "node", n.name, "error", err)
+	}
+}
+
+// awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
+// node's part of the log, and requests that are here have nowhere to go.
+func (n *node) awaitLeaders(realms map[string]bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), handTime)
+	defer cancel()
+	client := &http.Client{Transport: n.pass.transport}
+	for len(realms) > 0 && ctx.Err() == nil {
+		v := n.look()
+		if len(v.living) == 0 {
+			return
+		}
+		for _, name := range v.living {
+			for _, realm := range askNode(ctx, client, name, n.f.hosts[name]).Leads {
+				delete(realms, realm)
+			}
+		}
+		for realm, leader := range v.leaders {
+			if _, known := n.f.hosts[leader]; !known {
+				delete(realms, realm) // nobody told this node where that one is
+			}
+		}
+		if len(realms) > 0 {
+			n.again(ctx, v)
+		}
 	}
 }
 
@@ -193,6 +223,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 // startNATS starts the server that keeps this node's part of the log.
 func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) (*embedded.Server, error) {
+	if err := f.settle(data); err != nil {
+		return nil, err
+	}
 	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Secret: key.password(f.name), Logger: log}
 	if len(f.hosts) > 1 {
 		own := f.hosts[f.node]
@@ -217,6 +250,9 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	}
 	n := newNode(c.node, c, key, so.Logger)
 	n.engine, n.server, n.historian = eo, so, f.historian
+	if eo.Now != nil {
+		n.wall = eo.Now
+	}
 	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	n.over, forget = context.WithCancel(context.Background())
@@ -285,8 +321,9 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	return err
 }
 
-// handTime is how long a node that stops waits for other nodes to lead what it led, for requests that it has.
-const handTime = 5 * time.Second
+// handTime is how long a node that stops waits for other nodes to lead what it led: first with its part of
+// the log, and once more for requests that it has.
+const handTime = 15 * time.Second
 
 // end is one of the two addresses at which a node takes requests.
 type end struct {
@@ -340,9 +377,17 @@ func (n *node) listenRedis(address string) (string, error) {
 }
 
 // watch ends the node when it can keep no part of the log any more: others see that it is gone, and
-// whoever started it can start it again.
+// whoever started it can start it again. Copies of streams that are damaged are made again.
 func (n *node) watch(ctx context.Context, ended chan<- error) {
+	said := ""
 	for ctx.Err() == nil && n.nats != nil {
+		healed, err := n.nats.Heal()
+		if len(healed) > 0 {
+			n.log.Warn("cluster: copies of streams were damaged: this node fetches them from the others", "node", n.name, "streams", healed)
+		} else if err != nil && err.Error() != said {
+			said = err.Error()
+			n.log.Warn("cluster: a damaged copy", "node", n.name, "error", err)
+		}
 		if err := n.nats.Failed(); err != nil {
 			ended <- fmt.Errorf("node %s: %w", n.name, err)
 			return

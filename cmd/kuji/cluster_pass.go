@@ -107,6 +107,7 @@ func (n *node) describe() nodeJSON {
 	if damaged != nil {
 		out.Why = cmp.Or(out.Why, damaged.Error())
 	}
+	out.Why = cmp.Or(out.Why, n.clock)
 	for _, r := range v.serves.Realms() {
 		if out.Positions == nil {
 			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}

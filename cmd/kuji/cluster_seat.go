@@ -78,12 +78,14 @@ type seating struct {
 	asking  atomic.Bool // it asks leaders how far they have come
 	retired func()      // called when it leads nothing any more, and the board says so
 	held    atomic.Pointer[holding]
+	wall    func() time.Time // the wall clock
 
 	mu    sync.Mutex
 	here  realmsHere
 	board board     // the last one; none if that failed
 	until time.Time // other nodes take what it leads no sooner, if it says nothing more
 	view  view
+	clock string // why this node leads nothing, as clockText says it; "": its clock is good
 }
 
 // realmsHere are a node's realms, and what opens and closes them.
@@ -289,7 +291,7 @@ func (n *seating) round(ctx context.Context, w *watcher, update func(context.Con
 	var asked time.Time
 	err := update(once, func(old []byte) ([]byte, error) {
 		asked = time.Now() // the others count from when they see what is written, which is later
-		v = w.look(readBoard(old), bearings, retiring, asked)
+		v = w.look(readBoard(old), bearings, retiring, asked, n.wall())
 		return v.board.data(), nil
 	})
 	w.blind = err != nil
@@ -306,6 +308,7 @@ func (n *seating) round(ctx context.Context, w *watcher, update func(context.Con
 		return
 	}
 	n.board, n.until = v.board, asked.Add(leaseTTL)
+	n.noteClock(&w.clocks)
 	for _, realm := range v.lost {
 		s := n.here.seats[realm]
 		s.held = false

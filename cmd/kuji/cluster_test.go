@@ -168,7 +168,7 @@ func (c *trio) start(name string) {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(path, append([]string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", "shop", "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
+		"--cluster", c.flags.name, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()

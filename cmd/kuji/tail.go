@@ -157,6 +157,9 @@ func recordText(rec *kuji.Record) string {
 	var b strings.Builder
 	add := func(format string, args ...any) { fprintf(&b, " "+format, args...) }
 	b.WriteString(rec.Kind)
+	if rec.NewCatalogVersion > 0 {
+		add("version %d", rec.NewCatalogVersion)
+	}
 	for _, s := range []string{rec.Player, rec.Pool, rec.Track, rec.List} {
 		if s != "" {
 			add("%s", word(s))
@@ -201,7 +204,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 		Status: statusWord(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
 		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
 		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
-		Bytes: int(e.GetBytes()),
+		Bytes: int(e.GetBytes()), NewCatalogVersion: e.GetNewCatalogVersion(),
 	}
 	if l := e.GetLimit(); l != nil {
 		rec.Limit = &kuji.Limit{Per: perOf(l.GetPer()), Window: l.GetWindowMs(), Draws: l.GetDraws(), Left: l.GetLeft(), Resets: l.GetResetsUnixMs()}

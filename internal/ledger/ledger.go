@@ -38,7 +38,7 @@ type Options struct {
 	Entropy func(p []byte) // for seeds and writer ids
 	Key     [32]byte       // seals seeds
 	KeyErr  error          // what is wrong with the key, to be told of if a seed is lost
-	Rules   uint8          // the version of the rules: no other one is known
+	Rules   uint8          // the version of the rules by which this writer decides
 }
 
 // Machine is what the entries of a log make. Package kuji joins store and rules to it.

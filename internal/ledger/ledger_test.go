@@ -100,7 +100,7 @@ func read(t *testing.T, s *drivertest.Shared) (string, error) {
 		t.Fatal(err)
 	}
 	var m tape
-	for e, err := range ledger.Walk(kept, realm, 1, nil).Entries(t.Context(), last) {
+	for e, err := range ledger.Walk(kept, realm, nil).Entries(t.Context(), last) {
 		if err == nil {
 			err = m.Change(&e)
 		}
@@ -326,7 +326,7 @@ func TestPruneKeepsPayloads(t *testing.T) {
 		if err != nil || !keep {
 			continue
 		}
-		for _, err := range ledger.Walk(f, realm, 1, nil).Entries(t.Context(), last) {
+		for _, err := range ledger.Walk(f, realm, nil).Entries(t.Context(), last) {
 			if err != nil {
 				t.Errorf("the log, read from its beginning: %v", err)
 			}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -151,6 +152,7 @@ type Seal struct {
 	Values uint64 // drawn from the current epoch's source so far
 	Last   int64  // the last time in the log: a batch's, what it set the clock back to, or an epoch's
 	Epochs []Epoch
+	Rules  uint8 // the version of the rules that decides the current epoch; 0: the format does not say
 }
 
 // Agrees reports whether a place in a log, which goes on to a cursor, is that of the seal. On a log
@@ -439,7 +441,7 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (se
 		if err == nil && seal.cursor < first {
 			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", seal.cursor)}
 		}
-		if errors.Is(err, driver.ErrUnavailable) { // nothing is wrong with the file
+		if errors.Is(err, driver.ErrUnavailable) || err != nil && ctx.Err() != nil { // nothing is wrong with the file
 			return nil, nil, err
 		}
 		if err != nil {
@@ -479,13 +481,13 @@ func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	f.Bytes = file.Size()
-	return readBlocks(file, s.realm, base, f, loader)
+	return readBlocks(ctx, file, s.realm, base, f, loader)
 }
 
-func readBlocks(file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
+func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
 	sealed := false
 	for fr, err := range readFrames(file, f.Bytes) {
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return s, err
 		}
 		switch {

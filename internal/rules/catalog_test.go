@@ -28,7 +28,7 @@ func TestPrepareConflicts(t *testing.T) {
 	} {
 		c := parse(t, yaml)
 		_, err := rules.Prepare(r.state, tables, c, nil)
-		_, planned := rules.NewPlanner(r.state, tables, c).Plan(c, waits)
+		_, planned := rules.NewPlanner(r.state, tables, c, r.now).Plan(c, waits)
 		var conflict *rules.ConflictError
 		if want == "" {
 			if err != nil || planned != nil {

@@ -59,6 +59,15 @@ func (r *Rules) IDTime(id string) (made int64, ok bool) {
 	return store.IDTime(id)
 }
 
+// IDFloor returns a time before which new request ids are refused as too old, in Unix milliseconds;
+// 0 if the catalog in force takes ids without a time.
+func (r *Rules) IDFloor() int64 {
+	if !r.timeOrdered() {
+		return 0
+	}
+	return r.state.IDFloor()
+}
+
 func (r *Rules) timeOrdered() bool {
 	return r.t.Version != 0 && r.t.Catalog.Idempotency.IDs == catalog.IDsTimeOrdered
 }

@@ -13,6 +13,7 @@ import (
 //
 // A player can use each code once, and others too, up to what the catalog allows. If rewards give the
 // codes of a list, then one counts from when it was given: a code that nobody has yet does not exist.
+// If such a code is one to share, an invitation, it is not for the player who was given it.
 //
 // A code that does not exist counts as a guess, in a counter of the player, like a draw in a limit.
 // That is the only thing that a command which fails changes. It cannot be in a group, which changes
@@ -109,7 +110,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	switch {
 	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
-	case r.state.CodeUsedBy(rt.list, number, player):
+	case r.state.CodeUsedBy(rt.list, number, player), rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}

@@ -441,6 +441,16 @@ func (s *State) CodeUsedBy(list uint32, number uint64, player uint32) bool {
 	return s.codes.lists[list].usedBy(uint32(number), player)
 }
 
+// CodeGivenTo reports whether a code of a list was given to a player.
+func (s *State) CodeGivenTo(list uint32, number uint64, player uint32) bool {
+	l := s.codes.lists[list]
+	if number >= l.codes.Given() {
+		return false
+	}
+	to, _, _ := l.codes.GivenTo(number)
+	return to == player
+}
+
 // CodeUses returns how often codes of a list were used, and how many of them were at all.
 func (s *State) CodeUses(list uint32) (uses, codes uint64) {
 	l := s.codes.lists[list]

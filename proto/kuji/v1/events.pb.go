@@ -209,9 +209,11 @@ type Event struct {
 	// What it changed in balances, one for each player and item; of an atomic
 	// group, all of it together. A player's token sees only its own, and a stream
 	// for one pool those of groups only if all members are about it.
-	Changes       []*BalanceChange `protobuf:"bytes,30,rep,name=changes,proto3" json:"changes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Changes []*BalanceChange `protobuf:"bytes,30,rep,name=changes,proto3" json:"changes,omitempty"`
+	// Of a catalog: the version that it has been since.
+	NewCatalogVersion uint64 `protobuf:"varint,31,opt,name=new_catalog_version,json=newCatalogVersion,proto3" json:"new_catalog_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
@@ -454,6 +456,13 @@ func (x *Event) GetChanges() []*BalanceChange {
 	return nil
 }
 
+func (x *Event) GetNewCatalogVersion() uint64 {
+	if x != nil {
+		return x.NewCatalogVersion
+	}
+	return 0
+}
+
 // BalanceChange is what an event changed in a player's balance of an item.
 type BalanceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -599,7 +608,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\x8d\a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xbd\a\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -633,7 +642,8 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05clock\x18\x1b \x01(\v2\x13.kuji.v1.EventClockR\x05clock\x12\x14\n" +
 	"\x05bytes\x18\x1c \x01(\rR\x05bytes\x12\x12\n" +
 	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
-	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achangesB\t\n" +
+	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achanges\x12.\n" +
+	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersionB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_draws\"|\n" +
 	"\rBalanceChange\x12\x16\n" +

@@ -244,7 +244,9 @@ type SetClockResponse struct {
 	// What the server's clock showed: time stamps go on from here.
 	ToUnixMs int64 `protobuf:"varint,2,opt,name=to_unix_ms,json=toUnixMs,proto3" json:"to_unix_ms,omitempty"`
 	// Of the event in the log.
-	Position      uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	// See RealmStatus.
+	IdsFromUnixMs int64 `protobuf:"varint,4,opt,name=ids_from_unix_ms,json=idsFromUnixMs,proto3" json:"ids_from_unix_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +298,13 @@ func (x *SetClockResponse) GetToUnixMs() int64 {
 func (x *SetClockResponse) GetPosition() uint64 {
 	if x != nil {
 		return x.Position
+	}
+	return 0
+}
+
+func (x *SetClockResponse) GetIdsFromUnixMs() int64 {
+	if x != nil {
+		return x.IdsFromUnixMs
 	}
 	return 0
 }
@@ -537,7 +546,12 @@ type RealmStatus struct {
 	// minute from the clock: one of the two is wrong, or was. See SetClock.
 	TimeUnixMs int64 `protobuf:"varint,18,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// How far SetClock has set the realm's time back in all, in milliseconds.
-	BackMs        int64 `protobuf:"varint,19,opt,name=back_ms,json=backMs,proto3" json:"back_ms,omitempty"`
+	BackMs int64 `protobuf:"varint,19,opt,name=back_ms,json=backMs,proto3" json:"back_ms,omitempty"`
+	// With a catalog that wants request ids with a time: new ids made before this
+	// are refused as REASON_TOO_OLD. Unix milliseconds; 0: the catalog takes ids
+	// without a time. If it is later than the clock, clients with right clocks are
+	// refused until then.
+	IdsFromUnixMs int64 `protobuf:"varint,20,opt,name=ids_from_unix_ms,json=idsFromUnixMs,proto3" json:"ids_from_unix_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -705,6 +719,13 @@ func (x *RealmStatus) GetBackMs() int64 {
 	return 0
 }
 
+func (x *RealmStatus) GetIdsFromUnixMs() int64 {
+	if x != nil {
+		return x.IdsFromUnixMs
+	}
+	return 0
+}
+
 var File_kuji_v1_realm_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_realm_proto_rawDesc = "" +
@@ -718,13 +739,14 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12 \n" +
 	"\ftime_unix_ms\x18\x02 \x01(\x03R\n" +
 	"timeUnixMs\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"n\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x97\x01\n" +
 	"\x10SetClockResponse\x12 \n" +
 	"\ffrom_unix_ms\x18\x01 \x01(\x03R\n" +
 	"fromUnixMs\x12\x1c\n" +
 	"\n" +
 	"to_unix_ms\x18\x02 \x01(\x03R\btoUnixMs\x12\x1a\n" +
-	"\bposition\x18\x03 \x01(\x04R\bposition\"\x13\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12'\n" +
+	"\x10ids_from_unix_ms\x18\x04 \x01(\x03R\ridsFromUnixMs\"\x13\n" +
 	"\x11ListRealmsRequest\",\n" +
 	"\x12ListRealmsResponse\x12\x16\n" +
 	"\x06realms\x18\x01 \x03(\tR\x06realms\"(\n" +
@@ -734,7 +756,7 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
 	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\x12'\n" +
-	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xc8\x04\n" +
+	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xf1\x04\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -757,7 +779,8 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\rclock_unix_ms\x18\x11 \x01(\x03R\vclockUnixMs\x12 \n" +
 	"\ftime_unix_ms\x18\x12 \x01(\x03R\n" +
 	"timeUnixMs\x12\x17\n" +
-	"\aback_ms\x18\x13 \x01(\x03R\x06backMs*\x86\x01\n" +
+	"\aback_ms\x18\x13 \x01(\x03R\x06backMs\x12'\n" +
+	"\x10ids_from_unix_ms\x18\x14 \x01(\x03R\ridsFromUnixMs*\x86\x01\n" +
 	"\n" +
 	"SyncPolicy\x12\x1b\n" +
 	"\x17SYNC_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
