@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -85,9 +86,13 @@ type redisError struct {
 	kind string
 	code connect.Code
 	text string
+	err  error // what the log shall know as well; may be nil
 }
 
 func (e *redisError) Error() string { return e.kind + " " + e.text }
+
+// Unwrap returns what the log shall know as well.
+func (e *redisError) Unwrap() error { return e.err }
 
 // handle carries out a command of some bytes, or adds it to the run.
 func (c *redisConn) handle(words [][]byte, size int) {
@@ -98,7 +103,7 @@ func (c *redisConn) handle(words [][]byte, size int) {
 		return
 	case cmd == nil:
 		c.group.broken = c.group.open
-		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0])})
+		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
 		return
 	case c.access == nil && !cmd.open:
 		c.reject(cmd, size, errNoAuth)
@@ -367,13 +372,12 @@ func (c *redisConn) login(a *arguments, realm bool) {
 	}
 	if c.s.o.Keys != nil {
 		var refusal *connect.Error
-		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret))
-		switch {
-		case refusal != nil:
+		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret), "want a valid API key or player token")
+		if refusal != nil {
 			a.err = refusal
-			return
-		case who == nil:
-			a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, "want a valid API key or player token"}
+			if fault, ok := errors.AsType[*tokenFault](refusal); ok {
+				a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, fault.Error(), fault}
+			}
 			return
 		}
 	}
@@ -399,7 +403,7 @@ func answerHello(c *redisConn, a *arguments) {
 			return
 		}
 		if version != 2 && version != 3 {
-			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %d of the protocol, want 2 or 3", version)}
+			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %d of the protocol, want 2 or 3", version), nil}
 			return
 		}
 	}

@@ -314,7 +314,7 @@ var redisSession = []struct {
 	{"DISCARD", "OK"},
 	{"POOL standard LIMIT 0", errors.New("INVALID LIMIT: ")},
 	{"POOL nothing", errors.New("NOTFOUND pool: ")},
-	{"ODDS free PLAYER ann", dict{"status": "ok", "catalog_version": int64(1),
+	{"ODDS free PLAYER ann", dict{"status": "ok", "catalog_version": int64(1), "count": int64(1),
 		"outcomes": []any{dict{"pool": "free", "entry": "sword", "chance": dict{"exact": "1", "value": 1.0}, "expected": dict{"exact": "1", "value": 1.0}}},
 		"items":    []any{dict{"item": "sword", "expected": dict{"exact": "1", "value": 1.0}}}}},
 	{"ODDS free PLAYER ann PLAYER bob", errors.New("INVALID 5 arguments")},
