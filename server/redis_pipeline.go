@@ -412,13 +412,14 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_UNAUTHENTICATED: "NOAUTH",
 	kujiv1.Reason_REASON_FORBIDDEN:       "NOPERM",
 	kujiv1.Reason_REASON_INTERNAL:        "INTERNAL",
+	kujiv1.Reason_REASON_HISTORY:         "HISTORY",
 }
 
 // refuse writes the error of a command, and returns it as that of the API.
 func (c *redisConn) refuse(err error, request proto.Message) *connect.Error {
 	if re, ok := errors.AsType[*redisError](err); ok {
 		c.fail(re.kind, re.text)
-		return connect.NewError(re.code, errors.New(re.text))
+		return connect.NewError(re.code, cmp.Or(re.err, errors.New(re.text)))
 	}
 	ce := c.s.connectError(err, request)
 	kind := "INTERNAL"
