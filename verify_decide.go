@@ -96,6 +96,9 @@ func (d *decider) decide(le *loggedEvent) error {
 	if err := cmd.Check(); err != nil {
 		return fmt.Errorf("the logged command is malformed: %w", err)
 	}
+	if err := cmd.Allow(v.state.Level()); err != nil {
+		return fmt.Errorf("the logged command should have been refused: %w", err)
+	}
 	if err := d.rules.Unknown(&cmd); err != nil {
 		return fmt.Errorf("the logged command should have been refused: %w", err)
 	}

@@ -237,7 +237,18 @@ func TestUpgradeServer(t *testing.T) {
 		}
 	}
 	serve(was, apply(clusterCatalog, 0))
-	serve(next, apply(nextCatalog, connect.CodeFailedPrecondition))
+	track := func(want connect.Code) func(c *client) {
+		return func(c *client) {
+			_, err := c.admin.SetTrack(t.Context(), &kujiv1.SetTrackRequest{RequestId: "track", Player: "ann", Track: "none", Reason: "for a test"})
+			if connect.CodeOf(err) != want {
+				t.Errorf("a command of the next level: %v, want %v", err, want)
+			}
+		}
+	}
+	serve(next, func(c *client) {
+		apply(nextCatalog, connect.CodeFailedPrecondition)(c)
+		track(connect.CodeFailedPrecondition)(c)
+	})
 	serve(was, func(*client) {})
 	run(exitOK, "not finished", next, "upgrade", "--data", data)
 	run(exitOK, "finished now", next, "upgrade", "--data", data, "--finish", "--reason", "nobody goes back")
@@ -246,7 +257,10 @@ func TestUpgradeServer(t *testing.T) {
 		run(exitRefused, name, was, "serve", "--data", data, "--listen", "127.0.0.1:0")
 		run(exitRefused, name, was, "verify", "--data", data)
 	}
-	serve(next, apply(nextCatalog, 0))
+	serve(next, func(c *client) {
+		apply(nextCatalog, 0)(c)
+		track(connect.CodeNotFound)(c) // known by now, but there is no such track
+	})
 	run(exitOK, "good", next, "verify", "--strict", "--data", data)
 }
 

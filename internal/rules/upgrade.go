@@ -58,6 +58,19 @@ func UpgradeOf(ev *store.Event) (u Upgrade, err error) {
 	return u, nil
 }
 
+// Allow refuses a command that a realm of a format level does not have, with a *format.LevelError.
+func (c *Command) Allow(l format.Level) error {
+	if l >= format.Newest {
+		return nil
+	}
+	for i := range c.Members {
+		if err := c.Members[i].Allow(l); err != nil {
+			return err
+		}
+	}
+	return format.Allow(l, format.Word{Of: "command", Name: c.Kind.String()})
+}
+
 // LevelOf returns the format level that an event raises the realm to, 0 if it does not.
 func LevelOf(ev *store.Event) (format.Level, error) {
 	var e store.Effect
