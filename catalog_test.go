@@ -241,3 +241,32 @@ func TestLargeCatalogInItsBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanIsOfNow: a plan goes by the time at which the catalog would be applied, however long ago
+// the realm's last event was.
+func TestPlanIsOfNow(t *testing.T) {
+	s := newSteps()
+	e, r := open(t, t.TempDir(), worldOptions{Steps: s, Now: s.Now})
+	closing := fmt.Sprintf(`{kuji: 1, items: {gem: {kind: currency}}, pools: {p: {ends: %q, entries: [{id: a, weight: 1}]}}}`, s.now.Add(time.Hour).UTC().Format(time.RFC3339))
+	warned := func(r *kuji.Realm) bool {
+		plan, err := r.Plan(t.Context(), parse(t, closing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(fmt.Sprint(plan.Changes), "it has ended")
+	}
+	if warned(r) {
+		t.Error("a pool that is open for an hour: it has ended")
+	}
+	s.now = s.now.Add(2 * time.Hour)
+	if !warned(r) {
+		t.Error("no warning of a pool that has ended since the last event")
+	}
+	fresh, err := e.Realm("fresh") // of which the log has no event
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !warned(fresh) {
+		t.Error("no warning of a pool that has ended, in a realm without events")
+	}
+}

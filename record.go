@@ -13,7 +13,7 @@ type Record struct {
 	Index    int    `json:"index"`          // in its batch
 	Last     bool   `json:"last,omitempty"` // of its batch
 	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -21,10 +21,13 @@ type Record struct {
 	Lacks    []Lack `json:"lacks,omitempty"` // of what the player held too few
 	// CatalogVersion was in force when the event was decided.
 	CatalogVersion uint64 `json:"catalog_version"`
-	Player         string `json:"player,omitempty"`
-	To             string `json:"to,omitempty"`
-	Pool           string `json:"pool,omitempty"`
-	Count          int    `json:"count,omitempty"`
+	// NewCatalogVersion is, of a catalog, the version that it has been since.
+	NewCatalogVersion uint64 `json:"new_catalog_version,omitempty"`
+
+	Player string `json:"player,omitempty"`
+	To     string `json:"to,omitempty"`
+	Pool   string `json:"pool,omitempty"`
+	Count  int    `json:"count,omitempty"`
 	// List is the list of codes that were imported, Count says how many; or of the code that was
 	// redeemed: Number is its place in the list, Pool and Count say what it paid for. What was sent in
 	// vain is in no record.
@@ -46,6 +49,7 @@ type Record struct {
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
+	Level   uint8           `json:"level,omitempty"`   // of an upgrade: the format level that it raised the realm to
 	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
 }
 
@@ -109,7 +113,7 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 // drew reports whether an event is that of a request, which may have drawn.
 func drew(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
-	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes
+	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes && kind != rules.KindUpgrade
 }
 
 // newRecord describes an event that was applied, and counts its draws. Without gave it only counts.
@@ -121,12 +125,17 @@ func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Re
 	rec.ID, rec.CatalogVersion, rec.Bytes = string(ev.ID), version, len(ev.Raw)
 	switch rules.Kind(ev.Kind) {
 	case rules.KindCatalog:
+		rec.NewCatalogVersion = version + catalogsIn(ev)
 		note, err := rules.NoteOf(ev)
 		rec.note(note)
 		return rec, 0, err
 	case rules.KindClock:
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
+		return rec, 0, err
+	case rules.KindUpgrade:
+		u, err := rules.UpgradeOf(ev)
+		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
 		return rec, 0, err
 	case rules.KindCodes:
 		list, _, codes, err := rules.ImportOf(ev)

@@ -62,6 +62,11 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 		}
 		reports = append(reports, rep)
 	}
+	if key == nil { // a data directory has a key, which tells it from a backup
+		if err := makeKey(fsys, to+restoring); err != nil {
+			return nil, err
+		}
+	}
 	if err = disks.Rename(to+restoring, to); err == nil {
 		err = disks.SyncDir(path.Dir(to))
 	}
@@ -78,6 +83,19 @@ func putKey(fsys vfs.FS, dir string, key [32]byte) error {
 		return err
 	}
 	if err := errors.Join(d.PutKey(key), d.Close()); err != nil {
+		return &Error{Code: CodeFailed, Message: "the key", Err: err}
+	}
+	return nil
+}
+
+// makeKey makes the key of a directory that has none.
+func makeKey(fsys vfs.FS, dir string) error {
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	_, _, err = d.Key(false)
+	if err = errors.Join(err, d.Close()); err != nil {
 		return &Error{Code: CodeFailed, Message: "the key", Err: err}
 	}
 	return nil

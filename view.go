@@ -19,9 +19,15 @@ type PlayerView struct {
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
 type TrackView struct {
-	Name      string // the one that pools share it by, or "pool/track"
-	Draws     uint64 // since the last hit
-	CertainIn uint64 // at the latest so many draws from now, a draw is certain to hit: 1 is the next one; 0: none is
+	Name  string // the one that pools share it by, or "pool/track"
+	Draws uint64 // since the last hit
+	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
+	// is, or nothing of the group is in stock and for this player.
+	CertainIn uint64
+	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
+	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
+	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
+	Unless string
 }
 
 // PoolView is a pool with its stock and odds.
@@ -99,6 +105,16 @@ type Plan struct {
 	Version   uint64   // the version it would get; if Unchanged, the one it has
 	Changes   []Change // one for each item, pool or entry that changes
 	Kept      int      // entries that do not change
+}
+
+// Warnings returns how many of the changes deserve a second look.
+func (p *Plan) Warnings() (n int) {
+	for i := range p.Changes {
+		if p.Changes[i].Warning != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // ChangeKind says what a Change is about.

@@ -67,8 +67,11 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 		return nil
 	}
 	c := s.compile(r, root)
-	lookUp := check{c: c, report: func(at *log, onKey bool, message string) {
+	lookUp := check{c: c, fresh: true, report: func(at *log, onKey bool, message string) {
 		r.consequence(root, at, onKey, message)
+	}, line: func(at []step) int {
+		n, _ := locate(root, at, true)
+		return n.Line
 	}}
 	lookUp.itemsKnown, lookUp.poolsKnown = !r.failedAt("items"), !r.failedAt("pools")
 	lookUp.run()
@@ -181,7 +184,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 				"write large mappings and lists in block style, each entry on lines of its own", maxQuiet)
 		return nil
 	case err != nil:
-		r.syntax(err)
+		r.syntax(text, err)
 		return nil
 	}
 	switch err := readDocument(loader, &second); {
@@ -190,7 +193,7 @@ func (r *reader) tree(ctx context.Context, text []byte) *yaml.Node {
 	case err == nil:
 		r.fail(&second, "expected one document, found another one here")
 	case !errors.Is(err, io.EOF):
-		r.syntax(err)
+		r.syntax(text, err)
 	}
 	return document.Content[0]
 }
@@ -250,27 +253,6 @@ func readDocument(loader *yaml.Loader, n *yaml.Node) (err error) {
 		}
 	}()
 	return loader.Load(n)
-}
-
-// syntax reports an error of the YAML library with its place, if it has one.
-func (r *reader) syntax(err error) {
-	line, column, message := 1, 1, err.Error()
-	if e := (*yaml.LoadError)(nil); errors.As(err, &e) {
-		message = e.Message
-		if e.ContextMsg != "" {
-			message += " (" + e.ContextMsg
-			if c := e.ContextMark; c.Line > 0 && c != e.Mark {
-				message += fmt.Sprintf(" that begins at %d:%d", c.Line, c.Column)
-			}
-			message += ")"
-		}
-		mark := e.Mark
-		if mark.Line == 0 {
-			mark = e.ContextMark
-		}
-		line, column = max(1, mark.Line), max(1, mark.Column)
-	}
-	r.add(line, column, "not valid YAML: %s", message)
 }
 
 // bounds checks what can be checked before YAML is read.

@@ -366,6 +366,16 @@ func (s choiceShape[T]) show(v T) any {
 	panic("catalog: a default that is not among its choices: " + strconv.Quote(fmt.Sprint(v)))
 }
 
+// freePerShape is over what time free draws are counted. Of other times it says what there is.
+type freePerShape struct{ choiceShape[Per] }
+
+func (s freePerShape) read(r *reader, n *yaml.Node, dst *Per) {
+	before := len(r.list)
+	if s.choiceShape.read(r, n, dst); len(r.list) > before && n.Kind == yaml.ScalarNode {
+		r.list[before].Message += ". For a free draw over another time, make a pool without a price, with a limit such as {per: window, window: 720h, draws: 1}"
+	}
+}
+
 // wordOr is either one word, which stands for value, or what other reads.
 type wordOr[T any] struct {
 	word  string

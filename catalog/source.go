@@ -82,10 +82,10 @@ var itemShape = &object[Item]{
 	name: "item",
 	doc:  "One thing that players hold and count. {} is enough.",
 	fields: []field[Item]{
-		keyOr("kind", choiceShape[ItemKind]{
+		keyOr("kind", append(choiceShape[ItemKind]{
 			{"item", KindItem, "Anything that is held and counted."},
 			{"currency", KindCurrency, "Shown as money."},
-		}, func(i *Item) *ItemKind { return &i.Kind }, KindItem,
+		}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 			"What it is shown as. The rules treat both alike."),
 		key("name", nameShape{}, func(i *Item) *string { return &i.Name }, "A name to show."),
 	},
@@ -197,7 +197,7 @@ var freeShape = &object[Free]{
 	name: "free",
 	doc:  "Draws that cost nothing: the first ones of each player.",
 	fields: []field[Free]{
-		key("per", perWords[:3], func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
+		key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
 		keyOr("draws", integerShape{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
 	},
 }

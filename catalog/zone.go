@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	_ "embed" // the names of zones
 	"encoding/binary"
 	"regexp"
+	"strings"
 	"time"
 	_ "time/tzdata" // for machines without tables of their own; 450 kB of the binary
 
@@ -44,6 +46,27 @@ func validZone(name string) bool {
 	return len(name) <= MaxID && zoneName.MatchString(name) && name != "Local"
 }
 
+// zones are the names of the IANA database, one a line: see TestZones. They only serve for suggestions.
+//
+//go:embed zones.txt
+var zones string
+
+// likeZone asks whether a zone was meant that there is: with other capitals, without its region, or
+// with a slip. It returns "" if there is none.
+func likeZone(name string) string {
+	spelt := strings.ReplaceAll(name, " ", "_")
+	for zone := range strings.Lines(zones) {
+		zone = strings.TrimSpace(zone)
+		if strings.EqualFold(zone, spelt) || strings.EqualFold(zone[strings.LastIndexByte(zone, '/')+1:], spelt) {
+			return "did you mean " + zone + "?"
+		}
+	}
+	if zone := nearest(spelt, strings.FieldsSeq(zones)); zone != "" {
+		return "did you mean " + zone + "?"
+	}
+	return ""
+}
+
 // zoneShape is the name of a time zone.
 type zoneShape struct{}
 
@@ -55,12 +78,12 @@ func (s zoneShape) read(r *reader, n *yaml.Node, dst *Zone) {
 		return
 	}
 	if !validZone(name) {
-		r.mismatch(n, s.expects(), "")
+		r.mismatch(n, s.expects(), likeZone(name))
 		return
 	}
 	place, err := time.LoadLocation(name)
 	if err != nil {
-		r.mismatch(n, s.expects(), "")
+		r.mismatch(n, s.expects(), likeZone(name))
 		return
 	}
 	*dst = Zone{Name: name, Offsets: offsets(place)}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kuji-dev/kuji"
@@ -47,7 +48,12 @@ func (h rewardService) ExportCatalog(ctx context.Context, req *kujiv1.ExportCata
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Catalog(ctx)
+	var v kuji.CatalogView
+	if version := req.GetVersion(); version > 0 {
+		v, err = r.CatalogOf(ctx, version)
+	} else {
+		v, err = r.Catalog(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +61,48 @@ func (h rewardService) ExportCatalog(ctx context.Context, req *kujiv1.ExportCata
 		return nil, &kuji.Error{Code: kuji.CodeNotFound, Field: "catalog", Message: fmt.Sprintf("realm %q has no catalog yet", r.Name())}
 	}
 	return &kujiv1.ExportCatalogResponse{Version: v.Version, Hash: v.Hash[:], Yaml: v.Catalog.AppendYAML(nil)}, nil
+}
+
+const (
+	// defaultVersions and maxVersions are how many versions of a catalog an answer has, and how many it
+	// can have.
+	defaultVersions = 100
+	maxVersions     = 1000
+)
+
+func (h rewardService) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalogsRequest) (*kujiv1.ListCatalogsResponse, error) {
+	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
+	if err != nil {
+		return nil, err
+	}
+	limit := int(req.GetLimit())
+	switch {
+	case limit > maxVersions:
+		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "limit", Message: fmt.Sprintf("is %d, want at most %d", limit, maxVersions)}
+	case limit == 0:
+		limit = defaultVersions
+	}
+	all, err := r.Catalogs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &kujiv1.ListCatalogsResponse{}
+	if len(all) > 0 {
+		out.Oldest = all[0].Version
+	}
+	for _, v := range slices.Backward(all) {
+		if req.GetBefore() > 0 && v.Version >= req.GetBefore() {
+			continue
+		}
+		if len(out.Catalogs) == limit {
+			break
+		}
+		out.Catalogs = append(out.Catalogs, &kujiv1.CatalogVersion{
+			Version: v.Version, Hash: v.Hash[:], Position: v.Position, TimeUnixMs: v.Time, Name: v.Name, Items: uint32(v.Items), Pools: uint32(v.Pools),
+			By: v.Note.By, Reason: v.Note.Reason, Metadata: v.Note.Metadata,
+		})
+	}
+	return out, nil
 }
 
 func kindProto(k catalog.ItemKind) kujiv1.ItemKind {
@@ -98,6 +146,10 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 	res, err := r.ApplyWith(ctx, c, o)
 	if err != nil {
 		return nil, err
+	}
+	if !plan.Unchanged {
+		h.s.log.Info("catalog applied", "realm", r.Name(), "version", res.Receipt.CatalogVersion, "position", res.Receipt.Position,
+			"changes", len(plan.Changes), "warnings", plan.Warnings(), "by", o.Note.By, "reason", o.Note.Reason)
 	}
 	out.Result = resultProto(&res)
 	return out, nil

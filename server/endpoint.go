@@ -102,7 +102,8 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 			e.turns = s.odds
 		case kujiv1connect.AdminServiceApplyCatalogProcedure:
 			e.turns = s.catalogs
-		case kujiv1connect.RewardServiceGetHistoryProcedure, kujiv1connect.RewardServiceListPlayersProcedure, kujiv1connect.RewardServiceListHoldersProcedure:
+		case kujiv1connect.RewardServiceGetHistoryProcedure, kujiv1connect.RewardServiceListPlayersProcedure, kujiv1connect.RewardServiceListHoldersProcedure,
+			kujiv1connect.RewardServiceListCatalogsProcedure:
 			e.turns = s.history
 		case kujiv1connect.RewardServiceStreamDrawsProcedure:
 			e.streams, e.bidi = s.streams, true

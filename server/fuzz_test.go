@@ -26,7 +26,7 @@ func FuzzRequest(f *testing.F) {
 	fx := newServer(f, server.Options{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelError}))})
 	roles := fx.server.RoleOf()
 	var paths []string
-	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog"} {
+	for _, path := range []string{"Draw", "Grant", "Consume", "Transfer", "Atomic", "Batch", "GetPlayer", "GetPool", "GetCatalog", "GetOdds", "ExportCatalog", "ListCatalogs"} {
 		paths = append(paths, "/kuji.v1.RewardService/"+path)
 	}
 	for _, path := range []string{"GetStatus", "ListRealms", "ApplyCatalog", "SetTrack"} { // CreateRealm would leave files for every name tried

@@ -2,6 +2,9 @@ package server_test
 
 import (
 	"context"
+	"log/slog"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,55 @@ func TestExportCatalog(t *testing.T) {
 	}
 	if _, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: "empty"}); connect.CodeOf(err) != connect.CodeNotFound {
 		t.Errorf("a realm without a catalog: %v, want not_found", err)
+	}
+}
+
+// TestListCatalogs: all versions of a catalog are listed and can be exported, with who applied them. The
+// server's log has a line of each that was applied, and of no other call.
+func TestListCatalogs(t *testing.T) {
+	ctx := context.Background()
+	log := &lockedBuffer{}
+	f := start(t, server.Options{Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	c := clients(t, f.url)[0]
+	first, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := regexp.MustCompile("(?m)^name: .*$").ReplaceAll(first.GetYaml(), []byte("name: next"))
+	for _, dry := range []bool{true, false, false} { // the last one changes nothing
+		req := &kujiv1.ApplyCatalogRequest{Yaml: next, DryRun: dry, Reason: "ticket 7"}
+		if _, err := c.admin.ApplyCatalog(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := c.reward.ListCatalogs(ctx, &kujiv1.ListCatalogsRequest{})
+	if err != nil || len(all.GetCatalogs()) != 2 || all.GetOldest() != 1 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if v := all.GetCatalogs()[0]; v.GetVersion() != 2 || v.GetName() != "next" || v.GetReason() != "ticket 7" || v.GetPosition() == 0 || v.GetTimeUnixMs() == 0 {
+		t.Errorf("%v", v)
+	}
+	if v := all.GetCatalogs()[1]; v.GetVersion() != 1 || string(v.GetHash()) != string(first.GetHash()) {
+		t.Errorf("%v", v)
+	}
+	page, err := c.reward.ListCatalogs(ctx, &kujiv1.ListCatalogsRequest{Before: 2, Limit: 1})
+	if err != nil || len(page.GetCatalogs()) != 1 || page.GetCatalogs()[0].GetVersion() != 1 {
+		t.Errorf("%v, %v", page, err)
+	}
+	if _, err := c.reward.ListCatalogs(ctx, &kujiv1.ListCatalogsRequest{Limit: 1001}); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("%v, want invalid_argument", err)
+	}
+	old, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Version: 1})
+	if err != nil || old.GetVersion() != 1 || string(old.GetYaml()) != string(first.GetYaml()) {
+		t.Errorf("%v, %v", old, err)
+	}
+	if _, err := c.reward.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Version: 3}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("%v, want not_found", err)
+	}
+
+	lines := regexp.MustCompile(`.*"catalog applied".*`).FindAllString(log.String(), -1)
+	if len(lines) != 1 || !strings.Contains(lines[0], `"realm":"default","version":2,`) || !strings.Contains(lines[0], `"reason":"ticket 7"`) {
+		t.Errorf("%q", lines)
 	}
 }
 

@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +24,7 @@ type app struct {
 	configDir      string           // of this user; empty: there is none
 	json           bool             // --json: one JSON object on stdout, tables nowhere
 	printed        bool             // the object is out: an error adds nothing to stdout
+	logged         bool             // the error is in the log on stderr, of which each line is JSON
 }
 
 // run carries out one command line and returns the process's exit code.
@@ -47,7 +47,9 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 		return exitOK
 	}
 	f := classify(ctx, err)
-	a.note("kuji: %s", f.Message)
+	if !a.logged {
+		a.note("kuji: %s", markup(f.Message))
+	}
 	if a.json && !a.printed {
 		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
 			return exitUnexpected
@@ -73,7 +75,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetCompletionCommandGroupID("offline")
 	root.SetVersionTemplate("kuji {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
 	root.AddGroup(
@@ -84,7 +86,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.clusterCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.redeemCommand(), a.registerCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(), a.atomicCommand(),
-		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.contextCommand(),
+		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.upgradeCommand(), a.contextCommand(),
 		a.listCommand(), a.watchCommand(), a.tailCommand(), a.feedCommand(), a.historyCommand(),
 		a.backupCommand(), a.restoreCommand(), a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
 		a.versionCommand(), exitCodesTopic(),
@@ -116,7 +118,7 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
 		return a.writeJSON(v)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := newColumns(a.stdout)
 	table(w)
 	a.printed = true
 	if err := w.Flush(); err != nil {
@@ -136,9 +138,7 @@ func (a *app) write(data []byte) error {
 
 func (a *app) writeJSON(v any) error {
 	a.printed = true
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(v); err != nil {
+	if err := newJSON(a.stdout).Encode(v); err != nil {
 		return fmt.Errorf("write to standard output: %w", err)
 	}
 	return nil
@@ -147,7 +147,7 @@ func (a *app) writeJSON(v any) error {
 // note writes a line for a person to standard error: progress, never a result.
 // If standard error cannot be written to, there is nobody to tell.
 func (a *app) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	fprintf(a.stderr, format+"\n", args...)
 }
 
 // isTerminal reports whether somebody is looking at w.
@@ -178,6 +178,25 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 		return nil, usageError{fmt.Errorf("%s is larger than the %d bytes allowed", name, limit)}
 	}
 	return data, nil
+}
+
+// replaceFile gives a file other bytes as a whole, so that a crash leaves the old ones or the new ones.
+// Only this user can read it.
+func replaceFile(name string, data []byte) (err error) {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = temp.Write(data)
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), name)
 }
 
 // exactArgs accepts these arguments and no others, and names what is missing.

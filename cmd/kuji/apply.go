@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -44,25 +46,33 @@ type entryStockJSON struct {
 
 func (a *app) applyCommand() *cobra.Command {
 	var dryRun, create, yes bool
-	var expect uint64
+	var expect, from uint64
 	cmd := &cobra.Command{
-		Use:   "apply FILE",
+		Use:   "apply FILE | --from-version VERSION",
 		Short: "Put a catalog in force, or show what that would change",
 		Long: `Apply puts a catalog in force in a realm. First it asks the server for the changes
 and shows them: settings before and after, the stock that is left, and what the
 next draw of a new player gives, through inner pools. It counts what stays the
 same. Some changes need a second look, such as more drawn already than the new
-stock, odds that move more than tenfold, or an item that nobody can get. Apply
+stock, odds that move more than threefold, or an item that nobody can get. Apply
 makes them only with --yes. With --dry-run it changes nothing.
 
 Apply puts in force exactly what it has shown. It fails if somebody else applies
 a catalog in between. With --expect it also fails unless the catalog in force is
-that version ("kuji status" shows it; 0 means none).`,
+that version ("kuji status" shows it; 0 means none).
+
+With --from-version it puts an older catalog in force again: see "kuji catalog list".`,
 		Example: `  kuji apply catalog.yaml --dry-run
   kuji apply catalog.yaml --yes
   kuji apply catalog.yaml --expect 7
-  kuji apply catalog.yaml --realm summer --create`,
-		Args: exactArgs("FILE"),
+  kuji apply catalog.yaml --realm summer --create
+  kuji apply --from-version 7 --reason "version 8 had a wrong price"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("from-version") {
+				return exactArgs()(cmd, args)
+			}
+			return exactArgs("FILE")(cmd, args)
+		},
 	}
 	conn := a.clientCommand(cmd)
 	why := newReasons(cmd)
@@ -70,18 +80,15 @@ that version ("kuji status" shows it; 0 means none).`,
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "apply despite the warnings of the plan")
 	cmd.Flags().Uint64Var(&expect, "expect", 0, "`version` of the catalog that must be in force (default: any)")
+	cmd.Flags().Uint64Var(&from, "from-version", 0, "`version` of the catalog to put in force again, instead of a file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		yaml, err := a.readFile(args[0], catalog.MaxBytes)
-		if err != nil {
-			return err
-		}
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
 		ctx := cmd.Context()
+		c, file, yaml, err := a.toApply(ctx, conn, from, args)
+		if err != nil {
+			return err
+		}
 		if create && !dryRun {
-			if _, err := parseCatalog(args[0], yaml); err != nil { // no realm for a catalog that cannot be applied
+			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
 				return err
 			}
 			if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
@@ -92,35 +99,58 @@ that version ("kuji status" shows it; 0 means none).`,
 		if cmd.Flags().Changed("expect") {
 			req.ExpectedVersion = &expect
 		}
-		resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
-		if err != nil {
-			return placed(args[0], err)
-		}
-		plan := newPlanJSON(resp)
-		plan.DryRun = dryRun
-		warned := plan.warnings()
-		if !dryRun && (warned == 0 || yes) {
-			if !plan.Unchanged {
-				over := plan.Version - 1
-				req.ExpectedVersion = &over
-			}
-			req.DryRun = false
-			resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
-			if err != nil {
-				return err
-			}
-			plan = newPlanJSON(resp)
-			plan.Applied = true
-		}
-		if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
-			return err
-		}
-		if !dryRun && !plan.Applied {
-			return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
-		}
-		return nil
+		return a.planAndApply(ctx, c, file, req, dryRun, yes)
 	}
 	return cmd
+}
+
+// planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
+// catalog over what is in force then.
+func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
+	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
+	if err != nil {
+		return placed(file, err)
+	}
+	plan := newPlanJSON(resp)
+	plan.DryRun = dryRun
+	warned := plan.warnings()
+	if !dryRun && (warned == 0 || yes) {
+		if !plan.Unchanged {
+			over := plan.Version - 1
+			req.ExpectedVersion = &over
+		}
+		req.DryRun = false
+		resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
+		if err != nil {
+			return err
+		}
+		plan = newPlanJSON(resp)
+		plan.Applied = true
+	}
+	if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
+		return err
+	}
+	if !dryRun && !plan.Applied {
+		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
+	}
+	return nil
+}
+
+// toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
+func (a *app) toApply(ctx context.Context, conn *connection, version uint64, args []string) (c *client, name string, yaml []byte, err error) {
+	if len(args) > 0 {
+		name = args[0]
+		if yaml, err = a.readFile(name, catalog.MaxBytes); err != nil {
+			return nil, "", nil, err
+		}
+	} else if version == 0 {
+		return nil, "", nil, usageError{errors.New("--from-version 0: expected a version from 1 on")}
+	}
+	if c, err = conn.dial(); err != nil || len(args) > 0 {
+		return c, name, yaml, err
+	}
+	yaml, err = c.catalogOf(ctx, version)
+	return c, fmt.Sprint("version ", version), yaml, err
 }
 
 func newPlanJSON(resp *kujiv1.ApplyCatalogResponse) planJSON {

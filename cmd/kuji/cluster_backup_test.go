@@ -23,7 +23,8 @@ import (
 
 // TestClusterBackup backs up a cluster that is drawn from, through a node that dies in the middle: the next
 // run goes on. What was acknowledged before a backup is in it, once. It restores to a data directory and to
-// a new cluster, which prove every epoch and give the same answers. Damage in it is found.
+// a new cluster, which prove every epoch and give the same answers. Damage in it is found. Then two disks of
+// the old cluster are lost, and a new one is made of the third.
 func TestClusterBackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts six processes")
@@ -121,6 +122,7 @@ func TestClusterBackup(t *testing.T) {
 	c.restoreAlone(ctx, backup, had)
 	c.restoreOne(ctx, backup)
 	c.restoreTrio(ctx, backup, had)
+	c.forceNew(ctx, had)
 	c.damageBackup(ctx, backup)
 }
 

@@ -40,6 +40,7 @@ type node struct {
 	historian func(*slog.Logger) *historian // see serveFlags
 	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
+	dir       string                        // of its data
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -51,6 +52,7 @@ func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *
 	n := &node{keys: keys, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.wall = time.Now
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	n.held.Store(&holding{})
 	return n
@@ -58,11 +60,7 @@ func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *
 
 // connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	replicas := 3
-	if len(n.f.hosts) == 1 {
-		replicas = 1
-	}
-	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
+	o := jetstream.Options{Cluster: n.f.name, Replicas: n.f.replicas(), Logger: n.log}
 	if n.nats != nil {
 		o.Connect = append(o.Connect, n.nats.Connect())
 	} else {
@@ -93,7 +91,7 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.engine
-	o.Driver, o.Follow = d, true
+	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
 	o.Key, o.OldKeys = n.keys.seals(n.f.name)
 	engine, err := kuji.Open("", o)
 	if err != nil {
@@ -125,12 +123,13 @@ func (n *node) join(ctx context.Context) (err error) {
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
 func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
-	w := newWatcher(n.name, rand.Text())
+	w := newWatcher(n.name, rand.Text(), len(n.f.hosts))
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.round(ctx, w, d.Update)
 		n.compare(ctx)
+		n.widen(ctx, d)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -223,6 +222,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 // startNATS starts the server that keeps this node's part of the log.
 func (f *clusterFlags) startNATS(data string, keys clusterKeys, log *slog.Logger) (*embedded.Server, error) {
+	if err := f.settle(data); err != nil {
+		return nil, err
+	}
 	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Logger: log}
 	passwords := keys.passwords(f.name)
 	o.Secret, o.Accepted = passwords[0], passwords[1:]
@@ -248,7 +250,10 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 		return err
 	}
 	n := newNode(c.node, c, keys, so.Logger)
-	n.engine, n.server, n.historian = eo, so, f.historian
+	n.engine, n.server, n.historian, n.dir = eo, so, f.historian, f.data
+	if eo.Now != nil {
+		n.wall = eo.Now
+	}
 	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	n.over, forget = context.WithCancel(context.Background())

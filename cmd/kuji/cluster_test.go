@@ -60,6 +60,7 @@ type trio struct {
 
 	ports   []int               // free, each with the next one
 	program string              // runs a node: kuji, or one whose clock can jump
+	build   map[string]string   // runs a node in place of program: another build of kuji
 	listen  map[string]string   // addresses for clients, by node; a node comes back at its own
 	sees    map[string]string   // the --peers of a node that finds the others elsewhere
 	more    map[string][]string // more flags of a node
@@ -120,7 +121,7 @@ func newPairs(n int) (ports []int, err error) {
 // designTrio returns a cluster that does not run yet.
 func designTrio(t *testing.T) *trio {
 	t.Helper()
-	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
+	c := &trio{t: t, dir: t.TempDir(), program: "kuji", listen: map[string]string{}, sees: map[string]string{}, more: map[string][]string{}, build: map[string]string{}, urls: map[string]string{}, redis: map[string]string{}, running: map[string]*nodeProcess{}}
 	c.flags = clusterFlags{name: "shop", keyFile: filepath.Join(c.dir, "key")}
 	if err := writeClusterKey(c.flags.keyFile); err != nil {
 		t.Fatal(err)
@@ -163,12 +164,12 @@ func (c *trio) port() (port int) {
 // start starts a node, and returns when it listens.
 func (c *trio) start(name string) {
 	c.t.Helper()
-	path, err := exec.LookPath(c.program)
+	path, err := exec.LookPath(cmp.Or(c.build[name], c.program))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	cmd := exec.Command(path, append([]string{"serve", "--json", "--listen", c.listen[name], "--data", filepath.Join(c.dir, name), "--node", name,
-		"--cluster", "shop", "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
+		"--cluster", c.flags.name, "--peers", cmp.Or(c.sees[name], strings.Join(c.flags.peers, ",")), "--cluster-key", c.flags.keyFile, "--snapshot-every", fmt.Sprint(max(1<<16, 100**clusterPlayers))}, c.more[name]...)...)
 	said := newLines()
 	cmd.Stderr = said
 	stdout, err := cmd.StdoutPipe()
@@ -457,8 +458,9 @@ func (c *trio) audit(ctx context.Context, b *answered) {
 }
 
 // TestClusterGrows: two nodes join a cluster of three that goes on meanwhile. Then the others are told
-// of them, one after the other. The five go on without the one that leads. Meanwhile the cluster's key is
-// changed: each node that starts accepts the next key too, and then uses it. Nobody loses a proof.
+// of them, one after the other. Everything is on all five then, which go on without the one that leads and
+// another one. Meanwhile the key of the cluster is changed: each node that starts accepts the next key too,
+// and then uses it. Nobody loses a proof. In the end they are three again.
 func TestClusterGrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five processes")
@@ -515,21 +517,29 @@ func TestClusterGrows(t *testing.T) {
 		c.settled(ctx)
 	}
 	draws("all know")
+	c.widened(ctx)
 	c.useNextKey()
-	for range 2 {
-		leader := c.settled(ctx)
-		if err := c.running[leader].Kill(); err != nil {
+	leader = c.settled(ctx)
+	other := old[0]
+	if leader == other {
+		other = old[1]
+	}
+	for _, name := range []string{leader, other} {
+		if err := c.running[name].Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.running[leader].wait()
-		draws("without " + leader)
-		c.start(leader)
+		_ = c.running[name].wait()
+	}
+	draws("without two")
+	for _, name := range []string{leader, other} {
+		c.start(name)
 	}
 	c.settled(ctx)
 	out, code := c.kuji(ctx, "verify", "--strict", "--cluster", "shop", "--peers", strings.Join(c.flags.peers, ","), "--cluster-key", c.flags.keyFile)
 	if code != 0 || strings.Contains(out, "cannot be proven") {
 		t.Errorf("verify: exit %d\n%s", code, out)
 	}
+	c.shrink(ctx, draws)
 	c.stopAll()
 }
 

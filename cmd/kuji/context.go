@@ -101,7 +101,7 @@ func (all *contexts) names() []string {
 
 // saveContexts replaces the file as a whole, so that a crash leaves the old one
 // or the new one.
-func (a *app) saveContexts(all *contexts) (err error) {
+func (a *app) saveContexts(all *contexts) error {
 	if a.configDir == "" {
 		return usageError{errors.New("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")}
 	}
@@ -116,20 +116,7 @@ func (a *app) saveContexts(all *contexts) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(name), ".contexts-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	_, err = temp.Write(data)
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), name)
+	return replaceFile(name, data)
 }
 
 type contextsJSON struct {

@@ -47,13 +47,16 @@ func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch {
-	case l.format == "json", l.format == "" && a.json:
+	case l.json(a):
 		return slog.New(slog.NewJSONHandler(a.stderr, o)), nil
 	case l.format == "text", l.format == "":
 		return slog.New(slog.NewTextHandler(a.stderr, o)), nil
 	}
 	return nil, usageError{fmt.Errorf("--log-format %q: expected text or json", l.format)}
 }
+
+// json reports whether each line of the log is JSON.
+func (l *logFlags) json(a *app) bool { return l.format == "json" || l.format == "" && a.json }
 
 // accessCloseTimeout is how long the last lines of the access log may take.
 const accessCloseTimeout = 5 * time.Second
@@ -133,7 +136,7 @@ type life struct {
 }
 
 // beginLife logs that a server starts, and with which settings that are not the default, without
-// passwords.
+// secrets.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,6 +59,7 @@ func (s suite) Run() int {
 //	crash NAME              kill that server with SIGKILL
 //	terminate NAME [CODE]   end it with SIGTERM; it must exit with 0, or CODE
 //	hangup NAME TEXT        send it SIGHUP and wait until it has logged TEXT
+//	log NAME REGEXP         a server's standard error has a line that matches
 //	exits CODE PROG ARG...  run a program; it must exit with this code
 //	until-stopped VAR PROG ARG...  run a program with ever new --id until it exits with 5 and /readyz
 //	                        fails too (a slow disk alone also lets it exit with 5); VAR is the last id
@@ -81,7 +83,7 @@ func TestScript(t *testing.T) {
 			return os.CopyFS(env.WorkDir+"/examples", examples.Files)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": serveCmd, "crash": crashCmd, "terminate": terminateCmd, "hangup": hangupCmd,
+			"serve": serveCmd, "crash": crashCmd, "terminate": terminateCmd, "hangup": hangupCmd, "log": logCmd,
 			"exits": exitsCmd, "until-stopped": untilStoppedCmd, "http": httpCmd, "same": sameCmd, "flip": flipCmd, "cert": certCmd,
 			"keyfile": keyfileCmd, "interrupt": interruptCmd, "empty": emptyCmd,
 		},
@@ -165,6 +167,16 @@ func hangupCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Process.Signal(syscall.SIGHUP))
 	if !cmd.Stderr.(*lines).wait(before, args[1], 20*time.Second) {
 		ts.Fatalf("%q was not logged:\n%v", args[1], cmd.Stderr)
+	}
+}
+
+func logCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: log NAME REGEXP")
+	}
+	text := running(ts, args[:1]).Stderr.(*lines).String()
+	if !regexp.MustCompile("(?m)" + args[1]).MatchString(text) {
+		ts.Fatalf("%q was not logged:\n%s", args[1], text)
 	}
 }
 
@@ -302,13 +314,17 @@ func sameCmd(ts *testscript.TestScript, _ bool, args []string) {
 
 func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
-		ts.Fatalf("usage: flip FILE OFFSET")
+		ts.Fatalf("usage: flip FILE OFFSET|TEXT")
 	}
 	name := ts.MkAbs(args[0])
 	data, err := os.ReadFile(name)
 	ts.Check(err)
 	at, err := strconv.Atoi(args[1])
-	ts.Check(err)
+	if err != nil {
+		if at = bytes.Index(data, []byte(args[1])); at < 0 {
+			ts.Fatalf("%s does not have %q", args[0], args[1])
+		}
+	}
 	data[at] ^= 1
 	ts.Check(os.WriteFile(name, data, 0o600))
 }

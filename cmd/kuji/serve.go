@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,6 +31,7 @@ type serveFlags struct {
 	redisListen                  string
 	confirmClock                 string
 	acceptWarnings               bool
+	catalogOver                  uint64
 	sync                         string
 	syncEvery                    time.Duration
 	segmentSize, snapshotEvery   int64
@@ -78,9 +78,11 @@ You can also set each flag by a variable, such as KUJI_SYNC_EVERY=10ms for
 --sync-every, or by a line of the file --config, such as "sync-every: 10ms". A flag
 overrides its variable, and a variable overrides the file.
 
-It applies the catalog if that differs from the one in force. First it writes the
-changes to standard error. It refuses a change that needs a second look, unless you
-give --accept-warnings.`,
+It applies the catalog if the realm has none, or if the file has changed since it was
+applied last and nobody has applied another one since. An unchanged file changes
+nothing, so a restart never undoes "kuji apply". If both have changed, it refuses to
+start and says how to choose. It logs the changes. It refuses one that needs a second
+look, unless you give --accept-warnings.`,
 		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
@@ -96,6 +98,7 @@ give --accept-warnings.`,
 	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
 	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
 	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog despite the warnings of its plan")
+	flags.Uint64Var(&f.catalogOver, "catalog-over", 0, "apply --catalog if this `version` is in force, though somebody applied it since")
 	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
 	flags.StringVar(&f.redisListen, "redis-listen", "", "`address` for Redis clients to listen on as well, such as 127.0.0.1:6380 (default: none)")
 	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
@@ -159,6 +162,9 @@ func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
 func (f *serveFlags) check() error {
 	if f.data == "" {
 		return usageError{errors.New("missing flag --data: the directory that holds the log")}
+	}
+	if f.catalogOver > 0 && f.catalog == "" {
+		return usageError{fmt.Errorf("--catalog-over %d without --catalog: expected the file to apply", f.catalogOver)}
 	}
 	if f.syncEvery == 0 {
 		return usageError{fmt.Errorf("--sync-every %v: expected at least 1ms", f.syncEvery)}
@@ -233,6 +239,7 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
+	defer func() { a.notStarted(f, err) }()
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -280,10 +287,17 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	reloadFiles := reload
 	reload = func() error { return errors.Join(reloadFiles(), reopen()) }
 	life := beginLife(log, f.data, f.set)
-	defer func() { life.end(err) }()
+	defer func() {
+		life.end(err)
+		a.logged = err != nil && f.logs.json(a)
+	}()
 	p := &process{a, f, life, prof.url(), hangup, reload}
 	if f.cluster.name != "" {
 		return p.serveCluster(ctx, engineOptions, serverOptions)
+	}
+	start := &catalogStart{app: a, f: f, c: c, log: log}
+	if err := start.before(ctx); err != nil {
+		return err
 	}
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -293,10 +307,8 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return optionError(err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	if c != nil {
-		if err := a.applyAtStart(ctx, engine, f, c); err != nil {
-			return clockError(err)
-		}
+	if err := start.apply(ctx, engine); err != nil {
+		return clockError(err)
 	}
 	chronicles := f.historian(serverOptions.Logger)
 	defer func() { err = errors.Join(err, chronicles.Close()) }()
@@ -304,6 +316,18 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return clockError(err)
 	}
 	return stoppedRealms(engine)
+}
+
+// notStarted logs an error that came before the log had begun, if each line of the log is JSON: then a
+// line for a person may not stand among them.
+func (a *app) notStarted(f *serveFlags, err error) {
+	if err == nil || a.logged || !f.logs.json(a) {
+		return
+	}
+	if log, bad := f.logs.logger(a); bad == nil {
+		log.Error("not started", "error", err)
+		a.logged = true
+	}
 }
 
 // process is what a server that is alone and a node of a cluster have in common.
@@ -354,42 +378,6 @@ func stoppedRealms(engine *kuji.Engine) error {
 		}
 	}
 	return errors.Join(stopped...)
-}
-
-// applyAtStart says what the catalog of --catalog would change, and then
-// applies it.
-func (a *app) applyAtStart(ctx context.Context, engine *kuji.Engine, f *serveFlags, c *catalog.Catalog) error {
-	realm, err := engine.Realm(f.realm)
-	if err != nil {
-		return fmt.Errorf("open realm %s: %w", f.realm, err)
-	}
-	plan, err := realm.Plan(ctx, c)
-	if err != nil {
-		return fmt.Errorf("plan catalog %s: %w", f.catalog, err)
-	}
-	if plan.Unchanged {
-		return nil
-	}
-	warnings := 0
-	for _, change := range plan.Changes {
-		if plan.Version > 1 && change.Kind != kuji.ChangeNotice {
-			a.note("catalog: %s", change.Text)
-		}
-		if change.Warning != "" {
-			warnings++
-			a.note("catalog: warning: %s: %s", strings.TrimSuffix(change.ID+"/"+change.Entry, "/"), change.Warning)
-		}
-	}
-	if plan.Kept > 0 {
-		a.note("catalog: unchanged entries: %d", plan.Kept)
-	}
-	if warnings > 0 && !f.acceptWarnings {
-		return refusedError{fmt.Sprintf("catalog %s not applied and server not started: %d of the changes deserve a second look. Start with --accept-warnings to apply them", f.catalog, warnings)}
-	}
-	if _, err := realm.Apply(ctx, c); err != nil {
-		return fmt.Errorf("apply catalog %s: %w", f.catalog, err)
-	}
-	return nil
 }
 
 // readyJSON is the line that says where the server listens.

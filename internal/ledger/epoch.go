@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 )
@@ -157,6 +158,9 @@ func (p *epochBegin) append(b []byte) []byte {
 func decodeEpochBegin(b []byte) (p epochBegin, err error) {
 	if len(b) != epochBeginLen {
 		return p, fmt.Errorf("epoch-begin of %d bytes, want %d", len(b), epochBeginLen)
+	}
+	if b[0] == 0 {
+		return p, errors.New("rules version 0; versions count from 1")
 	}
 	t := binary.LittleEndian.Uint64(b[1:])
 	if t > MaxTime {

@@ -39,7 +39,7 @@ type Options struct {
 	Key     [32]byte       // seals seeds
 	OldKeys [][32]byte     // open seeds that were sealed before
 	KeyErr  error          // what is wrong with the key, to be told of if a seed is lost
-	Rules   uint8          // the version of the rules: no other one is known
+	Rules   uint8          // the version of the rules by which this writer decides
 }
 
 // Machine is what the entries of a log make. Package kuji joins store and rules to it.

@@ -61,7 +61,7 @@ type Planner struct {
 	state    PlanState
 	t        *Tables
 	supplies []string // by item number: what players hold, in words; empty: nobody holds any
-	now      int64
+	now      int64    // the time stamp that applying the catalog would get
 	players  uint32
 	young    int // how many remembered request ids the new window would still cover
 	pools    map[string]*counts
@@ -76,10 +76,10 @@ type PlanState interface {
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
 }
 
-// NewPlanner begins a plan of a catalog over t. The caller holds the realm's lock meanwhile, for a
-// time in proportion to the number of items and pools.
-func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog) *Planner {
-	p := &Planner{state: state, t: t, now: state.Now(), players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
+// NewPlanner begins a plan of a catalog over t, to be applied at now, a time stamp. The caller holds
+// the realm's lock meanwhile, for a time in proportion to the number of items and pools.
+func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog, now int64) *Planner {
+	p := &Planner{state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
 	for i := range p.supplies {
 		if text, any := state.Supply(uint32(i)); any {
 			p.supplies[i] = text
@@ -136,7 +136,7 @@ func (c *counts) total() (sum uint64) {
 // Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
 // waits for it any more, odds are left out.
 func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
-	prepared, err := Prepare(s.state, s.t, c, nil)
+	prepared, err := Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -256,9 +256,11 @@ func stacksText(all []catalog.Stack) string {
 
 // planZone describes a change of the time zone.
 func planZone(old, z *catalog.Zone) Change {
-	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old))}
+	ch := Change{Kind: ChangeRealm, ID: "zone", Text: fmt.Sprintf("zone: %s instead of %s, for days and weeks of limits, free draws, budgets and guesses", zoneName(z), zoneName(old)),
+		Settings: []Setting{{"zone", zoneName(old), zoneName(z)}}}
 	if z.Name == old.Name {
 		ch.Text = fmt.Sprintf("zone: other offsets for %s", z.Name)
+		ch.Settings[0].After += ", with other offsets"
 		ch.Warning = "this machine's tables of time zones are not those that the catalog in force was read with"
 	}
 	return ch
@@ -269,7 +271,8 @@ func zoneName(z *catalog.Zone) string { return cmp.Or(z.Name, "UTC") }
 // planWindow describes a change of the idempotency window.
 func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
 	ch := Change{Kind: ChangeRealm, ID: "idempotency", Text: fmt.Sprintf(
-		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age)}
+		"idempotency window: room for %d ids of the last %v, that is %s new ids a second, instead of %d of the last %v", w.Count, w.Age, rate(w), old.Count, old.Age),
+		Settings: []Setting{{"idempotency", windowText(old), windowText(w)}}}
 	young := s.young
 	if w.IDs == catalog.IDsTimeOrdered {
 		ch.Text += fmt.Sprintf("; ids carry their time, at most %v ahead", w.Ahead)
@@ -287,6 +290,15 @@ func (s *Planner) planWindow(old, w catalog.Idempotency) Change {
 		ch.Warning = fmt.Sprintf("request ids older than %v may be forgotten at once: a late retry of one would be carried out again", w.Age)
 	}
 	return ch
+}
+
+// windowText writes an idempotency window as catalogs do.
+func windowText(w catalog.Idempotency) string {
+	text := fmt.Sprintf("count: %d, age: %v", w.Count, w.Age)
+	if w.IDs == catalog.IDsTimeOrdered {
+		text += fmt.Sprintf(", ids: time-ordered, ahead: %v", w.Ahead)
+	}
+	return text
 }
 
 // rate returns how many new ids per second fit a window in the long run.

@@ -48,7 +48,7 @@ func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
 	default:
 		if changed := differences(old.config.Settings(), c.Settings()); len(changed) > 0 {
 			p.lines[c.ID] = len(p.Changes)
-			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: newCounters(old, st, c)})
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), movedPrices(old.config, c))})
 		}
 	}
 	in := make(map[string]bool, len(c.Entries))
@@ -329,10 +329,10 @@ func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
 	return leftAfter(pt.entries[entry].config.Stock, drawn)
 }
 
-// compareOdds returns what differs, and a warning of what moved more than tenfold.
+// compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
+// average of an item.
 func compareOdds(before, now *Odds) (changed []Setting, warning string) {
 	var moved []string
-	ten := big.NewRat(10, 1)
 	was := map[string]*big.Rat{}
 	for i := range before.Outcomes {
 		e := &before.Outcomes[i]
@@ -350,11 +350,7 @@ func compareOdds(before, now *Odds) (changed []Setting, warning string) {
 		}
 		set := Setting{"odds of " + name, percent(old), percent(e.Chance)}
 		changed = append(changed, set)
-		low, high := old, e.Chance
-		if low.Cmp(high) > 0 {
-			low, high = high, low
-		}
-		if old.Sign() > 0 && new(big.Rat).Mul(low, ten).Cmp(high) < 0 {
+		if jumps(old, e.Chance) {
 			moved = append(moved, fmt.Sprintf("%s from %s to %s", name, set.Before, set.After))
 		}
 	}
@@ -364,17 +360,43 @@ func compareOdds(before, now *Odds) (changed []Setting, warning string) {
 			changed = append(changed, Setting{"odds of " + name, percent(e.Chance), ""})
 		}
 	}
-	changed = append(changed, compareItems(before.Items, now.Items)...)
-	if len(moved) > 3 {
-		moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+	warn := func(what string, moved []string) {
+		if len(moved) > 3 {
+			moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+		}
+		if len(moved) > 0 {
+			warning = joinWarnings(warning, what+" more than threefold: "+strings.Join(moved, ", "))
+		}
 	}
-	if len(moved) > 0 {
-		warning = "odds move more than tenfold: " + strings.Join(moved, ", ")
+	items, many := compareItems(before.Items, now.Items)
+	warn("odds move", moved)
+	if len(moved) == 0 { // else it follows from the odds
+		warn("the average of an item moves", many)
 	}
-	return changed, warning
+	return append(changed, items...), warning
 }
 
-func compareItems(before, now []ItemOdds) (changed []Setting) {
+// jumps reports whether a number moves more than threefold, up or down. Odds do whenever a digit or
+// the point of one weight slips: with a share of w, ten times the weight moves its odds by
+// 10/(1+9w) and all others by 1+9w, and one of the two is at least the root of ten, 3.16.
+func jumps(before, now *big.Rat) bool {
+	low, high := before, now
+	if low.Cmp(high) > 0 {
+		low, high = high, low
+	}
+	return before.Sign() > 0 && new(big.Rat).Mul(low, big.NewRat(3, 1)).Cmp(high) < 0
+}
+
+// joinWarnings joins two warnings, either of which may be empty.
+func joinWarnings(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// compareItems returns what differs in the average of items, and what of it moved more than threefold.
+func compareItems(before, now []ItemOdds) (changed []Setting, moved []string) {
 	was := map[string]*big.Rat{}
 	for _, it := range before {
 		was[it.Item] = it.Expected
@@ -386,6 +408,9 @@ func compareItems(before, now []ItemOdds) (changed []Setting) {
 			if delete(was, it.Item); old.Cmp(it.Expected) == 0 {
 				continue
 			}
+			if jumps(old, it.Expected) {
+				moved = append(moved, fmt.Sprintf("%s from %s to %s", it.Item, set.Before, set.After))
+			}
 		}
 		changed = append(changed, set)
 	}
@@ -394,7 +419,29 @@ func compareItems(before, now []ItemOdds) (changed []Setting) {
 			changed = append(changed, Setting{Name: it.Item + " per draw", Before: Text(it.Expected, 6)})
 		}
 	}
-	return changed
+	return changed, moved
+}
+
+// movedPrices warns of prices that move more than threefold. Prices are alternatives, in order; of one
+// that asks for other items, nothing can be said.
+func movedPrices(old, c *catalog.Pool) string {
+	var moved []string
+	for i := range min(len(old.Price), len(c.Price)) {
+		for _, st := range c.Price[i] {
+			was := slices.IndexFunc(old.Price[i], func(o catalog.Stack) bool { return o.Item == st.Item })
+			if was < 0 {
+				continue
+			}
+			before := old.Price[i][was].Quantity
+			if jumps(new(big.Rat).SetUint64(before), new(big.Rat).SetUint64(st.Quantity)) {
+				moved = append(moved, fmt.Sprintf("%d %s instead of %d", st.Quantity, st.Item, before))
+			}
+		}
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	return "the price moves more than threefold: " + strings.Join(moved, ", ")
 }
 
 func percent(x *big.Rat) string { return Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
@@ -409,10 +456,5 @@ func (p *Plan) addSettings(pool string, changed []Setting, warning string) {
 	c := &p.Changes[i]
 	c.Settings = append(c.Settings, changed...)
 	c.Text = "pool " + pool + ": " + settingsText(c.Settings)
-	switch {
-	case c.Warning == "":
-		c.Warning = warning
-	case warning != "":
-		c.Warning += "; " + warning
-	}
+	c.Warning = joinWarnings(c.Warning, warning)
 }

@@ -2,8 +2,11 @@ package rules_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kuji-dev/kuji/internal/rules"
 )
@@ -12,7 +15,7 @@ import (
 func (r *realm) plan(yaml string) string {
 	r.t.Helper()
 	c := parse(r.t, yaml)
-	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c, waits)
+	p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits)
 	if err != nil {
 		return err.Error()
 	}
@@ -25,6 +28,9 @@ func (r *realm) plan(yaml string) string {
 	var b strings.Builder
 	for _, ch := range p.Changes {
 		fmt.Fprintf(&b, "%s: %s\n", ch.Kind, ch.Text)
+		if strings.HasSuffix(ch.Kind, "_changed") && len(ch.Settings) == 0 {
+			r.t.Errorf("%s %s says not what changes: a table of the plan would have no values", ch.Kind, ch.ID)
+		}
 		if ch.Warning != "" {
 			fmt.Fprintf(&b, "\twarning: %s\n", ch.Warning)
 		}
@@ -45,7 +51,7 @@ func TestPlans(t *testing.T) {
 		"a stock is lowered": {"stock: 10", "stock: 4", `entry_changed: pool p, entry keep: stock 4 instead of 10; 7 drawn already, 3 of 10 left before, 0 of 4 after
 	warning: 7 were drawn already, 3 more than the new stock: the entry is out of stock
 pool_changed: pool p: odds of p/keep 0% instead of 100%
-	warning: odds move more than tenfold: p/keep from 100% to 0%`},
+	warning: odds move more than threefold: p/keep from 100% to 0%`},
 		"a stock is raised":     {"stock: 10", "stock: 11", `entry_changed: pool p, entry keep: stock 11 instead of 10; 7 drawn already, 3 of 10 left before, 4 of 11 after`},
 		"a stock has no bound":  {", stock: 10", "", `entry_changed: pool p, entry keep: stock unlimited instead of 10; 7 drawn already, 3 of 10 left before, unlimited stock after`},
 		"a weight":              {"{id: keep, weight: 1", "{id: keep, weight: 2", `entry_changed: pool p, entry keep: weight 2 instead of 1; 7 drawn already, 3 of 10 left`},
@@ -217,6 +223,7 @@ func TestNotices(t *testing.T) {
 		"it ends later":       {`p: {ends: 2023-12-01T00:00:00Z, entries: [{id: x, weight: 1}]}`, ""},
 		"the side door":       {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {entries: [{id: x, weight: 1}]}`, "q: other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant"},
 		"a side door at cost": {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {price: {ticket: 2}, entries: [{id: x, weight: 1}]}`, ""},
+		"a guarantee below":   {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {pool: q}}]}, q: {price: {ticket: 2}, guarantee: [{draws: 10, of: [x]}], entries: [{id: x, weight: 1}, {id: y, weight: 1}]}`, "q: other pools lead to this pool, and its guarantee does not hold for what they draw from it: only for requests that draw from it directly"},
 		"complete gacha":      {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {a: 1, b: 1}, entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, "swap: complete gacha: a draw costs 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
 		"a set to hold":       {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}, {id: z, weight: 1, when: {holds: {a: 1, b: 1}}, reward: {items: {c: 1}}}]}`, "p: complete gacha: entry z asks for 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
 		"a set for a bundle":  {`p: {price: {ticket: 1}, entries: [{id: x, weight: 1, reward: {items: {a: 1}}}, {id: y, weight: 1, reward: {items: {b: 1}}}]}, swap: {price: {ticket: 1}, bundles: [{draws: 10, price: {a: 1, b: 1}}], entries: [{id: x, weight: 1, reward: {items: {c: 1}}}]}`, "swap: complete gacha: a bundle of 10 draws costs 2 different items that are only drawn by chance and for a price, such as a and b; some countries forbid this"},
@@ -268,11 +275,67 @@ func TestPlanOfOdds(t *testing.T) {
 	const from, to = "{id: featured, weight: 1,", "{id: featured, weight: 0.01,"
 	if got, want := r.plan(strings.Replace(banner, from, to, 1)), `entry_changed: pool five-star, entry featured: weight 0.01 instead of 1; 0 drawn already, unlimited stock left
 pool_changed: pool banner: odds of five-star/featured 0.00594059% instead of 0.3%, odds of five-star/lost 0.594059% instead of 0.3%, hero per draw 0.0000594059 instead of 0.003, other per draw 0.00594059 instead of 0.003
-	warning: odds move more than tenfold: five-star/featured from 0.3% to 0.00594059%`; got != want {
+	warning: odds move more than threefold: five-star/featured from 0.3% to 0.00594059%`; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	c := parse(t, strings.Replace(banner, from, to, 1))
-	if p, err := rules.NewPlanner(r.state, r.rules.Tables(), c).Plan(c, waits); err != nil || p.Kept != 4 {
+	if p, err := rules.NewPlanner(r.state, r.rules.Tables(), c, r.now).Plan(c, waits); err != nil || p.Kept != 4 {
 		t.Errorf("%d entries kept, want 4: %v", p.Kept, err)
+	}
+}
+
+// TestSlips: whatever the weights are, a plan warns if a digit or the point of one of them slips, or
+// that of a price or a quantity. It is silent about a change by half.
+func TestSlips(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 3))
+	for range 200 {
+		weights := make([]uint64, 2+rnd.IntN(4))
+		for i := range weights {
+			weights[i] = 10 * (1 + rnd.Uint64N(uint64(1)<<rnd.IntN(20)))
+		}
+		yaml := func(weights []uint64, price, gems uint64) string {
+			var b strings.Builder
+			fmt.Fprintf(&b, "{kuji: 1, items: {gem: {}, coin: {}}, start: {coin: 1}, pools: {p: {price: {coin: %d}, entries: [", price)
+			for i, w := range weights {
+				fmt.Fprintf(&b, "{id: e%d, weight: %d, reward: {items: {gem: %d}}}, ", i, w, gems)
+			}
+			return b.String() + "]}}}"
+		}
+		r := newRealm(t, 1)
+		r.put(yaml(weights, 160, 40))
+		slipped := slices.Clone(weights)
+		if i := rnd.IntN(len(weights)); rnd.IntN(2) == 0 {
+			slipped[i] *= 10
+		} else {
+			slipped[i] /= 10
+		}
+		if got := r.plan(yaml(slipped, 160, 40)); !strings.Contains(got, "odds move more than threefold") {
+			t.Errorf("weights %d to %d: no warning:\n%s", weights, slipped, got)
+		}
+		half := slices.Clone(weights)
+		half[rnd.IntN(len(half))] /= 2
+		if got := r.plan(yaml(half, 240, 60)); strings.Contains(got, "threefold") {
+			t.Errorf("weights %d to %d: a warning:\n%s", weights, half, got)
+		}
+	}
+	r := newRealm(t, 1)
+	r.put(`{kuji: 1, items: {gem: {}, coin: {}}, pools: {p: {price: [{coin: 160}, {gem: 5}], entries: [{id: e, weight: 1, reward: {items: {gem: 50}}}]}}}`)
+	got := r.plan(`{kuji: 1, items: {gem: {}, coin: {}}, pools: {p: {price: [{coin: 16}, {gem: 5}], entries: [{id: e, weight: 1, reward: {items: {gem: 500}}}]}}}`)
+	if want := "warning: the price moves more than threefold: 16 coin instead of 160; the average of an item moves more than threefold: gem from 50 to 500"; !strings.Contains(got, want) {
+		t.Errorf("got\n%s\nwant %s", got, want)
+	}
+}
+
+// TestPlanTime: what a plan says of time is so when the catalog would be applied, not when something
+// last happened.
+func TestPlanTime(t *testing.T) {
+	r := newRealm(t, 1)
+	yaml := `{kuji: 1, items: {gem: {}}, pools: {p: {ends: ` + time.UnixMilli(r.now+1000).UTC().Format(time.RFC3339Nano) + `, entries: [{id: a, weight: 1}]}}}`
+	if got := r.plan(yaml); strings.Contains(got, "ended") {
+		t.Errorf("a second before the end:\n%s", got)
+	}
+	r.now += 1000
+	if got := r.plan(yaml); !strings.Contains(got, "warning: nobody can draw from this pool: it has ended") {
+		t.Errorf("at the end:\n%s", got)
 	}
 }

@@ -29,11 +29,27 @@ func (n Numbers) PlayerID(num uint32) string {
 	return string(b.id())
 }
 
+// PlayerNum returns the number of a player, once an event that adds the player was applied.
+func (n Numbers) PlayerNum(id string) (num uint32, ok bool) {
+	b, guard := n.s.players.enter(id)
+	defer guard.Unlock()
+	if b == nil {
+		return 0, false
+	}
+	return b.num, true
+}
+
 // ItemID returns the id of an item, or "" if there is no such item.
 func (n Numbers) ItemID(num uint32) string { return n.s.ItemID(num) }
 
 // PoolID returns the id of a pool, or "" if there is no such pool.
 func (n Numbers) PoolID(num uint32) string { return n.s.PoolID(num) }
+
+// PoolNum returns the number of a pool, once an event that names the pool was applied.
+func (n Numbers) PoolNum(id string) (num uint32, ok bool) {
+	num, ok = n.s.shown.Load().poolNum[id]
+	return num, ok
+}
 
 // EntryID returns the id of a pool's entry, or "" if there is no such entry.
 func (n Numbers) EntryID(pool, entry uint32) string {
@@ -58,13 +74,17 @@ func (n Numbers) CodeListName(num uint32) string {
 	return ""
 }
 
-// VersionIn returns the version of the catalog in force that a block of a snapshot says, and 0 if the
-// block is about something else.
-func VersionIn(kind BlockKind, data []byte) (uint64, error) {
+// CatalogIn returns the catalog in force that a block of a snapshot has, and none if the block is about
+// something else. Its bytes are the block's.
+func CatalogIn(kind BlockKind, data []byte) (InForce, error) {
 	if kind != BlockCatalog {
-		return 0, nil
+		return InForce{}, nil
 	}
 	r := NewReader(data)
-	version := r.Uint("a version", math.MaxUint64)
-	return version, r.Err()
+	c := InForce{Version: r.Uint("a version", math.MaxUint64), Position: r.Uint("a position", math.MaxUint64)}
+	c.Index, c.Time = uint32(r.Uint("an index", math.MaxUint32)), int64(r.Uint("a time", math.MaxInt64))
+	if r.err == nil {
+		c.Bytes = r.b[r.off:]
+	}
+	return c, r.Err()
 }

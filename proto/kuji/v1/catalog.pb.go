@@ -474,7 +474,9 @@ func (x *Idempotency) GetAheadMs() int64 {
 type ExportCatalogRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default".
-	Realm         string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	// Of the catalog: see ListCatalogs. 0: the one in force.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,8 +518,15 @@ func (x *ExportCatalogRequest) GetRealm() string {
 	return ""
 }
 
-// ExportCatalogResponse is the catalog in force as YAML. It is not the source
-// that was applied, but is read as the same catalog.
+func (x *ExportCatalogRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// ExportCatalogResponse is a catalog as YAML. It is not the source that was
+// applied, but is read as the same catalog.
 type ExportCatalogResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -579,6 +588,243 @@ func (x *ExportCatalogResponse) GetYaml() []byte {
 	return nil
 }
 
+type ListCatalogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means "default".
+	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	// Only versions below this one; 0: from the newest on.
+	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	// How many to return at most: 0 means 100, at most 1000.
+	Limit         uint32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCatalogsRequest) Reset() {
+	*x = ListCatalogsRequest{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCatalogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCatalogsRequest) ProtoMessage() {}
+
+func (x *ListCatalogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCatalogsRequest.ProtoReflect.Descriptor instead.
+func (*ListCatalogsRequest) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListCatalogsRequest) GetRealm() string {
+	if x != nil {
+		return x.Realm
+	}
+	return ""
+}
+
+func (x *ListCatalogsRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ListCatalogsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListCatalogsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The newest first.
+	Catalogs []*CatalogVersion `protobuf:"bytes,1,rep,name=catalogs,proto3" json:"catalogs,omitempty"`
+	// The oldest version that can be read. Older ones were trimmed from the log.
+	Oldest        uint64 `protobuf:"varint,2,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCatalogsResponse) Reset() {
+	*x = ListCatalogsResponse{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCatalogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCatalogsResponse) ProtoMessage() {}
+
+func (x *ListCatalogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCatalogsResponse.ProtoReflect.Descriptor instead.
+func (*ListCatalogsResponse) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListCatalogsResponse) GetCatalogs() []*CatalogVersion {
+	if x != nil {
+		return x.Catalogs
+	}
+	return nil
+}
+
+func (x *ListCatalogsResponse) GetOldest() uint64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+// CatalogVersion is a catalog that was put in force.
+type CatalogVersion struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// SHA-256 of the compiled catalog: 32 bytes.
+	Hash []byte `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Of the batch that put it in force, and its time.
+	Position   uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	TimeUnixMs int64  `protobuf:"varint,4,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
+	Name       string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	Items      uint32 `protobuf:"varint,6,opt,name=items,proto3" json:"items,omitempty"`
+	Pools      uint32 `protobuf:"varint,7,opt,name=pools,proto3" json:"pools,omitempty"`
+	// Who applied it and why, as far as the log still says so.
+	By            string `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
+	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	Metadata      string `protobuf:"bytes,10,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CatalogVersion) Reset() {
+	*x = CatalogVersion{}
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CatalogVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CatalogVersion) ProtoMessage() {}
+
+func (x *CatalogVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CatalogVersion.ProtoReflect.Descriptor instead.
+func (*CatalogVersion) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CatalogVersion) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *CatalogVersion) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *CatalogVersion) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *CatalogVersion) GetTimeUnixMs() int64 {
+	if x != nil {
+		return x.TimeUnixMs
+	}
+	return 0
+}
+
+func (x *CatalogVersion) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CatalogVersion) GetItems() uint32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
+}
+
+func (x *CatalogVersion) GetPools() uint32 {
+	if x != nil {
+		return x.Pools
+	}
+	return 0
+}
+
+func (x *CatalogVersion) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *CatalogVersion) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CatalogVersion) GetMetadata() string {
+	if x != nil {
+		return x.Metadata
+	}
+	return ""
+}
+
 type ApplyCatalogRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means "default". The realm must exist: see CreateRealm.
@@ -604,7 +850,7 @@ type ApplyCatalogRequest struct {
 
 func (x *ApplyCatalogRequest) Reset() {
 	*x = ApplyCatalogRequest{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +862,7 @@ func (x *ApplyCatalogRequest) String() string {
 func (*ApplyCatalogRequest) ProtoMessage() {}
 
 func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[6]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +875,7 @@ func (x *ApplyCatalogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogRequest.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplyCatalogRequest) GetRealm() string {
@@ -688,7 +934,7 @@ type ApplyCatalogResponse struct {
 
 func (x *ApplyCatalogResponse) Reset() {
 	*x = ApplyCatalogResponse{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +946,7 @@ func (x *ApplyCatalogResponse) String() string {
 func (*ApplyCatalogResponse) ProtoMessage() {}
 
 func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[7]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +959,7 @@ func (x *ApplyCatalogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyCatalogResponse.ProtoReflect.Descriptor instead.
 func (*ApplyCatalogResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplyCatalogResponse) GetPlan() *Plan {
@@ -747,7 +993,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -759,7 +1005,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[8]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -772,7 +1018,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Plan) GetUnchanged() bool {
@@ -829,7 +1075,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +1087,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[9]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +1100,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{9}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Change) GetKind() ChangeKind {
@@ -937,7 +1183,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1195,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[10]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1208,7 @@ func (x *Setting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Setting.ProtoReflect.Descriptor instead.
 func (*Setting) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{10}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Setting) GetName() string {
@@ -1000,7 +1246,7 @@ type EntryStock struct {
 
 func (x *EntryStock) Reset() {
 	*x = EntryStock{}
-	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1258,7 @@ func (x *EntryStock) String() string {
 func (*EntryStock) ProtoMessage() {}
 
 func (x *EntryStock) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_catalog_proto_msgTypes[11]
+	mi := &file_kuji_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1271,7 @@ func (x *EntryStock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryStock.ProtoReflect.Descriptor instead.
 func (*EntryStock) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{11}
+	return file_kuji_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EntryStock) GetUnlimited() bool {
@@ -1079,13 +1325,34 @@ const file_kuji_v1_catalog_proto_rawDesc = "" +
 	"\x05count\x18\x01 \x01(\rR\x05count\x12\x15\n" +
 	"\x06age_ms\x18\x02 \x01(\x03R\x05ageMs\x12!\n" +
 	"\ftime_ordered\x18\x03 \x01(\bR\vtimeOrdered\x12\x19\n" +
-	"\bahead_ms\x18\x04 \x01(\x03R\aaheadMs\",\n" +
+	"\bahead_ms\x18\x04 \x01(\x03R\aaheadMs\"F\n" +
 	"\x14ExportCatalogRequest\x12\x14\n" +
-	"\x05realm\x18\x01 \x01(\tR\x05realm\"Y\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"Y\n" +
 	"\x15ExportCatalogResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
-	"\x04yaml\x18\x03 \x01(\fR\x04yaml\"\xd1\x01\n" +
+	"\x04yaml\x18\x03 \x01(\fR\x04yaml\"Y\n" +
+	"\x13ListCatalogsRequest\x12\x14\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"c\n" +
+	"\x14ListCatalogsResponse\x123\n" +
+	"\bcatalogs\x18\x01 \x03(\v2\x17.kuji.v1.CatalogVersionR\bcatalogs\x12\x16\n" +
+	"\x06oldest\x18\x02 \x01(\x04R\x06oldest\"\x80\x02\n" +
+	"\x0eCatalogVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12 \n" +
+	"\ftime_unix_ms\x18\x04 \x01(\x03R\n" +
+	"timeUnixMs\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x14\n" +
+	"\x05items\x18\x06 \x01(\rR\x05items\x12\x14\n" +
+	"\x05pools\x18\a \x01(\rR\x05pools\x12\x0e\n" +
+	"\x02by\x18\b \x01(\tR\x02by\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\x12\x1a\n" +
+	"\bmetadata\x18\n" +
+	" \x01(\tR\bmetadata\"\xd1\x01\n" +
 	"\x13ApplyCatalogRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04yaml\x18\x02 \x01(\fR\x04yaml\x12\x17\n" +
@@ -1154,7 +1421,7 @@ func file_kuji_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_kuji_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_kuji_v1_catalog_proto_goTypes = []any{
 	(ItemKind)(0),                 // 0: kuji.v1.ItemKind
 	(ChangeKind)(0),               // 1: kuji.v1.ChangeKind
@@ -1164,32 +1431,36 @@ var file_kuji_v1_catalog_proto_goTypes = []any{
 	(*Idempotency)(nil),           // 5: kuji.v1.Idempotency
 	(*ExportCatalogRequest)(nil),  // 6: kuji.v1.ExportCatalogRequest
 	(*ExportCatalogResponse)(nil), // 7: kuji.v1.ExportCatalogResponse
-	(*ApplyCatalogRequest)(nil),   // 8: kuji.v1.ApplyCatalogRequest
-	(*ApplyCatalogResponse)(nil),  // 9: kuji.v1.ApplyCatalogResponse
-	(*Plan)(nil),                  // 10: kuji.v1.Plan
-	(*Change)(nil),                // 11: kuji.v1.Change
-	(*Setting)(nil),               // 12: kuji.v1.Setting
-	(*EntryStock)(nil),            // 13: kuji.v1.EntryStock
-	(*Stack)(nil),                 // 14: kuji.v1.Stack
-	(*Result)(nil),                // 15: kuji.v1.Result
+	(*ListCatalogsRequest)(nil),   // 8: kuji.v1.ListCatalogsRequest
+	(*ListCatalogsResponse)(nil),  // 9: kuji.v1.ListCatalogsResponse
+	(*CatalogVersion)(nil),        // 10: kuji.v1.CatalogVersion
+	(*ApplyCatalogRequest)(nil),   // 11: kuji.v1.ApplyCatalogRequest
+	(*ApplyCatalogResponse)(nil),  // 12: kuji.v1.ApplyCatalogResponse
+	(*Plan)(nil),                  // 13: kuji.v1.Plan
+	(*Change)(nil),                // 14: kuji.v1.Change
+	(*Setting)(nil),               // 15: kuji.v1.Setting
+	(*EntryStock)(nil),            // 16: kuji.v1.EntryStock
+	(*Stack)(nil),                 // 17: kuji.v1.Stack
+	(*Result)(nil),                // 18: kuji.v1.Result
 }
 var file_kuji_v1_catalog_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetCatalogResponse.items:type_name -> kuji.v1.Item
-	14, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
+	17, // 1: kuji.v1.GetCatalogResponse.start:type_name -> kuji.v1.Stack
 	5,  // 2: kuji.v1.GetCatalogResponse.idempotency:type_name -> kuji.v1.Idempotency
 	0,  // 3: kuji.v1.Item.kind:type_name -> kuji.v1.ItemKind
-	10, // 4: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
-	15, // 5: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
-	11, // 6: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
-	1,  // 7: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
-	13, // 8: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
-	13, // 9: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
-	12, // 10: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	10, // 4: kuji.v1.ListCatalogsResponse.catalogs:type_name -> kuji.v1.CatalogVersion
+	13, // 5: kuji.v1.ApplyCatalogResponse.plan:type_name -> kuji.v1.Plan
+	18, // 6: kuji.v1.ApplyCatalogResponse.result:type_name -> kuji.v1.Result
+	14, // 7: kuji.v1.Plan.changes:type_name -> kuji.v1.Change
+	1,  // 8: kuji.v1.Change.kind:type_name -> kuji.v1.ChangeKind
+	16, // 9: kuji.v1.Change.before:type_name -> kuji.v1.EntryStock
+	16, // 10: kuji.v1.Change.after:type_name -> kuji.v1.EntryStock
+	15, // 11: kuji.v1.Change.settings:type_name -> kuji.v1.Setting
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_catalog_proto_init() }
@@ -1198,14 +1469,14 @@ func file_kuji_v1_catalog_proto_init() {
 		return
 	}
 	file_kuji_v1_result_proto_init()
-	file_kuji_v1_catalog_proto_msgTypes[6].OneofWrappers = []any{}
+	file_kuji_v1_catalog_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_catalog_proto_rawDesc), len(file_kuji_v1_catalog_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

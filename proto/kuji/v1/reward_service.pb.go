@@ -24,7 +24,7 @@ var File_kuji_v1_reward_service_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\x8a\v\n" +
+	"\x1ckuji/v1/reward_service.proto\x12\akuji.v1\x1a\x14kuji/v1/atomic.proto\x1a\x13kuji/v1/batch.proto\x1a\x15kuji/v1/catalog.proto\x1a\x12kuji/v1/draw.proto\x1a\x14kuji/v1/events.proto\x1a\x13kuji/v1/grant.proto\x1a\x15kuji/v1/history.proto\x1a\x14kuji/v1/lookup.proto\x1a\x12kuji/v1/odds.proto\x1a\x14kuji/v1/player.proto\x1a\x12kuji/v1/pool.proto\x1a\x14kuji/v1/redeem.proto\x1a\x16kuji/v1/register.proto\x1a\x12kuji/v1/role.proto\x1a\x14kuji/v1/stream.proto2\xe0\v\n" +
 	"\rRewardService\x129\n" +
 	"\x04Draw\x12\x14.kuji.v1.DrawRequest\x1a\x15.kuji.v1.DrawResponse\"\x04\x88\xe7\x18\x02\x12?\n" +
 	"\x06Redeem\x12\x16.kuji.v1.RedeemRequest\x1a\x17.kuji.v1.RedeemResponse\"\x04\x88\xe7\x18\x02\x12E\n" +
@@ -46,7 +46,8 @@ const file_kuji_v1_reward_service_proto_rawDesc = "" +
 	"\n" +
 	"GetCatalog\x12\x1a.kuji.v1.GetCatalogRequest\x1a\x1b.kuji.v1.GetCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12E\n" +
 	"\aGetOdds\x12\x17.kuji.v1.GetOddsRequest\x1a\x18.kuji.v1.GetOddsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12W\n" +
-	"\rExportCatalog\x12\x1d.kuji.v1.ExportCatalogRequest\x1a\x1e.kuji.v1.ExportCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\rExportCatalog\x12\x1d.kuji.v1.ExportCatalogRequest\x1a\x1e.kuji.v1.ExportCatalogResponse\"\a\x88\xe7\x18\x01\x90\x02\x01\x12T\n" +
+	"\fListCatalogs\x12\x1c.kuji.v1.ListCatalogsRequest\x1a\x1d.kuji.v1.ListCatalogsResponse\"\a\x88\xe7\x18\x01\x90\x02\x01B/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*DrawRequest)(nil),           // 0: kuji.v1.DrawRequest
@@ -68,25 +69,27 @@ var file_kuji_v1_reward_service_proto_goTypes = []any{
 	(*GetCatalogRequest)(nil),     // 16: kuji.v1.GetCatalogRequest
 	(*GetOddsRequest)(nil),        // 17: kuji.v1.GetOddsRequest
 	(*ExportCatalogRequest)(nil),  // 18: kuji.v1.ExportCatalogRequest
-	(*DrawResponse)(nil),          // 19: kuji.v1.DrawResponse
-	(*RedeemResponse)(nil),        // 20: kuji.v1.RedeemResponse
-	(*RegisterResponse)(nil),      // 21: kuji.v1.RegisterResponse
-	(*GrantResponse)(nil),         // 22: kuji.v1.GrantResponse
-	(*ConsumeResponse)(nil),       // 23: kuji.v1.ConsumeResponse
-	(*TransferResponse)(nil),      // 24: kuji.v1.TransferResponse
-	(*AtomicResponse)(nil),        // 25: kuji.v1.AtomicResponse
-	(*BatchResponse)(nil),         // 26: kuji.v1.BatchResponse
-	(*StreamDrawsResponse)(nil),   // 27: kuji.v1.StreamDrawsResponse
-	(*GetResultResponse)(nil),     // 28: kuji.v1.GetResultResponse
-	(*StreamEventsResponse)(nil),  // 29: kuji.v1.StreamEventsResponse
-	(*GetHistoryResponse)(nil),    // 30: kuji.v1.GetHistoryResponse
-	(*ListPlayersResponse)(nil),   // 31: kuji.v1.ListPlayersResponse
-	(*ListHoldersResponse)(nil),   // 32: kuji.v1.ListHoldersResponse
-	(*GetPlayerResponse)(nil),     // 33: kuji.v1.GetPlayerResponse
-	(*GetPoolResponse)(nil),       // 34: kuji.v1.GetPoolResponse
-	(*GetCatalogResponse)(nil),    // 35: kuji.v1.GetCatalogResponse
-	(*GetOddsResponse)(nil),       // 36: kuji.v1.GetOddsResponse
-	(*ExportCatalogResponse)(nil), // 37: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsRequest)(nil),   // 19: kuji.v1.ListCatalogsRequest
+	(*DrawResponse)(nil),          // 20: kuji.v1.DrawResponse
+	(*RedeemResponse)(nil),        // 21: kuji.v1.RedeemResponse
+	(*RegisterResponse)(nil),      // 22: kuji.v1.RegisterResponse
+	(*GrantResponse)(nil),         // 23: kuji.v1.GrantResponse
+	(*ConsumeResponse)(nil),       // 24: kuji.v1.ConsumeResponse
+	(*TransferResponse)(nil),      // 25: kuji.v1.TransferResponse
+	(*AtomicResponse)(nil),        // 26: kuji.v1.AtomicResponse
+	(*BatchResponse)(nil),         // 27: kuji.v1.BatchResponse
+	(*StreamDrawsResponse)(nil),   // 28: kuji.v1.StreamDrawsResponse
+	(*GetResultResponse)(nil),     // 29: kuji.v1.GetResultResponse
+	(*StreamEventsResponse)(nil),  // 30: kuji.v1.StreamEventsResponse
+	(*GetHistoryResponse)(nil),    // 31: kuji.v1.GetHistoryResponse
+	(*ListPlayersResponse)(nil),   // 32: kuji.v1.ListPlayersResponse
+	(*ListHoldersResponse)(nil),   // 33: kuji.v1.ListHoldersResponse
+	(*GetPlayerResponse)(nil),     // 34: kuji.v1.GetPlayerResponse
+	(*GetPoolResponse)(nil),       // 35: kuji.v1.GetPoolResponse
+	(*GetCatalogResponse)(nil),    // 36: kuji.v1.GetCatalogResponse
+	(*GetOddsResponse)(nil),       // 37: kuji.v1.GetOddsResponse
+	(*ExportCatalogResponse)(nil), // 38: kuji.v1.ExportCatalogResponse
+	(*ListCatalogsResponse)(nil),  // 39: kuji.v1.ListCatalogsResponse
 }
 var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	0,  // 0: kuji.v1.RewardService.Draw:input_type -> kuji.v1.DrawRequest
@@ -108,27 +111,29 @@ var file_kuji_v1_reward_service_proto_depIdxs = []int32{
 	16, // 16: kuji.v1.RewardService.GetCatalog:input_type -> kuji.v1.GetCatalogRequest
 	17, // 17: kuji.v1.RewardService.GetOdds:input_type -> kuji.v1.GetOddsRequest
 	18, // 18: kuji.v1.RewardService.ExportCatalog:input_type -> kuji.v1.ExportCatalogRequest
-	19, // 19: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
-	20, // 20: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
-	21, // 21: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
-	22, // 22: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
-	23, // 23: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
-	24, // 24: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
-	25, // 25: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
-	26, // 26: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
-	27, // 27: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
-	28, // 28: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
-	29, // 29: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
-	30, // 30: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
-	31, // 31: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
-	32, // 32: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
-	33, // 33: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
-	34, // 34: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
-	35, // 35: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
-	36, // 36: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
-	37, // 37: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
-	19, // [19:38] is the sub-list for method output_type
-	0,  // [0:19] is the sub-list for method input_type
+	19, // 19: kuji.v1.RewardService.ListCatalogs:input_type -> kuji.v1.ListCatalogsRequest
+	20, // 20: kuji.v1.RewardService.Draw:output_type -> kuji.v1.DrawResponse
+	21, // 21: kuji.v1.RewardService.Redeem:output_type -> kuji.v1.RedeemResponse
+	22, // 22: kuji.v1.RewardService.Register:output_type -> kuji.v1.RegisterResponse
+	23, // 23: kuji.v1.RewardService.Grant:output_type -> kuji.v1.GrantResponse
+	24, // 24: kuji.v1.RewardService.Consume:output_type -> kuji.v1.ConsumeResponse
+	25, // 25: kuji.v1.RewardService.Transfer:output_type -> kuji.v1.TransferResponse
+	26, // 26: kuji.v1.RewardService.Atomic:output_type -> kuji.v1.AtomicResponse
+	27, // 27: kuji.v1.RewardService.Batch:output_type -> kuji.v1.BatchResponse
+	28, // 28: kuji.v1.RewardService.StreamDraws:output_type -> kuji.v1.StreamDrawsResponse
+	29, // 29: kuji.v1.RewardService.GetResult:output_type -> kuji.v1.GetResultResponse
+	30, // 30: kuji.v1.RewardService.StreamEvents:output_type -> kuji.v1.StreamEventsResponse
+	31, // 31: kuji.v1.RewardService.GetHistory:output_type -> kuji.v1.GetHistoryResponse
+	32, // 32: kuji.v1.RewardService.ListPlayers:output_type -> kuji.v1.ListPlayersResponse
+	33, // 33: kuji.v1.RewardService.ListHolders:output_type -> kuji.v1.ListHoldersResponse
+	34, // 34: kuji.v1.RewardService.GetPlayer:output_type -> kuji.v1.GetPlayerResponse
+	35, // 35: kuji.v1.RewardService.GetPool:output_type -> kuji.v1.GetPoolResponse
+	36, // 36: kuji.v1.RewardService.GetCatalog:output_type -> kuji.v1.GetCatalogResponse
+	37, // 37: kuji.v1.RewardService.GetOdds:output_type -> kuji.v1.GetOddsResponse
+	38, // 38: kuji.v1.RewardService.ExportCatalog:output_type -> kuji.v1.ExportCatalogResponse
+	39, // 39: kuji.v1.RewardService.ListCatalogs:output_type -> kuji.v1.ListCatalogsResponse
+	20, // [20:40] is the sub-list for method output_type
+	0,  // [0:20] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

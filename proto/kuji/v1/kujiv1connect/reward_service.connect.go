@@ -78,6 +78,9 @@ const (
 	// RewardServiceExportCatalogProcedure is the fully-qualified name of the RewardService's
 	// ExportCatalog RPC.
 	RewardServiceExportCatalogProcedure = "/kuji.v1.RewardService/ExportCatalog"
+	// RewardServiceListCatalogsProcedure is the fully-qualified name of the RewardService's
+	// ListCatalogs RPC.
+	RewardServiceListCatalogsProcedure = "/kuji.v1.RewardService/ListCatalogs"
 )
 
 // RewardServiceClient is a client for the kuji.v1.RewardService service.
@@ -139,9 +142,12 @@ type RewardServiceClient interface {
 	// pool with more than 10000 entries, here and below, or whose draws can go in
 	// too many different ways, is invalid_argument.
 	GetOdds(context.Context, *v1.GetOddsRequest) (*v1.GetOddsResponse, error)
-	// ExportCatalog returns the catalog in force as YAML; not_found if there is
-	// none yet.
+	// ExportCatalog returns a catalog as YAML, that in force or an older one;
+	// not_found if there is none yet, or not this version any more.
 	ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error)
+	// ListCatalogs returns the catalogs that were put in force, as far back as the
+	// log goes. The first call after a start reads the log.
+	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
 }
 
 // NewRewardServiceClient constructs a client for the kuji.v1.RewardService service. By default, it
@@ -278,6 +284,13 @@ func NewRewardServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listCatalogs: connect.NewClient[v1.ListCatalogsRequest, v1.ListCatalogsResponse](
+			httpClient,
+			baseURL+RewardServiceListCatalogsProcedure,
+			connect.WithSchema(rewardServiceMethods.ByName("ListCatalogs")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -302,6 +315,7 @@ type rewardServiceClient struct {
 	getCatalog    *connect.Client[v1.GetCatalogRequest, v1.GetCatalogResponse]
 	getOdds       *connect.Client[v1.GetOddsRequest, v1.GetOddsResponse]
 	exportCatalog *connect.Client[v1.ExportCatalogRequest, v1.ExportCatalogResponse]
+	listCatalogs  *connect.Client[v1.ListCatalogsRequest, v1.ListCatalogsResponse]
 }
 
 // Draw calls kuji.v1.RewardService.Draw.
@@ -467,6 +481,15 @@ func (c *rewardServiceClient) ExportCatalog(ctx context.Context, req *v1.ExportC
 	return nil, err
 }
 
+// ListCatalogs calls kuji.v1.RewardService.ListCatalogs.
+func (c *rewardServiceClient) ListCatalogs(ctx context.Context, req *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error) {
+	response, err := c.listCatalogs.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // RewardServiceHandler is an implementation of the kuji.v1.RewardService service.
 type RewardServiceHandler interface {
 	// Draw takes outcomes from a pool for a player.
@@ -526,9 +549,12 @@ type RewardServiceHandler interface {
 	// pool with more than 10000 entries, here and below, or whose draws can go in
 	// too many different ways, is invalid_argument.
 	GetOdds(context.Context, *v1.GetOddsRequest) (*v1.GetOddsResponse, error)
-	// ExportCatalog returns the catalog in force as YAML; not_found if there is
-	// none yet.
+	// ExportCatalog returns a catalog as YAML, that in force or an older one;
+	// not_found if there is none yet, or not this version any more.
 	ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error)
+	// ListCatalogs returns the catalogs that were put in force, as far back as the
+	// log goes. The first call after a start reads the log.
+	ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error)
 }
 
 // NewRewardServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -661,6 +687,13 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	rewardServiceListCatalogsHandler := connect.NewUnaryHandlerSimple(
+		RewardServiceListCatalogsProcedure,
+		svc.ListCatalogs,
+		connect.WithSchema(rewardServiceMethods.ByName("ListCatalogs")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/kuji.v1.RewardService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RewardServiceDrawProcedure:
@@ -701,6 +734,8 @@ func NewRewardServiceHandler(svc RewardServiceHandler, opts ...connect.HandlerOp
 			rewardServiceGetOddsHandler.ServeHTTP(w, r)
 		case RewardServiceExportCatalogProcedure:
 			rewardServiceExportCatalogHandler.ServeHTTP(w, r)
+		case RewardServiceListCatalogsProcedure:
+			rewardServiceListCatalogsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -784,4 +819,8 @@ func (UnimplementedRewardServiceHandler) GetOdds(context.Context, *v1.GetOddsReq
 
 func (UnimplementedRewardServiceHandler) ExportCatalog(context.Context, *v1.ExportCatalogRequest) (*v1.ExportCatalogResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ExportCatalog is not implemented"))
+}
+
+func (UnimplementedRewardServiceHandler) ListCatalogs(context.Context, *v1.ListCatalogsRequest) (*v1.ListCatalogsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.RewardService.ListCatalogs is not implemented"))
 }
