@@ -422,7 +422,7 @@ func TestUpgrade(t *testing.T) {
 func TestFormats(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "h.db")
 	h := openTest(t, file)
-	for f, want := range map[int]string{1: "too old", format + 1: "newer than this build"} {
+	for f, want := range map[int]string{1: "too old", format + 1: "written by a newer Kuji"} {
 		sqlIn(t, h, fmt.Sprint("UPDATE progress SET format = ", f))
 		if _, err := Open(t.Context(), file, "test", Options{}); kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprint("format ", f)) {
 			t.Errorf("format %d: %v, want %q", f, err, want)

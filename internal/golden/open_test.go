@@ -348,3 +348,30 @@ func through(r *kuji.Realm) history.Feed {
 		}
 	}
 }
+
+// TestDecidedAgain: what rules from version 5 on decided is decided again, byte for byte.
+func TestDecidedAgain(t *testing.T) {
+	eachVersion(t, func(t *testing.T, version string) {
+		for _, k := range all {
+			if k.dir == "killed" {
+				continue // its seed was never revealed
+			}
+			rep, err := kuji.Verify(copied(t, filepath.Join(version, k.dir)), k.realm, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", k.dir, err)
+			}
+			decided := 0
+			for _, e := range rep.Epochs {
+				if e.Undecided != "" || e.Rules != 0 && e.Rules < 5 {
+					t.Errorf("%s: epoch %d of rules %d: %s", k.dir, e.Epoch, e.Rules, e.Undecided)
+				}
+				if e.Revealed {
+					decided += int(e.Events)
+				}
+			}
+			if decided == 0 {
+				t.Errorf("%s: nothing was decided again", k.dir)
+			}
+		}
+	})
+}
