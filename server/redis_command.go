@@ -161,14 +161,8 @@ func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	before := c.written()
 	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
 	if c.access == nil {
-		c.tried()
+		c.leaving = c.tries.over() || c.leaving
 	}
-}
-
-// tried counts what may be done only so often on a connection.
-func (c *redisConn) tried() {
-	c.tries++
-	c.leaving = c.leaving || c.tries >= maxTries
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
