@@ -479,20 +479,32 @@ func backupDir(fsys vfs.FS, dir, realm string) (BackupSource, func() error, erro
 	if err != nil {
 		return nil, nil, err
 	}
+	source, done, err := BackupDriver(d, realm)
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	return source, func() error { return errors.Join(done(), d.Close()) }, nil
+}
+
+// BackupDriver is BackupDir for a realm that a driver keeps, and that nobody writes meanwhile.
+func BackupDriver(d driver.Driver, realm string) (source BackupSource, done func() error, err error) {
+	if err := checkRealmName(realm); err != nil {
+		return nil, nil, err
+	}
 	r, err := d.Open(context.Background(), realm, driver.Options{ReadOnly: true})
 	if err != nil {
 		code := codeOfLedger(err)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, driver.ErrNotExist) {
 			code = CodeNotFound
 		}
-		return nil, nil, errors.Join(&Error{Code: code, Field: "realm", Message: "realm " + realm, Err: err}, d.Close())
+		return nil, nil, &Error{Code: code, Field: "realm", Message: "realm " + realm, Err: err}
 	}
-	source := func(ctx context.Context, from uint64) iter.Seq2[BackupPart, error] {
+	source = func(ctx context.Context, from uint64) iter.Seq2[BackupPart, error] {
 		return func(yield func(BackupPart, error) bool) {
 			if err := backupParts(ctx, realm, r, driver.Cursor(from), r.Last, yield); err != nil {
 				yield(BackupPart{}, &Error{Code: codeOfLedger(err), Message: "realm " + realm, Err: err})
 			}
 		}
 	}
-	return source, func() error { return errors.Join(r.Close(), d.Close()) }, nil
+	return source, r.Close, nil
 }

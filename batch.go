@@ -74,7 +74,7 @@ func (o *owner) Durable(b *ledger.Batch) {
 	r.snap.bytes += int64(len(b.Buf))
 	r.sealSnapshot(r.ledger.At())
 	if r.feeds.passed(len(b.Buf)) {
-		r.feeds.add(r.ledger.At(), r.version)
+		r.feeds.add(r.ledger.At(), r.version, r.clock.last)
 	}
 	r.advance(r.ledger.At())
 }

@@ -90,7 +90,7 @@ func (r *Realm) leaps(wall int64) bool {
 func (r *Realm) startClock() error {
 	if _, wall, _ := r.readClock(); r.leaps(wall) {
 		return errf(CodeClock, "ClockConfirmed", "the machine's clock shows %s, and the log of realm %q ends at %s, more than %d days before: "+
-			"if the clock is right, confirm it with that time; nothing was written", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
+			"if the clock is right, confirm it with that time; nothing was logged", utc(wall), r.name, utc(r.clock.last), MaxDowntime/(24*time.Hour))
 	}
 	return nil
 }
@@ -102,6 +102,11 @@ type ClockView struct {
 	Wall int64 // the machine's clock, Unix milliseconds
 	Time int64 // the time stamp that a batch would get, Unix milliseconds
 	Back int64 // how far SetClock has set the clock back since the realm's first batch, milliseconds
+	// IDsFrom is the time from which on new request ids must have been made, Unix milliseconds: older
+	// ones are refused with CodeTooOld. It is 0 if the catalog in force takes ids without a time. If it
+	// is later than Wall, clients whose clocks are right get nothing done until then: clients with a
+	// clock that was ahead, together with the server's, have made ids that are forgotten by now.
+	IDsFrom int64
 }
 
 // Drift returns how far the machine's clock is ahead of the realm's time stamps; negative: behind.
@@ -111,10 +116,14 @@ func (v ClockView) Drift() time.Duration { return time.Duration(v.Wall-v.Time) *
 // or it was. Once it is right, SetClock makes the realm follow it again.
 func (v ClockView) Drifts() bool { return v.Drift().Abs() > MaxLeap }
 
+// RefusesIDs reports whether the realm refuses the ids that clients with right clocks make now,
+// provided that the machine's clock is right. It does so until IDsFrom.
+func (v ClockView) RefusesIDs() bool { return v.IDsFrom > v.Wall }
+
 // clockView returns the realm's view of the clock. The caller holds mu.
 func (r *Realm) clockView() ClockView {
 	_, wall, now := r.readClock()
-	return ClockView{Wall: wall, Time: max(now, r.state.Now()), Back: r.state.Back()}
+	return ClockView{Wall: wall, Time: max(now, r.state.Now()), Back: r.state.Back(), IDsFrom: r.rules.IDFloor()}
 }
 
 // ClockSet is what SetClock did, or what the log says of it.
@@ -122,6 +131,9 @@ type ClockSet struct {
 	To     int64  `json:"to"` // what the machine's clock showed, Unix milliseconds
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason"`
+	// IDsFrom is that of ClockView at that moment. If it is later than To, new request ids are
+	// refused until then. Only SetClock says it; the log does not.
+	IDsFrom int64 `json:"-"`
 	// Receipt says where in the log that is. Its Time is the last stamp before.
 	Receipt Receipt `json:"-"`
 }
@@ -131,10 +143,16 @@ type ClockSet struct {
 // given time must be within MaxLeap of it. The log keeps who asked and why, at most 200 bytes each.
 // A reason must be given.
 //
-// Pools start and end by the new time stamps. Limits over a time and the idempotency window go on
-// as if nothing had happened: what counted still counts for as long as it would have counted, and a
-// day or a week is the time since it began by the new stamps. So setting the clock back gives
-// nobody more draws and forgets no request id early.
+// Pools start and end by the new time stamps. A day or a week is the time since it began by the new
+// stamps. Setting the clock back gives nobody more draws and forgets no request id early: what
+// counted still counts for as long as it would have counted. Setting it forward by a time lets that
+// time pass at once, for windows and for remembered request ids too. So before a wrong clock
+// is believed or set, and set right later, each player gets at most one more window, day or week of
+// draws from each such limit, for each step forward.
+//
+// With a catalog that wants ids with a time, ids that were made by clocks ahead of the right one and
+// are forgotten by now make the realm refuse older ids, those of clients with right clocks too, up
+// to ClockSet.IDsFrom.
 //
 // CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
 // those of Do.
@@ -196,7 +214,7 @@ func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*le
 	}
 	b.Full = true
 	r.believe(at)
-	*set = ClockSet{To: wall, By: by, Reason: reason, Receipt: res.Receipt}
+	*set = ClockSet{To: wall, By: by, Reason: reason, IDsFrom: r.rules.IDFloor(), Receipt: res.Receipt}
 	return b, nil
 }
 
@@ -207,9 +225,11 @@ func (r *Realm) Clock() ClockView {
 	return r.clockView()
 }
 
-// String returns the drift in words.
+// String returns the drift in words, or what is left of one that is over.
 func (v ClockView) String() string {
 	switch d := v.Drift(); {
+	case !v.Drifts() && v.RefusesIDs():
+		return "refuses request ids until " + utc(v.IDsFrom)
 	case !v.Drifts():
 		return "good"
 	case d > 0:

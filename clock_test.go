@@ -402,6 +402,109 @@ func TestSetClockForgets(t *testing.T) {
 	ask("c", 0)
 }
 
+// TestSetClockForward: a step forward lets that time pass at once, and that is all that it gives: one
+// more window, day or week of draws a step, however often the clock goes forth and back.
+func TestSetClockForward(t *testing.T) {
+	m := newMachine() // Friday, 2027-01-15 08:00 UTC
+	_, r := m.start(t)
+	set := func(apart time.Duration) {
+		t.Helper()
+		m.set = apart
+		if _, err := r.SetClock(t.Context(), m.Now(), "", "for a test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draws := func() (n int) {
+		t.Helper()
+		for do(t, r, kuji.Draw{Player: "ann", Pool: "window"}).Status == kuji.OK {
+			n++
+		}
+		return n
+	}
+	if n := draws(); n != 2 {
+		t.Fatalf("%d draws, want 2 in 3 hours", n)
+	}
+	for _, step := range []struct {
+		apart time.Duration
+		want  int
+	}{
+		{2 * time.Hour, 0},                 // not yet a window ago
+		{0, 0},                             // back: what was drawn stays drawn
+		{time.Hour, 2},                     // forward by three hours in all: a window
+		{0, 0},                             // back
+		{0, 0},                             // again
+		{3 * time.Hour, 2},                 // and a second one
+		{-30 * time.Hour, 0},               // far back
+		{-30*time.Hour + 5*time.Minute, 0}, // forward by less than a window
+	} {
+		set(step.apart)
+		if n := draws(); n != step.want {
+			t.Errorf("%v apart: %d draws, want %d", step.apart, n, step.want)
+		}
+	}
+}
+
+// TestSetClockIDs: ids of clocks that were ahead, once they are forgotten, make the realm refuse
+// older ones. It says until when, and a catalog that takes any id is the way out.
+func TestSetClockIDs(t *testing.T) {
+	m := newMachine()
+	_, r := m.start(t)
+	apply := func(form string) {
+		t.Helper()
+		c, err := catalog.Parse([]byte(strings.Replace(clockCatalog, "count: 1048576, age: 1h", "count: 1, age: 1m, "+form, 1)))
+		if err == nil {
+			_, err = r.Apply(t.Context(), c)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply("ids: time-ordered, ahead: 10s")
+	draw := func(want kuji.Code) {
+		t.Helper()
+		if _, err := r.Do(t.Context(), kuji.Draw{ID: kuji.NewID(m.Now()), Player: "ann", Pool: "box"}); kuji.CodeOf(err) != want {
+			t.Fatalf("a draw with an id of now: %v, want code %v", err, want)
+		}
+	}
+	set := func(apart time.Duration) kuji.ClockSet {
+		t.Helper()
+		m.set = apart
+		set, err := r.SetClock(t.Context(), m.Now(), "", "for a test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	const ahead = 40 * 24 * time.Hour
+	if s := set(ahead); s.IDsFrom != 0 {
+		t.Errorf("no id is forgotten, and ids must be from %d on", s.IDsFrom)
+	}
+	newest := m.Now().UnixMilli()
+	draw(0)
+	m.passes(2 * time.Minute)
+	draw(0) // the first is forgotten
+	s := set(0)
+	v := r.Clock()
+	if s.IDsFrom != newest+1 || v.IDsFrom != s.IDsFrom || !v.RefusesIDs() || v.Drifts() || !strings.HasPrefix(v.String(), "refuses request ids until 2027-02-24") {
+		t.Fatalf("%+v, %+v (%v): want ids from %d on, and that this is said", s, v, v, newest+1)
+	}
+	draw(kuji.CodeTooOld)
+	apply("ids: any")
+	if v := r.Clock(); v.RefusesIDs() || v.String() != "good" {
+		t.Errorf("any id is taken: %+v (%v)", v, v)
+	}
+	m.passes(2 * time.Minute)
+	draw(0)
+	apply("ids: time-ordered, ahead: 10s")
+	m.passes(2 * time.Minute)
+	draw(kuji.CodeTooOld)
+	m.passes(ahead)
+	draw(0)
+	if v := r.Clock(); v.RefusesIDs() {
+		t.Errorf("that time has come: %+v", v)
+	}
+}
+
 // TestSetClockRefused: what cannot be right is refused and not logged.
 func TestSetClockRefused(t *testing.T) {
 	m := newMachine()

@@ -53,15 +53,60 @@ func (e *TrimmedError) Error() string {
 // if MaxReaders others read; CodeConflict if the engine is in memory, which keeps no log; CodeClosed
 // when the realm is closed; CodeNotLeader when another node writes the realm: its feed goes on.
 func (r *Realm) Events(ctx context.Context, from uint64) iter.Seq2[Record, error] {
+	return r.EventsOf(ctx, EventsQuery{From: from})
+}
+
+// EventsQuery says which events a reader of the feed wants. The zero value is all, from the beginning.
+type EventsQuery struct {
+	From uint64 // a position: see [Realm.Events]
+	// Player and Pool, where they are not empty, are those that an event must be about: its request, or
+	// a member of its group, names both. The player is who asks, or who gets what is transferred.
+	Player, Pool string
+	// Pace, if not nil, is called before each entry of the log is read. It may wait, and an error ends
+	// the reader, which yields it.
+	Pace func(ctx context.Context, at FeedPlace) error
+}
+
+// FeedPlace is how far a reader of the feed has come.
+type FeedPlace struct {
+	Next   uint64 // from here another reader goes on who has all that was yielded
+	Bytes  int    // of the log that were read since the last call
+	Behind bool   // what is read next was there before: it is not news
+}
+
+// EventsOf is Events for readers who do not want all events, or who read only so much at a time. It
+// passes over what is not wanted without a description of it: of a batch whose last event is left
+// out, no Record has Last.
+func (r *Realm) EventsOf(ctx context.Context, q EventsQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if err := r.follow(ctx, max(from, 1), yield); err != nil {
+		q.From = max(q.From, 1)
+		if err := r.follow(ctx, &q, yield); err != nil {
 			yield(Record{}, err)
 		}
 	}
 }
 
-// follow yields the events from a position on. It returns nil if yield stops it.
-func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, error) bool) error {
+// newsWithin is how many entries a reader may be away from the end of the log for what it reads next
+// to be news.
+const newsWithin = 16
+
+// pace tells a query's Pace where its reader is: at an entry of some bytes, all of whose events were
+// yielded.
+func (q *EventsQuery) pace(ctx context.Context, r *Realm, at ledger.At, bytes int) error {
+	if q.Pace == nil {
+		return nil
+	}
+	behind := r.feeds.log.Durable() > at.Cursor()+newsWithin
+	err := q.Pace(ctx, FeedPlace{Next: max(at.Position()+1, q.From), Bytes: bytes, Behind: behind})
+	if err != nil && ctx.Err() != nil {
+		return r.feedEnds(ctx, err)
+	}
+	return err
+}
+
+// follow yields the events that a query asks for. It returns nil if yield stops it.
+func (r *Realm) follow(ctx context.Context, q *EventsQuery, yield func(Record, error) bool) error {
+	from := q.From
 	newest, err := r.mayFollow(from)
 	if err != nil {
 		return err
@@ -71,12 +116,15 @@ func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, erro
 		return err
 	}
 	defer r.feeds.leave(f)
+	if err := q.pace(ctx, r, ledger.At{}, 0); err != nil { // to find the place may take a snapshot
+		return err
+	}
 	start, err := r.placeBefore(ctx, from)
 	if err != nil {
 		return r.feedEnds(ctx, err)
 	}
-	d := decoder{names: r.state.Numbers(), version: start.version}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, rulesVersion, start.seal(r)).Follow(ctx) {
+	d := decoder{names: r.state.Numbers(), version: start.version, want: rules.WantedOf(q.Player, q.Pool)}
+	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
 		if err != nil {
 			return r.feedEnds(ctx, err)
 		}
@@ -87,11 +135,17 @@ func (r *Realm) follow(ctx context.Context, from uint64, yield func(Record, erro
 			return errf(CodeNotLeader, "", "realm %q: another writer has taken the realm over, in epoch %d, at position %d", r.name, begun.Number, e.Position)
 		}
 		f.at.Store(e.Position)
-		if e.Kind() != ledger.KindBatch {
-			continue
+		if e.Kind() == ledger.KindBatch {
+			on, err := d.batch(ctx, &e, e.Position >= from, yield)
+			if err != nil {
+				return r.feedEnds(ctx, err)
+			}
+			if !on {
+				return nil
+			}
 		}
-		if on, err := d.batch(&e, e.Position >= from, yield); !on || err != nil {
-			return r.failed("reading the feed", err)
+		if err := q.pace(ctx, r, e.At(), e.Size()); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -143,25 +197,31 @@ func (r *Realm) trimmedBefore(first uint64) error {
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
+	want    rules.Wanted
 	gave    outcomes
 }
 
 // mostKnown is how many entries of pools a reader keeps results of.
 const mostKnown = 1 << 14
 
-// batch yields the events of a batch, if they are wanted. on is false if yield stops it.
-func (d *decoder) batch(e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
+// batch yields those events of a batch that are wanted, none if the batch is not. on is false if
+// yield stops it.
+func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield func(Record, error) bool) (on bool, err error) {
 	if d.gave.size > mostKnown {
 		d.gave = outcomes{}
 	}
+	d.find()
 	for le, err := range eventsOf(e, func([]store.Event) {}) {
 		if err != nil {
 			return false, err
 		}
 		version := d.version
 		d.version += catalogsIn(le.event)
-		if !wanted {
+		if !wanted || !d.want.Match(le.event) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
 		}
 		rec, _, err := newRecord(d.names, &d.gave, &le, version)
 		if err != nil {
@@ -172,6 +232,21 @@ func (d *decoder) batch(e *ledger.Entry, wanted bool, yield func(Record, error) 
 		}
 	}
 	return true, nil
+}
+
+// find finds the numbers of the player and the pool that are wanted, as soon as they have some: the
+// state has what any batch says before a reader gets it.
+func (d *decoder) find() {
+	number := func(id string, num *uint32, find func(string) (uint32, bool)) {
+		if id == "" || *num != rules.NotNumbered {
+			return
+		}
+		if n, ok := find(id); ok {
+			*num = n
+		}
+	}
+	number(d.want.Player, &d.want.PlayerNum, d.names.PlayerNum)
+	number(d.want.Pool, &d.want.PoolNum, d.names.PoolNum)
 }
 
 // catalogsIn returns how many catalogs an event puts in force.
@@ -196,8 +271,32 @@ type feeds struct {
 	readers map[*feedReader]struct{}
 	places  []place // ascending
 	since   int     // bytes of the log behind the last place
+	oldest  *oldest // nil: nobody has asked for it
 
 	versions versions // without mu
+}
+
+// oldest is the place of the oldest snapshot that a log goes back to, as long as the log begins at first.
+type oldest struct {
+	place
+	first driver.Cursor
+}
+
+// knownOldest returns what is known of the oldest place of a log that begins at a cursor, nil if
+// nothing is.
+func (f *feeds) knownOldest(first driver.Cursor) *oldest {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.oldest == nil || f.oldest.first != first {
+		return nil
+	}
+	return f.oldest
+}
+
+func (f *feeds) learnOldest(o *oldest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.oldest = o
 }
 
 type feedReader struct{ at atomic.Uint64 } // the position that it has come to
@@ -206,6 +305,7 @@ type feedReader struct{ at atomic.Uint64 } // the position that it has come to
 type place struct {
 	at      ledger.At
 	version uint64 // of the catalog in force there
+	time    int64  // no entry up to here has a later stamp, unless the clock was set back
 	epochs  []ledger.Epoch
 	inForce store.InForce // the catalog itself, if the place is a snapshot's that oldest returned
 }
@@ -225,7 +325,7 @@ func (f *feeds) passed(bytes int) bool {
 
 // add adds the place to which the log has come. If there are too many, every other one of the older
 // half goes: the closer to the end, the closer together they are, and readers mostly begin there.
-func (f *feeds) add(at ledger.At, version uint64) {
+func (f *feeds) add(at ledger.At, version uint64, time int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.places) >= maxPlaces {
@@ -237,7 +337,7 @@ func (f *feeds) add(at ledger.At, version uint64) {
 		}
 		f.places = kept
 	}
-	f.places = append(f.places, place{at: at, version: version})
+	f.places = append(f.places, place{at: at, version: version, time: time})
 	f.since = 0
 }
 
@@ -247,6 +347,18 @@ func (f *feeds) before(pos uint64) (p place, ok bool) {
 	defer f.mu.Unlock()
 	for i := len(f.places) - 1; i >= 0; i-- {
 		if f.places[i].at.Position() < pos {
+			return f.places[i], true
+		}
+	}
+	return p, false
+}
+
+// beforeTime returns the last known place behind which everything from a time on stands.
+func (f *feeds) beforeTime(time int64) (p place, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.places) - 1; i >= 0; i-- {
+		if f.places[i].time < time {
 			return f.places[i], true
 		}
 	}
@@ -310,6 +422,9 @@ func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
 	if t == nil || err != nil {
 		return place{}, false, err
 	}
+	if known := r.feeds.knownOldest(t.First); known != nil { // whoever asks reads no snapshot again
+		return known.place, true, nil
+	}
 	snaps := ledger.SnapshotsOf(r.feeds.log, r.name)
 	files, _, err := snaps.List(ctx)
 	if err != nil {
@@ -322,7 +437,9 @@ func (r *Realm) oldest(ctx context.Context) (p place, short bool, err error) {
 		if err != nil {
 			errs = append(errs, err)
 		} else if seal.Cursor() >= t.First {
-			return place{at: seal.At, version: v.inForce.Version, epochs: seal.Epochs, inForce: v.inForce}, true, nil
+			p := place{at: seal.At, version: v.inForce.Version, epochs: seal.Epochs, inForce: v.inForce}
+			r.feeds.learnOldest(&oldest{p, t.First})
+			return p, true, nil
 		}
 	}
 	return place{}, true, errors.Join(errs...)

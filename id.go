@@ -37,6 +37,9 @@ func (r *Realm) refused(cmd *rules.Command, now int64) error {
 	if err := r.rules.Unknown(cmd); err != nil {
 		return &Error{Code: CodeNotFound, Field: err.Field, Message: err.Message}
 	}
+	if err := r.rules.CheckNew(cmd); err != nil {
+		return invalid(err)
+	}
 	fault := r.rules.CheckID(cmd.ID, now)
 	if fault == rules.IDTaken {
 		return nil

@@ -19,6 +19,7 @@ type Odds struct {
 	// draw.
 	Status   Status
 	Subject  string
+	Count    int           // how many draws the request makes: see Realm.OddsOf
 	Outcomes []OutcomeOdds // of the pool and those below it: each pool before those it leads to
 	Items    []ItemOdds    // what can be given, in the catalog's order
 	Pity     []TrackOdds   // of the pool and those below it
@@ -31,8 +32,8 @@ type Odds struct {
 // Chance and Expected are the same.
 type OutcomeOdds struct {
 	Pool, Entry string
-	Chance      *big.Rat // that the draw takes it at least once
-	Expected    *big.Rat // how many times the draw takes it on average
+	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
+	Expected    *big.Rat // how many times the draw, or the whole request, takes it on average
 }
 
 // ItemOdds says how many of an item a draw gives on average.
@@ -45,7 +46,8 @@ type ItemOdds struct {
 type TrackOdds struct {
 	Pool, Track string
 	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing of the group is in stock and for this player
+	Unless      string // what can come in place of that hit: see TrackView.Unless; tracks by their names in the pool
 }
 
 // Odds returns what the next draw from a pool gives a player, or with an empty id a player who was
@@ -54,10 +56,20 @@ type TrackOdds struct {
 // 10 000 entries, in the pool and all below it, and only if one draw cannot go in too many
 // different ways. When ctx ends, the computation does.
 func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
-	if len(player) > rules.MaxID {
+	return r.OddsOf(ctx, pool, player, 1)
+}
+
+// OddsOf is Odds for one request that makes count draws, with what the pool guarantees within it. What
+// is expected is of all of them together; how likely an entry comes at least once is not computed if
+// count is more than 1. CodeInvalid: also if count is not from 1 to catalog.MaxDrawCount.
+func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odds, error) {
+	switch {
+	case len(player) > rules.MaxID:
 		return Odds{}, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
+	case count < 1 || count > catalog.MaxDrawCount:
+		return Odds{}, errf(CodeInvalid, "count", "%d draws; 1 to %d are allowed", count, catalog.MaxDrawCount)
 	}
-	s, seen, version, err := r.stand(ctx, pool, player)
+	s, seen, version, err := r.stand(ctx, pool, player, count)
 	if err != nil {
 		return Odds{}, err
 	}
@@ -78,7 +90,7 @@ func (r *Realm) Odds(ctx context.Context, pool, player string) (Odds, error) {
 		return Odds{}, err
 	}
 	out := oddsOf(&o)
-	out.CatalogVersion, out.Position = version, seen
+	out.CatalogVersion, out.Position, out.Count = version, seen, count
 	return out, nil
 }
 
@@ -92,14 +104,14 @@ func going(ctx context.Context) rules.Going {
 }
 
 // stand copies what a draw depends on. The position that it returns covers everything in it.
-func (r *Realm) stand(ctx context.Context, pool, player string) (s *rules.Standing, seen, version uint64, err error) {
+func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *rules.Standing, seen, version uint64, err error) {
 	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
 	r.mu.Lock()
 	defer r.unlock()
 	if err := r.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	s, err = r.rules.Stand(pool, player, now)
+	s, err = r.rules.StandFor(pool, player, count, now)
 	if err != nil {
 		err = oddsError(err)
 	}
@@ -137,6 +149,16 @@ type Disclosed struct {
 	// moments. It is nil if that is not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
+	// Requests are what one request for as many draws as a guarantee needs gives a player who was never
+	// seen, by ascending count. A guarantee changes it.
+	Requests []DisclosedRequest
+}
+
+// DisclosedRequest is what a request for several draws gives.
+type DisclosedRequest struct {
+	Count    int
+	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
+	Err      error      // why that is not computed: CodeInvalid
 }
 
 // Disclose returns the odds of every pool of a catalog that is not internal.
@@ -154,6 +176,10 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		out[i] = Disclosed{Pool: d.Pool, Odds: oddsOf(&d.Odds), LongRun: d.LongRun, Why: d.Why}
 		if d.Err != nil {
 			out[i].Err = oddsError(d.Err)
+		}
+		for _, q := range d.Requests {
+			q.Err = oddsError(q.Err)
+			out[i].Requests = append(out[i].Requests, DisclosedRequest(q))
 		}
 	}
 	return out, nil

@@ -58,16 +58,38 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		for i, it := range items {
 			v.Items[i] = Stack(it)
 		}
-		for _, d := range t.Tracks(counters) {
+		tracks, seen, current := r.tracks(t, id, counters)
+		if !current {
+			continue
+		}
+		for _, d := range tracks {
 			v.Tracks = append(v.Tracks, TrackView(d))
 		}
 		v.Limits = r.limitsUsed(t, counters)
 		// Which tracks there are depends on the catalog.
-		if err := r.settle(ctx, max(last, c.Position)); err != nil {
+		if err := r.settle(ctx, max(last, c.Position, seen)); err != nil {
 			return PlayerView{}, err
 		}
 		return v, nil
 	}
+}
+
+// tracks returns what tracks have counted, by all counters of a player, and the position as of which
+// their promises hold. It takes the realm's lock, but only if those depend on stock, or on what the
+// player holds. current is false if another catalog is in force.
+func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []rules.TrackDraws, seen uint64, current bool) {
+	tracks, open := t.Tracks(counters)
+	if !open {
+		return tracks, 0, true
+	}
+	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rules.Tables().Version != t.Version {
+		return nil, 0, false
+	}
+	r.rules.Promise(player, now, tracks)
+	return tracks, r.state.Position(), true
 }
 
 func (r *Realm) unseen(player string) error {

@@ -15,9 +15,9 @@ import (
 )
 
 // rulesVersion numbers what decisions depend on: how they use the epoch's random values, and what
-// counters hold. After a change to that, a new build cannot verify old epochs unless its verifier
-// keeps the old way. It must do that or refuse.
-const rulesVersion = 5
+// rules make of the state. It stands in each epoch-begin. Only the verifier asks for it: see
+// decidedVersions.
+const rulesVersion = 6
 
 // A time stamp that the rules allow has a place in the log, and the other way round.
 var (
@@ -38,7 +38,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	r := &Realm{name: name, o: o, world: w, state: store.New()}
 	r.ledger = ledger.New(ledger.Options{
 		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
-		Key: w.key, KeyErr: w.keyErr, Rules: rulesVersion,
+		Key: w.key, OldKeys: w.oldKeys, KeyErr: w.keyErr, Rules: rulesVersion,
 	})
 	r.feeds.log, r.feeds.versions.turn = log, make(chan struct{}, 1)
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func (r *Realm) recover() error {
 			return r.failed("reading snapshots", &ledger.CorruptError{Where: "state", Err: err})
 		}
 		r.state, r.clock.last = state, seal.Last
-		r.feeds.add(seal.At, state.Catalog().Version)
+		r.feeds.add(seal.At, state.Catalog().Version, seal.Last)
 		if damaged == nil {
 			r.snap.mark = &mark
 		}
@@ -147,6 +147,7 @@ func (r *Realm) load() error {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
 	r.rules = rules.New(r.state, tables)
+	r.world.levels.note(r.name, r.state)
 	r.loaded = r.stats.RecoveredEvents
 	r.tables.Store(tables)
 	r.countPools()
@@ -198,7 +199,7 @@ func (m *machine) Change(e *ledger.Entry) error {
 	}
 	m.snap.bytes += int64(e.Size())
 	if m.feeds.passed(e.Size()) {
-		m.feeds.add(e.At(), m.state.Catalog().Version)
+		m.feeds.add(e.At(), m.state.Catalog().Version, m.clock.last)
 	}
 	return nil
 }

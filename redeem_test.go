@@ -371,3 +371,58 @@ func BenchmarkRedeem(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/redeem")
 }
+
+// TestRedeemSpelled: a player who writes a code in another way than it was imported is no guesser, and
+// its answer comes again, before and after restarts from the log and from snapshots; the verifier comes
+// to the same.
+func TestRedeemSpelled(t *testing.T) {
+	for _, every := range []int64{0, 1} {
+		dir := t.TempDir()
+		o := worldOptions{SnapshotEvery: every}
+		e, r := openCaps(t, dir, o)
+		importCodes(t, r, "caps", []string{"dankefür100", "ab.12", "K7QD-2MXP"})
+		sent := []kuji.Redeem{
+			{ID: "1", Player: "ann", Code: "DANKEFÜR100"}, {ID: "2", Player: "ann", Code: "AB_12"}, {ID: "3", Player: "ann", Code: "Ｋ７ＱＤ２ＭＸＰ"},
+		}
+		told := map[string]kuji.Result{}
+		for _, req := range sent {
+			res := do(t, r, req)
+			if res.Status != kuji.OK || res.Redeemed != "caps" {
+				t.Fatalf("%s: %v", req.Code, res.Status)
+			}
+			res.Replayed = true
+			told[req.ID] = res
+		}
+		again := func() {
+			t.Helper()
+			for i, req := range sent {
+				if got := do(t, r, req); !reflect.DeepEqual(got, told[req.ID]) {
+					t.Errorf("%s again: %+v, first %+v", req.Code, got, told[req.ID])
+				}
+				req.Code = []string{"dankefür100", "ab.12", "K7QD-2MXP"}[i] // the same code
+				if got := do(t, r, req); !got.Replayed {
+					t.Errorf("%s as it was imported: %+v", req.Code, got)
+				}
+				req.Code = "another"
+				_, err := r.Do(t.Context(), req)
+				wantCode(t, err, kuji.CodeIDReused)
+			}
+			for _, code := range []string{"dankefür100", "DankeFür100", "AB12", "k7qd.2mxp"} {
+				if res := do(t, r, kuji.Redeem{Player: "ann", Code: code}); res.Status != kuji.CodeRedeemed {
+					t.Errorf("%s a second time: %v", code, res.Status)
+				}
+			}
+		}
+		again()
+		for range 2 {
+			if err := e.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := kuji.Verify(dir, "test", nil); err != nil {
+				t.Fatal(err)
+			}
+			e, r = openCaps(t, dir, o)
+			again()
+		}
+	}
+}

@@ -82,8 +82,9 @@ type Draw struct {
 // exist counts as a guess of the player, and the catalog limits those. So a Redeem cannot be a member
 // of an Atomic, which changes nothing when it fails.
 //
-// Spaces, hyphens and the case of the letters a to z make no difference in a code. No log has it: an
-// event holds the place of the code in its list, and the beginning of a SHA-256.
+// Case, spaces, hyphens, dots, underscores and other forms of the same letters (NFKC) make no
+// difference in a code. No log has it: an event holds the place of the code in its list, and the
+// beginning of a SHA-256.
 type Redeem struct {
 	ID     string
 	Player string
@@ -267,7 +268,7 @@ func (q *Redeem) fill(cmd *rules.Command) error {
 	if wrong := checkRedeem(q.Code); wrong != "" {
 		return errf(CodeInvalid, "code", "%s", wrong)
 	}
-	cmd.Code = rules.SumCode(q.Code)
+	cmd.Code, cmd.Others = rules.SumCode(q.Code), rules.OtherSums(q.Code)
 	return nil
 }
 

@@ -111,9 +111,9 @@ type RestoreTarget interface {
 }
 
 // RestoreTo is Restore to a driver. The realms of the backup must not be there. All of them appear when
-// the last one is there and right. key is that of [Options.Key]: the epoch that the backup ended in can
-// be proven if it is also the key of the realm that was backed up.
-func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte) ([]Report, error) {
+// the last one is there and right. key is that of [Options.Key], and old are OldKeys: the epoch that the
+// backup ended in can be proven if one of them is also the key of the realm that was backed up.
+func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte, old ...[32]byte) ([]Report, error) {
 	realms, err := completeRealms(nil, from)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte)
 		if err = errors.Join(err, done()); err != nil {
 			return nil, err
 		}
-		got, err := VerifyDriver(to, key, realm, nil, nil)
+		got, err := VerifyDriver(to, key, realm, nil, nil, old...)
 		if err == nil && (got.Position != want.Position || got.ChainHash != want.ChainHash || got.StateHash != want.StateHash) {
 			err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %s: what was restored shows position %d, the backup has %d: run it again", realm, got.Position, want.Position)}
 		}

@@ -29,7 +29,7 @@ const (
 	UnknownCode       Status = 14  // there is no such code, and the guess was counted; no Subject
 	CodeExpired       Status = 15  // the deadline of the code's list has passed; Subject is the list
 	CodeUsedUp        Status = 16  // others have used the code as often as it can be; Subject is the list
-	CodeRedeemed      Status = 17  // the player has used the code before; Subject is the list
+	CodeRedeemed      Status = 17  // the player has used the code before, or was given it to share; Subject is the list
 	TooManyGuesses    Status = 18  // the player has sent too many codes that do not exist; no Subject
 	CodeRequired      Status = 19  // only codes pay for the pool: see Redeem; Subject is the pool
 	Refused           Status = 255 // in DoAll and StartAll: not carried out and not logged; Err says why

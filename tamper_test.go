@@ -333,8 +333,6 @@ func TestForgedHistory(t *testing.T) {
 	}{
 		{"a prize", false, 3, func(b []byte) { b[len(b)-3] ^= 1 << 3 }, 7}, // the number of the entry taken, 0 or 1
 		{"a seed", true, 1, func(b []byte) { b[len(b)-1] ^= 1 }, 9},
-		{"newer rules", true, 9, func(b []byte) { b[88+len("test")]++ }, 1},
-		{"older rules", true, 9, func(b []byte) { b[88+len("test")]-- }, 1},
 		{"a kind of entry that nobody knows", true, 4, func(b []byte) { b[8] = 5 }, 6},
 		{"a kind of event that nobody knows", false, 4, func(b []byte) { b[88+len("test")+13] |= 0xf8 }, 6},
 		{"an effect that nobody knows", true, 4, func(b []byte) { b[len(b)-2] = 15<<3 | 7 }, 6},

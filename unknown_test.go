@@ -125,3 +125,28 @@ func TestUnknownIsRefused(t *testing.T) {
 	}
 	again()
 }
+
+// TestControlCharacters: a request that brings an id with control characters is refused and leaves
+// nothing, on every way in.
+func TestControlCharacters(t *testing.T) {
+	_, r := open(t, t.TempDir(), worldOptions{})
+	before := r.Stats().Events
+	for _, req := range []kuji.Request{
+		kuji.Draw{Player: "a\x1b]0;", Pool: "free"},
+		kuji.Draw{ID: "1\n", Player: "ann", Pool: "free"},
+		kuji.Register{Player: "a\xff"},
+		kuji.Redeem{Player: "a\x00", Code: "x"},
+		kuji.Atomic{Members: []kuji.Request{kuji.Register{Player: "a\t"}}},
+	} {
+		_, err := r.Do(t.Context(), req)
+		wantCode(t, err, kuji.CodeInvalid)
+		res, err := r.DoAll(t.Context(), []kuji.Request{req})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, res[0].Err, kuji.CodeInvalid)
+	}
+	if got := r.Stats().Events; got != before {
+		t.Errorf("%d refused requests were logged", got-before)
+	}
+}

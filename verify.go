@@ -1,8 +1,6 @@
 package kuji
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/ledger"
-	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -41,10 +38,18 @@ type EpochReport struct {
 	First      uint64 // position of its epoch-begin
 	Events     uint64
 	Commitment [32]byte
+	// Rules is the version of the rules that decided the epoch's events. 0: it is not known, because
+	// the log was trimmed behind the epoch's begin and the snapshot is of a format that does not say.
+	Rules uint8
 	// Revealed reports that the seed is in the log. Verify has then computed every choice of the
-	// epoch again from it, with the same result. An epoch that a crash ended, or whose realm was
-	// copied while it was open, is not revealed yet: the next start does that.
+	// epoch again from it, with the same result, unless Undecided says why not. An epoch that a crash
+	// ended, or whose realm was copied while it was open, is not revealed yet: the next start does
+	// that.
 	Revealed bool
+	// Undecided says why the commands of a revealed epoch were not decided again: another build
+	// decided them, by rules that this one does not have. Their chain, their effects and the snapshots
+	// were checked all the same. "" if all were decided again.
+	Undecided string
 	// Lost reports that the seed is not in the log in clear, and that the key which is there cannot
 	// open it, or that none is there: the choices of this epoch cannot be proven. Of an epoch
 	// before Report.From, nothing else is known.
@@ -75,7 +80,8 @@ func (e *VerifyError) Unwrap() error { return e.Err }
 //   - reads a log that cannot be opened up to the damage;
 //   - folds the chain of hashes and replays every event, from the oldest snapshot if the log was
 //     trimmed;
-//   - computes every choice of every revealed epoch again from its seed;
+//   - decides every command of every revealed epoch again, with its seed and by the rules of the
+//     time, and names the epochs whose rules this build does not have;
 //   - checks the invariants after every epoch and at the end;
 //   - compares every snapshot with the state at its position;
 //   - checks that the log goes on from where it stood when it was last closed;
@@ -125,11 +131,10 @@ type verifier struct {
 	last    int64             // the last time in the log: see ledger.Seal
 	epochs  []ledger.Epoch    // so far; those in the first snapshot, if verification began there
 
-	used   uint64         // random values of the first epoch before verification began
-	source *ledger.Source // of the current epoch; nil: its seed is not known
-	rules  *rules.Rules   // of the current epoch, for the same
-	gave   outcomes
-	buf    []byte
+	used     uint64    // random values of the first epoch before verification began
+	deciders []decider // of the current epoch; none: its seed is not known, or its rules are not
+	gave     outcomes
+	buf      []byte
 }
 
 // start returns where verification begins. That is nil, for the start of the log, or, if the log
@@ -181,7 +186,7 @@ func (v *verifier) begin(state *store.State, s *ledger.Seal) (*ledger.Seal, erro
 	v.report.From, v.report.Position, v.report.ChainHash = s.Position(), s.Position(), s.ChainHash()
 	v.epochs, v.last = s.Epochs, s.Last
 	e := s.Epochs[len(s.Epochs)-1] // the epoch in force
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.Number, First: e.First, Commitment: e.Commitment})
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: e.Number, First: e.First, Rules: s.Rules, Commitment: e.Commitment})
 	v.used = s.Values
 	if most := mostValues(s.Position() - e.First); s.Values > most {
 		return nil, fmt.Errorf("the snapshot of position %d says that epoch %d, begun at %d, had used %d random values; its draws used at most %d", s.Position(), e.Number, e.First, s.Values, most)
@@ -219,17 +224,7 @@ func (v *verifier) resume() error {
 		return nil
 	}
 	e.Revealed = true
-	v.source = seed.Source(v.realm, e.Epoch, v.used)
-	return v.prepare()
-}
-
-// prepare prepares the rules to decide again what follows.
-func (v *verifier) prepare() error {
-	t, err := rules.Load(v.state, v.state.Catalog())
-	if err == nil {
-		v.rules = rules.New(v.state, t)
-	}
-	return err
+	return v.prepare(seed, v.used)
 }
 
 // compare checks that the snapshots of a position hold the same state as the log and continue
@@ -266,9 +261,12 @@ func (v *verifier) agrees(ctx context.Context, f *ledger.Snapshot, s *ledger.Sea
 	} else if !ok {
 		return fmt.Errorf("snapshot %s belongs to another log", f.Name())
 	}
-	if v.source != nil && s.Values != v.source.Values() {
-		epoch := v.epochs[len(v.epochs)-1].Number
-		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch, s.Values, v.source.Values())
+	epoch := &v.report.Epochs[len(v.report.Epochs)-1]
+	if len(v.deciders) == 1 && s.Values != v.deciders[0].source.Values() {
+		return fmt.Errorf("snapshot %s says that epoch %d used %d random values; it used %d", f.Name(), epoch.Epoch, s.Values, v.deciders[0].source.Values())
+	}
+	if s.Rules != 0 && epoch.Rules != 0 && s.Rules != epoch.Rules {
+		return fmt.Errorf("snapshot %s says that rules version %d decided epoch %d; version %d did", f.Name(), s.Rules, epoch.Epoch, epoch.Rules)
 	}
 	if s.Last != v.last {
 		return fmt.Errorf("snapshot %s says that the last time in the log is %d; it is %d", f.Name(), s.Last, v.last)
@@ -292,7 +290,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 	if err := v.anchored(); err != nil {
 		return err
 	}
-	walker := ledger.Walk(v.log, v.realm, rulesVersion, from)
+	walker := ledger.Walk(v.log, v.realm, from)
 	defer func() { v.report.Void = walker.Passed }()
 	for e, err := range walker.Entries(ctx, last) {
 		if err != nil {
@@ -342,14 +340,14 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 	return nil
 }
 
-// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and the key does
-// not open it.
-func (v *verifier) lost(key *[32]byte) {
+// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and no key opens
+// it.
+func (v *verifier) lost(keys ...[32]byte) {
 	r := &v.report
 	older := 0 // epochs in the first snapshot that ended before it
 	for i := range v.epochs {
 		e := &v.epochs[i]
-		if !e.Lost(v.realm, key) {
+		if !e.Lost(v.realm, keys...) {
 			continue
 		}
 		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.Number })
@@ -383,14 +381,13 @@ func (v *verifier) beginEpoch(e *ledger.Entry) error {
 	epoch, at := e.Begun()
 	v.last = at
 	seed, ok := v.seeds[epoch.Number]
-	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: epoch.Number, First: epoch.First, Commitment: epoch.Commitment, Revealed: ok})
+	v.report.Epochs = append(v.report.Epochs, EpochReport{Epoch: epoch.Number, First: epoch.First, Rules: e.Rules(), Commitment: epoch.Commitment, Revealed: ok})
 	v.epochs = append(v.epochs, epoch)
-	v.source = nil
+	v.deciders = nil
 	if !ok {
 		return nil
 	}
-	v.source = seed.Source(v.realm, epoch.Number, 0)
-	return v.prepare()
+	return v.prepare(seed, 0)
 }
 
 // check checks what must hold at every position.
@@ -398,10 +395,12 @@ func (v *verifier) check() error {
 	if err := v.state.Check(); err != nil {
 		return err
 	}
-	if v.source == nil || v.rules == nil {
-		return nil
+	for i := range v.deciders {
+		if err := v.deciders[i].rules.CheckOdds(); err != nil {
+			return err
+		}
 	}
-	return v.rules.CheckOdds()
+	return nil
 }
 
 func (v *verifier) batch(e *ledger.Entry) error {
@@ -412,15 +411,15 @@ func (v *verifier) batch(e *ledger.Entry) error {
 			return err
 		}
 		ev, version := le.event, v.state.Catalog().Version
-		tables, err := v.decideAgain(&le)
+		err = v.decideAgain(epoch, &le)
 		if err == nil {
 			err = v.state.Apply(ev, le.at)
 		}
 		if err != nil {
 			return fmt.Errorf("event %d: %w", le.at.Index, err)
 		}
-		if tables != nil {
-			v.rules.Reset(tables)
+		for i := range v.deciders {
+			v.deciders[i].applied()
 		}
 		epoch.Events++
 		v.report.Events++
@@ -439,104 +438,6 @@ func (v *verifier) batch(e *ledger.Entry) error {
 		if v.seen != nil {
 			v.seen(rec)
 		}
-	}
-	return nil
-}
-
-// decideAgain decides an event's command again with the epoch's randomness. The result must be the
-// same event, byte for byte. For a catalog it returns the new tables.
-func (v *verifier) decideAgain(le *loggedEvent) (*rules.Tables, error) {
-	if v.source == nil {
-		return nil, nil
-	}
-	ev := le.event
-	switch rules.Kind(ev.Kind) {
-	case rules.KindCatalog:
-		return v.prepareAgain(ev)
-	case rules.KindClock:
-		return nil, v.setClockAgain(le)
-	case rules.KindCodes:
-		return nil, v.importAgain(ev)
-	}
-	cmd, _, err := rules.CommandOf(v.state, ev)
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Check(); err != nil {
-		return nil, fmt.Errorf("the logged command is malformed: %w", err)
-	}
-	if err := v.rules.Unknown(&cmd); err != nil {
-		return nil, fmt.Errorf("the logged command should have been refused: %w", err)
-	}
-	if fault := v.rules.CheckID(cmd.ID, le.at.Time); fault != rules.IDTaken {
-		return nil, fmt.Errorf("the logged command should have been refused: %v", fault)
-	}
-	w := store.Writer{Buf: v.buf[:0]}
-	v.rules.Decide(&cmd, le.at.Time, v.source, &w)
-	v.buf = w.Buf
-	return nil, agree(ev, w.Buf)
-}
-
-// prepareAgain is decideAgain for a catalog.
-func (v *verifier) prepareAgain(ev *store.Event) (*rules.Tables, error) {
-	var e store.Effect
-	for effects := ev.Changes(); effects.Next(&e); {
-		if e.Verb != store.Catalog {
-			continue
-		}
-		c, err := catalog.Decode(e.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		note, err := rules.NoteOf(ev)
-		if err != nil {
-			return nil, err
-		}
-		p, err := rules.Prepare(v.state, v.rules.Tables(), c, note)
-		if err != nil {
-			return nil, err
-		}
-		return p.Tables, agree(ev, p.Event)
-	}
-	return nil, errors.New("a catalog event without a catalog")
-}
-
-// setClockAgain is decideAgain for an event that sets the clock.
-func (v *verifier) setClockAgain(le *loggedEvent) error {
-	c, err := rules.SetClockOf(le.event)
-	if err != nil {
-		return err
-	}
-	w := store.Writer{Buf: v.buf[:0]}
-	c.Write(&w, le.at.Time)
-	v.buf = w.Buf
-	return agree(le.event, w.Buf)
-}
-
-// importAgain is decideAgain for an import of codes.
-func (v *verifier) importAgain(ev *store.Event) error {
-	list, name, codes, err := rules.ImportOf(ev)
-	if name == "" && err == nil {
-		name = v.state.CodeListName(list)
-	}
-	if err == nil && len(codes) > 0 {
-		err = cmp.Or(checkList(name), checkCodes(codes))
-	}
-	if err != nil {
-		return err
-	}
-	again, _, err := rules.Import(v.state, name, codes)
-	if err == nil && !bytes.Equal(again, ev.Raw) { // without a byte of it: codes are secrets
-		err = errors.New("an import of codes that no import writes like this")
-	}
-	return err
-}
-
-// agree compares an event with the one that was decided again.
-func agree(ev *store.Event, again []byte) error {
-	const most = 256
-	if !bytes.Equal(again, ev.Raw) {
-		return fmt.Errorf("the revealed seed gives another outcome: % x instead of % x", again[:min(most, len(again))], ev.Raw[:min(most, len(ev.Raw))])
 	}
 	return nil
 }

@@ -173,7 +173,7 @@ func (r *Realm) readVersions(ctx context.Context, last uint64) error {
 	if err != nil {
 		return err
 	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, rulesVersion, vs.next.seal(r)).Entries(ctx, through) {
+	for e, err := range ledger.Walk(r.feeds.log, r.name, vs.next.seal(r)).Entries(ctx, through) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (r *Realm) readVersion(ctx context.Context, at *versionAt) (c *catalog.Cata
 	if err != nil {
 		return nil, err
 	}
-	for e, err := range ledger.Walk(r.feeds.log, r.name, rulesVersion, at.before.seal(r)).Entries(ctx, through) {
+	for e, err := range ledger.Walk(r.feeds.log, r.name, at.before.seal(r)).Entries(ctx, through) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			if _, ok := errors.AsType[*driver.TrimmedError](err); ok {
 				return nil, errf(CodeNotFound, "version", "the log no longer has it")

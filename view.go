@@ -19,9 +19,15 @@ type PlayerView struct {
 // TrackView is what a track of the catalog in force has counted for a player. A track that is not
 // in PlayerView.Tracks has counted 0 draws.
 type TrackView struct {
-	Name      string // the one that pools share it by, or "pool/track"
-	Draws     uint64 // since the last hit
-	CertainIn uint64 // at the latest so many draws from now, a draw is certain to hit: 1 is the next one; 0: none is
+	Name  string // the one that pools share it by, or "pool/track"
+	Draws uint64 // since the last hit
+	// CertainIn: at the latest so many draws from now, a draw is certain to hit. 1 is the next one; 0: none
+	// is, or nothing of the group is in stock and for this player.
+	CertainIn uint64
+	Pool      string // from which pool that draw must be; empty: each pool of the track promises the same
+	// Unless names what can come in place of that hit, with ", " between: tracks before this one that have
+	// no entry in common with it, and entries with winning moments. Then the track waits for the next draw.
+	Unless string
 }
 
 // PoolView is a pool with its stock and odds.

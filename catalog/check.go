@@ -9,9 +9,13 @@ import (
 // Check checks everything that rules rely on. [Parse] and [Decode] have done so;
 // call it for a catalog built in Go. The error is an *[Errors] without lines and
 // columns.
-func (c *Catalog) Check() error {
+func (c *Catalog) Check() error { return c.check(true) }
+
+// check is Check. An old log can have catalogs that are not taken any more, since they promise what never
+// comes: what is not fresh may.
+func (c *Catalog) check(fresh bool) error {
 	var errs log
-	k := check{c: c, itemsKnown: true, poolsKnown: true, report: func(at *log, _ bool, message string) {
+	k := check{c: c, fresh: fresh, itemsKnown: true, poolsKnown: true, report: func(at *log, _ bool, message string) {
 		errs.here = at.here
 		errs.add(0, 0, "%s", message)
 	}}
@@ -20,13 +24,17 @@ func (c *Catalog) Check() error {
 }
 
 // check is one pass over a compiled catalog. [Parse] and [Decode] share it, so
-// that what one accepts the other does, and so that no log, however damaged,
-// brings the rules what they do not expect.
+// that what one accepts the other does, but for promises that never come, and so
+// that no log, however damaged, brings the rules what they do not expect.
 type check struct {
 	log
 	c *Catalog
 	// report takes a fault at the present path; onKey: of the last key itself.
 	report func(at *log, onKey bool, message string)
+	// line returns the line of a place in the source; nil: there is none.
+	line func(at []step) int
+	// fresh is false for a catalog that was taken before.
+	fresh bool
 	// itemsKnown and poolsKnown are false when the source's items or pools
 	// could not be read, so that references to them say nothing.
 	itemsKnown, poolsKnown bool
@@ -92,7 +100,7 @@ func (k *check) checkItems() {
 		if k.newID(item.ID, "an item", k.items[item.ID] != nil) {
 			k.items[item.ID] = item
 		}
-		if item.Kind != KindItem && item.Kind != KindCurrency {
+		if item.Kind != KindItem && item.Kind != KindCurrency && !isProbe(item.Kind) {
 			k.at("kind", func() { k.fault("expected item or currency, found kind %d", item.Kind) })
 		}
 		k.name(item.Name)

@@ -1,6 +1,10 @@
 package catalog
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // tracks checks pity and guarantees.
 func (k *check) tracks(p *Pool) {
@@ -44,6 +48,143 @@ func (k *check) tracks(p *Pool) {
 	})
 	k.at("guarantee", func() { k.guarantees(p, odds) })
 	k.groups(p)
+	if k.fresh {
+		k.at("pity", func() { k.promises(p) })
+	}
+}
+
+// promises refuses tracks that are never certain, though the catalog says so.
+func (k *check) promises(p *Pool) {
+	if !slices.ContainsFunc(p.Tracks, func(t Track) bool { return t.Certain != 0 }) {
+		return
+	}
+	classes := p.Classes()
+	for i := range p.Tracks {
+		t := &p.Tracks[i]
+		if t.Certain == 0 || !p.stocked(classes, i) {
+			continue
+		}
+		k.enter(t.Name)
+		if before := k.alwaysBefore(p, classes, i); len(before) > 0 {
+			var names []string
+			for _, j := range before {
+				names = append(names, p.Tracks[j].Name+k.lineOf(step{key: "pity"}, step{key: p.Tracks[j].Name}))
+			}
+			k.at("certain", func() {
+				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
+					strings.Join(names, " or "))
+			})
+		}
+		if e := k.neverThere(p, classes, i); e >= 0 {
+			k.at("certain", func() {
+				k.fault("expected a promise that can hold with pity as it counts: in draw %d nothing of the group can be drawn, see when and luck of entry %s%s",
+					t.Certain, p.Entries[e].ID, k.lineOf(step{key: "entries"}, step{index: e, inList: true}))
+			})
+		}
+		k.leave()
+	}
+}
+
+// stocked reports whether a track's group has anything in stock at first.
+func (p *Pool) stocked(classes []uint32, track int) bool {
+	for n := range p.Entries {
+		if e := &p.Entries[n]; classes[n]&(1<<track) != 0 && (e.Stock.Unlimited || e.Stock.Count > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// alwaysBefore returns tracks before one of which some are certain in each draw in which it is: so many
+// that are each certain within as many draws, and of which no two have an entry in common.
+func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
+	different := slices.Compact(slices.Sorted(slices.Values(classes)))
+	apart := func(i, j int) bool {
+		both := uint32(1)<<i | uint32(1)<<j
+		return !slices.ContainsFunc(different, func(class uint32) bool { return class&both == both })
+	}
+	lasts := func(i int) bool {
+		for n := range p.Entries {
+			e := &p.Entries[n]
+			if classes[n]&(1<<i) != 0 && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(p, e) {
+				return true
+			}
+		}
+		return false
+	}
+	for most := 1; most <= track && most <= int(p.Tracks[track].Certain); most++ {
+		var all []int
+		for j := range track {
+			if c := p.Tracks[j].Certain; c != 0 && int(c) <= most && apart(j, track) && lasts(j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
+				all = append(all, j)
+			}
+		}
+		if len(all) >= most {
+			return all
+		}
+	}
+	return nil
+}
+
+// neverThere returns the first entry of a track's group, if none of the group can be drawn when the track is
+// certain; else -1.
+func (k *check) neverThere(p *Pool, classes []uint32, track int) int {
+	t, first := &p.Tracks[track], -1
+	counted := uint64(t.Certain) - 1
+	for n := range p.Entries {
+		e := &p.Entries[n]
+		if classes[n]&(1<<track) == 0 || p.heaviest(e) == 0 || !e.Stock.Unlimited && e.Stock.Count == 0 {
+			continue
+		}
+		weight := e.Weight
+		if p.Mode == ModeRaffle || e.Luck.Track != t.Name {
+			weight = p.heaviest(e)
+		} else {
+			for _, s := range e.Luck.Steps {
+				if counted >= s.From {
+					weight = s.Weight
+				}
+			}
+		}
+		late := slices.ContainsFunc(e.When.Tracks, func(r Reached) bool { return r.Track == t.Name && r.Draws > counted })
+		owned := e.Unique && slices.ContainsFunc(e.When.Holds, func(s Stack) bool {
+			return slices.ContainsFunc(e.Reward.Items, func(q Quantity) bool { return q.Item == s.Item })
+		})
+		if weight > 0 && !late && !owned {
+			return -1
+		}
+		if first < 0 {
+			first = n
+		}
+	}
+	return first
+}
+
+// FirstOf returns the names of the tracks before one, by its index, that have no entry in common with it.
+// In a draw that one of them hits, it waits, even if it is certain.
+func (p *Pool) FirstOf(track int) (names []string) {
+	classes := p.Classes()
+	for j := range p.Tracks[:track] {
+		some, both := false, false
+		for n := range p.Entries {
+			if p.heaviest(&p.Entries[n]) > 0 {
+				some = some || classes[n]&(1<<j) != 0
+				both = both || classes[n]&(1<<j) != 0 && classes[n]&(1<<track) != 0
+			}
+		}
+		if some && !both {
+			names = append(names, p.Tracks[j].Name)
+		}
+	}
+	return names
+}
+
+// lineOf says in which line of the source something of the pool is, if there is a source.
+func (k *check) lineOf(at ...step) string {
+	if k.line == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", k.line(append(slices.Clone(k.here[:2]), at...))) // pools, and the pool
 }
 
 // groupOdds returns the entries and groups of p, and whether they can be drawn.

@@ -135,7 +135,8 @@ type Log interface {
 	// those that are not there yet. If through is 0, it goes on until ctx ends. It yields only what
 	// is durable by the driver's policy and, if through is 0, what survives a crash whatever the
 	// policy is: on a replicated log, what most replicas hold. It ends after the first error, such as
-	// *TrimmedError, *CorruptError or that of the context.
+	// *TrimmedError, *CorruptError or that of the context. It asks the context before each entry: a
+	// reader whose caller has left reads no more of the log.
 	//
 	// A reader that is slow delays no writer. A reader follows the log through changes of its
 	// leader without missing an entry.

@@ -80,16 +80,16 @@ func (o *outdated) look(ctx context.Context, w *writer) error {
 		}
 	}
 	player, pool := name(&w.players, players, &named), name(&w.pools, pools, &poolsNamed)
-	if err := w.c.lookup(ctx, "SELECT player, pool, detail FROM events WHERE seq < $1", func(r row) error {
-		if !r.null(0) {
-			players[r.int(0)] = struct{}{}
-		}
+	if err := w.c.lookup(ctx, "SELECT seq, player, pool, detail FROM events WHERE seq < $1", func(r row) error {
 		if !r.null(1) {
-			pools[r.int(1)] = struct{}{}
+			players[r.int(1)] = struct{}{}
+		}
+		if !r.null(2) {
+			pools[r.int(2)] = struct{}{}
 		}
 		var rec kuji.Record
-		if err := fill(&rec, r.text(2)); err != nil {
-			return err
+		if err := fill(&rec, r.text(3)); err != nil && placeOf(r.int(0)).Position >= w.at.unproven() {
+			return damaged("position %d: its detail: %v", placeOf(r.int(0)).Position, err)
 		}
 		about(&rec, player, pool)
 		return nil

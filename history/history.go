@@ -13,13 +13,15 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -58,6 +60,10 @@ type State struct {
 	// and are removed. 0: none was. What players hold, and balances, do not suffer from it.
 	KeptFrom     uint64
 	KeptFromTime int64 // the time of the oldest event that is kept, in Unix milliseconds
+	// ProvenFrom is the position from which on every event is known to be as the log has it. Those before
+	// are in a history that was damaged, or are older than checksums, and the log no longer had them when
+	// the history was built again. Balances rest on them too. 0: all are proven.
+	ProvenFrom uint64
 }
 
 // Options are how a history is kept. The zero value is good.
@@ -65,6 +71,8 @@ type Options struct {
 	// Age is for how long events are kept, counted back from the newest. Older ones are removed as new
 	// ones come. 0: for ever.
 	Age time.Duration
+	// MustExist refuses to make a history where there is none.
+	MustExist bool
 }
 
 // progress is the row that changes together with all others.
@@ -74,10 +82,20 @@ type progress struct {
 	completeFrom uint64
 	keptFrom     uint64 // 0: nothing was removed
 	keptTime     int64
+	provenFrom   uint64 // 0: all is proven
+	rebuild      bool   // the next Run builds the history again
+}
+
+// unproven returns the position before which nothing is proven; 0: all is.
+func (p *progress) unproven() uint64 {
+	if p.rebuild {
+		return p.at.Position + 1
+	}
+	return p.provenFrom
 }
 
 func (p *progress) state() State {
-	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime}
+	s := State{p.at.Position, p.completeFrom, p.keptFrom, p.keptTime, p.unproven()}
 	if !p.last && s.Position > 0 {
 		s.Position--
 	}
@@ -87,18 +105,12 @@ func (p *progress) state() State {
 // DB is the history of one realm in a database. Any number of goroutines may read it while one
 // follows the feed.
 type DB struct {
-	realm string
+	condition
 	o     Options
 	db    database
-	reads chan conn     // idle connections for reads; nil ones are not open yet
+	pool  pool
 	asked chan struct{} // holds one when somebody waits for what is not written yet
 
-	mu        sync.Mutex
-	closed    bool
-	fault     error         // why nothing is served
-	moved     chan struct{} // closed when it has come further
-	following atomic.Bool
-	known     atomic.Pointer[State]
 	most      int                    // events in a transaction; fewer in tests
 	rest      time.Duration          // for which events gather
 	remember  int                    // names of a kind, and balances, that a writer keeps in memory
@@ -108,7 +120,12 @@ type DB struct {
 // database opens connections.
 type database interface {
 	open(ctx context.Context, write bool) (conn, error)
-	schema() []string
+	exists(ctx context.Context) (bool, error)
+	words() dialect
+	begin() []string // what comes before the tables
+	// replace moves away or removes what is there and cannot be read, unless nobody but the database can.
+	// Nothing has it open.
+	replace(keep bool) (done bool, err error)
 }
 
 // conn is a connection to a database. Arguments are int64, string or nil, and stand for $1, $2 and so
@@ -137,13 +154,15 @@ const maxReads = 4
 
 // Open opens the history of a realm, and creates it if there is none. target is the name of an
 // SQLite file or the URL of a PostgreSQL database, postgres://…, in which the realm gets a schema of
-// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeConflict if what is
-// there is the history of another realm or of another version of this package.
+// its own, kuji_REALM. An error is a *kuji.Error: CodeInvalid for a bad URL, CodeNotFound if there is
+// none and there must be one, CodeConflict if what is there is the history of another realm, or of a
+// version of this package that this one cannot upgrade. A history that is damaged is opened, and the
+// next Run builds it again.
 func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if o.Age < 0 {
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "age", Message: fmt.Sprintf("is %v, want 0 or more", o.Age)}
 	}
-	h := &DB{realm: realm, o: o, moved: make(chan struct{}), asked: make(chan struct{}, 1), reads: make(chan conn, maxReads), most: maxWaiting, rest: restTime, remember: maxKnown}
+	h := &DB{condition: newCondition(realm), o: o, asked: make(chan struct{}, 1), most: maxWaiting, rest: restTime, remember: maxKnown}
 	var err error
 	if IsURL(target) {
 		h.db, err = newPostgres(target, realm)
@@ -153,15 +172,38 @@ func Open(ctx context.Context, target, realm string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range maxReads {
-		h.reads <- nil
+	h.pool = newPool(h.db)
+	if o.MustExist {
+		if there, err := h.db.exists(ctx); err != nil || !there {
+			return nil, cmp.Or(failed("opening", err), error(&kuji.Error{Code: kuji.CodeNotFound, Field: "realm", Message: fmt.Sprintf("realm %q has no history there", realm)}))
+		}
 	}
+	h.known.Store(&State{CompleteFrom: 1})
+	if err := h.prepare(ctx); err != nil {
+		if damageOf(err) == nil {
+			return nil, err
+		}
+		h.hurt(err) // Run builds it again
+	}
+	return h, nil
+}
+
+// prepare makes the tables, or upgrades them, and reads how far the history has come.
+func (h *DB) prepare(ctx context.Context) (err error) {
 	c, err := h.db.open(ctx, true)
 	if err != nil {
-		return nil, failed("opening", err)
+		return failed("opening", err)
 	}
-	err = h.create(ctx, c)
-	return h, errors.Join(err, c.close())
+	defer func() { err = errors.Join(err, c.close()) }()
+	t := h.tables(c)
+	if err := t.create(ctx); err != nil {
+		return err
+	}
+	p, err := t.progress(ctx)
+	if err == nil {
+		h.known.Store(new(p.state()))
+	}
+	return err
 }
 
 // IsURL reports whether a target names a database on a server.
@@ -169,41 +211,19 @@ func IsURL(target string) bool {
 	return strings.HasPrefix(target, "postgres://") || strings.HasPrefix(target, "postgresql://")
 }
 
-// create makes the tables, if they are not there.
-func (h *DB) create(ctx context.Context, c conn) error {
-	for _, sql := range h.db.schema() {
-		if _, err := c.exec(ctx, sql); err != nil {
-			return failed("creating", err)
-		}
-	}
-	if _, err := c.exec(ctx, `INSERT INTO progress (id, format, realm, position, event, last, complete_from, kept_from, kept_time)
-		VALUES (1, $1, $2, 0, 0, 1, 1, 0, 0) ON CONFLICT DO NOTHING`, int64(format), h.realm); err != nil {
-		return failed("creating", err)
-	}
-	p, err := h.progress(ctx, c)
-	if err == nil {
-		h.known.Store(new(p.state()))
-	}
-	return err
-}
-
-// move notes how far the history has come, and wakes who waits for that.
-func (h *DB) move(p progress) {
-	h.known.Store(new(p.state()))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	close(h.moved)
-	h.moved = make(chan struct{})
-}
-
-// Wait waits until the history has every event up to a position. Somebody must follow the feed.
+// Wait waits until the history has every event up to a position. It returns an error if Run fails
+// meanwhile, or has failed and was not called again.
 func (h *DB) Wait(ctx context.Context, position uint64) error {
 	for {
-		h.mu.Lock()
-		moved, fault := h.moved, h.fault
-		h.mu.Unlock()
-		if fault != nil || h.State().Position >= position {
-			return fault
+		moved, unfit, down := h.next()
+		if unfit != nil {
+			return unfit
+		}
+		if h.State().Position >= position {
+			return nil
+		}
+		if down != nil {
+			return down
 		}
 		signal(h.asked)
 		select {
@@ -214,36 +234,6 @@ func (h *DB) Wait(ctx context.Context, position uint64) error {
 	}
 }
 
-// progress reads how far the history has come.
-func (h *DB) progress(ctx context.Context, c conn) (p progress, err error) {
-	found := false
-	if err := h.checkFormat(ctx, c); err != nil {
-		return p, err
-	}
-	err = c.query(ctx, `SELECT realm, position, event, last, complete_from, kept_from, kept_time FROM progress WHERE id = 1`, func(r row) error {
-		found = true
-		if realm := r.text(0); realm != h.realm {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q, want %q", realm, h.realm)}
-		}
-		p = progress{Place{uint64(r.int(1)), int(r.int(2))}, r.int(3) != 0, uint64(r.int(4)), uint64(r.int(5)), r.int(6)}
-		return nil
-	})
-	if err == nil && !found {
-		err = errors.New("the table progress is empty")
-	}
-	return p, failed("reading", err)
-}
-
-// checkFormat refuses the history of another version of this package.
-func (h *DB) checkFormat(ctx context.Context, c conn) error {
-	return failed("reading", c.query(ctx, `SELECT format FROM progress WHERE id = 1`, func(r row) error {
-		if f := r.int(0); f != format {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d, want %d: delete it, and it is built again", f, format)}
-		}
-		return nil
-	}))
-}
-
 // State returns what the history knows.
 func (h *DB) State() State { return *h.known.Load() }
 
@@ -251,23 +241,12 @@ func (h *DB) State() State { return *h.known.Load() }
 // Before, it may be that of another log.
 func (h *DB) Following() bool { return h.following.Load() }
 
+// Down returns why the history is not kept up to date: it is damaged or of another log, or the last Run
+// has failed and no other one has found where to go on. nil: it is, or Run was not called yet.
+func (h *DB) Down() error { return h.isDown() }
+
 // Close closes the connections of reads. End Run before.
-func (h *DB) Close() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil
-	}
-	h.closed = true
-	var all []error
-	for range maxReads {
-		if c := <-h.reads; c != nil {
-			all = append(all, c.close())
-		}
-	}
-	close(h.reads)
-	return errors.Join(all...)
-}
+func (h *DB) Close() error { return h.pool.close() }
 
 // failed makes a *kuji.Error of what a database returned.
 func failed(doing string, err error) error {
@@ -277,5 +256,25 @@ func failed(doing string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &kuji.Error{Code: kuji.CodeCanceled, Message: "while " + doing + " the history", Err: err}
 	}
+	if corrupt(err) {
+		return &kuji.Error{Code: kuji.CodeCorrupt, Message: damagedText, Err: &DamagedError{What: doing + " its database", Err: err, database: true}}
+	}
 	return &kuji.Error{Code: kuji.CodeFailed, Message: doing + " the history", Err: err}
+}
+
+// corrupt reports whether a database says that it is damaged.
+func corrupt(err error) bool {
+	if errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB) {
+		return true
+	}
+	code := postgresCode(err)
+	return code == "XX001" || code == "XX002" // data_corrupted, index_corrupted
+}
+
+// postgresCode returns PostgreSQL's code of an error.
+func postgresCode(err error) string {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code
+	}
+	return ""
 }

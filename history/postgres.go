@@ -2,7 +2,9 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,6 +20,9 @@ type postgres struct {
 // maxSchema is the longest name of a schema, in bytes. PostgreSQL cuts longer ones off.
 const maxSchema = 63
 
+// connectTime is how long a connection may take to open, unless the URL says otherwise.
+const connectTime = 10 * time.Second
+
 func newPostgres(url, realm string) (database, error) {
 	name := "kuji_" + realm
 	if len(name) > maxSchema {
@@ -27,14 +32,33 @@ func newPostgres(url, realm string) (database, error) {
 	if err != nil { // it says the URL without the password
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "history", Message: "not the URL of a PostgreSQL database", Err: err}
 	}
+	if config.ConnectTimeout == 0 { // a network that loses everything would hold a reader for minutes
+		config.ConnectTimeout = connectTime
+	}
 	config.RuntimeParams["search_path"] = pgx.Identifier{name}.Sanitize()
 	return &postgres{config, name}, nil
 }
 
-func (p *postgres) schema() []string {
-	return append([]string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()},
-		statements("BIGINT", `TEXT COLLATE "C"`, "")...)
+func (p *postgres) words() dialect { return dialect{"BIGINT", `TEXT COLLATE "C"`, ""} }
+
+func (p *postgres) begin() []string {
+	return []string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{p.name}.Sanitize()}
 }
+
+func (p *postgres) exists(ctx context.Context) (there bool, err error) {
+	c, err := p.open(ctx, false)
+	if err != nil {
+		return false, err
+	}
+	err = c.query(ctx, "SELECT 1 FROM pg_namespace WHERE nspname = $1", func(row) error {
+		there = true
+		return nil
+	}, p.name)
+	return there, errors.Join(err, c.close())
+}
+
+// replace does nothing: making the tables again is all that a client can do.
+func (p *postgres) replace(bool) (bool, error) { return false, nil }
 
 func (p *postgres) open(ctx context.Context, _ bool) (conn, error) {
 	c, err := pgx.ConnectConfig(ctx, p.config.Copy())

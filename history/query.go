@@ -1,12 +1,14 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -40,61 +42,49 @@ var errFull = errors.New("the page is full")
 // maxScan is how many changes of a player a Query for one of the player's items looks at.
 const maxScan = 20_000
 
-// reading calls f with a connection in a transaction that sees one snapshot. f must only read.
-func (h *DB) reading(ctx context.Context, f func(c conn) error) (err error) {
-	var c conn
-	select {
-	case some, ok := <-h.reads:
-		if !ok {
-			return &kuji.Error{Code: kuji.CodeClosed, Message: "the history is closed"}
-		}
-		c = some
-	case <-ctx.Done():
-		return failed("reading", ctx.Err())
-	}
-	defer func() {
-		if err != nil && c != nil { // in what state it is, nobody knows
-			_ = c.close()
-			c = nil
-		}
-		h.reads <- c
-	}()
-	if c == nil {
-		if c, err = h.db.open(ctx, false); err != nil {
-			return failed("opening", err)
-		}
-	}
-	if err := c.read(ctx); err != nil {
-		return failed("reading", err)
-	}
-	if err := f(c); err != nil {
-		return failed("reading", err)
-	}
-	_, err = c.exec(ctx, "COMMIT")
-	return failed("reading", err)
-}
+// answerTime is how long a database may take to answer. It is a bound for one that is away, not a
+// measure of one that works.
+const answerTime = 30 * time.Second
 
-// answer calls f like reading, with what the history knows. It refuses what is not of the realm.
-func (h *DB) answer(ctx context.Context, f func(c conn, p progress) error) error {
-	h.mu.Lock()
-	fault := h.fault
-	h.mu.Unlock()
-	if fault != nil {
-		return fault
+// answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
+// notes damage.
+func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
+	built, unfit := h.unfit()
+	if unfit != nil {
+		return unfit
 	}
 	var refusal error // which leaves the connection as it was
-	err := h.reading(ctx, func(c conn) error {
-		p, err := h.progress(ctx, c)
+	bounded, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := h.pool.reading(bounded, func(c conn) error {
+		p, err := h.tables(c).progress(bounded)
 		if err != nil {
 			return err
 		}
-		if err = f(c, p); kuji.CodeOf(err) != 0 {
+		if err = f(bounded, newReader(c, &p)); kuji.CodeOf(err) != 0 {
 			refusal, err = err, nil
 		}
 		return err
 	})
-	return errors.Join(err, refusal)
+	if bounded.Err() != nil && ctx.Err() == nil && err != nil {
+		err = &kuji.Error{Code: kuji.CodeFailed, Message: fmt.Sprintf("the history's database does not answer within %v", answerTime)}
+	}
+	err = errors.Join(err, refusal)
+	h.met(err, built)
+	return err
 }
+
+// reader reads what an answer shows, and checks it.
+type reader struct {
+	c     conn
+	p     *progress
+	check *checker
+}
+
+func newReader(c conn, p *progress) *reader { return &reader{c, p, newChecker(p)} }
+
+// proven reports whether the event at a place must be as it was written.
+func (r *reader) proven(seq int64) bool { return placeOf(seq).Position >= r.p.unproven() }
 
 func limitOf(limit int) (int, error) {
 	switch {
@@ -131,26 +121,112 @@ func (h *DB) Events(ctx context.Context, q Query) (page Page, err error) {
 	if err != nil {
 		return page, err
 	}
-	err = h.answer(ctx, func(c conn, p progress) error {
-		page.State = p.state()
-		seqs, end, err := q.seqs(ctx, c, limit)
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
+		page.State = r.p.state()
+		seqs, end, err := q.seqs(ctx, r, limit)
 		if err != nil {
 			return err
 		}
 		if end >= 0 {
 			page.More, page.Before = true, placeOf(end)
 		}
-		if page.Events, err = records(ctx, c, seqs); err == nil && len(page.Events) < len(seqs) {
-			page.More, page.Before = true, placeOf(seqs[len(page.Events)-1])
+		if page.Events, err = r.records(ctx, seqs); err != nil {
+			return err
 		}
-		return err
+		if n := len(page.Events); n > 0 && n < len(seqs) {
+			last := Place{page.Events[n-1].Position, page.Events[n-1].Index}
+			if i := slices.Index(seqs, last.seq()); i < len(seqs)-1 { // the page is full
+				page.More, page.Before = true, last
+			}
+		}
+		return q.follows(ctx, r, seqs, &page)
 	})
 	return page, err
 }
 
+// follows checks that events are what a query asks for, and that none of an item's changes is missing:
+// the balance after each is that after the one before, and what it changed. The first one begins at 0,
+// and the last one leads to what the player holds.
+func (q *Query) follows(ctx context.Context, r *reader, seqs []int64, page *Page) error {
+	if !slices.IsSortedFunc(seqs, func(a, b int64) int { return cmp.Compare(b, a) }) {
+		return damaged("the events of %s are out of order", q.what())
+	}
+	type key struct{ player, item string }
+	next := map[key]*kuji.BalanceChange{} // the change after, in events that come in this order
+	newest := uint64(0)                   // balance
+	for i := range page.Events {
+		rec := &page.Events[i]
+		if !r.proven(Place{rec.Position, rec.Index}.seq()) {
+			return nil
+		}
+		if !q.about(rec) {
+			return damaged("position %d, event %d: it is not about %s", rec.Position, rec.Index, q.what())
+		}
+		for j := range rec.Changes {
+			c := &rec.Changes[j]
+			if q.Pool != "" || q.Player != "" && c.Player != q.Player || q.Item != "" && c.Item != q.Item || c.Balance == nil {
+				continue
+			}
+			k := key{c.Player, c.Item}
+			if after := next[k]; after != nil && int64(*after.Balance)-after.Delta != int64(*c.Balance) {
+				return damaged("position %d: what %q has of %q does not lead to what comes next: an event is missing", rec.Position, c.Player, c.Item)
+			}
+			if next[k] == nil {
+				newest = *c.Balance
+			}
+			next[k] = c
+		}
+	}
+	if q.Player == "" || page.More || !r.whole() {
+		return nil
+	}
+	for k, c := range next {
+		if int64(*c.Balance) != c.Delta {
+			return damaged("what %q had of %q at first does not come from nothing: an event is missing", k.player, k.item)
+		}
+	}
+	if q.Item == "" || q.Before.Position > 0 {
+		return nil
+	}
+	holds, err := r.holds(ctx, q.Player, q.Item)
+	if err == nil && holds != newest {
+		err = damaged("%q holds %d of %q, and the newest event says %d", q.Player, holds, q.Item, newest)
+	}
+	return err
+}
+
+// whole reports whether the history has every event from the beginning, and all are proven.
+func (r *reader) whole() bool {
+	return r.p.completeFrom == 1 && r.p.keptFrom == 0 && r.p.unproven() == 0
+}
+
+// holds returns how many of an item a player holds.
+func (r *reader) holds(ctx context.Context, player, item string) (n uint64, err error) {
+	err = r.c.query(ctx, "SELECT h.item, h.player, h.quantity, h.sum FROM holdings h JOIN items i ON i.id = h.item JOIN players p ON p.id = h.player WHERE i.name = $1 AND p.name = $2", func(row row) error {
+		n = uint64(row.int(2))
+		return r.check.holding(row, 3, holding{row.int(0), row.int(1)}, row.int(2))
+	}, textOf(item), textOf(player))
+	return n, err
+}
+
+// what says what is asked for.
+func (q *Query) what() string { return fmt.Sprintf("%.80q", q.Player+q.Pool+q.Item) }
+
+// about reports whether an event is what is asked for.
+func (q *Query) about(rec *kuji.Record) bool {
+	named, changed := false, q.Item == ""
+	is := func(what string) func(string) { return func(id string) { named = named || id == what } }
+	about(rec, is(cmp.Or(q.Player, "\x00")), is(cmp.Or(q.Pool, "\x00")))
+	for _, c := range rec.Changes {
+		named = named || c.Player == q.Player
+		changed = changed || c.Item == q.Item && (q.Player == "" || c.Player == q.Player)
+	}
+	return changed && (named || q.Player == "" && q.Pool == "")
+}
+
 // seqs finds the places of the events that a query asks for. end is where older ones begin; -1: there
 // are none.
-func (q *Query) seqs(ctx context.Context, c conn, limit int) (seqs []int64, end int64, err error) {
+func (q *Query) seqs(ctx context.Context, r *reader, limit int) (seqs []int64, end int64, err error) {
 	before := int64(1<<63 - 1)
 	if q.Before.Position > 0 {
 		before = q.Before.seq()
@@ -161,13 +237,13 @@ func (q *Query) seqs(ctx context.Context, c conn, limit int) (seqs []int64, end 
 		id          *int64
 	}{{"players", q.Player, &player}, {"pools", q.Pool, &pool}, {"items", q.Item, &item}} {
 		if n.name != "" {
-			if *n.id, err = number(ctx, c, n.table, n.name); err != nil {
+			if *n.id, err = r.number(ctx, n.table, n.name); err != nil {
 				return nil, -1, err
 			}
 		}
 	}
 	if player != 0 && item != 0 {
-		return q.ofPlayersItem(ctx, c, player, item, before, limit)
+		return q.ofPlayersItem(ctx, r.c, player, item, before, limit)
 	}
 	sql, id := "SELECT seq FROM item_events WHERE item = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", item
 	switch {
@@ -176,7 +252,7 @@ func (q *Query) seqs(ctx context.Context, c conn, limit int) (seqs []int64, end 
 	case pool != 0:
 		sql, id = "SELECT seq FROM pool_events WHERE pool = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3", pool
 	}
-	err = c.query(ctx, sql, func(r row) error {
+	err = r.c.query(ctx, sql, func(r row) error {
 		seqs = append(seqs, r.int(0))
 		return nil
 	}, id, before, int64(limit+1))
@@ -210,10 +286,10 @@ func (q *Query) ofPlayersItem(ctx context.Context, c conn, player, item, before 
 }
 
 // number returns the number of a name.
-func number(ctx context.Context, c conn, table, name string) (id int64, err error) {
-	err = c.query(ctx, "SELECT id FROM "+table+" WHERE name = $1", func(r row) error {
-		id = r.int(0)
-		return nil
+func (r *reader) number(ctx context.Context, table, name string) (id int64, err error) {
+	err = r.c.query(ctx, "SELECT id, name, sum FROM "+table+" WHERE name = $1", func(row row) error {
+		id = row.int(0)
+		return r.check.name(row, 2, table, id, row.text(1))
 	}, textOf(name))
 	if err == nil && id == 0 {
 		kind := strings.TrimSuffix(table, "s")
@@ -222,8 +298,19 @@ func number(ctx context.Context, c conn, table, name string) (id int64, err erro
 	return id, err
 }
 
-// records reads the events at some places, which descend, as many as fit on a page.
-func records(ctx context.Context, c conn, seqs []int64) ([]kuji.Record, error) {
+// found is an event that was read, and what its checksum is about.
+type found struct {
+	rec     kuji.Record
+	there   bool
+	row     summing // its columns
+	sum     int64
+	summed  bool
+	changes []change
+}
+
+// records reads the events at some places, which descend, as many as fit on a page. Those that are not
+// proven may be missing.
+func (r *reader) records(ctx context.Context, seqs []int64) ([]kuji.Record, error) {
 	if len(seqs) == 0 {
 		return nil, nil
 	}
@@ -232,38 +319,96 @@ func records(ctx context.Context, c conn, seqs []int64) ([]kuji.Record, error) {
 	for i, seq := range seqs {
 		at[seq], args[i] = i, seq
 	}
-	all, bytes, read := make([]kuji.Record, len(seqs)), 0, 0
-	err := c.query(ctx, "SELECT e.seq, e.time, e.kind, e.status, p.name, o.name, e.request, e.detail FROM events e "+
-		"LEFT JOIN players p ON p.id = e.player LEFT JOIN pools o ON o.id = e.pool WHERE e.seq IN "+tuple(1, len(args))+" ORDER BY e.seq DESC", func(r row) error {
-		i, text := at[r.int(0)], r.text(7)
-		if bytes += len(text); bytes > maxPageBytes && read > 0 {
+	all, bytes, end := make([]found, len(seqs)), 0, len(seqs)
+	err := r.c.query(ctx, "SELECT e.seq, e.time, e.kind, e.status, e.player, e.pool, e.request, e.detail, e.sum, p.name, p.sum, o.name, o.sum FROM events e "+
+		"LEFT JOIN players p ON p.id = e.player LEFT JOIN pools o ON o.id = e.pool WHERE e.seq IN "+tuple(1, len(args))+" ORDER BY e.seq DESC", func(row row) error {
+		i := at[row.int(0)]
+		if bytes += len(row.text(7)); bytes > maxPageBytes && bytes > len(row.text(7)) {
+			end = i
 			return errFull
 		}
-		read++
-		place := placeOf(r.int(0))
-		all[i] = kuji.Record{Position: place.Position, Index: place.Index, Time: r.int(1), Kind: r.text(2), Status: r.text(3),
-			Player: idOf(r.text(4)), Pool: idOf(r.text(5)), ID: idOf(r.text(6))}
-		return fill(&all[i], text)
+		return r.event(row, &all[i])
 	}, args...)
-	if errors.Is(err, errFull) {
-		all = all[:read]
-	} else if err != nil {
+	if err != nil && !errors.Is(err, errFull) {
 		return nil, err
 	}
+	all = all[:end]
 	for i := range all {
-		if all[i].Kind == "" {
-			return nil, &kuji.Error{Code: kuji.CodeCorrupt, Message: fmt.Sprintf("position %d: the history is damaged: delete it, and it is built again", placeOf(seqs[i]).Position)}
+		if !all[i].there && r.proven(seqs[i]) {
+			place := placeOf(seqs[i])
+			return nil, damaged("position %d, event %d: it is missing", place.Position, place.Index)
 		}
 	}
-	return all, changes(ctx, c, all, at)
+	if err := r.changes(ctx, all, at); err != nil {
+		return nil, err
+	}
+	recs := make([]kuji.Record, 0, len(all))
+	for i := range all {
+		if err := r.agrees(&all[i], seqs[i]); err != nil {
+			return nil, err
+		}
+		if all[i].there {
+			recs = append(recs, all[i].rec)
+		}
+	}
+	return recs, nil
+}
+
+// event reads the row of an event.
+func (r *reader) event(row row, f *found) error {
+	seq := row.int(0)
+	place := placeOf(seq)
+	f.there, f.sum, f.summed = true, row.int(8), !row.null(8)
+	f.row = f.row.begin("events").int(seq).int(row.int(1)).text(row.text(2)).text(row.text(3)).column(row, 4).column(row, 5)
+	if row.null(6) {
+		f.row = f.row.value(nil)
+	} else {
+		f.row = f.row.text(row.text(6))
+	}
+	f.row = f.row.text(row.text(7))
+	f.rec = kuji.Record{Position: place.Position, Index: place.Index, Time: row.int(1), Kind: row.text(2), Status: row.text(3), ID: idOf(row.text(6))}
+	for _, n := range []struct {
+		table             string
+		number, name, sum int
+		id                *string
+	}{{"players", 4, 9, 10, &f.rec.Player}, {"pools", 5, 11, 12, &f.rec.Pool}} {
+		switch {
+		case row.null(n.number):
+		case !row.null(n.name):
+			if err := r.check.name(row, n.sum, n.table, row.int(n.number), row.text(n.name)); err != nil {
+				return err
+			}
+			*n.id = idOf(row.text(n.name))
+		case r.proven(seq):
+			return damaged("number %d of %s is missing", row.int(n.number), n.table)
+		default:
+			*n.id = unreadable(row.int(n.number))
+		}
+	}
+	if err := fill(&f.rec, row.text(7)); err != nil && r.proven(seq) {
+		return damaged("position %d, event %d: its detail: %v", place.Position, place.Index, err)
+	}
+	return nil
+}
+
+// agrees checks an event and its changes.
+func (r *reader) agrees(f *found, seq int64) error {
+	if !r.proven(seq) {
+		return nil
+	}
+	if f.row = f.row.changes(f.changes); !f.summed || f.row.sum() != f.sum {
+		place := placeOf(seq)
+		return damaged("position %d, event %d: its checksum differs", place.Position, place.Index)
+	}
+	return nil
 }
 
 // changes fills in the changes of events.
-func changes(ctx context.Context, c conn, all []kuji.Record, at map[int64]int) error {
+func (r *reader) changes(ctx context.Context, all []found, at map[int64]int) error {
 	players := map[string][]int64{} // by text: the places of their events
 	for i := range all {
-		seq := Place{all[i].Position, all[i].Index}.seq()
-		about(&all[i], func(id string) {
+		seq := Place{all[i].rec.Position, all[i].rec.Index}.seq()
+		about(&all[i].rec, func(id string) {
 			name := textOf(id)
 			if seqs := players[name]; len(seqs) == 0 || seqs[len(seqs)-1] != seq {
 				players[name] = append(seqs, seq)
@@ -288,19 +433,28 @@ func changes(ctx context.Context, c conn, all []kuji.Record, at map[int64]int) e
 		for seq := range set {
 			seqs = append(seqs, strconv.FormatInt(seq, 10))
 		}
-		if err := c.query(ctx, "SELECT c.seq, p.name, i.name, c.delta, c.balance FROM players p JOIN changes c ON c.player = p.id AND c.seq IN ("+strings.Join(seqs, ",")+
-			") JOIN items i ON i.id = c.item WHERE p.name IN "+tuple(1, len(args))+" ORDER BY c.seq, p.name, i.name", func(r row) error {
-			rec := &all[at[r.int(0)]]
-			change := kuji.BalanceChange{Player: idOf(r.text(1)), Item: idOf(r.text(2)), Delta: r.int(3)}
-			if !r.null(4) {
-				change.Balance = new(uint64(r.int(4)))
-			}
-			rec.Changes = append(rec.Changes, change)
-			return nil
+		if err := r.c.query(ctx, "SELECT c.seq, c.player, p.name, p.sum, c.item, i.name, i.sum, c.delta, c.balance FROM players p JOIN changes c ON c.player = p.id AND c.seq IN ("+strings.Join(seqs, ",")+
+			") JOIN items i ON i.id = c.item WHERE p.name IN "+tuple(1, len(args))+" ORDER BY c.seq, p.name, i.name", func(row row) error {
+			return r.change(row, &all[at[row.int(0)]])
 		}, args...); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// change reads a row of changes.
+func (r *reader) change(row row, f *found) error {
+	c := change{player: row.int(1), seq: row.int(0), item: row.int(4), delta: row.int(7)}
+	if err := cmp.Or(r.check.name(row, 3, "players", c.player, row.text(2)), r.check.name(row, 6, "items", c.item, row.text(5))); err != nil {
+		return err
+	}
+	shown := kuji.BalanceChange{Player: idOf(row.text(2)), Item: idOf(row.text(5)), Delta: c.delta}
+	if !row.null(8) {
+		c.balance, shown.Balance = row.int(8), new(uint64(row.int(8)))
+	}
+	f.changes = append(f.changes, c)
+	f.rec.Changes = append(f.rec.Changes, shown)
 	return nil
 }
 
@@ -310,11 +464,11 @@ func (h *DB) Players(ctx context.Context, after string, limit int) (players []st
 	if limit, err = limitOf(limit); err != nil {
 		return nil, false, state, err
 	}
-	err = h.answer(ctx, func(c conn, p progress) error {
-		state = p.state()
-		return c.query(ctx, "SELECT name FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(r row) error {
-			players = append(players, idOf(r.text(0)))
-			return nil
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
+		state, players = r.p.state(), nil
+		return r.c.query(ctx, "SELECT id, name, sum FROM players WHERE name > $1 ORDER BY name LIMIT $2", func(row row) error {
+			players = append(players, idOf(row.text(1)))
+			return r.check.name(row, 2, "players", row.int(0), row.text(1))
 		}, textOf(after), int64(limit+1))
 	})
 	if more = len(players) > limit; more {
@@ -340,24 +494,25 @@ func (h *DB) Holders(ctx context.Context, item, after string, limit int) (holder
 	if item == "" {
 		return nil, false, state, &kuji.Error{Code: kuji.CodeInvalid, Field: "item", Message: "is empty, want the id of an item"}
 	}
-	err = h.answer(ctx, func(c conn, p progress) error {
-		state = p.state()
-		if p.completeFrom != 1 {
-			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", p.completeFrom)}
+	err = h.answer(ctx, func(ctx context.Context, r *reader) error {
+		state, holders = r.p.state(), nil
+		if r.p.completeFrom != 1 {
+			return &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history begins at position %d: what players held before is not known", r.p.completeFrom)}
 		}
-		id, err := number(ctx, c, "items", item)
+		id, err := r.number(ctx, "items", item)
 		if err != nil {
 			return err
 		}
 		last := int64(0)
 		if after != "" {
-			if last, err = number(ctx, c, "players", after); err != nil {
+			if last, err = r.number(ctx, "players", after); err != nil {
 				return err
 			}
 		}
-		return c.query(ctx, "SELECT p.name, h.quantity FROM holdings h JOIN players p ON p.id = h.player WHERE h.item = $1 AND h.player > $2 ORDER BY h.player LIMIT $3", func(r row) error {
-			holders = append(holders, Holder{idOf(r.text(0)), uint64(r.int(1))})
-			return nil
+		return r.c.query(ctx, "SELECT h.player, h.quantity, h.sum, p.name, p.sum FROM holdings h LEFT JOIN players p ON p.id = h.player WHERE h.item = $1 AND h.player > $2 ORDER BY h.player LIMIT $3", func(row row) error {
+			player, quantity := row.int(0), row.int(1)
+			holders = append(holders, Holder{idOf(row.text(3)), uint64(quantity)})
+			return cmp.Or(r.check.holding(row, 2, holding{id, player}, quantity), r.check.name(row, 4, "players", player, row.text(3)))
 		}, id, last, int64(limit+1))
 	})
 	if more = len(holders) > limit; more {

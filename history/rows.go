@@ -40,6 +40,7 @@ type detail struct {
 	Metadata string         `json:"metadata,omitempty"`
 	Members  []kuji.Record  `json:"members,omitempty"`
 	Clock    *kuji.ClockSet `json:"clock,omitempty"`
+	Level    uint8          `json:"level,omitempty"`
 	Bytes    int            `json:"bytes,omitempty"`
 	Last     bool           `json:"last,omitempty"`
 }
@@ -51,7 +52,7 @@ func detailOf(rec *kuji.Record) (string, error) {
 		members[i].Player, members[i].To = textOf(members[i].Player), textOf(members[i].To)
 	}
 	b, err := json.Marshal(&detail{rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, textOf(rec.To), rec.Count, rec.List, rec.Number, rec.Pay,
-		rec.Items, rec.Outcomes, rec.Paid, rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata, members, rec.Clock, rec.Bytes, rec.Last})
+		rec.Items, rec.Outcomes, rec.Paid, rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata, members, rec.Clock, rec.Level, rec.Bytes, rec.Last})
 	return string(b), err
 }
 
@@ -64,7 +65,7 @@ func fill(rec *kuji.Record, text string) error {
 	rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, rec.To, rec.Count = d.Version, d.Subject, d.Limit, d.Lacks, idOf(d.To), d.Count
 	rec.List, rec.Number, rec.Pay, rec.Items, rec.Outcomes, rec.Paid = d.List, d.Number, d.Pay, d.Items, d.Outcomes, d.Paid
 	rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata = d.Track, d.Draws, d.By, d.Reason, d.Metadata
-	rec.Members, rec.Clock, rec.Bytes, rec.Last = d.Members, d.Clock, d.Bytes, d.Last
+	rec.Members, rec.Clock, rec.Level, rec.Bytes, rec.Last = d.Members, d.Clock, d.Level, d.Bytes, d.Last
 	if rec.Kind == "catalog" { // follows from the other, so no row has it
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
 	}
@@ -116,6 +117,7 @@ func idOf(text string) string {
 // names are the numbers of the names in one table: players, items or pools.
 type names struct {
 	name  string
+	check *checker
 	table *table
 	ids   map[string]int64
 	whole bool  // every id of the table is in ids
@@ -137,8 +139,10 @@ const (
 // writer makes rows of events. Nothing of it outlives a failure.
 type writer struct {
 	c        conn
+	check    *checker
 	remember int
 	at       progress
+	back     bool // events are taken back: see rewind
 	players  names
 	items    names
 	pools    names
@@ -152,6 +156,7 @@ type writer struct {
 type batch struct {
 	events  []any
 	changes []change
+	sorted  []change // of one event
 	pools   []uint64 // number<<32 | index into seqs, perhaps twice
 	items   []uint64 // the same
 	seqs    []int64
@@ -165,28 +170,46 @@ type change struct {
 
 // newWriter reads what a writer must know.
 func (h *DB) newWriter(ctx context.Context, c conn) (*writer, error) {
-	w := &writer{c: c, remember: h.remember, balances: map[holding]int64{}, whole: true, batch: batch{touched: map[holding]struct{}{}},
-		players: newNames("players"), items: newNames("items"), pools: newNames("pools")}
-	var err error
-	if w.at, err = h.progress(ctx, c); err != nil {
+	p, err := h.tables(c).progress(ctx)
+	if err != nil {
 		return nil, err
 	}
+	return h.writerAt(ctx, c, p)
+}
+
+// writerAt returns a writer for a history that has come so far.
+func (h *DB) writerAt(ctx context.Context, c conn, p progress) (*writer, error) {
+	check := newChecker(&p)
+	w := &writer{c: c, check: check, at: p, remember: h.remember, balances: map[holding]int64{}, whole: true, batch: batch{touched: map[holding]struct{}{}},
+		players: newNames("players", check), items: newNames("items", check), pools: newNames("pools", check)}
 	for _, n := range []*names{&w.players, &w.items, &w.pools} {
 		if err := n.load(ctx, c, h.remember); err != nil {
 			return nil, err
 		}
 	}
-	err = c.query(ctx, "SELECT item, player, quantity FROM holdings LIMIT $1", func(r row) error {
-		w.balances[holding{r.int(0), r.int(1)}] = r.int(2)
-		return nil
-	}, int64(h.remember+1))
+	err := c.query(ctx, "SELECT item, player, quantity, sum FROM holdings LIMIT $1", w.holds, int64(h.remember+1))
 	if len(w.balances) > h.remember {
 		w.balances, w.whole = map[holding]int64{}, false
 	}
 	return w, err
 }
 
-func newNames(name string) names { return names{name: name, table: newTable(name, 2, "")} }
+// holds takes a row of holdings.
+func (w *writer) holds(r row) error {
+	h := holding{r.int(0), r.int(1)}
+	w.balances[h] = r.int(2)
+	return w.check.holding(r, 3, h, r.int(2))
+}
+
+func newNames(name string, check *checker) names {
+	return names{name: name, check: check, table: newTable(name, 3, "")}
+}
+
+// takes takes a row: number, name and checksum.
+func (n *names) takes(r row) error {
+	n.ids[idOf(r.text(1))] = r.int(0)
+	return n.check.name(r, 2, n.name, r.int(0), r.text(1))
+}
 
 func (n *names) load(ctx context.Context, c conn, remember int) error {
 	n.ids, n.whole = map[string]int64{}, true
@@ -200,10 +223,7 @@ func (n *names) load(ctx context.Context, c conn, remember int) error {
 		n.whole = false
 		return nil
 	}
-	return c.query(ctx, "SELECT id, name FROM "+n.name, func(r row) error {
-		n.ids[idOf(r.text(1))] = r.int(0)
-		return nil
-	})
+	return c.query(ctx, "SELECT id, name, sum FROM "+n.name, n.takes)
 }
 
 // look reads the numbers of some ids, as far as they have one.
@@ -213,10 +233,7 @@ func (n *names) look(ctx context.Context, c conn, unknown set) error {
 		all = append(all, textOf(id))
 	}
 	return lookups(all, 1, func(some []any) error {
-		return c.lookup(ctx, "SELECT id, name FROM "+n.name+" WHERE name IN "+tuple(1, len(some)), func(r row) error {
-			n.ids[idOf(r.text(1))] = r.int(0)
-			return nil
-		}, some...)
+		return c.lookup(ctx, "SELECT id, name, sum FROM "+n.name+" WHERE name IN "+tuple(1, len(some)), n.takes, some...)
 	})
 }
 
@@ -242,7 +259,9 @@ func (n *names) number(id string) int64 {
 		n.last++
 		num = n.last
 		n.ids[id] = num
-		n.new = append(n.new, num, textOf(id))
+		text, sum := textOf(id), int64(0)
+		n.check.s, sum = nameSum(n.check.s, n.name, num, text)
+		n.new = append(n.new, num, text, sum)
 	}
 	return num
 }
@@ -275,7 +294,31 @@ func (w *writer) build(ctx context.Context, some []event) (progress, error) {
 	}
 	end := &some[len(some)-1].rec
 	next.at, next.last = Place{end.Position, end.Index}, end.Last
-	return next, w.settle(ctx)
+	err := w.settle(ctx)
+	w.seal()
+	return next, err
+}
+
+// seal fills in the checksums of events.
+func (w *writer) seal() {
+	b, s := &w.batch, w.check.s
+	changes := b.changes
+	for i, seq := range b.seqs {
+		row := b.events[i*eventsTable.columns : (i+1)*eventsTable.columns]
+		s = s.begin("events")
+		for _, v := range row[:len(row)-1] {
+			s = s.value(v)
+		}
+		b.sorted = b.sorted[:0]
+		for ; len(changes) > 0 && changes[0].seq == seq; changes = changes[1:] {
+			if changes[0].item != 0 {
+				b.sorted = append(b.sorted, changes[0])
+			}
+		}
+		s = s.changes(b.sorted)
+		row[len(row)-1] = s.sum()
+	}
+	w.check.s = s
 }
 
 // lookNames reads the numbers of names in some events that are not in memory, as far as they have one.
@@ -347,7 +390,7 @@ func (w *writer) add(ev *event) error {
 	if rec.ID != "" {
 		request = textOf(rec.ID)
 	}
-	b.events = append(b.events, seq, rec.Time, rec.Kind, rec.Status, player, pool, request, ev.detail)
+	b.events = append(b.events, seq, rec.Time, rec.Kind, rec.Status, player, pool, request, ev.detail, nil)
 	index := uint64(len(b.seqs))
 	b.seqs = append(b.seqs, seq)
 	first := len(b.changes)
@@ -380,9 +423,13 @@ func (w *writer) settle(ctx context.Context) error {
 			continue
 		}
 		h := holding{c.item, c.player}
-		balance := w.balances[h] + c.delta
-		if balance < 0 {
-			return &kuji.Error{Code: kuji.CodeCorrupt, Message: fmt.Sprintf("position %d: a balance of %d: the history is damaged: delete it, and it is built again", placeOf(c.seq).Position, balance)}
+		delta := c.delta
+		if w.back {
+			delta = -delta
+		}
+		balance := w.balances[h] + delta
+		if balance < 0 && !w.back {
+			return damaged("position %d: a balance of %d", placeOf(c.seq).Position, balance)
 		}
 		w.balances[h], c.balance = balance, balance
 		b.touched[h] = struct{}{}
@@ -412,10 +459,7 @@ func (w *writer) lookHoldings(ctx context.Context) error {
 		}
 	}
 	return lookups(args, 2, func(some []any) error {
-		return w.c.lookup(ctx, "SELECT item, player, quantity FROM holdings WHERE (item, player) IN (VALUES "+pairs(len(some)/2)+")", func(r row) error {
-			w.balances[holding{r.int(0), r.int(1)}] = r.int(2)
-			return nil
-		}, some...)
+		return w.c.lookup(ctx, "SELECT item, player, quantity, sum FROM holdings WHERE (item, player) IN (VALUES "+pairs(len(some)/2)+")", w.holds, some...)
 	})
 }
 

@@ -40,13 +40,25 @@ type Feed func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error]
 // feed begins. From then on it has no balances, and State.CompleteFrom says so.
 //
 // CodeConflict says that the database is the history of another log, such as one that was restored
-// from an older copy. It is served no more.
+// from an older copy. It is served no more. CodeCorrupt with a [DamagedError] says that the history is
+// damaged. It is served no more either, and the next Run builds it again from where the feed begins:
+// see State.ProvenFrom.
 func (h *DB) Run(ctx context.Context, feed Feed) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h.begin(cancel)
+	defer func() { err = h.ended(err) }()
+	if err := h.replace(ctx, feed); err != nil {
+		return err
+	}
 	c, err := h.db.open(ctx, true)
 	if err != nil {
 		return failed("opening", err)
 	}
 	defer func() { err = failed("writing", errors.Join(err, c.close())) }()
+	if err := h.rebuilds(c, feed).build(ctx); err != nil {
+		return err
+	}
 	w, err := h.newWriter(ctx, c)
 	if err != nil {
 		return err
@@ -129,7 +141,8 @@ func (h *DB) readFrom(ctx context.Context, q *queue, from progress, feed Feed, s
 
 // skip notes that the events before a position are gone.
 func (h *DB) skip(ctx context.Context, w *writer, first uint64) error {
-	next := progress{Place{first - 1, 0}, true, first, w.at.keptFrom, w.at.keptTime}
+	next := w.at
+	next.at, next.last, next.completeFrom = Place{first - 1, 0}, true, first
 	return h.transact(ctx, w, next, func() error { return nil })
 }
 
@@ -165,8 +178,8 @@ func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func()
 		return err
 	}
 	// First, for it locks out other writers.
-	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6 WHERE id = 1 AND position = $7 AND event = $8",
-		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, int64(w.at.at.Position), int64(w.at.at.Index))
+	n, err := h.exec(ctx, w.c, "UPDATE progress SET position = $1, event = $2, last = $3, complete_from = $4, kept_from = $5, kept_time = $6, sum = $7 WHERE id = 1 AND position = $8 AND event = $9 AND sum = $10",
+		int64(next.at.Position), int64(next.at.Index), flag(next.last), int64(next.completeFrom), int64(next.keptFrom), next.keptTime, next.sum(h.realm), int64(w.at.at.Position), int64(w.at.at.Index), w.at.sum(h.realm))
 	if err != nil {
 		return err
 	}
@@ -174,6 +187,9 @@ func (h *DB) transact(ctx context.Context, w *writer, next progress, rows func()
 		return &kuji.Error{Code: kuji.CodeFailed, Message: "somebody else writes this history"}
 	}
 	if err := rows(); err != nil {
+		if taken(err) { // no other writer's: they are locked out
+			err = damaged("rows of later events are there: %v", err)
+		}
 		return err
 	}
 	if _, err := h.exec(ctx, w.c, "COMMIT"); err != nil {
@@ -208,7 +224,7 @@ type table struct {
 }
 
 // rowsAtOnce are how many rows a statement has. The largest number that fits is taken.
-var rowsAtOnce = [...]int{64, 16, 4, 1}
+var rowsAtOnce = [...]int{256, 64, 16, 4, 1}
 
 func newTable(name string, columns int, tail string) *table {
 	t := &table{columns: columns}
@@ -219,11 +235,11 @@ func newTable(name string, columns int, tail string) *table {
 }
 
 var (
-	eventsTable     = newTable("events", 8, "")
+	eventsTable     = newTable("events", 9, "")
 	poolEventsTable = newTable("pool_events", 2, "")
 	itemEventsTable = newTable("item_events", 2, "")
 	changesTable    = newTable("changes", 5, "")
-	holdingsTable   = newTable("holdings", 3, " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity")
+	holdingsTable   = newTable("holdings", 4, " ON CONFLICT (item, player) DO UPDATE SET quantity = excluded.quantity, sum = excluded.sum")
 )
 
 type execute func(sql string, args ...any) error
@@ -295,10 +311,12 @@ func (w *writer) hold(exec execute) error {
 	touched := slices.SortedFunc(maps.Keys(w.batch.touched), func(a, b holding) int {
 		return cmp.Or(cmp.Compare(a.item, b.item), cmp.Compare(a.player, b.player))
 	})
-	rows := make([]any, 0, 3*len(touched))
+	rows := make([]any, 0, holdingsTable.columns*len(touched))
 	for _, h := range touched {
-		if q := w.balances[h]; q > 0 {
-			rows = append(rows, h.item, h.player, q)
+		if q := w.balances[h]; q != 0 { // below 0 only while it is built again: see rewind
+			var sum int64
+			w.check.s, sum = holdingSum(w.check.s, h, q)
+			rows = append(rows, h.item, h.player, q, sum)
 		} else if err := exec("DELETE FROM holdings WHERE item = $1 AND player = $2", h.item, h.player); err != nil {
 			return err
 		}
@@ -309,11 +327,17 @@ func (w *writer) hold(exec execute) error {
 // compare compares the event at a place with the last one that the history has.
 func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) error {
 	same := false
-	err := h.reading(ctx, func(c conn) error {
-		return c.query(ctx, "SELECT time, kind, status, request FROM events WHERE seq = $1", func(r row) error {
-			same = at == want && r.int(0) == rec.Time && r.text(1) == rec.Kind && r.text(2) == rec.Status && r.text(3) == textOf(rec.ID)
-			return nil
-		}, want.seq())
+	err := h.pool.reading(ctx, func(c conn) error {
+		p, err := h.tables(c).progress(ctx)
+		if err != nil {
+			return err
+		}
+		recs, err := newReader(c, &p).records(ctx, []int64{want.seq()})
+		if len(recs) == 1 {
+			last := &recs[0]
+			same = at == want && last.Time == rec.Time && last.Kind == rec.Kind && last.Status == rec.Status && last.ID == rec.ID
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -323,25 +347,6 @@ func (h *DB) compare(ctx context.Context, at, want Place, rec *kuji.Record) erro
 	}
 	h.accept()
 	return nil
-}
-
-// accept notes that the history is that of the log.
-func (h *DB) accept() {
-	h.mu.Lock()
-	h.fault = nil
-	h.mu.Unlock()
-	h.following.Store(true)
-}
-
-// refuse notes that the history is that of another log.
-func (h *DB) refuse(why error) error {
-	err := &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("the history of realm %q is that of another log: delete it, and Kuji builds it again", h.realm), Err: why}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.fault = err
-	close(h.moved)
-	h.moved = make(chan struct{})
-	return err
 }
 
 // queue is what waits for the writer.

@@ -14,7 +14,8 @@ import (
 // sqlite is a file of SQLite, which one process at a time should write.
 type sqlite struct{ file string }
 
-func (s sqlite) schema() []string { return statements("INTEGER", "TEXT", " WITHOUT ROWID") }
+func (s sqlite) words() dialect  { return dialect{"INTEGER", "TEXT", " WITHOUT ROWID"} }
+func (s sqlite) begin() []string { return nil }
 
 // How a connection is set up. A commit is in the file's journal at once, and survives the end of the
 // process. A crash of the machine may take the last ones, but never half of one: the feed has them.
@@ -44,6 +45,38 @@ func (s sqlite) open(_ context.Context, write bool) (conn, error) {
 	}
 	return &sqliteConn{db: db, prepared: map[string]*sqlite3.Stmt{}}, nil
 }
+
+func (s sqlite) exists(context.Context) (bool, error) {
+	_, err := os.Stat(s.file)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// replace moves the file away, or removes it, so that the next open makes another one. What was moved
+// away first is kept, since it has the oldest rows.
+func (s sqlite) replace(keep bool) (bool, error) {
+	aside := s.file + damagedSuffix
+	if _, err := os.Stat(aside); !errors.Is(err, os.ErrNotExist) {
+		keep = false
+	}
+	for _, part := range []string{"-shm", "-wal", ""} { // without the last one, the others mean nothing
+		var err error
+		if keep && part != "-shm" {
+			err = os.Rename(s.file+part, aside+part)
+		} else {
+			err = os.Remove(s.file + part)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// damagedSuffix ends the name of a file that was moved away.
+const damagedSuffix = ".damaged"
 
 type sqliteConn struct {
 	db       *sqlite3.Conn

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -67,10 +69,13 @@ type access struct {
 	who     caller
 	name    string // of the key; of the issuer, for a player; "": a server without keys
 	can     commands
-	realms  []string // nil: all
-	pools   []string // nil: all; those to draw from and to read
-	rate    int      // commands and reads in a second; 0: no limit
-	player  string   // not empty: only this player
+	realms  []string            // nil: all
+	pools   []string            // nil: all; those to draw from and to read
+	rate    int                 // commands and reads in a second; 0: no limit
+	grants  map[string]grantCap // by item; nil: all, and as many as anybody asks for
+	daily   bool                // some of grants are limited by day
+	anyID   bool                // grants need no request id
+	player  string              // not empty: only this player
 	expires time.Time
 	token   string // of a player
 }
@@ -83,7 +88,7 @@ var (
 
 // playerCaller tells players apart where callers have shares.
 func playerCaller(issuer, player string) caller {
-	return sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))
+	return caller{hash: sha256.Sum256([]byte("player\x00" + issuer + "\x00" + player))}
 }
 
 // may reports whether there is anything of a role that the access includes. What a request asks for
@@ -147,14 +152,18 @@ func init() {
 	permit(func(a *access, m *kujiv1.RegisterRequest) error {
 		return a.check(need{"", canRegister, "", m.GetPlayer()})
 	})
-	permit(func(a *access, m *kujiv1.GrantRequest) error { return a.check(need{"", canGrant, "", m.GetPlayer()}) })
+	permit(func(a *access, m *kujiv1.GrantRequest) error {
+		return cmp.Or(a.check(need{"", canGrant, "", m.GetPlayer()}), a.checkGrants("", m.GetRequestId(), m))
+	})
 	permit(func(a *access, m *kujiv1.ConsumeRequest) error {
 		return a.check(need{"", canConsume, "", m.GetPlayer()})
 	})
 	permit(func(a *access, m *kujiv1.TransferRequest) error {
 		return a.check(need{"", canTransfer, "", m.GetFrom()})
 	})
-	permit(func(a *access, m *kujiv1.AtomicRequest) error { return a.checkMembers("", m.GetMembers()) })
+	permit(func(a *access, m *kujiv1.AtomicRequest) error {
+		return a.checkMembers("", m.GetRequestId(), m.GetMembers())
+	})
 	permit(func(a *access, m *kujiv1.BatchRequest) error { return a.checkCommands(m.GetCommands()) })
 	permit(func(a *access, m *kujiv1.StreamDrawsRequest) error { return a.checkStream(m) })
 
@@ -181,7 +190,7 @@ func init() {
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	for _, admin := range []func(commands){
-		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest],
+		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest], whole[*kujiv1.FinishUpgradeRequest],
 		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
 	} {
 		admin(canAdmin)
@@ -199,7 +208,11 @@ func (a *access) permit(m proto.Message) error {
 			return a.forbidden(err)
 		}
 	}
-	if err := check(a, m); err != nil {
+	err := check(a, m)
+	if ke, ok := errors.AsType[*kuji.Error](err); ok {
+		return ke // the request is wrong, whoever sends it
+	}
+	if err != nil {
 		return a.forbidden(err)
 	}
 	return nil
@@ -289,20 +302,21 @@ func (a *access) checkCommand(field string, c *kujiv1.Command) error {
 	case *kujiv1.Command_Register:
 		return a.check(need{field, canRegister, "", cmd.Register.GetPlayer()})
 	case *kujiv1.Command_Grant:
-		return a.check(need{field, canGrant, "", cmd.Grant.GetPlayer()})
+		return cmp.Or(a.check(need{field, canGrant, "", cmd.Grant.GetPlayer()}), a.checkGrants(field+".", c.GetRequestId(), cmd.Grant))
 	case *kujiv1.Command_Consume:
 		return a.check(need{field, canConsume, "", cmd.Consume.GetPlayer()})
 	case *kujiv1.Command_Transfer:
 		return a.check(need{field, canTransfer, "", cmd.Transfer.GetFrom()})
 	case *kujiv1.Command_Atomic:
-		return a.checkMembers(field+".", cmd.Atomic.GetMembers())
+		return a.checkMembers(field+".", c.GetRequestId(), cmd.Atomic.GetMembers())
 	case nil:
 		return nil // the engine refuses it
 	}
 	return a.check(need{field: field, can: canAdmin})
 }
 
-func (a *access) checkMembers(in string, all []*kujiv1.Member) error {
+func (a *access) checkMembers(in, id string, all []*kujiv1.Member) error {
+	var grants []itemsMessage
 	for i, m := range all {
 		field := fmt.Sprintf("%smembers[%d]", in, i)
 		var n need
@@ -313,6 +327,7 @@ func (a *access) checkMembers(in string, all []*kujiv1.Member) error {
 			n = need{field, canRegister, "", cmd.Register.GetPlayer()}
 		case *kujiv1.Member_Grant:
 			n = need{field, canGrant, "", cmd.Grant.GetPlayer()}
+			grants = append(grants, cmd.Grant)
 		case *kujiv1.Member_Consume:
 			n = need{field, canConsume, "", cmd.Consume.GetPlayer()}
 		case *kujiv1.Member_Transfer:
@@ -326,7 +341,7 @@ func (a *access) checkMembers(in string, all []*kujiv1.Member) error {
 			return err
 		}
 	}
-	return nil
+	return a.checkGrants(in, id, grants...)
 }
 
 // checkStream checks every pool and every player that a batch of draws names, whether or not it

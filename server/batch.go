@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"connectrpc.com/connect"
+
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -29,8 +31,8 @@ func (h rewardService) Batch(ctx context.Context, req *kujiv1.BatchRequest) (*ku
 		}
 		reqs[i] = requestOf(c, h.s.note(ctx, c))
 	}
-	results, err := r.DoAll(ctx, reqs)
-	if err != nil {
+	results := make([]kuji.Result, len(reqs))
+	if err := h.s.doAll(ctx, accessOf(ctx), r, reqs, results); err != nil {
 		return nil, err
 	}
 	h.s.metrics.all(results)
@@ -120,6 +122,9 @@ func batchResponse(results []kuji.Result) *kujiv1.BatchResponse {
 func refusalOf(err error) *kujiv1.ErrorDetail {
 	if ke, ok := errors.AsType[*kuji.Error](err); ok {
 		return detailOf(ke, codeAnswers[ke.Code].reason)
+	}
+	if ce, ok := errors.AsType[*connect.Error](err); ok { // by what the key may grant today
+		return &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_FORBIDDEN, Violations: []*kujiv1.Violation{{Description: ce.Message()}}}
 	}
 	return &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL}
 }

@@ -106,6 +106,20 @@ func received(r *http.Request, b *body) *http.Request {
 	return &to
 }
 
+// endFramedTwice ends the connection of a request that may have said in two ways how long its body is,
+// once it is answered (RFC 9112, 6.1). A proxy in front may have gone by the other way, and taken
+// another client's request for a part of this body. net/http goes by the chunks and does not say
+// whether there was a length too; in HTTP/1.0 it does not even say that there were chunks. So every
+// connection ends that brings either.
+func endFramedTwice(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor == 1 && (r.ProtoMinor == 0 || len(r.TransferEncoding) > 0) {
+			w.Header().Set("Connection", "close")
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // hurry gives the client of a request that is refused a moment to send the rest. net/http reads it
 // before or behind the answer, and closes the connection if it does not come or is broken.
 func (s *Server) hurry(w http.ResponseWriter, r *http.Request) {

@@ -8,13 +8,20 @@ import (
 	"sync"
 )
 
-// caller is who a request comes from: the hash of its API key. On a server without keys everybody
-// is the zero caller.
-type caller [sha256.Size]byte
+// caller is who a request comes from, for those who share something. On a server without keys
+// everybody is the zero caller.
+type caller struct {
+	hash     [sha256.Size]byte // of the API key
+	operator bool              // the key is an administrator's
+}
 
 // greed is how many times what is left free one caller may hold. One greedy caller alone gets three
 // quarters of a budget, two get three sevenths each, and a newcomer always finds something.
 const greed = 3
+
+// keptForOperators is the part of a budget that only operators may use, one in so many: whatever
+// all others do, who has to look after the server finds a place.
+const keptForOperators = 16
 
 // budget is an amount of something that callers share. Whoever finds too little left is refused, or
 // waits. Callers wait for turns and then for work, in this order, and whoever has its work needs
@@ -22,11 +29,13 @@ const greed = 3
 type budget struct {
 	shared bool // callers have shares; otherwise one may take everything
 	total  int64
+	kept   int64 // of it, for operators; what they hold counts for it
 
-	mu    sync.Mutex
-	used  int64
-	held  map[caller]int64 // only callers that hold something
-	queue list.List        // of *waiter, in the order of arrival
+	mu       sync.Mutex
+	used     int64
+	operated int64            // of used, by operators
+	held     map[caller]int64 // only callers that hold something
+	queue    list.List        // of *waiter, in the order of arrival
 }
 
 type waiter struct {
@@ -35,8 +44,19 @@ type waiter struct {
 	taken chan struct{} // closed when it has its part
 }
 
+// newBudget returns a budget for callers who wait for their parts. It keeps nothing for operators:
+// nobody waits for ever.
 func newBudget(total int64, shared bool) *budget {
 	return &budget{shared: shared, total: total, held: make(map[caller]int64)}
+}
+
+// newPlaces returns a budget for callers who are refused what is not left.
+func newPlaces(total int64, shared bool) *budget {
+	b := newBudget(total, shared)
+	if shared {
+		b.kept = total / keptForOperators
+	}
+	return b
 }
 
 // take takes n for a caller. It takes nothing and returns false if the budget, or the caller's share
@@ -45,12 +65,24 @@ func (b *budget) take(who caller, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	held := b.held[who] + n
-	if !b.allows(held, n) {
+	if !b.allows(who, held, n) {
 		return false
 	}
-	b.used += n
-	b.held[who] = held
+	b.hold(who, held, n)
 	return true
+}
+
+// hold notes that a caller takes n and then holds that much in all. mu must be held.
+func (b *budget) hold(who caller, held, n int64) {
+	b.used += n
+	if who.operator {
+		b.operated += n
+	}
+	if held > 0 {
+		b.held[who] = held
+	} else {
+		delete(b.held, who)
+	}
 }
 
 // wait takes n for a caller as soon as that is possible. n must be at most b.most. The error is
@@ -88,9 +120,8 @@ func (b *budget) serve() {
 		next, held := place.Next(), b.held[w.who]
 		switch {
 		case full[w.who]:
-		case b.allows(held+w.n, w.n):
-			b.used += w.n
-			b.held[w.who] = held + w.n
+		case b.allows(w.who, held+w.n, w.n):
+			b.hold(w.who, held+w.n, w.n)
 			b.queue.Remove(place)
 			close(w.taken)
 		case held > 0:
@@ -110,13 +141,16 @@ func (b *budget) most() int64 {
 	if !b.shared {
 		return b.total
 	}
-	return max(1, b.total*greed/(greed+1))
+	return max(1, (b.total-b.kept)*greed/(greed+1))
 }
 
 // allows reports whether a caller may take n and then hold that much in all. Of a budget that is
 // counted, everybody may have one. mu must be held.
-func (b *budget) allows(held, n int64) bool {
+func (b *budget) allows(who caller, held, n int64) bool {
 	left := b.total - b.used - n
+	if !who.operator {
+		left -= max(0, b.kept-b.operated)
+	}
 	return left >= 0 && (!b.shared || held == 1 || held <= greed*left)
 }
 
@@ -124,27 +158,26 @@ func (b *budget) allows(held, n int64) bool {
 func (b *budget) give(who caller, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= n
-	if held := b.held[who] - n; held > 0 {
-		b.held[who] = held
-	} else {
-		delete(b.held, who)
-	}
+	b.hold(who, b.held[who]-n, -n)
 	b.serve()
 }
 
-// room reports whether a caller that holds nothing could take n.
+// room reports whether a caller that holds nothing, and is no operator, could take n.
 func (b *budget) room(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.allows(n, n)
+	return b.allows(caller{}, n, n)
 }
 
-// holdings returns how much all callers hold, how much of it one of them holds, and the budget.
+// holdings returns how much all callers hold, how much of it one of them holds, and how much there is
+// for callers like this one.
 func (b *budget) holdings(who caller) (used, mine, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.used, b.held[who], b.total
+	if total = b.total; !who.operator {
+		total -= b.kept
+	}
+	return b.used, b.held[who], total
 }
 
 // crowd is all requests that no key vouches for: those for health, and those that are refused. It

@@ -3,6 +3,7 @@ package server
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"net"
 	"sync"
 )
@@ -32,7 +33,7 @@ type owner struct {
 
 // stranger is who a connection belongs to before anybody has presented a key on it. It is no hash
 // of a key, nor the zero caller.
-var stranger = caller{1}
+var stranger = caller{hash: [sha256.Size]byte{1}}
 
 // conn is one connection.
 type conn struct {
@@ -45,7 +46,7 @@ type conn struct {
 }
 
 func newConns(most int, limit func() int, shared bool) *conns {
-	return &conns{limit: limit, busy: newBudget(int64(most-most/4), shared), by: make(map[caller]*owner)}
+	return &conns{limit: limit, busy: newPlaces(int64(most-most/4), shared), by: make(map[caller]*owner)}
 }
 
 // listen returns l with the limit on connections.

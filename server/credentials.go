@@ -74,7 +74,7 @@ func addressOf(peer string) (who caller) {
 	}
 	if net, err := ip.Prefix(bits); err == nil {
 		b := net.Addr().As16()
-		copy(who[:], b[:])
+		copy(who.hash[:], b[:])
 	}
 	return who
 }

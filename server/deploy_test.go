@@ -103,7 +103,7 @@ func deployed(t *testing.T) map[string]string {
 
 // TestDeployNames: what the dashboard and the alerts ask for is what /metrics prints, with these labels.
 func TestDeployNames(t *testing.T) {
-	f := start(t, server.Options{})
+	f := start(t, server.Options{History: &fakeHistory{}})
 	if _, err := clients(t, f.url)[0].reward.Draw(t.Context(), &kujiv1.DrawRequest{Player: "ann", Pool: "free"}); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ type eventStream struct {
 	req  *kujiv1.StreamEventsRequest
 	send func(*kujiv1.StreamEventsResponse) error
 	want filter
+	turn readTurn
 	ends streamEnds
 	late watch
 
@@ -71,6 +72,11 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 	if err != nil {
 		return err
 	}
+	places, who := s.readers.of(r.Name(), s.o.Keys != nil), c.access.who
+	if !places.take(who, 1) {
+		return s.overloaded(who, places, "readers of the realm's feed are connected")
+	}
+	defer places.give(who, 1)
 	from := req.GetFrom()
 	if req.From == nil {
 		from = r.Stats().Position + 1
@@ -80,6 +86,7 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 	st := &eventStream{
 		pass: newPass(s, c.access), call: c, req: req, send: send, next: max(from, 1),
 		want: filter{player: req.GetPlayer(), pool: req.GetPool(), bare: c.access.player != ""},
+		turn: readTurn{turns: s.reads, who: who},
 	}
 	return st.run(ctx, r)
 }
@@ -161,26 +168,36 @@ func (st *eventStream) came(next uint64) {
 
 // read sends what comes from the feed.
 func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
+	defer st.turn.end()
 	var events []*kujiv1.Event
-	for rec, err := range r.Events(ctx, st.next) {
+	send := func(next uint64) error {
+		if len(events) == 0 {
+			st.came(next)
+			return nil
+		}
+		st.turn.end() // the client may take its time
+		err := st.say(events, next)
+		events = nil
+		return err
+	}
+	pace := func(ctx context.Context, at kuji.FeedPlace) error { // of a batch, everything was yielded
+		if err := send(at.Next); err != nil {
+			return err
+		}
+		return st.turn.pace(ctx, at)
+	}
+	q := kuji.EventsQuery{From: st.next, Player: st.want.player, Pool: st.want.pool, Pace: pace}
+	for rec, err := range r.EventsOf(ctx, q) {
 		if err != nil {
 			return err
 		}
 		if st.want.keep(&rec) {
 			events = append(events, eventProto(&rec))
 		}
-		next := rec.Position
-		if rec.Last {
-			next++
-		}
-		switch {
-		case len(events) == 0 && rec.Last:
-			st.came(next)
-		case len(events) >= eventsAtOnce, len(events) > 0 && rec.Last:
-			if err := st.say(events, next); err != nil {
+		if len(events) >= eventsAtOnce && !rec.Last {
+			if err := send(rec.Position); err != nil {
 				return err
 			}
-			events = nil
 		}
 	}
 	return nil
@@ -223,7 +240,7 @@ func eventProto(rec *kuji.Record) *kujiv1.Event {
 		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
 		Items: stacksProto(rec.Items), Outcomes: each(rec.Outcomes, outcomeProto), Paid: stacksProto(rec.Paid),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Members: each(rec.Members, eventProto), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Members: each(rec.Members, eventProto), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
 			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
 		}),

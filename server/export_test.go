@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,8 +22,10 @@ import (
 
 // What the tests of this package see of its inside.
 var (
-	Contract    = contract
-	StatusProto = statusProto
+	Contract = contract
+
+	EndFramedTwice = endFramedTwice
+	StatusProto    = statusProto
 )
 
 func NewWithContract(e *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
@@ -99,14 +102,16 @@ func ConnectionLimit(want int, files uint64, realms int) int {
 type Budget struct{ *budget }
 
 func NewBudget(total int64, shared bool) Budget { return Budget{newBudget(total, shared)} }
-func (b Budget) Take(who byte, n int64) bool    { return b.take(caller{who}, n) }
-func (b Budget) Give(who byte, n int64)         { b.give(caller{who}, n) }
-func (b Budget) Held(who byte) int64            { _, mine, _ := b.holdings(caller{who}); return mine }
+func (b Budget) Take(who byte, n int64) bool    { return b.take(numbered(who), n) }
+func (b Budget) Give(who byte, n int64)         { b.give(numbered(who), n) }
+func (b Budget) Held(who byte) int64            { _, mine, _ := b.holdings(numbered(who)); return mine }
 func (b Budget) Used() int64                    { return used(b.budget) }
 
 func (b Budget) Wait(ctx context.Context, who byte, n int64) error {
-	return b.wait(ctx, caller{who}, n)
+	return b.wait(ctx, numbered(who), n)
 }
+
+func numbered(who byte) caller { return caller{hash: [sha256.Size]byte{who}} }
 
 // Waiting is how many wait.
 func (b Budget) Waiting() int {
@@ -311,19 +316,19 @@ func (s *Server) RedisConnections() int { return s.redis.len() }
 // HoldCalls takes all calls that there may be, until release is called.
 func (s *Server) HoldCalls() (release func()) {
 	n := s.calls.most()
-	if !s.calls.take(caller{9}, n) {
+	if !s.calls.take(numbered(9), n) {
 		panic("calls are being answered")
 	}
-	return func() { s.calls.give(caller{9}, n) }
+	return func() { s.calls.give(numbered(9), n) }
 }
 
 // HoldMemory takes the memory for requests but for some bytes, until release is called.
 func (s *Server) HoldMemory(left int64) (release func()) {
 	n := s.memory.most() - left
-	if !s.memory.take(caller{9}, n) {
+	if !s.memory.take(numbered(9), n) {
 		panic("memory is in use")
 	}
-	return func() { s.memory.give(caller{9}, n) }
+	return func() { s.memory.give(numbered(9), n) }
 }
 
 // HoldChecks takes all turns in which tokens from an address can be checked, until release is called.
@@ -340,17 +345,20 @@ func (s *Server) HoldChecks(address string) (release func()) {
 func (s *Server) WaitingChecks() int64 { return used(s.credentials.places) }
 
 // hold takes all that one caller can have of a budget, and what is then left.
-func hold(b *budget) (release func()) {
+func hold(b *budget) (release func()) { return holdBy(b, 1) }
+
+// holdBy is hold, by so much at a time.
+func holdBy(b *budget, n int64) (release func()) {
 	var all []caller
-	for one := (caller{9}); b.take(one, 1); one[1]++ {
+	for one := numbered(9); b.take(one, n); one.hash[1]++ {
 		all = append(all, one)
-		for b.take(one, 1) {
+		for b.take(one, n) {
 			all = append(all, one)
 		}
 	}
 	return func() {
 		for _, one := range all {
-			b.give(one, 1)
+			b.give(one, n)
 		}
 	}
 }
@@ -364,3 +372,30 @@ func (s *Server) WaitingOdds() int { return Budget{s.odds}.Waiting() }
 
 // OddsAtOnce is oddsAtOnce.
 const OddsAtOnce = oddsAtOnce
+
+// Refusing is the budgets that refuse what is not left, by what they are of.
+func (s *Server) Refusing(realm string) map[string]Budget {
+	return map[string]Budget{
+		"memory": {s.memory}, "calls": {s.calls}, "streams of draws": {s.streams}, "streams of events": {s.feeds},
+		"busy connections": {s.conns.busy}, "readers": {s.readers.of(realm, s.o.Keys != nil)},
+	}
+}
+
+// Part is a small part of a budget.
+func (b Budget) Part() int64 { return max(1, b.total/256) }
+
+// FillUp takes all parts that callers who are no operators can have.
+func (b Budget) FillUp() (release func()) { return holdBy(b.budget, b.Part()) }
+
+// Total is how much there is.
+func (b Budget) Total() int64 { return b.total }
+
+// TakeAsOperator is Take for an operator.
+func (b Budget) TakeAsOperator(n int64) bool { return b.take(caller{operator: true}, n) }
+
+// HoldReads takes all turns of readers of old events until release is called.
+func (s *Server) HoldReads() (release func()) { return hold(s.reads) }
+
+// WaitingReads is how many of them wait, and InReads how many turns are taken.
+func (s *Server) WaitingReads() int { return Budget{s.reads}.Waiting() }
+func (s *Server) InReads() int      { return int(used(s.reads)) }

@@ -2,7 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -23,6 +26,8 @@ type History interface {
 	Wait(ctx context.Context, realm string, position uint64) error
 	// State returns what is known of a realm. ok is false as long as that is nothing.
 	State(realm string) (st HistoryState, ok bool)
+	// Down returns why a realm that is followed is not kept up to date now; nil if it is.
+	Down(realm string) error
 }
 
 // HistoryPlace is the place of an event in a realm's log.
@@ -44,6 +49,7 @@ type HistoryState struct {
 	CompleteFrom uint64 // it has had every event from this position on
 	KeptFrom     uint64 // it keeps events from this position on; 0: it has removed none
 	KeptFromTime int64  // the time of the oldest that is kept, in Unix milliseconds
+	ProvenFrom   uint64 // from this position on every event is known to be as the log has it; 0: all are
 }
 
 // HistoryPage is some events, the newest first.
@@ -89,9 +95,27 @@ func (h rewardService) history(ctx context.Context, name string, fresh bool) (Hi
 	}
 	hist := h.s.o.History
 	if fresh {
-		err = hist.Wait(ctx, r.Name(), r.Stats().LastEvent)
+		err = historyError(r.Name(), hist.Wait(ctx, r.Name(), r.Stats().LastEvent))
 	}
 	return hist, r, err
+}
+
+// historyError returns the answer to an error of a history. If the history is away, the realm is not:
+// the answer has a reason of its own, and says nothing of the database, whose place is for the log.
+func historyError(realm string, err error) error {
+	var how string
+	switch kuji.CodeOf(err) {
+	case kuji.CodeFailed:
+		how = "cannot be read now"
+	case kuji.CodeOverloaded:
+		how = "is not open yet"
+	case kuji.CodeCorrupt:
+		how = "is damaged, and the server builds it again from the log"
+	default:
+		return err
+	}
+	text := fmt.Sprintf("the history of realm %q %s; the realm goes on: ask again later", realm, how)
+	return withDetail(connect.NewError(connect.CodeUnavailable, errors.New(text)), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_HISTORY})
 }
 
 // pageLimit checks the limit of a page.
@@ -119,7 +143,7 @@ func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryReq
 	}
 	page, err := hist.Events(ctx, r.Name(), q)
 	if err != nil {
-		return nil, err
+		return nil, historyError(r.Name(), err)
 	}
 	c, _ := ctx.Value(callKey{}).(*call)
 	want := filter{player: q.Player, pool: q.Pool, bare: c == nil || c.access.player != ""}
@@ -146,7 +170,7 @@ func (h rewardService) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersR
 	}
 	page, err := hist.Players(ctx, r.Name(), req.GetAfter(), limit)
 	if err != nil {
-		return nil, err
+		return nil, historyError(r.Name(), err)
 	}
 	return &kujiv1.ListPlayersResponse{Players: page.Players, More: page.More, State: historyState(r, page.State)}, nil
 }
@@ -162,7 +186,7 @@ func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersR
 	}
 	page, err := hist.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
 	if err != nil {
-		return nil, err
+		return nil, historyError(r.Name(), err)
 	}
 	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
 		return &kujiv1.Holder{Player: h.Player, Quantity: h.Quantity}
@@ -171,7 +195,7 @@ func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersR
 
 // historyState says how far a history is behind a realm.
 func historyState(r *kuji.Realm, st HistoryState) *kujiv1.HistoryState {
-	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime}
+	out := &kujiv1.HistoryState{Position: st.Position, CompleteFrom: st.CompleteFrom, KeptFrom: st.KeptFrom, KeptFromUnixMs: st.KeptFromTime, ProvenFrom: st.ProvenFrom}
 	if last := r.Stats().LastEvent; last > st.Position {
 		out.Lag = last - st.Position
 	}

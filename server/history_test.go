@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +28,8 @@ type fakeHistory struct {
 	mu       sync.Mutex
 	followed []string
 	state    server.HistoryState
+	away     error // what every read returns
+	down     error
 }
 
 func (f *fakeHistory) Follow(r *kuji.Realm) {
@@ -42,23 +46,25 @@ func (f *fakeHistory) follows() []string {
 
 func (f *fakeHistory) Events(_ context.Context, realm string, q server.HistoryQuery) (server.HistoryPage, error) {
 	f.asked = q
-	return server.HistoryPage{Events: slices.Clone(f.events), More: f.more, Before: server.HistoryPlace{Position: 7, Index: 3}, State: f.state}, nil
+	return server.HistoryPage{Events: slices.Clone(f.events), More: f.more, Before: server.HistoryPlace{Position: 7, Index: 3}, State: f.state}, f.away
 }
 
 func (f *fakeHistory) Players(_ context.Context, realm, after string, limit int) (server.HistoryPlayers, error) {
-	return server.HistoryPlayers{Players: []string{after, fmt.Sprint(limit)}, More: f.more, State: f.state}, nil
+	return server.HistoryPlayers{Players: []string{after, fmt.Sprint(limit)}, More: f.more, State: f.state}, f.away
 }
 
 func (f *fakeHistory) Holders(_ context.Context, realm, item, after string, limit int) (server.HistoryHolders, error) {
-	return server.HistoryHolders{Holders: []server.HistoryHolder{{Player: item + after, Quantity: uint64(limit)}}, State: f.state}, nil
+	return server.HistoryHolders{Holders: []server.HistoryHolder{{Player: item + after, Quantity: uint64(limit)}}, State: f.state}, f.away
 }
 
 func (f *fakeHistory) Wait(_ context.Context, realm string, position uint64) error {
 	f.waited = position
-	return nil
+	return f.away
 }
 
 func (f *fakeHistory) State(realm string) (server.HistoryState, bool) { return f.state, true }
+
+func (f *fakeHistory) Down(string) error { return f.down }
 
 // group is an atomic group about two players.
 func group() kuji.Record {
@@ -72,7 +78,7 @@ func group() kuji.Record {
 // TestGetHistory: the server passes on what is asked, says how far the history is behind, and waits if
 // it shall be fresh.
 func TestGetHistory(t *testing.T) {
-	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1, KeptFrom: 6, KeptFromTime: 77}}
+	hist := &fakeHistory{events: []kuji.Record{group()}, more: true, state: server.HistoryState{Position: 0, CompleteFrom: 1, KeptFrom: 6, KeptFromTime: 77, ProvenFrom: 4}}
 	f := startWith(t, kuji.Options{}, server.Options{History: hist})
 	c := newClient("", h2c(t), f.url, connect.WithGRPC())
 	if _, err := c.admin.CreateRealm(t.Context(), &kujiv1.CreateRealmRequest{Realm: "new"}); err != nil {
@@ -96,7 +102,7 @@ func TestGetHistory(t *testing.T) {
 	if want := (server.HistoryQuery{Player: "ann", Item: "gem", Limit: 5, Before: server.HistoryPlace{Position: 8, Index: 2}}); hist.asked != want || hist.waited != last {
 		t.Errorf("asked %+v and waited for %d, want %+v and %d", hist.asked, hist.waited, want, last)
 	}
-	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 || res.GetState().GetKeptFrom() != 6 || res.GetState().GetKeptFromUnixMs() != 77 {
+	if b := res.GetBefore(); b.GetPosition() != 7 || b.GetIndex() != 3 || res.GetState().GetLag() != last || res.GetState().GetCompleteFrom() != 1 || res.GetState().GetKeptFrom() != 6 || res.GetState().GetKeptFromUnixMs() != 77 || res.GetState().GetProvenFrom() != 4 {
 		t.Errorf("%v", res)
 	}
 	// Of a group, those who ask for a player see what is about the player.
@@ -154,5 +160,47 @@ func TestNoHistory(t *testing.T) {
 		if connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			t.Error(err)
 		}
+	}
+}
+
+// TestHistoryAway: a history that cannot be read has a reason of its own, says nothing of its database,
+// and does not make the server unready or say that a realm has stopped.
+func TestHistoryAway(t *testing.T) {
+	var log lockedBuffer
+	hist := &fakeHistory{}
+	f := startWith(t, kuji.Options{}, server.Options{History: hist, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c := newClient("", h2c(t), f.url, connect.WithGRPC())
+	for code, text := range map[kuji.Code]string{kuji.CodeFailed: "cannot be read now", kuji.CodeOverloaded: "is not open yet", kuji.CodeCorrupt: "builds it again"} {
+		hist.away = &kuji.Error{Code: code, Message: "reading the history", Err: errors.New("secret.example:5432")}
+		hist.down = hist.away
+		for call, ask := range map[string]func() error{
+			"GetHistory": func() error {
+				_, err := c.reward.GetHistory(t.Context(), &kujiv1.GetHistoryRequest{Player: "ann"})
+				return err
+			},
+			"fresh": func() error {
+				_, err := c.reward.GetHistory(t.Context(), &kujiv1.GetHistoryRequest{Player: "ann", Fresh: true})
+				return err
+			},
+			"ListPlayers": func() error { _, err := c.reward.ListPlayers(t.Context(), &kujiv1.ListPlayersRequest{}); return err },
+			"ListHolders": func() error {
+				_, err := c.reward.ListHolders(t.Context(), &kujiv1.ListHoldersRequest{Item: "gem"})
+				return err
+			},
+		} {
+			err := ask()
+			if connect.CodeOf(err) != connect.CodeUnavailable || detail(t, err).GetReason() != kujiv1.Reason_REASON_HISTORY || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s when it is away with %v: %v", call, code, err)
+			}
+		}
+	}
+	if code, body := get(t, http.DefaultClient, f.url+"/readyz"); code != http.StatusOK {
+		t.Errorf("readyz: %d %s", code, body)
+	}
+	if _, body := get(t, http.DefaultClient, f.url+"/metrics"); !strings.Contains(body, `kuji_realm_history_down{realm="default"} 1`) {
+		t.Errorf("the metric does not say that it is down:\n%s", body)
+	}
+	if strings.Contains(log.String(), "a realm has stopped") {
+		t.Errorf("no realm has stopped:\n%s", log.String())
 	}
 }

@@ -31,15 +31,16 @@ var ErrKeys = errors.New("bad API keys")
 
 // Keys are API keys read from a file. Each line of the file is one of
 //
-//	commands sha256 name [realms=a,b] [pools=a,b] [rate=n]
+//	commands sha256 name [realms=a,b] [pools=a,b] [rate=n] [grants=item:n/m,…] [ids=optional]
 //	commands jwks=where name algs=ES256,EdDSA [issuer=text] [audience=text] [realms=a,b] [pools=a,b] [rate=n]
 //
 // The commands are some of read, draw, redeem, register, grant, consume, transfer and admin, with
 // commas between them; admin includes all others. The first form is a key. sha256 is the hash of
 // the key, 64 hexadecimal digits. The second form is an issuer of player tokens: see [issuer].
 // Realms and pools, where they are given, are all that the key is for. The rate is how many
-// commands and reads a second it may ask for, of an issuer each of its players. Empty lines and
-// lines that start with # are ignored. The file contains no secret: a key of at least 128 random
+// commands and reads a second it may ask for, of an issuer each of its players. Grants are all items
+// that the key may grant, and how many in a request and in a day. Grants need request ids, unless the
+// ids are optional. Empty lines and lines that start with # are ignored. The file contains no secret: a key of at least 128 random
 // bits cannot be found from its hash.
 type Keys struct {
 	path  string
@@ -158,13 +159,13 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 		return one, iss, err
 	}
 	for name := range options {
-		return key{}, nil, fmt.Errorf("option %.40q, want realms=, pools= or rate=", name)
+		return key{}, nil, fmt.Errorf("option %.40q, want realms=, pools= or rate=, and of a key that may grant also grants= or ids=", name)
 	}
 	if hash, err := hex.DecodeString(fields[1]); err != nil || copy(one.hash[:], hash) != len(one.hash) || len(hash) != len(one.hash) {
 		// Do not quote the field: a key pasted here by mistake must not end up in a log.
 		return key{}, nil, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits, or jwks=", len(fields[1]), 2*sha256.Size)
 	}
-	one.who = one.hash
+	one.who = caller{one.hash, one.can&canAdmin != 0}
 	return one, nil, nil
 }
 
@@ -203,6 +204,21 @@ func (a *access) restrict(options map[string]string) error {
 	if a.pools, err = list("pools"); err != nil {
 		return err
 	}
+	if text, ok := options["grants"]; ok && a.can&canGrant != 0 {
+		delete(options, "grants")
+		if a.grants, err = parseGrants(text); err != nil {
+			return err
+		}
+		for _, c := range a.grants {
+			a.daily = a.daily || c.day > 0
+		}
+	}
+	if text, ok := options["ids"]; ok && a.can&canGrant != 0 {
+		delete(options, "ids")
+		if a.anyID = text == "optional"; !a.anyID {
+			return fmt.Errorf("ids=%.40s: want ids=optional, or nothing: grants need request ids", text)
+		}
+	}
 	if text, ok := options["rate"]; ok {
 		delete(options, "rate")
 		if a.rate, err = strconv.Atoi(text); err != nil || a.rate < 1 || a.rate > maxRate {
@@ -225,7 +241,7 @@ func (k *Keys) byKey(secret string) *access {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return nil
 	}
-	return k.of(sha256.Sum256([]byte(secret)))
+	return k.of(caller{hash: sha256.Sum256([]byte(secret))})
 }
 
 // mayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
@@ -260,7 +276,7 @@ func (k *Keys) again(a *access) *access {
 func (k *Keys) of(who caller) *access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who[:], set[i].hash[:]), i, at)
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who.hash[:], set[i].hash[:]), i, at)
 	}
 	if at < 0 {
 		return nil

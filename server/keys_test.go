@@ -23,11 +23,15 @@ const (
 	readKey  = "test-key-of-the-dashboard"
 )
 
-// keyLine returns the line of a key that may read, write (and read) or do everything.
+// keyLine returns the line of a key that may read, write (and read) or do everything, and grant
+// without request ids. For the default see TestGrantsNeedIDs.
 func keyLine(t testing.TB, role, key, name string, options ...string) string {
 	t.Helper()
 	if role == "write" {
 		role = "read,draw,redeem,register,grant,consume,transfer"
+	}
+	if role == "admin" || strings.Contains(role, "grant") {
+		options = append(options, "ids=optional")
 	}
 	line, err := server.KeyLine(role, key, cmp.Or(name, key), options...)
 	if err != nil {
@@ -85,6 +89,14 @@ func TestKeyFileErrors(t *testing.T) {
 		{"option twice", good + " rate=1 rate=2", `option "rate=2"`},
 		{"empty pool", good + " pools=a,,b", "pools=a,,b: want names"},
 		{"no rate", good + " rate=0", "rate=0: want 1 to 1000000"},
+		{"grants of who may not grant", good + " grants=gem:1", `option "grants"`},
+		{"ids of who may not grant", good + " ids=optional", `option "ids"`},
+		{"other ids", "grant " + hash + " a ids=none", "want ids=optional"},
+		{"no quantity", "grant " + hash + " a grants=gem", "grants=gem: want item:N or item:N/M"},
+		{"nothing in a request", "grant " + hash + " a grants=gem:0", "want item:N"},
+		{"less in a day than in a request", "grant " + hash + " a grants=gem:1/5,sword:5/1", "grants=sword:5/1: want"},
+		{"an item twice", "grant " + hash + " a grants=gem:1,gem:2", "each item once"},
+		{"a day of nothing", "admin " + hash + " a grants=*:1/", "want item:N"},
 		{"too many", many(server.MaxKeys + 1), "line 1025: more than 1024 keys"},
 		{"players who grant", "grant jwks=players.json p algs=ES256", "not grant"},
 		{"players who are admin", "admin jwks=players.json p algs=ES256", "not admin"},

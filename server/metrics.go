@@ -192,24 +192,36 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	gauge("feed_readers", "Readers of the feed.", func(s *kuji.Stats) uint64 { return uint64(s.Readers) })
 	gauge("feed_lag", "By how many positions the slowest reader of the feed is behind.", func(s *kuji.Stats) uint64 { return s.ReaderLag })
 	if history != nil {
-		of := func(value func(*kuji.Stats, HistoryState) float64) func(*kuji.Realm, *kuji.Stats) float64 {
-			return func(r *kuji.Realm, st *kuji.Stats) float64 {
-				known, _ := history.State(r.Name())
-				return value(st, known)
-			}
-		}
-		add(prometheus.GaugeValue, "history_position", "The history has every event up to this position.",
-			of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.Position) }))
-		add(prometheus.GaugeValue, "history_lag", "By how many positions the history is behind.",
-			of(func(st *kuji.Stats, h HistoryState) float64 {
-				return float64(st.LastEvent - min(st.LastEvent, h.Position))
-			}))
-		add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
-			of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
+		addHistoryMetrics(add, history)
 	}
 	gauge("recovered_position", "Position found when the realm was opened.", func(s *kuji.Stats) uint64 { return s.Recovered })
 	gauge("recovered_events", "Events replayed when the realm was opened.", func(s *kuji.Stats) uint64 { return s.RecoveredEvents })
 	return c
+}
+
+// addHistoryMetrics adds what a history says of each realm.
+func addHistoryMetrics(add func(kind prometheus.ValueType, name, help string, value func(*kuji.Realm, *kuji.Stats) float64), history History) {
+	of := func(value func(*kuji.Stats, HistoryState) float64) func(*kuji.Realm, *kuji.Stats) float64 {
+		return func(r *kuji.Realm, st *kuji.Stats) float64 {
+			known, _ := history.State(r.Name())
+			return value(st, known)
+		}
+	}
+	add(prometheus.GaugeValue, "history_position", "The history has every event up to this position.",
+		of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.Position) }))
+	add(prometheus.GaugeValue, "history_lag", "By how many positions the history is behind.",
+		of(func(st *kuji.Stats, h HistoryState) float64 {
+			return float64(st.LastEvent - min(st.LastEvent, h.Position))
+		}))
+	add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
+		of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
+	add(prometheus.GaugeValue, "history_down", "1 while the history is not kept: its database cannot be reached, or it is damaged and built again.",
+		func(r *kuji.Realm, _ *kuji.Stats) float64 {
+			if history.Down(r.Name()) != nil {
+				return 1
+			}
+			return 0
+		})
 }
 
 func (c *realmCollector) Describe(ch chan<- *prometheus.Desc) {

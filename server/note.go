@@ -19,9 +19,14 @@ func (s *Server) note(ctx context.Context, m notedMessage) kuji.Note {
 
 // caller returns whose API key a call came with, for the log. Without keys it is "".
 func (s *Server) caller(ctx context.Context) string {
+	return accessOf(ctx).name
+}
+
+// accessOf returns who a call came from.
+func accessOf(ctx context.Context) *access {
 	c, _ := ctx.Value(callKey{}).(*call)
 	if c == nil {
-		return ""
+		return anybody
 	}
-	return c.access.name
+	return c.access
 }

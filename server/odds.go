@@ -19,7 +19,7 @@ func (h rewardService) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) 
 	if req.GetStale() {
 		ctx = kuji.Stale(ctx)
 	}
-	o, err := r.Odds(ctx, req.GetPool(), req.GetPlayer())
+	o, err := r.OddsOf(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (h rewardService) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) 
 
 func oddsProto(o *kuji.Odds) *kujiv1.Odds {
 	return &kujiv1.Odds{
-		Status: statusProto(o.Status), Subject: o.Subject, CatalogVersion: o.CatalogVersion, Position: o.Position,
+		Status: statusProto(o.Status), Subject: o.Subject, CatalogVersion: o.CatalogVersion, Position: o.Position, Count: uint32(o.Count),
 		Outcomes: each(o.Outcomes, func(e *kuji.OutcomeOdds) *kujiv1.OutcomeOdds {
 			return &kujiv1.OutcomeOdds{Pool: e.Pool, Entry: e.Entry, Chance: fractionProto(e.Chance), Expected: fractionProto(e.Expected)}
 		}),
@@ -36,7 +36,7 @@ func oddsProto(o *kuji.Odds) *kujiv1.Odds {
 			return &kujiv1.ItemOdds{Item: it.Item, Expected: fractionProto(it.Expected)}
 		}),
 		Pity: each(o.Pity, func(t *kuji.TrackOdds) *kujiv1.TrackOdds {
-			return &kujiv1.TrackOdds{Pool: t.Pool, Track: t.Track, Draws: t.Draws, CertainIn: t.CertainIn}
+			return &kujiv1.TrackOdds{Pool: t.Pool, Track: t.Track, Draws: t.Draws, CertainIn: t.CertainIn, Unless: t.Unless}
 		}),
 	}
 }
@@ -44,7 +44,11 @@ func oddsProto(o *kuji.Odds) *kujiv1.Odds {
 // maxFraction is the longest text of an exact fraction in an answer, in bytes.
 const maxFraction = 200
 
+// fractionProto returns nil for nil.
 func fractionProto(x *big.Rat) *kujiv1.Fraction {
+	if x == nil {
+		return nil
+	}
 	out := &kujiv1.Fraction{}
 	out.Value, _ = x.Float64()
 	if x.Num().BitLen()+x.Denom().BitLen() < 4*maxFraction { // more than three bits for each digit

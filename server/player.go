@@ -22,7 +22,7 @@ func (h rewardService) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerReque
 	return &kujiv1.GetPlayerResponse{Player: &kujiv1.Player{
 		Id: v.ID, Items: stacksProto(v.Items), Position: v.Position,
 		Pity: each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
-			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn}
+			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
 		Limits: each(v.Limits, func(l *kuji.PoolLimit) *kujiv1.Limit {
 			out := limitProto(&l.Limit)

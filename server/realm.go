@@ -192,7 +192,8 @@ func (h adminService) GetStatus(ctx context.Context, req *kujiv1.GetStatusReques
 			Draws: st.Draws, Failures: st.Failures, Replays: st.Replays, LogBytes: st.LogBytes, Players: st.Players,
 			RequestIds: st.RequestIDs, PendingBytes: st.PendingBytes,
 			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
-			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back,
+			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back, IdsFromUnixMs: st.Clock.IDsFrom,
+			Level: uint32(st.Level), NewestLevel: uint32(st.NewestLevel),
 		}
 		if ke, ok := errors.AsType[*kuji.Error](r.Err()); ok {
 			one.Error = messageOf(ke)

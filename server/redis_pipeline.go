@@ -61,11 +61,13 @@ func (c *redisConn) answer() {
 		}
 		c.from += n
 		c.whole--
-		if len(words) > 0 {
-			c.handle(words, n)
-			if c.isMuch() {
-				c.transmit()
-			}
+		if len(words) == 0 {
+			c.blank(n)
+			continue
+		}
+		c.handle(words, n)
+		if c.isMuch() {
+			c.transmit()
 		}
 	}
 	c.flush()
@@ -79,6 +81,13 @@ func (c *redisConn) answer() {
 	c.send()
 	c.exit()
 	c.until = time.Time{}
+}
+
+// blank counts a command without words, to which Redis answers nothing. Clients do not send any: who
+// sends many is let go, with a key or without.
+func (c *redisConn) blank(size int) {
+	c.count(ended{size: size})
+	c.tried()
 }
 
 // enter takes what a pipeline needs before the engine is asked, once: a part of its key's rate, of
@@ -361,10 +370,7 @@ func (c *redisConn) carryOut() error {
 		if err != nil {
 			return err
 		}
-		commit, err := realm.StartAll(c.ctx, r.reqs, r.results)
-		if err == nil {
-			err = commit.Wait(c.ctx)
-		}
+		err = c.s.doAll(c.ctx, c.entered, realm, r.reqs, r.results)
 		if err == nil {
 			c.s.metrics.all(r.results)
 		}
@@ -396,6 +402,7 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_ID_REUSED:       "IDREUSED",
 	kujiv1.Reason_REASON_TOO_OLD:         "TOOOLD",
 	kujiv1.Reason_REASON_CONFLICT:        "CONFLICT",
+	kujiv1.Reason_REASON_FORMAT:          "FORMAT",
 	kujiv1.Reason_REASON_OVERLOADED:      "OVERLOADED",
 	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: "UNKNOWN",
 	kujiv1.Reason_REASON_FAILED:          "FAILED",

@@ -23,12 +23,29 @@ func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.Do(ctx, req)
-	if err != nil {
+	var res [1]kuji.Result
+	if err := s.doAll(ctx, accessOf(ctx), r, []kuji.Request{req}, res[:]); err != nil {
 		return nil, err
 	}
-	s.metrics.result(res.Status, 1)
-	return resultProto(&res), nil
+	if res[0].Status == kuji.Refused {
+		return nil, res[0].Err
+	}
+	s.metrics.result(res[0].Status, 1)
+	return resultProto(&res[0]), nil
+}
+
+// doAll carries out requests that came with an access, and fills in their results.
+func (s *Server) doAll(ctx context.Context, a *access, r *kuji.Realm, reqs []kuji.Request, results []kuji.Result) error {
+	taken, err := s.takeGrants(ctx, a, r, reqs)
+	if err != nil {
+		return err
+	}
+	commit, err := r.StartAll(ctx, reqs, results)
+	if err == nil {
+		err = commit.Wait(ctx)
+	}
+	taken.settle(results, err)
+	return err
 }
 
 // statusProto returns the contract's number of a status: one higher, because its zero means

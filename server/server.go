@@ -94,6 +94,8 @@ type Server struct {
 	calls       *budget // one for each call being answered
 	streams     *budget // and one of these for each stream
 	feeds       *budget // or one of these, of events
+	readers     readerPlaces
+	reads       *budget // and one of these while it reads old events; they wait
 	bulk        *budget // and one of these for each Atomic or Batch; they wait
 	catalogs    *budget // or this one, for ApplyCatalog; they wait
 	history     *budget // or one of these, for reads of the history; they wait
@@ -102,6 +104,7 @@ type Server struct {
 	crowd       crowd   // requests without a key
 	credentials credentials
 	rates       *rates
+	granted     granted
 	metrics     *metrics
 	metricsH    http.Handler
 	http        *http.Server
@@ -193,15 +196,16 @@ func (s *Server) divide() error {
 	l := &s.o.Limits
 	shared := s.o.Keys != nil
 	total := int64(l.RequestMemory)
-	s.memory = newBudget(total-total/16, shared)
+	s.memory = newPlaces(total-total/16, shared)
 	s.crowd.places = int(total / 16 / requestCost)
-	s.calls = newBudget(int64(l.InFlight), shared)
-	s.streams = newBudget(int64(l.DrawStreams), shared)
-	s.feeds = newBudget(int64(l.EventStreams), shared)
+	s.calls = newPlaces(int64(l.InFlight), shared)
+	s.streams = newPlaces(int64(l.DrawStreams), shared)
+	s.feeds = newPlaces(int64(l.EventStreams), shared)
 	s.bulk = newBudget(int64(l.BulkInFlight), shared)
 	s.catalogs = newBudget(1, shared)
 	s.history = newBudget(historyReads, shared)
 	s.odds = newBudget(oddsAtOnce, shared)
+	s.reads = newBudget(eventReads, shared)
 	s.work = newBudget(int64(l.WorkBytes), shared)
 	s.conns = newConns(s.connections(), s.connections, shared)
 	return nil
@@ -229,7 +233,7 @@ func newHTTP(h http.Handler, l *Limits, conf *tls.Config, log *slog.Logger) *htt
 		protocols.SetUnencryptedHTTP2(true) // gRPC without TLS
 	}
 	return &http.Server{
-		Handler:           h,
+		Handler:           endFramedTwice(h),
 		TLSConfig:         conf,
 		ConnContext:       withConn,
 		Protocols:         protocols,

@@ -29,7 +29,8 @@ var (
 const grantPath = "/kuji.v1.RewardService/Grant"
 
 // bareServer is net/http and nothing else, around a handler that does what
-// ours does: it looks at path and key first, and then reads the body.
+// ours does: it looks at path and key first, and then reads the body. It ends
+// the same connections, which TestFramedTwice is about.
 type bareServer struct {
 	addr string
 	mu   sync.Mutex
@@ -46,7 +47,7 @@ func newBare(t *testing.T) *bareServer {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	p.SetUnencryptedHTTP2(true)
-	s := &http.Server{Handler: b, Protocols: p, MaxHeaderBytes: 16 << 10}
+	s := &http.Server{Handler: server.EndFramedTwice(b), Protocols: p, MaxHeaderBytes: 16 << 10}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close() })
 	return b
@@ -338,8 +339,42 @@ func TestRawStreams(t *testing.T) {
 		}
 	}
 	t.Logf("%d streams, %d of them sound; %d requests ran; %d connections ended early", *rawStreams, sound, ran, ended)
-	if *rawStreams >= 100 && (sound < *rawStreams/10 || ran < *rawStreams/2 || ended < *rawStreams/4) {
+	if *rawStreams >= 100 && (sound < *rawStreams/10 || ran < *rawStreams/3 || ended < *rawStreams/4) {
 		t.Error("the streams say too little: too few are sound, run, or are broken")
+	}
+}
+
+// TestFramedTwice: a request that says in two ways how long its body is, or could have, is answered
+// and ends its connection: what stands behind it may be another client's, by a proxy's count.
+func TestFramedTwice(t *testing.T) {
+	f := start(t, server.Options{Keys: keyFile(t)})
+	const length, chunked, sixteen = "Content-Length: 16\r\n", "Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"
+	for _, tt := range []struct {
+		name, proto, header, body string
+		answers                   int
+	}{
+		{"a length", "HTTP/1.1", "Content-Length: 2\r\n", "{}", 2},
+		{"a length and chunks", "HTTP/1.1", length + chunked, sixteen, 1},
+		{"chunks and a length", "HTTP/1.1", chunked + length, sixteen, 1},
+		{"chunks", "HTTP/1.1", chunked, sixteen, 1},
+		{"a length and chunks, to be kept", "HTTP/1.1", "Connection: keep-alive\r\n" + length + chunked, sixteen, 1},
+		{"HTTP/1.0 that knows no chunks", "HTTP/1.0", "Connection: keep-alive\r\nContent-Length: 2\r\n" + chunked, "{}", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nc := dial(t, f.addr)
+			if err := nc.SetDeadline(time.Now().Add(15 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			request := "POST " + getPool + " " + tt.proto + "\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer " + readKey + "\r\n" + tt.header + "\r\n" + tt.body
+			say(t, nc, request+"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			all, err := io.ReadAll(nc)
+			if isTimeout(err) {
+				t.Fatalf("the connection stays open behind %q", all)
+			}
+			if n := bytes.Count(all, []byte("HTTP/1.")); n != tt.answers {
+				t.Errorf("%d answers, want %d: %q", n, tt.answers, all)
+			}
+		})
 	}
 }
 

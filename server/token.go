@@ -49,7 +49,7 @@ var tokenAlgorithms = []jose.SignatureAlgorithm{jose.EdDSA, jose.ES256, jose.ES3
 //     token without kid is checked by the only key of a JWKS of one;
 //   - exp is there and has not passed, and nbf has not yet to come, give or take tokenLeeway;
 //   - iss is the line's issuer, and aud has the line's audience in it, where the line has them;
-//   - sub is a player's id.
+//   - sub is a player's id: UTF-8, without U+FFFD.
 //
 // Its holder may do what the line says, as this player alone.
 type issuer struct {
@@ -187,7 +187,8 @@ func (i *issuer) player(k *Keys, token string) *access {
 	if c.Expiry == nil || c.ValidateWithLeeway(want, tokenLeeway) != nil {
 		return nil
 	}
-	if c.Subject == "" || len(c.Subject) > kuji.MaxID || !utf8.ValidString(c.Subject) {
+	// What is not UTF-8 was decoded to U+FFFD, so that different subjects are the same: nobody's.
+	if c.Subject == "" || len(c.Subject) > kuji.MaxID || strings.ContainsRune(c.Subject, utf8.RuneError) {
 		return nil
 	}
 	a := i.access

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +48,7 @@ func (a *app) run(ctx context.Context, args []string) exitCode {
 	}
 	f := classify(ctx, err)
 	if !a.logged {
-		a.note("kuji: %s", f.Message)
+		a.note("kuji: %s", markup(f.Message))
 	}
 	if a.json && !a.printed {
 		if err := a.writeJSON(map[string]any{"error": f}); err != nil {
@@ -88,7 +86,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.clusterCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.redeemCommand(), a.registerCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(), a.atomicCommand(),
-		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.contextCommand(),
+		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.upgradeCommand(), a.contextCommand(),
 		a.listCommand(), a.watchCommand(), a.tailCommand(), a.feedCommand(), a.historyCommand(),
 		a.backupCommand(), a.restoreCommand(), a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
 		a.versionCommand(), exitCodesTopic(),
@@ -120,7 +118,7 @@ func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
 		return a.writeJSON(v)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := newColumns(a.stdout)
 	table(w)
 	a.printed = true
 	if err := w.Flush(); err != nil {
@@ -140,9 +138,7 @@ func (a *app) write(data []byte) error {
 
 func (a *app) writeJSON(v any) error {
 	a.printed = true
-	out := json.NewEncoder(a.stdout)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(v); err != nil {
+	if err := newJSON(a.stdout).Encode(v); err != nil {
 		return fmt.Errorf("write to standard output: %w", err)
 	}
 	return nil
@@ -151,7 +147,7 @@ func (a *app) writeJSON(v any) error {
 // note writes a line for a person to standard error: progress, never a result.
 // If standard error cannot be written to, there is nobody to tell.
 func (a *app) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	fprintf(a.stderr, format+"\n", args...)
 }
 
 // isTerminal reports whether somebody is looking at w.

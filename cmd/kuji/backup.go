@@ -107,6 +107,9 @@ codes. Never serve from a backup: restore it.`,
 
 // backupData backs up realms of a data directory, or all.
 func (a *app) backupData(ctx context.Context, f *backupFlags, realms []string) (err error) {
+	if isNode(f.data) {
+		return a.backupNode(ctx, f, realms)
+	}
 	if realms == nil {
 		if realms, _, err = realmsIn(f.data); err != nil {
 			return err
@@ -116,6 +119,23 @@ func (a *app) backupData(ctx context.Context, f *backupFlags, realms []string) (
 		}
 	}
 	return a.backup(ctx, f, realms, func(realm string) (kuji.BackupSource, func() error, error) { return kuji.BackupDir(f.data, realm) })
+}
+
+// backupNode backs up what one node of a cluster has kept.
+func (a *app) backupNode(ctx context.Context, f *backupFlags, realms []string) (err error) {
+	c, err := openCopy(ctx, f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	fprintf(a.stderr, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not in the backup\n", c.home.Node, c.home.Cluster)
+	if realms == nil {
+		realms = c.realms
+		for _, name := range c.missing {
+			fprintf(a.stderr, "warning: realm %s was kept by other nodes only\n", name)
+		}
+	}
+	return a.backup(ctx, f, realms, c.backup)
 }
 
 // backupServer backs up realms of a server, or all.

@@ -259,7 +259,7 @@ func (d *demo) checkLog(ctx context.Context) error {
 		d.report.LogBatches += r.Batches
 		logBytes += r.LogBytes
 		for _, e := range r.Epochs {
-			if e.Revealed {
+			if e.Revealed && e.Undecided == "" {
 				choices += e.Events
 			}
 		}

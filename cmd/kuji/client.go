@@ -326,7 +326,7 @@ func retryable(err error) (again, maybe bool) {
 	}
 	if detail := errorDetail(rpc); detail != nil {
 		switch detail.GetReason() {
-		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_CLOSED:
+		case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_HISTORY:
 			return true, false
 		case kujiv1.Reason_REASON_UNKNOWN_OUTCOME:
 			return true, true

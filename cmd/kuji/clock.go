@@ -15,7 +15,8 @@ type clockSetJSON struct {
 	Realm    string `json:"realm"`
 	From     int64  `json:"from_unix_ms"` // the last time stamp before
 	To       int64  `json:"to_unix_ms"`
-	Position uint64 `json:"position"` // of the event in the log
+	IDsFrom  int64  `json:"ids_from_unix_ms,omitempty"` // older request ids are refused
+	Position uint64 `json:"position"`                   // of the event in the log
 }
 
 func (a *app) clockCommand() *cobra.Command {
@@ -42,8 +43,9 @@ clock is right.
 The server's clock must agree within a minute with --time or, without it, with the
 clock of this machine. The log keeps who did it and why.
 
-Pools start and end by the new time. Limits and remembered request ids last as
-long as they would have lasted.`,
+Pools start and end by the new time. If the clock goes back, limits and remembered
+request ids last as long as they would have lasted. If it goes forward, that time
+passes for them at once.`,
 		Example: `  kuji clock set --reason "ntp was a year ahead"
   kuji clock set --realm summer --reason "clock checked" --time 2026-11-23T19:20:00Z`,
 		Args: exactArgs(),
@@ -70,9 +72,12 @@ long as they would have lasted.`,
 		if err != nil {
 			return err
 		}
-		out := clockSetJSON{c.realm, resp.GetFromUnixMs(), resp.GetToUnixMs(), resp.GetPosition()}
+		out := clockSetJSON{c.realm, resp.GetFromUnixMs(), resp.GetToUnixMs(), resp.GetIdsFromUnixMs(), resp.GetPosition()}
 		return a.print(out, func(w io.Writer) {
 			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", out.Realm, utc(out.To), utc(out.From), out.Position)
+			if out.IDsFrom > out.To {
+				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(out.IDsFrom))
+			}
 		})
 	}
 	return cmd

@@ -23,7 +23,8 @@ import (
 
 // TestClusterBackup backs up a cluster that is drawn from, through a node that dies in the middle: the next
 // run goes on. What was acknowledged before a backup is in it, once. It restores to a data directory and to
-// a new cluster, which prove every epoch and give the same answers. Damage in it is found.
+// a new cluster, which prove every epoch and give the same answers. Damage in it is found. Then two disks of
+// the old cluster are lost, and a new one is made of the third.
 func TestClusterBackup(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts six processes")
@@ -69,20 +70,26 @@ func TestClusterBackup(t *testing.T) {
 	c.mu.Lock()
 	servers := strings.Join([]string{c.urls["n1"], c.urls["n2"], c.urls["n3"]}, ",")
 	c.mu.Unlock()
-	slow := exec.CommandContext(ctx, c.path(), "backup", "--to", backup, "--server", servers, "--rate", "2000000", "--check=false")
+	slow := exec.CommandContext(ctx, c.path(), "backup", "--to", backup, "--server", servers, "--rate", "1000000", "--check=false")
 	if err := slow.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for ctx.Err() == nil { // the file is under way for some seconds
+	for ctx.Err() == nil { // the files are under way for some seconds
 		if files, err := filepath.Glob(filepath.Join(backup, "realms/default/log/*")); err == nil && len(files) > 0 {
 			break
 		}
+	}
+	if err := slow.Process.Signal(syscall.SIGSTOP); err != nil { // it takes nothing more, however long the rest takes
+		t.Fatal(err)
 	}
 	leader := c.settled(ctx)
 	if err := c.running[leader].Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.running[leader].wait()
+	if err := slow.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
 	if err := slow.Wait(); err == nil || slow.ProcessState.ExitCode() != int(exitUnreachable) {
 		t.Errorf("the backup through a leader that died: %v", err)
 	}
@@ -115,6 +122,7 @@ func TestClusterBackup(t *testing.T) {
 	c.restoreAlone(ctx, backup, had)
 	c.restoreOne(ctx, backup)
 	c.restoreTrio(ctx, backup, had)
+	c.forceNew(ctx, had)
 	c.damageBackup(ctx, backup)
 }
 

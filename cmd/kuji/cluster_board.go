@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/kuji-dev/kuji"
 )
 
 // The board says who is there and who leads which realm: docs/internals/decisions/0010. This file
@@ -24,7 +27,8 @@ const (
 	handAtOnce = 4
 )
 
-// board is what the nodes of a cluster tell each other.
+// board is what the nodes of a cluster tell each other. A node writes its own post, and leaves those of
+// others as they are: a newer build may say what this one does not know.
 type board struct {
 	Nodes map[string]post `json:"nodes"`
 }
@@ -36,7 +40,35 @@ type post struct {
 	Leads []string `json:"leads"` // the realms that it leads, takes over or hands over
 	Wants []string `json:"wants"` // the realms that it would rather lead than who does
 	Stops bool     `json:"stops"` // it takes none any more
+	Time  int64    `json:"time"`  // what its wall clock shows, Unix milliseconds; 0: an older build does not say
+	Off   bool     `json:"off"`   // that is far from what the others show, or it is drained: it leads nothing
+	// Level is the newest format level that its build knows; absent: 1. See kuji.FormatLevel.
+	Level uint8 `json:"level,omitempty"`
+
+	as json.RawMessage // as it was read; nil: it is this node's own
 }
+
+// plainPost is a post without its methods.
+type plainPost post
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *post) UnmarshalJSON(data []byte) error {
+	*p = post{}
+	err := json.Unmarshal(data, (*plainPost)(p))
+	p.as = bytes.Clone(data)
+	return err
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p post) MarshalJSON() ([]byte, error) {
+	if p.as != nil {
+		return p.as, nil
+	}
+	return json.Marshal(plainPost(p))
+}
+
+// takes reports whether a node may take realms.
+func (p post) takes() bool { return !p.Stops && !p.Off }
 
 // readBoard reads a board. One that cannot be read is empty: nobody leads anything.
 func readBoard(data []byte) board {
@@ -70,12 +102,21 @@ func (b board) leaders() map[string]string {
 func (b board) living() []string {
 	var all []string
 	for name, p := range b.Nodes {
-		if !p.Stops {
+		if p.takes() {
 			all = append(all, name)
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// level returns the newest format level that all nodes know which are there.
+func (b board) level() uint8 {
+	level := kuji.FormatLevel()
+	for _, p := range b.Nodes {
+		level = min(level, max(p.Level, 1))
+	}
+	return level
 }
 
 // rankOf returns how many of the nodes come before one for a realm. The order is another one for each
@@ -123,7 +164,12 @@ type watcher struct {
 	free       map[string]time.Time    // by realm: since when nobody leads it
 	wanted     map[string]seen[string] // by realm that this node leads: who wants it
 	blind      bool                    // the last look failed
+	clocks     clocks
+	drained    bool // somebody has asked the node to lead nothing
 }
+
+// away reports whether the node leads nothing, though it does not stop.
+func (w *watcher) away() bool { return w.clocks.off || w.drained }
 
 // pulse is how a node shows that it lives.
 type pulse struct {
@@ -137,19 +183,25 @@ type seen[T comparable] struct {
 	since time.Time
 }
 
-func newWatcher(name, life string) *watcher {
-	return &watcher{name: name, life: life, beats: map[string]seen[pulse]{}, free: map[string]time.Time{}, wanted: map[string]seen[string]{}}
+func newWatcher(name, life string, size int) *watcher {
+	w := &watcher{name: name, life: life, beats: map[string]seen[pulse]{}, free: map[string]time.Time{}, wanted: map[string]seen[string]{}}
+	w.clocks = clocks{size: size, known: map[string]between{}}
+	return w
 }
 
-// look decides what to write instead of a board.
-func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.Time) verdict {
+// look decides what to write instead of a board. now is the time by the clock that only runs, wall what this
+// node's wall clock shows.
+func (w *watcher) look(b board, realms map[string]bearing, stops bool, now, wall time.Time) verdict {
 	was := b.Nodes[w.name]
 	if was.Life != w.life {
 		was.Leads = nil
 	}
+	w.clocks.compare(b, w.name, func(node string) bool { return w.beats[node].what != pulse{b.Nodes[node].Life, b.Nodes[node].Beat} }, now, wall)
 	w.bury(&b, now)
+	w.clocks.judge(b)
+	off := w.away()
 	w.beat = max(w.beat, was.Beat) + 1 // never one that somebody remembers
-	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Leads: []string{}, Wants: []string{}}
+	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Level: kuji.FormatLevel(), Leads: []string{}, Wants: []string{}, Time: wall.UnixMilli(), Off: off}
 	b.Nodes[w.name] = mine // the others lead what they say, and nobody else does
 	leaders, living := b.leaders(), b.living()
 	v := verdict{board: b}
@@ -166,7 +218,7 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.
 		}
 		rank := rankOf(living, w.name, realm)
 		switch {
-		case stops || !r.ready:
+		case stops || off || !r.ready || !w.clocks.compared(now):
 		case !led && !now.Before(w.freeSince(realm, now).Add(time.Duration(rank)*standIn)):
 			mine.Leads, v.taken = append(mine.Leads, realm), append(v.taken, realm)
 		case led && leader != w.name && rank == 0 && r.close:
@@ -179,7 +231,7 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now time.
 	})
 	v.handing = w.handOver(b, realms, mine.Leads, now)
 	b.Nodes[w.name] = mine
-	v.changed = was.Life != w.life || was.Stops != stops || !slices.Equal(was.Leads, mine.Leads)
+	v.changed = was.Life != w.life || was.Stops != stops || was.Off != off || !slices.Equal(was.Leads, mine.Leads)
 	return v
 }
 
@@ -212,7 +264,7 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	wants := map[string]string{}
 	for name, p := range b.Nodes {
 		for _, realm := range p.Wants {
-			if name != w.name && !p.Stops && rankOf(b.living(), name, realm) == 0 {
+			if name != w.name && p.takes() && rankOf(b.living(), name, realm) == 0 {
 				wants[realm] = name
 			}
 		}
@@ -225,6 +277,10 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	}
 	wanted := map[string]seen[string]{}
 	for _, realm := range led {
+		if w.away() && realms[realm].leads { // whoever leads it next stands no later
+			handing = append(handing, realm)
+			continue
+		}
 		name, ok := wants[realm]
 		if !ok || !realms[realm].leads {
 			continue

@@ -17,6 +17,7 @@ type sitter struct {
 	until  time.Time // it answers until then
 	stops  bool
 	dead   bool
+	skew   time.Duration // its wall clock is so far ahead
 }
 
 // table is a cluster that a test plays: its clock is the only one.
@@ -26,11 +27,12 @@ type table struct {
 	data    []byte // the board
 	sitters map[string]*sitter
 	lives   int
+	size    int // how many nodes there are
 	moves   int // of realms from one node to another
 }
 
 func newTable(t *testing.T, realms int, nodes ...string) *table {
-	tb := &table{t: t, now: time.Unix(1e9, 0), sitters: map[string]*sitter{}}
+	tb := &table{t: t, now: time.Unix(1e9, 0), sitters: map[string]*sitter{}, size: len(nodes)}
 	for _, name := range nodes {
 		tb.start(name, realms)
 	}
@@ -40,7 +42,7 @@ func newTable(t *testing.T, realms int, nodes ...string) *table {
 // start starts a node that follows realms.
 func (tb *table) start(name string, realms int) {
 	tb.lives++
-	s := &sitter{watcher: newWatcher(name, fmt.Sprint(tb.lives)), realms: map[string]bearing{}}
+	s := &sitter{watcher: newWatcher(name, fmt.Sprint(tb.lives), tb.size), realms: map[string]bearing{}}
 	for i := range realms {
 		s.realms[fmt.Sprint("r", i)] = bearing{ready: true, close: true}
 	}
@@ -58,7 +60,7 @@ func (tb *table) round(name string, fails, late bool) {
 		s.blind = true
 		return
 	}
-	v := s.look(readBoard(tb.data), maps.Clone(s.realms), s.stops, tb.now)
+	v := s.look(readBoard(tb.data), maps.Clone(s.realms), s.stops, tb.now, tb.now.Add(s.skew))
 	tb.data = v.board.data()
 	s.blind = late
 	if late {
@@ -69,6 +71,9 @@ func (tb *table) round(name string, fails, late bool) {
 		s.realms[realm] = bearing{ready: true, close: true}
 	}
 	for _, realm := range v.taken {
+		if s.clocks.off {
+			tb.t.Fatalf("%v: node %s takes realm %s, and its clock is %v off", tb.now, name, realm, s.skew)
+		}
 		s.realms[realm] = bearing{held: true, leads: true}
 		tb.moves++
 	}
@@ -221,7 +226,8 @@ func TestRealmOfAnother(t *testing.T) {
 }
 
 // TestOneAnswers: no two nodes answer about one realm at a time, and in the end each realm has a
-// leader. Meanwhile looks at the board fail, are late or come seldom, and nodes pause or restart.
+// leader whose clock is good. Meanwhile looks at the board fail, are late or come seldom, nodes pause or
+// restart, and clocks jump.
 func TestOneAnswers(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -235,6 +241,8 @@ func TestOneAnswers(t *testing.T) {
 				tb.start(name, 1)
 			case n < 4:
 				tb.now = tb.now.Add(leaseTTL)
+			case n < 6:
+				tb.sitters[name].skew = time.Duration(rng.Int64N(5)-2) * 30 * time.Second
 			default:
 				tb.round(name, n < 12, n > 90)
 			}
@@ -243,6 +251,12 @@ func TestOneAnswers(t *testing.T) {
 		tb.run(time.Minute)
 		if by, none := tb.led(1); none > 0 {
 			t.Fatalf("seed %d: nobody leads %d realms: %v", seed, none, by)
+		}
+		skews := tb.skews(nodes...)
+		for name := range tb.leaders() {
+			if apart := tb.sitters[name].skew - skews[1]; apart.Abs() > maxApart {
+				t.Fatalf("seed %d: node %s leads, and the clocks are %v", seed, name, skews)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -33,12 +34,13 @@ import (
 // alone. One that met damage is followed no more, and never led.
 type node struct {
 	seating
-	key       clusterKey
+	keys      clusterKeys
 	engine    kuji.Options
 	server    server.Options
 	historian func(*slog.Logger) *historian // see serveFlags
 	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
+	dir       string                        // of its data
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -46,10 +48,11 @@ type node struct {
 }
 
 // newNode returns a node that does nothing yet.
-func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
-	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
+func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *node {
+	n := &node{keys: keys, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
+	n.wall = time.Now
 	n.view = view{known: map[string]bool{server.DefaultRealm: true}, changed: make(chan struct{})}
 	n.held.Store(&holding{})
 	return n
@@ -57,11 +60,7 @@ func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *no
 
 // connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	replicas := 3
-	if len(n.f.hosts) == 1 {
-		replicas = 1
-	}
-	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
+	o := jetstream.Options{Cluster: n.f.name, Replicas: n.f.replicas(), Logger: n.log}
 	if n.nats != nil {
 		o.Connect = append(o.Connect, n.nats.Connect())
 	} else {
@@ -92,7 +91,8 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.engine
-	o.Driver, o.Key, o.Follow = d, n.key.derive(n.f.name, "seeds"), true
+	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
+	o.Key, o.OldKeys = n.keys.seals(n.f.name)
 	engine, err := kuji.Open("", o)
 	if err != nil {
 		return errors.Join(err, d.Close())
@@ -123,12 +123,13 @@ func (n *node) join(ctx context.Context) (err error) {
 
 // sit looks at the board every second, and when somebody asks for it, until ctx ends.
 func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
-	w := newWatcher(n.name, rand.Text())
+	w := newWatcher(n.name, rand.Text(), len(n.f.hosts))
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		n.round(ctx, w, d.Update)
 		n.compare(ctx)
+		n.widen(ctx, d)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -166,7 +167,7 @@ func (n *node) retire() {
 	retired, done := context.WithTimeout(context.Background(), closeTimeout+leaseTTL)
 	defer done()
 	n.mu.Lock()
-	joined := n.here.server
+	joined, led := n.here.server, maps.Clone(n.held.Load().realms)
 	n.here.retiring, n.retired = true, done
 	n.mu.Unlock()
 	if joined == nil {
@@ -174,10 +175,38 @@ func (n *node) retire() {
 	}
 	n.hurry()
 	<-retired.Done()
+	n.awaitLeaders(led)
 	ending, cancel := context.WithTimeout(context.Background(), leaseTTL)
 	defer cancel()
 	if err := joined.Shutdown(ending); err != nil { // ends streams
 		n.log.Warn("cluster: streams did not end in order", "node", n.name, "error", err)
+	}
+}
+
+// awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
+// node's part of the log, and requests that are here have nowhere to go.
+func (n *node) awaitLeaders(realms map[string]bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), handTime)
+	defer cancel()
+	client := &http.Client{Transport: n.pass.transport}
+	for len(realms) > 0 && ctx.Err() == nil {
+		v := n.look()
+		if len(v.living) == 0 {
+			return
+		}
+		for _, name := range v.living {
+			for _, realm := range askNode(ctx, client, name, n.f.hosts[name]).Leads {
+				delete(realms, realm)
+			}
+		}
+		for realm, leader := range v.leaders {
+			if _, known := n.f.hosts[leader]; !known {
+				delete(realms, realm) // nobody told this node where that one is
+			}
+		}
+		if len(realms) > 0 {
+			n.again(ctx, v)
+		}
 	}
 }
 
@@ -192,11 +221,16 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // startNATS starts the server that keeps this node's part of the log.
-func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) (*embedded.Server, error) {
-	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Secret: key.password(f.name), Logger: log}
+func (f *clusterFlags) startNATS(data string, keys clusterKeys, log *slog.Logger) (*embedded.Server, error) {
+	if err := f.settle(data); err != nil {
+		return nil, err
+	}
+	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Logger: log}
+	passwords := keys.passwords(f.name)
+	o.Secret, o.Accepted = passwords[0], passwords[1:]
 	if len(f.hosts) > 1 {
 		own := f.hosts[f.node]
-		conf, err := key.tls(f.name, own.host)
+		conf, err := keys.tls(f.name, own.host)
 		if err != nil {
 			return nil, err
 		}
@@ -211,24 +245,27 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 // serveCluster is serve for a node of a cluster.
 func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
 	f, c := p.f, &p.f.cluster
-	key, err := p.readClusterKey(c.keyFile)
+	keys, err := p.readClusterKeys(c.keyFile)
 	if err != nil {
 		return err
 	}
-	n := newNode(c.node, c, key, so.Logger)
-	n.engine, n.server, n.historian = eo, so, f.historian
+	n := newNode(c.node, c, keys, so.Logger)
+	n.engine, n.server, n.historian, n.dir = eo, so, f.historian, f.data
+	if eo.Now != nil {
+		n.wall = eo.Now
+	}
 	var stop, forget context.CancelFunc
 	n.stopped, stop = context.WithCancel(context.Background())
 	n.over, forget = context.WithCancel(context.Background())
 	defer stop()
 	defer forget()
-	conf, err := key.tls(c.name, c.hosts[c.node].host)
+	conf, err := keys.tls(c.name, c.hosts[c.node].host)
 	if err != nil {
 		return err
 	}
 	n.pass = newPasser(conf, so.Limits)
 	if !c.nats.external() {
-		if n.nats, err = c.startNATS(f.data, key, quieter(so.Logger)); err != nil {
+		if n.nats, err = c.startNATS(f.data, keys, quieter(so.Logger)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, n.nats.Close()) }()
@@ -285,8 +322,9 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	return err
 }
 
-// handTime is how long a node that stops waits for other nodes to lead what it led, for requests that it has.
-const handTime = 5 * time.Second
+// handTime is how long a node that stops waits for other nodes to lead what it led: first with its part of
+// the log, and once more for requests that it has.
+const handTime = 15 * time.Second
 
 // end is one of the two addresses at which a node takes requests.
 type end struct {
@@ -340,9 +378,17 @@ func (n *node) listenRedis(address string) (string, error) {
 }
 
 // watch ends the node when it can keep no part of the log any more: others see that it is gone, and
-// whoever started it can start it again.
+// whoever started it can start it again. Copies of streams that are damaged are made again.
 func (n *node) watch(ctx context.Context, ended chan<- error) {
+	said := ""
 	for ctx.Err() == nil && n.nats != nil {
+		healed, err := n.nats.Heal()
+		if len(healed) > 0 {
+			n.log.Warn("cluster: copies of streams were damaged: this node fetches them from the others", "node", n.name, "streams", healed)
+		} else if err != nil && err.Error() != said {
+			said = err.Error()
+			n.log.Warn("cluster: a damaged copy", "node", n.name, "error", err)
+		}
 		if err := n.nats.Failed(); err != nil {
 			ended <- fmt.Errorf("node %s: %w", n.name, err)
 			return

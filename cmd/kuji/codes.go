@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -63,8 +62,9 @@ func (a *app) codesImportCommand() *cobra.Command {
 		Use:   "import LIST FILE",
 		Short: "Add the codes of a file to a list",
 		Long: `Import adds the codes of a CSV file to the end of a list: the first column of each
-line. A first line whose first column is "code" is a heading. The whole file is
-checked before anything is sent.
+line. A first line whose first column is "code" is a heading. An apostrophe before
+=, +, - or @ is not part of a code: see export. The whole file is checked before
+anything is sent.
 
 A code that the list has already is passed over. So the same file again changes
 nothing, and an import that was interrupted is simply repeated.
@@ -145,6 +145,7 @@ func eachChunk(file string, f func(codes []string) error) error {
 				continue
 			}
 		}
+		code = uncell(code)
 		if wrong := kuji.CheckCode(code); wrong != "" {
 			line, _ := rows.FieldPos(0)
 			return fmt.Errorf("%s, line %d: the code is %s", file, line, wrong)
@@ -199,6 +200,9 @@ func (a *app) codesExportCommand() *cobra.Command {
 		Long: `Export prints the given codes of a list as CSV, in the order in which they were
 given: code, player, position in the log, time. With --redeemed it prints the codes
 that players used, in the order of use. With --json it prints one object a line.
+
+A spreadsheet computes what begins with =, +, - or @. So in the CSV, codes and
+players that do have an apostrophe in front.
 The key needs the command admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,
@@ -216,8 +220,7 @@ The key needs the command admin.`,
 func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCodesRequest) (err error) {
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
-	rows, objects := csv.NewWriter(out), json.NewEncoder(out)
-	objects.SetEscapeHTML(false)
+	rows, objects := newCSV(out), newJSON(out)
 	const page = 10_000
 	req.Limit = page
 	for first := true; ; first = false {
@@ -227,14 +230,14 @@ func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCode
 		}
 		a.printed = true
 		if first && !a.json {
-			err = rows.Write([]string{"code", "player", "position", "time"})
+			err = rows.Write("code", "player", "position", "time")
 		}
 		for _, g := range resp.GetCodes() {
 			one := givenCodeJSON{g.GetCode(), g.GetNumber(), g.GetPlayer(), g.GetPosition(), timeText(g.GetTimeUnixMs())}
 			if a.json {
 				err = errors.Join(err, objects.Encode(one))
 			} else {
-				err = errors.Join(err, rows.Write([]string{one.Code, one.Player, strconv.FormatUint(one.Position, 10), one.Time}))
+				err = errors.Join(err, rows.Write(one.Code, one.Player, strconv.FormatUint(one.Position, 10), one.Time))
 			}
 		}
 		rows.Flush()

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/csv"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -34,12 +34,15 @@ type disclosurePool struct {
 	Pool    string           `json:"pool"`
 	Name    string           `json:"name,omitempty"`
 	Prices  []string         `json:"prices"`
-	Pity    []string         `json:"pity"` // in words, as the next two
+	Pity    []string         `json:"pity"` // in words, as the next three
+	Within  []string         `json:"guarantees,omitempty"`
 	Moments []string         `json:"moments,omitempty"`
 	Budgets []string         `json:"budgets,omitempty"`
 	Error   string           `json:"error,omitempty"`
 	LongRun string           `json:"long_run,omitempty"` // why there is none
 	Lines   []disclosureLine `json:"outcomes"`
+	Counts  []int            `json:"request_draws,omitempty"` // of the requests in Lines
+	NoOdds  []string         `json:"request_errors,omitempty"`
 }
 
 type disclosureLine struct {
@@ -49,9 +52,17 @@ type disclosureLine struct {
 	Expected string `json:"expected"` // decimal, times in the first draw
 	LongRun  string `json:"long_run"` // decimal, times a draw; empty: not known
 	Exact    string `json:"exact"`    // the chance as a fraction
+	// What a request for as many draws as a guarantee needs gives.
+	Requests []disclosureRequest `json:"requests,omitempty"`
 	// As the catalog writes them, of the entry and of the pool that it is in; empty: none.
 	Moments string `json:"moments,omitempty"`
 	Budget  string `json:"budget,omitempty"`
+}
+
+type disclosureRequest struct {
+	Draws    int    `json:"draws"`
+	Expected string `json:"expected"` // decimal, times in the request
+	PerDraw  string `json:"per_draw"` // decimal, divided by the draws
 }
 
 // publishOdds writes the odds of the catalog in force to files.
@@ -115,10 +126,11 @@ func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosur
 		for _, t := range d.Odds.Pity {
 			for k := range pools[t.Pool].Tracks {
 				if track := &pools[t.Pool].Tracks[k]; track.Name == t.Track {
-					p.Pity = append(p.Pity, trackText(t.Pool, track))
+					p.Pity = append(p.Pity, trackText(pools[t.Pool], k, track))
 				}
 			}
 		}
+		p.guarantees(d)
 		for k, e := range d.Odds.Outcomes {
 			if k == 0 || d.Odds.Outcomes[k-1].Pool != e.Pool {
 				p.campaign(pools[e.Pool], zone)
@@ -130,6 +142,12 @@ func newDisclosure(c *catalog.Catalog, realm string, version uint64) (*disclosur
 			}
 			if d.LongRun != nil {
 				line.LongRun = decimal(d.LongRun[k])
+			}
+			for _, q := range d.Requests {
+				if q.Err == nil {
+					each := new(big.Rat).Quo(q.Expected[k], big.NewRat(int64(q.Count), 1))
+					line.Requests = append(line.Requests, disclosureRequest{q.Count, decimal(q.Expected[k]), decimal(each)})
+				}
 			}
 			p.Lines = append(p.Lines, line)
 		}
@@ -147,8 +165,8 @@ func stacksText(all []catalog.Stack) string {
 }
 
 // trackText says in words what follows from a track.
-func trackText(pool string, t *catalog.Track) string {
-	text := fmt.Sprintf("%s: a draw that takes %s is counted as a hit", pool, strings.Join(t.Of, " or "))
+func trackText(pool *catalog.Pool, i int, t *catalog.Track) string {
+	text := fmt.Sprintf("%s: a draw that takes %s is counted as a hit", pool.ID, strings.Join(t.Of, " or "))
 	if r := &t.Rising; r.From != 0 {
 		text += fmt.Sprintf("; from draw %d after the last hit on, the chance rises", r.From)
 		if !r.Table {
@@ -157,8 +175,26 @@ func trackText(pool string, t *catalog.Track) string {
 	}
 	if t.Certain != 0 {
 		text += fmt.Sprintf("; draw %d after the last hit is certain to hit, if it is in stock", t.Certain)
+		if before := pool.FirstOf(i); len(before) > 0 {
+			text += fmt.Sprintf(", unless %s comes: then the next draw is", strings.Join(before, " or "))
+		}
 	}
 	return text
+}
+
+// guarantees says what is guaranteed within a request, and for which requests there are odds.
+func (p *disclosurePool) guarantees(d *kuji.Disclosed) {
+	for i := range d.Pool.Guarantees {
+		g := &d.Pool.Guarantees[i]
+		p.Within = append(p.Within, fmt.Sprintf("of each %d draws in one request, at least %d takes %s, if it is in stock", g.Draws, g.AtLeast, strings.Join(g.Of, " or ")))
+	}
+	for _, q := range d.Requests {
+		if q.Err != nil {
+			p.NoOdds = append(p.NoOdds, fmt.Sprintf("requests for %d draws: %v", q.Count, q.Err))
+			continue
+		}
+		p.Counts = append(p.Counts, q.Count)
+	}
 }
 
 // campaign adds the moments and the budgets of a pool.
@@ -204,17 +240,28 @@ func decimal(x *big.Rat) string {
 
 func (d *disclosure) csv() ([]byte, error) {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	rows := [][]string{{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}}
+	w := newCSV(&b)
+	head := []string{"catalog_version", "catalog_hash", "pool", "taken_from", "entry", "chance", "chance_exact", "times_a_draw", "times_a_draw_long_run", "moments", "budget"}
+	within := slices.ContainsFunc(d.Pools, func(p disclosurePool) bool { return len(p.Counts) > 0 })
+	if within {
+		head = append(head, "request_draws", "times_in_request", "times_a_draw_in_request")
+	}
+	err := w.Write(head...)
 	for i := range d.Pools {
 		for _, l := range d.Pools[i].Lines {
-			rows = append(rows, []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget})
+			row := []string{strconv.FormatUint(d.Version, 10), d.Hash, d.Pools[i].Pool, l.Pool, l.Entry, l.Chance, l.Exact, l.Expected, l.LongRun, l.Moments, l.Budget}
+			if within {
+				var draws, times, perDraw []string // of most pools none or one
+				for _, q := range l.Requests {
+					draws, times, perDraw = append(draws, strconv.Itoa(q.Draws)), append(times, q.Expected), append(perDraw, q.PerDraw)
+				}
+				row = append(row, strings.Join(draws, ";"), strings.Join(times, ";"), strings.Join(perDraw, ";"))
+			}
+			err = errors.Join(err, w.Write(row...))
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	w.Flush()
+	return b.Bytes(), errors.Join(err, w.Error())
 }
 
 //go:embed disclosure.html

@@ -45,7 +45,8 @@ func exitCodesTopic() *cobra.Command {
     5  unreachable: no answer, or a lost one. If anything was sent, it may have
        happened: send the same command with the --id that is printed
     6  damage: a log is damaged, or a check found a broken promise. With
-       "kuji verify --strict" also: the seed of an epoch is lost
+       "kuji verify --strict" also: an epoch was not decided again, because its seed
+       is lost or its rules are those of another build
   130  interrupted by a signal before it was done
 
 With --json the object {"error": {"exit": …, "kind": …}} says the same.`,
@@ -192,12 +193,12 @@ func exitOfReason(r kujiv1.Reason) exitCode {
 	case kujiv1.Reason_REASON_INVALID:
 		return exitUsage
 	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT,
-		kujiv1.Reason_REASON_TOO_OLD:
+		kujiv1.Reason_REASON_TOO_OLD, kujiv1.Reason_REASON_FORMAT:
 		return exitRefused
 	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
 		return exitDenied
 	case kujiv1.Reason_REASON_OVERLOADED, kujiv1.Reason_REASON_UNKNOWN_OUTCOME, kujiv1.Reason_REASON_FAILED,
-		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED:
+		kujiv1.Reason_REASON_CLOSED, kujiv1.Reason_REASON_CANCELED, kujiv1.Reason_REASON_HISTORY:
 		return exitUnreachable
 	case kujiv1.Reason_REASON_CORRUPT:
 		return exitDamage
@@ -225,7 +226,7 @@ func exitOfEngine(c kuji.Code) exitCode {
 	switch c {
 	case kuji.CodeInvalid:
 		return exitUsage
-	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader:
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader, kuji.CodeFormat:
 		return exitRefused
 	case kuji.CodeCorrupt:
 		return exitDamage

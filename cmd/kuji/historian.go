@@ -36,6 +36,8 @@ type chronicle struct {
 	mu  sync.Mutex
 	db  *history.DB // nil: not open yet
 	err error       // why it is not followed
+	// unreadable says that the last read failed, and that the log says so.
+	unreadable bool
 }
 
 // Pauses between attempts to follow a realm.
@@ -141,7 +143,11 @@ func (h *historian) keep(r *kuji.Realm, c *chronicle) {
 		c.mu.Lock()
 		c.err = err
 		c.mu.Unlock()
-		h.log.Error("the history is not kept; the realm goes on", "realm", r.Name(), "error", err, "again_in", wait)
+		text := "the history is not kept; the realm goes on"
+		if _, damaged := errors.AsType[*history.DamagedError](err); damaged {
+			text = "the history is damaged and is built again from the log; the realm goes on"
+		}
+		h.log.Error(text, "realm", r.Name(), "error", err, "again_in", wait)
 		pause(h.ctx, wait)
 	}
 }
@@ -178,37 +184,65 @@ func (h *historian) of(realm string) (*history.DB, error) {
 	return c.db, nil
 }
 
-// Events implements server.History.
-func (h *historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (server.HistoryPage, error) {
+// reading calls f with the history of a realm. The log says when the first read fails, and when one
+// succeeds again.
+func (h *historian) reading(realm string, f func(db *history.DB) error) error {
 	db, err := h.of(realm)
 	if err != nil {
-		return server.HistoryPage{}, err
+		return err
 	}
-	p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
-	return server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}, err
+	err = f(db)
+	code := kuji.CodeOf(err)
+	if code == kuji.CodeCanceled {
+		return err
+	}
+	failed := code == kuji.CodeFailed || code == kuji.CodeCorrupt
+	h.mu.Lock()
+	c := h.realms[realm]
+	h.mu.Unlock()
+	c.mu.Lock()
+	changed := c.unreadable != failed
+	c.unreadable = failed
+	c.mu.Unlock()
+	switch {
+	case changed && failed:
+		h.log.Error("the history cannot be read; the realm goes on", "realm", realm, "error", err)
+	case changed:
+		h.log.Info("the history can be read again", "realm", realm)
+	}
+	return err
+}
+
+// Events implements server.History.
+func (h *historian) Events(ctx context.Context, realm string, q server.HistoryQuery) (out server.HistoryPage, err error) {
+	err = h.reading(realm, func(db *history.DB) error {
+		p, err := db.Events(ctx, history.Query{Player: q.Player, Pool: q.Pool, Item: q.Item, Before: history.Place(q.Before), Limit: q.Limit})
+		out = server.HistoryPage{Events: p.Events, More: p.More, Before: server.HistoryPlace(p.Before), State: server.HistoryState(p.State)}
+		return err
+	})
+	return out, err
 }
 
 // Players implements server.History.
 func (h *historian) Players(ctx context.Context, realm, after string, limit int) (out server.HistoryPlayers, err error) {
-	db, err := h.of(realm)
-	if err != nil {
-		return out, err
-	}
-	players, more, st, err := db.Players(ctx, after, limit)
-	return server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}, err
+	err = h.reading(realm, func(db *history.DB) error {
+		players, more, st, err := db.Players(ctx, after, limit)
+		out = server.HistoryPlayers{Players: players, More: more, State: server.HistoryState(st)}
+		return err
+	})
+	return out, err
 }
 
 // Holders implements server.History.
 func (h *historian) Holders(ctx context.Context, realm, item, after string, limit int) (out server.HistoryHolders, err error) {
-	db, err := h.of(realm)
-	if err != nil {
-		return out, err
-	}
-	holders, more, st, err := db.Holders(ctx, item, after, limit)
-	for _, one := range holders {
-		out.Holders = append(out.Holders, server.HistoryHolder(one))
-	}
-	out.More, out.State = more, server.HistoryState(st)
+	err = h.reading(realm, func(db *history.DB) error {
+		holders, more, st, err := db.Holders(ctx, item, after, limit)
+		for _, one := range holders {
+			out.Holders = append(out.Holders, server.HistoryHolder(one))
+		}
+		out.More, out.State = more, server.HistoryState(st)
+		return err
+	})
 	return out, err
 }
 
@@ -228,4 +262,24 @@ func (h *historian) State(realm string) (server.HistoryState, bool) {
 		return server.HistoryState{}, false
 	}
 	return server.HistoryState(db.State()), true
+}
+
+// Down implements server.History.
+func (h *historian) Down(realm string) error {
+	h.mu.Lock()
+	c := h.realms[realm]
+	h.mu.Unlock()
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.db == nil {
+		return c.err
+	}
+	err := c.db.Down()
+	if code := kuji.CodeOf(err); code == kuji.CodeNotLeader || code == kuji.CodeClosed {
+		return nil // another node keeps it
+	}
+	return err
 }

@@ -24,6 +24,9 @@ type knownJSON struct {
 	// Events before this position were older than --history-age, and are removed; absent: none were.
 	KeptFrom     uint64 `json:"kept_from,omitempty"`
 	KeptFromTime int64  `json:"kept_from_unix_ms,omitempty"` // time of the oldest that is kept
+	// Every event from this position on is as the log has it. Those before, and balances that rest on them,
+	// are not proven; absent: all are.
+	ProvenFrom uint64 `json:"proven_from,omitempty"`
 }
 
 type historyJSON struct {
@@ -34,7 +37,7 @@ type historyJSON struct {
 }
 
 func newKnownJSON(s *kujiv1.HistoryState) knownJSON {
-	return knownJSON{s.GetPosition(), s.GetLag(), s.GetCompleteFrom(), s.GetKeptFrom(), s.GetKeptFromUnixMs()}
+	return knownJSON{s.GetPosition(), s.GetLag(), s.GetCompleteFrom(), s.GetKeptFrom(), s.GetKeptFromUnixMs(), s.GetProvenFrom()}
 }
 
 // print says what the reader of an answer should know, if it is not all there is.
@@ -47,6 +50,9 @@ func (k *knownJSON) print(w io.Writer) {
 	}
 	if k.KeptFrom > 0 {
 		fprintf(w, "\nThe history is kept from position %d of %s on: older events were removed.\n", k.KeptFrom, timeText(k.KeptFromTime))
+	}
+	if k.ProvenFrom > 0 {
+		fprintf(w, "\nNot proven: events before position %d, and balances that rest on them. The log no longer has them.\n", k.ProvenFrom)
 	}
 }
 
@@ -68,13 +74,15 @@ shows who asked and why, what was paid, and the balances after it. With a player
 --item, show only events that changed the player's number of the item.
 
 The server answers from its history, a database that follows the log. If the history
-is behind, or does not go back to the beginning, the answer says so.`,
+is behind, or does not go back to the beginning, the answer says so. A player named
+verify is "kuji history -- verify".`,
 		Example: `  kuji history ann
   kuji history ann --item sword
   kuji history --pool banner --limit 10
   kuji history --item sword --before 1205.3 --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
+	cmd.AddCommand(a.historyVerifyCommand())
 	conn := a.clientCommand(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&pool, "pool", "", "events about this `pool`")
@@ -166,7 +174,7 @@ func (h *historyJSON) print(w io.Writer) {
 			if c.Balance != nil {
 				after = fmt.Sprintf(" → %d", *c.Balance)
 			}
-			fprintf(w, "    %s %s %+d%s\n", c.Player, c.Item, c.Delta, after)
+			fprintf(w, "    %s %s %+d%s\n", word(c.Player), word(c.Item), c.Delta, after)
 		}
 		if rec.By != "" || rec.Reason != "" {
 			fprintf(w, "    by %s\n", strings.TrimSuffix(orDash(rec.By)+": "+rec.Reason, ": "))
@@ -299,7 +307,7 @@ func (a *app) listHoldersCommand() *cobra.Command {
 		return a.print(out, func(w io.Writer) {
 			fprintf(w, "PLAYER\tQUANTITY\n")
 			for _, h := range out.Holders {
-				fprintf(w, "%s\t%d\n", h.Player, h.Quantity)
+				fprintf(w, "%s\t%d\n", word(h.Player), h.Quantity)
 			}
 			out.print(w)
 		})

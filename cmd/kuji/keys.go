@@ -25,7 +25,8 @@ func (a *app) keysCommand() *cobra.Command {
 		RunE:    needsSubcommand,
 	}
 	var can, name string
-	var realms, pools []string
+	var realms, pools, grants []string
+	var anyID bool
 	var rate int
 	add := &cobra.Command{
 		Use:   "new --can COMMANDS --name NAME",
@@ -41,6 +42,7 @@ catalogs, imports codes and sets pity. The log keeps the key's name with everyth
 that the key grants, takes, transfers and applies.`,
 		Example: `  kuji keys new --name shop --can draw,redeem,grant,consume,transfer,read
   kuji keys new --name kiosk --can draw --realms summer --pools splash,box --rate 20
+  kuji keys new --name support --can read,grant --grants 'gem:100/5000,sword:1/10'
   kuji serve --keys keys.txt --data ./kuji-data`,
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
@@ -56,6 +58,12 @@ that the key grants, takes, transfers and applies.`,
 			}
 			if rate != 0 {
 				options = append(options, "rate="+strconv.Itoa(rate))
+			}
+			if len(grants) > 0 {
+				options = append(options, "grants="+strings.Join(grants, ","))
+			}
+			if anyID {
+				options = append(options, "ids=optional")
 			}
 			key := server.NewKey()
 			line, err := server.KeyLine(can, key, name, options...)
@@ -73,6 +81,8 @@ that the key grants, takes, transfers and applies.`,
 	flags.StringSliceVar(&realms, "realms", nil, "the only `realms` that the key is for (default all)")
 	flags.StringSliceVar(&pools, "pools", nil, "the only `pools` that the key may draw from and read (default all)")
 	flags.IntVar(&rate, "rate", 0, "how many commands and reads a second it may ask for (default no limit)")
+	flags.StringSliceVar(&grants, "grants", nil, "the only `items` that it may grant, as item:N or item:N/M: N in a request, M in a day; * is every other item (default all)")
+	flags.BoolVar(&anyID, "ids-optional", false, "take grants without a request id: a retry would grant twice")
 	cmd.AddCommand(add)
 	return cmd
 }

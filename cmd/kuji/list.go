@@ -71,6 +71,6 @@ func (a *app) listRealmsCommand() *cobra.Command {
 
 func printLines(w io.Writer, lines []string) {
 	for _, line := range lines {
-		fprintf(w, "%s\n", line)
+		fprintf(w, "%s\n", word(line))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -104,7 +103,7 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	a.printed = true
-	encoder := json.NewEncoder(out)
+	encoder := newJSON(out)
 	printed := uint64(0)
 	for rec, err := range l.Records(max(from, l.First())) {
 		switch {
@@ -123,7 +122,7 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 			if len(rec.Data) > shownBytes {
 				more = "…"
 			}
-			_, err = fmt.Fprintf(out, "%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more)
+			_, err = io.WriteString(out, sprintf("%d\t%d bytes\t%s%s\n", rec.Offset, len(rec.Data), strconv.QuoteToASCII(string(rec.Data[:min(len(rec.Data), shownBytes)])), more))
 		}
 		if err != nil {
 			return fmt.Errorf("write to standard output: %w", err)
@@ -156,8 +155,7 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 			defer func() { err = errors.Join(err, end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
-			encoder := json.NewEncoder(out)
-			encoder.SetEscapeHTML(false)
+			encoder := newJSON(out)
 			var lost error // the first write that failed
 			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {

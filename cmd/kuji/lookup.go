@@ -74,7 +74,7 @@ func printLookup(w io.Writer, l *lookupJSON) {
 	res := *l.Result
 	printResult(w, drawsIn(res.Outcomes), res)
 	if l.Player != "" {
-		fprintf(w, "player\t%s\n", l.Player)
+		fprintf(w, "player\t%s\n", word(l.Player))
 	}
 	fprintf(w, "time\t%s\n", res.Receipt.Time)
 }

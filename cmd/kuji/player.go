@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +21,22 @@ type playerJSON struct {
 // trackJSON is what a track has counted for a player.
 type trackJSON struct {
 	Track     string `json:"track"`
-	Draws     uint64 `json:"draws"`                // since the last hit
-	CertainIn uint64 `json:"certain_in,omitempty"` // the draw from now on that is certain to hit, at the latest
+	Draws     uint64 `json:"draws"`                  // since the last hit
+	CertainIn uint64 `json:"certain_in,omitempty"`   // the draw from now on that is certain to hit, at the latest
+	Pool      string `json:"certain_pool,omitempty"` // from which pool it must be; absent: any of the track
+	Unless    string `json:"unless,omitempty"`       // tracks and entries that can come in its place
+}
+
+// certainText says in how many draws a hit is certain.
+func (t *trackJSON) certainText() string {
+	text := strconv.FormatUint(t.CertainIn, 10)
+	if t.Pool != "" {
+		text += " from " + t.Pool
+	}
+	if t.Unless != "" {
+		text += " unless " + strings.ReplaceAll(t.Unless, ", ", " or ") + " comes"
+	}
+	return text
 }
 
 func (a *app) playerCommand() *cobra.Command {
@@ -40,7 +55,7 @@ func (a *app) playerCommand() *cobra.Command {
 		p := resp.GetPlayer()
 		out := playerJSON{Player: p.GetId(), Items: newStacksJSON(p.GetItems()), Position: p.GetPosition()}
 		for _, t := range p.GetPity() {
-			out.Pity = append(out.Pity, trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn()})
+			out.Pity = append(out.Pity, trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn(), t.GetPool(), t.GetUnless()})
 		}
 		for _, l := range p.GetLimits() {
 			out.Limits = append(out.Limits, newStandingJSON(l))
@@ -52,7 +67,7 @@ func (a *app) playerCommand() *cobra.Command {
 
 func printPlayer(w io.Writer, p *playerJSON) {
 	if len(p.Items) == 0 {
-		fprintf(w, "%s holds nothing\n", p.Player)
+		fprintf(w, "%s holds nothing\n", word(p.Player))
 	} else {
 		fprintf(w, "ITEM\tQUANTITY\n")
 	}
@@ -65,7 +80,7 @@ func printPlayer(w io.Writer, p *playerJSON) {
 	for _, t := range p.Pity {
 		certain := "-"
 		if t.CertainIn != 0 {
-			certain = strconv.FormatUint(t.CertainIn, 10)
+			certain = t.certainText()
 		}
 		fprintf(w, "%s\t%d\t%s\n", t.Track, t.Draws, certain)
 	}

@@ -147,7 +147,7 @@ func printPool(w io.Writer, p poolJSON) {
 	if p.TotalWeight == 0 {
 		fprintf(w, "state\tsold out\n")
 	}
-	rules := ""
+	rules := markup("")
 	if slices.ContainsFunc(p.Entries, func(e entryJSON) bool { return e.text() != "" }) {
 		rules = "\tRULES"
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -13,7 +12,7 @@ import (
 // say writes a line about progress to standard output, for people only.
 func (a *app) say(format string, args ...any) {
 	if !a.json {
-		_, _ = fmt.Fprintf(a.stdout, format+"\n", args...) // the table's writer reports a lost stdout
+		fprintf(a.stdout, format+"\n", args...) // the table's writer reports a lost stdout
 	}
 }
 

@@ -73,7 +73,7 @@ func printReport(w io.Writer, r *demoReport) {
 		}
 		fprintf(w, "%s\t%s\n", c.Name, result)
 		for _, e := range c.Errors {
-			fprintf(w, "\t%s\n", strings.ReplaceAll(e, "\n", "\n\t"))
+			fprintf(w, "\t%s\n", markup(strings.ReplaceAll(e, "\n", "\n\t")))
 		}
 	}
 }

@@ -216,11 +216,6 @@ func printOutcomes(w io.Writer, draws int, outcomes []outcomeJSON) {
 	}
 }
 
-// fprintf writes to the buffer of a table, whose Flush reports what went wrong.
-func fprintf(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...)
-}
-
 // refusals says in words why the state refused a command; %s is the subject.
 var refusals = map[string]string{
 	"sold_out":           "pool %s has less in stock than was asked for",

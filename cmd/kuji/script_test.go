@@ -314,13 +314,17 @@ func sameCmd(ts *testscript.TestScript, _ bool, args []string) {
 
 func flipCmd(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
-		ts.Fatalf("usage: flip FILE OFFSET")
+		ts.Fatalf("usage: flip FILE OFFSET|TEXT")
 	}
 	name := ts.MkAbs(args[0])
 	data, err := os.ReadFile(name)
 	ts.Check(err)
 	at, err := strconv.Atoi(args[1])
-	ts.Check(err)
+	if err != nil {
+		if at = bytes.Index(data, []byte(args[1])); at < 0 {
+			ts.Fatalf("%s does not have %q", args[0], args[1])
+		}
+	}
 	data[at] ^= 1
 	ts.Check(os.WriteFile(name, data, 0o600))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"strconv"
 
 	"github.com/kuji-dev/kuji/internal/simulate"
@@ -12,9 +11,9 @@ import (
 // figure is of are empty where they do not apply.
 func simulationCSV(r *simulationJSON) ([]byte, error) {
 	var b bytes.Buffer
-	w := csv.NewWriter(&b)
+	w := newCSV(&b)
 	row := func(table, pool, entry, item, draws, measure, value string) {
-		_ = w.Write([]string{table, pool, entry, item, draws, measure, value}) // w.Error says what failed
+		_ = w.Write(table, pool, entry, item, draws, measure, value) // w.Error says what failed
 	}
 	row("table", "pool", "entry", "item", "draws", "measure", "value")
 	row("run", r.Pool, "", "", "", "players", whole(uint64(r.Players)))
@@ -34,6 +33,9 @@ func simulationCSV(r *simulationJSON) ([]byte, error) {
 	}
 	for _, o := range r.Odds {
 		row("odds", o.Pool, o.Entry, "", "", "wanted", number(o.Wanted))
+		if o.LongRun != nil {
+			row("odds", o.Pool, o.Entry, "", "", "long_run", number(*o.LongRun))
+		}
 		row("odds", o.Pool, o.Entry, "", "", "seen", number(o.Seen))
 		row("odds", o.Pool, o.Entry, "", "", "low", number(o.Low))
 		row("odds", o.Pool, o.Entry, "", "", "high", number(o.High))

@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -146,54 +145,50 @@ func (a *app) showEvent(e *kujiv1.Event) error {
 	rec := recordOf(e)
 	if a.json {
 		a.printed = true
-		line, err := json.Marshal(rec)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(a.stdout, "%s\n", line)
-		return err
+		return newJSON(a.stdout).Encode(rec)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
+	line := sprintf("%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
+	_, err := io.WriteString(a.stdout, line)
 	return err
 }
 
 // recordText says in a line what an event, or a member of a group, was.
 func recordText(rec *kuji.Record) string {
 	var b strings.Builder
-	word := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
+	add := func(format string, args ...any) { fprintf(&b, " "+format, args...) }
 	b.WriteString(rec.Kind)
 	if rec.NewCatalogVersion > 0 {
-		word("version %d", rec.NewCatalogVersion)
+		add("version %d", rec.NewCatalogVersion)
 	}
 	for _, s := range []string{rec.Player, rec.Pool, rec.Track, rec.List} {
 		if s != "" {
-			word("%s", s)
+			add("%s", word(s))
 		}
 	}
 	if rec.Count > 1 {
-		word("x%d", rec.Count)
+		add("x%d", rec.Count)
 	}
 	for _, s := range rec.Items {
-		word("%d %s", s.Quantity, s.Item)
+		add("%d %s", s.Quantity, word(s.Item))
 	}
 	if rec.To != "" {
-		word("to %s", rec.To)
+		add("to %s", word(rec.To))
 	}
-	word("%s", rec.Status)
+	add("%s", rec.Status)
 	if rec.Subject != "" {
-		word("(%s)", rec.Subject)
+		add("(%s)", word(rec.Subject))
 	}
 	for i, o := range rec.Outcomes {
-		word("%s%s", map[bool]string{true: "→ "}[i == 0], o.Entry)
+		add("%s%s", map[bool]string{true: "→ "}[i == 0], word(o.Entry))
 		for _, s := range o.Items {
-			word("+%d %s", s.Quantity, s.Item)
+			add("+%d %s", s.Quantity, word(s.Item))
 		}
 	}
 	for i := range rec.Members {
-		word("[%s]", recordText(&rec.Members[i]))
+		add("[%s]", recordText(&rec.Members[i]))
 	}
 	if rec.ID != "" {
-		word("id %s", rec.ID)
+		add("id %s", word(rec.ID))
 	}
 	return b.String()
 }
@@ -230,6 +225,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 	for _, c := range e.GetChanges() {
 		rec.Changes = append(rec.Changes, kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance})
 	}
+	rec.Level = uint8(e.GetLevel())
 	if c := e.GetClock(); c != nil {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}

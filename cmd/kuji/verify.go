@@ -27,7 +27,10 @@ type verifyJSON struct {
 	Cluster string            `json:"cluster,omitempty"`
 	OK      bool              `json:"ok"`
 	Realms  []verifyRealmJSON `json:"realms"`
-	Strays  []string          `json:"strays,omitempty"` // files among the realms, and folders whose names no realm can have
+	Node    string            `json:"node,omitempty"` // whose directory it is, and of which cluster: other nodes may have had more
+	NodeOf  string            `json:"node_of,omitempty"`
+	Missing []string          `json:"missing,omitempty"` // realms of that cluster which other nodes kept
+	Strays  []string          `json:"strays,omitempty"`  // files among the realms, and folders whose names no realm can have
 }
 
 type verifyRealmJSON struct {
@@ -56,8 +59,10 @@ type verifyEpochJSON struct {
 	First      uint64 `json:"first_position"`
 	Events     uint64 `json:"events"`
 	Commitment string `json:"commitment"`
-	Revealed   bool   `json:"revealed"`       // every choice was computed again from the seed
-	Lost       bool   `json:"lost,omitempty"` // not revealed, and the key does not open it: its choices cannot be proven
+	Rules      uint8  `json:"rules,omitempty"`     // version of the rules that decided it; absent: not known
+	Revealed   bool   `json:"revealed"`            // every choice was computed again from the seed, unless it is undecided
+	Undecided  string `json:"undecided,omitempty"` // why it was not decided again: this build does not have its rules
+	Lost       bool   `json:"lost,omitempty"`      // not revealed, and the key does not open it: its choices cannot be proven
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -73,7 +78,9 @@ server may have the directory open. With --cluster it reads the log of a cluster
 runs, through the first of --peers that answers. It
 
   - checks checksums and the chain of hashes;
-  - replays every event, and computes every choice of every revealed epoch again;
+  - replays every event, and decides every command of every revealed epoch again, by
+    the rules of the build that wrote it. If this build does not have them, it names the
+    epoch, and checks everything else;
   - checks that stocks and balances add up;
   - compares snapshots with the state that the log gives at their position;
   - checks that the log goes on from where it stood when it was last closed;
@@ -88,9 +95,9 @@ With --since, every realm's chain must go on from the place that an earlier repo
 names. --json writes such a report: keep one elsewhere.
 
 It ends with exit code 6 if something is wrong, and names the first wrong
-position. With --strict it also does so if the seed of an epoch is lost. It ends
-with exit code 3 if a server has the directory open: stop the server, or verify a
-copy.`,
+position. With --strict it also does so if an epoch was not decided again: its seed
+is lost, or its rules are those of another build. It ends with exit code 3 if a server
+has the directory open: stop the server, or verify a copy.`,
 		Example: `  kuji verify --data ./kuji-data
   kuji verify --data ./kuji-data --realm default --json > report.json
   kuji verify --data ./kuji-data --since report.json
@@ -118,7 +125,7 @@ copy.`,
 	what.add(cmd)
 	cmd.Flags().StringVar(&realm, "realm", "", "`name` of the only realm to check (default: all)")
 	cmd.Flags().StringVar(&since, "since", "", "`file` that verify --json wrote earlier; the logs must go on from there")
-	cmd.Flags().BoolVar(&strict, "strict", false, "fail if the seed of an epoch is lost, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail, too, if an epoch was not decided again: its seed is lost, or its rules are those of another build")
 	return cmd
 }
 
@@ -135,7 +142,7 @@ func (f *auditFlags) add(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) check() error {
-	clustered := f.cluster.name != "" || f.cluster.keyFile != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external()
+	clustered := f.cluster.name != "" || len(f.cluster.peers) > 0 || f.cluster.nats.external() || f.data == "" && f.cluster.keyFile != ""
 	switch {
 	case f.data == "" && !clustered:
 		return usageError{errors.New("missing flag --data: the directory to read; or --cluster")}
@@ -150,6 +157,8 @@ func (f *auditFlags) check() error {
 // auditSource is what keeps realms that are verified.
 type auditSource struct {
 	data, cluster string // one of them
+	node, nodeOf  string // of a node's directory
+	missing       []string
 	realms        func(ctx context.Context) (names, strays []string, err error)
 	realm         func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error)
 }
@@ -170,17 +179,27 @@ func inDirectory(data string) *auditSource {
 
 // openAudit opens what the flags name.
 func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, end func() error, err error) {
-	if f.data != "" {
+	if f.data != "" && !isNode(f.data) {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
-	key, err := a.readClusterKey(f.cluster.keyFile)
+	keys := clusterKeys{{}} // zero: it opens nothing
+	if f.data == "" || f.cluster.keyFile != "" {
+		if keys, err = a.readClusterKeys(f.cluster.keyFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if f.data != "" {
+		c, err := openCopy(ctx, f.data)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.audit(f.data, keys), c.close, nil
+	}
+	d, err := f.cluster.openLog(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := f.cluster.openLog(ctx, key)
-	if err != nil {
-		return nil, nil, err
-	}
+	key, old := keys.seals(f.cluster.name)
 	from = &auditSource{
 		cluster: f.cluster.name,
 		realms: func(ctx context.Context) (names, strays []string, err error) {
@@ -195,7 +214,7 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 			if err != nil {
 				return kuji.Report{}, err
 			}
-			report, err := kuji.VerifyDriver(d, key.derive(f.cluster.name, "seeds"), name, through, seen)
+			report, err := kuji.VerifyDriver(d, key, name, through, seen, old...)
 			_, trimmed := errors.AsType[*driver.TrimmedError](err)
 			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
 				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
@@ -250,17 +269,27 @@ func (a *app) verify(ctx context.Context, what *auditFlags, realms []string, anc
 	if err != nil && len(out.Realms) == 0 {
 		return err
 	}
-	if lost := out.lost(); strict && len(lost) > 0 {
-		errs := []error{err}
-		for _, text := range lost {
-			errs = append(errs, errors.New(text))
-		}
-		out.OK, err = false, damageError{errors.Join(errs...)}
+	if strict {
+		err = out.beStrict(err)
 	}
 	if err := a.print(out, func(w io.Writer) { printVerify(w, out) }); err != nil {
 		return err
 	}
 	return err
+}
+
+// beStrict makes damage of what could not be proven.
+func (v *verifyJSON) beStrict(err error) error {
+	unproven := v.unproven()
+	if len(unproven) == 0 {
+		return err
+	}
+	v.OK = false
+	errs := []error{err}
+	for _, text := range unproven {
+		errs = append(errs, errors.New(text))
+	}
+	return damageError{errors.Join(errs...)}
 }
 
 // name says what was verified.
@@ -271,13 +300,16 @@ func (v *verifyJSON) name() string {
 	return v.Data
 }
 
-// lost says which epochs cannot be proven.
-func (v *verifyJSON) lost() (texts []string) {
+// unproven says which epochs cannot be proven, and which were not decided again.
+func (v *verifyJSON) unproven() (texts []string) {
 	for _, r := range v.Realms {
 		for _, e := range r.Epochs {
+			if e.Undecided != "" {
+				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, was not decided again: %s; verify it with the build that wrote it", r.Realm, e.Epoch, e.First, e.Undecided))
+			}
 			if e.Lost {
 				key := filepath.Join(v.Data, "key")
-				if v.Cluster != "" {
+				if v.Cluster != "" || v.Node != "" {
 					key = "of the cluster"
 				}
 				texts = append(texts, fmt.Sprintf("realm %s: epoch %d, from position %d on, cannot be proven: its seed is sealed, and the key %s is missing or another one", r.Realm, e.Epoch, e.First, key))
@@ -290,7 +322,7 @@ func (v *verifyJSON) lost() (texts []string) {
 // verify checks the named realms, or all. Damage is a damageError; even then the result covers every
 // realm. A realm with an anchor must go through it, and must be there if all are checked.
 func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[string]kuji.Anchor, seen func(realm string, rec kuji.Record)) (verifyJSON, error) {
-	out := verifyJSON{Data: s.data, Cluster: s.cluster, OK: true, Realms: []verifyRealmJSON{}}
+	out := verifyJSON{Data: s.data, Cluster: s.cluster, Node: s.node, NodeOf: s.nodeOf, Missing: s.missing, OK: true, Realms: []verifyRealmJSON{}}
 	there, strays, err := s.realms(ctx)
 	if err != nil {
 		return out, err
@@ -390,12 +422,18 @@ func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON 
 		out.StateHash = "" // damage has no state
 	}
 	for _, e := range r.Epochs {
-		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Revealed, e.Lost})
+		out.Epochs = append(out.Epochs, verifyEpochJSON{e.Epoch, e.First, e.Events, hex.EncodeToString(e.Commitment[:]), e.Rules, e.Revealed, e.Undecided, e.Lost})
 	}
 	return out
 }
 
 func printVerify(w io.Writer, v verifyJSON) {
+	if v.Node != "" {
+		fprintf(w, "warning: this is what node %s of cluster %s has kept. What other nodes acknowledged without it is not here\n", v.Node, v.NodeOf)
+	}
+	for _, name := range v.Missing {
+		fprintf(w, "warning: realm %s was kept by other nodes only\n", name)
+	}
 	for _, name := range v.Strays {
 		fprintf(w, "warning: realms/%s is not a realm: Kuji neither reads nor removes it\n", name)
 	}
@@ -411,14 +449,14 @@ func printVerify(w io.Writer, v verifyJSON) {
 		}
 		revealed := 0
 		for _, e := range r.Epochs {
-			if e.Revealed {
+			if e.Revealed && e.Undecided == "" {
 				revealed++
 			}
 		}
 		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d\t%s\n", r.Realm, result, r.From, r.Position, r.Events, r.Draws,
 			r.Players, strconv.FormatUint(r.CatalogVersion, 10), len(r.Epochs), revealed, hash)
 	}
-	for _, text := range v.lost() {
+	for _, text := range v.unproven() {
 		fprintf(w, "warning: %s\n", text)
 	}
 	for _, r := range v.Realms {

@@ -231,6 +231,8 @@ func (r *Realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq
 				return
 			case err == nil && r.damaged != nil && rec.Offset+1 >= uint64(r.damaged.At):
 				err = r.damaged
+			case err == nil && ctx.Err() != nil:
+				err = ctx.Err()
 			case err == nil:
 				err = r.last.agrees(r.dir, rec.Offset, rec.Data)
 			}

@@ -36,6 +36,29 @@ func follow(e *env) {
 	}
 }
 
+// contextEnds: a reader whose context has ended gets no entry more, however many there are.
+func contextEnds(e *env) {
+	a := e.open(0, realmName)
+	b := e.second(a)
+	all := e.fill(a, 0, 40)
+	for _, through := range []driver.Cursor{0, all[39].Cursor} {
+		ctx, cancel := context.WithCancel(e.ctx)
+		n := 0
+		for _, err := range b.Read(ctx, 0, through) {
+			if err != nil {
+				e.is("read in a context that has ended", err, context.Canceled)
+				break
+			}
+			n++
+			cancel()
+		}
+		cancel()
+		if n != 1 {
+			e.Fatalf("through %d: a reader whose context ended after one entry got %d", through, n)
+		}
+	}
+}
+
 // slowReader: a reader that stands still delays no writer, and misses nothing.
 func slowReader(e *env) {
 	a := e.open(0, realmName)

@@ -119,6 +119,10 @@ func (h *handle) Read(ctx context.Context, after, through driver.Cursor) iter.Se
 				return
 			}
 			for _, e := range entries {
+				if err := ctx.Err(); err != nil {
+					yield(driver.Entry{}, err)
+					return
+				}
 				if through != 0 && e.Cursor > through {
 					return
 				}

@@ -92,6 +92,7 @@ var checks = []check{
 	{"RequestLate", requestLate, true},
 	{"DeposedWriter", deposedWriter, true},
 	{"Follow", follow, true},
+	{"ContextEnds", contextEnds, true},
 	{"SlowReader", slowReader, true},
 	{"Failover", failover, true},
 	{"Trim", trim, true},

@@ -32,6 +32,8 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 
 // update is one attempt of Update.
 func (d *Driver) update(ctx context.Context, change func([]byte) ([]byte, error)) error {
+	ctx, settled := d.under(ctx, d.leaseStream())
+	defer settled()
 	msg, err := d.leases.GetLastMsgForSubject(ctx, d.leaseSubject(board))
 	var seq uint64
 	var old []byte

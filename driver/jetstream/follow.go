@@ -14,13 +14,18 @@ import (
 
 // How a reader asks for messages.
 const (
-	heartbeat = time.Second            // a consumer that is silent for two of them is made anew
+	heartbeat = 2 * time.Second        // a consumer that is silent for two of them is made anew
 	expiry    = 10 * time.Second       // of one request for messages
 	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks
-	buffered  = 4 << 20                // bytes that wait in a reader, at least two messages
+	buffered  = 4 << 20                // bytes that one request gets, at least two messages
 	soon      = 200 * time.Millisecond // a reader that gets nothing for so long looks whether there is something,
-	idle      = 5 * time.Second        // then after twice the time, up to this
+	idle      = 10 * time.Second       // then after twice the time, up to this
 )
+
+// A reader asks for so many messages at a time, and for more when it has fewer than refill. The client
+// library makes room for them all beforehand. The limit of bytes is for one request only: so a reader
+// that does not read has at most buffered bytes, and refill messages more.
+const bufferedMessages, refill = 1024, 32
 
 // follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
 // believes none of them: the sequences of a log have no holes, so each entry must have the next one.
@@ -112,7 +117,7 @@ func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
 	defer cancel()
 	msg, err := f.messages.Next(jetstream.NextContext(once))
 	if err != nil && once.Err() != nil && ctx.Err() == nil {
-		f.silent = min(f.silent+1, 5)
+		f.silent = min(f.silent+1, 6)
 		return nil, nil
 	}
 	f.silent = 0
@@ -172,7 +177,8 @@ func (f *follower) begin(ctx context.Context) error {
 	}
 	f.consumer = consumer.CachedInfo().Name
 	f.messages, err = consumer.Messages(
-		jetstream.PullMaxBytes(max(buffered, 2*(f.maxEntry+overhead))),
+		jetstream.PullMaxMessagesWithBytesLimit(bufferedMessages, max(buffered, 2*(f.maxEntry+overhead))),
+		jetstream.PullThresholdMessages(refill),
 		jetstream.PullExpiry(expiry),
 		jetstream.PullHeartbeat(heartbeat),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true))
@@ -205,6 +211,8 @@ func (f *follower) recover(ctx context.Context) error {
 func (f *follower) look(ctx context.Context) error {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
+	once, settled := f.under(once, f.logStream(f.name))
+	defer settled()
 	info, err := f.log.Info(once)
 	switch {
 	case err != nil && final(err):
@@ -225,6 +233,8 @@ func (f *follower) look(ctx context.Context) error {
 func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
+	ctx, settled := f.under(ctx, f.logStream(f.name))
+	defer settled()
 	next := f.after + 1
 	msg, missing := f.log.GetMsg(ctx, next)
 	if missing == nil {

@@ -45,7 +45,8 @@ type Options struct {
 	// Replicas is how many servers hold each realm: 1, 3 or 5. It is fixed when a realm is created.
 	// 0: 3.
 	Replicas int
-	// Timeout is how long an append waits for its answer before it is unknown. 0: 5 s.
+	// Timeout is how long an append waits for its answer before it is unknown, and can be sent again.
+	// 0: 1 s.
 	Timeout time.Duration
 	// Patience is how long everything but appends and reads of the log goes on trying, such as
 	// while a leader is elected. 0: 15 s.
@@ -65,7 +66,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("%d replicas: want 1, 3 or 5", o.Replicas)
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+		o.Timeout = time.Second
 	}
 	if o.Patience == 0 {
 		o.Patience = 15 * time.Second
@@ -93,7 +94,8 @@ type Driver struct {
 	mu     sync.Mutex
 	leases jetstream.Stream // nil until the first realm is opened
 
-	link atomic.Pointer[link]
+	link   atomic.Pointer[link]
+	reigns reigns
 }
 
 // link is one connection to a server. Whoever waits for an answer on it learns when it is lost.
@@ -188,7 +190,10 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		d.conn.Close()
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
-	if d.js, err = jetstream.New(d.conn); err != nil {
+	if d.js, err = jetstream.New(d.conn); err == nil {
+		err = d.watchElections()
+	}
+	if err != nil {
 		d.conn.Close()
 	}
 	return err

@@ -46,6 +46,8 @@ func (o *observed) saw(seq uint64, t tenure) (holder string, left time.Duration)
 
 // look asks the stream's leader for the lease.
 func (r *realm) look(ctx context.Context) (seq uint64, holder string, left time.Duration, err error) {
+	ctx, settled := r.under(ctx, r.leaseStream())
+	defer settled()
 	msg, err := r.leases.GetLastMsgForSubject(ctx, r.leaseSubject(r.name))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		holder, left = r.seen.saw(0, tenure{})
@@ -118,6 +120,8 @@ func (r *realm) assign(ctx context.Context, seq uint64, t tenure) (uint64, error
 	if err != nil {
 		return 0, err
 	}
+	ctx, settled := r.under(ctx, r.leaseStream())
+	defer settled()
 	ack, err := r.js.Publish(ctx, r.leaseSubject(r.name), data,
 		jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
 	if err != nil {

@@ -61,6 +61,8 @@ func (r *realm) publish(ctx context.Context, entry []byte, o ...jetstream.Publis
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
 	defer context.AfterFunc(r.link.Load().life, cancel)() // an answer comes on the same connection or never
+	ctx, settled := r.under(ctx, r.logStream(r.name))     // and from the same leader
+	defer settled()
 
 	msg := &nats.Msg{Subject: r.subject, Data: entry, Header: nats.Header{sumHeader: []string{sum(entry)}}}
 	// The library's own repeats would end in answers that nobody can tell apart.
@@ -87,6 +89,8 @@ func (r *realm) publish(ctx context.Context, entry []byte, o ...jetstream.Publis
 func (r *realm) behind(ctx context.Context, after driver.Cursor, entry []byte, refusal error) (driver.Cursor, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
 	defer cancel()
+	ctx, settled := r.under(ctx, r.logStream(r.name))
+	defer settled()
 	next := after + 1
 	found, err := r.log.GetMsg(ctx, uint64(next)) // from the leader, which has what it applied
 	switch {
@@ -121,6 +125,8 @@ func (r *realm) acknowledged(seq uint64) {
 // state returns the log's state, which may be old.
 func (r *realm) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	err = r.read(ctx, func(ctx context.Context) error {
+		ctx, settled := r.under(ctx, r.logStream(r.name))
+		defer settled()
 		info, err := r.log.Info(ctx)
 		if err == nil {
 			state = info.State

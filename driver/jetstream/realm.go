@@ -117,6 +117,10 @@ func (d *Driver) create(ctx context.Context, want jetstream.StreamConfig) (jetst
 		return s, err
 	}
 	s, err = d.js.CreateStream(ctx, want)
+	if codeOf(err) == codeNoPeers && want.Replicas > someReplicas { // one of five is away: see Widen
+		want.Replicas = someReplicas
+		s, err = d.js.CreateStream(ctx, want)
+	}
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return d.stream(ctx, want) // another node was first
 	}
@@ -239,4 +243,25 @@ func (r *realm) read(ctx context.Context, op func(context.Context) error) error 
 func sorted(names []string) []string {
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Streams returns the names of the streams that keep a realm of a cluster.
+func Streams(cluster, realm string) []string {
+	d := &Driver{o: Options{Cluster: cluster}}
+	return []string{d.logStream(realm), d.fileStream(realm)}
+}
+
+// ClusterOf returns the cluster of which a stream keeps something, or "" if it is none of Kuji's. Names of
+// clusters and realms have no capitals.
+func ClusterOf(stream string) string {
+	rest, ok := strings.CutPrefix(stream, "KUJI_")
+	if !ok {
+		return ""
+	}
+	for _, kind := range []string{"_LOG_", "_FILES_", "_LEASES"} {
+		if cluster, _, ok := strings.Cut(rest, kind); ok {
+			return cluster
+		}
+	}
+	return ""
 }

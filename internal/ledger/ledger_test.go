@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 )
 
@@ -100,7 +101,7 @@ func read(t *testing.T, s *drivertest.Shared) (string, error) {
 		t.Fatal(err)
 	}
 	var m tape
-	for e, err := range ledger.Walk(kept, realm, 1, nil).Entries(t.Context(), last) {
+	for e, err := range ledger.Walk(kept, realm, nil).Entries(t.Context(), last) {
 		if err == nil {
 			err = m.Change(&e)
 		}
@@ -242,14 +243,14 @@ func (nothing) Loaded() error            { return nil }
 // snapshot writes a snapshot of where the ledger stands.
 func snapshot(t *testing.T, l *ledger.Ledger, whole bool) ledger.Snapshot {
 	t.Helper()
-	w, err := l.Create(t.Context(), whole)
+	w, err := l.Create(t.Context(), whole, format.Newest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Frame(1, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Finish(t.Context(), &ledger.Seal{At: l.At(), Epochs: l.Epochs()})
+	f, err := w.Finish(t.Context(), &ledger.Seal{At: l.At(), Epochs: l.Epochs(), Rules: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +327,7 @@ func TestPruneKeepsPayloads(t *testing.T) {
 		if err != nil || !keep {
 			continue
 		}
-		for _, err := range ledger.Walk(f, realm, 1, nil).Entries(t.Context(), last) {
+		for _, err := range ledger.Walk(f, realm, nil).Entries(t.Context(), last) {
 			if err != nil {
 				t.Errorf("the log, read from its beginning: %v", err)
 			}

@@ -37,6 +37,10 @@ func (e *Entry) Begun() (Epoch, int64) {
 	return Epoch{First: e.Position, Number: e.epoch, Commitment: e.begin.commitment, writer: e.writer, sealed: e.begin.sealed}, e.begin.time
 }
 
+// Rules returns the version of the rules that decide the events of the epoch that an epoch-begin
+// begins. Only a verifier asks: what an event did is in its effects.
+func (e *Entry) Rules() uint8 { return e.begin.rules }
+
 // Revealed returns the epoch whose seed an epoch-end or a reveal has, and the seed.
 func (e *Entry) Revealed() (epoch uint64, s Seed) { return e.reveal.epoch, Seed{e.reveal.seed} }
 
@@ -71,7 +75,6 @@ type Walker struct {
 	Passed uint64 // entries that do not count, so far
 
 	log         driver.Realm
-	rules       uint8
 	chain       chain
 	from        driver.Cursor       // of the entry that a snapshot says is there; 0: none is known
 	after       driver.Cursor       // of the newest entry that was read
@@ -79,8 +82,8 @@ type Walker struct {
 }
 
 // Walk returns a Walker that begins at a snapshot, or at the start of the log if that is nil.
-func Walk(log driver.Realm, realm string, rules uint8, from *Seal) *Walker {
-	w := &Walker{log: log, rules: rules, chain: chain{realm: realm}, commitments: map[uint64][32]byte{}}
+func Walk(log driver.Realm, realm string, from *Seal) *Walker {
+	w := &Walker{log: log, chain: chain{realm: realm}, commitments: map[uint64][32]byte{}}
 	if from != nil {
 		w.chain, w.from = from.chain, from.cursor
 		w.know(from.Epochs)
@@ -196,7 +199,7 @@ func (w *Walker) fold(ctx context.Context, le *driver.Entry) (e Entry, counts bo
 	e.realm = c.realm
 	if err == nil && counts {
 		e.Position, e.at = c.index, c
-		err = cmp.Or(e.fetch(ctx, w.log), e.decode(w.rules, w.commitments))
+		err = cmp.Or(e.fetch(ctx, w.log), e.decode(w.commitments))
 	}
 	if err == nil {
 		w.chain = c
@@ -205,18 +208,11 @@ func (w *Walker) fold(ctx context.Context, le *driver.Entry) (e Entry, counts bo
 }
 
 // decode decodes the payload, except that of a batch.
-func (e *Entry) decode(rules uint8, commitments map[uint64][32]byte) (err error) {
+func (e *Entry) decode(commitments map[uint64][32]byte) (err error) {
 	switch e.kind {
 	case KindEpochBegin:
 		if e.begin, err = decodeEpochBegin(e.payload); err != nil {
 			return err
-		}
-		if got := e.begin.rules; got != rules {
-			age := "a newer"
-			if got < rules {
-				age = "an older"
-			}
-			return fmt.Errorf("rules version %d; this build knows only %d: %s Kuji wrote this log", got, rules, age)
 		}
 		commitments[e.epoch] = e.begin.commitment
 	case KindEpochEnd, KindReveal:
@@ -266,7 +262,7 @@ func (l *Ledger) Recover(m Machine, from *Seal) error {
 			return nil
 		}
 	}
-	w := Walk(l.o.Log, l.o.Realm, l.o.Rules, from)
+	w := Walk(l.o.Log, l.o.Realm, from)
 	hand, wait := step.Behind(l.o.Steps, ahead, func(e Entry) error { return m.Remember(&e) })
 	var failed error
 	for e, err := range step.Ahead(l.o.Steps, ahead, w.Entries(l.ctx, last)) {
@@ -302,7 +298,7 @@ func (l *Ledger) folded(e *Entry) {
 
 // on returns a Walker that goes on where the ledger is, and what takes its place over.
 func (l *Ledger) on() (w *Walker, done func()) {
-	w = &Walker{log: l.o.Log, rules: l.o.Rules, chain: l.chain, from: l.unread, after: l.cursor, commitments: map[uint64][32]byte{}}
+	w = &Walker{log: l.o.Log, chain: l.chain, from: l.unread, after: l.cursor, commitments: map[uint64][32]byte{}}
 	w.know(l.epochs)
 	return w, func() { l.chain, l.cursor, l.unread = w.chain, w.after, w.from }
 }

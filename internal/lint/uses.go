@@ -40,6 +40,10 @@ var uses = []use{
 	{pkg: "math/big", names: "Float Int NewInt NewRat Rat", why: "everything here is counted in integers, fractions of them, and numbers of a fixed precision"},
 	{pkg: "sync", names: "Mutex", in: "internal/store", why: "WaitGroup starts goroutines, Map has a random order, Pool depends on the garbage collector"},
 	{pkg: "time", names: "Duration Millisecond Minute", why: "time is an argument, and there are no timers"},
+	// What Unicode says of characters that it has never changes. What follows from it is in no state.
+	{pkg: "unicode", names: "In Zs Pd Pc Cf", in: "internal/store/fold.go", why: "tables grow with Unicode"},
+	{pkg: "golang.org/x/text/cases", names: "Fold", in: "internal/store/fold.go", why: "tables grow with Unicode"},
+	{pkg: "golang.org/x/text/unicode/norm", names: "NFKC", in: "internal/store/fold.go", why: "tables grow with Unicode"},
 	// The key by which ids are found is new at every start, so that nobody finds ids
 	// that collide. Nothing that comes out depends on it.
 	{pkg: "hash/maphash", names: "Bytes MakeSeed Seed String", in: "internal/store/hashkey.go", why: "a seed is entropy, which is an argument"},

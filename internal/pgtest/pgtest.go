@@ -70,6 +70,32 @@ func Database(t *testing.T) string {
 	return strings.Replace(shared.url, "/postgres?", "/"+name+"?", 1)
 }
 
+// Away makes a database, given by its URL, one that lets nobody in, and ends the connections to it. back
+// undoes that.
+func Away(t *testing.T, url string) (back func()) {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(statements ...string) {
+		t.Helper()
+		c, err := pgx.Connect(t.Context(), shared.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(t.Context())
+		for _, sql := range statements {
+			if _, err := c.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	name := config.Database
+	do("ALTER DATABASE "+name+" ALLOW_CONNECTIONS false", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '"+name+"'")
+	return func() { t.Helper(); do("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true") }
+}
+
 // start starts the server, or says why there is none.
 func start() (why string) {
 	initdb, ctl := tool("initdb"), tool("pg_ctl")

@@ -192,8 +192,11 @@ func sameSet(a, b *TrackSet) bool {
 	return a == b || a != nil && b != nil && a.Track == b.Track && a.Draws == b.Draws && a.Reason == b.Reason
 }
 
+// sameCode reports whether a sum is one of the command's code.
+func (c *Command) sameCode(sum CodeSum) bool { return c.Code == sum || slices.Contains(c.Others, sum) }
+
 func (c *Command) equal(o *Command) bool {
-	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.Code == o.Code &&
+	return c.Kind == o.Kind && c.ID == o.ID && c.Player == o.Player && c.To == o.To && c.Pool == o.Pool && c.Count == o.Count && c.Pay == o.Pay && c.sameCode(o.Code) &&
 		slices.Equal(c.Items, o.Items) && sameSet(c.Set, o.Set) && sameNote(c.Note, o.Note) &&
 		slices.EqualFunc(c.Members, o.Members, func(a, b Command) bool { return a.equal(&b) })
 }

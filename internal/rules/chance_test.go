@@ -39,13 +39,25 @@ func chances(p *catalog.Pool, weights []float64, counted []uint64, due *catalog.
 			last = i
 		}
 	}
+	// What a draw hits that a track takes, with all that is certain and has something in common with it.
+	certain := func(i int) bool { return p.Tracks[i].Certain > 0 && counted[i]+1 >= uint64(p.Tracks[i].Certain) }
+	hit := func(i int) (within func(e int) bool) {
+		within = func(e int) bool { return in(e, p.Tracks[i].Of) && (due == nil || in(e, due.Of)) }
+		for k := range p.Tracks {
+			before := within
+			if both := func(e int) bool { return before(e) && in(e, p.Tracks[k].Of) }; certain(k) && sum(both) > 0 {
+				within = both
+			}
+		}
+		return within
+	}
 	for i := range last + 1 {
 		t, n := &p.Tracks[i], counted[i]+1
-		certain := t.Certain > 0 && n >= uint64(t.Certain)
-		group := func(e int) bool { return in(e, t.Of) && !out[e] && (due == nil || in(e, due.Of)) }
-		if sum(group) == 0 {
+		whole := hit(i)
+		if sum(whole) == 0 {
 			continue
 		}
+		group := func(e int) bool { return whole(e) && !out[e] }
 		chance := sum(group) / total
 		if r := t.Rising; r.From > 0 && n >= uint64(r.From) {
 			points := float64(r.By[0]) * float64(n-uint64(r.From)+1)
@@ -54,10 +66,17 @@ func chances(p *catalog.Pool, weights []float64, counted []uint64, due *catalog.
 			}
 			chance += min(1, points/float64(100*r.Scale))
 		}
-		if chance = min(chance, left); certain {
+		if chance = min(chance, left); certain(i) {
 			chance = left
 		}
-		give(chance, group)
+		for k := i - 1; sum(group) == 0 && k >= 0; k-- { // the last that missed is taken back
+			group = func(e int) bool {
+				return whole(e) && !slices.ContainsFunc(p.Tracks[:k], func(o catalog.Track) bool { return out[e] && in(e, o.Of) })
+			}
+		}
+		if chance > 0 {
+			give(chance, group)
+		}
 		left -= chance
 		for e := range out {
 			out[e] = out[e] || in(e, t.Of)

@@ -310,28 +310,59 @@ func (k *chooser) decided(p *catalog.Pool, due []string, total uint64, sum func(
 	}
 	left := total * whole
 	point := k.tape.below(left)
-	for _, t := range p.Tracks[:last+1] {
+	some := func(groups [][]string) bool { return sum(groups, nil) > 0 }
+	var base [][]string // of the guarantee
+	if due != nil {
+		base = [][]string{due}
+	}
+	with := func(groups [][]string, of []string) [][]string { return append(slices.Clip(groups), of) }
+	added, certain := make([]uint64, len(p.Tracks)), make([]bool, len(p.Tracks))
+	sure, served := base, make([]bool, len(p.Tracks))
+	for i, t := range p.Tracks[:last+1] {
 		n := k.since[k.player+" "+counter(p, t.Name)] + 1
-		certain := t.Certain > 0 && n >= uint64(t.Certain)
-		groups := [][]string{t.Of}
-		if due != nil {
-			groups = append(groups, due)
-		}
-		weight := sum(groups, missed)
-		if weight == 0 {
+		if !some(with(base, t.Of)) {
 			continue
 		}
-		chance := weight * whole
 		if from := uint64(t.Rising.From); from > 0 && n >= from {
-			added := t.Rising.By[0] * (n - from + 1)
+			by := t.Rising.By[0] * (n - from + 1)
 			if t.Rising.Table {
-				added = t.Rising.By[min(n-from, uint64(len(t.Rising.By)-1))]
+				by = t.Rising.By[min(n-from, uint64(len(t.Rising.By)-1))]
 			}
-			chance += min(added*(whole/(100*t.Rising.Scale)), whole) * total
+			added[i] = min(by*(whole/(100*t.Rising.Scale)), whole) * total
 		}
-		chance = min(chance, left)
-		if certain || point < chance {
-			return groups, missed
+		certain[i] = t.Certain > 0 && n >= uint64(t.Certain) || added[i] > 0 && sum(with(base, t.Of), nil)*whole+added[i] >= left
+		if served[i] = certain[i] && some(with(sure, t.Of)); served[i] {
+			sure = with(sure, t.Of)
+		}
+	}
+	unmissed := func(groups [][]string) [][]string { // what of missed leaves something of the groups
+		n := len(missed)
+		for n > 0 && sum(groups, missed[:n]) == 0 {
+			n--
+		}
+		return missed[:n]
+	}
+	for i, t := range p.Tracks[:last+1] {
+		if certain[i] {
+			return sure, unmissed(sure)
+		}
+		own := with(base, t.Of)
+		groups, taken := own, !some(own)
+		for o, other := range p.Tracks {
+			switch {
+			case !certain[o]:
+			case some(with(groups, other.Of)):
+				groups = with(groups, other.Of)
+			case served[o] && some(with(own, other.Of)):
+				taken = true
+			}
+		}
+		if taken {
+			continue
+		}
+		chance := min(sum(groups, missed)*whole+added[i], left)
+		if point < chance {
+			return groups, unmissed(groups)
 		}
 		point, left, missed = point-chance, left-chance, append(missed, t.Of)
 	}

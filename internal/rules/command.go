@@ -22,14 +22,15 @@ const (
 	KindCodes    Kind = 9
 	KindRedeem   Kind = 10
 	KindRegister Kind = 11
+	KindUpgrade  Kind = 12
 
-	kindEnd Kind = 12
+	kindEnd Kind = 13
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
 	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
-	KindRegister: "register",
+	KindRegister: "register", KindUpgrade: "upgrade",
 }
 
 // String returns the kind's name.
@@ -55,7 +56,7 @@ const (
 )
 
 // Command is a request in the form that the rules work on. Kind says which fields are used: Player,
-// Pool, Count and Pay of a Draw; Player and Code of a Redeem; Player of a Register; Player and
+// Pool, Count and Pay of a Draw; Player, Code and Others of a Redeem; Player of a Register; Player and
 // Items of a Grant or Consume; Player (the giver), To and Items of a Transfer; Members of an
 // Atomic; Player and Set of a SetTrack.
 type Command struct {
@@ -70,7 +71,10 @@ type Command struct {
 	Members []Command
 	Set     *TrackSet
 	Code    CodeSum
-	Note    *Note // of a kind that can have one: see hasNote; nil: none
+	// Others are sums of the Code under other spellings: see [OtherSums]. One of them replaces Code if
+	// it finds a code and Code does not. What is read from an event has none.
+	Others []CodeSum
+	Note   *Note // of a kind that can have one: see hasNote; nil: none
 }
 
 // TrackSet is what a SetTrack asks for.

@@ -124,7 +124,10 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 			r.draw(dr.pool, 0)
 			continue
 		}
-		due := r.due(dr.pool, i, dr.count, &hits)
+		due := dr.pool.due(i, dr.count, &hits, func() []uint64 {
+			r.weigh(dr.pool, true)
+			return d.sums
+		}, func(t *trackTable) uint64 { return r.next(t) })
 		dr.pool.hit(r.draw(dr.pool, due), &hits)
 	}
 	first := 0

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"fmt"
+
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -57,6 +59,64 @@ func (r *Rules) IDTime(id string) (made int64, ok bool) {
 	return store.IDTime(id)
 }
 
+// IDFloor returns a time before which new request ids are refused as too old, in Unix milliseconds;
+// 0 if the catalog in force takes ids without a time.
+func (r *Rules) IDFloor() int64 {
+	if !r.timeOrdered() {
+		return 0
+	}
+	return r.state.IDFloor()
+}
+
 func (r *Rules) timeOrdered() bool {
 	return r.t.Version != 0 && r.t.Catalog.Idempotency.IDs == catalog.IDsTimeOrdered
+}
+
+// CheckNew returns what is wrong with the ids that a command brings, or nil: its request id, which is
+// not remembered, and players who have not come yet. Logs, terminals and databases that show ids take
+// control characters for orders, and JSON has no way to write what is not UTF-8. Older builds let
+// both in, so a player who has come may have such an id, and an old answer may be asked for again.
+func (r *Rules) CheckNew(cmd *Command) *CommandError {
+	if err := checkText("id", cmd.ID); err != nil {
+		return err
+	}
+	for i := range cmd.Members {
+		if err := r.CheckNew(&cmd.Members[i]); err != nil {
+			err.Field = fmt.Sprintf("members[%d].%s", i, err.Field)
+			return err
+		}
+	}
+	from := "player"
+	if cmd.Kind == KindTransfer {
+		from = "from"
+	}
+	for _, id := range [...]struct{ field, text string }{{from, cmd.Player}, {"to", cmd.To}} {
+		err := checkText(id.field, id.text)
+		if err == nil {
+			continue
+		}
+		if _, ok := r.state.Player(id.text); !ok {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkText(field, id string) *CommandError {
+	usual := true
+	for i := range len(id) {
+		usual = usual && id[i] >= ' ' && id[i] < 0x7f
+	}
+	if usual {
+		return nil
+	}
+	for i, c := range id {
+		switch {
+		case c == '\ufffd' && id[i:min(len(id), i+3)] != "\ufffd":
+			return malformed(field, "%q has byte 0x%02x at %d, which is not UTF-8; want UTF-8 without control characters", id, id[i], i)
+		case c < ' ' || 0x7f <= c && c < 0xa0: // U+0085 is a new line, U+009B begins an order
+			return malformed(field, "%q has the control character %U at byte %d; want none", id, c, i)
+		}
+	}
+	return nil
 }

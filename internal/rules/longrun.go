@@ -37,6 +37,16 @@ type Disclosed struct {
 	// not known: then Why says why.
 	LongRun []*big.Rat
 	Why     string
+	// Requests are what a newcomer's first request gives, for as many draws as a guarantee of the pool
+	// needs.
+	Requests []DisclosedRequest
+}
+
+// DisclosedRequest is what a request for several draws gives.
+type DisclosedRequest struct {
+	Count    int
+	Expected []*big.Rat // how many times the request takes each entry on average, in the order of Odds.Outcomes
+	Err      error      // why that is not computed: an *OddsError
 }
 
 // always is the Going of whoever waits for as long as it takes.
@@ -44,7 +54,7 @@ func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c, nil)
+	p, err := Prepare(store.New(), NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +70,67 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		if s, d.Err = standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 }); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
+				d.Requests = s.requests()
 			}
 		}
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
+// again and again in requests for count, while stock, codes and budgets last and between moments. If that
+// is not known, it says why.
+func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string) {
+	pt := t.pool[pool]
+	s, err := standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 })
+	if err != nil {
+		return nil, err.Error()
+	}
+	within := count > 1 && len(pt.must) > 0
+	if within {
+		s.count = uint64(count)
+	}
+	now, err := s.Odds(always)
+	if err != nil {
+		return nil, err.Error()
+	}
+	rates, why := s.longRun(&now)
+	if within && why == "" && len(now.Tracks) > 0 {
+		why = "a guarantee changes what pity gives in requests for several draws"
+	}
+	if why != "" {
+		return nil, why
+	}
+	for i, e := range now.Outcomes {
+		if e.Expected = rates[i]; within {
+			e.Expected = new(big.Rat).Quo(e.Expected, new(big.Rat).SetUint64(s.count))
+		}
+		all = append(all, e)
+	}
+	return all, ""
+}
+
+// requests returns what requests for as many draws as guarantees need give.
+func (s *Standing) requests() (all []DisclosedRequest) {
+	var counts []uint64
+	for k := range s.root.must {
+		if n := s.root.must[k].draws; n > 1 && !slices.Contains(counts, n) {
+			counts = append(counts, n)
+		}
+	}
+	slices.Sort(counts)
+	for _, n := range counts {
+		at := *s
+		at.count = n
+		o, err := at.Odds(always)
+		q := DisclosedRequest{Count: int(n), Err: err}
+		for i := range o.Outcomes {
+			q.Expected = append(q.Expected, o.Outcomes[i].Expected)
+		}
+		all = append(all, q)
+	}
+	return all
 }
 
 // declared returns the stock that a catalog gives an entry.

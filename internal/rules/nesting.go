@@ -130,6 +130,7 @@ func (t *Tables) nest(budgets [][]*budget) {
 		pt.classify()
 		pt.branch()
 		pt.summarize()
+		pt.fix()
 		pt.sumGains()
 		t.bottomUp = append(t.bottomUp, pt)
 	}

@@ -93,6 +93,9 @@ func (l *looker) pool(pt *poolTable) {
 	case !c.Internal && l.entered[pt.num] && len(c.Price) == 0 && len(c.Redeem) == 0 && len(c.Limits) == 0 && c.When.Empty():
 		l.add(c.ID, "other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant")
 	}
+	if len(c.Guarantees) > 0 && l.entered[pt.num] {
+		l.add(c.ID, "other pools lead to this pool, and its guarantee does not hold for what they draw from it: only for requests that draw from it directly")
+	}
 	for _, price := range c.Price {
 		l.complete(c.ID, "a draw costs", price)
 	}

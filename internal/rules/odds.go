@@ -56,8 +56,8 @@ type Odds struct {
 // both numbers are the same.
 type OutcomeOdds struct {
 	Pool, Entry string
-	Chance      *big.Rat // that the draw takes it at least once
-	Expected    *big.Rat // how many times the draw takes it on average
+	Chance      *big.Rat // that the draw takes it at least once; nil for a request for several draws
+	Expected    *big.Rat // how many times the draw, or the request, takes it on average
 }
 
 // ItemOdds says how many of an item a draw gives on average.
@@ -70,7 +70,8 @@ type ItemOdds struct {
 type TrackOdds struct {
 	Pool, Track string
 	Draws       uint64 // since the last hit
-	CertainIn   uint64 // 1: the next draw is certain to hit, if the group is in stock; 0: no draw is
+	CertainIn   uint64 // 1: the next draw is certain to hit; 0: no draw is, or nothing can be drawn of the group
+	Unless      string // what can come in place of that hit: see TrackDraws.Unless
 }
 
 // A fact is something that a pick can depend on: what is left of an entry, how many of an item the
@@ -79,6 +80,7 @@ type fact uint64
 
 const (
 	codesFact   fact = 1 << 61 // what is left of a list
+	hitsFact    fact = 3 << 61 // how often draws of the request have hit the group of a guarantee of the root
 	balanceFact fact = 1 << 62
 	counterFact fact = 2 << 62
 	tallyFact   fact = 3 << 62
@@ -100,14 +102,20 @@ type Standing struct {
 	pools   []*poolTable // root and those below it, each before those it leads to
 	facts   map[fact]uint64
 	pending map[*moments]pending
+	count   uint64 // how many draws the request makes
 	status  Status
 	subject string
 }
 
-// Stand copies what a player's next draw from a pool depends on; the player "" is one who was never
-// seen. It returns nil if the catalog has no such pool. The caller holds the realm's lock, for a
-// time in proportion to the entries.
+// Stand is StandFor for a request for one draw.
 func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
+	return r.StandFor(pool, player, 1, now)
+}
+
+// StandFor copies what a player's next request for count draws from a pool depends on; the player "" is one
+// who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's lock, for a
+// time in proportion to the entries.
+func (r *Rules) StandFor(pool, player string, count int, now int64) (*Standing, error) {
 	pt := r.t.pool[pool]
 	if pt == nil {
 		return nil, nil
@@ -116,7 +124,8 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := Command{Kind: KindDraw, Player: player, Pool: pool, Count: 1}
+	s.count = uint64(count)
+	cmd := Command{Kind: KindDraw, Player: player, Pool: pool, Count: count}
 	if player == "" {
 		cmd.Player = newcomer
 	}
@@ -125,7 +134,7 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 	f, num := r.check(&cmd), r.see(cmd.Player)
 	if f.status == CodeRequired || player == "" && f.status == InsufficientItems {
 		f = failure{}
-		if !r.inStock(pt, num, 1) {
+		if !r.inStock(pt, num, s.count) {
 			f = failure{SoldOut, pt.num}
 		}
 	}
@@ -186,7 +195,7 @@ func standingOf(t *Tables, pt *poolTable, left func(pool, entry uint32) uint64, 
 }
 
 func newStanding(t *Tables, root *poolTable) (*Standing, error) {
-	s := &Standing{t: t, root: root, facts: map[fact]uint64{}, pending: map[*moments]pending{}}
+	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*moments]pending{}}
 	entries := 0
 	var below bitset
 	below.add(root.num)
@@ -281,7 +290,10 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 		for i, num := range pt.order {
 			e, expected := &pt.entries[num], w.taken[at][i]
 			chance := expected
-			if w.visits(at) > 1 && expected.Sign() > 0 {
+			switch {
+			case s.count > 1:
+				chance = nil
+			case w.visits(at) > 1 && expected.Sign() > 0:
 				chance = w.chance(at, num)
 			}
 			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.config.ID, Entry: e.id, Chance: chance, Expected: expected})
@@ -289,7 +301,7 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 		}
 		give(pt.last.items, w.emptied[at])
 		for i := range pt.tracks {
-			o.Tracks = append(o.Tracks, s.track(pt, i))
+			o.Tracks = append(o.Tracks, w.track(at, i))
 		}
 	}
 	for i := range s.t.Catalog.Items {
@@ -301,13 +313,28 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 	return o, w.err()
 }
 
-func (s *Standing) track(pt *poolTable, i int) TrackOdds {
-	t := &pt.tracks[i]
-	at := TrackOdds{Pool: pt.config.ID, Track: pt.config.Tracks[i].Name, Draws: s.facts[counterFact|fact(t.counter)]}
-	if t.certain != 0 {
-		at.CertainIn = t.certain - min(at.Draws, t.certain-1)
+// track says where the player stands in a track, and what is certain if nothing else changes.
+func (w *walk) track(pool, i int) TrackOdds {
+	pt := w.s.pools[pool]
+	t, c := &pt.tracks[i], pt.config.Tracks
+	f := counterFact | fact(t.counter)
+	out := TrackOdds{Pool: pt.config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
+	if t.certain == 0 {
+		return out
 	}
-	return at
+	then, sums := world{{f, max(out.Draws, t.certain-1)}}, make([]uint64, len(pt.classes))
+	w.weigh(then, pt, nil, true, make([]uint64, len(pt.order)), sums)
+	due := uint32(0)
+	if pool == 0 {
+		due = pt.dueAlone(sums)
+	}
+	var unless []string
+	out.CertainIn, unless = place{pt, i}.certainIn(out.Draws, due, sums, func(entry uint32) bool {
+		e := &pt.entries[entry]
+		return w.left(nil, pt, entry) > 0 && w.hasCodes(nil, e) && w.affords(nil, e)
+	}, func(track int) string { return c[track].Name })
+	out.Unless = strings.Join(unless, ", ")
+	return out
 }
 
 // Text writes a fraction as a decimal number with so many significant digits, without trailing
@@ -351,7 +378,7 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 	weights := make([]uint64, len(pt.order))
 	sums := make([]uint64, len(pt.classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
-	if pt.collect && total == 0 {
+	if pt.collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
 		total = w.weigh(at, pt, picked, false, weights, sums)
 	}
 	rates := w.decided(at, pt, due, sums, total)
@@ -408,7 +435,7 @@ func (w *walk) person(at world) person {
 }
 
 // findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
-// [Rules.due].
+// [poolTable.due].
 func (w *walk) findDue() uint32 {
 	pt := w.s.root
 	if len(pt.must) == 0 {
@@ -416,13 +443,7 @@ func (w *walk) findDue() uint32 {
 	}
 	sums := make([]uint64, len(pt.classes))
 	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.order)), sums)
-	for k := range pt.must {
-		g := &pt.must[k]
-		if _, missing := g.rest(0, 1, 0); missing > 0 && pt.among(sums, g.group, 0) > 0 {
-			return g.group
-		}
-	}
-	return 0
+	return pt.dueAlone(sums)
 }
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see

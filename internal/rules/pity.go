@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"math/bits"
+
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -11,19 +13,22 @@ import (
 //
 // Tracks that meet are asked in the catalog's order, and guarantees after them. Each takes its
 // chance of what those before it left over, and one that is certain takes all of that. So where
-// five stars come before four, the draw that is certain to give four stars can still give five. A
-// group that is out of stock is passed over; its track goes on counting, so it is certain as soon
-// as it is back.
+// five stars come before four, the draw that is certain to give four stars can still give five. But
+// a track takes no draw from one that is certain and has something in common with it: then the draw
+// hits both. A group that is out of stock is passed over; its track goes on counting, so it is
+// certain as soon as it is back.
 //
 // The draw that a guarantee needs comes from its group: there tracks have their chances. A certain
 // track that has nothing in common with the group needs a draw of its own. It gets that when it is
-// certain, and the guarantee gets an earlier or a later draw of the same set: see [Rules.due].
+// certain, and the guarantee gets an earlier or a later draw of the same set: see [poolTable.due].
 
 // pity is the tracks and guarantees of a pool.
 type pity struct {
 	tracks []trackTable
 	must   []guarantee
 	whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
+	// constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	constant []uint64
 }
 
 // trackTable is a track of a pool.
@@ -100,30 +105,50 @@ func (pt *poolTable) changing(due uint32, next func(*trackTable) uint64) []track
 // sum: whole for each unit of weight.
 func (pt *poolTable) parts(sum uint64) uint64 { return sum * max(pt.whole, 1) } // below 2^63: see catalog
 
-// divide divides a draw between the groups that changing tracks and a due guarantee make likelier,
+// divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
 // and all the rest. It calls f for each in turn until f returns false, with the groups that must all
 // be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
 // guarantee, with something in stock, or 0. sums are those of the pool's classes.
+//
+//	hit = what the due guarantee is about, or everything
+//	for each certain track, in the catalog's order:    hard pity, or a chance of 100 % by now
+//	    if hit has something in common with its group, hit = that; else the track waits
+//	for each track, in the catalog's order, up to the first certain one:
+//	    mine = its group within the guarantee, narrowed by each certain track in the same way
+//	    pass over a track that has a group of hit in common with its own, but not with mine
+//	    with the track's chance: pick from mine, without the groups missed so far
+//	    otherwise the group is missed
+//	pick from hit, without the groups missed so far
+//
+// So a certain track is hit, unless a track before it that has nothing in common with it is. A miss
+// takes nothing from what is certain: if the groups missed so far leave nothing to pick from, the
+// last of them is taken back, and the one before.
 //
 // The chances are exact. Each group takes its weight × whole, and in addition its percentage points
 // × the sum of all weights, from what groups before it left over. Entries of no such group share
 // what remains, in proportion to their weights.
 func (pt *poolTable) divide(tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64, f func(hit, missed uint32, part uint64) bool) {
-	sum, whole, missed := pt.among(sums, 0, 0), max(pt.whole, 1), uint32(0)
-	left := pt.parts(sum)
+	var c certainty
+	missed, left := uint32(0), pt.parts(pt.among(sums, 0, 0))
+	c.find(pt, tracks, due, sums, next)
 	for i := range tracks {
 		t := &tracks[i]
-		n, group := next(t), t.group|due
-		weight := pt.among(sums, group, missed)
-		if weight == 0 {
-			continue
-		}
-		if t.isCertain(n) {
-			f(group, missed, left)
+		if c.first == i {
+			f(c.hit, pt.release(sums, c.hit, missed), left)
 			return
 		}
-		part := min(weight*whole+t.added(n, whole)*sum, left) // both are below 2^63
-		if !f(group, missed, part) {
+		hit, ok := c.narrow(pt, t.group|due, sums)
+		if !ok {
+			continue
+		}
+		part, out := c.points[i], missed
+		if weight := pt.among(sums, hit, missed); weight > 0 {
+			part += weight * max(pt.whole, 1) // both are below 2^63
+		} else {
+			out = pt.release(sums, hit, missed)
+		}
+		part = min(part, left)
+		if part > 0 && !f(hit, out, part) {
 			return
 		}
 		left -= part
@@ -135,6 +160,70 @@ func (pt *poolTable) divide(tracks []trackTable, due uint32, sums []uint64, next
 	f(due, missed, left)
 }
 
+// certainty is what is certain in a draw: see [poolTable.divide].
+type certainty struct {
+	first  int                       // the first certain track; -1: none is
+	hit    uint32                    // the groups that the draw hits, unless a track before takes it
+	n      int                       // how many tracks are certain
+	groups [catalog.MaxTracks]uint32 // of them, in the order of the catalog
+	points [catalog.MaxTracks]uint64 // by track: what its chance has risen by, in parts
+}
+
+// find finds the tracks that are certain, if something is there of their groups and the guarantee's.
+func (c *certainty) find(pt *poolTable, tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64) {
+	c.first, c.hit = -1, due
+	for i := range tracks {
+		t := &tracks[i]
+		n := next(t)
+		if !t.changes(n) {
+			continue
+		}
+		weight := pt.among(sums, t.group|due, 0)
+		if weight == 0 {
+			continue
+		}
+		sum, whole := pt.among(sums, 0, 0), max(pt.whole, 1)
+		c.points[i] = t.added(n, whole) * sum
+		if !t.isCertain(n) && weight*whole+c.points[i] < pt.parts(sum) {
+			continue
+		}
+		if c.first < 0 {
+			c.first = i
+		}
+		c.groups[c.n] = t.group
+		if c.n++; pt.among(sums, c.hit|t.group, 0) > 0 {
+			c.hit |= t.group
+		}
+	}
+}
+
+// narrow returns the groups that a draw which hits a track hits too, because they are certain. ok is
+// false if the track must not be hit: what it has in common with one of them is not in another.
+func (c *certainty) narrow(pt *poolTable, own uint32, sums []uint64) (hit uint32, ok bool) {
+	if pt.among(sums, own, 0) == 0 {
+		return 0, false
+	}
+	hit = own
+	for _, group := range c.groups[:c.n] {
+		switch {
+		case pt.among(sums, hit|group, 0) > 0:
+			hit |= group
+		case c.hit&group != 0 && pt.among(sums, own|group, 0) > 0:
+			return 0, false
+		}
+	}
+	return hit, true
+}
+
+// release takes back the last of the groups that were missed, and those before it, until something is
+// left to hit.
+func (pt *poolTable) release(sums []uint64, hit, missed uint32) uint32 {
+	for missed != 0 && pt.among(sums, hit, missed) == 0 {
+		missed &^= 1 << (bits.Len32(missed) - 1)
+	}
+	return missed
+}
+
 // decided chooses how a draw goes: see [poolTable.divide]. It returns the groups that must all be
 // hit, 0 for none, and those that must not.
 func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
@@ -144,14 +233,19 @@ func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
 		return 0, 0
 	}
 	point := uniform(r.d.src, parts)
-	pt.divide(tracks, due, r.d.sums, next, func(in, out uint32, part uint64) bool {
+	until := func(in, out uint32, part uint64) bool {
 		hit, missed = in, out
 		if point < part {
 			return false
 		}
 		point -= part
 		return true
-	})
+	}
+	if r.old {
+		pt.divide5(tracks, due, r.d.sums, next, until)
+	} else {
+		pt.divide(tracks, due, r.d.sums, next, until)
+	}
 	return hit, missed
 }
 
@@ -196,7 +290,7 @@ func (r *Rules) writeTracks() {
 }
 
 // due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
-// for none.
+// for none. sums returns those of the pool's classes.
 //
 // All guarantees can be kept when the one whose set ends first goes first, as soon as what is
 // missing in all sets that end by some draw leaves no draw to spare. Draws in which tracks will be
@@ -205,7 +299,7 @@ func (r *Rules) writeTracks() {
 // for all of them. If a group runs out of stock, that may change: then guarantees go first, and
 // tracks wait, since they count on in the next request. A guarantee whose group is out of stock
 // waits, and takes no draw from the others.
-func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uint64) uint32 {
+func (pt *poolTable) due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, next func(*trackTable) uint64) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
 	for k := range pt.must {
@@ -219,17 +313,17 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 	if open == 0 {
 		return 0
 	}
-	r.weigh(pt, true)
+	now := sums()
 	first := -1 // the guarantee whose set ends first
 	for k := range pt.must {
-		if pt.among(r.d.sums, pt.must[k].group, 0) == 0 {
+		if pt.among(now, pt.must[k].group, 0) == 0 {
 			missing[k] = 0
 		}
 		if missing[k] > 0 && (first < 0 || left[k] < left[first]) {
 			first = k
 		}
 	}
-	now, soon := false, false
+	pressed, soon := false, false
 	for k := range pt.must {
 		sum := uint64(0)
 		for o := range pt.must {
@@ -238,12 +332,12 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 			}
 		}
 		if missing[k] > 0 {
-			now = now || sum >= left[k]
-			soon = soon || sum+r.setAside(pt, left[k], &missing) >= left[k]
+			pressed = pressed || sum >= left[k]
+			soon = soon || sum+pt.setAside(left[k], &missing, now, next) >= left[k]
 		}
 	}
 	switch {
-	case now, soon && !r.certainApart(pt, pt.must[first].group):
+	case pressed, soon && !pt.certainApart(pt.must[first].group, now, next):
 		return pt.must[first].group
 	}
 	return 0
@@ -251,15 +345,15 @@ func (r *Rules) due(pt *poolTable, i, count uint64, hits *[catalog.MaxTracks]uin
 
 // setAside returns how many of the next draws tracks can at most take because they are certain, and
 // have nothing in common with some guarantee that misses hits.
-func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTracks]uint64) (n uint64) {
+func (pt *poolTable) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, next func(*trackTable) uint64) (n uint64) {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.certain == 0 || pt.among(r.d.sums, t.group, 0) == 0 {
+		if t.certain == 0 || pt.among(sums, t.group, 0) == 0 {
 			continue
 		}
 		for k := range pt.must {
-			if missing[k] > 0 && pt.among(r.d.sums, t.group|pt.must[k].group, 0) == 0 {
-				n += (draws - 1 + min(r.next(t), t.certain)) / t.certain
+			if missing[k] > 0 && pt.among(sums, t.group|pt.must[k].group, 0) == 0 {
+				n += (draws - 1 + min(next(t), t.certain)) / t.certain
 				break
 			}
 		}
@@ -268,10 +362,10 @@ func (r *Rules) setAside(pt *poolTable, draws uint64, missing *[catalog.MaxTrack
 }
 
 // certainApart reports whether a track is certain now that has nothing in common with a group.
-func (r *Rules) certainApart(pt *poolTable, group uint32) bool {
+func (pt *poolTable) certainApart(group uint32, sums []uint64, next func(*trackTable) uint64) bool {
 	for i := range pt.tracks {
 		t := &pt.tracks[i]
-		if t.isCertain(r.next(t)) && pt.among(r.d.sums, t.group, 0) > 0 && pt.among(r.d.sums, t.group|group, 0) == 0 {
+		if t.isCertain(next(t)) && pt.among(sums, t.group, 0) > 0 && pt.among(sums, t.group|group, 0) == 0 {
 			return true
 		}
 	}

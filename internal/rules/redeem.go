@@ -13,6 +13,7 @@ import (
 //
 // A player can use each code once, and others too, up to what the catalog allows. If rewards give the
 // codes of a list, then one counts from when it was given: a code that nobody has yet does not exist.
+// If such a code is one to share, an invitation, it is not for the player who was given it.
 //
 // A code that does not exist counts as a guess, in a counter of the player, like a draw in a limit.
 // That is the only thing that a command which fails changes. It cannot be in a group, which changes
@@ -24,6 +25,9 @@ type CodeSum = store.CodeSum
 // SumCode returns the sum of a code. Codes that differ only in spaces, hyphens and the case of the
 // letters a to z have the same one.
 func SumCode(code string) CodeSum { return store.SumCode([]byte(code)) }
+
+// OtherSums returns by what else a code is looked for that a player sends: see [Command].
+func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
 
 // redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
@@ -65,6 +69,19 @@ func (t *Tables) setRedeem(n *numbers) {
 	}
 }
 
+// spell puts the sum in a command by which there is a code, if the code's spelling has another one.
+func (r *Rules) spell(cmd *Command) {
+	if rt, _ := r.findCode(cmd.Code); rt != nil {
+		return
+	}
+	for _, sum := range cmd.Others {
+		if rt, _ := r.findCode(sum); rt != nil {
+			cmd.Code = sum
+			return
+		}
+	}
+}
+
 // findCode returns the code with a sum, and what it pays for; nil: there is no such code.
 func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	for i := range r.t.redeem {
@@ -84,6 +101,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
 		return failure{TooManyGuesses, 0}
 	}
+	r.spell(cmd)
 	rt, number := r.findCode(cmd.Code)
 	if rt == nil {
 		return failure{UnknownCode, 0}
@@ -92,7 +110,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	switch {
 	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
-	case r.state.CodeUsedBy(rt.list, number, player):
+	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}

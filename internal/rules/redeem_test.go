@@ -152,6 +152,24 @@ func TestRedeemGiven(t *testing.T) {
 	r.wantCode("cat", "i-2", rules.OK, "") // no reward gives them any more
 }
 
+// TestInvitation: a code to share is not for the player who was given it, whatever the catalog gives now.
+func TestInvitation(t *testing.T) {
+	r := newRealm(t, 1)
+	invites := strings.Replace(redeemCatalog, "redeem: {code: invites}", "price: {ticket: 1}\n    redeem: {code: invites, uses: 5}", 1)
+	r.put(invites)
+	r.codes("invites", "i-0", "i-1", "i-2", "i-3")
+	r.want(draw("ann", "friends", 1), rules.OK, "")
+	r.wantCode("ann", "i-0", rules.CodeRedeemed, "invites")
+	r.wantCode("bob", "i-0", rules.OK, "") // which gives bob one too
+	r.wantCode("bob", "i-1", rules.CodeRedeemed, "invites")
+	r.wantCode("ann", "i-1", rules.OK, "")
+	r.put(strings.Replace(invites, "reward: {code: invites}", "reward: {items: {gem: 1}}", 1))
+	r.wantCode("ann", "i-0", rules.CodeRedeemed, "invites")
+	r.wantCode("ann", "i-3", rules.OK, "")
+	again := r.replay()
+	again.wantCode("ann", "i-0", rules.CodeRedeemed, "invites")
+}
+
 // TestGuesses: a code that does not exist counts, for players who were never seen too, and the limit
 // holds for the day, in the zone, whatever else the player sends.
 func TestGuesses(t *testing.T) {

@@ -62,8 +62,11 @@ func (w *walk) findRestless() {
 		most uint64
 	}
 	askers := map[fact][]asker{}
+	for k := range w.s.root.must {
+		w.keeps[hitsFact|fact(k)] = w.s.root.must[k].atLeast
+	}
 	for i, pt := range w.s.pools {
-		restless[i] = w.empties[i] || pt.config.Rolls.Distinct && pt.config.Rolls.Max > 1
+		restless[i] = w.empties[i] || w.promised(i) || pt.config.Rolls.Distinct && pt.config.Rolls.Max > 1
 		for _, a := range w.asks(i) {
 			askers[a.fact] = append(askers[a.fact], asker{i, a.most})
 		}

@@ -47,6 +47,7 @@ type State interface {
 	FindCode(list uint32, sum CodeSum) (number uint64, ok bool)
 	CodeTimes(list uint32, number uint64) uint64 // how often it was used
 	CodeUsedBy(list uint32, number uint64, player uint32) bool
+	CodeGivenTo(list uint32, number uint64, player uint32) bool
 	CodeUses(list uint32) (uses, codes uint64) // of all its codes
 	Counters(player, first, last uint32, into []store.CounterValue) []store.CounterValue
 }
@@ -76,6 +77,7 @@ type Rules struct {
 	t      *Tables    // the catalog in force
 	recent *poolTable // the pool of t that was looked up last
 	pools  []odds     // by pool number
+	old    bool       // decide as version 5 did
 	d      decision
 }
 

@@ -167,7 +167,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle
 		pt.setTracks(pn.track)
-		t.nameTracks(p, pn.track)
+		t.nameTracks(pt, pn.track)
 		pt.last, pt.refills = t.reward(&p.Last), pn.refills
 		pt.when = t.condition(pt, &p.When)
 		for j := range p.Entries {

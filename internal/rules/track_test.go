@@ -11,7 +11,11 @@ import (
 func (r *realm) tracks(player string) []rules.TrackDraws {
 	r.t.Helper()
 	_, counters, _, _ := r.state.Holdings(player)
-	return r.rules.Tables().Tracks(counters)
+	all, open := r.rules.Tables().Tracks(counters)
+	if open {
+		r.rules.Promise(player, r.now, all)
+	}
+	return all
 }
 
 func (r *realm) wantTracks(player string, want ...rules.TrackDraws) {
@@ -34,22 +38,22 @@ func TestTracks(t *testing.T) {
 	r.want(draw("ann", "first", 2), rules.OK, "")
 	// Of two pools the sooner one counts. A track that was just hit is not listed, and neither is the
 	// counter of a limit.
-	r.wantTracks("ann", rules.TrackDraws{Name: "five", Draws: 2, CertainIn: 6}, rules.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2})
+	r.wantTracks("ann", rules.TrackDraws{Name: "five", Draws: 2, CertainIn: 6, Pool: "second"}, rules.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
 
 	// A track that is set decides the next draw.
 	r.want(setTrack("ann", "five", 9, "ops", "lost in a crash of the game"), rules.OK, "")
-	r.wantTracks("ann", rules.TrackDraws{Name: "five", Draws: 9, CertainIn: 1}, rules.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2})
+	r.wantTracks("ann", rules.TrackDraws{Name: "five", Draws: 9, CertainIn: 1}, rules.TrackDraws{Name: "first/sr", Draws: 2, CertainIn: 2, Unless: "five"})
 	ev := r.want(draw("ann", "first", 1), rules.OK, "")
 	if got := r.lines(&ev); len(got) != 1 || got[0] != "take first/ssr" {
 		t.Errorf("the draw after a track was set to 9 of 10 takes %v", got)
 	}
-	r.wantTracks("ann", rules.TrackDraws{Name: "first/sr", Draws: 3, CertainIn: 1}, rules.TrackDraws{Name: "first/r", Draws: 1})
+	r.wantTracks("ann", rules.TrackDraws{Name: "first/sr", Draws: 3, CertainIn: 1, Unless: "five"}, rules.TrackDraws{Name: "first/r", Draws: 1})
 	r.want(setTrack("ann", "first/sr", 0, "", "done"), rules.OK, "")
 	r.wantTracks("ann", rules.TrackDraws{Name: "first/r", Draws: 1})
 
 	// Who was never seen joins, but not by asking for a track that there is not.
 	r.want(setTrack("bob", "five", 7, "", "moved from the old server"), rules.OK, "")
-	r.wantTracks("bob", rules.TrackDraws{Name: "five", Draws: 7, CertainIn: 1})
+	r.wantTracks("bob", rules.TrackDraws{Name: "five", Draws: 7, CertainIn: 1, Pool: "second"})
 	if n := r.holds("bob", "gem"); n != 0 {
 		t.Errorf("bob joined with %d gems, want none: he has not come", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// A walk follows one draw through all that can happen. It is a set of ways, each with how likely it
+// A walk follows one draw, or those of one request, through all that can happen. It is a set of ways, each with how likely it
 // is: what is still to be done, and the facts that have changed on it. In each step every way does
 // the next thing, and ways that have come to the same are joined.
 //
@@ -36,7 +36,7 @@ type walk struct {
 	base     [][]*big.Rat // the chances of a calm pool's entries
 	emptied  []*big.Rat   // how often boxes give their last ticket, on average
 	empties  []bool       // boxes of which the draw can take the last ticket, where that matters
-	due      uint32       // the group of a guarantee that the draw from the root must hit, or 0
+	due      uint32       // the group of a guarantee that one draw from the root must hit, or 0
 	hits     []*big.Rat   // that a draw from a calm pool takes the entry that follow looks for
 	ends     *ends        // where the ways end; nil: nobody asks
 }
@@ -61,6 +61,7 @@ type todo struct {
 	what   byte
 	pool   int       // index in Standing.pools
 	n      uint64    // how many draws, picks or rolls are left
+	left   uint64    // how many draws of the request are left, with the one that picks
 	next   int       // the next entry that is rolled for, or the next draws of a reward
 	entry  uint32    // whose reward it is
 	picked []uint32  // the entries that picks must not take again, ascending
@@ -99,6 +100,9 @@ func newWalk(s *Standing, budget int, going Going) *walk {
 	}
 	for i := n - 1; i >= 0; i-- {
 		w.countPicks(i)
+	}
+	for i := range w.most[0] {
+		w.most[0][i] *= s.count
 	}
 	w.countUses()
 	w.opened = w.opens()
@@ -149,7 +153,7 @@ func (w *walk) set(at world, f fact, value uint64) world {
 // pools and how often calm ones are drawn from. With one it drops the ways that take it, and
 // returns how likely the others are.
 func (w *walk) follow(look *sought) (missed *big.Rat) {
-	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: 1}}}}
+	ways := []way{{chance: big.NewRat(1, 1), todo: []todo{{what: toDraw, n: w.s.count}}}}
 	missed = new(big.Rat)
 	for len(ways) > 0 && w.budget > 0 {
 		known := make(map[string]int, len(ways))
@@ -186,7 +190,7 @@ func (y *way) key(b []byte) []byte {
 	}
 	for i := range y.todo {
 		t := &y.todo[i]
-		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, uint64(t.next), uint64(t.entry), uint64(len(t.picked)), uint64(len(t.open))} {
+		for _, v := range [...]uint64{uint64(t.what), uint64(t.pool), t.n, t.left, uint64(t.next), uint64(t.entry), uint64(len(t.picked)), uint64(len(t.open))} {
 			b = binary.AppendUvarint(b, v)
 		}
 		for _, num := range t.picked {
@@ -261,7 +265,7 @@ func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 		what = toRoll
 	}
 	w.between(rest, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max), func(rest way, n uint64) {
-		emit(rest.with(todo{what: what, pool: t.pool, n: n, open: t.open}))
+		emit(rest.with(todo{what: what, pool: t.pool, n: n, left: t.n, open: t.open}))
 	})
 }
 
@@ -273,7 +277,8 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 			return
 		}
 	}
-	for i, chance := range w.chances(rest.world, pt, w.dueIn(t.pool), t.picked) {
+	due, hits := w.dueNow(rest.world, &t)
+	for i, chance := range w.chances(rest.world, pt, due, t.picked) {
 		if chance.Sign() == 0 || w.budget <= 0 {
 			continue
 		}
@@ -287,6 +292,7 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 			}
 			after.world = w.set(after.world, f, n)
 		}
+		after.world = w.kept(after.world, &t, groups, hits)
 		for _, m := range pt.moments {
 			if m.entry == num {
 				after.world = w.set(after.world, dueOf(m), w.value(after.world, dueOf(m))-1)
@@ -429,7 +435,7 @@ func (w *walk) give(y way, items []quantity, open []*budget, emit func(way)) {
 // spread divides the draws from calm pools among their entries and the pools below.
 func (w *walk) spread() {
 	if w.calm[0] {
-		w.drawn[0] = big.NewRat(1, 1)
+		w.drawn[0] = new(big.Rat).SetUint64(w.s.count)
 	}
 	for i, pt := range w.s.pools {
 		if !w.calm[i] || w.drawn[i].Sign() == 0 || w.budget <= 0 {
@@ -458,13 +464,48 @@ func (w *walk) baseOf(i int) []*big.Rat {
 	return w.base[i]
 }
 
-// dueIn returns the group that a pick from a pool must hit, or 0. Pools with guarantees have one
-// roll, and those below the root keep none.
+// dueIn returns the group that each pick from a calm pool must hit, or 0. Pools with guarantees have
+// one roll, and those below the root keep none.
 func (w *walk) dueIn(i int) uint32 {
 	if i == 0 {
 		return w.due
 	}
 	return 0
+}
+
+// promised reports whether what a pick must hit depends on the draws before it in the request.
+func (w *walk) promised(pool int) bool {
+	return pool == 0 && w.s.count > 1 && len(w.s.root.must) > 0
+}
+
+// dueNow returns the group that a pick must hit, or 0, and how often the set of draws at hand has hit
+// the groups of the guarantees.
+func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]uint64) {
+	if !w.promised(t.pool) {
+		return w.dueIn(t.pool), hits
+	}
+	pt := w.s.root
+	for k := range pt.must {
+		hits[k] = w.value(at, hitsFact|fact(k))
+	}
+	due = pt.due(w.s.count-t.left, w.s.count, &hits, func() []uint64 {
+		sums := make([]uint64, len(pt.classes))
+		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.order)), sums)
+		return sums
+	}, func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 })
+	return due, hits
+}
+
+// kept counts the guarantees whose groups a pick has hit.
+func (w *walk) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]uint64) world {
+	if !w.promised(t.pool) {
+		return at
+	}
+	w.s.root.hit(groups, &hits)
+	for k := range w.s.root.must {
+		at = w.set(at, hitsFact|fact(k), hits[k])
+	}
+	return at
 }
 
 // chance returns how likely the draw takes an entry at least once.

@@ -34,6 +34,7 @@ type life struct {
 	over    bool            // the process is gone
 	after   *vfs.Mem        // the disk that a kill left
 	hurt    bool            // a write or an fsync outside every realm has failed
+	scarred bool            // one has failed in an opening that was refused, and another opening followed
 	failed  map[string]bool // files and directories whose fsync has failed
 	waiting int             // requests that the engine has not answered
 	within  bool            // a disk operation is being interleaved
@@ -119,6 +120,7 @@ func (s *session) open() {
 	for {
 		if kuji.CodeOf(err) == kuji.CodeClock {
 			s.clockRefused(err)
+			s.recovers(err)
 		} else if vfs.Short(err) {
 			w.note("open %s: %v", s.name, err)
 		} else {
@@ -145,6 +147,24 @@ func (s *session) open() {
 	}
 	s.checkHash()
 	s.settled, s.safe = st.Position, st.Position
+}
+
+// recovers notes that the realm will be opened again after an opening that was refused. If closing
+// what was opened failed, the error has said so, and the next opening recovers from what is on the
+// disk, as it does in another process.
+func (s *session) recovers(err error) {
+	if !s.hurt {
+		return
+	}
+	if !errors.Is(err, syscall.EIO) {
+		s.w.fail("%s was refused, and nothing says that a write or an fsync failed meanwhile: %w", s.name, err)
+	}
+	s.hurt, s.l.scarred = false, true
+	for name := range s.l.failed {
+		if s.l.owner(name) == s {
+			delete(s.l.failed, name)
+		}
+	}
 }
 
 // openIn opens an engine on a disk, with its background work run as steps.
@@ -530,7 +550,7 @@ func (l *life) end() {
 	if l.fate.fault == Full && l.full() {
 		w.fired(Full)
 	}
-	if !l.over && (l.wounded() || l.fate.fault == Full) && l.rng.IntN(2) == 0 {
+	if !l.over && (l.wounded() || l.scarred || l.fate.fault == Full) && l.rng.IntN(2) == 0 {
 		// The process is killed rather than closed, or the machine goes down.
 		l.over = true
 		if l.rng.IntN(2) == 0 {

@@ -87,7 +87,7 @@ func (t *trial) redeemable(rec kuji.Record) (kuji.Status, string) {
 	switch {
 	case terms.Until != 0 && t.now >= terms.Until:
 		return kuji.CodeExpired, terms.List
-	case slices.Contains(users, rec.Player):
+	case slices.Contains(users, rec.Player), terms.Uses > 1 && number < uint64(len(t.owners[terms.List])) && t.owners[terms.List][number] == rec.Player:
 		return kuji.CodeRedeemed, terms.List
 	case uint64(len(users)) >= terms.Uses:
 		return kuji.CodeUsedUp, terms.List

@@ -23,11 +23,21 @@ var (
 	faults   = flag.String("faults", "all", "with -seed: what may go wrong, see sim.Faults")
 )
 
-// TestSeeds simulates many seeds, or the one that is asked for.
+// kept are seeds outside CI's range that have failed once. TestSeeds always tries them too.
+var kept = []uint64{
+	90310005265, 90310008850, 90310011889, // a refused opening, closed on a failing disk, and then another one
+}
+
+// TestSeeds simulates many seeds and those that are kept, or the one that is asked for.
 func TestSeeds(t *testing.T) {
 	if *seed != 0 {
 		one(t)
 		return
+	}
+	for _, s := range kept {
+		if _, failure := sim.Run(sim.FromSeed(s)); failure != nil {
+			t.Fatalf("seed %d: %v\n%s", s, failure, failure.Tail)
+		}
 	}
 	var total sim.Report
 	s, failure := overSeeds(*first, *first+uint64(*seeds), func(s uint64) (sim.Report, *sim.Failure) { return sim.Run(sim.FromSeed(s)) }, total.Add)

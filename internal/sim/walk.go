@@ -336,8 +336,9 @@ func sum(p *catalog.Pool, weights []uint64, of []string, missed [][]string) (n u
 	return n
 }
 
-// could reports why an entry cannot have been picked. Tracks are asked in the catalog's order. One
-// that is certain leaves nothing to others, and one of whose group nothing is there is passed over.
+// could reports why an entry cannot have been picked. Each track that is certain is hit, unless a
+// track before it is hit that has nothing in common with it, or certain ones before it are that together
+// have not. A track of whose group nothing is there waits.
 func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.Entry) error {
 	if sure, err := k.moment(p, picked); sure || err != nil {
 		return err
@@ -346,30 +347,43 @@ func (k *walk) could(p *catalog.Pool, picked *catalog.Entry, without []*catalog.
 	if weights[slices.IndexFunc(p.Entries, func(e catalog.Entry) bool { return e.ID == picked.ID })] == 0 {
 		return fmt.Errorf("%s/%s was given, which has no weight or no stock, or is not for %s", p.ID, picked.ID, k.player)
 	}
-	whole := uint64(1)
+	whole, total := uint64(1), sum(p, weights, nil, nil)
 	for i := range p.Tracks {
 		whole = max(whole, 100*p.Tracks[i].Rising.Scale)
 	}
-	total := sum(p, weights, nil, nil)
-	left, missed := total*whole, [][]string(nil)
+	certain := func(t *catalog.Track) bool {
+		weight, draw := sum(p, weights, t.Of, nil), k.h.tracks[counterOf(p, t.Name)]+1
+		return weight > 0 && (t.Certain != 0 && draw >= uint64(t.Certain) || weight*whole+rise(&t.Rising, draw, whole)*total >= total*whole)
+	}
 	for i := range p.Tracks {
 		t := &p.Tracks[i]
-		weight := sum(p, weights, t.Of, missed)
-		switch {
-		case weight == 0:
+		if within(picked, t.Of) || !certain(t) {
 			continue
-		case within(picked, t.Of):
-			return nil
 		}
-		draw := k.h.tracks[counterOf(p, t.Name)] + 1
-		chance := weight*whole + rise(&t.Rising, draw, whole)*total
-		if t.Certain != 0 && draw >= uint64(t.Certain) || chance >= left {
-			return fmt.Errorf("%s/%s was given in draw %d since %s, which was certain", p.ID, picked.ID, draw, t.Name)
+		excused, together := false, [][]string{t.Of}
+		for j := range p.Tracks[:i] {
+			if before := &p.Tracks[j]; within(picked, before.Of) {
+				excused = excused || !common(p, weights, [][]string{t.Of, before.Of})
+				if certain(before) {
+					together = append(together, before.Of)
+				}
+			}
 		}
-		left -= chance
-		missed = append(missed, t.Of)
+		if !excused && common(p, weights, together) {
+			return fmt.Errorf("%s/%s was given in draw %d since %s, which was certain", p.ID, picked.ID, k.h.tracks[counterOf(p, t.Name)]+1, t.Name)
+		}
 	}
 	return nil
+}
+
+// common reports whether groups have an entry in common that has weight.
+func common(p *catalog.Pool, weights []uint64, groups [][]string) bool {
+	for i := range p.Entries {
+		if weights[i] > 0 && !slices.ContainsFunc(groups, func(of []string) bool { return !within(&p.Entries[i], of) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // rise returns by how much a chance has risen at a draw since the last hit, in parts of whole.

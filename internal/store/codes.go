@@ -73,6 +73,7 @@ type codeList struct {
 	name  string
 	codes Codes
 	index index // from the hash of a code to its number
+	folds index // from the hash of a code's fold to its number, where the first index does not do: see fold
 	used  index // from the hash of a code and a player to the number of the use
 	// times is how often each code was used. Pages without a use are nil.
 	times []*[pieceLen]uint32
@@ -305,6 +306,7 @@ func (l *codeList) add(code []byte) error {
 		return inconsistent("code list %q: more than %d codes like number %d", l.name, MaxAlike, l.codes.at.n)
 	}
 	l.index.add(hash, l.codes.at.n)
+	l.addFold(code, l.codes.at.n)
 	l.codes.add(code)
 	return nil
 }
@@ -419,9 +421,13 @@ func (s *State) HasCode(list uint32, code string) bool {
 // adds codes changes that.
 func (s *State) CodesAlike(list uint32, sum CodeSum) int { return s.codes.lists[list].alike(&sum) }
 
-// FindCode returns the number of the first code of a list, which must exist, with this sum.
+// FindCode returns the number of the first code of a list, which must exist, with this sum: one of
+// SumCode or of OtherSums.
 func (s *State) FindCode(list uint32, sum CodeSum) (number uint64, ok bool) {
 	n, ok := s.codes.lists[list].findSum(&sum)
+	if !ok {
+		n, ok = s.codes.lists[list].findFold(&sum)
+	}
 	return uint64(n), ok
 }
 
@@ -433,6 +439,16 @@ func (s *State) CodeTimes(list uint32, number uint64) uint64 {
 // CodeUsedBy reports whether a player used a code of a list.
 func (s *State) CodeUsedBy(list uint32, number uint64, player uint32) bool {
 	return s.codes.lists[list].usedBy(uint32(number), player)
+}
+
+// CodeGivenTo reports whether a code of a list was given to a player.
+func (s *State) CodeGivenTo(list uint32, number uint64, player uint32) bool {
+	l := s.codes.lists[list]
+	if number >= l.codes.Given() {
+		return false
+	}
+	to, _, _ := l.codes.GivenTo(number)
+	return to == player
 }
 
 // CodeUses returns how often codes of a list were used, and how many of them were at all.

@@ -29,11 +29,27 @@ func (n Numbers) PlayerID(num uint32) string {
 	return string(b.id())
 }
 
+// PlayerNum returns the number of a player, once an event that adds the player was applied.
+func (n Numbers) PlayerNum(id string) (num uint32, ok bool) {
+	b, guard := n.s.players.enter(id)
+	defer guard.Unlock()
+	if b == nil {
+		return 0, false
+	}
+	return b.num, true
+}
+
 // ItemID returns the id of an item, or "" if there is no such item.
 func (n Numbers) ItemID(num uint32) string { return n.s.ItemID(num) }
 
 // PoolID returns the id of a pool, or "" if there is no such pool.
 func (n Numbers) PoolID(num uint32) string { return n.s.PoolID(num) }
+
+// PoolNum returns the number of a pool, once an event that names the pool was applied.
+func (n Numbers) PoolNum(id string) (num uint32, ok bool) {
+	num, ok = n.s.shown.Load().poolNum[id]
+	return num, ok
+}
 
 // EntryID returns the id of a pool's entry, or "" if there is no such entry.
 func (n Numbers) EntryID(pool, entry uint32) string {

@@ -7,7 +7,9 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
+	"crypto/subtle"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,6 +21,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -46,6 +50,8 @@ type Options struct {
 	// Secret is what nodes must know to join, and clients as the password of user "kuji": at least 16
 	// bytes. Without TLS it passes over the network between the nodes.
 	Secret string
+	// Accepted are secrets that others may show instead, while the secret of all nodes is being changed.
+	Accepted []string
 	// TLS is used between nodes if it is not nil. Both sides show certificates.
 	TLS *tls.Config `json:"-"`
 	// Clients is the address for clients other than this process, on this machine, such as
@@ -57,8 +63,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// user is the name of whoever knows the secret.
-const user = "kuji"
+// user is the name of whoever knows the secret, and operator who asks the servers for what is no
+// stream's.
+const user, operator = "kuji", "kuji-operator"
 
 // Limits of a server, whatever its options are.
 const (
@@ -81,6 +88,8 @@ func (o *Options) check() error {
 		return errors.New("peers, but no address to listen on for them")
 	case (o.Listen != "" || o.Clients != "") && len(o.Secret) < minSecret:
 		return fmt.Errorf("secret of %d bytes: want at least %d", len(o.Secret), minSecret)
+	case slices.ContainsFunc(o.Accepted, func(secret string) bool { return len(secret) < minSecret }):
+		return fmt.Errorf("a secret that is accepted is too short: want at least %d bytes", minSecret)
 	case o.Logger == nil:
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -89,10 +98,16 @@ func (o *Options) check() error {
 
 // Server is a server that runs in this process.
 type Server struct {
-	server *server.Server
-	secret string
-	dir    string
-	lock   io.Closer // of the directory
+	o    Options
+	lock io.Closer // of the directory
+	said *logger
+	well wellness
+
+	mu     sync.Mutex // held while it is started, healed or closed
+	closed bool
+	// unhealed is why it runs no more after Heal.
+	unhealed error
+	running  atomic.Pointer[server.Server] // another one after Heal
 }
 
 // Start starts a server. It does not wait until the server has found the others: see Ready.
@@ -100,8 +115,7 @@ func Start(o Options) (*Server, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	opts, err := o.options()
-	if err != nil {
+	if _, err := o.options(); err != nil {
 		return nil, err
 	}
 	// The server makes its directories for everybody to read; this one above them is for its owner.
@@ -112,25 +126,74 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
-	s := &Server{secret: o.Secret, dir: o.Dir, lock: lock}
-	if err := s.start(opts, &logger{slog: o.Logger}); err != nil {
+	s := &Server{o: o, lock: lock, said: &logger{slog: o.Logger}}
+	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
 	return s, nil
 }
 
-func (s *Server) start(opts *server.Options, l *logger) (err error) {
-	if s.server, err = server.NewServer(opts); err != nil {
+// Check implements [server.Authentication]. The server's own list of users lets in anybody once one of
+// them is of the system's account.
+func (s *Server) Check(c server.ClientAuthentication) bool {
+	shown := c.GetOpts()
+	if !s.knows(shown.Password) {
+		return false
+	}
+	now := s.running.Load()
+	accounts := map[string]*server.Account{user: now.GlobalAccount(), operator: now.SystemAccount()}
+	account := accounts[shown.Username]
+	if account == nil {
+		return false
+	}
+	c.RegisterUser(&server.User{Username: shown.Username, Account: account})
+	return true
+}
+
+// knows reports whether a password is one of the secrets.
+func (s *Server) knows(password string) (knows bool) {
+	for _, secret := range append([]string{s.o.Secret}, s.o.Accepted...) {
+		knows = subtle.ConstantTimeCompare([]byte(password), []byte(secret)) == 1 || knows
+	}
+	return knows
+}
+
+// peers lets in other nodes.
+type peers struct{ s *Server }
+
+// Check implements [server.Authentication].
+func (p peers) Check(c server.ClientAuthentication) bool {
+	shown := c.GetOpts()
+	return shown.Username == user && p.s.knows(shown.Password)
+}
+
+func (s *Server) start() error {
+	opts, err := s.o.options()
+	if err != nil {
 		return err
 	}
-	s.server.SetLoggerV2(l, false, false, false)
-	s.server.Start()
-	if s.server.Running() && s.server.JetStreamEnabled() {
+	if s.o.Clients != "" || s.o.Listen != "" {
+		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = s, peers{s}
+	}
+	now, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	s.running.Store(now)
+	now.SetLoggerV2(s.said, false, false, false)
+	now.Start()
+	// A server that gave up on its way believes that it runs, alone and with JetStream.
+	why := s.said.fatal()
+	if why == nil && now.Running() && now.JetStreamEnabled() {
 		return nil
 	}
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
-	return fmt.Errorf("the server did not start: %w", l.failure())
+	now.Shutdown()
+	now.WaitForShutdown()
+	why = cmp.Or(why, s.said.failure())
+	if s.o.Listen != "" {
+		return fmt.Errorf("the server did not start: %w; if %s is damaged, and all other nodes run and have caught up, move it away and start this node again: it fetches everything from them", why, s.o.Dir)
+	}
+	return fmt.Errorf("the server did not start: %w", why)
 }
 
 // options returns what the server is told.
@@ -162,7 +225,6 @@ func (o *Options) options() (*server.Options, error) {
 			return nil, fmt.Errorf("address for clients: %w", err)
 		}
 		opts.DontListen, opts.Host, opts.Port = false, host, port
-		opts.Username, opts.Password = user, o.Secret
 	}
 	if o.Listen == "" {
 		return opts, nil
@@ -229,7 +291,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
 	for {
-		if s.server.JetStreamEnabled() && (!s.server.JetStreamIsClustered() || s.server.JetStreamIsCurrent()) {
+		if now := s.running.Load(); now.JetStreamEnabled() && (!now.JetStreamIsClustered() || now.JetStreamIsCurrent()) {
 			return nil
 		}
 		select {
@@ -243,31 +305,71 @@ func (s *Server) Ready(ctx context.Context) error {
 // Current returns nil if this node holds all that its cluster has given it: the list of streams, and
 // its part of each. A node that comes back is no use to a majority before that.
 func (s *Server) Current() error {
-	if h := s.server.Healthz(nil); h.Error != "" || h.Status != "ok" {
-		return fmt.Errorf("not caught up: %s %s", h.Status, h.Error)
+	h := s.health()
+	switch {
+	case len(h.Errors) > 1:
+		return fmt.Errorf("not caught up: %s, and %d more", h.Errors[0].Error, len(h.Errors)-1)
+	case len(h.Errors) == 1:
+		return fmt.Errorf("not caught up: %s", h.Errors[0].Error)
+	case h.Status != "ok":
+		return fmt.Errorf("not caught up: %s", h.Status)
 	}
 	return nil
+}
+
+// healthFor is how long what the server says of its health counts. It looks at each stream for that.
+const healthFor = time.Second
+
+// health returns what the server said of its health a moment ago.
+func (s *Server) health() *server.HealthStatus {
+	s.well.mu.Lock()
+	defer s.well.mu.Unlock()
+	if now := s.running.Load(); s.well.of != now || time.Since(s.well.at) >= healthFor {
+		s.well.of, s.well.at, s.well.said = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
+	}
+	return s.well.said
+}
+
+// wellness is what a server said of its health, and when.
+type wellness struct {
+	mu   sync.Mutex
+	of   *server.Server
+	at   time.Time
+	said *server.HealthStatus
 }
 
 // Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
 // full or cannot be written, and only another start brings it back.
 func (s *Server) Failed() error {
-	if !s.server.Running() || s.server.JetStreamEnabled() {
+	if err := s.said.fatal(); err != nil {
+		return fmt.Errorf("the server in %s gave up: %w", s.o.Dir, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unhealed != nil {
+		return s.unhealed
+	}
+	if now := s.running.Load(); !now.Running() || now.JetStreamEnabled() {
 		return nil
 	}
-	return fmt.Errorf("the disk of %s is full or failed: make room, and start the node again", s.dir)
+	return fmt.Errorf("the disk of %s is full or failed: make room, and start the node again", s.o.Dir)
 }
 
 // Connect is the option of a connection that leads to this server without a socket.
-func (s *Server) Connect() nats.Option {
+func (s *Server) Connect() nats.Option { return s.connect(user) }
+
+func (s *Server) connect(as string) nats.Option {
 	return func(o *nats.Options) error {
-		o.InProcessServer, o.User, o.Password = s.server, user, s.secret
+		o.InProcessServer, o.User, o.Password = s, as, s.o.Secret
 		return nil
 	}
 }
 
 // Dial returns a connection with this server without a socket, for somebody who speaks its protocol.
-func (s *Server) Dial() (net.Conn, error) { return s.server.InProcessConn() }
+func (s *Server) Dial() (net.Conn, error) { return s.InProcessConn() }
+
+// InProcessConn implements [nats.InProcessConnProvider].
+func (s *Server) InProcessConn() (net.Conn, error) { return s.running.Load().InProcessConn() }
 
 // Through is the option of a connection that leads to a server with a secret, over what dial returns.
 func Through(dial func() (net.Conn, error), secret string) nats.Option {
@@ -284,18 +386,26 @@ func (d dialer) Dial(string, string) (net.Conn, error) { return d() }
 
 // Clients returns the address at which clients can connect, or "" if there is none.
 func (s *Server) Clients() string {
-	if a := s.server.Addr(); a != nil { // none: it does not listen
+	if a := s.running.Load().Addr(); a != nil { // none: it does not listen
 		return a.String()
 	}
 	return ""
 }
 
 // NATS returns the server itself, for what its own tests and tools do with it.
-func (s *Server) NATS() *server.Server { return s.server }
+func (s *Server) NATS() *server.Server { return s.running.Load() }
 
-// Close stops the server. Its leaderships pass to other nodes first.
+// Close stops the server. Other nodes lead what it led first, if they can.
 func (s *Server) Close() error {
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.stop()
 	return s.lock.Close()
+}
+
+func (s *Server) stop() {
+	s.handOver()
+	s.running.Load().Shutdown()
+	s.running.Load().WaitForShutdown()
 }

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,6 +13,9 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +26,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-const secret = "a secret of the tests"
+const secret, next = "a secret of the tests", "the next secret of the tests"
 
 // watcher waits for a message of a server.
 type watcher struct {
@@ -109,7 +113,7 @@ func start(t *testing.T, o embedded.Options) *embedded.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { s.Close() }) // some tests have
 	return s
 }
 
@@ -121,14 +125,20 @@ func TestClusterWithTLS(t *testing.T) {
 	defer cancel()
 	var servers []*embedded.Server
 	for name, address := range peers {
-		servers = append(servers, start(t, embedded.Options{Cluster: "test", Node: name, Listen: address, Peers: peers, Secret: secret, TLS: a.config(t)}))
+		o := embedded.Options{Cluster: "test", Node: name, Listen: address, Peers: peers, Secret: secret, Accepted: []string{next}, TLS: a.config(t)}
+		if name == "n1" { // the secret is being changed
+			o.Secret, o.Accepted = next, []string{secret}
+		}
+		servers = append(servers, start(t, o))
 	}
 	for _, s := range servers {
 		if err := s.Ready(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := nats.Connect("nats://" + s.Clients()); err == nil || !strings.HasPrefix(s.Clients(), "127.0.0.1:") {
-			t.Errorf("the server lets in anybody at %s, error %v", s.Clients(), err)
+		for _, who := range [][2]string{{"", ""}, {"kuji", "another secret"}, {"kuji-operator", "another secret"}, {"kuji-operator", ""}, {"somebody", secret}} {
+			if _, err := nats.Connect("nats://"+s.Clients(), nats.UserInfo(who[0], who[1])); err == nil || !strings.HasPrefix(s.Clients(), "127.0.0.1:") {
+				t.Errorf("the server lets in %q at %s, error %v", who, s.Clients(), err)
+			}
 		}
 	}
 	conn, err := nats.Connect("", servers[0].Connect())
@@ -136,6 +146,22 @@ func TestClusterWithTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
+	for _, s := range servers {
+		for s.NATS().NumRemotes() < len(servers)-1 {
+			if ctx.Err() != nil {
+				t.Fatalf("%s is connected with %d others", s.NATS().Name(), s.NATS().NumRemotes())
+			}
+		}
+	}
+	// The one that leads all of them stops when another one does.
+	i := slices.IndexFunc(servers, func(s *embedded.Server) bool { return s.NATS().JetStreamIsLeader() })
+	if err := servers[i].Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := servers[(i+1)%3].NATS().Jsz(nil)
+	if err != nil || info.Meta.Leader == "" || info.Meta.Leader == servers[i].NATS().Name() {
+		t.Errorf("the leader has stopped, and %+v, error %v", info.Meta, err)
+	}
 }
 
 // A node without the secret, or with a certificate of another authority, does not get in.
@@ -235,4 +261,38 @@ func TestFailed(t *testing.T) {
 	if err := s.Failed(); err == nil || !strings.Contains(err.Error(), "full or failed") {
 		t.Errorf("it says %v", err)
 	}
+}
+
+// A server whose part of the list of streams is damaged does not start, and says what helps. It would
+// believe that it is alone.
+func TestDamagedList(t *testing.T) {
+	o := embedded.Options{Dir: t.TempDir(), Cluster: "test", Node: "n1", MaxStore: 1 << 30, Secret: secret,
+		Listen: "127.0.0.1:0", Peers: map[string]string{"n2": "127.0.0.1:1", "n3": "127.0.0.1:2"}}
+	s, err := embedded.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	snapshots := filepath.Join(o.Dir, "jetstream", "$SYS", "_js_", "_meta_", "snapshots")
+	if err := os.WriteFile(filepath.Join(snapshots, "snap.7.7"), bytes.Repeat([]byte("damaged "), 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err = embedded.Start(o)
+	if err == nil {
+		s.Close()
+	}
+	for _, want := range []string{"node n1", "snapshot corrupt", o.Dir, "move it away"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it starts with %v, want an error with %q", err, want)
+		}
+	}
+	if err := os.RemoveAll(o.Dir); err != nil { // the cure, and the lock is free
+		t.Fatal(err)
+	}
+	if s, err = embedded.Start(o); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ type logger struct {
 
 	mu   sync.Mutex
 	last string
+	end  error // what the server stopped for; nil: nothing
 }
 
 func (l *logger) Noticef(format string, v ...any) { l.slog.Info(fmt.Sprintf(format, v...)) }
@@ -22,8 +24,22 @@ func (l *logger) Tracef(format string, v ...any)  { l.slog.Debug(fmt.Sprintf(for
 
 func (l *logger) Errorf(format string, v ...any) { l.fail(fmt.Sprintf(format, v...)) }
 
-// Fatalf is what the server calls before it stops by itself.
-func (l *logger) Fatalf(format string, v ...any) { l.fail(fmt.Sprintf(format, v...)) }
+// Fatalf is what the server calls when it gives up. It expects that the process ends there, and does
+// nothing more by itself.
+func (l *logger) Fatalf(format string, v ...any) {
+	message := fmt.Sprintf(format, v...)
+	l.fail(message)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end = cmp.Or(l.end, errors.New(message))
+}
+
+// fatal returns why the server gave up, or nil if it did not.
+func (l *logger) fatal() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
 
 func (l *logger) fail(message string) {
 	l.slog.Error(message)

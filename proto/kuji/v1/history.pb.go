@@ -261,8 +261,12 @@ type HistoryState struct {
 	// The time of the oldest event that is kept, in Unix milliseconds. Only with
 	// kept_from.
 	KeptFromUnixMs int64 `protobuf:"varint,5,opt,name=kept_from_unix_ms,json=keptFromUnixMs,proto3" json:"kept_from_unix_ms,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Every event from this position on is known to be as the log has it; absent:
+	// all are. Those before are older than what the log still had when the history
+	// was damaged and built again, or was upgraded. Balances rest on them too.
+	ProvenFrom    uint64 `protobuf:"varint,6,opt,name=proven_from,json=provenFrom,proto3" json:"proven_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HistoryState) Reset() {
@@ -326,6 +330,13 @@ func (x *HistoryState) GetKeptFrom() uint64 {
 func (x *HistoryState) GetKeptFromUnixMs() int64 {
 	if x != nil {
 		return x.KeptFromUnixMs
+	}
+	return 0
+}
+
+func (x *HistoryState) GetProvenFrom() uint64 {
+	if x != nil {
+		return x.ProvenFrom
 	}
 	return 0
 }
@@ -682,13 +693,15 @@ const file_kuji_v1_history_proto_rawDesc = "" +
 	"\n" +
 	"EventPlace\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\rR\x05index\"\xa9\x01\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\"\xca\x01\n" +
 	"\fHistoryState\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x10\n" +
 	"\x03lag\x18\x02 \x01(\x04R\x03lag\x12#\n" +
 	"\rcomplete_from\x18\x03 \x01(\x04R\fcompleteFrom\x12\x1b\n" +
 	"\tkept_from\x18\x04 \x01(\x04R\bkeptFrom\x12)\n" +
-	"\x11kept_from_unix_ms\x18\x05 \x01(\x03R\x0ekeptFromUnixMs\"l\n" +
+	"\x11kept_from_unix_ms\x18\x05 \x01(\x03R\x0ekeptFromUnixMs\x12\x1f\n" +
+	"\vproven_from\x18\x06 \x01(\x04R\n" +
+	"provenFrom\"l\n" +
 	"\x12ListPlayersRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +

@@ -31,7 +31,9 @@ type GetOddsRequest struct {
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
 	// Do not wait for what is read to become durable: what is returned could
 	// still be undone by a crash.
-	Stale         bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale bool `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	// How many draws one request makes, at most 1000; 0 is 1.
+	Count         uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -94,6 +96,13 @@ func (x *GetOddsRequest) GetStale() bool {
 	return false
 }
 
+func (x *GetOddsRequest) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 type GetOddsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Odds          *Odds                  `protobuf:"bytes,1,opt,name=odds,proto3" json:"odds,omitempty"`
@@ -138,9 +147,9 @@ func (x *GetOddsResponse) GetOdds() *Odds {
 	return nil
 }
 
-// Odds is what the next draw from a pool gives a player, in a request for one:
-// exactly, through all inner pools, with the pity, stock, limits and conditions
-// of this moment.
+// Odds is what the next draw from a pool gives a player, in a request for one, or
+// what a request for several gives: exactly, through all inner pools, with the
+// pity, guarantees, stock, limits and conditions of this moment.
 type Odds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How the draw would end. Without a player it leaves the price out. If it is
@@ -157,7 +166,9 @@ type Odds struct {
 	Pity           []*TrackOdds `protobuf:"bytes,5,rep,name=pity,proto3" json:"pity,omitempty"`
 	CatalogVersion uint64       `protobuf:"varint,6,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
 	// The odds are those of the state as of this position.
-	Position      uint64 `protobuf:"varint,7,opt,name=position,proto3" json:"position,omitempty"`
+	Position uint64 `protobuf:"varint,7,opt,name=position,proto3" json:"position,omitempty"`
+	// How many draws the request makes.
+	Count         uint32 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -241,15 +252,23 @@ func (x *Odds) GetPosition() uint64 {
 	return 0
 }
 
+func (x *Odds) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // OutcomeOdds says how likely a draw takes an entry. Most draws take an entry
 // at most once: then chance and expected are the same.
 type OutcomeOdds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Pool  string                 `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	Entry string                 `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
-	// That the draw takes the entry at least once.
+	// That the draw takes the entry at least once. Not set for a request for several
+	// draws.
 	Chance *Fraction `protobuf:"bytes,3,opt,name=chance,proto3" json:"chance,omitempty"`
-	// How many times the draw takes the entry on average.
+	// How many times the draw, or the whole request, takes the entry on average.
 	Expected      *Fraction `protobuf:"bytes,4,opt,name=expected,proto3" json:"expected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,8 +392,13 @@ type TrackOdds struct {
 	Track string                 `protobuf:"bytes,2,opt,name=track,proto3" json:"track,omitempty"`
 	// Since the last hit.
 	Draws uint64 `protobuf:"varint,3,opt,name=draws,proto3" json:"draws,omitempty"`
-	// 1: the next draw is certain to hit, if the group is in stock; 0: no draw is.
-	CertainIn     uint64 `protobuf:"varint,4,opt,name=certain_in,json=certainIn,proto3" json:"certain_in,omitempty"`
+	// 1: the next draw is certain to hit; 0: no draw is, or nothing of the group is
+	// in stock and for this player.
+	CertainIn uint64 `protobuf:"varint,4,opt,name=certain_in,json=certainIn,proto3" json:"certain_in,omitempty"`
+	// What can come in place of that hit, separated by ", ": tracks of the pool that
+	// stand before this one and have no entry in common with it, and entries with
+	// winning moments. Then this track waits for the next draw. Empty: nothing can.
+	Unless        string `protobuf:"bytes,5,opt,name=unless,proto3" json:"unless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -437,6 +461,13 @@ func (x *TrackOdds) GetCertainIn() uint64 {
 	return 0
 }
 
+func (x *TrackOdds) GetUnless() string {
+	if x != nil {
+		return x.Unless
+	}
+	return ""
+}
+
 // Fraction is an exact number.
 type Fraction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -497,14 +528,15 @@ var File_kuji_v1_odds_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_odds_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/odds.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"h\n" +
+	"\x12kuji/v1/odds.proto\x12\akuji.v1\x1a\x14kuji/v1/result.proto\"~\n" +
 	"\x0eGetOddsRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x16\n" +
 	"\x06player\x18\x03 \x01(\tR\x06player\x12\x14\n" +
-	"\x05stale\x18\x04 \x01(\bR\x05stale\"4\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\rR\x05count\"4\n" +
 	"\x0fGetOddsResponse\x12!\n" +
-	"\x04odds\x18\x01 \x01(\v2\r.kuji.v1.OddsR\x04odds\"\x91\x02\n" +
+	"\x04odds\x18\x01 \x01(\v2\r.kuji.v1.OddsR\x04odds\"\xa7\x02\n" +
 	"\x04Odds\x12'\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x0f.kuji.v1.StatusR\x06status\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x120\n" +
@@ -512,7 +544,8 @@ const file_kuji_v1_odds_proto_rawDesc = "" +
 	"\x05items\x18\x04 \x03(\v2\x11.kuji.v1.ItemOddsR\x05items\x12&\n" +
 	"\x04pity\x18\x05 \x03(\v2\x12.kuji.v1.TrackOddsR\x04pity\x12'\n" +
 	"\x0fcatalog_version\x18\x06 \x01(\x04R\x0ecatalogVersion\x12\x1a\n" +
-	"\bposition\x18\a \x01(\x04R\bposition\"\x91\x01\n" +
+	"\bposition\x18\a \x01(\x04R\bposition\x12\x14\n" +
+	"\x05count\x18\b \x01(\rR\x05count\"\x91\x01\n" +
 	"\vOutcomeOdds\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x14\n" +
 	"\x05entry\x18\x02 \x01(\tR\x05entry\x12)\n" +
@@ -520,13 +553,14 @@ const file_kuji_v1_odds_proto_rawDesc = "" +
 	"\bexpected\x18\x04 \x01(\v2\x11.kuji.v1.FractionR\bexpected\"M\n" +
 	"\bItemOdds\x12\x12\n" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12-\n" +
-	"\bexpected\x18\x02 \x01(\v2\x11.kuji.v1.FractionR\bexpected\"j\n" +
+	"\bexpected\x18\x02 \x01(\v2\x11.kuji.v1.FractionR\bexpected\"\x82\x01\n" +
 	"\tTrackOdds\x12\x12\n" +
 	"\x04pool\x18\x01 \x01(\tR\x04pool\x12\x14\n" +
 	"\x05track\x18\x02 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x03 \x01(\x04R\x05draws\x12\x1d\n" +
 	"\n" +
-	"certain_in\x18\x04 \x01(\x04R\tcertainIn\"6\n" +
+	"certain_in\x18\x04 \x01(\x04R\tcertainIn\x12\x16\n" +
+	"\x06unless\x18\x05 \x01(\tR\x06unless\"6\n" +
 	"\bFraction\x12\x14\n" +
 	"\x05exact\x18\x01 \x01(\tR\x05exact\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05valueB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"

@@ -220,8 +220,17 @@ type PlayerTrack struct {
 	// Since the last hit.
 	Draws uint64 `protobuf:"varint,2,opt,name=draws,proto3" json:"draws,omitempty"`
 	// At the latest so many draws from now, a draw is certain to hit: 1 is the
-	// next one. With several pools, the soonest. 0: none is certain.
-	CertainIn     uint64 `protobuf:"varint,3,opt,name=certain_in,json=certainIn,proto3" json:"certain_in,omitempty"`
+	// next one. With several pools, the soonest. 0: none is certain, or nothing of
+	// the group is in stock and for this player.
+	CertainIn uint64 `protobuf:"varint,3,opt,name=certain_in,json=certainIn,proto3" json:"certain_in,omitempty"`
+	// The pool from which that draw must be. Empty: each pool of the track makes
+	// the same promise.
+	Pool string `protobuf:"bytes,4,opt,name=pool,proto3" json:"pool,omitempty"`
+	// What can come in place of that hit, separated by ", ": tracks, by their names,
+	// that stand before this one and have no entry in common with it, and entries
+	// with winning moments. Then this track waits for the next draw. Empty: nothing
+	// can.
+	Unless        string `protobuf:"bytes,5,opt,name=unless,proto3" json:"unless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +286,20 @@ func (x *PlayerTrack) GetCertainIn() uint64 {
 	return 0
 }
 
+func (x *PlayerTrack) GetPool() string {
+	if x != nil {
+		return x.Pool
+	}
+	return ""
+}
+
+func (x *PlayerTrack) GetUnless() string {
+	if x != nil {
+		return x.Unless
+	}
+	return ""
+}
+
 var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
@@ -293,12 +316,14 @@ const file_kuji_v1_player_proto_rawDesc = "" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
 	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
-	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\"X\n" +
+	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\"\x84\x01\n" +
 	"\vPlayerTrack\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
 	"\n" +
-	"certain_in\x18\x03 \x01(\x04R\tcertainInB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"certain_in\x18\x03 \x01(\x04R\tcertainIn\x12\x12\n" +
+	"\x04pool\x18\x04 \x01(\tR\x04pool\x12\x16\n" +
+	"\x06unless\x18\x05 \x01(\tR\x06unlessB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_player_proto_rawDescOnce sync.Once

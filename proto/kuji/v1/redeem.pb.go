@@ -28,8 +28,8 @@ type Redeem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
-	// 1 to 128 bytes. Spaces, hyphens and the case of the letters a to z make no
-	// difference.
+	// 1 to 128 bytes. Case, spaces, hyphens, dots, underscores and other forms of the
+	// same letters (NFKC) make no difference.
 	Code          string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -87,8 +87,8 @@ type RedeemRequest struct {
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// 1 to 64 bytes; a player who comes gets the catalog's starting grants: see Register.
 	Player string `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
-	// 1 to 128 bytes. Spaces, hyphens and the case of the letters a to z make no
-	// difference.
+	// 1 to 128 bytes. Case, spaces, hyphens, dots, underscores and other forms of the
+	// same letters (NFKC) make no difference.
 	Code          string `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,23 +1,11 @@
-package kuji_test
+package golden_test
 
 import (
-	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
-	"slices"
-	"strings"
-	"testing"
-	"time"
 
 	"github.com/kuji-dev/kuji"
 )
-
-var updateGolden = flag.Bool("update-golden", false, "write testdata/golden anew: the format, the rules or the use of randomness has changed on purpose")
-
-const goldenDir = "testdata/golden"
 
 // goldenCatalogs are applied one after the other, a third of the requests each.
 var goldenCatalogs = []string{`
@@ -224,202 +212,36 @@ func goldenRequests(i int) []kuji.Request {
 // idOf returns the request id of a golden request.
 func idOf(req kuji.Request) string { return reflect.ValueOf(req).FieldByName("ID").String() }
 
-// makeGolden fills a data directory and returns it: three lives, of which the
-// second ends in a crash, with snapshots in the others.
-func makeGolden(t *testing.T) string {
-	t.Helper()
-	dir, s, round := t.TempDir(), newSteps(), 0
-	for life := range 3 {
-		e, err := openWorld(dir, worldOptions{Steps: s, Now: s.Now, SegmentSize: 4096, SnapshotEvery: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { e.Close() }) // of the one that crashes nobody wants to know
-		r, err := e.Realm("test")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if life < len(goldenCatalogs) {
-			if _, err := r.Apply(t.Context(), parse(t, goldenCatalogs[life])); err != nil {
-				t.Fatal(err)
-			}
-		}
-		importCodes(t, r, "caps", goldenCaps[4*life:4*life+4])
-		importCodes(t, r, "shared", []string{"SHARED-CODE"})
-		for range 4 {
-			if _, err := r.DoAll(t.Context(), goldenRequests(round)); err != nil {
-				t.Fatal(err)
-			}
-			round++
-			s.now = s.now.Add(31 * time.Minute)
-			if life != 1 && round%2 == 0 {
-				snapshot(t, r)
-			}
-		}
-		if life == 1 {
-			crashed := t.TempDir()
-			if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
-			dir = crashed
-		} else if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// readGolden verifies a data directory, opens it, asks for what is remembered,
-// and returns a line for everything that it gives.
-func readGolden(t *testing.T, dir string) (lines []string) {
-	t.Helper()
-	line := func(v any) {
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, string(b))
-	}
-	answered := map[string]bool{}
-	rep, err := kuji.Verify(dir, "test", func(rec kuji.Record) {
-		line(rec)
-		answered[rec.ID] = rec.ID != ""
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines = append(lines, fmt.Sprintf("position %d, %d batches, %d events, %d draws, %d players, catalog %d, %d snapshots, %d bytes",
-		rep.Position, rep.Batches, rep.Events, rep.Draws, rep.Players, rep.Catalog, rep.Snapshots, rep.LogBytes),
-		fmt.Sprintf("chain %x", rep.ChainHash), fmt.Sprintf("state %x", rep.StateHash))
-	for _, e := range rep.Epochs {
-		lines = append(lines, fmt.Sprintf("epoch %d from %d, %d events, commitment %x, revealed %v", e.Epoch, e.First, e.Events, e.Commitment, e.Revealed))
-	}
-	s := newSteps()
-	e, err := openWorld(dir, worldOptions{Steps: s, Now: s.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := e.Realm("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hash, _, err := r.StateHash(t.Context()); err != nil || hash != rep.StateHash {
-		t.Errorf("opened with state %x, verified %x: %v", hash, rep.StateHash, err)
-	}
-	for round := range 12 {
-		for _, req := range goldenRequests(round) {
-			if !answered[idOf(req)] { // the catalog of the time did not have what it names
-				continue
-			}
-			res := do(t, r, req)
-			if !res.Replayed {
-				t.Errorf("round %d: %+v is carried out again: %v", round, req, res)
-			}
-			rc := res.Receipt
-			lines = append(lines, fmt.Sprintf("answer %v %v, index %d, time %d, catalog %d, epoch %d, commitment %x", res, res.Outcomes, rc.Index, rc.Time, rc.CatalogVersion, rc.Epoch, rc.Commitment[:4]))
-		}
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return lines
-}
-
-// TestGolden: a data directory that an older build wrote is read as it was: its
-// log, its snapshots, every answer, every choice computed again from the seeds,
-// the state's hash; and the same requests with the same entropy give the same
-// log to the byte. A change of a format, of the rules, or of the way in which
-// randomness is used shows here and nowhere else.
-func TestGolden(t *testing.T) {
-	fresh := makeGolden(t)
-	if *updateGolden {
-		writeGolden(t, fresh)
-		return
-	}
-	old := t.TempDir()
-	if err := os.CopyFS(old, os.DirFS(goldenDir+"/data")); err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{"log", "snapshots", "closed"} {
-		was, is := entriesOf(t, old, dir), entriesOf(t, fresh, dir)
-		if !slices.Equal(was, is) {
-			t.Errorf("%s is written otherwise than it was:\n%s", dir, firstDifference(was, is))
-		}
-	}
-	want, err := os.ReadFile(goldenDir + "/reads.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if was, is := strings.Split(strings.TrimSuffix(string(want), "\n"), "\n"), readGolden(t, old); !slices.Equal(was, is) {
-		t.Errorf("the realm of old is read otherwise:\n%s", firstDifference(was, is))
-	}
-}
-
-// entriesOf returns the records of a log, the snapshots, or what says where the log was closed.
-func entriesOf(t *testing.T, dir, what string) (all []string) {
-	t.Helper()
-	switch what {
-	case "log":
-		for _, b := range logEntries(t, dir) {
-			all = append(all, fmt.Sprintf("%x", b))
-		}
-		return all
-	case "closed":
-		b, err := os.ReadFile(dir + "/realms/test/closed")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Split(string(b), "\n")
-	}
-	for _, name := range snapshotFiles(t, dir) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, fmt.Sprintf("%s %x", filepath.Base(name), b))
-	}
-	return all
-}
-
-func firstDifference(was, is []string) string {
-	for i := range max(len(was), len(is)) {
-		a, b := "nothing", "nothing"
-		if i < len(was) {
-			a = was[i]
-		}
-		if i < len(is) {
-			b = is[i]
-		}
-		if a != b {
-			return fmt.Sprintf("line %d was\n%s\nand is\n%s", i, a, b)
-		}
-	}
-	return "no difference"
-}
-
-func writeGolden(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.RemoveAll(goldenDir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(goldenDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	const realm = "/realms/test/"
-	for _, what := range []string{"log", "snapshots"} {
-		if err := os.CopyFS(goldenDir+"/data"+realm+what, os.DirFS(dir+realm+what)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	closed, err := os.ReadFile(dir + realm + "closed")
-	if err == nil {
-		err = os.WriteFile(goldenDir+"/data"+realm+"closed", closed, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(readGolden(t, dir), "\n") + "\n"
-	if err := os.WriteFile(goldenDir+"/reads.txt", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
+// campaign is a catalog with budgets, moments and codes that meet. The zone has no rules that could
+// change.
+const campaign = `
+kuji: 1
+zone: Etc/GMT-9
+items: {cash: {}, gold: {}, console: {}}
+pools:
+  splash:
+    starts: 2027-01-15T00:00:00+09:00
+    ends: 2027-01-19T00:00:00+09:00
+    rolls: {min: 1, max: 2}
+    pity: {coupon: {certain: 6, rising: {from: 3, by: 10}}}
+    budget: [{per: hour, of: {cash: 70, gold: 40}, share: all}, {per: day, of: {cash: 300}}]
+    entries:
+      - {id: console, weight: 0, moments: {count: 30, spread: slots, missed: MISSED, weights: {0-7: 0, 12-13: 3}}, reward: {items: {console: 1}}}
+      - {id: second, weight: 0, moments: {count: 40, spread: even}, reward: [{code: beta}, {items: {cash: {min: 5, max: 30}}}]}
+      - {id: third, weight: 0, moments: {count: 40, spread: random}, reward: {items: {gold: 1}}}
+      - {id: cash, weight: 4, reward: {items: {cash: {min: 1, max: 30}}}}
+      - {id: coupon, weight: 2, reward: [{code: alpha}, {items: {gold: 1}}]}
+      - {id: through, weight: 2, reward: [{items: {gold: {min: 1, max: 3}}}, {pool: drops, times: {min: 1, max: 2}}]}
+      - {id: blank, weight: 3}
+  drops:
+    mode: each
+    budget: [{per: week, of: {gold: 60}}, {per: hour, of: {cash: 70, gold: 40}, share: all}, {per: forever, of: {cash: 900}}]
+    entries:
+      - {id: a, chance: 50, reward: {items: {gold: {min: 1, max: 4}}}}
+      - {id: b, chance: 20, reward: {items: {cash: 3}}}
+      - {id: c, chance: 30, reward: [{code: alpha}, {code: beta}]}
+  tour:
+    entries:
+      - {id: in, weight: 3, reward: [{pool: splash, times: 2}, {items: {cash: 1}}]}
+      - {id: out, weight: 2}
+`

@@ -1,0 +1,80 @@
+package embedded
+
+import (
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// A server that stops leads no more, at once. Who leads then is another question: a follower that was
+// told to take over needs a moment, and if it is not told, the others wait 4 to 9 s before they elect
+// somebody. So a server hands over what it leads first, and stops when it sees who has it:
+//
+//	until others lead each stream and the meta group:  step down from what this server leads
+//	shut down
+//
+// No time is measured but the one that ends it. The server's own way, LameDuckShutdown, gives the others
+// one second, however slow they are, and always takes it.
+
+const (
+	// handTime is how long a server tries to hand over what it leads. Without others it does not try.
+	handTime = 10 * time.Second
+	// handAgain is the time between two looks at who leads.
+	handAgain = 20 * time.Millisecond
+)
+
+// stepDownMeta is where the leader of the meta group is asked to step down.
+const stepDownMeta = "$JS.API.META.LEADER.STEPDOWN"
+
+// handOver makes other servers lead what this one leads.
+func (s *Server) handOver() {
+	now := s.running.Load()
+	if !now.Running() || !now.JetStreamEnabled() || !now.JetStreamIsClustered() {
+		return
+	}
+	operate, err := nats.Connect("", s.connect(operator))
+	if err != nil {
+		s.said.Warnf("Nobody was asked to lead what this server leads: %v", err)
+		return
+	}
+	defer operate.Close()
+	t := time.NewTicker(handAgain)
+	defer t.Stop()
+	for end := time.Now().Add(handTime); time.Now().Before(end); <-t.C {
+		info, err := now.Jsz(&server.JSzOptions{Accounts: true, Streams: true})
+		if err != nil || info.Meta == nil || !enough(info.Meta) {
+			return // nobody to hand over to
+		}
+		handed := info.Meta.Leader != "" && info.Meta.Leader != now.Name()
+		if info.Meta.Leader == now.Name() {
+			_ = operate.Publish(stepDownMeta, nil) // the next look says what came of it
+		}
+		for _, account := range info.AccountDetails {
+			for i := range account.Streams {
+				one := &account.Streams[i]
+				if one.Cluster == nil || len(one.Cluster.Replicas) == 0 {
+					continue // nobody else has it
+				}
+				if one.Cluster.Leader == now.Name() {
+					_ = now.JetStreamStepdownStream(account.Id, one.Name)
+				}
+				handed = handed && one.Cluster.Leader != "" && one.Cluster.Leader != now.Name()
+			}
+		}
+		if handed {
+			return
+		}
+	}
+}
+
+// enough reports whether the other servers are a majority.
+func enough(meta *server.MetaClusterInfo) bool {
+	others := 0
+	for _, p := range meta.Replicas { // without this one
+		if !p.Offline {
+			others++
+		}
+	}
+	return others > meta.Size/2
+}

@@ -1,0 +1,140 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// What Raft needs of a stream is next to the stream, and can be damaged by itself. Then the server has the
+// stream, and takes no part in it, for as long as that stands there:
+//
+//	jetstream/$G/streams/STREAM        its messages
+//	jetstream/$SYS/_js_/GROUP          Raft's log and snapshots; meta.inf says of which stream
+//	                          tav.idx, peers.idx: for whom it voted, and who votes
+//
+// Heal removes both, but for the votes, and the server fetches them as after the loss of a disk. This
+// server has acknowledged nothing for the stream since it started. So if all others of the stream have all
+// that its leader has, a majority has it without this server, and nothing is lost.
+
+// answerTime bounds one question to a stream's leader.
+const answerTime = 2 * time.Second
+
+// Heal makes copies of streams again that this server cannot use, and starts the server again for that.
+// It says of which streams. If there is one that cannot be made again now, nothing is done: the error
+// says why.
+func (s *Server) Heal() (healed []string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	damaged := s.damaged()
+	if len(damaged) == 0 || s.closed {
+		return nil, nil
+	}
+	groups, err := s.groups()
+	if err != nil {
+		return nil, err
+	}
+	for _, stream := range damaged {
+		if groups[stream] == "" {
+			return nil, fmt.Errorf("this node's copy of stream %s is damaged, and nothing in %s says where its votes are", stream, s.o.Dir)
+		}
+	}
+	if err := s.spare(damaged); err != nil {
+		return nil, err
+	}
+	s.stop()
+	for _, stream := range damaged {
+		err = errors.Join(err, s.forget(stream, groups[stream]))
+	}
+	s.unhealed = errors.Join(err, s.start())
+	return damaged, s.unhealed
+}
+
+// damaged returns the streams of which the server says that Raft cannot read what it wrote.
+func (s *Server) damaged() (streams []string) {
+	for _, e := range s.health().Errors {
+		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {
+			streams = append(streams, e.Stream)
+		}
+	}
+	slices.Sort(streams)
+	return streams
+}
+
+// raftDir is where Raft keeps what is of groups.
+func (s *Server) raftDir() string {
+	return filepath.Join(s.o.Dir, server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
+}
+
+// groups returns the directories of the streams' groups.
+func (s *Server) groups() (byStream map[string]string, err error) {
+	byStream = map[string]string{}
+	dirs, err := os.ReadDir(s.raftDir())
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(s.raftDir(), dir.Name())
+		data, err := os.ReadFile(filepath.Join(path, server.JetStreamMetaFile))
+		var about server.StreamConfig
+		if err != nil || json.Unmarshal(data, &about) != nil || about.Metadata["type"] != "stream" {
+			continue // of something else, or damaged too
+		}
+		byStream[about.Metadata["stream"]] = path
+	}
+	return byStream, nil
+}
+
+// spare returns nil if the other servers have all of the streams without this one.
+func (s *Server) spare(streams []string) error {
+	ask, err := nats.Connect("", s.connect(user))
+	if err != nil {
+		return err
+	}
+	defer ask.Close()
+	for _, stream := range streams {
+		msg, err := ask.Request(fmt.Sprintf(server.JSApiStreamInfoT, stream), nil, answerTime)
+		var about server.JSApiStreamInfoResponse
+		if err == nil {
+			err = json.Unmarshal(msg.Data, &about)
+		}
+		if err == nil && about.Error != nil {
+			err = about.Error
+		}
+		if err != nil {
+			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody says what the others have: %w", stream, err)
+		}
+		if about.StreamInfo == nil || about.Cluster == nil || about.Cluster.Leader == "" || about.Cluster.Leader == s.o.Node {
+			return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again while nobody leads it", stream)
+		}
+		for _, p := range about.Cluster.Replicas {
+			if p.Name != s.o.Node && (p.Offline || !p.Current || p.Lag > 0) {
+				return fmt.Errorf("this node's copy of stream %s is damaged, and is not made again before node %s has caught up", stream, p.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// forget removes a stream and what Raft has of it, but for the votes.
+func (s *Server) forget(stream, group string) error {
+	entries, err := os.ReadDir(group)
+	if err != nil {
+		return err
+	}
+	errs := []error{os.RemoveAll(filepath.Join(s.o.Dir, server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream))}
+	for _, e := range entries {
+		if e.Name() != "tav.idx" && e.Name() != "peers.idx" {
+			errs = append(errs, os.RemoveAll(filepath.Join(group, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,246 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// A cluster that has lost most of its disks for good has no leader, and nobody can read what the disks that
+// are left hold. Rescue makes a cluster of one of a copy of one of them:
+//
+//	copy       the directory: what is intact stays as it is
+//	start      the copy, on this machine alone, next to a server that stores nothing:
+//	           a node goes no further before it sees another one
+//	rescue     one vote is enough, for the list of streams
+//	remove     all others from that list, and so from each stream
+//	read       what the node has received counts, also what a majority may not have had
+//
+// So the consensus of the servers themselves says what is in the copy: no format of their files is read here.
+
+// ErrInUse is in the error of a directory in which a node runs.
+var ErrInUse = vfs.ErrLocked
+
+// patience bounds the start of a server that waits for nobody.
+const patience = 30 * time.Second
+
+// Rescued is a server that runs on a copy of a node's directory, as the only node of its cluster. It is there
+// to be read.
+type Rescued struct {
+	*Server
+	// Streams are those of which the directory holds a part, ascending. Of others the server knows the
+	// name, and gives an empty one.
+	Streams []string
+
+	companion *server.Server
+	copied    string
+	lock      io.Closer // of the directory
+}
+
+// RescueOptions say whose directory is read.
+type RescueOptions struct {
+	Dir           string // of a node that does not run
+	Copy          string // where the copy goes. What is there is removed
+	Cluster, Node string // whose directory it is
+	Alone         bool   // the cluster has no other node
+	Logger        *slog.Logger
+}
+
+// Rescue copies the directory of a node and starts a server on the copy. If the cluster has other nodes, most of
+// them must be lost. Close removes the copy.
+func Rescue(ctx context.Context, from RescueOptions) (_ *Rescued, err error) {
+	lock, err := vfs.OS().Lock(filepath.ToSlash(from.Dir))
+	if err != nil {
+		return nil, fmt.Errorf("node %s: %w", from.Node, err)
+	}
+	r := &Rescued{copied: from.Copy, lock: lock}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}()
+	if err := errors.Join(os.RemoveAll(from.Copy), copyTree(ctx, from.Dir, from.Copy)); err != nil {
+		return nil, fmt.Errorf("copy %s: %w", from.Dir, err)
+	}
+	if r.Streams, err = Streams(from.Copy); err != nil {
+		return nil, err
+	}
+	o := Options{Dir: from.Copy, Cluster: from.Cluster, Node: from.Node, Secret: rand.Text(), MaxStore: 1 << 60, Logger: from.Logger}
+	if from.Alone {
+		r.Server, err = Start(o)
+		return r, err
+	}
+	o.Listen = "127.0.0.1:0"
+	if err := r.startCompanion(o); err != nil {
+		return nil, err
+	}
+	o.Peers = map[string]string{companion: r.companion.ClusterAddr().String()}
+	if r.Server, err = Start(o); err != nil {
+		return nil, err
+	}
+	return r, r.takeOver(ctx)
+}
+
+// nobody is who is let in as a client of the companion.
+type nobody struct{}
+
+// Check implements [server.Authentication].
+func (nobody) Check(server.ClientAuthentication) bool { return false }
+
+// companion is the name of the server next to the copy. No node has a capital in its name.
+const companion = "Companion"
+
+func (r *Rescued) startCompanion(o Options) error {
+	o.Node = companion
+	if err := o.check(); err != nil {
+		return err
+	}
+	opts, err := o.options()
+	if err != nil {
+		return err
+	}
+	opts.JetStream, opts.StoreDir, opts.CustomClientAuthentication = false, "", nobody{}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return err
+	}
+	r.companion = s
+	s.SetLoggerV2(&logger{slog: o.Logger}, false, false, false)
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		return errors.New("the server next to the copy does not start")
+	}
+	return nil
+}
+
+// takeOver makes the server the only member of its cluster.
+func (r *Rescued) takeOver(ctx context.Context) error {
+	conn, err := r.system()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	steps := []func() (done bool, err error){
+		func() (bool, error) {
+			err := ask(ctx, conn, server.JSApiMetaRescue, server.JSApiMetaRescueRequest{QuorumNeeded: 1}, &server.JSApiMetaRescueResponse{})
+			return err == nil, err
+		},
+		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
+		func() (bool, error) { return r.removeOthers(ctx) },
+		func() (bool, error) { return r.settled(), nil },
+	}
+	t := time.NewTicker(20 * time.Millisecond)
+	defer t.Stop()
+	for len(steps) > 0 {
+		done, err := steps[0]()
+		if done {
+			steps = steps[1:]
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("the copy of node %s does not become a cluster of one: %w", r.NATS().Name(), ctx.Err()), err)
+		case <-t.C:
+		}
+	}
+	return nil
+}
+
+// began reports whether the server takes part in the group of each stream of which it has a part. What is on
+// the list no more it drops.
+func (r *Rescued) began() bool {
+	listed := 1 // the group that keeps the list
+	for _, name := range r.Streams {
+		if r.NATS().JetStreamIsStreamAssigned(server.DEFAULT_GLOBAL_ACCOUNT, name) {
+			listed++
+		}
+	}
+	return len(r.raft()) >= listed
+}
+
+// settled reports whether the server leads each group, and has carried out all that it had received. Before
+// that, what it says of a stream is old. A group of one is no group for long.
+func (r *Rescued) settled() bool {
+	return !slices.ContainsFunc(r.raft(), func(g server.RaftzGroup) bool {
+		return g.State != server.Leader.String() || g.Applied < g.PIndex
+	})
+}
+
+// Close stops the server and removes the copy.
+func (r *Rescued) Close() error {
+	var errs []error
+	if r.Server != nil {
+		errs = append(errs, r.Server.Close())
+	}
+	if r.companion != nil {
+		r.companion.Shutdown()
+		r.companion.WaitForShutdown()
+	}
+	return errors.Join(append(errs, os.RemoveAll(r.copied), r.lock.Close())...)
+}
+
+// Streams returns the streams of which a node's directory holds a part, ascending.
+func Streams(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, "jetstream", server.DEFAULT_GLOBAL_ACCOUNT, "streams"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// copyTree copies directories and files. Where the file system can, a file's copy shares its blocks.
+func copyTree(ctx context.Context, from, to string) error {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		source, target := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if e.IsDir() {
+			err = copyTree(ctx, source, target)
+		} else {
+			err = copyFile(source, target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) (err error) {
+	in, err := os.Open(filepath.Clean(from))
+	if err != nil {
+		return err
+	}
+	defer in.Close() // read only: nothing to lose
+	out, err := os.OpenFile(filepath.Clean(to), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}

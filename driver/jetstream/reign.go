@@ -1,0 +1,97 @@
+package jetstream
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A stream's leader that steps down forgets what it was asked and has not answered. So whoever waits
+// for a leader's answer stops waiting when the servers say that they have elected another one, and
+// asks again:
+//
+//	$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED.STREAM
+//
+// They say so before the new leader takes requests, and perhaps before the old one has closed its
+// door. What is asked in between gets no answer either. So for a while after an election, nobody
+// waits for long. A server that says nothing, or whose message gets lost, costs time and nothing else.
+
+const electedSubject = "$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."
+
+const (
+	// unsettled is how long after an election an answer may fail to come.
+	unsettled = 2 * time.Second
+	// unsettledAttempt is how long one attempt then waits for it.
+	unsettledAttempt = 250 * time.Millisecond
+)
+
+// reigns are the streams whose leaders somebody has asked for something.
+type reigns struct {
+	mu       sync.Mutex
+	byStream map[string]*reign
+}
+
+// reign is the time of one leader of a stream.
+type reign struct {
+	began time.Time // zero: before anybody asked
+	life  context.Context
+	end   context.CancelFunc
+}
+
+// of returns the reign of now.
+func (r *reigns) of(life context.Context, stream string) *reign {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.byStream[stream]
+	if now == nil {
+		now = &reign{}
+		now.life, now.end = context.WithCancel(life)
+		if r.byStream == nil {
+			r.byStream = map[string]*reign{}
+		}
+		r.byStream[stream] = now
+	}
+	return now
+}
+
+// elected ends a reign, and begins the next one.
+func (r *reigns) elected(life context.Context, stream string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.byStream[stream]
+	if old == nil {
+		return // nobody has ever asked it
+	}
+	next := &reign{began: time.Now()}
+	next.life, next.end = context.WithCancel(life)
+	r.byStream[stream] = next
+	old.end()
+}
+
+// watchElections makes the driver learn of elections. A user of an external server who may not listen
+// to them waits longer.
+func (d *Driver) watchElections() error {
+	ours := "KUJI_" + d.o.Cluster + "_"
+	_, err := d.conn.Subscribe(electedSubject+"*", func(msg *nats.Msg) {
+		if stream := strings.TrimPrefix(msg.Subject, electedSubject); strings.HasPrefix(stream, ours) {
+			d.reigns.elected(d.life, stream)
+		}
+	})
+	return err
+}
+
+// under returns a context for one request to a stream's leader: it ends when another one is elected.
+func (d *Driver) under(ctx context.Context, stream string) (context.Context, context.CancelFunc) {
+	now := d.reigns.of(d.life, stream)
+	var cancel context.CancelFunc
+	if time.Since(now.began) < unsettled {
+		ctx, cancel = context.WithTimeout(ctx, unsettledAttempt)
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	stop := context.AfterFunc(now.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}

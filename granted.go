@@ -1,0 +1,109 @@
+package kuji
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/kuji-dev/kuji/driver/memory"
+	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Granted returns how much of each item grants have given since a time, by who asked for them
+// (Note.By). Grants in groups count, start grants and what draws gave do not. Grants without Note.By
+// are left out. It reads the log up to the newest acknowledged batch, from the last place that is
+// known to be older than the time. So it says the same after a restart and on another node. What was
+// trimmed from the log does not count. An engine in memory keeps no log: there, nothing was granted.
+//
+// It takes a place among the readers of the feed: see [MaxReaders]. Errors are those of Events.
+func (r *Realm) Granted(ctx context.Context, since time.Time) (map[string]map[string]uint64, error) {
+	all := map[string]map[string]uint64{}
+	if _, ok := r.world.driver.(*memory.Driver); ok {
+		return all, nil
+	}
+	if _, err := r.mayFollow(1); err != nil {
+		return nil, err
+	}
+	through := r.acked.Load()
+	if err := r.feeds.log.Sync(ctx); err != nil { // the walk sees nothing else
+		return nil, r.failed("making the log durable", err)
+	}
+	f, err := r.feeds.join(1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.feeds.leave(f)
+	from := since.UnixMilli()
+	start, ok := r.feeds.beforeTime(from)
+	if first, err := r.feeds.log.First(ctx); err != nil || !ok || start.at.Cursor() < first {
+		if start, _, err = r.oldest(ctx); err != nil {
+			return nil, r.feedEnds(ctx, err)
+		}
+	}
+	if start.at.Position() >= through {
+		return all, nil
+	}
+	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
+		if err != nil {
+			return nil, r.feedEnds(ctx, err)
+		}
+		f.at.Store(e.Position)
+		if e.Kind() == ledger.KindBatch {
+			if err := r.addGranted(&e, from, all); err != nil {
+				return nil, r.failed("reading the feed", err)
+			}
+		}
+		if e.Position >= through {
+			break
+		}
+	}
+	return all, nil
+}
+
+// addGranted adds what the grants of a batch gave, if it is not from before a time.
+func (r *Realm) addGranted(e *ledger.Entry, from int64, all map[string]map[string]uint64) error {
+	at, _, _, err := ledger.OpenBatch(e.Payload())
+	if err != nil || at < from {
+		return e.Corrupt(err)
+	}
+	names := r.state.Numbers()
+	for le, err := range eventsOf(e, func([]store.Event) {}) {
+		if err != nil {
+			return err
+		}
+		kind := rules.Kind(le.event.Kind)
+		if kind != rules.KindGrant && kind != rules.KindAtomic || le.event.Status != 0 {
+			continue
+		}
+		cmd, _, err := rules.CommandOf(names, le.event)
+		if err != nil {
+			return e.Corrupt(err)
+		}
+		if cmd.Note == nil || cmd.Note.By == "" {
+			continue
+		}
+		of := all[cmd.Note.By]
+		if of == nil {
+			of = map[string]uint64{}
+			all[cmd.Note.By] = of
+		}
+		addGrants(of, &cmd)
+	}
+	return nil
+}
+
+func addGrants(to map[string]uint64, cmd *rules.Command) {
+	for i := range cmd.Members {
+		addGrants(to, &cmd.Members[i])
+	}
+	if cmd.Kind != rules.KindGrant {
+		return
+	}
+	for _, s := range cmd.Items {
+		if to[s.Item] += s.Quantity; to[s.Item] < s.Quantity {
+			to[s.Item] = math.MaxUint64
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package golden_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/hook"
+	"github.com/kuji-dev/kuji/internal/vfs"
+)
+
+// steps runs tasks in one order, with a clock and entropy that a test controls: the same requests
+// give the same bytes in every run.
+type steps struct {
+	tasks []func()
+	now   time.Time
+	chaos *rand.ChaCha8
+}
+
+func newSteps() *steps {
+	return &steps{now: time.UnixMilli(1_800_000_000_000), chaos: rand.NewChaCha8([32]byte{1})}
+}
+
+func (s *steps) Go(task func()) { s.tasks = append(s.tasks, task) }
+
+func (s *steps) Step() {
+	task := s.tasks[0]
+	s.tasks = s.tasks[1:]
+	task()
+}
+
+func (s *steps) Every(time.Duration, func() bool) {} // time stands still but for the test
+
+func (s *steps) Now() time.Time { return s.now }
+
+func (s *steps) Elapsed() time.Duration { return time.Duration(s.now.UnixNano()) }
+
+func (s *steps) Entropy(p []byte) { s.chaos.Read(p) } // never fails
+
+// openIn opens a data directory in the world of s, and one of its realms.
+func openIn(t *testing.T, s *steps, dir, realm string, trim bool) (*kuji.Engine, *kuji.Realm) {
+	t.Helper()
+	every := int64(-1) // bytes
+	if trim {
+		every = 1 << 40
+	}
+	e, err := hook.Open(vfs.OS(), s, dir, kuji.Options{Now: s.Now, SegmentSize: 4096, SnapshotEvery: every, TrimLog: trim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := e.(*kuji.Engine)
+	t.Cleanup(func() { engine.Close() }) // of one that crashes nobody wants to know
+	r, err := engine.Realm(realm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine, r
+}
+
+// open opens a data directory on the machine, long after it was written, and one of its realms.
+func open(t *testing.T, dir, realm string) (*kuji.Engine, *kuji.Realm) {
+	t.Helper()
+	s := newSteps()
+	e, err := kuji.Open(dir, kuji.Options{Now: s.Now, ClockConfirmed: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() }) // tests that care close it themselves
+	r, err := e.Realm(realm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, r
+}
+
+func closed(t *testing.T, e *kuji.Engine) {
+	t.Helper()
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parse(t *testing.T, yaml string) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Parse([]byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func do(t *testing.T, r *kuji.Realm, req kuji.Request) kuji.Result {
+	t.Helper()
+	res, err := r.Do(t.Context(), req)
+	if err != nil {
+		t.Fatalf("%+v: %v", req, err)
+	}
+	return res
+}
+
+func snapshot(t *testing.T, r *kuji.Realm) {
+	t.Helper()
+	if _, err := r.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func importCodes(t *testing.T, r *kuji.Realm, list string, codes []string) {
+	t.Helper()
+	if _, err := r.ImportCodes(t.Context(), list, codes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copied copies a directory to one of the test's own.
+func copied(t *testing.T, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func marshal(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

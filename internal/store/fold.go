@@ -1,0 +1,108 @@
+package store
+
+import (
+	"crypto/sha256"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// People write a code as their keyboard does: full-width letters, another case, ß as SS, a dot in
+// place of a hyphen. So a code that is not found by its sum (see [SumCode]) is looked for by its fold:
+// as Unicode compares texts without regard to case (NFKC, full case folding), without spaces, hyphens,
+// dots and underscores. The sums come first, so every code is found by what it was found by before.
+//
+//	the fold of most codes has the sum of the code itself: then the index of sums finds it
+//	the others are in an index of their own, by a sum that no text has
+//
+// So a sum says by itself what it is of, and the log needs no more than the sum that found the code.
+// What is decided again from the log finds the same code. Unicode promises that characters which it
+// has never change their folds.
+
+// fold returns the fold of a code. It can be empty.
+func fold(code string) string {
+	for range 2 { // folding can undo what NFKC did, and what that undoes folds to itself
+		code = cases.Fold().String(norm.NFKC.String(code))
+	}
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '.', c == '。', unicode.In(c, unicode.Zs, unicode.Pd, unicode.Pc, unicode.Cf):
+			return -1
+		}
+		return c
+	}, norm.NFKC.String(code))
+}
+
+// sumFold returns the sum under which codes with a fold are found that have another sum than the fold.
+func sumFold(fold string) CodeSum {
+	sum := sha256.Sum256(append([]byte{0}, fold...)) // no code has a zero in it
+	return CodeSum(sum[:])
+}
+
+// OtherSums returns the sums under which a code that a player sends is to be looked for if there is
+// none with SumCode.
+func OtherSums(code string) (all []CodeSum) {
+	f := fold(code)
+	if f == "" {
+		return nil
+	}
+	if sum := SumCode([]byte(f)); sum != SumCode([]byte(code)) {
+		all = append(all, sum)
+	}
+	return append(all, sumFold(f))
+}
+
+// folded returns the sum under which a code of a list is found by its fold, and false if SumCode of the
+// fold finds it.
+func folded(code []byte) (sum CodeSum, ok bool) {
+	usual := true
+	for _, c := range code {
+		usual = usual && c < 0x80 && c != '.' && c != '_'
+	}
+	if usual {
+		return CodeSum{}, false
+	}
+	f := fold(string(code))
+	if f == "" || SumCode([]byte(f)) == SumCode(code) {
+		return CodeSum{}, false
+	}
+	return sumFold(f), true
+}
+
+// findFold returns the number of the first code with a sum of sumFold.
+func (l *codeList) findFold(sum *CodeSum) (number uint32, ok bool) {
+	if l.folds.own == nil {
+		return 0, false
+	}
+	for n := range l.folds.matches(sum.hash()) {
+		if ok && n > number {
+			continue
+		}
+		if got, _ := folded(l.codes.Code(uint64(n))); got == *sum {
+			number, ok = n, true
+		}
+	}
+	return number, ok
+}
+
+// addFold adds a code to the index of folds, if it belongs there. Of codes that all have the same fold,
+// some cannot be found by it: no index separates them.
+func (l *codeList) addFold(code []byte, number uint32) {
+	sum, ok := folded(code)
+	if !ok {
+		return
+	}
+	if l.folds.own == nil {
+		l.folds.alone = true
+		l.folds.init()
+	}
+	alike := 0
+	for range l.folds.matches(sum.hash()) {
+		alike++
+	}
+	if alike < MaxAlike {
+		l.folds.add(sum.hash(), number)
+	}
+}
