@@ -88,7 +88,7 @@ chaos: ## a cluster of three processes: killed, paused, cut off, filled and wipe
 	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./cmd/kuji -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
 
 .PHONY: nightly
-nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), fuzzing
+nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
 	for target in linux/arm64 darwin/arm64 windows/amd64; do GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 go build -o /dev/null ./... || exit 1; done
 	GOARCH=386 CGO_ENABLED=0 go vet ./...
 	for dir in bench/peers bench/rivals; do (cd $$dir && go vet ./...) || exit 1; done
@@ -99,6 +99,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	if command -v mvn >/dev/null && command -v java >/dev/null; then dir=$$(mktemp -d) && mvn -q -B -f internal/kafkatest/pom.xml dependency:copy-dependencies -DoutputDirectory=$$dir && \
 	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./cmd/kuji -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
+	dir=$$(mktemp -d) && server/testdata/redisclients/install.sh $$dir && KUJI_REDIS_CLIENTS=$$dir go test -count=1 -timeout 20m -v ./server -run 'TestRedisClients$$' && rm -r $$dir
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done
 

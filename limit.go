@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
-// Limit is a limit of a pool, and where a player stands in it.
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
 type Limit struct {
 	Per    catalog.Per `json:"per"`
 	Window int64       `json:"window_ms,omitempty"` // 0 unless Per is catalog.PerWindow
@@ -36,11 +36,24 @@ type Lack struct {
 // was never seen has all draws left. It waits until that is durable. CodeNotFound: the catalog in
 // force has no such pool.
 func (r *Realm) Limits(ctx context.Context, pool, player string) ([]Limit, error) {
+	limits, _, err := r.standing(ctx, pool, player)
+	return limits, err
+}
+
+// Free returns how many free draws of a pool a player has left, and when the next one comes; nil: the
+// pool has none. All else is as in Limits.
+func (r *Realm) Free(ctx context.Context, pool, player string) (*Limit, error) {
+	_, free, err := r.standing(ctx, pool, player)
+	return free, err
+}
+
+// standing returns where a player stands in the limits and the free draws of a pool.
+func (r *Realm) standing(ctx context.Context, pool, player string) (limits []Limit, free *Limit, err error) {
 	if len(player) > rules.MaxID {
-		return nil, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
+		return nil, nil, errf(CodeInvalid, "player", "%d bytes long; at most %d are allowed", len(player), rules.MaxID)
 	}
 	if err := r.answers(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for {
 		t, c := r.catalog()
@@ -50,30 +63,35 @@ func (r *Realm) Limits(ctx context.Context, pool, player string) ([]Limit, error
 		}
 		now, back := r.instant()
 		all, known := t.Limits(pool, counters, now, back)
+		free := (*Limit)(t.Free(pool, counters, now, back))
 		if err := r.settle(ctx, max(last, c.Position)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !known {
-			return nil, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, c.Version, r.name)
+			return nil, nil, errf(CodeNotFound, "pool", "there is no pool %q in catalog version %d of realm %q", pool, c.Version, r.name)
 		}
 		out := make([]Limit, len(all))
 		for i := range all {
 			out[i] = Limit(all[i])
 		}
-		return out, nil
+		return out, free, nil
 	}
 }
 
-// limitsUsed returns the limits of which a player with these counters has used draws.
-func (r *Realm) limitsUsed(t *rules.Tables, counters []store.CounterValue) (out []PoolLimit) {
+// limitsUsed returns the limits and the free draws of which a player with these counters has used some.
+func (r *Realm) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
 	if !t.HasLimits(counters) {
-		return nil // without the realm's lock
+		return nil, nil // without the realm's lock
 	}
 	now, back := r.instant()
 	for _, l := range t.LimitsUsed(counters, now, back) {
-		out = append(out, PoolLimit{l.Pool, Limit(l.LimitState)})
+		to := &limits
+		if l.Free {
+			to = &free
+		}
+		*to = append(*to, PoolLimit{l.Pool, Limit(l.LimitState)})
 	}
-	return out
+	return limits, free
 }
 
 // instant returns the time stamp that a batch would get, and how far the clock has been set back.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -38,6 +39,23 @@ func (r *Realm) Catalog(ctx context.Context) (CatalogView, error) {
 	return CatalogView{Version: c.Version, Hash: t.Hash, Catalog: t.Catalog, Position: c.Position, Index: c.Index, Time: c.Time}, nil
 }
 
+// Items returns the items with these ids, as the catalog in force has them and in its order. Those that
+// it does not have are left out.
+func (r *Realm) Items(ctx context.Context, ids []string) ([]catalog.Item, error) {
+	if err := r.answers(ctx); err != nil {
+		return nil, err
+	}
+	t, c := r.catalog()
+	if err := r.settle(ctx, c.Position); err != nil {
+		return nil, err
+	}
+	var all []catalog.Item
+	for _, i := range t.Items(ids) {
+		all = append(all, t.Catalog.Items[i])
+	}
+	return all, nil
+}
+
 // Player returns what a player holds, and what the tracks of the catalog in force have counted for
 // the player. It waits until that is durable, and for nothing else. CodeNotFound: the player was
 // never seen.
@@ -60,14 +78,16 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		}
 		tracks, seen, current := r.tracks(t, id, counters)
 		if !current {
+			runtime.Gosched() // a catalog is being put in force
 			continue
 		}
+		last = max(last, seen)
 		for _, d := range tracks {
 			v.Tracks = append(v.Tracks, TrackView(d))
 		}
-		v.Limits = r.limitsUsed(t, counters)
+		v.Limits, v.Free = r.limitsUsed(t, counters)
 		// Which tracks there are depends on the catalog.
-		if err := r.settle(ctx, max(last, c.Position, seen)); err != nil {
+		if err := r.settle(ctx, max(last, c.Position)); err != nil {
 			return PlayerView{}, err
 		}
 		return v, nil

@@ -12,7 +12,10 @@ type PlayerView struct {
 	Tracks []TrackView
 	// Limits are those of the catalog in force of which the player has used some draws. Of others
 	// all are left.
-	Limits   []PoolLimit
+	Limits []PoolLimit
+	// Free are the free draws of pools of the catalog in force of which the player has used some. Of
+	// others all are left.
+	Free     []PoolLimit
 	Position uint64 // of the last batch that changed this player
 }
 

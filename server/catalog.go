@@ -3,8 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
@@ -35,12 +39,49 @@ func (h rewardService) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogReq
 			TimeOrdered: c.Idempotency.IDs == catalog.IDsTimeOrdered, AheadMs: c.Idempotency.Ahead.Milliseconds()},
 	}
 	for _, it := range c.Items[from:to] {
-		out.Items = append(out.Items, &kujiv1.Item{Id: it.ID, Kind: kindProto(it.Kind), Name: it.Name})
+		out.Items = append(out.Items, itemProto(&it))
 	}
 	for i := range c.Pools {
 		out.Pools = append(out.Pools, c.Pools[i].ID)
 	}
 	return out, nil
+}
+
+func itemProto(it *catalog.Item) *kujiv1.Item {
+	return &kujiv1.Item{Id: it.ID, Kind: kindProto(it.Kind), Name: it.Name}
+}
+
+// namesIn returns what the items are that an answer names. So whoever may read the answer learns their
+// names, and nothing of the rest of the catalog.
+func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
+	named := map[string]bool{}
+	itemsNamed(answer.ProtoReflect(), named)
+	items, err := r.Items(ctx, slices.Collect(maps.Keys(named)))
+	return each(items, itemProto), err
+}
+
+// itemsNamed adds the items that a message names: in fields with the name item, and in what a condition
+// wants the player to lack.
+func itemsNamed(m protoreflect.Message, to map[string]bool) {
+	if c, ok := m.Interface().(*kujiv1.Condition); ok {
+		for _, item := range c.GetLacks() {
+			to[item] = true
+		}
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Kind() == protoreflect.StringKind && f.Name() == "item":
+			to[v.String()] = true
+		case f.Message() == nil || f.IsMap():
+		case f.IsList():
+			for i := range v.List().Len() {
+				itemsNamed(v.List().Get(i).Message(), to)
+			}
+		default:
+			itemsNamed(v.Message(), to)
+		}
+		return true
+	})
 }
 
 func (h rewardService) ExportCatalog(ctx context.Context, req *kujiv1.ExportCatalogRequest) (*kujiv1.ExportCatalogResponse, error) {

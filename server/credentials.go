@@ -34,13 +34,19 @@ func newCredentials() credentials {
 	return credentials{places: newBudget(checksWaiting, true), turns: newBudget(checksAtOnce, true)}
 }
 
-// find returns what the holder of a key or a token may do, nil if it is neither. c is the connection
-// that it came on, nil if it came on none of ours, and peer the address of its other end. The error
-// says that there was no room to check it.
-func (s *Server) find(ctx context.Context, c *conn, peer, secret string) (*access, *connect.Error) {
+// find returns what the holder of a key or a token may do, or a refusal that begins with text. c is the
+// connection that it came on, nil if it came on none of ours, and peer the address of its other end.
+func (s *Server) find(ctx context.Context, c *conn, peer, secret, text string) (*access, *connect.Error) {
 	keys := s.o.Keys
-	if a := keys.byKey(secret); a != nil || !keys.mayBeToken(secret) {
+	if a := keys.byKey(secret); a != nil {
 		return a, nil
+	}
+	if !keys.mayBeToken(secret) {
+		why := "it is no key of the file, and no token that an issuer could have signed"
+		if secret == "" {
+			why = "there is none"
+		}
+		return nil, badSecret(text, unsigned("%s", why))
 	}
 	if !s.conns.trusts(c) {
 		from := addressOf(peer)
@@ -55,11 +61,18 @@ func (s *Server) find(ctx context.Context, c *conn, peer, secret string) (*acces
 		}
 		defer s.credentials.turns.give(from, 1)
 	}
-	a := keys.byToken(secret)
+	a, fault := keys.byToken(secret)
 	if a == nil {
 		s.conns.distrust(c)
+		return nil, badSecret(text, fault)
 	}
 	return a, nil
+}
+
+// badSecret refuses somebody whose key or token is not good.
+func badSecret(text string, fault *tokenFault) *connect.Error {
+	fault.text = text
+	return refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, fault)
 }
 
 // addressOf returns the caller that an address is: of IPv6 the network of one customer.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -29,6 +30,7 @@ type endpoint struct {
 	turns     *budget     // its requests or answers can be large, so they take turns; nil if they cannot
 	streams   *budget     // of which a stream takes one; nil if it is none
 	bidi      bool        // its body is a stream of messages
+	types     []string    // that its body can be of; nil: the handler says
 	limit     int64       // of a request's body, in bytes; not if bidi
 	handler   http.Handler
 	metrics   *rpcMetrics
@@ -76,12 +78,15 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 	handle(kujiv1connect.NewAdminServiceHandler(adminService{s}, options))
 
 	s.endpoints = make(map[string]*endpoint)
-	names, inputs := make([]string, 0, len(services)), map[string]protoreflect.FullName{}
+	names, inputs, types := make([]string, 0, len(services)), map[string]protoreflect.FullName{}, map[string][]string{}
 	for _, service := range services {
 		names = append(names, string(service.FullName()))
 		for i := range service.Methods().Len() {
 			m := service.Methods().Get(i)
-			inputs["/"+string(service.FullName())+"/"+string(m.Name())] = m.Input().FullName()
+			path := "/" + string(service.FullName()) + "/" + string(m.Name())
+			if inputs[path], types[path] = m.Input().FullName(), unaryTypes; m.IsStreamingClient() || m.IsStreamingServer() {
+				types[path] = streamTypes
+			}
 		}
 	}
 	for path, role := range roles {
@@ -92,7 +97,7 @@ func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
 		if permits[inputs[path]] == nil {
 			return fmt.Errorf("server: nothing says who may call %s: see permits", path)
 		}
-		e := &endpoint{procedure: path, role: role, handler: h}
+		e := &endpoint{procedure: path, role: role, handler: h, types: types[path]}
 		switch path {
 		case kujiv1connect.RewardServiceAtomicProcedure, kujiv1connect.RewardServiceBatchProcedure,
 			kujiv1connect.AdminServiceImportCodesProcedure,
@@ -286,6 +291,11 @@ func (s *Server) admit(c *call, conn *conn, r *http.Request) (*access, *connect.
 // client that sends half of it keeps others from nothing.
 func (s *Server) serveEndpoint(w http.ResponseWriter, r *http.Request, c *call) {
 	e, who := c.endpoint, c.access.who
+	if ce := e.wrongType(r); ce != nil {
+		s.hurry(w, r)
+		s.refuseType(w, c, ce)
+		return
+	}
 	b := &body{who: who}
 	if e.bidi {
 		s.hurry(w, r) // Connect refuses it over HTTP/1.1
@@ -396,13 +406,13 @@ func (s *Server) authorize(r *http.Request, conn *conn, want kujiv1.Role) (*acce
 	if secret == "" && r.URL.Path == eventsPath {
 		secret, asked = r.URL.Query().Get(tokenParameter), true
 	}
-	a, refusal := s.find(r.Context(), conn, r.RemoteAddr, secret)
+	const want401 = "want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"
+	a, refusal := s.find(r.Context(), conn, r.RemoteAddr, secret, want401)
 	switch {
 	case refusal != nil:
 		return nil, refusal
-	case a == nil, asked && a.player == "":
-		return nil, refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
-			errors.New("want a valid API key or player token in the header Authorization: Bearer KEY, or X-Api-Key: KEY"))
+	case asked && a.player == "":
+		return nil, badSecret(want401, unsigned("an API key stands in the URL, where only a player's token may be"))
 	}
 	if !a.may(want) {
 		return a, refused(connect.CodePermissionDenied, kujiv1.Reason_REASON_FORBIDDEN,
@@ -457,6 +467,35 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, c *call, ce *con
 	if err := s.errors.Write(w, r, ce); err != nil {
 		s.log.Debug("writing an error failed", "error", err)
 	}
+}
+
+// unaryTypes and streamTypes are what bodies of calls can be.
+var (
+	unaryTypes  = []string{"application/json", "application/proto", "application/grpc", "application/grpc+proto", "application/grpc+json", "application/grpc-web", "application/grpc-web+proto", "application/grpc-web+json"}
+	streamTypes = append([]string{"application/connect+json", "application/connect+proto"}, unaryTypes[2:]...)
+)
+
+// wrongType refuses a body of a type that Connect does not take. It would do so without a word.
+func (e *endpoint) wrongType(r *http.Request) *connect.Error {
+	if e.types == nil || r.Method != http.MethodPost || e.bidi && r.ProtoMajor < 2 { // Connect refuses the latter with HTTP 505
+		return nil
+	}
+	got := r.Header.Get("Content-Type")
+	name, _, _ := strings.Cut(got, ";")
+	if slices.Contains(e.types, strings.ToLower(strings.TrimSpace(name))) {
+		return nil
+	}
+	return connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("the header Content-Type is %.80q, want one of %s", got, strings.Join(e.types, ", ")))
+}
+
+// refuseType answers HTTP 415, as Connect does, in JSON: what the client speaks is not known.
+func (s *Server) refuseType(w http.ResponseWriter, c *call, ce *connect.Error) {
+	c.failed, c.code = ce, ce.Code()
+	c.endpoint.metrics.done(c.label(), 0)
+	w.Header().Set("Accept-Post", strings.Join(c.endpoint.types, ", "))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnsupportedMediaType)
+	_ = json.NewEncoder(w).Encode(map[string]string{"code": ce.Code().String(), "message": ce.Message()}) // the client may be gone
 }
 
 func (s *Server) logPanic(procedure string, p any) {

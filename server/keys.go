@@ -233,7 +233,8 @@ func (k *Keys) find(secret string) *access {
 	if a := k.byKey(secret); a != nil {
 		return a
 	}
-	return k.byToken(secret)
+	a, _ := k.byToken(secret)
+	return a
 }
 
 // byKey returns what the holder of a key may do, nil if it is none.
@@ -250,17 +251,21 @@ func (k *Keys) mayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// byToken returns what the holder of a token may do, nil if it is none.
-func (k *Keys) byToken(secret string) *access {
+// byToken returns what the holder of a token may do, or why it is none: of several issuers, what the one
+// says that has signed it.
+func (k *Keys) byToken(secret string) (*access, *tokenFault) {
 	if !k.mayBeToken(secret) {
-		return nil
+		return nil, unsigned("it is no key of the file, and no token")
 	}
+	var why []string
 	for _, i := range k.set.Load().issuers {
-		if a := i.player(k, secret); a != nil {
-			return a
+		a, fault := i.player(k, secret)
+		if a != nil || fault.ours {
+			return a, fault
 		}
+		why = append(why, fmt.Sprintf("%s: %s", i.name, fault.why))
 	}
-	return nil
+	return nil, unsigned("%s", strings.Join(why, "; "))
 }
 
 // again returns what somebody may do now, nil if nothing any more.

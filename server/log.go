@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -108,6 +109,11 @@ func (s *Server) logRefused(c *call) {
 	attrs := c.attrs(c.realm, c.label(), leftOut)
 	if c.failed != nil && (c.endpoint != nil || c.redis() && c.method != noRedis) { // otherwise it quotes what somebody made up
 		attrs = append(attrs, slog.String("error", short(c.failed.Message())))
+	}
+	if c.failed != nil {
+		if fault, ok := errors.AsType[*tokenFault](c.failed); ok {
+			attrs = append(attrs, slog.String("why", short(fault.why)))
+		}
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request refused", attrs...)
 }

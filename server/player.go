@@ -19,15 +19,21 @@ func (h rewardService) GetPlayer(ctx context.Context, req *kujiv1.GetPlayerReque
 	if err != nil {
 		return nil, err
 	}
-	return &kujiv1.GetPlayerResponse{Player: &kujiv1.Player{
+	out := &kujiv1.GetPlayerResponse{Player: &kujiv1.Player{
 		Id: v.ID, Items: stacksProto(v.Items), Position: v.Position,
 		Pity: each(v.Tracks, func(t *kuji.TrackView) *kujiv1.PlayerTrack {
 			return &kujiv1.PlayerTrack{Track: t.Name, Draws: t.Draws, CertainIn: t.CertainIn, Pool: t.Pool, Unless: t.Unless}
 		}),
-		Limits: each(v.Limits, func(l *kuji.PoolLimit) *kujiv1.Limit {
-			out := limitProto(&l.Limit)
-			out.Pool = l.Pool
-			return out
-		}),
-	}}, nil
+		Limits: each(v.Limits, poolLimitProto), Free: each(v.Free, poolLimitProto),
+	}}
+	if req.GetNames() {
+		out.Items, err = namesIn(ctx, r, out)
+	}
+	return out, err
+}
+
+func poolLimitProto(l *kuji.PoolLimit) *kujiv1.Limit {
+	out := limitProto(&l.Limit)
+	out.Pool = l.Pool
+	return out
 }

@@ -31,9 +31,18 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 		if err != nil {
 			return nil, err
 		}
-		out.PlayerLimits = each(limits, limitProto)
+		free, err := r.Free(ctx, req.GetPool(), req.GetPlayer())
+		if err != nil {
+			return nil, err
+		}
+		if out.PlayerLimits = each(limits, limitProto); free != nil {
+			out.PlayerFree = limitProto(free)
+		}
 	}
-	return out, nil
+	if req.GetNames() {
+		out.Items, err = namesIn(ctx, r, out)
+	}
+	return out, err
 }
 
 // poolProto makes the message of a pool whose entries begin at an index.

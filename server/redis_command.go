@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -55,7 +56,8 @@ func redisCommands() []*redisCommand {
 		{name: "PING", usage: "[text]", summary: "Answer PONG, or the text.", most: 1, answer: answerPing},
 		{name: "ECHO", usage: "text", summary: "Answer the text.", least: 1, most: 1, answer: answerEcho},
 		{name: "SELECT", usage: "0", summary: "Do nothing: a realm is chosen by REALM.", least: 1, most: 1, answer: answerSelect},
-		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text", summary: "What clients say of themselves; it is not kept.", least: 1, most: 3, answer: answerClient},
+		{name: "INFO", usage: "[section ...]", summary: "That the server is ready: some clients ask before anything else.", most: maxWords, answer: answerInfo},
+		{name: "CLIENT", usage: "ID|SETNAME name|SETINFO LIB-NAME|LIB-VER text|MAINT_NOTIFICATIONS ON|OFF [option text ...]", summary: "What clients say of themselves; it is not kept.", least: 1, most: maxClient, answer: answerClient},
 		{name: "COMMAND", usage: "[COUNT|INFO|DOCS [name ...]]", summary: "The commands.", most: maxWords, answer: answerCommand},
 		{name: "QUIT", summary: "End the connection.", open: true, answer: answerQuit},
 	}
@@ -84,9 +86,13 @@ type redisError struct {
 	kind string
 	code connect.Code
 	text string
+	err  error // what the log shall know as well; may be nil
 }
 
 func (e *redisError) Error() string { return e.kind + " " + e.text }
+
+// Unwrap returns what the log shall know as well.
+func (e *redisError) Unwrap() error { return e.err }
 
 // handle carries out a command of some bytes, or adds it to the run.
 func (c *redisConn) handle(words [][]byte, size int) {
@@ -97,7 +103,7 @@ func (c *redisConn) handle(words [][]byte, size int) {
 		return
 	case cmd == nil:
 		c.group.broken = c.group.open
-		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0])})
+		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
 		return
 	case c.access == nil && !cmd.open:
 		c.reject(cmd, size, errNoAuth)
@@ -155,14 +161,8 @@ func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	before := c.written()
 	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
 	if c.access == nil {
-		c.tried()
+		c.leaving = c.tries.over() || c.leaving
 	}
-}
-
-// tried counts what may be done only so often on a connection.
-func (c *redisConn) tried() {
-	c.tries++
-	c.leaving = c.leaving || c.tries >= maxTries
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
@@ -371,13 +371,12 @@ func (c *redisConn) login(a *arguments, realm bool) {
 	}
 	if c.s.o.Keys != nil {
 		var refusal *connect.Error
-		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret))
-		switch {
-		case refusal != nil:
+		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret), "want a valid API key or player token")
+		if refusal != nil {
 			a.err = refusal
-			return
-		case who == nil:
-			a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, "want a valid API key or player token"}
+			if fault, ok := errors.AsType[*tokenFault](refusal); ok {
+				a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, fault.Error(), fault}
+			}
 			return
 		}
 	}
@@ -403,7 +402,7 @@ func answerHello(c *redisConn, a *arguments) {
 		case a.err != nil:
 			return
 		case text != "2" && text != "3":
-			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text)}
+			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text), nil}
 			return
 		default:
 			version = int(text[0] - '0')
@@ -458,11 +457,22 @@ func answerSelect(c *redisConn, a *arguments) {
 	c.simple("OK")
 }
 
+// maxClient is the most arguments of CLIENT: go-redis, redis-py, node-redis and lettuce send four.
+const maxClient = 8
+
+// answerInfo says what clients look for: ioredis waits until nothing is loading.
+func answerInfo(c *redisConn, _ *arguments) {
+	c.bulk("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.o.Version + "\r\nredis_mode:standalone\r\n" +
+		"# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n")
+}
+
 func answerClient(c *redisConn, a *arguments) {
 	switch sub := strings.ToUpper(a.text("subcommand")); {
 	case sub == "ID" && len(a.words) == 0:
 		c.integer(c.id)
 	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
+		c.simple("OK")
+	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // there is nothing that they would be told
 		c.simple("OK")
 	default:
 		a.wrong("subcommand", "%.40q with %d arguments, want CLIENT %s", sub, len(a.words), a.cmd.usage)

@@ -28,7 +28,7 @@ type group struct {
 }
 
 // errExecAbort is the answer to EXEC for a group of which a command was refused.
-var errExecAbort = &redisError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out"}
+var errExecAbort = &redisError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out", nil}
 
 // leave forgets what waits.
 func (g *group) leave(s *Server) {

@@ -61,8 +61,9 @@ func (c *redisConn) answer() {
 		}
 		c.from += n
 		c.whole--
-		if len(words) == 0 {
-			c.blank(n)
+		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
+			c.count(ended{size: n})
+			c.leaving = c.tries.over() || c.leaving
 			continue
 		}
 		c.handle(words, n)
@@ -81,13 +82,6 @@ func (c *redisConn) answer() {
 	c.send()
 	c.exit()
 	c.until = time.Time{}
-}
-
-// blank counts a command without words, to which Redis answers nothing. Clients do not send any: who
-// sends many is let go, with a key or without.
-func (c *redisConn) blank(size int) {
-	c.count(ended{size: size})
-	c.tried()
 }
 
 // enter takes what a pipeline needs before the engine is asked, once: a part of its key's rate, of
@@ -412,13 +406,14 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_UNAUTHENTICATED: "NOAUTH",
 	kujiv1.Reason_REASON_FORBIDDEN:       "NOPERM",
 	kujiv1.Reason_REASON_INTERNAL:        "INTERNAL",
+	kujiv1.Reason_REASON_HISTORY:         "HISTORY",
 }
 
 // refuse writes the error of a command, and returns it as that of the API.
 func (c *redisConn) refuse(err error, request proto.Message) *connect.Error {
 	if re, ok := errors.AsType[*redisError](err); ok {
 		c.fail(re.kind, re.text)
-		return connect.NewError(re.code, errors.New(re.text))
+		return connect.NewError(re.code, cmp.Or(re.err, errors.New(re.text)))
 	}
 	ce := c.s.connectError(err, request)
 	kind := "INTERNAL"

@@ -459,7 +459,7 @@ func TestPlainJSON(t *testing.T) {
 		{"never seen player", "GetPlayer", `{"player":"nobody"}`, nil, 404, "not_found"},
 		{"unknown pool", "GetPool", `{"pool":"nope"}`, nil, 404, "not_found"},
 		{"unknown RPC", "Darw", `{}`, nil, 501, "unimplemented"},
-		{"other content type", "Draw", `player=ann`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, ""},
+		{"other content type", "Draw", `player=ann`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "want one of application/json"},
 		{"unknown compression", "Draw", `{}`, []string{"Content-Encoding", "zstd"}, 501, "zstd"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -401,7 +401,7 @@ func TestUnreadBodies(t *testing.T) {
 		{"a path that takes no body", "/readyz", "Content-Length: 500\r\n", 405},
 		{"a stream", "/kuji.v1.RewardService/StreamDraws", key + "Content-Length: 500\r\n", 505},
 		{"reflection", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", key + "Content-Length: 500\r\n", 505},
-		{"another type", grantPath, key + "Content-Type: text/plain\r\nContent-Length: 500\r\n", 400},
+		{"another type", grantPath, key + "Content-Type: text/plain\r\nContent-Length: 500\r\n", 415},
 		{"waits to be asked", grantPath, "Expect: 100-continue\r\nContent-Length: 500\r\n", 401},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -165,36 +165,89 @@ func parseJWKS(data []byte) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// player returns what the holder of a token may do, nil if it is not a good token of this issuer.
-func (i *issuer) player(k *Keys, token string) *access {
+// tokenFault is why somebody's key or token is not good. The operator's log has all of it. Who sent it
+// learns no more than that, unless an issuer has signed the token: then they may know what is in it.
+type tokenFault struct {
+	text string // for the sender
+	why  string // for the log
+	ours bool   // an issuer has signed it
+}
+
+func (f *tokenFault) Error() string {
+	if f.ours {
+		return f.text + ": " + f.why
+	}
+	return f.text
+}
+
+func unsigned(format string, args ...any) *tokenFault {
+	return &tokenFault{why: fmt.Sprintf(format, args...)}
+}
+
+func signed(format string, args ...any) *tokenFault {
+	return &tokenFault{why: fmt.Sprintf(format, args...), ours: true}
+}
+
+// player returns what the holder of a token may do, or why it is not a good token of this issuer.
+func (i *issuer) player(k *Keys, token string) (*access, *tokenFault) {
 	t, err := jwt.ParseSigned(token, i.algs)
-	if err != nil || len(t.Headers) != 1 {
-		return nil
+	if err != nil {
+		return nil, unsigned("not a JWT that is signed with one of %v: %v", i.algs, err)
+	}
+	if len(t.Headers) != 1 {
+		return nil, unsigned("a JWT with %d signatures, want one", len(t.Headers))
 	}
 	now := k.now()
 	verified := i.key(k, t.Headers[0].KeyID, now)
-	if verified == nil || verified.Use != "" && verified.Use != "sig" || verified.Algorithm != "" && verified.Algorithm != t.Headers[0].Algorithm {
-		return nil
+	switch alg := t.Headers[0].Algorithm; {
+	case verified == nil:
+		return nil, unsigned("the issuer has no key %.80q", t.Headers[0].KeyID)
+	case verified.Use != "" && verified.Use != "sig", verified.Algorithm != "" && verified.Algorithm != alg:
+		return nil, unsigned("the issuer's key %.80q is for %q with %q, and the token has %q", t.Headers[0].KeyID, verified.Use, verified.Algorithm, alg)
 	}
 	var c jwt.Claims
-	if t.Claims(verified.Key, &c) != nil {
-		return nil
+	if err := t.Claims(verified.Key, &c); err != nil {
+		return nil, unsigned("the signature or the claims are wrong: %v", err)
 	}
-	want := jwt.Expected{Issuer: i.issuer, Time: now}
-	if i.audience != "" {
-		want.AnyAudience = jwt.Audience{i.audience}
-	}
-	if c.Expiry == nil || c.ValidateWithLeeway(want, tokenLeeway) != nil {
-		return nil
-	}
-	// What is not UTF-8 was decoded to U+FFFD, so that different subjects are the same: nobody's.
-	if c.Subject == "" || len(c.Subject) > kuji.MaxID || strings.ContainsRune(c.Subject, utf8.RuneError) {
-		return nil
+	if fault := i.checkClaims(&c, now); fault != nil {
+		return nil, fault
 	}
 	a := i.access
 	a.player, a.token, a.expires = c.Subject, token, c.Expiry.Time().Add(tokenLeeway)
 	a.who = playerCaller(i.name, a.player)
-	return &a
+	return &a, nil
+}
+
+// checkClaims returns what is wrong with the claims of a token that the issuer has signed, or nil.
+func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *tokenFault {
+	want := jwt.Expected{Issuer: i.issuer, Time: now}
+	if i.audience != "" {
+		want.AnyAudience = jwt.Audience{i.audience}
+	}
+	at := func(d *jwt.NumericDate) string { return d.Time().UTC().Format(time.RFC3339) }
+	err := c.ValidateWithLeeway(want, tokenLeeway)
+	switch {
+	case c.Expiry == nil:
+		return signed("it has no exp, the time at which it expires")
+	case errors.Is(err, jwt.ErrExpired):
+		return signed("it expired at %s", at(c.Expiry))
+	case errors.Is(err, jwt.ErrNotValidYet):
+		return signed("it is not valid before %s", at(c.NotBefore))
+	case errors.Is(err, jwt.ErrInvalidIssuer):
+		return signed("its iss is %.80q, which is not the issuer of this server's tokens", c.Issuer)
+	case errors.Is(err, jwt.ErrInvalidAudience):
+		return signed("its aud is %.200q, and this server is not in it", []string(c.Audience))
+	case err != nil:
+		return signed("%v", err)
+	case c.Subject == "":
+		return signed("it has no sub, the player's id")
+	case len(c.Subject) > kuji.MaxID:
+		return signed("its sub has %d bytes, and a player's id has at most %d", len(c.Subject), kuji.MaxID)
+	case strings.ContainsRune(c.Subject, utf8.RuneError):
+		// What is not UTF-8 was decoded to U+FFFD, so that different subjects are the same: nobody's.
+		return signed("its sub is not UTF-8")
+	}
+	return nil
 }
 
 // key returns the key with an id, nil if there is none. A set from a URL is asked for again from time

@@ -64,7 +64,11 @@ func workOf(request proto.Message) int64 {
 		}
 		return n
 	case *kujiv1.GetPoolRequest:
-		return pageWork(m.GetEntryLimit(), entryBytes)
+		n := int64(entryBytes)
+		if m.GetNames() {
+			n += itemBytes
+		}
+		return pageWork(m.GetEntryLimit(), n)
 	case *kujiv1.GetCatalogRequest:
 		return pageWork(m.GetItemLimit(), itemBytes)
 	}

@@ -58,12 +58,12 @@ func whyText(r *resultJSON) string {
 	return " (" + strings.Join(parts, "; ") + ")"
 }
 
-// printLimits writes where a player stands.
-func printLimits(w io.Writer, limits []standingJSON) {
+// printLimits writes where a player stands in limits, or in free draws.
+func printLimits(w io.Writer, what string, limits []standingJSON) {
 	if len(limits) == 0 {
 		return
 	}
-	fprintf(w, "\nPOOL\tLIMIT\tLEFT\tMORE FROM\n")
+	fprintf(w, "\nPOOL\t%s\tLEFT\tMORE FROM\n", what)
 	for _, l := range limits {
 		more := l.Resets
 		if more == "" {

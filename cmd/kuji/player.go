@@ -15,6 +15,7 @@ type playerJSON struct {
 	Items    []stackJSON    `json:"items"`
 	Pity     []trackJSON    `json:"pity,omitempty"`
 	Limits   []standingJSON `json:"limits,omitempty"` // of which draws were used
+	Free     []standingJSON `json:"free,omitempty"`   // free draws of pools, of which some were used
 	Position uint64         `json:"position"`
 }
 
@@ -42,7 +43,7 @@ func (t *trackJSON) certainText() string {
 func (a *app) playerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "player PLAYER",
-		Short:   "Show what a player holds, how far pity has counted and what is left of limits",
+		Short:   "Show what a player holds, how far pity has counted and what is left of limits and free draws",
 		Example: "  kuji player ann",
 		Args:    exactArgs("PLAYER"),
 	}
@@ -59,6 +60,9 @@ func (a *app) playerCommand() *cobra.Command {
 		}
 		for _, l := range p.GetLimits() {
 			out.Limits = append(out.Limits, newStandingJSON(l))
+		}
+		for _, l := range p.GetFree() {
+			out.Free = append(out.Free, newStandingJSON(l))
 		}
 		return a.print(out, func(w io.Writer) { printPlayer(w, &out) })
 	})
@@ -84,5 +88,6 @@ func printPlayer(w io.Writer, p *playerJSON) {
 		}
 		fprintf(w, "%s\t%d\t%s\n", t.Track, t.Draws, certain)
 	}
-	printLimits(w, p.Limits)
+	printLimits(w, "LIMIT", p.Limits)
+	printLimits(w, "FREE DRAWS", p.Free)
 }

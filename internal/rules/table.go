@@ -14,11 +14,12 @@ type Tables struct {
 	Hash    [32]byte
 
 	item     map[string]uint32 // items of this catalog
+	itemAt   []uint32          // by number: where those stand in it
 	pool     map[string]*poolTable
 	pools    []*poolTable // by pool number; nil for pools of other catalogs
 	track    map[string]*namedTrack
 	counted  map[uint32]*namedTrack // by counter number
-	limits   []namedLimit           // of all pools, by counter number
+	limits   []namedLimit           // and free draws, of all pools, by counter number
 	start    []stack
 	waiting  uint32 // number of the counter of players who wait for the starting grants; noCounter: none waits
 	zone     zone
@@ -137,7 +138,11 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 		track: map[string]*namedTrack{}, counted: map[uint32]*namedTrack{},
 	}
 	for i := range c.Items {
-		t.item[c.Items[i].ID] = n.item[i]
+		num := n.item[i]
+		if short := int(num) + 1 - len(t.itemAt); short > 0 {
+			t.itemAt = append(t.itemAt, make([]uint32, short)...)
+		}
+		t.item[c.Items[i].ID], t.itemAt[num] = num, uint32(i)
 	}
 	t.waiting = n.waiting
 	t.start, t.zone, t.list = t.stacks(c.Start), compileZone(&c.Zone), n.list
@@ -162,7 +167,10 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.limits = append(pt.limits, limitTable{counter: pn.limit[j], per: l.Per, window: l.Window, draws: l.Draws})
 		}
 		for j := range pt.limits {
-			t.limits = append(t.limits, namedLimit{&pt.limits[j], p.ID})
+			t.limits = append(t.limits, namedLimit{&pt.limits[j], p.ID, false})
+		}
+		if pt.free != nil {
+			t.limits = append(t.limits, namedLimit{pt.free, p.ID, true})
 		}
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle

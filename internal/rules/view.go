@@ -2,6 +2,7 @@ package rules
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
 )
@@ -34,6 +35,17 @@ type StockReader interface {
 func (t *Tables) Has(item string) bool {
 	_, ok := t.item[item]
 	return ok
+}
+
+// Items returns where in the catalog items stand, ascending, without those that it does not have.
+func (t *Tables) Items(ids []string) (at []int) {
+	for _, id := range ids {
+		if num, ok := t.item[id]; ok {
+			at = append(at, int(t.itemAt[num]))
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
 }
 
 // Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It

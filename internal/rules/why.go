@@ -134,9 +134,10 @@ func (m instant) limit(l *limitTable, counters []counterValue) LimitState {
 	return s
 }
 
-// PoolLimit is a limit of a pool.
+// PoolLimit is a limit of a pool, or its free draws.
 type PoolLimit struct {
 	Pool string
+	Free bool
 	LimitState
 }
 
@@ -156,14 +157,25 @@ func (t *Tables) Limits(pool string, counters []store.CounterValue, now, back in
 	return all, true
 }
 
-// HasLimits reports whether the catalog has a limit that some of these counters, ascending, belong
-// to.
+// Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
+// Limits does; nil: it has none.
+func (t *Tables) Free(pool string, counters []store.CounterValue, now, back int64) *LimitState {
+	pt := t.pool[pool]
+	if pt == nil || pt.free == nil {
+		return nil
+	}
+	s := instant{t.zone, now, back}.limit(pt.free, pt.free.among(counters))
+	return &s
+}
+
+// HasLimits reports whether the catalog has a limit, or free draws, that some of these counters,
+// ascending, belong to.
 func (t *Tables) HasLimits(counters []store.CounterValue) bool {
 	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.limitOf(c.Counter) != nil })
 }
 
-// LimitsUsed is Limits for every pool, but without the limits of which all draws are left. They are
-// in the order in which catalogs first named them.
+// LimitsUsed is Limits and Free for every pool, but without those of which all draws are left. They
+// are in the order in which catalogs first named them.
 func (t *Tables) LimitsUsed(counters []store.CounterValue, now, back int64) (all []PoolLimit) {
 	m := instant{t.zone, now, back}
 	for len(counters) > 0 {
@@ -174,17 +186,18 @@ func (t *Tables) LimitsUsed(counters []store.CounterValue, now, back int64) (all
 		}
 		mine := pl.among(counters)
 		if s := m.limit(pl.limitTable, mine); s.Left < s.Draws {
-			all = append(all, PoolLimit{pl.pool, s})
+			all = append(all, PoolLimit{pl.pool, pl.free, s})
 		}
 		counters = counters[len(mine):]
 	}
 	return all
 }
 
-// namedLimit is a limit, and the pool that has it.
+// namedLimit is a limit, or the free draws, of a pool.
 type namedLimit struct {
 	*limitTable
 	pool string
+	free bool
 }
 
 // limitOf returns the limit that a counter belongs to, or nil.

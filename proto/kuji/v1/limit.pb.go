@@ -85,7 +85,7 @@ func (LimitPeriod) EnumDescriptor() ([]byte, []int) {
 	return file_kuji_v1_limit_proto_rawDescGZIP(), []int{0}
 }
 
-// Limit is a limit of a pool, and where a player stands in it.
+// Limit is a limit of a pool, or its free draws, and where a player stands in it.
 type Limit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Per   LimitPeriod            `protobuf:"varint,1,opt,name=per,proto3,enum=kuji.v1.LimitPeriod" json:"per,omitempty"`

@@ -30,7 +30,9 @@ type GetPlayerRequest struct {
 	// Do not wait for what is read to become durable: what is returned could
 	// still be undone by a crash. In a cluster, the node that is asked answers,
 	// and may be behind the leader.
-	Stale         bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	Stale bool `protobuf:"varint,3,opt,name=stale,proto3" json:"stale,omitempty"`
+	// Return what the items are that the player holds, too.
+	Names         bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,9 +88,19 @@ func (x *GetPlayerRequest) GetStale() bool {
 	return false
 }
 
+func (x *GetPlayerRequest) GetNames() bool {
+	if x != nil {
+		return x.Names
+	}
+	return false
+}
+
 type GetPlayerResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Player        *Player                `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Player *Player                `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// If the request asks for names: the items that the player holds, as in the
+	// catalog in force, in its order.
+	Items         []*Item `protobuf:"bytes,41,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,6 +142,13 @@ func (x *GetPlayerResponse) GetPlayer() *Player {
 	return nil
 }
 
+func (x *GetPlayerResponse) GetItems() []*Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // Player is what a player holds, and what tracks have counted.
 type Player struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -142,7 +161,10 @@ type Player struct {
 	Pity []*PlayerTrack `protobuf:"bytes,4,rep,name=pity,proto3" json:"pity,omitempty"`
 	// Limits of the catalog in force of which the player has used draws; of
 	// others all are left.
-	Limits        []*Limit `protobuf:"bytes,40,rep,name=limits,proto3" json:"limits,omitempty"`
+	Limits []*Limit `protobuf:"bytes,40,rep,name=limits,proto3" json:"limits,omitempty"`
+	// Free draws of pools of the catalog in force of which the player has used
+	// some; of others all are left.
+	Free          []*Limit `protobuf:"bytes,41,rep,name=free,proto3" json:"free,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -208,6 +230,13 @@ func (x *Player) GetPity() []*PlayerTrack {
 func (x *Player) GetLimits() []*Limit {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Player) GetFree() []*Limit {
+	if x != nil {
+		return x.Free
 	}
 	return nil
 }
@@ -304,19 +333,22 @@ var File_kuji_v1_player_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_player_proto_rawDesc = "" +
 	"\n" +
-	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"V\n" +
+	"\x14kuji/v1/player.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"l\n" +
 	"\x10GetPlayerRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
 	"\x06player\x18\x02 \x01(\tR\x06player\x12\x14\n" +
-	"\x05stale\x18\x03 \x01(\bR\x05stale\"<\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\x12\x14\n" +
+	"\x05names\x18) \x01(\bR\x05names\"a\n" +
 	"\x11GetPlayerResponse\x12'\n" +
-	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\"\xac\x01\n" +
+	"\x06player\x18\x01 \x01(\v2\x0f.kuji.v1.PlayerR\x06player\x12#\n" +
+	"\x05items\x18) \x03(\v2\r.kuji.v1.ItemR\x05items\"\xd0\x01\n" +
 	"\x06Player\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12$\n" +
 	"\x05items\x18\x02 \x03(\v2\x0e.kuji.v1.StackR\x05items\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12(\n" +
 	"\x04pity\x18\x04 \x03(\v2\x14.kuji.v1.PlayerTrackR\x04pity\x12&\n" +
-	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\"\x84\x01\n" +
+	"\x06limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\x06limits\x12\"\n" +
+	"\x04free\x18) \x03(\v2\x0e.kuji.v1.LimitR\x04free\"\x84\x01\n" +
 	"\vPlayerTrack\x12\x14\n" +
 	"\x05track\x18\x01 \x01(\tR\x05track\x12\x14\n" +
 	"\x05draws\x18\x02 \x01(\x04R\x05draws\x12\x1d\n" +
@@ -343,19 +375,22 @@ var file_kuji_v1_player_proto_goTypes = []any{
 	(*GetPlayerResponse)(nil), // 1: kuji.v1.GetPlayerResponse
 	(*Player)(nil),            // 2: kuji.v1.Player
 	(*PlayerTrack)(nil),       // 3: kuji.v1.PlayerTrack
-	(*Stack)(nil),             // 4: kuji.v1.Stack
-	(*Limit)(nil),             // 5: kuji.v1.Limit
+	(*Item)(nil),              // 4: kuji.v1.Item
+	(*Stack)(nil),             // 5: kuji.v1.Stack
+	(*Limit)(nil),             // 6: kuji.v1.Limit
 }
 var file_kuji_v1_player_proto_depIdxs = []int32{
 	2, // 0: kuji.v1.GetPlayerResponse.player:type_name -> kuji.v1.Player
-	4, // 1: kuji.v1.Player.items:type_name -> kuji.v1.Stack
-	3, // 2: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
-	5, // 3: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 1: kuji.v1.GetPlayerResponse.items:type_name -> kuji.v1.Item
+	5, // 2: kuji.v1.Player.items:type_name -> kuji.v1.Stack
+	3, // 3: kuji.v1.Player.pity:type_name -> kuji.v1.PlayerTrack
+	6, // 4: kuji.v1.Player.limits:type_name -> kuji.v1.Limit
+	6, // 5: kuji.v1.Player.free:type_name -> kuji.v1.Limit
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_player_proto_init() }
@@ -363,6 +398,7 @@ func file_kuji_v1_player_proto_init() {
 	if File_kuji_v1_player_proto != nil {
 		return
 	}
+	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
 	type x struct{}

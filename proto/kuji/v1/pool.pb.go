@@ -148,7 +148,10 @@ type GetPoolRequest struct {
 	// How many entries to return at most: 0 means 1000, at most 10000.
 	EntryLimit uint32 `protobuf:"varint,5,opt,name=entry_limit,json=entryLimit,proto3" json:"entry_limit,omitempty"`
 	// The player to return limits of; empty: none. At most 64 bytes.
-	Player        string `protobuf:"bytes,40,opt,name=player,proto3" json:"player,omitempty"`
+	Player string `protobuf:"bytes,40,opt,name=player,proto3" json:"player,omitempty"`
+	// Return what the items are that the pool names in prices, rewards and
+	// conditions, too.
+	Names         bool `protobuf:"varint,41,opt,name=names,proto3" json:"names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,12 +228,25 @@ func (x *GetPoolRequest) GetPlayer() string {
 	return ""
 }
 
+func (x *GetPoolRequest) GetNames() bool {
+	if x != nil {
+		return x.Names
+	}
+	return false
+}
+
 type GetPoolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Pool  *Pool                  `protobuf:"bytes,1,opt,name=pool,proto3" json:"pool,omitempty"`
 	// Where the player stands in each of the pool's limits, in the same order.
 	// One who was never seen has all draws left.
-	PlayerLimits  []*Limit `protobuf:"bytes,40,rep,name=player_limits,json=playerLimits,proto3" json:"player_limits,omitempty"`
+	PlayerLimits []*Limit `protobuf:"bytes,40,rep,name=player_limits,json=playerLimits,proto3" json:"player_limits,omitempty"`
+	// How many free draws of the pool the player has left, and when the next one
+	// comes; absent: the pool has none, or the request names no player.
+	PlayerFree *Limit `protobuf:"bytes,41,opt,name=player_free,json=playerFree,proto3" json:"player_free,omitempty"`
+	// If the request asks for names: the items that the answer names, as in the
+	// catalog in force, in its order.
+	Items         []*Item `protobuf:"bytes,42,rep,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -275,6 +291,20 @@ func (x *GetPoolResponse) GetPool() *Pool {
 func (x *GetPoolResponse) GetPlayerLimits() []*Limit {
 	if x != nil {
 		return x.PlayerLimits
+	}
+	return nil
+}
+
+func (x *GetPoolResponse) GetPlayerFree() *Limit {
+	if x != nil {
+		return x.PlayerFree
+	}
+	return nil
+}
+
+func (x *GetPoolResponse) GetItems() []*Item {
+	if x != nil {
+		return x.Items
 	}
 	return nil
 }
@@ -1844,7 +1874,7 @@ var File_kuji_v1_pool_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\n" +
-	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"\xac\x01\n" +
+	"\x12kuji/v1/pool.proto\x12\akuji.v1\x1a\x15kuji/v1/catalog.proto\x1a\x13kuji/v1/limit.proto\x1a\x14kuji/v1/result.proto\"\xc2\x01\n" +
 	"\x0eGetPoolRequest\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\tR\x04pool\x12\x14\n" +
@@ -1852,10 +1882,14 @@ const file_kuji_v1_pool_proto_rawDesc = "" +
 	"\fentry_offset\x18\x04 \x01(\rR\ventryOffset\x12\x1f\n" +
 	"\ventry_limit\x18\x05 \x01(\rR\n" +
 	"entryLimit\x12\x16\n" +
-	"\x06player\x18( \x01(\tR\x06player\"i\n" +
+	"\x06player\x18( \x01(\tR\x06player\x12\x14\n" +
+	"\x05names\x18) \x01(\bR\x05names\"\xbf\x01\n" +
 	"\x0fGetPoolResponse\x12!\n" +
 	"\x04pool\x18\x01 \x01(\v2\r.kuji.v1.PoolR\x04pool\x123\n" +
-	"\rplayer_limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\fplayerLimits\"\xaf\a\n" +
+	"\rplayer_limits\x18( \x03(\v2\x0e.kuji.v1.LimitR\fplayerLimits\x12/\n" +
+	"\vplayer_free\x18) \x01(\v2\x0e.kuji.v1.LimitR\n" +
+	"playerFree\x12#\n" +
+	"\x05items\x18* \x03(\v2\r.kuji.v1.ItemR\x05items\"\xaf\a\n" +
 	"\x04Pool\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -2039,45 +2073,48 @@ var file_kuji_v1_pool_proto_goTypes = []any{
 	(*InnerDraws)(nil),      // 21: kuji.v1.InnerDraws
 	(*RewardItem)(nil),      // 22: kuji.v1.RewardItem
 	(*Limit)(nil),           // 23: kuji.v1.Limit
-	(LimitPeriod)(0),        // 24: kuji.v1.LimitPeriod
-	(*Stack)(nil),           // 25: kuji.v1.Stack
+	(*Item)(nil),            // 24: kuji.v1.Item
+	(LimitPeriod)(0),        // 25: kuji.v1.LimitPeriod
+	(*Stack)(nil),           // 26: kuji.v1.Stack
 }
 var file_kuji_v1_pool_proto_depIdxs = []int32{
 	4,  // 0: kuji.v1.GetPoolResponse.pool:type_name -> kuji.v1.Pool
 	23, // 1: kuji.v1.GetPoolResponse.player_limits:type_name -> kuji.v1.Limit
-	1,  // 2: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
-	9,  // 3: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
-	16, // 4: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
-	17, // 5: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
-	10, // 6: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
-	16, // 7: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
-	12, // 8: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
-	11, // 9: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
-	14, // 10: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
-	15, // 11: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
-	20, // 12: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
-	6,  // 13: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
-	5,  // 14: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
-	24, // 15: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
-	0,  // 16: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
-	8,  // 17: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
-	25, // 18: kuji.v1.Price.items:type_name -> kuji.v1.Stack
-	25, // 19: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
-	25, // 20: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
-	13, // 21: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
-	24, // 22: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
-	20, // 23: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
-	12, // 24: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
-	18, // 25: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
-	7,  // 26: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
-	19, // 27: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
-	22, // 28: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
-	21, // 29: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	23, // 2: kuji.v1.GetPoolResponse.player_free:type_name -> kuji.v1.Limit
+	24, // 3: kuji.v1.GetPoolResponse.items:type_name -> kuji.v1.Item
+	1,  // 4: kuji.v1.Pool.mode:type_name -> kuji.v1.PoolMode
+	9,  // 5: kuji.v1.Pool.prices:type_name -> kuji.v1.Price
+	16, // 6: kuji.v1.Pool.limits:type_name -> kuji.v1.PlayerLimit
+	17, // 7: kuji.v1.Pool.entries:type_name -> kuji.v1.Entry
+	10, // 8: kuji.v1.Pool.bundles:type_name -> kuji.v1.Bundle
+	16, // 9: kuji.v1.Pool.free:type_name -> kuji.v1.PlayerLimit
+	12, // 10: kuji.v1.Pool.when:type_name -> kuji.v1.Condition
+	11, // 11: kuji.v1.Pool.rolls:type_name -> kuji.v1.Rolls
+	14, // 12: kuji.v1.Pool.pity:type_name -> kuji.v1.Track
+	15, // 13: kuji.v1.Pool.guarantees:type_name -> kuji.v1.Guarantee
+	20, // 14: kuji.v1.Pool.last:type_name -> kuji.v1.Reward
+	6,  // 15: kuji.v1.Pool.budgets:type_name -> kuji.v1.Budget
+	5,  // 16: kuji.v1.Pool.redeem:type_name -> kuji.v1.RedeemTerms
+	25, // 17: kuji.v1.Budget.per:type_name -> kuji.v1.LimitPeriod
+	0,  // 18: kuji.v1.Moments.spread:type_name -> kuji.v1.Spread
+	8,  // 19: kuji.v1.Moments.weights:type_name -> kuji.v1.TimeWeight
+	26, // 20: kuji.v1.Price.items:type_name -> kuji.v1.Stack
+	26, // 21: kuji.v1.Bundle.items:type_name -> kuji.v1.Stack
+	26, // 22: kuji.v1.Condition.holds:type_name -> kuji.v1.Stack
+	13, // 23: kuji.v1.Condition.pity:type_name -> kuji.v1.TrackCount
+	25, // 24: kuji.v1.PlayerLimit.per:type_name -> kuji.v1.LimitPeriod
+	20, // 25: kuji.v1.Entry.reward:type_name -> kuji.v1.Reward
+	12, // 26: kuji.v1.Entry.when:type_name -> kuji.v1.Condition
+	18, // 27: kuji.v1.Entry.luck:type_name -> kuji.v1.Luck
+	7,  // 28: kuji.v1.Entry.moments:type_name -> kuji.v1.Moments
+	19, // 29: kuji.v1.Luck.steps:type_name -> kuji.v1.LuckStep
+	22, // 30: kuji.v1.Reward.items:type_name -> kuji.v1.RewardItem
+	21, // 31: kuji.v1.Reward.draws:type_name -> kuji.v1.InnerDraws
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_pool_proto_init() }
@@ -2085,6 +2122,7 @@ func file_kuji_v1_pool_proto_init() {
 	if File_kuji_v1_pool_proto != nil {
 		return
 	}
+	file_kuji_v1_catalog_proto_init()
 	file_kuji_v1_limit_proto_init()
 	file_kuji_v1_result_proto_init()
 	file_kuji_v1_pool_proto_msgTypes[15].OneofWrappers = []any{}
