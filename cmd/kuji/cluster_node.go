@@ -185,7 +185,7 @@ func (n *node) retire() {
 
 // awaitLeaders waits until other nodes lead realms, and answer about them. Until then they may need this
 // node's part of the log, and requests that are here have nowhere to go.
-func (n *node) awaitLeaders(realms map[string]bool) {
+func (n *seating) awaitLeaders(realms map[string]bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), handTime)
 	defer cancel()
 	client := &http.Client{Transport: n.pass.transport}

@@ -276,7 +276,7 @@ func (n *node) nobody(v view, realm string) error {
 }
 
 // again waits until there is something new, for a moment at most.
-func (n *node) again(ctx context.Context, v view) {
+func (n *seating) again(ctx context.Context, v view) {
 	t := time.NewTimer(lookAgain)
 	defer t.Stop()
 	select {

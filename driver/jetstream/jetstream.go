@@ -94,8 +94,8 @@ type Driver struct {
 	mu     sync.Mutex
 	leases jetstream.Stream // nil until the first realm is opened
 
-	link   atomic.Pointer[link]
-	reigns reigns
+	link atomic.Pointer[link]
+	reigns
 }
 
 // link is one connection to a server. Whoever waits for an answer on it learns when it is lost.
@@ -128,6 +128,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	}
 	d := &Driver{o: o}
 	d.life, d.end = context.WithCancel(context.Background())
+	d.ends = d.life
 	d.relink()
 	options := []nats.Option{
 		nats.Name("kuji " + o.Cluster),
@@ -191,7 +192,7 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
 	if d.js, err = jetstream.New(d.conn); err == nil {
-		err = d.watchElections()
+		err = d.watch(d.conn, "KUJI_"+d.o.Cluster+"_")
 	}
 	if err != nil {
 		d.conn.Close()

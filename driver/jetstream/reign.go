@@ -30,7 +30,9 @@ const (
 
 // reigns are the streams whose leaders somebody has asked for something.
 type reigns struct {
-	mu       sync.Mutex
+	ends context.Context // all of them end with it
+
+	among    sync.Mutex // guards byStream
 	byStream map[string]*reign
 }
 
@@ -42,13 +44,13 @@ type reign struct {
 }
 
 // of returns the reign of now.
-func (r *reigns) of(life context.Context, stream string) *reign {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *reigns) of(stream string) *reign {
+	r.among.Lock()
+	defer r.among.Unlock()
 	now := r.byStream[stream]
 	if now == nil {
 		now = &reign{}
-		now.life, now.end = context.WithCancel(life)
+		now.life, now.end = context.WithCancel(r.ends)
 		if r.byStream == nil {
 			r.byStream = map[string]*reign{}
 		}
@@ -58,34 +60,33 @@ func (r *reigns) of(life context.Context, stream string) *reign {
 }
 
 // elected ends a reign, and begins the next one.
-func (r *reigns) elected(life context.Context, stream string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *reigns) elected(stream string) {
+	r.among.Lock()
+	defer r.among.Unlock()
 	old := r.byStream[stream]
 	if old == nil {
 		return // nobody has ever asked it
 	}
 	next := &reign{began: time.Now()}
-	next.life, next.end = context.WithCancel(life)
+	next.life, next.end = context.WithCancel(r.ends)
 	r.byStream[stream] = next
 	old.end()
 }
 
-// watchElections makes the driver learn of elections. A user of an external server who may not listen
-// to them waits longer.
-func (d *Driver) watchElections() error {
-	ours := "KUJI_" + d.o.Cluster + "_"
-	_, err := d.conn.Subscribe(electedSubject+"*", func(msg *nats.Msg) {
-		if stream := strings.TrimPrefix(msg.Subject, electedSubject); strings.HasPrefix(stream, ours) {
-			d.reigns.elected(d.life, stream)
+// watch makes the driver learn of elections, of streams whose names begin with a prefix. A user of an
+// external server who may not listen to them waits longer.
+func (r *reigns) watch(conn *nats.Conn, prefix string) error {
+	_, err := conn.Subscribe(electedSubject+"*", func(msg *nats.Msg) {
+		if stream := strings.TrimPrefix(msg.Subject, electedSubject); strings.HasPrefix(stream, prefix) {
+			r.elected(stream)
 		}
 	})
 	return err
 }
 
 // under returns a context for one request to a stream's leader: it ends when another one is elected.
-func (d *Driver) under(ctx context.Context, stream string) (context.Context, context.CancelFunc) {
-	now := d.reigns.of(d.life, stream)
+func (r *reigns) under(ctx context.Context, stream string) (context.Context, context.CancelFunc) {
+	now := r.of(stream)
 	var cancel context.CancelFunc
 	if time.Since(now.began) < unsettled {
 		ctx, cancel = context.WithTimeout(ctx, unsettledAttempt)
