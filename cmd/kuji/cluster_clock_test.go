@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -116,7 +115,7 @@ func TestTwoClocks(t *testing.T) {
 		}
 		now = now.Add(renewEvery)
 	}
-	t.Error(fmt.Sprint("it never leads next to older nodes"))
+	t.Error("it never leads next to older nodes")
 }
 
 // TestHealth: kuji cluster status compares clocks, and names what is wrong.

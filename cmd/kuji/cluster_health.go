@@ -28,8 +28,8 @@ const healthPath = nodePath + "?health=1"
 // maxIll bounds how many things that are wrong a node names.
 const maxIll = 20
 
-// health says how this node's part of the log is. It is nil if the log is kept elsewhere.
-func (n *node) health() (*healthJSON, error) {
+// healthOf says how a node's part of the log is. It is nil if the log is kept elsewhere.
+func healthOf(n *node) (*healthJSON, error) {
 	if n.nats == nil {
 		return nil, nil
 	}

@@ -36,7 +36,7 @@ func (n *node) widen(ctx context.Context, d *jetstream.Driver) {
 	}
 	n.work.Go(func() {
 		defer time.AfterFunc(widenEvery, func() { n.widening.Store(false) })
-		switch changed, err := d.Widen(ctx); {
+		switch changed, err := jetstream.Widen(ctx, d); {
 		case err != nil && ctx.Err() == nil:
 			n.log.Warn("cluster: not every stream is on all nodes yet", "node", n.name, "error", err)
 		case changed > 0:
@@ -52,7 +52,7 @@ func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == removePath {
-		if err := n.remove(r.Context(), r.URL.Query()["node"]); err != nil {
+		if err := removeNodes(r.Context(), n, r.URL.Query()["node"]); err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 		}
 		return
@@ -68,8 +68,8 @@ func (n *node) serveMove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// remove takes nodes out of the cluster. What they kept is on the others, as many as the cluster then has.
-func (n *node) remove(ctx context.Context, nodes []string) error {
+// removeNodes takes nodes out of the cluster. What they kept is on the others, as many as the cluster then has.
+func removeNodes(ctx context.Context, n *node, nodes []string) error {
 	if n.nats == nil {
 		return errors.New("the log is kept by NATS servers of your own: remove theirs there")
 	}
@@ -88,7 +88,7 @@ func (n *node) remove(ctx context.Context, nodes []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Narrow(ctx, n.f.replicas()), d.Close())
+	return errors.Join(jetstream.Narrow(ctx, d, n.f.replicas()), d.Close())
 }
 
 func (a *app) clusterDrainCommand() *cobra.Command {

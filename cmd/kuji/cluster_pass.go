@@ -141,7 +141,7 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 		}
 		if r.URL.Query().Get("health") != "" {
 			var err error
-			if d.Health, err = n.health(); err != nil {
+			if d.Health, err = healthOf(n); err != nil {
 				d.Why = cmp.Or(d.Why, err.Error())
 			}
 		}

@@ -17,7 +17,7 @@ const someReplicas = 3
 // Widen gives each stream of the cluster as many replicas as Options says, if it has fewer and there are servers
 // for them. So a cluster that grows keeps the log and the files of a realm on the same nodes: on all of them.
 // It returns how many streams it has changed.
-func (d *Driver) Widen(ctx context.Context) (changed int, err error) {
+func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()
 	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject("kuji."+d.o.Cluster+".>"))
@@ -41,7 +41,7 @@ func (d *Driver) Widen(ctx context.Context) (changed int, err error) {
 
 // Narrow gives each stream of the cluster so many replicas, if it has more. The servers that are to keep it must be
 // the only ones.
-func (d *Driver) Narrow(ctx context.Context, replicas int) error {
+func Narrow(ctx context.Context, d *Driver, replicas int) error {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()
 	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject("kuji."+d.o.Cluster+".>"))
