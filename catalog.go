@@ -55,7 +55,11 @@ func (r *Realm) ApplyWith(ctx context.Context, c *catalog.Catalog, o ApplyOption
 func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, res *Result) (wait Commit, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
-	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c, o.Note.note())
+	begin, err := r.allow(c)
+	if err != nil {
+		return Commit{}, 0, err
+	}
+	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c, o.Note.note(), begin)
 	if refused == nil && len(prepared.Event) > maxCatalogEvent {
 		return Commit{}, 0, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
 	}
@@ -99,6 +103,7 @@ func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*ledger.Batch, er
 	if err := r.commit(b, append(b.Buf, p.Event...), res); err != nil {
 		return nil, err
 	}
+	r.world.levels.note(r.name, r.state)
 	r.tables.Store(p.Tables) // before the rules: readers wait for it
 	r.rules.Reset(p.Tables)
 	r.countPools()
@@ -136,6 +141,10 @@ func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, see
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
 	if err := r.answers(ctx); err != nil {
+		r.mu.Unlock()
+		return p, 0, err
+	}
+	if _, err := r.level(c); err != nil {
 		r.mu.Unlock()
 		return p, 0, err
 	}

@@ -88,6 +88,24 @@ func TestLostKey(t *testing.T) {
 			t.Errorf("%+v, %v", rep.Epochs, err)
 		}
 	}
+	// While the key is being changed, the next leader has both, and reveals what the old one sealed.
+	rep, err := kuji.VerifyDriver(s.Node(2), [32]byte{2}, "test", nil, nil, testKey)
+	if err != nil || rep.Epochs[0].Lost {
+		t.Errorf("with both keys: %+v, %v", rep.Epochs, err)
+	}
+	e, err := kuji.Open("", kuji.Options{Driver: s.Node(3), Key: [32]byte{2}, OldKeys: [][32]byte{testKey}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close() // as after a crash
+	r, err := e.Realm("test")
+	if err != nil || r.Stats().SeedsErr != nil {
+		t.Fatalf("with both keys: %v, %v", err, r.Stats().SeedsErr)
+	}
+	rep, err = kuji.VerifyDriver(s.Node(2), [32]byte{2}, "test", nil, nil)
+	if err != nil || len(rep.Epochs) != 2 || !rep.Epochs[0].Revealed || rep.Epochs[1].Lost {
+		t.Errorf("with the new key alone: %+v, %v", rep.Epochs, err)
+	}
 }
 
 // TestPayloadsAreTrimmed: the files of payloads go with the entries that name them, and never while

@@ -55,7 +55,7 @@ func openIn(fs vfs.FS, steps step.Runner, dir string, o Options) (*Engine, error
 	if err != nil {
 		return nil, err
 	}
-	w := world{driver: o.Driver, key: o.Key, steps: steps, entropy: func(_ string, p []byte) { step.Entropy(steps, p) }}
+	w := world{driver: o.Driver, key: o.Key, oldKeys: o.OldKeys, levels: &levels{}, steps: steps, entropy: func(_ string, p []byte) { step.Entropy(steps, p) }}
 	switch {
 	case o.Driver != nil && dir != "":
 		return nil, errf(CodeInvalid, "dir", "%q; want none if there is a driver", dir)
@@ -123,7 +123,7 @@ func OpenMemory(seed [32]byte, o Options) (*Engine, error) {
 		return nil, err
 	}
 	o.SnapshotEvery, o.MustExist, o.Follow = -1, false, false
-	w := world{driver: &memory.Driver{}, entropy: func(realm string, p []byte) { ledger.MemoryEntropy(seed, realm, p) }}
+	w := world{driver: &memory.Driver{}, levels: &levels{}, entropy: func(realm string, p []byte) { ledger.MemoryEntropy(seed, realm, p) }}
 	return &Engine{o: o, world: w, realms: map[string]*opening{}}, nil
 }
 

@@ -24,13 +24,14 @@ const (
 	CodeNotLeader                      // another node writes the realm now: ask that one
 	CodeCanceled                       // the context ended: for a request, before it was accepted, and nothing was logged
 	CodeTooOld                         // the request id is so old that it may have been answered and forgotten; nothing was logged
+	CodeFormat                         // what is kept was written by a newer Kuji, or the realm's format level is too low for what is asked: see Realm.FinishUpgrade
 )
 
 var codeNames = [...]string{
 	CodeInvalid: "invalid", CodeNotFound: "not_found", CodeIDReused: "id_reused", CodeConflict: "conflict",
 	CodeOverloaded: "overloaded", CodeUnknownOutcome: "unknown_outcome", CodeFailed: "failed",
 	CodeClosed: "closed", CodeCorrupt: "corrupt", CodeCanceled: "canceled", CodeLocked: "locked", CodeClock: "clock",
-	CodeNotLeader: "not_leader", CodeTooOld: "too_old",
+	CodeNotLeader: "not_leader", CodeTooOld: "too_old", CodeFormat: "format",
 }
 
 // String returns the code's name in snake_case.

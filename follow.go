@@ -243,6 +243,7 @@ func (m *machine) carryOn(e *ledger.Entry) error {
 	} else {
 		r.epochs = slices.Clone(r.ledger.Epochs())
 	}
+	r.world.levels.note(r.name, r.state)
 	if r.state.Catalog().Version != r.tables.Load().Version {
 		if err := r.load(); err != nil {
 			return err

@@ -56,6 +56,7 @@ type formatEvent struct {
 	Limit               *kuji.Limit
 	Lacks               []kuji.Lack
 	Metadata            string
+	Level               uint8 `json:"level,omitempty"`
 }
 
 type formatOutcome struct {
@@ -76,7 +77,7 @@ func formatOf(rec kuji.Record) formatEvent {
 	e := formatEvent{
 		Position: rec.Position, Time: uint64(rec.Time), Index: rec.Index, Kind: rec.Kind, ID: rec.ID, Status: rec.Status,
 		Subject: rec.Subject, Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: rec.Count, Pay: rec.Pay,
-		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws, Limit: rec.Limit, Lacks: rec.Lacks, Metadata: rec.Metadata,
+		List: rec.List, Number: rec.Number, Track: rec.Track, By: rec.By, Reason: rec.Reason, Draws: rec.Draws, Limit: rec.Limit, Lacks: rec.Lacks, Metadata: rec.Metadata, Level: rec.Level,
 	}
 	if rec.Clock != nil {
 		e.Clock = &kuji.ClockSet{To: rec.Clock.To, By: rec.Clock.By, Reason: rec.Clock.Reason}

@@ -81,19 +81,27 @@ type Options struct {
 	// from Stale, until Realm.Lead makes them lead. It needs a Driver that several nodes share.
 	// Default: a realm leads as soon as it is open.
 	Follow bool
+	// FormatLevel returns the highest format level that all builds know which may read the realms: other
+	// nodes of a cluster may run an older build. New realms begin with it. Default: that of this build.
+	FormatLevel func() uint8
 	// Key seals the seeds of epochs in the log until they are revealed. All nodes that share a Driver
 	// must have the same one. It is a secret: who has it and the log can predict draws. Default: the
 	// one in the file key of the data directory, which is made once.
 	Key [32]byte
+	// OldKeys open seeds that were sealed with them, and seal none: while the Key of all nodes is being
+	// changed. Default: none.
+	OldKeys [][32]byte
 }
 
 // world is everything outside the engine that it depends on.
 type world struct {
 	driver  driver.Driver
 	key     [32]byte                     // seals seeds
+	oldKeys [][32]byte                   // opens those that were sealed before
 	keyErr  error                        // what was wrong with it
 	steps   step.Runner                  // runs background work; nil: goroutines
 	entropy func(realm string, p []byte) // for seeds and writer ids
+	levels  *levels
 }
 
 // checked returns o with defaults filled in, or an error for the first bad field.

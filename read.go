@@ -78,14 +78,16 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 		}
 		tracks, seen, current := r.tracks(t, id, counters)
 		if !current {
+			runtime.Gosched() // a catalog is being put in force
 			continue
 		}
+		last = max(last, seen)
 		for _, d := range tracks {
 			v.Tracks = append(v.Tracks, TrackView(d))
 		}
 		v.Limits, v.Free = r.limitsUsed(t, counters)
 		// Which tracks there are depends on the catalog.
-		if err := r.settle(ctx, max(last, c.Position, seen)); err != nil {
+		if err := r.settle(ctx, max(last, c.Position)); err != nil {
 			return PlayerView{}, err
 		}
 		return v, nil

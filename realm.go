@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -81,6 +82,8 @@ type Stats struct {
 	Recovered       uint64 // position found at opening
 	RecoveredEvents uint64 // events replayed at opening
 	CatalogVersion  uint64 // in force
+	Level           uint8  // the realm's format level: see Realm.FinishUpgrade
+	NewestLevel     uint8  // that FinishUpgrade would raise it to, by what this build and Options.FormatLevel know
 	Snapshots       uint64 // taken since opening
 	Snapshot        uint64 // position of the newest; 0: none
 	SnapshotErr     error  // of the last attempt since opening; nil: it succeeded
@@ -115,6 +118,7 @@ func (r *Realm) Stats() Stats {
 	ids := r.state.WindowSize()
 	s.RequestIDs, s.RequestIDLimit, s.RequestIDBytes, s.OldestRequestID = ids.Remembered, ids.Limit, ids.Bytes, ids.Oldest
 	s.CatalogVersion = r.state.Catalog().Version
+	s.Level, s.NewestLevel = uint8(r.state.Level()), uint8(r.newestLevel())
 	s.Epoch = r.epoch
 	s.SnapshotErr = r.snap.err
 	s.Clock = r.clockView()
@@ -218,7 +222,10 @@ func codeOfLedger(err error) Code {
 	_, damaged := errors.AsType[*driver.CorruptError](err)
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	_, deposed := errors.AsType[*ledger.DeposedError](err)
+	_, newer := errors.AsType[*format.NewerError](err)
 	switch {
+	case newer:
+		return CodeFormat
 	case unsound, damaged, trimmed:
 		return CodeCorrupt
 	case deposed:

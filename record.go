@@ -13,7 +13,7 @@ type Record struct {
 	Index    int    `json:"index"`          // in its batch
 	Last     bool   `json:"last,omitempty"` // of its batch
 	Time     int64  `json:"time"`           // of its batch, Unix milliseconds
-	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register
+	Kind     string `json:"kind"`           // catalog, draw, grant, consume, transfer, atomic, clock, set_track, codes, redeem, register, upgrade
 	ID       string `json:"id,omitempty"`
 	Status   string `json:"status"`
 	Subject  string `json:"subject,omitempty"`
@@ -49,6 +49,7 @@ type Record struct {
 	Changes []BalanceChange `json:"changes,omitempty"`
 	Members []Record        `json:"members,omitempty"` // of an atomic group; each has the group's position and index
 	Clock   *ClockSet       `json:"clock,omitempty"`   // of an event that set the clock
+	Level   uint8           `json:"level,omitempty"`   // of an upgrade: the format level that it raised the realm to
 	Bytes   int             `json:"bytes,omitempty"`   // of the event in the log
 }
 
@@ -112,7 +113,7 @@ func (o *outcomes) changes(s names, ev *store.Event) ([]BalanceChange, error) {
 // drew reports whether an event is that of a request, which may have drawn.
 func drew(ev *store.Event) bool {
 	kind := rules.Kind(ev.Kind)
-	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes
+	return kind != rules.KindCatalog && kind != rules.KindClock && kind != rules.KindCodes && kind != rules.KindUpgrade
 }
 
 // newRecord describes an event that was applied, and counts its draws. Without gave it only counts.
@@ -131,6 +132,10 @@ func newRecord(s names, gave *outcomes, le *loggedEvent, version uint64) (rec Re
 	case rules.KindClock:
 		c, err := rules.SetClockOf(ev)
 		rec.Clock = &ClockSet{To: c.To, By: c.By, Reason: c.Reason}
+		return rec, 0, err
+	case rules.KindUpgrade:
+		u, err := rules.UpgradeOf(ev)
+		rec.Level, rec.By, rec.Reason = uint8(u.To), u.By, u.Reason
 		return rec, 0, err
 	case rules.KindCodes:
 		list, _, codes, err := rules.ImportOf(ev)

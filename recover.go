@@ -38,7 +38,7 @@ func openRealm(w world, name string, o Options) (*Realm, error) {
 	r := &Realm{name: name, o: o, world: w, state: store.New()}
 	r.ledger = ledger.New(ledger.Options{
 		Realm: name, Log: log, Steps: w.steps, Entropy: func(p []byte) { w.entropy(name, p) },
-		Key: w.key, KeyErr: w.keyErr, Rules: rulesVersion,
+		Key: w.key, OldKeys: w.oldKeys, KeyErr: w.keyErr, Rules: rulesVersion,
 	})
 	r.feeds.log, r.feeds.versions.turn = log, make(chan struct{}, 1)
 	r.snap.ctx, r.snap.stop = context.WithCancel(context.Background())
@@ -147,6 +147,7 @@ func (r *Realm) load() error {
 		return &Error{Code: CodeCorrupt, Message: "realm " + r.name, Err: err}
 	}
 	r.rules = rules.New(r.state, tables)
+	r.world.levels.note(r.name, r.state)
 	r.loaded = r.stats.RecoveredEvents
 	r.tables.Store(tables)
 	r.countPools()

@@ -62,6 +62,11 @@ func restore(ctx context.Context, fsys vfs.FS, from, to string, key *[32]byte) (
 		}
 		reports = append(reports, rep)
 	}
+	if key == nil { // a data directory has a key, which tells it from a backup
+		if err := makeKey(fsys, to+restoring); err != nil {
+			return nil, err
+		}
+	}
 	if err = disks.Rename(to+restoring, to); err == nil {
 		err = disks.SyncDir(path.Dir(to))
 	}
@@ -83,6 +88,19 @@ func putKey(fsys vfs.FS, dir string, key [32]byte) error {
 	return nil
 }
 
+// makeKey makes the key of a directory that has none.
+func makeKey(fsys vfs.FS, dir string) error {
+	d, err := openDir(fsys, nil, dir, disk.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	_, _, err = d.Key(false)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return &Error{Code: CodeFailed, Message: "the key", Err: err}
+	}
+	return nil
+}
+
 // RestoreTarget is a driver that realms can be restored to. Until they are finished, only an open
 // with driver.Options.Check finds them.
 type RestoreTarget interface {
@@ -93,9 +111,9 @@ type RestoreTarget interface {
 }
 
 // RestoreTo is Restore to a driver. The realms of the backup must not be there. All of them appear when
-// the last one is there and right. key is that of [Options.Key]: the epoch that the backup ended in can
-// be proven if it is also the key of the realm that was backed up.
-func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte) ([]Report, error) {
+// the last one is there and right. key is that of [Options.Key], and old are OldKeys: the epoch that the
+// backup ended in can be proven if one of them is also the key of the realm that was backed up.
+func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte, old ...[32]byte) ([]Report, error) {
 	realms, err := completeRealms(nil, from)
 	if err != nil {
 		return nil, err
@@ -114,7 +132,7 @@ func RestoreTo(ctx context.Context, from string, to RestoreTarget, key [32]byte)
 		if err = errors.Join(err, done()); err != nil {
 			return nil, err
 		}
-		got, err := VerifyDriver(to, key, realm, nil, nil)
+		got, err := VerifyDriver(to, key, realm, nil, nil, old...)
 		if err == nil && (got.Position != want.Position || got.ChainHash != want.ChainHash || got.StateHash != want.StateHash) {
 			err = &Error{Code: CodeFailed, Message: fmt.Sprintf("realm %s: what was restored shows position %d, the backup has %d: run it again", realm, got.Position, want.Position)}
 		}

@@ -250,6 +250,9 @@ func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *le
 func (r *Realm) decide(cmd *rules.Command, res *Result) (b *ledger.Batch, err error) {
 	b = r.group.Open()
 	r.stamp(b)
+	if err := cmd.Allow(r.state.Level()); err != nil {
+		return nil, &Error{Code: CodeFormat, Err: err}
+	}
 	if err := r.refused(cmd, b.Time); err != nil { // by a catalog that may not be durable yet
 		return r.batchAt(r.state.Catalog().Position), err
 	}

@@ -132,7 +132,7 @@ func (r *Realm) beginSnapshot(position uint64) {
 	}
 	job.whole = base == nil
 	job.capture = r.state.Capture(base)
-	job.seal.Values, job.seal.Last = r.source.Values(), r.clock.last
+	job.seal.Values, job.seal.Last, job.seal.Rules = r.source.Values(), r.clock.last, rulesVersion
 	job.seal.Epochs = r.neededEpochs()
 	s.bytes = 0
 	if !r.group.Writing() && r.ledger.Position() == position { // the flusher is idle: we may read the chain
@@ -218,7 +218,7 @@ func (r *Realm) snapshotStep(j *snapshotJob) (more bool) {
 	}
 	if j.w == nil && err == nil {
 		j.next, j.end = iter.Pull2(j.capture.Blocks(func() { j.pause(r) }))
-		j.w, err = r.ledger.Create(r.snap.ctx, j.whole)
+		j.w, err = r.ledger.Create(r.snap.ctx, j.whole, j.capture.Level())
 	}
 	if err == nil {
 		if kind, data, ok := j.next(); ok {

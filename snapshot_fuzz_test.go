@@ -142,7 +142,7 @@ func contents(t testing.TB, disk *vfs.Mem, name string) []byte {
 // refused, also where nothing but the snapshot knows of it.
 func TestSnapshotWithoutEpochs(t *testing.T) {
 	dir := trimmedRealm(t)
-	const epochs, size, digest = 6*8 + 16 + 32 + 32 + 1, 125, 32 // place of the count in a seal, and sizes
+	const epochs, size, digest = 6*8 + 16 + 32 + 32 + 1 + 1, 125, 32 // place of the count in a seal, and sizes
 	for _, name := range snapshotFiles(t, dir) {
 		b, err := os.ReadFile(name)
 		if err != nil {

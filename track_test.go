@@ -39,7 +39,7 @@ func TestSetTrack(t *testing.T) {
 		}
 	}
 	do(t, r, kuji.Draw{Player: "ann", Pool: "banner", Count: 73})
-	want(r, kuji.TrackView{Name: "five", Draws: 73, CertainIn: 17}, kuji.TrackView{Name: "banner/gem", Draws: 73, CertainIn: 27})
+	want(r, kuji.TrackView{Name: "five", Draws: 73, CertainIn: 17}, kuji.TrackView{Name: "banner/gem", Draws: 73, CertainIn: 27, Unless: "five"})
 
 	long := strings.Repeat("ü", 512)
 	set := kuji.SetTrack{ID: "fix", Player: "ann", Track: "five", Draws: 89, By: "ops", Reason: long}
@@ -47,11 +47,11 @@ func TestSetTrack(t *testing.T) {
 	if first.Status != kuji.OK || first.Outcomes != nil || first.Paid != nil {
 		t.Errorf("set: %+v", first)
 	}
-	want(r, kuji.TrackView{Name: "five", Draws: 89, CertainIn: 1}, kuji.TrackView{Name: "banner/gem", Draws: 73, CertainIn: 27})
+	want(r, kuji.TrackView{Name: "five", Draws: 89, CertainIn: 1}, kuji.TrackView{Name: "banner/gem", Draws: 73, CertainIn: 27, Unless: "five"})
 	if res := do(t, r, kuji.Draw{Player: "ann", Pool: "banner"}); res.Outcomes[0].Entry != "rare" {
 		t.Errorf("the draw after 89 of 90 is %v", res.Outcomes)
 	}
-	want(r, kuji.TrackView{Name: "banner/gem", Draws: 74, CertainIn: 26})
+	want(r, kuji.TrackView{Name: "banner/gem", Draws: 74, CertainIn: 26, Unless: "five"})
 	_, err := r.Do(t.Context(), &kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/rare", Reason: "typing error"})
 	wantCode(t, err, kuji.CodeNotFound)
 	mended := kuji.SetTrack{ID: "lost", Player: "bob", Track: "banner/gem", Reason: "typing error"}
@@ -80,7 +80,7 @@ func TestSetTrack(t *testing.T) {
 			_, err := r.Do(t.Context(), req)
 			wantCode(t, err, kuji.CodeIDReused)
 		}
-		want(r, kuji.TrackView{Name: "banner/gem", Draws: 74, CertainIn: 26}) // nothing was set again
+		want(r, kuji.TrackView{Name: "banner/gem", Draws: 74, CertainIn: 26, Unless: "five"}) // nothing was set again
 	}
 	again(r)
 	if err := e.Close(); err != nil {
@@ -167,7 +167,7 @@ func TestTracksWaitForTheCatalog(t *testing.T) {
 	if kuji.CodeOf(err) != kuji.CodeCanceled {
 		t.Errorf("read %+v, %v with a catalog that is not durable", v.Tracks, err)
 	}
-	want := []kuji.TrackView{{Name: "five", Draws: 1, CertainIn: 49}, {Name: "banner/gem", Draws: 1, CertainIn: 99}}
+	want := []kuji.TrackView{{Name: "five", Draws: 1, CertainIn: 49}, {Name: "banner/gem", Draws: 1, CertainIn: 99, Unless: "five"}}
 	if v, err = r.Player(kuji.Stale(ctx), "ann"); err != nil || !reflect.DeepEqual(v.Tracks, want) {
 		t.Errorf("a stale read: %+v, %v", v.Tracks, err)
 	}

@@ -340,14 +340,14 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 	return nil
 }
 
-// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and the key does
-// not open it.
-func (v *verifier) lost(key *[32]byte) {
+// lost finds the epochs that cannot be proven: their seed is not in the log in clear, and no key opens
+// it.
+func (v *verifier) lost(keys ...[32]byte) {
 	r := &v.report
 	older := 0 // epochs in the first snapshot that ended before it
 	for i := range v.epochs {
 		e := &v.epochs[i]
-		if !e.Lost(v.realm, key) {
+		if !e.Lost(v.realm, keys...) {
 			continue
 		}
 		at := slices.IndexFunc(r.Epochs, func(o EpochReport) bool { return o.Epoch == e.Number })

@@ -16,7 +16,7 @@ import (
 // Recovery, followers and feeds read logs of all versions: they carry out effects. Only the verifier
 // needs the rules. Of an epoch of another version it checks the chain, the effects, the state and the
 // snapshots, and names it.
-var decidedVersions = []uint8{rulesVersion}
+var decidedVersions = []uint8{rulesVersion, 5}
 
 // decider decides the commands of an epoch again, by one version of the rules.
 type decider struct {
@@ -40,7 +40,7 @@ func (v *verifier) prepare(seed ledger.Seed, used uint64) error {
 		if err != nil {
 			return err
 		}
-		v.deciders = append(v.deciders, decider{v: v, version: version, source: seed.Source(v.realm, epoch.Epoch, used), rules: rules.New(v.state, t)})
+		v.deciders = append(v.deciders, decider{v: v, version: version, source: seed.Source(v.realm, epoch.Epoch, used), rules: rules.NewVersion(version, v.state, t)})
 	}
 	if len(v.deciders) == 0 {
 		epoch.Undecided = fmt.Sprintf("rules version %d decided it; this build has %v", epoch.Rules, decidedVersions)
@@ -86,6 +86,8 @@ func (d *decider) decide(le *loggedEvent) error {
 		return v.setClockAgain(le)
 	case rules.KindCodes:
 		return v.importAgain(ev)
+	case rules.KindUpgrade:
+		return v.upgradeAgain(ev)
 	}
 	cmd, _, err := rules.CommandOf(v.state, ev)
 	if err != nil {
@@ -93,6 +95,9 @@ func (d *decider) decide(le *loggedEvent) error {
 	}
 	if err := cmd.Check(); err != nil {
 		return fmt.Errorf("the logged command is malformed: %w", err)
+	}
+	if err := cmd.Allow(v.state.Level()); err != nil {
+		return fmt.Errorf("the logged command should have been refused: %w", err)
 	}
 	if err := d.rules.Unknown(&cmd); err != nil {
 		return fmt.Errorf("the logged command should have been refused: %w", err)
@@ -109,7 +114,8 @@ func (d *decider) decide(le *loggedEvent) error {
 // prepare is decide for a catalog.
 func (d *decider) prepare(ev *store.Event) error {
 	var e store.Effect
-	for effects := ev.Changes(); effects.Next(&e); {
+	effects := ev.Changes()
+	for effects.Next(&e) {
 		if e.Verb != store.Catalog {
 			continue
 		}
@@ -121,14 +127,24 @@ func (d *decider) prepare(ev *store.Event) error {
 		if err != nil {
 			return err
 		}
-		p, err := rules.Prepare(d.v.state, d.rules.Tables(), c, note)
+		begin, err := rules.LevelOf(ev)
+		if err == nil && begin > 0 && !isNew(d.v.state) {
+			err = errors.New("a catalog that is not the realm's first says at which format level it begins")
+		}
+		if err == nil {
+			err = c.Allow(uint8(max(begin, d.v.state.Level())))
+		}
+		if err != nil {
+			return err
+		}
+		p, err := rules.Prepare(d.v.state, d.rules.Tables(), c, note, begin)
 		if err != nil {
 			return err
 		}
 		d.tables = p.Tables
 		return agree(ev, p.Event)
 	}
-	return errors.New("a catalog event without a catalog")
+	return cmp.Or(effects.Err(), errors.New("a catalog event without a catalog"))
 }
 
 // applied takes over what the event that was decided has put in force.
@@ -149,6 +165,18 @@ func (v *verifier) setClockAgain(le *loggedEvent) error {
 	c.Write(&w, le.at.Time)
 	v.buf = w.Buf
 	return agree(le.event, w.Buf)
+}
+
+// upgradeAgain is decideAgain for an event that raises the format level.
+func (v *verifier) upgradeAgain(ev *store.Event) error {
+	u, err := rules.UpgradeOf(ev)
+	if err != nil {
+		return err
+	}
+	w := store.Writer{Buf: v.buf[:0]}
+	u.Write(&w)
+	v.buf = w.Buf
+	return agree(ev, w.Buf)
 }
 
 // importAgain is decideAgain for an import of codes.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/disk"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/store"
 	"github.com/kuji-dev/kuji/internal/vfs"
@@ -36,22 +37,26 @@ func verify(fsys vfs.FS, dir, realm string, anchor *Anchor, seen func(Record)) (
 	if !slices.Contains(names, realm) {
 		return rep, &Error{Code: CodeNotFound, Field: "realm", Message: fmt.Sprintf("there is no realm %q in %s", realm, dir), Err: fs.ErrNotExist}
 	}
+	return verifyRealm(d, [][32]byte{key}, realm, anchor, seen)
+}
+
+func verifyRealm(d driver.Driver, keys [][32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
 	v := newVerifier(realm, anchor, seen)
-	err = v.verify(d)
-	v.lost(&key)
+	err := v.verify(d)
+	v.lost(keys...)
+	if newer, ok := errors.AsType[*format.NewerError](err); ok { // no damage
+		err = &Error{Code: CodeFormat, Message: "realm " + realm, Err: newer}
+	}
 	return v.report, err
 }
 
 // VerifyDriver is VerifyThrough for a realm that a driver keeps. anchor may be nil. key is that of
-// Options.Key.
-func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record)) (Report, error) {
+// Options.Key, and old are Options.OldKeys.
+func VerifyDriver(d driver.Driver, key [32]byte, realm string, anchor *Anchor, seen func(Record), old ...[32]byte) (Report, error) {
 	if err := checkRealmName(realm); err != nil {
 		return Report{Realm: realm}, err
 	}
-	v := newVerifier(realm, anchor, seen)
-	err := v.verify(d)
-	v.lost(&key)
-	return v.report, err
+	return verifyRealm(d, slices.Concat(old, [][32]byte{key}), realm, anchor, seen)
 }
 
 func newVerifier(realm string, anchor *Anchor, seen func(Record)) *verifier {

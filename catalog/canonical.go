@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // The canonical form is how a catalog stands in logs. It is written in one way
@@ -44,8 +46,8 @@ import (
 // bytes is an unsigned LEB128 in its shortest form; starts, ends and windows
 // count milliseconds, offsets and their times seconds, age nanoseconds. Nothing follows guesses.
 const (
-	canonicalMagic   = "KUJICAT"
-	canonicalVersion = 3
+	canonicalMagic  = "KUJICAT"
+	canonicalOldest = 3
 )
 
 // What luck counts.
@@ -62,7 +64,7 @@ const MaxCanonical = MaxBytes
 // meaning if [Catalog.Check] refuses c.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
 	b = append(b, canonicalMagic...)
-	b = append(b, canonicalVersion)
+	b = append(b, format.Catalog(c.level()))
 	b = appendText(b, c.Name)
 	b = c.Zone.append(b)
 	b = appendNumber(b, len(c.Items))
@@ -256,6 +258,31 @@ func appendText(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+// words returns the words of the catalog that not every format level has, each once: see package format.
+// A catalog has the form of the version that its newest word needs, so that one without new words has the
+// form, and the hash, that it has always had.
+func (c *Catalog) words() []format.Word { return probeWords(c) }
+
+// level returns the format level that the catalog needs.
+func (c *Catalog) level() format.Level {
+	need := format.First
+	for _, w := range c.words() {
+		need = max(need, format.Need(w.Of, w.Name))
+	}
+	return need
+}
+
+// Allow refuses a catalog with words that a realm of a format level does not have, and names the first.
+// Levels are numbers, as in the status of a realm.
+func (c *Catalog) Allow(level uint8) error {
+	for _, w := range c.words() {
+		if err := format.Allow(format.Level(level), w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Hash returns the SHA-256 of the canonical form.
 func (c *Catalog) Hash() [sha256.Size]byte { return sha256.Sum256(c.AppendCanonical(nil)) }
 
@@ -378,8 +405,12 @@ func (d *decoder) catalog() *Catalog {
 			d.fail("expected %q first", canonicalMagic)
 		}
 	}
-	if v := d.byte(); v != canonicalVersion {
-		d.fail("expected version %d, found %d", canonicalVersion, v)
+	version := d.byte()
+	if err := format.Newer("catalog", uint64(version), uint64(format.Catalog(format.Newest))); err != nil && d.err == nil {
+		d.err, d.rest = fmt.Errorf("%w: %w", ErrCanonical, err), nil
+	}
+	if version < canonicalOldest {
+		d.fail("expected version %d or later, found %d", canonicalOldest, version)
 	}
 	c := &Catalog{Name: d.text(MaxName)}
 	d.zone(&c.Zone)
@@ -403,6 +434,9 @@ func (d *decoder) catalog() *Catalog {
 	c.Idempotency.Ahead = time.Duration(d.small("how far ids may be ahead", uint64(MaxAhead)))
 	if c.Guesses.Per = Per(d.byte()); c.Guesses.Per != 0 {
 		c.Guesses.Count = d.number()
+	}
+	if want := format.Catalog(c.level()); d.err == nil && version != want {
+		d.fail("a form of version %d; this catalog has the form of version %d", version, want)
 	}
 	return c
 }

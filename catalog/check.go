@@ -100,7 +100,7 @@ func (k *check) checkItems() {
 		if k.newID(item.ID, "an item", k.items[item.ID] != nil) {
 			k.items[item.ID] = item
 		}
-		if item.Kind != KindItem && item.Kind != KindCurrency {
+		if item.Kind != KindItem && item.Kind != KindCurrency && !isProbe(item.Kind) {
 			k.at("kind", func() { k.fault("expected item or currency, found kind %d", item.Kind) })
 		}
 		k.name(item.Name)

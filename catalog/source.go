@@ -82,10 +82,10 @@ var itemShape = &object[Item]{
 	name: "item",
 	doc:  "One thing that players hold and count. {} is enough.",
 	fields: []field[Item]{
-		keyOr("kind", choiceShape[ItemKind]{
+		keyOr("kind", append(choiceShape[ItemKind]{
 			{"item", KindItem, "Anything that is held and counted."},
 			{"currency", KindCurrency, "Shown as money."},
-		}, func(i *Item) *ItemKind { return &i.Kind }, KindItem,
+		}, probeKinds...), func(i *Item) *ItemKind { return &i.Kind }, KindItem,
 			"What it is shown as. The rules treat both alike."),
 		key("name", nameShape{}, func(i *Item) *string { return &i.Name }, "A name to show."),
 	},

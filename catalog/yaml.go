@@ -24,6 +24,9 @@ func (c *Catalog) AppendYAML(b []byte) []byte {
 		if item.Kind == KindCurrency {
 			parts = append(parts, "kind: currency")
 		}
+		if isProbe(item.Kind) {
+			parts = append(parts, "kind: probe")
+		}
 		if item.Name != "" {
 			parts = append(parts, "name: "+yamlText(item.Name))
 		}

@@ -29,11 +29,11 @@ func newCondition(realm string) condition {
 	return condition{realm: realm, moved: make(chan struct{})}
 }
 
-// unfit returns why nothing is served, and how often it was built again.
-func (c *condition) unfit() (err error, built int) {
+// unfit returns how often it was built again, and why nothing is served.
+func (c *condition) unfit() (built int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return cmp.Or(c.fault, c.damage), c.built
+	return c.built, cmp.Or(c.fault, c.damage)
 }
 
 // isDown returns why it is not kept up to date.
@@ -111,13 +111,20 @@ func (c *condition) refuse(why error) error {
 
 // hurt notes damage, and ends the Run that goes on.
 func (c *condition) hurt(err error) {
+	c.unserve(err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		c.end()
+	}
+}
+
+// unserve notes damage: nothing is served until healed.
+func (c *condition) unserve(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.damage == nil {
 		c.damage = err
-	}
-	if c.end != nil {
-		c.end()
 	}
 	c.wake()
 }
@@ -127,18 +134,20 @@ func (c *condition) met(err error, built int) {
 	if damageOf(err) == nil {
 		return
 	}
-	if _, now := c.unfit(); now == built {
+	if now, _ := c.unfit(); now == built {
 		c.hurt(err)
 	}
 }
 
-// healed notes that a history was built again as far as it was damaged.
+// healed notes that a history was built again as far as it was damaged, and how far it is now. Who
+// waits must not see that it is served before seeing that it has fewer events.
 func (c *condition) healed(p progress) {
+	c.known.Store(new(p.state()))
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.damage = nil
 	c.built++
-	c.mu.Unlock()
-	c.move(p)
+	c.wake()
 }
 
 // damageKnown returns what was noted.

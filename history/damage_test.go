@@ -237,8 +237,19 @@ func TestDamageLive(t *testing.T) {
 		if damageOf(err) == nil { // the next Run has not begun yet
 			t.Fatal(err)
 		}
+		goesOn(t, done)
 	}
 	same(t, h, all(t, r))
+}
+
+// goesOn fails if a Run has ended.
+func goesOn(t *testing.T, done <-chan error) {
+	t.Helper()
+	select {
+	case err := <-done:
+		t.Fatalf("Run has ended: %v", err)
+	default:
+	}
 }
 
 // TestDamageTrimmed: if the log was trimmed, older rows stay and are not proven. Balances stay known, as
@@ -411,7 +422,7 @@ func TestUpgrade(t *testing.T) {
 func TestFormats(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "h.db")
 	h := openTest(t, file)
-	for f, want := range map[int]string{1: "too old", format + 1: "newer than this build"} {
+	for f, want := range map[int]string{1: "too old", format + 1: "written by a newer Kuji"} {
 		sqlIn(t, h, fmt.Sprint("UPDATE progress SET format = ", f))
 		if _, err := Open(t.Context(), file, "test", Options{}); kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprint("format ", f)) {
 			t.Errorf("format %d: %v, want %q", f, err, want)

@@ -65,6 +65,7 @@ func TestAway(t *testing.T) {
 	}
 	go run()
 	for h.Wait(t.Context(), r.Stats().LastEvent) != nil { // until the Run has found where to go on
+		goesOn(t, done)
 	}
 	if err := h.Down(); err != nil {
 		t.Errorf("it is back: %v", err)

@@ -49,7 +49,7 @@ const answerTime = 30 * time.Second
 // answer calls f like reading, with what the history knows. It refuses what is not of the realm, and
 // notes damage.
 func (h *DB) answer(ctx context.Context, f func(ctx context.Context, r *reader) error) error {
-	unfit, built := h.unfit()
+	built, unfit := h.unfit()
 	if unfit != nil {
 		return unfit
 	}

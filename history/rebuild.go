@@ -102,6 +102,7 @@ func (b *rebuild) build(ctx context.Context) error {
 	if sound && !known && !p.rebuild {
 		return nil
 	}
+	b.h.unserve(damaged("it was upgraded, or somebody asked for it"))
 	some := false
 	if err := b.c.query(ctx, "SELECT 1 FROM events LIMIT 1", func(row) error {
 		some = true

@@ -40,6 +40,7 @@ type detail struct {
 	Metadata string         `json:"metadata,omitempty"`
 	Members  []kuji.Record  `json:"members,omitempty"`
 	Clock    *kuji.ClockSet `json:"clock,omitempty"`
+	Level    uint8          `json:"level,omitempty"`
 	Bytes    int            `json:"bytes,omitempty"`
 	Last     bool           `json:"last,omitempty"`
 }
@@ -51,7 +52,7 @@ func detailOf(rec *kuji.Record) (string, error) {
 		members[i].Player, members[i].To = textOf(members[i].Player), textOf(members[i].To)
 	}
 	b, err := json.Marshal(&detail{rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, textOf(rec.To), rec.Count, rec.List, rec.Number, rec.Pay,
-		rec.Items, rec.Outcomes, rec.Paid, rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata, members, rec.Clock, rec.Bytes, rec.Last})
+		rec.Items, rec.Outcomes, rec.Paid, rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata, members, rec.Clock, rec.Level, rec.Bytes, rec.Last})
 	return string(b), err
 }
 
@@ -64,7 +65,7 @@ func fill(rec *kuji.Record, text string) error {
 	rec.CatalogVersion, rec.Subject, rec.Limit, rec.Lacks, rec.To, rec.Count = d.Version, d.Subject, d.Limit, d.Lacks, idOf(d.To), d.Count
 	rec.List, rec.Number, rec.Pay, rec.Items, rec.Outcomes, rec.Paid = d.List, d.Number, d.Pay, d.Items, d.Outcomes, d.Paid
 	rec.Track, rec.Draws, rec.By, rec.Reason, rec.Metadata = d.Track, d.Draws, d.By, d.Reason, d.Metadata
-	rec.Members, rec.Clock, rec.Bytes, rec.Last = d.Members, d.Clock, d.Bytes, d.Last
+	rec.Members, rec.Clock, rec.Level, rec.Bytes, rec.Last = d.Members, d.Clock, d.Level, d.Bytes, d.Last
 	if rec.Kind == "catalog" { // follows from the other, so no row has it
 		rec.NewCatalogVersion = rec.CatalogVersion + 1
 	}

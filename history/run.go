@@ -224,7 +224,7 @@ type table struct {
 }
 
 // rowsAtOnce are how many rows a statement has. The largest number that fits is taken.
-var rowsAtOnce = [...]int{64, 16, 4, 1}
+var rowsAtOnce = [...]int{256, 64, 16, 4, 1}
 
 func newTable(name string, columns int, tail string) *table {
 	t := &table{columns: columns}

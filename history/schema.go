@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji"
+	levels "github.com/kuji-dev/kuji/internal/format"
 )
 
 // format is the version of the schema. An older one is turned into this one when a history is opened,
@@ -105,14 +106,11 @@ func (t tables) formatOf(ctx context.Context) (f int64, err error) {
 		f = r.int(0)
 		return nil
 	}))
-	conflict := ""
-	if _, known := upgrades[f]; f > format {
-		conflict = "newer than this build, which knows format %d: use the build that wrote it, or delete the history, and it is built again"
-	} else if err == nil && f != 0 && f != format && !known {
-		conflict = "too old for this build, which upgrades format 2 and keeps format %d: delete the history, and it is built again"
+	if newer := levels.Newer("history", uint64(f), format); newer != nil {
+		return f, &kuji.Error{Code: kuji.CodeFormat, Message: "use the build that wrote it, or delete the history, and it is built again", Err: newer}
 	}
-	if conflict != "" {
-		return f, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d: "+conflict, f, format)}
+	if _, known := upgrades[f]; err == nil && f != 0 && f != format && !known {
+		return f, &kuji.Error{Code: kuji.CodeConflict, Message: fmt.Sprintf("a history of format %d: too old for this build, which upgrades format 2 and keeps format %d: delete the history, and it is built again", f, format)}
 	}
 	return f, err
 }

@@ -190,7 +190,7 @@ func init() {
 	whole[*kujiv1.ListPlayersRequest](canRead)
 	whole[*kujiv1.ListHoldersRequest](canRead)
 	for _, admin := range []func(commands){
-		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest],
+		whole[*kujiv1.ApplyCatalogRequest], whole[*kujiv1.CreateRealmRequest], whole[*kujiv1.SetClockRequest], whole[*kujiv1.FinishUpgradeRequest],
 		whole[*kujiv1.SetTrackRequest], whole[*kujiv1.ImportCodesRequest], whole[*kujiv1.ExportCodesRequest], whole[*kujiv1.BackupRequest],
 	} {
 		admin(canAdmin)

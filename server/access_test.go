@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -63,6 +64,7 @@ var needs = map[string]struct {
 	"ApplyCatalog":  {command: "admin", realm: true, whole: true},
 	"CreateRealm":   {command: "admin", realm: true, whole: true},
 	"SetClock":      {command: "admin", realm: true, whole: true},
+	"FinishUpgrade": {command: "admin", realm: true, whole: true},
 	"SetTrack":      {command: "admin", realm: true, whole: true, player: true},
 	"ImportCodes":   {command: "admin", realm: true, whole: true},
 	"ExportCodes":   {command: "admin", realm: true, whole: true},
@@ -423,6 +425,41 @@ func TestTokens(t *testing.T) {
 		w := ask(f, methodOf(t, "Draw"), tt.token, `{"player": "ann", "pool": "free"}`)
 		if (w.Code == 200) != tt.good || !tt.good && denied(w) != 401 {
 			t.Errorf("%s: HTTP %d %s", name, w.Code, w.Body)
+		}
+	}
+}
+
+// TestTokenSubjectUTF8: subjects that are not UTF-8 are nobody's, not all the player that decoding makes
+// of them.
+func TestTokenSubjectUTF8(t *testing.T) {
+	f, k, _ := accessServer(t)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: k.private}, (&jose.SignerOptions{}).WithHeader("kid", "k1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := json.Marshal(good("a-subject"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		subject string
+		good    bool
+	}{{"a-subject", true}, {"あ", true}, {"a\xff", false}, {"a\xfe", false}, {"a\xed\xa0\x80", false}, {`a\ud800`, false}, {"a\ufffd", false}, {`a\ufffd`, false}} {
+		object, err := signer.Sign(bytes.ReplaceAll(claims, []byte("a-subject"), []byte(tt.subject)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := object.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		player := strings.ToValidUTF8(tt.subject, "\ufffd")
+		if strings.HasPrefix(tt.subject, `a\`) {
+			player = "a\ufffd"
+		}
+		w := ask(f, methodOf(t, "Draw"), token, fmt.Sprintf(`{"player": %q, "pool": "free"}`, player))
+		if (w.Code == 200) != tt.good || !tt.good && denied(w) != 401 {
+			t.Errorf("subject %q: HTTP %d %s", tt.subject, w.Code, w.Body)
 		}
 	}
 }

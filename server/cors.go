@@ -1,11 +1,15 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"connectrpc.com/connect"
 
@@ -35,13 +39,40 @@ func parseOrigins(list []string, keys bool) (map[string]bool, error) {
 	}
 	origins := make(map[string]bool, len(list))
 	for _, o := range list {
-		u, err := url.Parse(o)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || o != u.Scheme+"://"+u.Host || o != strings.ToLower(o) || strings.Contains(o, "*") {
-			return nil, fmt.Errorf("server: origin %.100q, want one as browsers send it, such as https://shop.example: no path, no wildcard", o)
+		if wrong := wrongOrigin(o); wrong != "" {
+			return nil, fmt.Errorf("server: origin %.100q, want one as browsers send it, such as https://shop.example: %s", o, wrong)
 		}
 		origins[o] = true
 	}
 	return origins, nil
+}
+
+// defaultPorts are the ports that browsers leave out.
+var defaultPorts = map[string]string{"https": "443", "http": "80"}
+
+// wrongOrigin says why no browser sends an origin, which would then match nothing, or returns the
+// empty string.
+func wrongOrigin(o string) string {
+	u, err := url.Parse(o)
+	if err != nil || defaultPorts[u.Scheme] == "" || u.Hostname() == "" || o != u.Scheme+"://"+u.Host || strings.Contains(o, "*") {
+		return "https:// or http:// and a host, no path, no wildcard"
+	}
+	port := u.Port()
+	n, err := strconv.ParseUint(cmp.Or(port, "1"), 10, 16)
+	switch {
+	case port == defaultPorts[u.Scheme], strings.HasSuffix(u.Host, ":"):
+		return "browsers leave out the port " + defaultPorts[u.Scheme]
+	case err != nil, n == 0, port != "" && port != strconv.FormatUint(n, 10):
+		return "a port from 1 to 65535, without zeros in front"
+	case o != strings.ToLower(o):
+		return "in lower case"
+	case strings.ContainsFunc(o, func(r rune) bool { return r > unicode.MaxASCII }):
+		return "browsers write such a host in ASCII, as in xn--bcher-kva.example"
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.String() != u.Hostname() {
+		return "browsers write this address as " + ip.String()
+	}
+	return ""
 }
 
 // isPreflight reports whether a request is a browser's question whether a page may make a call.

@@ -73,9 +73,16 @@ func TestCrossOrigin(t *testing.T) {
 		t.Errorf("metrics for a page: HTTP %d %v", w.Code, w.Header())
 	}
 	engine := newEngine(t, kuji.Options{})
-	for _, origin := range []string{"*", "shop.example", "https://shop.example/", "https://shop.example/x", "https://*.example", "HTTPS://shop.example", "null", ""} {
+	for _, origin := range []string{"*", "shop.example", "https://shop.example/", "https://shop.example/x", "https://*.example", "HTTPS://shop.example", "null", "",
+		"https://shop.example:443", "http://shop.example:80", "https://shop.example:", "https://shop.example:08443", "https://shop.example:0", "https://shop.example:65536",
+		"https://Shop.example", "https://büro.example", "https://[0:0::1]:8443", "https://ann@shop.example", "https://:8443"} {
 		if _, err := server.New(engine, server.Options{Keys: keyFile(t), Origins: []string{origin}}); err == nil {
 			t.Errorf("origin %q is taken", origin)
+		}
+	}
+	for _, origin := range []string{"https://shop.example:80", "http://shop.example:443", "https://shop.example:8443", "http://[::1]:3000", "https://xn--bro-hoa.example"} {
+		if _, err := server.New(engine, server.Options{Keys: keyFile(t), Origins: []string{origin}}); err != nil {
+			t.Error(err)
 		}
 	}
 	if _, err := server.New(engine, server.Options{Origins: []string{shop}}); err == nil {

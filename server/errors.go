@@ -40,6 +40,7 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeClock:          {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT}, // only while opening
 	kuji.CodeNotLeader:      {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeTooOld:         {connect.CodeOutOfRange, kujiv1.Reason_REASON_TOO_OLD},
+	kuji.CodeFormat:         {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_FORMAT},
 	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
 }
 

@@ -240,7 +240,7 @@ func eventProto(rec *kuji.Record) *kujiv1.Event {
 		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
 		Items: stacksProto(rec.Items), Outcomes: each(rec.Outcomes, outcomeProto), Paid: stacksProto(rec.Paid),
 		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Members: each(rec.Members, eventProto), Bytes: uint32(rec.Bytes), Last: rec.Last,
+		Members: each(rec.Members, eventProto), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
 		Changes: each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
 			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
 		}),

@@ -88,8 +88,8 @@ type Limits struct {
 	// unavailable at once. Default: 256.
 	DrawStreams int
 	// EventStreams is the most StreamEvents and Backup calls at a time. They count for InFlight.
-	// Any more get unavailable at once, and so does one with kuji.MaxReaders others of the same
-	// realm. Default: 256.
+	// Any more get unavailable at once, and so does one of StreamEvents with 120 others of the same
+	// realm, less than kuji.MaxReaders: the history needs a reader too. Default: 256.
 	EventStreams int
 	// StreamBatches is the most batches of one stream that are read but not yet answered. Then the
 	// client waits. WorkBytes bounds what they take, but for the requests themselves. Default: 4.

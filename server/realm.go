@@ -193,6 +193,7 @@ func (h adminService) GetStatus(ctx context.Context, req *kujiv1.GetStatusReques
 			RequestIds: st.RequestIDs, PendingBytes: st.PendingBytes,
 			RecoveredPosition: st.Recovered, RecoveredEvents: st.RecoveredEvents,
 			CatalogVersion: st.CatalogVersion, ClockUnixMs: st.Clock.Wall, TimeUnixMs: st.Clock.Time, BackMs: st.Clock.Back, IdsFromUnixMs: st.Clock.IDsFrom,
+			Level: uint32(st.Level), NewestLevel: uint32(st.NewestLevel),
 		}
 		if ke, ok := errors.AsType[*kuji.Error](r.Err()); ok {
 			one.Error = messageOf(ke)

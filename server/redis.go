@@ -34,8 +34,17 @@ const redisBuffer = MaxTokenBytes + 512
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
 const keptAnswers = 4 << 10
 
-// strangerTries is how many refused commands end a connection before AUTH.
-const strangerTries = 16
+// maxTries is how many commands that are refused before AUTH, or have no words, end a connection.
+const maxTries = 16
+
+// tries counts them.
+type tries int
+
+// over counts one more, and reports whether the connection ends.
+func (t *tries) over() bool {
+	*t++
+	return *t >= maxTries
+}
 
 // redisConns is the connections of the Redis protocol.
 type redisConns struct {
@@ -60,7 +69,7 @@ type redisConn struct {
 	inbox
 	pipeline
 	group   group
-	tries   int   // how many commands were refused before AUTH
+	tries   tries // how many commands were refused before AUTH, or had no words
 	leaving bool  // after these answers the connection ends
 	failed  error // the answers cannot be sent
 }

@@ -161,8 +161,7 @@ func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
 	before := c.written()
 	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
 	if c.access == nil {
-		c.tries++
-		c.leaving = c.leaving || c.tries >= strangerTries
+		c.leaving = c.tries.over() || c.leaving
 	}
 }
 
@@ -399,12 +398,14 @@ func (c *redisConn) login(a *arguments, realm bool) {
 func answerHello(c *redisConn, a *arguments) {
 	version := c.version
 	if len(a.words) > 0 {
-		if version = int(a.number("version", 0, 1<<30)); a.err != nil {
+		switch text := a.text("version"); {
+		case a.err != nil:
 			return
-		}
-		if version != 2 && version != 3 {
-			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %d of the protocol, want 2 or 3", version), nil}
+		case text != "2" && text != "3":
+			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text), nil}
 			return
+		default:
+			version = int(text[0] - '0')
 		}
 	}
 	for len(a.words) > 0 && a.err == nil {

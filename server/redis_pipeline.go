@@ -61,11 +61,14 @@ func (c *redisConn) answer() {
 		}
 		c.from += n
 		c.whole--
-		if len(words) > 0 {
-			c.handle(words, n)
-			if c.isMuch() {
-				c.transmit()
-			}
+		if len(words) == 0 { // Redis answers nothing, and no client sends it: with a key, it counts too
+			c.count(ended{size: n})
+			c.leaving = c.tries.over() || c.leaving
+			continue
+		}
+		c.handle(words, n)
+		if c.isMuch() {
+			c.transmit()
 		}
 	}
 	c.flush()
@@ -393,6 +396,7 @@ var redisKinds = map[kujiv1.Reason]string{
 	kujiv1.Reason_REASON_ID_REUSED:       "IDREUSED",
 	kujiv1.Reason_REASON_TOO_OLD:         "TOOOLD",
 	kujiv1.Reason_REASON_CONFLICT:        "CONFLICT",
+	kujiv1.Reason_REASON_FORMAT:          "FORMAT",
 	kujiv1.Reason_REASON_OVERLOADED:      "OVERLOADED",
 	kujiv1.Reason_REASON_UNKNOWN_OUTCOME: "UNKNOWN",
 	kujiv1.Reason_REASON_FAILED:          "FAILED",

@@ -337,7 +337,8 @@ var redisSession = []struct {
 	{"COMMAND INFO draw nothing", []any{[]any{"draw", int64(-3), []any{"write"}, int64(0), int64(0), int64(0)}, nil}},
 	{"COMMAND DOCS quit", dict{"quit": dict{"summary": "- End the connection.", "since": "1.0.0", "group": "generic"}}},
 	{"COMMAND GETKEYS", errors.New("INVALID subcommand: ")},
-	{"HELLO 4", errors.New("NOPROTO version 4")},
+	{"HELLO 4", errors.New(`NOPROTO version "4" of the protocol, want 2 or 3`)},
+	{"HELLO x", errors.New(`NOPROTO version "x" of the protocol, want 2 or 3`)},
 	{"HELLO 3 SETNAME x", dict{"server": "kuji", "version": "v1.2.3", "mode": "standalone", "role": "master", "proto": int64(3), "id": int64(1), "modules": []any{}}},
 	{"HELLO 3 MORE", errors.New("INVALID option: ")},
 	{"AUTH x", "OK"}, // there are no keys
@@ -1382,6 +1383,14 @@ func TestRedisTries(t *testing.T) {
 				t.Fatalf("%s is answered", one)
 			}
 		}
+		c.ends()
+	}
+	for _, login := range []string{"", "AUTH " + adminKey} { // what has no words is no way around it
+		c := dialRaw(t, addr)
+		if login != "" {
+			c.ask(login)
+		}
+		c.send(strings.Repeat("*0\r\n", 100))
 		c.ends()
 	}
 	c := dialRaw(t, addr)

@@ -80,7 +80,7 @@ func TestSetTrack(t *testing.T) {
 	if _, err := all[0].reward.Draw(as(adminKey), &kujiv1.DrawRequest{Player: "ann", Pool: "banner", Count: 73}); err != nil {
 		t.Fatal(err)
 	}
-	other := &kujiv1.PlayerTrack{Track: "banner/blank", Draws: 73, CertainIn: 17}
+	other := &kujiv1.PlayerTrack{Track: "banner/blank", Draws: 73, CertainIn: 17, Unless: "five"}
 	want(all[0], &kujiv1.PlayerTrack{Track: "five", Draws: 73, CertainIn: 17}, other)
 	callers := []string{adminKey, second, wordy}
 	names := []string{"ops", "ops-2", strings.Repeat("ü", 32)}

@@ -75,7 +75,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetCompletionCommandGroupID("offline")
 	root.SetVersionTemplate("kuji {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
 	root.AddGroup(
@@ -86,7 +86,7 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 	root.AddCommand(
 		a.demoCommand(), a.serveCommand(), a.clusterCommand(), a.benchCommand(), a.keysCommand(),
 		a.drawCommand(), a.redeemCommand(), a.registerCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(), a.atomicCommand(),
-		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.contextCommand(),
+		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.upgradeCommand(), a.contextCommand(),
 		a.listCommand(), a.watchCommand(), a.tailCommand(), a.feedCommand(), a.historyCommand(),
 		a.backupCommand(), a.restoreCommand(), a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
 		a.versionCommand(), exitCodesTopic(),

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,6 +87,12 @@ codes. Never serve from a backup: restore it.`,
 		case f.data != "" && flags.Changed("server"):
 			return usageError{errors.New("--data and --server: expected only one of them")}
 		}
+		if err := refuseInside("to", filepath.Dir(filepath.Clean(f.to))); err != nil {
+			return err
+		}
+		if hasRealm(f.to) && !isBackup(f.to) {
+			return refusedError{fmt.Sprintf("--to %s is a data directory: it has a key. Back up to another directory", f.to)}
+		}
 		var only []string
 		if flags.Changed("realm") {
 			only = []string{conn.realm}
@@ -103,6 +113,9 @@ func (a *app) backupData(ctx context.Context, f *backupFlags, realms []string) (
 	if realms == nil {
 		if realms, _, err = realmsIn(f.data); err != nil {
 			return err
+		}
+		if len(realms) == 0 {
+			return noRealm(f.data)
 		}
 	}
 	return a.backup(ctx, f, realms, func(realm string) (kuji.BackupSource, func() error, error) { return kuji.BackupDir(f.data, realm) })
@@ -178,6 +191,55 @@ func (a *app) backup(ctx context.Context, f *backupFlags, realms []string, open 
 			fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f\t%s\n", r.Realm, r.First, r.Through, r.Entries, r.Bytes, r.Seconds, checked)
 		}
 	})
+}
+
+// hasRealm reports whether a directory has the log of a realm: it is a data directory or a backup.
+func hasRealm(dir string) bool {
+	logs, err := filepath.Glob(filepath.Join(escapeGlob(dir), "realms", "*", "log"))
+	return err == nil && len(logs) > 0
+}
+
+// escapeGlob makes a pattern of a name that matches only that name.
+func escapeGlob(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
+}
+
+// isBackup reports whether a directory with realms is a backup: it has no key, which a data directory
+// has from its first start on.
+func isBackup(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "key"))
+	return errors.Is(err, fs.ErrNotExist) && hasRealm(dir)
+}
+
+// refuseBackup refuses to write to a backup, or into one, or into a data directory. The realms of a
+// backup would go on in it, and the next backup would be one of another log.
+func refuseBackup(dir string) error {
+	if isBackup(dir) {
+		return refusedError{fmt.Sprintf("--data %s has realms and no key: it is a backup, which nobody may write to but \"kuji backup\". Make a data directory of it with \"kuji restore\". "+
+			"If it is a data directory that has lost its file \"key\", put that back. Without it, make an empty one: then nobody can prove the draws of an epoch that a crash ended", dir)}
+	}
+	return refuseInside("data", filepath.Dir(filepath.Clean(dir)))
+}
+
+// refuseInside refuses a directory in a backup or a data directory, or in one of theirs.
+func refuseInside(flag, dir string) error {
+	dir, err := filepath.Abs(dir)
+	for err == nil {
+		if hasRealm(dir) {
+			return refusedError{fmt.Sprintf("--%s lies in %s, which is a data directory or a backup: expected a place of its own", flag, dir)}
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return nil
+		}
+		dir = up
+	}
+	return err
+}
+
+// noRealm says that a directory has nothing that could be checked or copied.
+func noRealm(name string) error {
+	return refusedError{name + " has no realm: what was there is gone, or nothing ever was"}
 }
 
 // limited slows a source down to so many bytes a second; 0: as fast as it is.

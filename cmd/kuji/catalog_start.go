@@ -24,9 +24,10 @@ import (
 //	what is in force is the file as it was    the file is applied
 //	both are others                           the server refuses to start
 //
-// What the file was, a file of the data directory says: DATA/catalogs/REALM has its hash, and the
-// version that it became. A restored directory has none. Then nobody knows what is newer, and what is
-// in force stays.
+// What the file was, a file of the data directory says: DATA/catalogs/REALM has the version that it
+// was, in decimal, a space, its hash in hexadecimal, and a newline. A restored directory has none. Then
+// nobody knows what is newer, and what is in force stays. The log cannot say it: a catalog that was
+// applied by hand may be the very file, and the event is found only by reading all of the log.
 
 // catalogStart is how a server starts with --catalog.
 type catalogStart struct {

@@ -630,7 +630,7 @@ func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Serv
 			c.t.Fatal(err)
 		}
 		defer conn.Close()
-		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.names()[i], conn}, c.key.derive("shop", "seeds"), realm, nil, nil)
+		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.names()[i], conn}, c.key[0].derive("shop", "seeds"), realm, nil, nil)
 		if err != nil {
 			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.names()[i], err)
 		}

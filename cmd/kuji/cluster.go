@@ -88,7 +88,7 @@ func (f *clusterFlags) check(data string) error {
 		if _, err := os.Stat(clusterDir(data)); err == nil {
 			return usageError{fmt.Errorf("--data %s is a cluster's: expected --cluster", data)}
 		}
-		return nil
+		return refuseBackup(data)
 	}
 	for _, name := range single {
 		if f.cmd.Flags().Changed(name) {
@@ -114,7 +114,7 @@ func (f *clusterFlags) check(data string) error {
 	if _, err := os.Stat(filepath.Join(data, "realms")); err == nil {
 		return usageError{fmt.Errorf("--data %s has realms of a server that is alone: expected another directory", data)}
 	}
-	return nil
+	return refuseInside("data", filepath.Dir(filepath.Clean(data)))
 }
 
 // checkMember checks the flags of member.
@@ -168,12 +168,12 @@ func parseAddress(address string) (peer, error) {
 	return p, nil
 }
 
-// replicas returns how many nodes keep each realm.
+// replicas returns how many nodes keep each realm: all of them. NATS servers of one's own are three, or one.
 func (f *clusterFlags) replicas() int {
-	if len(f.hosts) == 1 {
-		return 1
+	if f.nats.external() {
+		return min(len(f.hosts), 3)
 	}
-	return 3
+	return len(f.hosts)
 }
 
 // names returns the names of the nodes, ascending.
@@ -190,7 +190,7 @@ func (a *app) clusterCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    needsSubcommand,
 	}
-	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand())
+	cmd.AddCommand(a.clusterKeygenCommand(), a.clusterStatusCommand(), a.clusterForceCommand(), a.clusterDrainCommand(), a.clusterRemoveCommand())
 	return cmd
 }
 
@@ -202,10 +202,16 @@ func (a *app) clusterKeygenCommand() *cobra.Command {
 to every node, and keep a copy elsewhere. Nodes prove to each other that they know
 it, encrypt what they send each other, and seal the seeds of draws with it. Who has
 it can join the cluster and predict its draws. Without it, draws of the last epoch
-can no longer be proven.`,
+can no longer be proven.
+
+To change the key without stopping the cluster, put two keys in the file, each on its
+line: nodes use the first one, and accept both. Restart all nodes, one after the other,
+three times: with the old key and then the new one in the file, with the new one first,
+and with the new one alone.`,
 		Example: `  kuji cluster keygen cluster.key
   kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
-      --cluster-key cluster.key --data /var/lib/kuji`,
+      --cluster-key cluster.key --data /var/lib/kuji
+  kuji cluster keygen new.key && cat cluster.key new.key > both.key`,
 		Args: exactArgs("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := writeClusterKey(args[0]); err != nil {
@@ -222,9 +228,14 @@ type nodeJSON struct {
 	Address string `json:"address"` // for the other nodes
 	State   string `json:"state"`   // serves, opens, cut-off, or unreachable
 	Ready   bool   `json:"ready"`
-	Why     string `json:"why,omitempty"`    // it is not ready, cannot be reached, or met damage
-	Behind  string `json:"behind,omitempty"` // why its copy of the log does not count yet; absent: it has caught up
-	Version string `json:"version,omitempty"`
+	Why     string `json:"why,omitempty"`     // it is not ready, cannot be reached, or met damage
+	Behind  string `json:"behind,omitempty"`  // why its copy of the log does not count yet; absent: it has caught up
+	Version string `json:"version,omitempty"` // of its build
+	Time    int64  `json:"time,omitempty"`    // what its wall clock shows, Unix milliseconds
+
+	ClockMS *int64        `json:"clock_ms,omitempty"` // how far that is ahead of the node in the middle, as "kuji cluster status" saw it
+	Health  *healthJSON   `json:"health,omitempty"`   // for those who ask at healthPath
+	apart   time.Duration // from the clock of who asked
 
 	Leads     []string          `json:"leads"`               // realms that it leads
 	Leaders   map[string]string `json:"leaders,omitempty"`   // of realms, as far as it knows
@@ -285,9 +296,17 @@ func (a *app) clusterStatusCommand() *cobra.Command {
 node that has not caught up does not count for a majority yet, or cannot lead yet:
 stop no other one before it has. LEADS says how many realms a node leads, and LAG by
 how many positions of its log a realm is behind what its leader said in the last
-second, at most. Then each realm is shown, with the node that leads it. Status ends
-with exit code 1 if nobody leads a realm, or a node is not ready, has not caught up or
-met damage, and 5 if it reaches no node.`,
+second, at most.
+
+Then it shows what each node stores and may store, what its disk has free, in how many
+Raft groups it takes part and how many it leads, how many entries wait to be carried
+out there, how far its clock is ahead of the node's in the middle, and its version.
+What is wrong with a group is named below. A node whose clock is more than 10 s off
+leads nothing.
+
+Then each realm is shown, with the node that leads it. Status ends with exit code 1 if
+nobody leads a realm, or a node is not ready, has not caught up, met damage, has a clock
+that is off or a group that is ill, and 5 if it reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: exactArgs(),
@@ -298,13 +317,13 @@ met damage, and 5 if it reaches no node.`,
 			if err := f.checkMember(); err != nil {
 				return err
 			}
-			key, err := a.readClusterKey(f.keyFile)
+			keys, err := a.readClusterKeys(f.keyFile)
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.clusterStatus(ctx, &f, key)
+			return a.clusterStatus(ctx, &f, keys)
 		},
 	}
 	f.member(cmd)
@@ -312,8 +331,8 @@ met damage, and 5 if it reaches no node.`,
 	return cmd
 }
 
-func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey) error {
-	conf, err := key.tls(f.name, "")
+func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, keys clusterKeys) error {
+	conf, err := keys.tls(f.name, "")
 	if err != nil {
 		return err
 	}
@@ -321,9 +340,10 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 	client := &http.Client{Transport: peerTransport(conf)}
 	var wg sync.WaitGroup
 	for i, name := range f.names() {
-		wg.Go(func() { out.Nodes[i] = askNode(ctx, client, name, f.hosts[name]) })
+		wg.Go(func() { out.Nodes[i] = askAt(ctx, client, name, f.hosts[name], healthPath) })
 	}
 	wg.Wait()
+	setClocks(out.Nodes)
 	out.Realms = realmsOf(out.Nodes)
 	var ill []string
 	reached := 0
@@ -333,6 +353,8 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 		}
 		if why := cmp.Or(n.Why, n.Behind); why != "" {
 			ill = append(ill, n.Node+": "+why)
+		} else if n.Health != nil && len(n.Health.Ill) > 0 {
+			ill = append(ill, n.Node+": "+n.Health.Ill[0])
 		}
 	}
 	for _, r := range out.Realms {
@@ -355,11 +377,13 @@ func (a *app) clusterStatus(ctx context.Context, f *clusterFlags, key clusterKey
 }
 
 func printCluster(w io.Writer, c clusterJSON) {
-	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\tVERSION\n")
+	fprintf(w, "NODE\tADDRESS\tSTATE\tREADY\tCAUGHT UP\tLEADS\tLAG\n")
 	yes := map[bool]string{true: "yes", false: "no"}
 	for _, n := range c.Nodes {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], len(n.Leads), n.Lag, cmp.Or(n.Version, "-"))
+		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", n.Node, n.Address, n.State, yes[n.Ready], yes[n.Behind == "" && n.State != stateUnreachable], len(n.Leads), n.Lag)
 	}
+	fprintf(w, "\n")
+	printHealth(w, c.Nodes)
 	fprintf(w, "\nREALM\tLEADER\tPOSITION\n")
 	for _, r := range c.Realms {
 		fprintf(w, "%s\t%s\t%d\n", r.Realm, cmp.Or(r.Leader, "-"), r.Position)
@@ -368,13 +392,18 @@ func printCluster(w io.Writer, c clusterJSON) {
 
 // askNode asks a node for what it says of itself.
 func askNode(ctx context.Context, client *http.Client, name string, p peer) nodeJSON {
+	return askAt(ctx, client, name, p, nodePath)
+}
+
+func askAt(ctx context.Context, client *http.Client, name string, p peer, path string) nodeJSON {
 	fail := func(err error) nodeJSON {
 		return nodeJSON{Node: name, Address: p.log(), State: stateUnreachable, Why: err.Error()}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.requests()+nodePath, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+p.requests()+path, http.NoBody)
 	if err != nil {
 		return fail(err)
 	}
+	sent := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
 		return fail(err)
@@ -390,5 +419,6 @@ func askNode(ctx context.Context, client *http.Client, name string, p peer) node
 	if n.Node != name {
 		return fail(fmt.Errorf("node %s answers there", n.Node))
 	}
+	n.apart = time.UnixMilli(n.Time).Sub(sent.Add(time.Since(sent) / 2))
 	return n
 }

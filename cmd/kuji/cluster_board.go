@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/kuji-dev/kuji"
 )
 
 // The board says who is there and who leads which realm: docs/internals/decisions/0010. This file
@@ -24,7 +27,8 @@ const (
 	handAtOnce = 4
 )
 
-// board is what the nodes of a cluster tell each other.
+// board is what the nodes of a cluster tell each other. A node writes its own post, and leaves those of
+// others as they are: a newer build may say what this one does not know.
 type board struct {
 	Nodes map[string]post `json:"nodes"`
 }
@@ -37,7 +41,30 @@ type post struct {
 	Wants []string `json:"wants"` // the realms that it would rather lead than who does
 	Stops bool     `json:"stops"` // it takes none any more
 	Time  int64    `json:"time"`  // what its wall clock shows, Unix milliseconds; 0: an older build does not say
-	Off   bool     `json:"off"`   // that is far from what the others show: it leads nothing
+	Off   bool     `json:"off"`   // that is far from what the others show, or it is drained: it leads nothing
+	// Level is the newest format level that its build knows; absent: 1. See kuji.FormatLevel.
+	Level uint8 `json:"level,omitempty"`
+
+	as json.RawMessage // as it was read; nil: it is this node's own
+}
+
+// plainPost is a post without its methods.
+type plainPost post
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *post) UnmarshalJSON(data []byte) error {
+	*p = post{}
+	err := json.Unmarshal(data, (*plainPost)(p))
+	p.as = bytes.Clone(data)
+	return err
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p post) MarshalJSON() ([]byte, error) {
+	if p.as != nil {
+		return p.as, nil
+	}
+	return json.Marshal(plainPost(p))
 }
 
 // takes reports whether a node may take realms.
@@ -81,6 +108,15 @@ func (b board) living() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// level returns the newest format level that all nodes know which are there.
+func (b board) level() uint8 {
+	level := kuji.FormatLevel()
+	for _, p := range b.Nodes {
+		level = min(level, max(p.Level, 1))
+	}
+	return level
 }
 
 // rankOf returns how many of the nodes come before one for a realm. The order is another one for each
@@ -129,7 +165,11 @@ type watcher struct {
 	wanted     map[string]seen[string] // by realm that this node leads: who wants it
 	blind      bool                    // the last look failed
 	clocks     clocks
+	drained    bool // somebody has asked the node to lead nothing
 }
+
+// away reports whether the node leads nothing, though it does not stop.
+func (w *watcher) away() bool { return w.clocks.off || w.drained }
 
 // pulse is how a node shows that it lives.
 type pulse struct {
@@ -159,9 +199,9 @@ func (w *watcher) look(b board, realms map[string]bearing, stops bool, now, wall
 	w.clocks.compare(b, w.name, func(node string) bool { return w.beats[node].what != pulse{b.Nodes[node].Life, b.Nodes[node].Beat} }, now, wall)
 	w.bury(&b, now)
 	w.clocks.judge(b)
-	off := w.clocks.off
+	off := w.away()
 	w.beat = max(w.beat, was.Beat) + 1 // never one that somebody remembers
-	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Leads: []string{}, Wants: []string{}, Time: wall.UnixMilli(), Off: off}
+	mine := post{Life: w.life, Beat: w.beat, Stops: stops, Level: kuji.FormatLevel(), Leads: []string{}, Wants: []string{}, Time: wall.UnixMilli(), Off: off}
 	b.Nodes[w.name] = mine // the others lead what they say, and nobody else does
 	leaders, living := b.leaders(), b.living()
 	v := verdict{board: b}
@@ -237,7 +277,7 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	}
 	wanted := map[string]seen[string]{}
 	for _, realm := range led {
-		if w.clocks.off && realms[realm].leads { // whoever leads it next stands no later
+		if w.away() && realms[realm].leads { // whoever leads it next stands no later
 			handing = append(handing, realm)
 			continue
 		}

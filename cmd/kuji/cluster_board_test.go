@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kuji-dev/kuji"
 )
 
 // sitter is a node of a cluster that a test plays, with the board and nothing else.
@@ -272,5 +274,27 @@ func TestBadBoard(t *testing.T) {
 	b := ledBy("n1", "a")
 	if got := readBoard(b.data()); got.leaders()["a"] != "n1" || !json.Valid(b.data()) {
 		t.Errorf("%+v is read as %+v", b, got)
+	}
+}
+
+// TestBoardOfTwoBuilds: a node leaves what others say on the board as it is, also what it does not know: a
+// newer build may say more. The level that all know is the lowest; a node that says none has the first.
+func TestBoardOfTwoBuilds(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	theirs := `{"life":"x","beat":7,"leads":["far"],"wants":[],"stops":false,"level":99,"mood":{"of":["a","newer"]}}`
+	w := newWatcher("n1", "here")
+	v := w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`}}`)), nil, false, now)
+	var written struct {
+		Nodes map[string]json.RawMessage `json:"nodes"`
+	}
+	if err := json.Unmarshal(v.board.data(), &written); err != nil || string(written.Nodes["n2"]) != theirs {
+		t.Errorf("the post of a newer build became %s: %v", written.Nodes["n2"], err)
+	}
+	if got := readBoard(v.board.data()); got.level() != kuji.FormatLevel() || got.Nodes["n1"].Level != kuji.FormatLevel() {
+		t.Errorf("two nodes know level %d", got.level())
+	}
+	v = w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`,"n3":{"life":"y","beat":1,"leads":[],"wants":[],"stops":false}}}`)), nil, false, now)
+	if v.board.level() != 1 {
+		t.Errorf("next to a node that names no level, all know level %d", v.board.level())
 	}
 }

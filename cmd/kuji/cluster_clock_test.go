@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server"
 )
 
 // skews returns by how much nodes' clocks are ahead, ascending.
@@ -113,4 +117,68 @@ func TestTwoClocks(t *testing.T) {
 		now = now.Add(renewEvery)
 	}
 	t.Error(fmt.Sprint("it never leads next to older nodes"))
+}
+
+// TestHealth: kuji cluster status compares clocks, and names what is wrong.
+func TestHealth(t *testing.T) {
+	nodes := []nodeJSON{
+		{Node: "n1", Version: "1", Time: 1, apart: time.Hour},
+		{Node: "n2", Version: "2", Time: 1, apart: 2 * time.Second, Health: &healthJSON{Stored: 1_500_000_000, Most: 1e10, Groups: 3, Leads: 1, Ill: []string{"stream A has no leader"}, Behind: []string{"stream B: node n1 is away"}}},
+		{Node: "n3", Version: "1", Time: 1, apart: time.Second},
+		{Node: "n4", State: stateUnreachable},
+	}
+	setClocks(nodes)
+	var out strings.Builder
+	columns := newColumns(&out)
+	printHealth(columns, nodes)
+	if err := columns.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"+3598.0 s", "+0.0 s", "-1.0 s", "1.50 GB", "node n2: stream A has no leader\n", "node n2: stream B: node n1 is away\n", "different versions"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if got := few(make([]string, 100)); len(got) != maxIll+1 || got[maxIll] != "and 80 more" {
+		t.Errorf("%q", got)
+	}
+	n := newNode("n1", &clusterFlags{name: "shop", hosts: map[string]peer{"n1": {}}}, clusterKeys{{1}}, slog.New(slog.DiscardHandler))
+	n.stopped = t.Context()
+	watch := newWatcher("n1", "1", 3)
+	watch.clocks.off, watch.clocks.known = true, map[string]between{"n2": {-time.Hour, -time.Hour}, "n3": {-time.Hour, -time.Hour}}
+	n.noteClock(&watch.clocks)
+	engine, err := kuji.Open(t.TempDir(), kuji.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	if n.view.serves, err = server.New(engine, server.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	n.board.Nodes = map[string]post{"n2": {}}
+	n.view.leaders = map[string]string{"default": "n2"}
+	if d := n.describe(); d.Why != "its clock is about 1h0m0s ahead of the other nodes': it leads no realm until that is less than 5s" || !d.Ready {
+		t.Errorf("a node whose clock is off says %+v", d)
+	}
+}
+
+// TestDrained: a node that is drained hands over all that it leads, to those who are next in rank, and takes it
+// back afterwards.
+func TestDrained(t *testing.T) {
+	const realms = 40
+	tb := newTable(t, realms, "n1", "n2", "n3")
+	tb.run(time.Minute)
+	if by, none := tb.led(realms); none > 0 || by["n1"] == 0 {
+		t.Fatalf("nobody leads %d realms, and %v", none, by)
+	}
+	tb.sitters["n1"].drained = true
+	tb.run(5 * renewEvery)
+	if by, none := tb.led(realms); none > 0 || by["n1"] > 0 || by["n2"] == 0 || by["n3"] == 0 {
+		t.Errorf("drained: nobody leads %d realms, and %v", none, by)
+	}
+	tb.sitters["n1"].drained = false
+	tb.run(2 * time.Minute)
+	if by, none := tb.led(realms); none > 0 || by["n1"] == 0 {
+		t.Errorf("not drained any more: nobody leads %d realms, and %v", none, by)
+	}
 }

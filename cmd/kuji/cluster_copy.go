@@ -94,7 +94,8 @@ func (c *nodeCopy) check(realm string) error {
 }
 
 // audit returns the copy as what is verified. Without the cluster's key, what it sealed cannot be proven.
-func (c *nodeCopy) audit(data string, seeds [32]byte) *auditSource {
+func (c *nodeCopy) audit(data string, keys clusterKeys) *auditSource {
+	key, old := keys.seals(c.home.Cluster)
 	return &auditSource{
 		data: data, node: c.home.Node, nodeOf: c.home.Cluster, missing: c.missing,
 		realms: func(context.Context) (names, strays []string, err error) { return c.realms, nil, nil },
@@ -102,7 +103,7 @@ func (c *nodeCopy) audit(data string, seeds [32]byte) *auditSource {
 			if err := c.check(name); err != nil {
 				return kuji.Report{}, err
 			}
-			return kuji.VerifyDriver(c.driver, seeds, name, through, seen)
+			return kuji.VerifyDriver(c.driver, key, name, through, seen, old...)
 		},
 	}
 }

@@ -127,11 +127,11 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 	if err := f.allowed(h); err != nil {
 		return err
 	}
-	key, err := a.readClusterKey(f.cluster.keyFile)
+	keys, err := a.readClusterKeys(f.cluster.keyFile)
 	if err != nil {
 		return err
 	}
-	old, err := a.readClusterKey(cmp.Or(f.ofKey, f.cluster.keyFile))
+	former, err := a.readClusterKeys(cmp.Or(f.ofKey, f.cluster.keyFile))
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,10 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 	if out.Lost, err = knock(ctx, h); err != nil {
 		return err
 	}
-	backup, seeds := filepath.Join(f.data, "backup"), [32]byte(old.derive(h.Cluster, "seeds"))
-	switch confirmed, err := f.gather(ctx, seeds, backup, &out); {
+	backup := filepath.Join(f.data, "backup")
+	seal, older := former.seals(h.Cluster)
+	sealed := append(older, seal)
+	switch confirmed, err := f.gather(ctx, sealed, backup, &out); {
 	case err != nil:
 		return err
 	case confirmed:
@@ -148,7 +150,7 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 		if err := h.write(f.from); err != nil {
 			return err
 		}
-		return a.beginNew(ctx, f, key, seeds, backup, out)
+		return a.beginNew(ctx, f, keys, sealed, backup, out)
 	}
 	if err := a.print(out, func(w io.Writer) { printForce(w, out) }); err != nil {
 		return err
@@ -197,7 +199,7 @@ func knock(ctx context.Context, h *home) ([]forceNodeJSON, error) {
 }
 
 // gather says what would be in the new cluster. If that is what was confirmed, it backs it up.
-func (f *forceFlags) gather(ctx context.Context, seeds [32]byte, backup string, out *forceJSON) (confirmed bool, err error) {
+func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, backup string, out *forceJSON) (confirmed bool, err error) {
 	c, err := openCopy(ctx, f.from)
 	if err != nil {
 		return false, err
@@ -207,9 +209,9 @@ func (f *forceFlags) gather(ctx context.Context, seeds [32]byte, backup string, 
 	fprintf(hash, "%s %s\n", out.Of, out.Cluster)
 	for _, realm := range c.realms {
 		one := forceRealmJSON{Realm: realm}
-		report, err := kuji.VerifyDriver(c.driver, seeds, realm, nil, func(rec kuji.Record) {
+		report, err := kuji.VerifyDriver(c.driver, sealed[0], realm, nil, func(rec kuji.Record) {
 			one.LastTime, one.LastID = time.UnixMilli(rec.Time).UTC().Format(time.RFC3339), cmp.Or(rec.ID, one.LastID)
-		})
+		}, sealed[1:]...)
 		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
 			return false, damageError{fmt.Errorf("what node %s has kept is wrong: %w", c.home.Node, wrong)}
 		}
@@ -241,10 +243,12 @@ func (f *forceFlags) gather(ctx context.Context, seeds [32]byte, backup string, 
 	return true, nil
 }
 
-// beginNew restores the backup to the new cluster, and begins an epoch of each realm. The old key reveals the
-// seed of the one before, which nobody draws from any more.
-func (a *app) beginNew(ctx context.Context, f *forceFlags, key clusterKey, seeds [32]byte, backup string, out forceJSON) error {
-	nats, err := f.cluster.startNATS(f.data, key, slog.New(slog.DiscardHandler))
+// beginNew restores the backup to the new cluster, and begins an epoch of each realm. The key that sealed the
+// seed of the one before reveals it: nobody draws from that any more.
+func (a *app) beginNew(ctx context.Context, f *forceFlags, keys clusterKeys, sealed [][32]byte, backup string, out forceJSON) error {
+	key, old := keys.seals(f.cluster.name)
+	old = append(old, sealed...)
+	nats, err := f.cluster.startNATS(f.data, keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -261,12 +265,12 @@ func (a *app) beginNew(ctx context.Context, f *forceFlags, key clusterKey, seeds
 		}
 		there, err := d.Realms(ctx)
 		if err == nil && len(there) == 0 {
-			_, err = kuji.RestoreTo(ctx, filepath.ToSlash(backup), d, key.derive(f.cluster.name, "seeds"))
+			_, err = kuji.RestoreTo(ctx, filepath.ToSlash(backup), d, key, old...)
 		}
 		if err != nil {
 			return errors.Join(err, d.Close())
 		}
-		engine, err := kuji.Open("", kuji.Options{Driver: d, Key: seeds})
+		engine, err := kuji.Open("", kuji.Options{Driver: d, Key: key, OldKeys: old})
 		if err != nil {
 			return errors.Join(err, d.Close())
 		}

@@ -40,20 +40,33 @@ func (c *trio) fill(ctx context.Context, players int) {
 	}
 }
 
-// followers checks what each node says of itself, and that every node answers a stale read by itself,
-// which comes to what the leader says.
+// followers waits until each node says of itself what it is, and checks that every node answers a stale
+// read by itself, which comes to what the leader says. A realm may go back to its first node meanwhile.
 func (c *trio) followers(ctx context.Context) {
 	c.t.Helper()
+	for {
+		err := c.askFollowers(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// askFollowers asks once, and returns what is not as it should be.
+func (c *trio) askFollowers(ctx context.Context) error {
 	leader := c.settled(ctx)
 	fresh, err := c.client(leader).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann"})
 	if err != nil {
-		c.t.Fatal(err)
+		return err
 	}
 	for _, name := range c.flags.names() {
 		for {
 			resp, err := c.client(name).rewards.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Player: "ann", Stale: true})
 			if err != nil {
-				c.t.Fatalf("node %s: %v", name, err)
+				return fmt.Errorf("node %s: %w", name, err)
 			}
 			if resp.GetPlayer().GetPosition() >= fresh.GetPlayer().GetPosition() {
 				break
@@ -69,13 +82,14 @@ func (c *trio) followers(ctx context.Context) {
 			}
 		}
 		if want := map[bool]int{true: 1}[name == leader]; leads != want || calls != 1 {
-			c.t.Errorf("node %s leads %d realms, want %d, and answered reads: %d", name, leads, want, calls)
+			return fmt.Errorf("node %s leads %d realms, want %d, and answered reads: %d", name, leads, want, calls)
 		}
 		n := askNode(ctx, c.peers, name, c.flags.hosts[name])
 		if n.Positions["default"] == 0 {
-			c.t.Errorf("node %s says %+v", name, n)
+			return fmt.Errorf("node %s says %+v", name, n)
 		}
 	}
+	return nil
 }
 
 // metrics returns a node's metrics.

@@ -28,20 +28,31 @@ import (
 //	authority  signs the certificates that nodes make at each start and show each other
 type clusterKey [32]byte
 
+// clusterKeys are what a node knows: the key that it uses, and then another one that it accepts as well,
+// while the cluster's key is being changed.
+type clusterKeys []clusterKey
+
 // maxClusterKey bounds a file with a cluster's key, in bytes.
 const maxClusterKey = 4096
 
-func (a *app) readClusterKey(file string) (key clusterKey, err error) {
+// readClusterKeys reads a file with one key or two, each on its line.
+func (a *app) readClusterKeys(file string) (keys clusterKeys, err error) {
 	data, err := a.readFile(file, maxClusterKey)
 	if err != nil {
-		return key, err
+		return nil, err
 	}
-	raw, err := hex.DecodeString(strings.TrimSpace(string(data)))
-	if err != nil || len(raw) != len(key) { // what is there may be a secret: it is not shown
-		return key, usageError{fmt.Errorf("--cluster-key %s: expected %d hexadecimal digits and nothing else; see \"kuji cluster keygen --help\"", file, 2*len(key))}
+	for line := range strings.FieldsSeq(string(data)) {
+		raw, err := hex.DecodeString(line)
+		if err != nil || len(raw) != len(clusterKey{}) || len(keys) == 2 { // what is there may be a secret: it is not shown
+			keys = nil
+			break
+		}
+		keys = append(keys, clusterKey(raw))
 	}
-	copy(key[:], raw)
-	return key, nil
+	if len(keys) == 0 {
+		return nil, usageError{fmt.Errorf("--cluster-key %s: expected %d hexadecimal digits, or two lines of them while the key is being changed, and nothing else; see \"kuji cluster keygen --help\"", file, 2*len(clusterKey{}))}
+	}
+	return keys, nil
 }
 
 // writeClusterKey makes a key and writes it to a file that is not there yet.
@@ -72,26 +83,53 @@ func (k clusterKey) derive(cluster, purpose string) (secret [32]byte) {
 	return secret
 }
 
-// password returns what the NATS servers tell each other.
-func (k clusterKey) password(cluster string) string {
-	secret := k.derive(cluster, "nats")
-	return hex.EncodeToString(secret[:])
+// seals returns the key that seals the seeds of epochs, and those that may have sealed older ones.
+func (k clusterKeys) seals(cluster string) (key [32]byte, old [][32]byte) {
+	for _, one := range k[1:] {
+		old = append(old, one.derive(cluster, "seeds"))
+	}
+	return k[0].derive(cluster, "seeds"), old
+}
+
+// passwords returns what the NATS servers tell each other: the first one. They accept all of them.
+func (k clusterKeys) passwords(cluster string) (all []string) {
+	for _, one := range k {
+		secret := one.derive(cluster, "nats")
+		all = append(all, hex.EncodeToString(secret[:]))
+	}
+	return all
+}
+
+// validFrom and validTo are the time of all certificates: no clock must keep nodes apart, and each start
+// makes another one.
+var validFrom, validTo = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// authority returns what signs the certificates of those who know the key.
+func (k clusterKey) authority(cluster string) (root *x509.Certificate, key ed25519.PrivateKey, err error) {
+	seed := k.derive(cluster, "authority")
+	key = ed25519.NewKeyFromSeed(seed[:])
+	root = &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kuji cluster " + cluster}, NotBefore: validFrom, NotAfter: validTo,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	root, err = signed(root, root, key.Public(), key)
+	return root, key, err
 }
 
 // tls returns what both sides of a connection between nodes use: a new certificate for host, good
-// for both, and trust in those who know the key, and nobody else. The certificates have no end that
-// matters, since no clock must keep nodes apart and each start makes another one.
-func (k clusterKey) tls(cluster, host string) (*tls.Config, error) {
-	seed := k.derive(cluster, "authority")
-	authority := ed25519.NewKeyFromSeed(seed[:])
-	from, to := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2500, 1, 1, 0, 0, 0, 0, time.UTC)
-	root := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kuji cluster " + cluster}, NotBefore: from, NotAfter: to,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	root, err := signed(root, root, authority.Public(), authority)
+// for both, and trust in those who know one of the keys, and nobody else.
+func (k clusterKeys) tls(cluster, host string) (*tls.Config, error) {
+	root, authority, err := k[0].authority(cluster)
 	if err != nil {
 		return nil, err
+	}
+	pool := x509.NewCertPool()
+	for _, one := range k {
+		trusted, _, err := one.authority(cluster)
+		if err != nil {
+			return nil, err
+		}
+		pool.AddCert(trusted)
 	}
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -102,7 +140,7 @@ func (k clusterKey) tls(cluster, host string) (*tls.Config, error) {
 		return nil, err
 	}
 	leaf := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "kuji node"}, NotBefore: from, NotAfter: to, KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "kuji node"}, NotBefore: validFrom, NotAfter: validTo, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	if ip := net.ParseIP(host); ip != nil {
@@ -113,8 +151,6 @@ func (k clusterKey) tls(cluster, host string) (*tls.Config, error) {
 	if leaf, err = signed(leaf, root, public, authority); err != nil {
 		return nil, err
 	}
-	pool := x509.NewCertPool()
-	pool.AddCert(root)
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Raw}, PrivateKey: private, Leaf: leaf}},

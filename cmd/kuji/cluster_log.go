@@ -128,13 +128,13 @@ type upgraded struct {
 func (c *upgraded) Read(p []byte) (int, error) { return c.from.Read(p) }
 
 // openLog opens the log of a running cluster, at the first node that answers or where --nats says.
-func (f *clusterFlags) openLog(ctx context.Context, key clusterKey) (*jetstream.Driver, error) {
+func (f *clusterFlags) openLog(ctx context.Context, keys clusterKeys) (*jetstream.Driver, error) {
 	o := jetstream.Options{Cluster: f.name}
 	if f.nats.external() {
 		f.nats.lead(&o)
 		return connectLog(ctx, o)
 	}
-	conf, err := key.tls(f.name, "")
+	conf, err := keys.tls(f.name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (f *clusterFlags) openLog(ctx context.Context, key clusterKey) (*jetstream.
 		return nil, err
 	}
 	o.URLs = []string{"nats://" + f.name}
-	o.Connect = append(o.Connect, embedded.Through(dial, key.password(f.name)))
+	o.Connect = append(o.Connect, embedded.Through(dial, keys.passwords(f.name)[0]))
 	return connectLog(ctx, o)
 }
 

@@ -35,7 +35,7 @@ func (f *natsFlags) check() error {
 	for _, one := range f.urls {
 		u, err := url.Parse(one)
 		if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return usageError{fmt.Errorf("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutPassword(one))}
+			return usageError{fmt.Errorf("--nats %q: expected a URL such as nats://10.0.1.1:4222 or tls://10.0.1.1:4222", withoutSecrets(one))}
 		}
 	}
 	return nil

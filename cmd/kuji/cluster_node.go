@@ -34,12 +34,13 @@ import (
 // alone. One that met damage is followed no more, and never led.
 type node struct {
 	seating
-	key       clusterKey
+	keys      clusterKeys
 	engine    kuji.Options
 	server    server.Options
 	historian func(*slog.Logger) *historian // see serveFlags
 	redis     net.Listener                  // for Redis clients; nil without --redis-listen
 	served    chan error                    // gets what ends those who accept connections
+	dir       string                        // of its data
 	nats      *embedded.Server              // nil: the log is kept elsewhere, by --nats
 	readers   chan struct{}                 // one for each who reads the log through this node
 	stopped   context.Context               // ends when the process is told to stop
@@ -47,8 +48,8 @@ type node struct {
 }
 
 // newNode returns a node that does nothing yet.
-func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *node {
-	n := &node{key: key, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
+func newNode(name string, f *clusterFlags, keys clusterKeys, log *slog.Logger) *node {
+	n := &node{keys: keys, readers: make(chan struct{}, maxLogReaders), served: make(chan error, 4)} // clients, nodes, Redis, watch
 	n.name, n.f, n.log, n.wake, n.retired = name, f, log, make(chan struct{}, 1), func() {}
 	n.here = realmsHere{seats: map[string]*seat{}, opening: make(chan struct{}, opensAtOnce), taking: make(chan struct{}, takesAtOnce)}
 	n.wall = time.Now
@@ -59,11 +60,7 @@ func newNode(name string, f *clusterFlags, key clusterKey, log *slog.Logger) *no
 
 // connect connects to what keeps the log.
 func (n *node) connect(ctx context.Context) (*jetstream.Driver, error) {
-	replicas := 3
-	if len(n.f.hosts) == 1 {
-		replicas = 1
-	}
-	o := jetstream.Options{Cluster: n.f.name, Replicas: replicas, Logger: n.log}
+	o := jetstream.Options{Cluster: n.f.name, Replicas: n.f.replicas(), Logger: n.log}
 	if n.nats != nil {
 		o.Connect = append(o.Connect, n.nats.Connect())
 	} else {
@@ -94,7 +91,8 @@ func (n *node) join(ctx context.Context) (err error) {
 		return err
 	}
 	o := n.engine
-	o.Driver, o.Key, o.Follow = d, n.key.derive(n.f.name, "seeds"), true
+	o.Driver, o.Follow, o.FormatLevel = d, true, n.formatLevel
+	o.Key, o.OldKeys = n.keys.seals(n.f.name)
 	engine, err := kuji.Open("", o)
 	if err != nil {
 		return errors.Join(err, d.Close())
@@ -131,6 +129,7 @@ func (n *node) sit(ctx context.Context, d *jetstream.Driver) {
 	for ctx.Err() == nil {
 		n.round(ctx, w, d.Update)
 		n.compare(ctx)
+		n.widen(ctx, d)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -222,14 +221,16 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // startNATS starts the server that keeps this node's part of the log.
-func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) (*embedded.Server, error) {
+func (f *clusterFlags) startNATS(data string, keys clusterKeys, log *slog.Logger) (*embedded.Server, error) {
 	if err := f.settle(data); err != nil {
 		return nil, err
 	}
-	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Secret: key.password(f.name), Logger: log}
+	o := embedded.Options{Dir: clusterDir(data), Cluster: f.name, Node: f.node, Logger: log}
+	passwords := keys.passwords(f.name)
+	o.Secret, o.Accepted = passwords[0], passwords[1:]
 	if len(f.hosts) > 1 {
 		own := f.hosts[f.node]
-		conf, err := key.tls(f.name, own.host)
+		conf, err := keys.tls(f.name, own.host)
 		if err != nil {
 			return nil, err
 		}
@@ -244,12 +245,12 @@ func (f *clusterFlags) startNATS(data string, key clusterKey, log *slog.Logger) 
 // serveCluster is serve for a node of a cluster.
 func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.Options) (err error) {
 	f, c := p.f, &p.f.cluster
-	key, err := p.readClusterKey(c.keyFile)
+	keys, err := p.readClusterKeys(c.keyFile)
 	if err != nil {
 		return err
 	}
-	n := newNode(c.node, c, key, so.Logger)
-	n.engine, n.server, n.historian = eo, so, f.historian
+	n := newNode(c.node, c, keys, so.Logger)
+	n.engine, n.server, n.historian, n.dir = eo, so, f.historian, f.data
 	if eo.Now != nil {
 		n.wall = eo.Now
 	}
@@ -258,13 +259,13 @@ func (p *process) serveCluster(ctx context.Context, eo kuji.Options, so server.O
 	n.over, forget = context.WithCancel(context.Background())
 	defer stop()
 	defer forget()
-	conf, err := key.tls(c.name, c.hosts[c.node].host)
+	conf, err := keys.tls(c.name, c.hosts[c.node].host)
 	if err != nil {
 		return err
 	}
 	n.pass = newPasser(conf, so.Limits)
 	if !c.nats.external() {
-		if n.nats, err = c.startNATS(f.data, key, quieter(so.Logger)); err != nil {
+		if n.nats, err = c.startNATS(f.data, keys, quieter(so.Logger)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, n.nats.Close()) }()

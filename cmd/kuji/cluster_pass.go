@@ -108,6 +108,9 @@ func (n *node) describe() nodeJSON {
 		out.Why = cmp.Or(out.Why, damaged.Error())
 	}
 	out.Why = cmp.Or(out.Why, n.clock)
+	if n.drain {
+		out.Why = cmp.Or(out.Why, "it is drained: it leads nothing")
+	}
 	for _, r := range v.serves.Realms() {
 		if out.Positions == nil {
 			out.Positions, out.Chains = map[string]uint64{}, map[string]string{}
@@ -136,9 +139,18 @@ func (n *node) servePeer(w http.ResponseWriter, r *http.Request) {
 				d.Behind = err.Error() // the log comes before the realms
 			}
 		}
+		if r.URL.Query().Get("health") != "" {
+			var err error
+			if d.Health, err = n.health(); err != nil {
+				d.Why = cmp.Or(d.Why, err.Error())
+			}
+		}
+		d.Time = n.wall().UnixMilli()    // when it is sent
 		_ = json.NewEncoder(w).Encode(d) // the other node may be gone: there is nobody to tell
 	case lookPath:
 		n.hurry()
+	case drainPath, removePath:
+		n.serveMove(w, r)
 	case logPath:
 		n.serveLog(w, r)
 	default:

@@ -22,11 +22,11 @@ import (
 // loneNode returns a node that knows its peers and nothing of who leads.
 func loneNode(t *testing.T, peers map[string]peer) *node {
 	t.Helper()
-	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNode("n1", &clusterFlags{name: "shop", hosts: peers}, clusterKey{1}, slog.New(slog.DiscardHandler))
+	n := newNode("n1", &clusterFlags{name: "shop", hosts: peers}, clusterKeys{{1}}, slog.New(slog.DiscardHandler))
 	n.stopped, n.over, n.pass, n.here.ctx = t.Context(), t.Context(), newPasser(conf, server.Limits{InFlight: 1}), t.Context()
 	return n
 }
@@ -133,7 +133,7 @@ func TestNobodyLeads(t *testing.T) {
 
 // TestLostLeader: a request whose connection is lost has an outcome that nobody knows.
 func TestLostLeader(t *testing.T) {
-	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestLostLeader(t *testing.T) {
 // TestMovedLeader: a request that a node does not answer, because it leads the realm no more, goes whole to who
 // leads it by then. A realm that nobody knows is the business of one node.
 func TestMovedLeader(t *testing.T) {
-	conf, err := clusterKey{1}.tls("shop", "127.0.0.1")
+	conf, err := clusterKeys{{1}}.tls("shop", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,24 +201,26 @@ func startPeer(t *testing.T, conf *tls.Config, h http.HandlerFunc) peer {
 // TestStrangers: who does not know the key, or knows that of another cluster, is not let in, and is not
 // believed.
 func TestStrangers(t *testing.T) {
-	config := func(key clusterKey, cluster string) *tls.Config {
+	config := func(key clusterKeys, cluster string) *tls.Config {
 		conf, err := key.tls(cluster, "127.0.0.1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return conf
 	}
-	to := startPeer(t, config(clusterKey{1}, "shop"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	to := startPeer(t, config(clusterKeys{{1}}, "shop"), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	for name, c := range map[string]struct {
 		conf *tls.Config
 		ok   bool
 	}{
-		"member":          {config(clusterKey{1}, "shop"), true},
-		"another key":     {config(clusterKey{2}, "shop"), false},
-		"another cluster": {config(clusterKey{1}, "game"), false},
+		"member":          {config(clusterKeys{{1}}, "shop"), true},
+		"two keys":        {config(clusterKeys{{1}, {2}}, "shop"), true},
+		"only accepts":    {config(clusterKeys{{2}, {1}}, "shop"), false},
+		"another key":     {config(clusterKeys{{2}}, "shop"), false},
+		"another cluster": {config(clusterKeys{{1}}, "game"), false},
 		"no certificate":  {&tls.Config{InsecureSkipVerify: true}, false},
 		"believes all": {func() *tls.Config {
-			c := config(clusterKey{2}, "shop")
+			c := config(clusterKeys{{2}}, "shop")
 			c.InsecureSkipVerify = true
 			return c
 		}(), false},

@@ -218,6 +218,11 @@ func (c *trio) askStatus(ctx context.Context, path string, leaders map[string]st
 	if jsonErr := json.Unmarshal(out, &said); err != nil || jsonErr != nil || len(said.Realms) != 7 {
 		return fmt.Errorf("kuji cluster status: %w, %w, %s", err, jsonErr, out)
 	}
+	for _, n := range said.Nodes {
+		if h := n.Health; h == nil || h.Stored == 0 || h.Most == 0 || h.Meta == "" || h.Groups < 14 || n.Version == "" || n.ClockMS == nil || time.Duration(*n.ClockMS)*time.Millisecond > maxApart {
+			c.t.Errorf("kuji cluster status: node %s: %+v, %+v", n.Node, n, h)
+		}
+	}
 	for _, r := range said.Realms {
 		if want := leaders[r.Realm]; r.Leader == "" || want != "" && r.Leader != want {
 			return fmt.Errorf("kuji cluster status: realm %s is led by %q, want %q", r.Realm, r.Leader, want)

@@ -73,18 +73,21 @@ type seating struct {
 	log  *slog.Logger
 	pass *passer
 
-	wake    chan struct{} // a look at the board is asked for
-	work    sync.WaitGroup
-	asking  atomic.Bool // it asks leaders how far they have come
-	retired func()      // called when it leads nothing any more, and the board says so
-	held    atomic.Pointer[holding]
-	wall    func() time.Time // the wall clock
+	wake     chan struct{} // a look at the board is asked for
+	work     sync.WaitGroup
+	asking   atomic.Bool // it asks leaders how far they have come
+	widening atomic.Bool // it has looked for streams that are not on all nodes
+	retired  func()      // called when it leads nothing any more, and the board says so
+	held     atomic.Pointer[holding]
+	wall     func() time.Time // the wall clock
+	level    atomic.Uint32    // see formatLevel
 
 	mu    sync.Mutex
 	here  realmsHere
 	board board     // the last one; none if that failed
 	until time.Time // other nodes take what it leads no sooner, if it says nothing more
 	view  view
+	drain bool   // somebody has asked it to lead nothing
 	clock string // why this node leads nothing, as clockText says it; "": its clock is good
 }
 
@@ -282,7 +285,7 @@ func (n *seating) round(ctx context.Context, w *watcher, update func(context.Con
 	n.mu.Lock()
 	now := time.Now()
 	n.tend(now)
-	bearings, retiring := n.bearings(now), n.here.retiring
+	bearings, retiring, drained := n.bearings(now), n.here.retiring, n.drain
 	n.mu.Unlock()
 
 	once, cancel := context.WithTimeout(ctx, leaseTTL)
@@ -291,6 +294,7 @@ func (n *seating) round(ctx context.Context, w *watcher, update func(context.Con
 	var asked time.Time
 	err := update(once, func(old []byte) ([]byte, error) {
 		asked = time.Now() // the others count from when they see what is written, which is later
+		w.drained = drained
 		v = w.look(readBoard(old), bearings, retiring, asked, n.wall())
 		return v.board.data(), nil
 	})
@@ -365,6 +369,9 @@ func (n *seating) publish() {
 		}
 	}
 	n.held.Store(h)
+	if len(n.board.Nodes) > 0 {
+		n.level.Store(uint32(n.board.level()))
+	}
 	for realm, leader := range v.leaders {
 		if was := n.view.leaders[realm]; was != leader {
 			n.log.Info("cluster: the leader of a realm changes", "node", n.name, "realm", realm, "leader", leader, "was", was)
@@ -373,6 +380,10 @@ func (n *seating) publish() {
 	close(n.view.changed)
 	n.view = v
 }
+
+// formatLevel returns the newest format level that all nodes know which are there, by the last board that
+// could be read. It takes no lock: realms ask under their own.
+func (n *seating) formatLevel() uint8 { return uint8(n.level.Load()) }
 
 // hurry asks for a look at the board at once.
 func (n *seating) hurry() {

@@ -83,7 +83,7 @@ const stopTimeout = 30 * time.Second
 // threeNodes is a cluster of three processes on this machine.
 type threeNodes struct {
 	f     clusterFlags
-	key   clusterKey
+	key   clusterKeys
 	peers *http.Client
 	nodes map[string]*child // those that run
 	at    map[string]string // addresses for clients
@@ -104,7 +104,7 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]*url.URL, error) {
 		s.at[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("127.0.0.1:%d", ports[3+i])
 		s.f.peers = append(s.f.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, port))
 	}
-	if s.key, err = d.readClusterKey(s.f.keyFile); err != nil {
+	if s.key, err = d.readClusterKeys(s.f.keyFile); err != nil {
 		return nil, err
 	}
 	conf, err := s.key.tls(s.f.name, "")
@@ -202,12 +202,12 @@ func (s *threeNodes) verify(ctx context.Context, d *demo, seen func(string, kuji
 
 // verify checks every realm of a cluster whose nodes do not run. data returns where a node has its
 // data.
-func (f *clusterFlags) verify(ctx context.Context, key clusterKey, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
+func (f *clusterFlags) verify(ctx context.Context, keys clusterKeys, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
 	var own *embedded.Server
 	for _, name := range f.names() {
 		of := *f
 		of.node = name
-		server, err := of.startNATS(data(name), key, slog.New(slog.DiscardHandler))
+		server, err := of.startNATS(data(name), keys, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return out, err
 		}
@@ -227,8 +227,9 @@ func (f *clusterFlags) verify(ctx context.Context, key clusterKey, data func(nod
 	realms, err := dr.Realms(ctx)
 	out.OK = true
 	var damage []error
+	key, old := keys.seals(f.name)
 	for _, name := range realms {
-		report, err := kuji.VerifyDriver(dr, key.derive(f.name, "seeds"), name, nil, func(rec kuji.Record) { seen(name, rec) })
+		report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
 		var wrong *kuji.VerifyError
 		if errors.As(err, &wrong) {
 			damage = append(damage, err)

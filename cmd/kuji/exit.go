@@ -193,7 +193,7 @@ func exitOfReason(r kujiv1.Reason) exitCode {
 	case kujiv1.Reason_REASON_INVALID:
 		return exitUsage
 	case kujiv1.Reason_REASON_NOT_FOUND, kujiv1.Reason_REASON_ID_REUSED, kujiv1.Reason_REASON_CONFLICT,
-		kujiv1.Reason_REASON_TOO_OLD:
+		kujiv1.Reason_REASON_TOO_OLD, kujiv1.Reason_REASON_FORMAT:
 		return exitRefused
 	case kujiv1.Reason_REASON_UNAUTHENTICATED, kujiv1.Reason_REASON_FORBIDDEN:
 		return exitDenied
@@ -226,7 +226,7 @@ func exitOfEngine(c kuji.Code) exitCode {
 	switch c {
 	case kuji.CodeInvalid:
 		return exitUsage
-	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader:
+	case kuji.CodeNotFound, kuji.CodeIDReused, kuji.CodeConflict, kuji.CodeLocked, kuji.CodeClock, kuji.CodeTooOld, kuji.CodeNotLeader, kuji.CodeFormat:
 		return exitRefused
 	case kuji.CodeCorrupt:
 		return exitDamage

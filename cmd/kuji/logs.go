@@ -136,7 +136,7 @@ type life struct {
 }
 
 // beginLife logs that a server starts, and with which settings that are not the default, without
-// passwords.
+// secrets.
 func beginLife(log *slog.Logger, data string, flags *pflag.FlagSet) *life {
 	var settings []any
 	flags.Visit(func(f *pflag.Flag) {

@@ -96,10 +96,11 @@ func TestLogFlags(t *testing.T) {
 			t.Errorf("%s: the log is %q, want %q", tt.args, got, tt.want)
 		}
 	}
-	for _, args := range []string{"--log-format xml", "--log-level loud", "--slow-requests -1s", "--access-log /nonexistent/x", "--otlp-endpoint localhost:4318"} {
+	for _, args := range []string{"--log-format xml", "--log-level loud", "--slow-requests -1s", "--access-log /nonexistent/x", "--otlp-endpoint localhost:4318",
+		"--otlp-endpoint ftp://localhost/?key=s3cret", "--otlp-endpoint http://localhost:4318/?key=s3cret", "--otlp-endpoint http://s3cret@localhost:4318"} {
 		var said bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &said, stderr: &said, getenv: func(string) string { return "" }}
-		if code := a.run(t.Context(), append(strings.Fields("serve --listen 127.0.0.1:0 --data "+t.TempDir()), strings.Fields(args)...)); code != exitUsage || !strings.Contains(said.String(), strings.Fields(args)[0]) {
+		if code := a.run(t.Context(), append(strings.Fields("serve --listen 127.0.0.1:0 --data "+t.TempDir()), strings.Fields(args)...)); code != exitUsage || !strings.Contains(said.String(), strings.Fields(args)[0]) || strings.Contains(said.String(), "s3cret") {
 			t.Errorf("%s: exit code %d: %s", args, code, said.String())
 		}
 	}

@@ -114,7 +114,7 @@ func (a *app) restored(out verifyJSON, reports []kuji.Report, err error) error {
 // until ctx ends. No node of the cluster runs, so nobody takes a realm over that is not whole.
 func (a *app) restoreToCluster(ctx context.Context, f *restoreFlags) (err error) {
 	c := &f.cluster
-	key, err := a.readClusterKey(c.keyFile)
+	keys, err := a.readClusterKeys(c.keyFile)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (a *app) restoreToCluster(ctx context.Context, f *restoreFlags) (err error)
 	if c.nats.external() {
 		c.nats.lead(&o)
 	} else {
-		nats, err := c.startNATS(f.data, key, slog.New(slog.DiscardHandler))
+		nats, err := c.startNATS(f.data, keys, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,8 @@ func (a *app) restoreToCluster(ctx context.Context, f *restoreFlags) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	reports, err := kuji.RestoreTo(ctx, filepath.ToSlash(f.from), d, key.derive(c.name, "seeds"))
+	key, old := keys.seals(c.name)
+	reports, err := kuji.RestoreTo(ctx, filepath.ToSlash(f.from), d, key, old...)
 	return a.restored(verifyJSON{Cluster: c.name}, reports, err)
 }
 
@@ -155,11 +156,14 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 	case name == "":
 		return nil, usageError{errors.New("--of-cluster without --seal-key: expected the cluster's key")}
 	case cluster != "":
-		key, err := a.readClusterKey(name)
+		keys, err := a.readClusterKeys(name)
 		if err != nil {
 			return nil, err
 		}
-		seal := [32]byte(key.derive(cluster, "seeds"))
+		if len(keys) > 1 { // a directory has one key
+			return nil, usageError{fmt.Errorf("--seal-key %s has two keys: expected the one that the cluster used when the backup was made", name)}
+		}
+		seal, _ := keys.seals(cluster)
 		return &seal, nil
 	}
 	text, err := a.readFile(name, 1<<10)

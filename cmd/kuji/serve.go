@@ -163,6 +163,9 @@ func (f *serveFlags) check() error {
 	if f.data == "" {
 		return usageError{errors.New("missing flag --data: the directory that holds the log")}
 	}
+	if f.catalogOver > 0 && f.catalog == "" {
+		return usageError{fmt.Errorf("--catalog-over %d without --catalog: expected the file to apply", f.catalogOver)}
+	}
 	if f.syncEvery == 0 {
 		return usageError{fmt.Errorf("--sync-every %v: expected at least 1ms", f.syncEvery)}
 	}
@@ -236,6 +239,7 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 }
 
 func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
+	defer func() { a.notStarted(f, err) }()
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -312,6 +316,18 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 		return clockError(err)
 	}
 	return stoppedRealms(engine)
+}
+
+// notStarted logs an error that came before the log had begun, if each line of the log is JSON: then a
+// line for a person may not stand among them.
+func (a *app) notStarted(f *serveFlags, err error) {
+	if err == nil || a.logged || !f.logs.json(a) {
+		return
+	}
+	if log, bad := f.logs.logger(a); bad == nil {
+		log.Error("not started", "error", err)
+		a.logged = true
+	}
 }
 
 // process is what a server that is alone and a node of a cluster have in common.

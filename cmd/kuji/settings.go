@@ -155,8 +155,8 @@ type settingJSON struct {
 	From  string `json:"from"`  // "flag", "default", or the variable or the place in a file
 }
 
-// print writes the settings in force, as YAML that --config reads, without the
-// passwords of URLs.
+// print writes the settings in force, as YAML that --config reads, without
+// secrets.
 func (s *settings) print(a *app, flags []string) error {
 	all := make([]settingJSON, 0, len(flags))
 	for _, name := range flags {
@@ -182,49 +182,66 @@ func (s *settings) print(a *app, flags []string) error {
 	})
 }
 
-// shown returns the value of a flag as others may see it, without the passwords
-// of URLs: a string, or a list if there can be several.
+// shown returns the value of a flag as others may see it, without secrets: a string, or a list if there can be several.
 func shown(flag *pflag.Flag) any {
 	list, ok := flag.Value.(pflag.SliceValue)
 	if !ok {
-		return withoutPassword(flag.Value.String())
+		return withoutSecrets(flag.Value.String())
 	}
 	var values []string
 	for _, value := range list.GetSlice() {
-		values = append(values, withoutPassword(value))
+		values = append(values, withoutSecrets(value))
 	}
 	return values
 }
 
-// withoutPassword returns a value with xxxxx in place of the passwords that it
-// has if it is a URL: before the host, or in a parameter as in ?password=. In the
-// URL of a NATS server, a user without a password is a token.
-func withoutPassword(value string) string {
+// saysNoSecret are the parameters of URLs whose values others may see. Those of all others may be
+// secrets, whatever their names are.
+var saysNoSecret = []string{"application_name", "connect_timeout", "dbname", "host", "passfile", "pool_max_conns", "port", "search_path",
+	"sslcert", "sslkey", "sslmode", "sslrootcert", "target_session_attrs", "timezone", "tls", "user"}
+
+// assigned finds what a text that is no URL says of a secret, as in host=db password=s3cret.
+var assigned = regexp.MustCompile(`(?i)((?:passw(?:or)?d|pwd|secret|token|key)\s*=\s*)(?:'[^']*'|\S+)`)
+
+// withoutSecrets returns a value with xxxxx in place of the secrets that it may have. Of a URL these
+// are the password, the user where there is none (a token), unless it is a database's, every parameter
+// that is not known to say nothing, and what is behind a #.
+func withoutSecrets(value string) string {
 	scheme, _, ok := strings.Cut(value, "://")
 	if !ok {
-		return value
+		return assigned.ReplaceAllString(value, "${1}xxxxx")
 	}
 	u, err := url.Parse(value)
 	if err != nil {
 		return scheme + "://xxxxx" // nobody can say where its password is
 	}
-	parameters := strings.Split(u.RawQuery, "&")
-	secret := false
-	for i, one := range parameters {
-		raw, _, _ := strings.Cut(one, "=")
-		name, err := url.QueryUnescape(raw)
-		if err != nil || strings.HasSuffix(strings.ToLower(name), "password") {
-			parameters[i], secret = raw+"=xxxxx", true
+	changed := false
+	if u.RawQuery != "" {
+		parameters := strings.Split(u.RawQuery, "&")
+		for i, one := range parameters {
+			raw, _, given := strings.Cut(one, "=")
+			name, err := url.QueryUnescape(raw)
+			switch {
+			case err == nil && slices.Contains(saysNoSecret, name):
+			case given:
+				parameters[i], changed = raw+"=xxxxx", true
+			default:
+				parameters[i], changed = "xxxxx", true
+			}
 		}
+		u.RawQuery = strings.Join(parameters, "&")
 	}
-	_, has := u.User.Password()
-	if token := u.User != nil && !has && slices.Contains([]string{"nats", "tls"}, u.Scheme); token {
-		u.User, secret = url.User("xxxxx"), true
+	if _, has := u.User.Password(); has {
+		changed = true
+	} else if u.User != nil && !strings.HasPrefix(u.Scheme, "postgres") {
+		u.User, changed = url.User("xxxxx"), true
 	}
-	if !has && !secret {
+	if u.Fragment != "" {
+		u.Fragment, u.RawFragment, changed = "xxxxx", "", true
+	}
+	if !changed {
 		return value
 	}
-	u.RawQuery = strings.Join(parameters, "&")
 	return u.Redacted()
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -42,7 +43,8 @@ It reports:
 
   odds    how many times 100 draws take each entry: wanted are the catalog's base
           odds, without pity, guarantees, conditions, luck, budgets and moments,
-          at full stock; seen is the result, with an interval of 95 % confidence
+          at full stock; the long run has pity and guarantees; seen is the
+          result, with an interval of 95 % confidence
   until   what the item of --until costs, in draws and in items of the price:
           mean, median, 90th and 99th percentile, and the worst
   stock   what is left of limited stock in the end, and when it was used up;
@@ -249,6 +251,35 @@ func (r *simulationJSON) facts() (all [][2]string) {
 // wantedNote says what the wanted odds are.
 const wantedNote = "Wanted: base odds, at full stock and without pity, guarantees, conditions, luck, budgets and moments. Seen can differ from them."
 
+// longRunNote says what the odds in the long run are.
+const longRunNote = "Long run: with pity and guarantees, when a player draws again and again and everything lasts. Compare seen with it; in the first draws of new players pity gives less."
+
+// hasLongRun reports whether odds in the long run are known.
+func hasLongRun(all []simulate.Odds) bool {
+	return slices.ContainsFunc(all, func(o simulate.Odds) bool { return o.LongRun != nil })
+}
+
+// oddsNotes say what the odds are that seen ones are next to.
+func (r *simulationJSON) oddsNotes() (all []string) {
+	if r.OddsChange {
+		all = append(all, wantedNote)
+	}
+	if hasLongRun(r.Odds) {
+		all = append(all, longRunNote)
+	}
+	if r.NoLongRun != "" {
+		all = append(all, "The long run is not known: "+r.NoLongRun+".")
+	}
+	return all
+}
+
+func longRunText(o *simulate.Odds) string {
+	if o.LongRun == nil {
+		return unknown
+	}
+	return inHundred(*o.LongRun)
+}
+
 // untilNote says how many players have the item.
 func (r *simulationJSON) untilNote() string {
 	u := r.Until
@@ -274,15 +305,24 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 	for _, f := range r.facts() {
 		fprintf(w, "%s\t%s\n", f[0], f[1])
 	}
-	fprintf(w, "\nIN 100 DRAWS\t\tWANTED\tSEEN\t95 %% FROM\tTO\tTAKEN\n")
+	long := hasLongRun(r.Odds)
+	head := "\nIN 100 DRAWS\t\tWANTED"
+	if long {
+		head += "\tLONG RUN"
+	}
+	fprintf(w, "%s\tSEEN\t95 %% FROM\tTO\tTAKEN\n", head)
 	for _, o := range r.Odds[:min(len(r.Odds), maxRows)] {
-		fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Pool, o.Entry, inHundred(o.Wanted), inHundred(o.Seen), inHundred(o.Low), inHundred(o.High), grouped(o.Taken))
+		fprintf(w, "%s\t%s\t%s", o.Pool, o.Entry, inHundred(o.Wanted))
+		if long {
+			fprintf(w, "\t%s", longRunText(&o))
+		}
+		fprintf(w, "\t%s\t%s\t%s\t%s\n", inHundred(o.Seen), inHundred(o.Low), inHundred(o.High), grouped(o.Taken))
 	}
 	if len(r.Odds) > maxRows {
 		fprintf(w, "%s\n", more(len(r.Odds)))
 	}
-	if r.OddsChange {
-		fprintf(w, "%s\n", wantedNote)
+	for _, note := range r.oddsNotes() {
+		fprintf(w, "%s\n", note)
 	}
 	if len(r.Given) > 0 {
 		fprintf(w, "\nGIVEN\tTOTAL\tA DRAW\n")

@@ -33,6 +33,9 @@ func simulationCSV(r *simulationJSON) ([]byte, error) {
 	}
 	for _, o := range r.Odds {
 		row("odds", o.Pool, o.Entry, "", "", "wanted", number(o.Wanted))
+		if o.LongRun != nil {
+			row("odds", o.Pool, o.Entry, "", "", "long_run", number(*o.LongRun))
+		}
 		row("odds", o.Pool, o.Entry, "", "", "seen", number(o.Seen))
 		row("odds", o.Pool, o.Entry, "", "", "low", number(o.Low))
 		row("odds", o.Pool, o.Entry, "", "", "high", number(o.High))

@@ -6,13 +6,15 @@ import (
 	"html/template"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/kuji-dev/kuji/internal/simulate"
 )
 
 // simulationPage is the report as a page that needs nothing else. It is well-formed XML, too.
 var simulationPage = template.Must(template.New("simulation").Funcs(template.FuncMap{
-	"hundred": inHundred, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
+	"hundred": inHundred, "longRun": func(o simulate.Odds) string { return longRunText(&o) }, "grouped": grouped, "known": known, "mean": mean, "in": in, "when": when,
 	"budget": budgetName, "limit": budgetLimit, "usedUp": usedUp,
 }).Parse(`<!DOCTYPE html>
 <html lang="en">
@@ -40,8 +42,8 @@ svg { width: 100%; height: auto; max-width: 56rem; }
 <h2>Odds</h2>
 {{.OddsChart}}
 <table>
-<tr><th>pool</th><th>entry</th><th class="n">wanted</th><th class="n">seen</th><th class="n">95 % from</th><th class="n">to</th><th class="n">taken</th></tr>
-{{range .Odds}}<tr><td>{{.Pool}}</td><td>{{.Entry}}</td><td class="n">{{hundred .Wanted}}</td><td class="n">{{hundred .Seen}}</td><td class="n">{{hundred .Low}}</td><td class="n">{{hundred .High}}</td><td class="n">{{grouped .Taken}}</td></tr>
+<tr><th>pool</th><th>entry</th><th class="n">wanted</th>{{if .LongRun}}<th class="n">long run</th>{{end}}<th class="n">seen</th><th class="n">95 % from</th><th class="n">to</th><th class="n">taken</th></tr>
+{{range .Odds}}<tr><td>{{.Pool}}</td><td>{{.Entry}}</td><td class="n">{{hundred .Wanted}}</td>{{if $.LongRun}}<td class="n">{{longRun .}}</td>{{end}}<td class="n">{{hundred .Seen}}</td><td class="n">{{hundred .Low}}</td><td class="n">{{hundred .High}}</td><td class="n">{{grouped .Taken}}</td></tr>
 {{end}}</table>
 {{with .MoreOdds}}<p class="note">{{.}}</p>{{end}}
 <p class="note">Times taken in 100 draws of the pool.{{with .OddsNote}} {{.}}{{end}}</p>
@@ -89,6 +91,7 @@ type simulationView struct {
 	Given                             []simulate.Amount
 	MoreOdds, MoreStock               string
 	OddsNote, UntilNote               string
+	LongRun                           bool // some odds in the long run are known
 }
 
 // simulationHTML writes a report as a page.
@@ -102,9 +105,7 @@ func simulationHTML(r *simulationJSON) ([]byte, error) {
 		Odds:      r.Odds[:min(len(r.Odds), maxRows)], MoreOdds: more(len(r.Odds)),
 		Given: r.Given[:min(len(r.Given), maxRows)],
 	}
-	if r.OddsChange {
-		v.OddsNote = wantedNote
-	}
+	v.LongRun, v.OddsNote = hasLongRun(r.Odds), strings.Join(r.oddsNotes(), " ")
 	if r.Until != nil {
 		v.UntilChart, v.UntilNote = inline(untilChart(r.Report)), r.untilNote()
 		for i := range r.Until.Costs {
@@ -133,10 +134,15 @@ func inline(c *chart) template.HTML { return template.HTML(c.svg(false)) } // ch
 // maxChartRows is the most entries in a chart of odds.
 const maxChartRows = 40
 
-// oddsChart shows wanted odds as a hollow mark and seen ones as a dot on their interval, on a
-// logarithmic scale.
+// oddsChart shows the odds of the long run, or else wanted ones, as a hollow mark and seen ones as a dot
+// on their interval, on a logarithmic scale.
 func oddsChart(all []simulate.Odds) *chart {
-	rows := all[:min(len(all), maxChartRows)]
+	rows, name := slices.Clone(all[:min(len(all), maxChartRows)]), "wanted"
+	for i := range rows {
+		if rows[i].LongRun != nil {
+			rows[i].Wanted, name = *rows[i].LongRun, "long-run"
+		}
+	}
 	low, high := 1.0, 1.0 // powers of ten around everything above 0
 	for _, o := range rows {
 		for _, v := range []float64{o.Wanted, o.Seen, o.Low, o.High} {
@@ -147,7 +153,7 @@ func oddsChart(all []simulate.Odds) *chart {
 	}
 	low = math.Pow(10, math.Floor(math.Log10(max(low, 1e-9))))
 	c := &chart{
-		title: "wanted (dashed) and seen odds (dot, with 95 % interval)", left: 220, inner: 18 * float64(len(rows)+1),
+		title: name + " (dashed) and seen odds (dot, with 95 % interval)", left: 220, inner: 18 * float64(len(rows)+1),
 		x: axis{name: "times taken in 100 draws", from: low, to: high, log: true},
 		y: axis{from: float64(len(rows)), to: -1},
 	}

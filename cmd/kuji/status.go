@@ -39,6 +39,8 @@ type realmStatusJSON struct {
 	Time              int64  `json:"time_unix_ms"`               // the time stamp that a command would get
 	Back              int64  `json:"back_ms"`                    // how far the clock was set back in all
 	IDsFrom           int64  `json:"ids_from_unix_ms,omitempty"` // older request ids are refused
+	Level             uint32 `json:"level"`                      // the realm's format level
+	NewestLevel       uint32 `json:"newest_level"`               // that "kuji upgrade --finish" would raise it to
 }
 
 func (a *app) statusCommand() *cobra.Command {
@@ -88,6 +90,7 @@ func newStatusJSON(resp *kujiv1.GetStatusResponse) statusJSON {
 			Failures: r.GetFailures(), Replays: r.GetReplays(), LogBytes: r.GetLogBytes(), RequestIDs: r.GetRequestIds(),
 			PendingBytes: r.GetPendingBytes(), RecoveredPosition: r.GetRecoveredPosition(), RecoveredEvents: r.GetRecoveredEvents(),
 			Clock: r.GetClockUnixMs(), Time: r.GetTimeUnixMs(), Back: r.GetBackMs(), IDsFrom: r.GetIdsFromUnixMs(),
+			Level: r.GetLevel(), NewestLevel: r.GetNewestLevel(),
 		})
 	}
 	return out
@@ -115,5 +118,10 @@ func printStatus(w io.Writer, s statusJSON) {
 		}
 		fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Realm, health, r.Position, r.Epoch,
 			r.CatalogVersion, r.Players, r.Draws, r.Failures, r.Replays, r.LogBytes, kuji.ClockView{Wall: r.Clock, Time: r.Time, IDsFrom: r.IDsFrom})
+	}
+	for _, r := range s.Realms {
+		if r.Level < r.NewestLevel {
+			fprintf(w, "realm %s: its upgrade is not finished: format level %d of %d; see \"kuji upgrade --help\"\n", r.Realm, r.Level, r.NewestLevel)
+		}
 	}
 }

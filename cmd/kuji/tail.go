@@ -225,6 +225,7 @@ func recordOf(e *kujiv1.Event) kuji.Record {
 	for _, c := range e.GetChanges() {
 		rec.Changes = append(rec.Changes, kuji.BalanceChange{Player: c.GetPlayer(), Item: c.GetItem(), Delta: c.GetDelta(), Balance: c.Balance})
 	}
+	rec.Level = uint8(e.GetLevel())
 	if c := e.GetClock(); c != nil {
 		rec.Clock = &kuji.ClockSet{To: c.GetToUnixMs(), By: c.GetBy(), Reason: c.GetReason()}
 	}

@@ -39,7 +39,10 @@ func openTraces(endpoint string, getenv func(string) string, log *slog.Logger) (
 	if endpoint != "" {
 		u, err := url.Parse(endpoint)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, nil, usageError{fmt.Errorf("--otlp-endpoint %q: expected http://HOST:PORT or https://HOST:PORT of a collector that takes OTLP over HTTP", endpoint)}
+			return nil, nil, usageError{fmt.Errorf("--otlp-endpoint %q: expected http://HOST:PORT or https://HOST:PORT of a collector that takes OTLP over HTTP", withoutSecrets(endpoint))}
+		}
+		if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // which OpenTelemetry would leave out
+			return nil, nil, usageError{fmt.Errorf("--otlp-endpoint %q: expected a URL without user, ? and #; a collector's key goes into $OTEL_EXPORTER_OTLP_HEADERS, such as api-key=KEY", withoutSecrets(endpoint))}
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(u.JoinPath("v1", "traces").String()))
 	}

@@ -182,9 +182,9 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 	if f.data != "" && !isNode(f.data) {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
-	var key clusterKey // zero: it opens nothing
+	keys := clusterKeys{{}} // zero: it opens nothing
 	if f.data == "" || f.cluster.keyFile != "" {
-		if key, err = a.readClusterKey(f.cluster.keyFile); err != nil {
+		if keys, err = a.readClusterKeys(f.cluster.keyFile); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -193,12 +193,13 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 		if err != nil {
 			return nil, nil, err
 		}
-		return c.audit(f.data, key.derive(c.home.Cluster, "seeds")), c.close, nil
+		return c.audit(f.data, keys), c.close, nil
 	}
-	d, err := f.cluster.openLog(ctx, key)
+	d, err := f.cluster.openLog(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}
+	key, old := keys.seals(f.cluster.name)
 	from = &auditSource{
 		cluster: f.cluster.name,
 		realms: func(ctx context.Context) (names, strays []string, err error) {
@@ -213,7 +214,7 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 			if err != nil {
 				return kuji.Report{}, err
 			}
-			report, err := kuji.VerifyDriver(d, key.derive(f.cluster.name, "seeds"), name, through, seen)
+			report, err := kuji.VerifyDriver(d, key, name, through, seen, old...)
 			_, trimmed := errors.AsType[*driver.TrimmedError](err)
 			if trimmed || errors.Is(err, driver.ErrNotExist) || errors.Is(err, driver.ErrUnavailable) {
 				err = connect.NewError(connect.CodeUnavailable, fmt.Errorf("realm %s: a node is lost, or the cluster has trimmed the log meanwhile: try again: %v", name, err))
@@ -329,6 +330,9 @@ func (s *auditSource) verify(ctx context.Context, realms []string, anchors map[s
 	all := realms == nil
 	if all {
 		realms, out.Strays = there, strays
+		if len(realms) == 0 && len(anchors) == 0 {
+			return out, noRealm(out.name())
+		}
 	}
 	var damage []error
 	for _, name := range slices.Sorted(maps.Keys(anchors)) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -32,8 +33,14 @@ func (c *lastClose) append(b []byte) []byte {
 	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b[start:], crc32.MakeTable(crc32.Castagnoli)))
 }
 
+// closedVersion is the version of the file.
+const closedVersion = 2
+
 // decodeLastClose is the inverse of append. Other bytes that mean the same are refused.
 func decodeLastClose(b []byte) (c lastClose, err error) {
+	if err := newerClosed(b); err != nil {
+		return c, err
+	}
 	var hash []byte
 	_, err = fmt.Sscanf(string(b), "kuji closed 2\noffset %d\nhash %x\n", &c.next, &hash)
 	if err == nil && len(hash) == len(c.hash) {
@@ -43,6 +50,24 @@ func decodeLastClose(b []byte) (c lastClose, err error) {
 		return c, errors.New("its four lines or their checksum are damaged; to go on without it, move the file away: then nothing shows that the log has lost its end")
 	}
 	return c, nil
+}
+
+// newerClosed refuses a file of a newer version that is whole: every version ends with a line that has the
+// checksum of those before.
+func newerClosed(b []byte) error {
+	var version uint64
+	var sum uint32
+	last := bytes.LastIndex(b, []byte("crc32c "))
+	if last < 0 {
+		return nil
+	}
+	if _, err := fmt.Sscanf(string(b[last:]), "crc32c %x\n", &sum); err != nil || sum != crc32.Checksum(b[:last], crc32.MakeTable(crc32.Castagnoli)) {
+		return nil // damage
+	}
+	if _, err := fmt.Sscanf(string(b), "kuji closed %d\n", &version); err != nil {
+		return nil
+	}
+	return format.Newer("file closed", version, closedVersion)
 }
 
 // writeLastClose replaces the file, durably.
@@ -61,6 +86,9 @@ func readLastClose(fsys vfs.FS, dir string) (*lastClose, error) {
 		return nil, err
 	}
 	c, err := decodeLastClose(b)
+	if _, newer := errors.AsType[*format.NewerError](err); newer {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
 		return nil, &driver.CorruptError{Place: name, Err: err}
 	}

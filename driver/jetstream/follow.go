@@ -14,12 +14,12 @@ import (
 
 // How a reader asks for messages.
 const (
-	heartbeat = time.Second            // a consumer that is silent for two of them is made anew
+	heartbeat = 2 * time.Second        // a consumer that is silent for two of them is made anew
 	expiry    = 10 * time.Second       // of one request for messages
 	inactive  = 30 * time.Second       // the server drops a consumer that nobody asks
 	buffered  = 4 << 20                // bytes that one request gets, at least two messages
 	soon      = 200 * time.Millisecond // a reader that gets nothing for so long looks whether there is something,
-	idle      = 5 * time.Second        // then after twice the time, up to this
+	idle      = 10 * time.Second       // then after twice the time, up to this
 )
 
 // A reader asks for so many messages at a time, and for more when it has fewer than refill. The client
@@ -117,7 +117,7 @@ func (f *follower) wait(ctx context.Context) (jetstream.Msg, error) {
 	defer cancel()
 	msg, err := f.messages.Next(jetstream.NextContext(once))
 	if err != nil && once.Err() != nil && ctx.Err() == nil {
-		f.silent = min(f.silent+1, 5)
+		f.silent = min(f.silent+1, 6)
 		return nil, nil
 	}
 	f.silent = 0

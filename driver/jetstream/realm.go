@@ -117,6 +117,10 @@ func (d *Driver) create(ctx context.Context, want jetstream.StreamConfig) (jetst
 		return s, err
 	}
 	s, err = d.js.CreateStream(ctx, want)
+	if codeOf(err) == codeNoPeers && want.Replicas > someReplicas { // one of five is away: see Widen
+		want.Replicas = someReplicas
+		s, err = d.js.CreateStream(ctx, want)
+	}
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return d.stream(ctx, want) // another node was first
 	}

@@ -2,7 +2,9 @@ package golden_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +21,7 @@ import (
 //	VERSION/killed    the same, right after that: its last epoch was not closed
 //	VERSION/campaign  budgets, moments, a clock that was set: realm campaign
 //	VERSION/trimmed   the same, with a log that begins after a snapshot
+//	VERSION/upgraded  the data of v1, opened by this build, with its upgrade finished; not in v1
 //	VERSION/backup    a backup of data
 //	VERSION/shared    a backup of a log that nodes shared: takeovers, copies, a payload outside its entry
 //	VERSION/history   the history of data, in SQLite
@@ -29,7 +32,15 @@ const root = "../../testdata/golden"
 // kept is a data directory of a version and its realm.
 type kept struct{ dir, realm string }
 
-var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}}
+var all = []kept{{"data", "test"}, {"killed", "test"}, {"campaign", "campaign"}, {"trimmed", "campaign"}, {"upgraded", "test"}}
+
+// keptIn returns the data directories that a version has.
+func keptIn(version string) []kept {
+	return slices.DeleteFunc(slices.Clone(all), func(k kept) bool {
+		_, err := os.Stat(filepath.Join(version, k.dir))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
 
 // versions returns the directories of all versions, ascending.
 func versions(t *testing.T) (dirs []string) {

@@ -6,7 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +34,7 @@ func TestWrite(t *testing.T) {
 	}
 	final := to
 	to = t.TempDir()
-	dir := make3(t)
+	dir := makeAll(t)
 	writeBackup(t, copied(t, dir["data"]), to+"/backup")
 	writeHistory(t, copied(t, dir["data"]), to+"/history")
 	writeShared(t, to+"/shared")
@@ -67,12 +67,12 @@ func put(t *testing.T, name string, data []byte) {
 	}
 }
 
-// make3 makes the data directories of a version, by name. They come out the same to the byte in every
+// makeAll makes the data directories of a version, by name. They come out the same to the byte in every
 // run.
-func make3(t *testing.T) map[string]string {
+func makeAll(t *testing.T) map[string]string {
 	t.Helper()
 	data, killed := makeLives(t)
-	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true)}
+	return map[string]string{"data": data, "killed": killed, "campaign": makeCampaign(t, false), "trimmed": makeCampaign(t, true), "upgraded": makeUpgraded(t)}
 }
 
 // makeLives fills a data directory in three lives, of which the second ends in a crash, with snapshots
@@ -146,11 +146,33 @@ func makeCampaign(t *testing.T, trim bool) string {
 	return dir
 }
 
+// makeUpgraded finishes the upgrade of what the first version wrote.
+func makeUpgraded(t *testing.T) string {
+	t.Helper()
+	dir, s := copied(t, root+"/v1/data"), newSteps()
+	s.chaos, s.now = rand.NewChaCha8([32]byte{2}), s.now.Add(24*time.Hour)
+	e, r := openIn(t, s, dir, "test", false)
+	for i := range 2 {
+		if _, err := r.DoAll(t.Context(), goldenRequests(12+i)); err != nil {
+			t.Fatal(err)
+		}
+		snapshot(t, r)
+		if i > 0 {
+			break
+		}
+		if _, err := r.FinishUpgrade(t.Context(), "ops", "a day without trouble"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, e)
+	return dir
+}
+
 // writeShared writes a backup of a realm whose log several nodes shared: it has takeovers, copies of
 // entries, and a payload that stands outside of its entry.
 func writeShared(t *testing.T, to string) {
 	t.Helper()
-	shared := drivertest.NewShared(drivertest.SharedOptions{Dense: true, Unconditional: true, Rand: mathrand.New(mathrand.NewPCG(1, 2)), Faults: drivertest.Faults{Double: 300}})
+	shared := drivertest.NewShared(drivertest.SharedOptions{Dense: true, Unconditional: true, Rand: rand.New(rand.NewPCG(1, 2)), Faults: drivertest.Faults{Double: 300}})
 	s := newSteps()
 	for node := range 3 { // each takes over from one that was killed
 		e, err := kuji.Open("", kuji.Options{Driver: shared.Node(node), Key: sharedKey, Now: s.Now})

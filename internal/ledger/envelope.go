@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // Every entry of a realm's log is an envelope and a payload. All integers are little-endian
@@ -92,6 +94,10 @@ func sealEnvelope(entry []byte, e *envelope) {
 // before it.
 func openEnvelope(entry []byte) (envelope, error) {
 	var e envelope
+	if len(entry) > 8 && bytes.Equal(entry[:3], envelopeMagic[:3]) && entry[3] > envelopeMagic[3] && entry[3] <= '9' &&
+		crc32.Checksum(entry[8:], castagnoli) == binary.LittleEndian.Uint32(entry[4:]) { // otherwise it is damage
+		return e, &format.NewerError{What: "entry of the log", Got: uint64(entry[3] - '0'), Known: uint64(envelopeMagic[3] - '0')}
+	}
 	if len(entry) < envelopeLen || !bytes.Equal(entry[:4], envelopeMagic[:]) {
 		return e, fmt.Errorf("not an entry of Kuji: %d bytes starting with %x, want at least %d starting with %x",
 			len(entry), entry[:min(4, len(entry))], envelopeLen, envelopeMagic)
@@ -104,8 +110,8 @@ func openEnvelope(entry []byte) (envelope, error) {
 		return e, fmt.Errorf("lengths do not add up: realm name %d, payload %d, entry %d bytes", name, payload, len(entry))
 	}
 	e.kind = Kind(entry[8])
-	if e.kind < KindEpochBegin || e.kind > KindReveal || entry[10] > 1 || entry[11] != 0 {
-		return e, fmt.Errorf("unknown kind of entry %d; a newer Kuji wrote this log", entry[8])
+	if e.kind < KindEpochBegin || e.kind > KindReveal || entry[10] > 1 || entry[11] != 0 { // a newer Kuji says its format level before
+		return e, fmt.Errorf("unknown kind of entry %d, with flags %d and %d", entry[8], entry[10], entry[11])
 	}
 	e.outside = entry[10] == 1
 	e.realm = string(entry[envelopeLen : envelopeLen+name])

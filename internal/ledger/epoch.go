@@ -106,6 +106,16 @@ func (i *Epoch) open(realm string, key *[32]byte) (s seed, ok bool) {
 	return s, s.commitment(realm, i.Number) == i.Commitment
 }
 
+// openAny is open with one of several keys.
+func (i *Epoch) openAny(realm string, keys [][32]byte) (s seed, ok bool) {
+	for k := range keys {
+		if s, ok = i.open(realm, &keys[k]); ok {
+			return s, true
+		}
+	}
+	return s, false
+}
+
 // Epoch is what is known of an epoch.
 type Epoch struct {
 	First      uint64 // position of its epoch-begin
@@ -117,13 +127,13 @@ type Epoch struct {
 	sealed sealedSeed
 }
 
-// Lost reports that the seed is neither in the log in clear, nor can the key open it: nobody can
-// prove the choices of this epoch.
-func (i *Epoch) Lost(realm string, key *[32]byte) bool {
+// Lost reports that the seed is neither in the log in clear, nor can one of the keys open it: nobody
+// can prove the choices of this epoch.
+func (i *Epoch) Lost(realm string, keys ...[32]byte) bool {
 	if i.Revealed {
 		return false
 	}
-	_, ok := i.open(realm, key)
+	_, ok := i.openAny(realm, keys)
 	return !ok
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	Steps   step.Runner
 	Entropy func(p []byte) // for seeds and writer ids
 	Key     [32]byte       // seals seeds
+	OldKeys [][32]byte     // open seeds that were sealed before
 	KeyErr  error          // what is wrong with the key, to be told of if a seed is lost
 	Rules   uint8          // the version of the rules by which this writer decides
 }
@@ -155,7 +156,7 @@ func (l *Ledger) TakeOver(m Machine, now func() int64) error {
 		if e.Revealed || e.Number == l.epoch {
 			continue
 		}
-		seed, ok := e.open(l.o.Realm, &l.o.Key)
+		seed, ok := e.openAny(l.o.Realm, append([][32]byte{l.o.Key}, l.o.OldKeys...))
 		if !ok {
 			l.unknown = errors.Join(l.unknown, fmt.Errorf("epoch %d cannot be proven: its seed is lost, the key does not open it", e.Number))
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/ledger"
 )
 
@@ -242,14 +243,14 @@ func (nothing) Loaded() error            { return nil }
 // snapshot writes a snapshot of where the ledger stands.
 func snapshot(t *testing.T, l *ledger.Ledger, whole bool) ledger.Snapshot {
 	t.Helper()
-	w, err := l.Create(t.Context(), whole)
+	w, err := l.Create(t.Context(), whole, format.Newest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Frame(1, []byte("state")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := w.Finish(t.Context(), &ledger.Seal{At: l.At(), Epochs: l.Epochs()})
+	f, err := w.Finish(t.Context(), &ledger.Seal{At: l.At(), Epochs: l.Epochs(), Rules: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/kuji-dev/kuji/driver"
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // A snapshot is a file of frames. Its name has its position, that of the snapshot that it builds on,
@@ -29,7 +30,7 @@ import (
 // bytes before the seal. The first frame has the SHA-256 of the file that this one builds on.
 const (
 	snapshotSuffix  = ".snapshot"
-	snapshotVersion = 6
+	snapshotVersion = 7 // the newest; which one is written follows from the realm's format level
 	frameHead       = 9
 	frameHeader     = 0   // first frame
 	frameSeal       = 255 // last frame; between them, the blocks of the state
@@ -189,7 +190,7 @@ func (s *Seal) copied(ctx context.Context, log driver.Log, last driver.Cursor) (
 	return false, nil
 }
 
-func (s *Seal) append(b []byte, digest [32]byte) []byte {
+func (s *Seal) append(b []byte, digest [32]byte, version uint8) []byte {
 	c := &s.chain
 	ahead := c.ahead
 	if ahead <= c.index { // it says nothing
@@ -202,6 +203,9 @@ func (s *Seal) append(b []byte, digest [32]byte) []byte {
 	b = append(b, c.hash[:]...)
 	b = append(b, c.entry[:]...)
 	b = append(b, flag(c.ended))
+	if version > 6 {
+		b = append(b, s.Rules)
+	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Epochs)))
 	for _, e := range s.Epochs {
 		b = binary.LittleEndian.AppendUint64(b, e.First)
@@ -222,7 +226,8 @@ func flag(v bool) byte {
 }
 
 const (
-	sealHead  = 6*8 + 16 + 32 + 32 + 1 + 4
+	sealRules = 6*8 + 16 + 32 + 32 + 1 // where the version of the rules stands
+	sealHead  = sealRules + 1 + 4
 	sealEpoch = 8 + 8 + 1 + 32 + 16 + len(sealedSeed{})
 )
 
@@ -235,7 +240,8 @@ func decodeSeal(b []byte, realm string) (s Seal, digest [32]byte, err error) {
 	s.chain = chain{realm: realm, index: u64(0), epoch: u64(16), ahead: u64(24), writer: [16]byte(b[48:]), hash: [32]byte(b[64:]), entry: [32]byte(b[96:]), ended: b[128] == 1}
 	s.cursor, s.Values, s.Last = driver.Cursor(u64(8)), u64(32), int64(u64(40))
 	flags := []byte{b[128]}
-	n := int64(binary.LittleEndian.Uint32(b[129:]))
+	s.Rules = b[sealRules]
+	n := int64(binary.LittleEndian.Uint32(b[sealRules+1:]))
 	if want := sealHead + n*int64(sealEpoch) + 32; int64(len(b)) != want {
 		return s, digest, fmt.Errorf("seal of %d bytes with %d epochs, want %d", len(b), n, want)
 	}
@@ -275,24 +281,26 @@ type Writer struct {
 	s      *Snapshots
 	out    driver.FileWriter
 	base   uint64
+	level  format.Level
 	buf    []byte
 	size   int64 // of what was written, without buf
 	frames uint64
 	digest hash.Hash
 }
 
-// Create begins a snapshot. It builds on the newest one, unless it is to hold the whole state.
-func (s *Snapshots) Create(ctx context.Context, whole bool) (*Writer, error) {
+// Create begins a snapshot of a realm of a format level. It builds on the newest one, unless it is to hold
+// the whole state.
+func (s *Snapshots) Create(ctx context.Context, whole bool, level format.Level) (*Writer, error) {
 	out, err := s.files.Create(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{s: s, out: out, digest: sha256.New()}
+	w := &Writer{s: s, out: out, level: level, digest: sha256.New()}
 	var on [32]byte
 	if base, ok := s.Newest(); ok && !whole {
 		w.base, on = base.Position, base.digest
 	}
-	head := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(s.realm)))
+	head := append(bytes.Clone(snapshotMagic), format.Snapshot(level), byte(len(s.realm)))
 	head = append(head, s.realm...)
 	if err := w.Frame(frameHeader, append(head, on[:]...)); err != nil {
 		w.Abort()
@@ -336,7 +344,7 @@ func (w *Writer) flush() error {
 // position.
 func (w *Writer) Finish(ctx context.Context, s *Seal) (Snapshot, error) {
 	f := Snapshot{Position: s.chain.index, Base: w.base, cursor: s.cursor, digest: [32]byte(w.digest.Sum(nil)), read: true}
-	err := w.Frame(frameSeal, s.append(nil, f.digest))
+	err := w.Frame(frameSeal, s.append(nil, f.digest, format.Snapshot(w.level)))
 	if err == nil {
 		err = w.flush()
 	}
@@ -441,7 +449,8 @@ func (s *Snapshots) LoadNewest(ctx context.Context, newLoader func() Loader) (se
 		if err == nil && seal.cursor < first {
 			err = &SnapshotError{f.Name(), fmt.Errorf("it ends at cursor %d, before the log begins", seal.cursor)}
 		}
-		if errors.Is(err, driver.ErrUnavailable) || err != nil && ctx.Err() != nil { // nothing is wrong with the file
+		_, newer := errors.AsType[*format.NewerError](err)
+		if newer || errors.Is(err, driver.ErrUnavailable) || err != nil && ctx.Err() != nil { // nothing is wrong with the file
 			return nil, nil, err
 		}
 		if err != nil {
@@ -485,7 +494,7 @@ func (s *Snapshots) read(ctx context.Context, base [32]byte, f *Snapshot, loader
 }
 
 func readBlocks(ctx context.Context, file driver.File, realm string, base [32]byte, f *Snapshot, loader Loader) (s Seal, err error) {
-	sealed := false
+	sealed, version := false, byte(0)
 	for fr, err := range readFrames(file, f.Bytes) {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return s, err
@@ -496,10 +505,10 @@ func readBlocks(ctx context.Context, file driver.File, realm string, base [32]by
 		case (fr.number == 0) != (fr.kind == frameHeader):
 			return s, fmt.Errorf("byte %d: frame %d of kind %d", fr.at, fr.number, fr.kind)
 		case fr.kind == frameHeader:
-			err = checkSnapshotHeader(fr.data, realm, base)
+			version, err = checkSnapshotHeader(fr.data, realm, base)
 		case fr.kind == frameSeal:
 			var digest [32]byte
-			s, digest, err = decodeSeal(fr.data, realm)
+			s, digest, err = decodeSeal(sealOf(version, fr.data), realm)
 			if err == nil && (digest != fr.before || s.chain.index != f.Position) {
 				err = errors.New("the seal is not that of this file")
 			}
@@ -517,20 +526,39 @@ func readBlocks(ctx context.Context, file driver.File, realm string, base [32]by
 	return s, nil
 }
 
-func checkSnapshotHeader(b []byte, realm string, base [32]byte) error {
-	want := append(bytes.Clone(snapshotMagic), snapshotVersion, byte(len(realm)))
+// checkSnapshotHeader returns the version of the format. One that is newer than this build is a
+// *format.NewerError.
+func checkSnapshotHeader(b []byte, realm string, base [32]byte) (version byte, err error) {
+	if len(b) < 5 || !bytes.Equal(b[:4], snapshotMagic) {
+		return 0, errors.New("not a snapshot of Kuji")
+	}
+	version = b[4]
+	if err := format.Newer("snapshot", uint64(version), snapshotVersion); err != nil {
+		return version, err
+	}
+	want := append(bytes.Clone(snapshotMagic), version, byte(len(realm)))
 	want = append(want, realm...)
 	switch {
-	case len(b) < 5 || !bytes.Equal(b[:4], snapshotMagic):
-		return errors.New("not a snapshot of Kuji")
-	case b[4] != snapshotVersion:
-		return fmt.Errorf("version %d of the format; this build knows version %d", b[4], snapshotVersion)
+	case version < snapshotOldest:
+		return version, fmt.Errorf("version %d of the format; the oldest that was ever released is %d", version, snapshotOldest)
 	case len(b) != len(want)+32 || !bytes.Equal(b[:len(want)], want):
-		return fmt.Errorf("not a snapshot of realm %q", realm)
+		return version, fmt.Errorf("not a snapshot of realm %q", realm)
 	case [32]byte(b[len(want):]) != base:
-		return errors.New("it builds on a snapshot other than the one before it")
+		return version, errors.New("it builds on a snapshot other than the one before it")
 	}
-	return nil
+	return version, nil
+}
+
+// snapshotOldest is the oldest version that is read.
+const snapshotOldest = 6
+
+// sealOf turns a seal of an older version, byte by byte, into one of the newest. One file has what one
+// version lacks.
+func sealOf(version byte, b []byte) []byte {
+	if version <= 6 {
+		b = sealFrom6(b)
+	}
+	return b
 }
 
 // frame is one frame of a snapshot, checked.

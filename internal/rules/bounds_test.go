@@ -56,7 +56,7 @@ func TestTooManyTallies(t *testing.T) {
 			entries: [{id: a, weight: 0, stock: 1, moments: {count: 1, spread: even}}, {id: b, weight: 1}]}}}`,
 		"refills": `{kuji: 1, items: {x: {}}, pools: {p: {mode: raffle, refill: 1, entries: [{id: a, stock: 1}]}}}`,
 	} {
-		_, err := rules.Prepare(r.state, r.rules.Tables(), parse(t, yaml), nil)
+		_, err := rules.Prepare(r.state, r.rules.Tables(), parse(t, yaml), nil, 0)
 		var conflict *rules.ConflictError
 		if !errors.As(err, &conflict) || conflict.Subject != "counters of budgets, moments and refills" {
 			t.Errorf("%s: %v", name, err)

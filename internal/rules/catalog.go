@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/format"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -55,8 +56,9 @@ type poolNumbers struct {
 }
 
 // Prepare gets a catalog ready to be put in force over t, or refuses it with a *ConflictError. It
-// may run concurrently with commands, but not with another catalog. The note may be nil.
-func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note) (*Prepared, error) {
+// may run concurrently with commands, but not with another catalog. The note may be nil. The first catalog
+// of a new realm also says at which format level it begins; 0: at the one that it has.
+func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note, begin format.Level) (*Prepared, error) {
 	canonical := c.AppendCanonical(nil)
 	hash := c.Hash()
 	if t.Version > 0 && hash == t.Hash {
@@ -74,6 +76,9 @@ func Prepare(state Names, t *Tables, c *catalog.Catalog, note *Note) (*Prepared,
 	w.BeginAsked()
 	note.write(&w)
 	w.EndAsked()
+	if begin > format.First {
+		w.Level(uint8(begin))
+	}
 	n, err := define(&w, state, c)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func TestPrepareConflicts(t *testing.T) {
 		`{kuji: 1, items: {new: {kind: currency}}, pools: {p: {entries: [{id: b, weight: 1}]}, gem: {entries: [{id: b, weight: 1}]}}}`: "",
 	} {
 		c := parse(t, yaml)
-		_, err := rules.Prepare(r.state, tables, c, nil)
+		_, err := rules.Prepare(r.state, tables, c, nil, 0)
 		_, planned := rules.NewPlanner(r.state, tables, c, r.now).Plan(c, waits)
 		var conflict *rules.ConflictError
 		if want == "" {
@@ -49,7 +49,7 @@ func TestPrepareConflicts(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(`{kuji: 1, items: {gem: {}}}`)
-	p, err := rules.Prepare(r.state, r.rules.Tables(), parse(t, "kuji: 1\nitems:\n  gem: {kind: item} # a comment\n"), nil)
+	p, err := rules.Prepare(r.state, r.rules.Tables(), parse(t, "kuji: 1\nitems:\n  gem: {kind: item} # a comment\n"), nil, 0)
 	if err != nil || p.Event != nil || p.Tables != r.rules.Tables() {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -22,14 +22,15 @@ const (
 	KindCodes    Kind = 9
 	KindRedeem   Kind = 10
 	KindRegister Kind = 11
+	KindUpgrade  Kind = 12
 
-	kindEnd Kind = 12
+	kindEnd Kind = 13
 )
 
 var kindNames = [kindEnd]string{
 	KindCatalog: "catalog", KindDraw: "draw", KindGrant: "grant",
 	KindConsume: "consume", KindTransfer: "transfer", KindAtomic: "atomic", KindClock: "clock", KindSetTrack: "set_track", KindCodes: "codes", KindRedeem: "redeem",
-	KindRegister: "register",
+	KindRegister: "register", KindUpgrade: "upgrade",
 }
 
 // String returns the kind's name.

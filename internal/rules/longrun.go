@@ -54,7 +54,7 @@ func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c, nil)
+	p, err := Prepare(store.New(), NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +76,39 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
+// again and again in requests for count, while stock, codes and budgets last and between moments. If that
+// is not known, it says why.
+func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string) {
+	pt := t.pool[pool]
+	s, err := standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 })
+	if err != nil {
+		return nil, err.Error()
+	}
+	within := count > 1 && len(pt.must) > 0
+	if within {
+		s.count = uint64(count)
+	}
+	now, err := s.Odds(always)
+	if err != nil {
+		return nil, err.Error()
+	}
+	rates, why := s.longRun(&now)
+	if within && why == "" && len(now.Tracks) > 0 {
+		why = "a guarantee changes what pity gives in requests for several draws"
+	}
+	if why != "" {
+		return nil, why
+	}
+	for i, e := range now.Outcomes {
+		if e.Expected = rates[i]; within {
+			e.Expected = new(big.Rat).Quo(e.Expected, new(big.Rat).SetUint64(s.count))
+		}
+		all = append(all, e)
+	}
+	return all, ""
 }
 
 // requests returns what requests for as many draws as guarantees need give.

@@ -233,14 +233,19 @@ func (r *Rules) decided(pt *poolTable, due uint32) (hit, missed uint32) {
 		return 0, 0
 	}
 	point := uniform(r.d.src, parts)
-	pt.divide(tracks, due, r.d.sums, next, func(in, out uint32, part uint64) bool {
+	until := func(in, out uint32, part uint64) bool {
 		hit, missed = in, out
 		if point < part {
 			return false
 		}
 		point -= part
 		return true
-	})
+	}
+	if r.old {
+		pt.divide5(tracks, due, r.d.sums, next, until)
+	} else {
+		pt.divide(tracks, due, r.d.sums, next, until)
+	}
 	return hit, missed
 }
 

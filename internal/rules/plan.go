@@ -136,7 +136,7 @@ func (c *counts) total() (sum uint64) {
 // Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
 // waits for it any more, odds are left out.
 func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
-	prepared, err := Prepare(s.state, s.t, c, nil)
+	prepared, err := Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -356,3 +356,27 @@ func TestOddsOfRequests(t *testing.T) {
 		})
 	}
 }
+
+// TestVersion5: older epochs are decided as they were: a group that earlier tracks had missed was passed
+// over, and a player could use an invitation of their own.
+func TestVersion5(t *testing.T) {
+	for _, version := range []uint8{5, 6} {
+		r := newRealm(t, 1)
+		r.put(`{kuji: 1, items: {gem: {}}, pools: {
+			give: {entries: [{id: invite, weight: 1000000, reward: {code: invites}}, {id: z, weight: 0.000001}]},
+			p: {redeem: {code: invites, uses: 5}, entries: [{id: z, weight: 1}]},
+			q: {pity: {low: {of: [five, four], certain: 90}, five: {certain: 90}}, entries: [{id: five, weight: 0.0001}, {id: four, weight: 0.0001}, {id: z, weight: 100}]}}}`)
+		r.rules = rules.NewVersion(version, r.state, r.rules.Tables())
+		r.want(setTrack("ann", "q/five", 89, "", "test"), rules.OK, "")
+		if got := r.takes(draw("ann", "q", 1), 1, nil); got["q/five"] != int(version-5) {
+			t.Errorf("version %d takes %v", version, got)
+		}
+		r.imports("invites", 2)
+		r.rules = rules.NewVersion(version, r.state, r.rules.Tables())
+		r.want(draw("ann", "give", 1), rules.OK, "")
+		want := map[uint8]rules.Status{5: rules.OK, 6: rules.CodeRedeemed}[version]
+		if ev := r.do(redeem("ann", "invites0")); rules.Status(ev.Status) != want {
+			t.Errorf("version %d: an invitation of one's own ends %v, want %v", version, rules.Status(ev.Status), want)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (r *realm) put(yaml string) {
 
 func (r *realm) force(c *catalog.Catalog) {
 	r.t.Helper()
-	p, err := rules.Prepare(r.state, r.rules.Tables(), c, nil)
+	p, err := rules.Prepare(r.state, r.rules.Tables(), c, nil, 0)
 	if err != nil {
 		r.t.Fatalf("%v", err)
 	}

@@ -110,7 +110,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	switch {
 	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
-	case r.state.CodeUsedBy(rt.list, number, player), rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
+	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
 	case r.state.CodeTimes(rt.list, number) >= rt.config.Uses, all >= store.MaxUses:
 		return failure{CodeUsedUp, rt.list}

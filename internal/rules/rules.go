@@ -77,6 +77,7 @@ type Rules struct {
 	t      *Tables    // the catalog in force
 	recent *poolTable // the pool of t that was looked up last
 	pools  []odds     // by pool number
+	old    bool       // decide as version 5 did
 	d      decision
 }
 

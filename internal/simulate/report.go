@@ -27,7 +27,8 @@ type Report struct {
 	Odds       []Odds    `json:"odds"`
 	Until      *Until    `json:"until,omitempty"`
 	Stock      *Stock    `json:"stock,omitempty"`
-	OddsChange bool      `json:"odds_change"` // the wanted odds leave something out
+	OddsChange bool      `json:"odds_change"`           // the wanted odds leave something out
+	NoLongRun  string    `json:"no_long_run,omitempty"` // why the long run of pity is not known
 }
 
 // Refusal is requests that were refused, by status.
@@ -56,11 +57,14 @@ type Codes struct {
 type Odds struct {
 	Pool   string  `json:"pool"`
 	Entry  string  `json:"entry"`
-	Wanted float64 `json:"wanted"`
-	Seen   float64 `json:"seen"`
-	Low    float64 `json:"low"` // of the interval with a confidence of 95 %
-	High   float64 `json:"high"`
-	Taken  uint64  `json:"taken"`
+	Wanted float64 `json:"wanted"` // by weights alone
+	// LongRun is what draws give in the long run with pity, or requests with guarantees; nil: it is not
+	// known, or the same as Wanted.
+	LongRun *float64 `json:"long_run,omitempty"`
+	Seen    float64  `json:"seen"`
+	Low     float64  `json:"low"` // of the interval with a confidence of 95 %
+	High    float64  `json:"high"`
+	Taken   uint64   `json:"taken"`
 }
 
 // Until is what an item costs.
@@ -108,7 +112,7 @@ type BudgetUse struct {
 	Item  string `json:"item"`
 	Limit uint64 `json:"limit"`
 	Spent uint64 `json:"spent"` // in all
-	Spans uint64 `json:"spans"` // hours, days or weeks in which anything was spent
+	Spans uint64 `json:"spans"` // hours, days or weeks from the first request to the last
 	Most  uint64 `json:"most"`  // in one of them
 	Full  uint64 `json:"full"`  // how many of them ended with less left than any entry may ask for
 }
@@ -169,10 +173,18 @@ func (p *plan) report(t *tally) *Report {
 		}
 		r.Codes = append(r.Codes, c)
 	}
+	longRun := map[[2]string]float64{}
+	if r.OddsChange {
+		longRun, r.NoLongRun = p.longRun()
+	}
 	for n, wanted := range p.wanted() {
 		l := &p.lines[n]
 		rate, low, high := p.seen(t, n)
-		r.Odds = append(r.Odds, Odds{l.pool.ID, l.entry.ID, wanted, rate, low, high, t.takes[n]})
+		o := Odds{Pool: l.pool.ID, Entry: l.entry.ID, Wanted: wanted, Seen: rate, Low: low, High: high, Taken: t.takes[n]}
+		if v, ok := longRun[[2]string{o.Pool, o.Entry}]; ok {
+			o.LongRun = &v
+		}
+		r.Odds = append(r.Odds, o)
 	}
 	if p.Until != "" {
 		r.Until = p.reportUntil(t)

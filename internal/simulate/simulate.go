@@ -111,7 +111,7 @@ const begin = 978_307_200_000 // 2001-01-01
 // pools and entries are their places in it.
 func newPlan(c *catalog.Catalog, config Config) (*plan, error) {
 	p := &plan{Config: config, start: begin, untilItem: noItem}
-	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil)
+	prepared, err := rules.Prepare(store.New(), rules.NoTables(), withoutCodes(c), nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -546,3 +546,54 @@ func TestCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestDays counts the days of the whole time, also those on which nothing was spent.
+func TestDays(t *testing.T) {
+	r := run(t, parse(t, `
+kuji: 1
+items: {cash: {}}
+pools:
+  p:
+    starts: 2026-07-01T00:00:00Z
+    ends: 2026-08-01T00:00:00Z
+    budget: {per: day, of: {cash: 1}}
+    entries:
+      - {id: prize, weight: 1, reward: {items: {cash: 1}}}
+      - {id: blank, weight: 19}
+`), simulate.Config{Pool: "p", Players: 60, Draws: 5, Count: 1, Seed: 1, Rate: 10.0 / 24}) // ten draws a day, for 30 days
+	if b := r.Stock.Budgets[0]; b.Spans != 30 || b.Full == 0 || b.Full >= 30 || b.Full != b.Spent {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestLongRun compares with what pity gives in the long run, and with what a guarantee gives in requests.
+func TestLongRun(t *testing.T) {
+	const entries = `entries: [{id: five, weight: 1}, {id: four, weight: 4}, {id: z, weight: 15}]`
+	for name, c := range map[string]struct {
+		pool  string
+		count int
+		want  float64 // of five; 0: none is known
+	}{
+		"pity":            {`pity: {five: {certain: 2}}, ` + entries, 1, 20.0 / 39},
+		"pity in tens":    {`pity: {five: {certain: 2}}, ` + entries, 10, 20.0 / 39},
+		"a guarantee":     {`guarantee: [{draws: 2, of: [five, four]}], ` + entries, 2, (0.05 + 0.05 + 0.75*(0.2-0.05)) / 2},
+		"one at a time":   {`guarantee: [{draws: 2, of: [five, four]}], ` + entries, 1, 0.05},
+		"both":            {`pity: {five: {certain: 2}}, guarantee: [{draws: 2, of: [five, four]}], ` + entries, 2, 0},
+		"nothing changes": {entries, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, parse(t, `{kuji: 1, items: {gem: {}}, pools: {p: {`+c.pool+`}}}`), simulate.Config{Pool: "p", Players: 200, Draws: 100, Count: c.count, Seed: 1})
+			o := odds(t, r, "p", "five")
+			switch {
+			case c.want == 0:
+				if o.LongRun != nil {
+					t.Errorf("%v in the long run", *o.LongRun)
+				}
+			case o.LongRun == nil || math.Abs(*o.LongRun-c.want) > 1e-12:
+				t.Errorf("%+v (%s), want %v in the long run", o, r.NoLongRun, c.want)
+			case math.Abs(o.Seen-c.want) > 0.01:
+				t.Errorf("%v seen, want %v", o.Seen, c.want)
+			}
+		})
+	}
+}

@@ -23,7 +23,7 @@ type budgetUse struct {
 	now    uint64
 	total  uint64
 	most   uint64 // in one hour, day or week
-	spans  uint64 // in which anything was spent
+	spans  uint64 // from the first request to the last, whether anything was spent or not
 	full   uint64 // of these, in which so much was spent that no entry fits any more
 }
 
@@ -135,7 +135,7 @@ func (w *world) closeSpan(i int) {
 	if u.now == 0 {
 		return
 	}
-	u.total, u.most, u.spans = u.total+u.now, max(u.most, u.now), u.spans+1
+	u.total, u.most = u.total+u.now, max(u.most, u.now)
 	if b.Cheapest > 0 && b.Limit-min(b.Limit, u.now) < b.Cheapest {
 		u.full++
 	}

@@ -283,6 +283,8 @@ func (w *world) close() {
 	if w.shared {
 		for i := range w.budgets {
 			w.closeSpan(i)
+			per := w.budgets[i].Per
+			w.uses[i].spans = w.tables.Period(per, max(w.start, w.state.Now())) - w.tables.Period(per, w.start) + 1
 		}
 		w.used = w.uses
 		w.takes = w.taken

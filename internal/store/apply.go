@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // InconsistentError says that an event does not fit the state it is applied to. Either someone
@@ -109,12 +111,15 @@ func (s *State) change(ev *Event, at At) error {
 			err = s.tallies.set(e.N, e.Value)
 		case NewList, AddCodes, GiveCode, UseCode:
 			err = s.changeCodes(&e, player, at)
-		case Window, Catalog, Clock:
+		case Window, Catalog, Clock, Level:
 			if ev.Named || len(ev.ID) > 0 { // where Remember does not look for them
-				return inconsistent("an event with a player or a request id puts a catalog in force or sets the clock")
+				return inconsistent("an event with a player or a request id puts a catalog in force, sets the clock or raises the level")
 			}
 			if e.Verb == Clock {
 				err = s.setBack(int64(e.Value))
+			}
+			if e.Verb == Level {
+				err = s.raise(format.Level(e.Value))
 			}
 			if e.Verb == Catalog {
 				s.catalog = InForce{Version: s.catalog.Version + 1, Bytes: bytes.Clone(e.Bytes), Position: at.Position, Index: at.Index, Time: at.Time}
@@ -150,6 +155,18 @@ func (s *State) changeCodes(e *Effect, player uint32, at At) error {
 		return s.useCode(e.N, e.Value, player, at)
 	}
 	return s.giveCode(e.N, e.Value, player, at)
+}
+
+// Level returns the realm's format level.
+func (s *State) Level() format.Level { return max(s.level, format.First) }
+
+// raise raises the realm's format level.
+func (s *State) raise(l format.Level) error {
+	if l <= s.Level() {
+		return inconsistent("format level %d after %d", l, s.Level())
+	}
+	s.level = l
+	return nil
 }
 
 // setBack sets the clock back. Stamps go on from there. What is measured in steady time goes on as

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // Capture is a state as of a position, to be written to a snapshot while the state goes on. Before
@@ -28,6 +30,7 @@ type Capture struct {
 	ids      capturedIDs
 	tallies  tallies
 	codes    []capturedCodes
+	level    format.Level // 0: the log names none
 
 	blockSize int
 	next      atomic.Uint32 // players with lower numbers have been copied
@@ -93,7 +96,7 @@ func (s *State) Capture(base *Mark) *Capture {
 	n := &s.names
 	c := &Capture{
 		position: s.applied, now: s.now, back: s.back, base: base, players: p,
-		dirty: p.dirty.reset(), catalog: s.catalog, window: s.ids.window, items: n.items, counters: n.counters,
+		dirty: p.dirty.reset(), catalog: s.catalog, level: s.level, window: s.ids.window, items: n.items, counters: n.counters,
 		pools:     make([]capturedPool, len(n.pools)),
 		blockSize: defaultBlockSize,
 		aside:     aside{kept: map[uint32][]byte{}, stock: map[uint64][]uint64{}},
@@ -115,6 +118,9 @@ func (s *State) Capture(base *Mark) *Capture {
 	p.capture = c
 	return c
 }
+
+// Level returns the realm's format level as of the capture.
+func (c *Capture) Level() format.Level { return max(c.level, format.First) }
 
 // Mark returns what the capture covers.
 func (c *Capture) Mark() Mark { return c.mark }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // An event is the fact that a command produced. docs/internals/formats/event.md
@@ -67,8 +69,9 @@ const (
 	AddCodes Verb = 8 + 13 // adds codes to a list: its number, length, then each code: length (1 byte), bytes
 	GiveCode Verb = 8 + 14 // gives the list's next code to the player: the list's number, the code's
 	UseCode  Verb = 8 + 15 // the player uses a code, each at most once: the list's number, the code's
+	Level    Verb = 8 + 16 // raises the realm's format level: to which
 
-	verbEnd Verb = 8 + 16
+	verbEnd Verb = 8 + 17
 )
 
 // Limits of the format.
@@ -263,6 +266,12 @@ func (w *Writer) UseCode(list uint32, number uint64) {
 	w.Uint(number)
 }
 
+// Level appends a Level.
+func (w *Writer) Level(to uint8) {
+	w.More(Level)
+	w.Uint(uint64(to))
+}
+
 // Text appends a text of at most 255 bytes.
 func (w *Writer) Text(s string) {
 	w.Buf = append(append(w.Buf, byte(len(s))), s...)
@@ -279,9 +288,13 @@ func (w *Writer) Name(v Verb, id string) {
 type FormatError struct {
 	Offset  int // from the start of what was decoded
 	Message string
+	Err     error // a *format.NewerError, or nil
 }
 
 func (e *FormatError) Error() string { return fmt.Sprintf("format: byte %d: %s", e.Offset, e.Message) }
+
+// Unwrap returns the cause, or nil.
+func (e *FormatError) Unwrap() error { return e.Err }
 
 // Reader reads what a Writer wrote. It keeps its first error.
 type Reader struct {
@@ -311,6 +324,13 @@ func (r *Reader) More() bool { return r.err == nil && r.off < len(r.b) }
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = &FormatError{Offset: r.off, Message: fmt.Sprintf(format, args...)}
+	}
+}
+
+// newer makes the reader fail if a version is newer than the newest that is known.
+func (r *Reader) newer(what string, got, known uint64) {
+	if err := format.Newer(what, got, known); err != nil && r.err == nil {
+		r.err = &FormatError{Offset: r.off, Message: err.Error(), Err: err}
 	}
 }
 
@@ -461,7 +481,7 @@ func (r *Reader) counting(v Verb) {
 // more reads the rest of an effect with a verb from Member on.
 func (r *Reader) more(e *Effect) {
 	if e.N >= uint32(verbEnd-8) {
-		r.Fail("unknown effect %d; a newer Kuji wrote this log", e.N)
+		r.Fail("unknown effect %d", e.N) // a newer Kuji says its format level before
 		return
 	}
 	e.Verb, e.N = Verb(8+e.N), 0
@@ -498,6 +518,9 @@ func (r *Reader) more(e *Effect) {
 	case GiveCode, UseCode:
 		e.N = uint32(r.Uint("a list of codes", MaxCodeLists))
 		e.Value = r.Uint("a code's number", maxListCodes)
+	case Level:
+		e.Value = r.Uint("a format level", math.MaxUint8)
+		r.newer("realm", e.Value, uint64(format.Newest))
 	case Catalog:
 		e.Bytes = r.Bytes("a catalog", r.Uint("a catalog", maxCatalog))
 	}

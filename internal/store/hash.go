@@ -57,6 +57,10 @@ func (s *State) Hash() [32]byte {
 		w.nums(r.position, uint64(r.time), uint64(r.back), r.version, uint64(r.index))
 		w.bytes(r.answer)
 	}
+	if s.level > 0 { // what is empty adds nothing: old logs keep their hash
+		w.text("level")
+		w.nums(uint64(s.level))
+	}
 	w.flush()
 	return [32]byte(w.h.Sum(nil))
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"math"
+
+	"github.com/kuji-dev/kuji/internal/format"
 )
 
 // Loader rebuilds a state from snapshots: one that holds the whole state, then those that build on
@@ -51,7 +53,7 @@ func (l *Loader) Block(kind BlockKind, data []byte) error {
 	r := Reader{b: data}
 	switch {
 	case kind == 0 || kind >= blockEnd:
-		r.Fail("unknown kind of block %d; a newer Kuji wrote this snapshot", kind)
+		r.Fail("unknown kind of block %d", kind) // a newer Kuji has another version in the header
 	case kind < l.kind || (kind == BlockState) != (l.kind == 0):
 		r.Fail("a block of kind %d after one of kind %d", kind, l.kind)
 	default:
@@ -90,7 +92,18 @@ func (l *Loader) load(kind BlockKind, r *Reader) {
 		l.given(r)
 	case BlockUses:
 		l.uses(r)
+	case BlockLevel:
+		l.level(r)
 	}
+}
+
+func (l *Loader) level(r *Reader) {
+	v := r.Uint("the format level", math.MaxUint8)
+	r.newer("realm", v, uint64(format.Newest))
+	if v <= uint64(format.First) || v < uint64(l.s.level) || r.More() {
+		r.Fail("format level %d after %d", v, l.s.Level())
+	}
+	l.s.level = format.Level(v)
 }
 
 // same fails unless the next number is want.

@@ -26,7 +26,8 @@ const (
 	BlockCodes    BlockKind = 11 // of one list
 	BlockGiven    BlockKind = 12 // codes of one list: to whom and when
 	BlockUses     BlockKind = 13 // of codes of one list: which, by whom and when
-	blockEnd      BlockKind = 14
+	BlockLevel    BlockKind = 14 // the realm's format level, if its log names one
+	blockEnd      BlockKind = 15
 )
 
 // defaultBlockSize is the size in bytes at which a block is full. A catalog may be larger.
@@ -48,6 +49,10 @@ func (c *Capture) Blocks(pause func()) iter.Seq2[BlockKind, []byte] {
 		c.writeCodes(&w)
 		c.writeGiven(&w)
 		c.writeUses(&w)
+		if c.level > 0 {
+			w.num(uint64(c.level))
+			w.end(BlockLevel)
+		}
 	}
 }
 

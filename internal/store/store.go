@@ -14,11 +14,15 @@
 //
 // Only one goroutine at a time applies events, under the realm's lock in package kuji. The readers
 // in view.go and a [Capture] run concurrently with it and take small locks. This package knows
-// nothing of logs: to it, a position is a number that orders changes. It imports nothing else of
-// the project.
+// nothing of logs: to it, a position is a number that orders changes. It imports nothing of
+// the project but the table of format levels.
 package store
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/kuji-dev/kuji/internal/format"
+)
 
 // Bounds on what a realm can ever name, over all its catalogs. Numbers are never reused. Whoever
 // writes events keeps to these bounds: an event that goes beyond them stops the realm.
@@ -40,10 +44,11 @@ type State struct {
 	catalog InForce
 	tallies tallies
 	codes   codeLists
-	applied uint64 // position of the last applied event
-	now     int64  // the time stamp of the last applied event, Unix milliseconds, or what it set the clock back to
-	back    int64  // how far the clock was set back in all, milliseconds
-	peak    uint64 // no less than any item's supply; at most maxPeak
+	level   format.Level // 0: the log names none; see Level
+	applied uint64       // position of the last applied event
+	now     int64        // the time stamp of the last applied event, Unix milliseconds, or what it set the clock back to
+	back    int64        // how far the clock was set back in all, milliseconds
+	peak    uint64       // no less than any item's supply; at most maxPeak
 
 	held  []*pool               // pools that the current event has locked
 	named bool                  // the current event has named something that readers must know

@@ -193,8 +193,9 @@ def closed(directory):
 
 PLAYER, JOIN, GAIN, SPEND, POOL, TAKE, SET, MORE = range(8)
 MEMBER, ITEM, NEW_POOL, ENTRY, STOCK, COUNTER, WINDOW, CATALOG, DRAW, TALLY, RETURN, CLOCK = range(8, 20)
-NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE = range(20, 24)
-KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register"]
+NEW_LIST, ADD_CODES, GIVE_CODE, USE_CODE, LEVEL = range(20, 25)
+KINDS = ["", "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock", "set_track", "codes", "redeem", "register", "upgrade"]
+KNOWN = 2  # the newest format level that this reader knows
 COME = (2, 3, 10, 11)  # who asks for one of these, or gets it, has come
 STATUSES = ["ok", "sold_out", "limit_reached", "insufficient_items", "not_started", "ended", None, None,
             "count_too_large", "balance_overflow", "aborted", "not_eligible", "price_not_offered",
@@ -228,8 +229,9 @@ def effects(r):
                 n, value = r.number(), r.name()
             elif verb == CATALOG:
                 value = r.text()
-            elif verb == CLOCK:
+            elif verb in (CLOCK, LEVEL):
                 value = r.number()
+                assert verb != LEVEL or value <= KNOWN, "format level %d: a newer Kuji wrote this log" % value
             elif verb == NEW_LIST:
                 value = r.name()
             elif verb == ADD_CODES:
@@ -329,6 +331,8 @@ def arguments(r, kind):
         return r.take(16)  # a code's sum
     if kind == 7:
         return r.number(), r.name(), r.name()  # to, by, reason
+    if kind == 12:
+        return r.name(), r.name()  # by, reason
     if kind == 2:
         pool, count = r.number(), r.number()
         return pool, count >> 1, r.number() if count & 1 else None
@@ -347,6 +351,7 @@ class State:
         self.stock, self.taken, self.entries = [], [], []  # by pool and entry number; stock None: unlimited
         self.held, self.counted = [], []  # by player number: balances by item, counters
         self.tallies = {}  # the realm's counters
+        self.level = 1  # of the format
         self.number = {}  # of players by id
         self.version, self.catalog = 0, b""
         self.time, self.back = 0, 0  # the last time stamp, and how far the clock was set back in all
@@ -419,6 +424,9 @@ class State:
             assert len(self.codes[n]) == len(set(self.codes[n])), "a code twice"
         elif verb == CATALOG:
             self.version, self.catalog = self.version + 1, value
+        elif verb == LEVEL:
+            assert value > self.level, "a format level that does not rise"
+            self.level = value
         elif verb == CLOCK:
             assert 0 < value <= self.time and self.back + value <= 3 << 44, "the clock is set back too far"
             self.time, self.back = self.time - value, self.back + value
@@ -489,6 +497,9 @@ def describe(state, event):
     if event.kind == 7:
         to, by, reason = event.commands()[0][2]
         return {**said, "clock": {"to": to, "by": text(by), "reason": text(reason)}}
+    if event.kind == 12:
+        by, reason = event.commands()[0][2]
+        return {**said, "level": state.level, "by": text(by), "reason": text(reason)}
     all_of_it = []
     for i, asked in enumerate(event.commands()):
         one = command(*asked)
@@ -1252,7 +1263,7 @@ class Realm:
             if event.kind == 7:
                 to = event.commands()[0][2][0]
                 assert event.effects == ([(CLOCK, None, time - to)] if to < time else []), "another time"
-            elif event.kind not in (1, 9):
+            elif event.kind not in (1, 9, 12):
                 self.rules.welcome(event)
                 if self.source and not event.status:
                     self.found["choices"] += self.rules.compare(event, self.source, time)

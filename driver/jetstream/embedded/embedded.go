@@ -50,6 +50,8 @@ type Options struct {
 	// Secret is what nodes must know to join, and clients as the password of user "kuji": at least 16
 	// bytes. Without TLS it passes over the network between the nodes.
 	Secret string
+	// Accepted are secrets that others may show instead, while the secret of all nodes is being changed.
+	Accepted []string
 	// TLS is used between nodes if it is not nil. Both sides show certificates.
 	TLS *tls.Config `json:"-"`
 	// Clients is the address for clients other than this process, on this machine, such as
@@ -86,6 +88,8 @@ func (o *Options) check() error {
 		return errors.New("peers, but no address to listen on for them")
 	case (o.Listen != "" || o.Clients != "") && len(o.Secret) < minSecret:
 		return fmt.Errorf("secret of %d bytes: want at least %d", len(o.Secret), minSecret)
+	case slices.ContainsFunc(o.Accepted, func(secret string) bool { return len(secret) < minSecret }):
+		return fmt.Errorf("a secret that is accepted is too short: want at least %d bytes", minSecret)
 	case o.Logger == nil:
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -97,6 +101,7 @@ type Server struct {
 	o    Options
 	lock io.Closer // of the directory
 	said *logger
+	well wellness
 
 	mu     sync.Mutex // held while it is started, healed or closed
 	closed bool
@@ -132,7 +137,7 @@ func Start(o Options) (*Server, error) {
 // them is of the system's account.
 func (s *Server) Check(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
-	if subtle.ConstantTimeCompare([]byte(shown.Password), []byte(s.o.Secret)) != 1 {
+	if !s.knows(shown.Password) {
 		return false
 	}
 	now := s.running.Load()
@@ -145,13 +150,30 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
+// knows reports whether a password is one of the secrets.
+func (s *Server) knows(password string) (knows bool) {
+	for _, secret := range append([]string{s.o.Secret}, s.o.Accepted...) {
+		knows = subtle.ConstantTimeCompare([]byte(password), []byte(secret)) == 1 || knows
+	}
+	return knows
+}
+
+// peers lets in other nodes.
+type peers struct{ s *Server }
+
+// Check implements [server.Authentication].
+func (p peers) Check(c server.ClientAuthentication) bool {
+	shown := c.GetOpts()
+	return shown.Username == user && p.s.knows(shown.Password)
+}
+
 func (s *Server) start() error {
 	opts, err := s.o.options()
 	if err != nil {
 		return err
 	}
 	if s.o.Clients != "" || s.o.Listen != "" {
-		opts.CustomClientAuthentication = s
+		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = s, peers{s}
 	}
 	now, err := server.NewServer(opts)
 	if err != nil {
@@ -283,10 +305,37 @@ func (s *Server) Ready(ctx context.Context) error {
 // Current returns nil if this node holds all that its cluster has given it: the list of streams, and
 // its part of each. A node that comes back is no use to a majority before that.
 func (s *Server) Current() error {
-	if h := s.running.Load().Healthz(nil); h.Error != "" || h.Status != "ok" {
-		return fmt.Errorf("not caught up: %s %s", h.Status, h.Error)
+	h := s.health()
+	switch {
+	case len(h.Errors) > 1:
+		return fmt.Errorf("not caught up: %s, and %d more", h.Errors[0].Error, len(h.Errors)-1)
+	case len(h.Errors) == 1:
+		return fmt.Errorf("not caught up: %s", h.Errors[0].Error)
+	case h.Status != "ok":
+		return fmt.Errorf("not caught up: %s", h.Status)
 	}
 	return nil
+}
+
+// healthFor is how long what the server says of its health counts. It looks at each stream for that.
+const healthFor = time.Second
+
+// health returns what the server said of its health a moment ago.
+func (s *Server) health() *server.HealthStatus {
+	s.well.mu.Lock()
+	defer s.well.mu.Unlock()
+	if now := s.running.Load(); s.well.of != now || time.Since(s.well.at) >= healthFor {
+		s.well.of, s.well.at, s.well.said = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
+	}
+	return s.well.said
+}
+
+// wellness is what a server said of its health, and when.
+type wellness struct {
+	mu   sync.Mutex
+	of   *server.Server
+	at   time.Time
+	said *server.HealthStatus
 }
 
 // Failed returns why this node keeps no part of the log any more. The server gives up when its disk is

@@ -26,7 +26,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-const secret = "a secret of the tests"
+const secret, next = "a secret of the tests", "the next secret of the tests"
 
 // watcher waits for a message of a server.
 type watcher struct {
@@ -125,7 +125,11 @@ func TestClusterWithTLS(t *testing.T) {
 	defer cancel()
 	var servers []*embedded.Server
 	for name, address := range peers {
-		servers = append(servers, start(t, embedded.Options{Cluster: "test", Node: name, Listen: address, Peers: peers, Secret: secret, TLS: a.config(t)}))
+		o := embedded.Options{Cluster: "test", Node: name, Listen: address, Peers: peers, Secret: secret, Accepted: []string{next}, TLS: a.config(t)}
+		if name == "n1" { // the secret is being changed
+			o.Secret, o.Accepted = next, []string{secret}
+		}
+		servers = append(servers, start(t, o))
 	}
 	for _, s := range servers {
 		if err := s.Ready(ctx); err != nil {
@@ -142,6 +146,13 @@ func TestClusterWithTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
+	for _, s := range servers {
+		for s.NATS().NumRemotes() < len(servers)-1 {
+			if ctx.Err() != nil {
+				t.Fatalf("%s is connected with %d others", s.NATS().Name(), s.NATS().NumRemotes())
+			}
+		}
+	}
 	// The one that leads all of them stops when another one does.
 	i := slices.IndexFunc(servers, func(s *embedded.Server) bool { return s.NATS().JetStreamIsLeader() })
 	if err := servers[i].Close(); err != nil {

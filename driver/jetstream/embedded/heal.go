@@ -60,8 +60,7 @@ func (s *Server) Heal() (healed []string, err error) {
 
 // damaged returns the streams of which the server says that Raft cannot read what it wrote.
 func (s *Server) damaged() (streams []string) {
-	h := s.running.Load().Healthz(&server.HealthzOptions{Details: true})
-	for _, e := range h.Errors {
+	for _, e := range s.health().Errors {
 		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {
 			streams = append(streams, e.Stream)
 		}

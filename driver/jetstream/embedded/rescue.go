@@ -138,7 +138,7 @@ func (r *Rescued) takeOver(ctx context.Context) error {
 			return err == nil, err
 		},
 		func() (bool, error) { return r.NATS().JetStreamIsLeader() && r.began(), nil },
-		func() (bool, error) { return r.removeOthers(ctx, conn) },
+		func() (bool, error) { return r.removeOthers(ctx) },
 		func() (bool, error) { return r.settled(), nil },
 	}
 	t := time.NewTicker(20 * time.Millisecond)

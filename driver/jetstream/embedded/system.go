@@ -60,12 +60,12 @@ func (s *Server) members() ([]*server.PeerInfo, error) {
 }
 
 // removeOthers removes one member after the other, and reports whether none is left but this server.
-func (s *Server) removeOthers(ctx context.Context, conn *nats.Conn) (done bool, err error) {
+func (s *Server) removeOthers(ctx context.Context) (done bool, err error) {
 	others, err := s.members()
 	if err != nil || len(others) == 0 {
 		return err == nil, err
 	}
-	return false, ask(ctx, conn, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: others[0].Peer}, &server.JSApiMetaServerRemoveResponse{})
+	return false, s.remove(ctx, others[0].Peer)
 }
 
 // raft returns what this server is to each group that agrees on something: the list of streams, and each stream.
@@ -76,4 +76,46 @@ func (s *Server) raft() (all []server.RaftzGroup) {
 		}
 	}
 	return all
+}
+
+// HandOver makes other servers lead what this one leads, if there are enough.
+func (s *Server) HandOver() { s.handOver() }
+
+// errRuns is the error of a node that cannot be removed.
+var errRuns = errors.New("it runs: stop it first")
+
+// Remove makes another server no member of the cluster any more. It must not run: otherwise it would be one again.
+// The others notice within moments that one has stopped.
+func (s *Server) Remove(ctx context.Context, node string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	t := time.NewTicker(handAgain)
+	defer t.Stop()
+	for {
+		members, err := s.members()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(members, func(p *server.PeerInfo) bool { return p.Name == node })
+		if i < 0 {
+			return nil // by an earlier attempt
+		}
+		if members[i].Offline {
+			return s.remove(ctx, members[i].Peer)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %s: %w", node, errRuns)
+		case <-t.C:
+		}
+	}
+}
+
+func (s *Server) remove(ctx context.Context, peer string) error {
+	conn, err := s.system()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return ask(ctx, conn, server.JSApiRemoveServer, server.JSApiMetaServerRemoveRequest{Peer: peer}, &server.JSApiMetaServerRemoveResponse{})
 }

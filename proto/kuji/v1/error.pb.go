@@ -62,6 +62,9 @@ const (
 	// not open yet, or is damaged and built again. The server goes on trying, and
 	// the realm goes on: ask again later.
 	Reason_REASON_HISTORY Reason = 16
+	// The realm's format level is too low for a word of the request: see
+	// FinishUpgrade. Or a newer build wrote what is there. Nothing was logged.
+	Reason_REASON_FORMAT Reason = 20
 )
 
 // Enum value maps for Reason.
@@ -83,6 +86,7 @@ var (
 		14: "REASON_INTERNAL",
 		15: "REASON_TOO_OLD",
 		16: "REASON_HISTORY",
+		20: "REASON_FORMAT",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":     0,
@@ -101,6 +105,7 @@ var (
 		"REASON_INTERNAL":        14,
 		"REASON_TOO_OLD":         15,
 		"REASON_HISTORY":         16,
+		"REASON_FORMAT":          20,
 	}
 )
 
@@ -282,7 +287,7 @@ const file_kuji_v1_error_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
 	"\x04line\x18\x03 \x01(\rR\x04line\x12\x16\n" +
-	"\x06column\x18\x04 \x01(\rR\x06column*\xfb\x02\n" +
+	"\x06column\x18\x04 \x01(\rR\x06column*\x8e\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x14\n" +
@@ -300,7 +305,8 @@ const file_kuji_v1_error_proto_rawDesc = "" +
 	"\x10REASON_FORBIDDEN\x10\f\x12\x13\n" +
 	"\x0fREASON_INTERNAL\x10\x0e\x12\x12\n" +
 	"\x0eREASON_TOO_OLD\x10\x0f\x12\x12\n" +
-	"\x0eREASON_HISTORY\x10\x10\"\x04\b\r\x10\r*\rREASON_STATUSB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
+	"\x0eREASON_HISTORY\x10\x10\x12\x11\n" +
+	"\rREASON_FORMAT\x10\x14\"\x04\b\r\x10\r*\rREASON_STATUSB/Z-github.com/kuji-dev/kuji/proto/kuji/v1;kujiv1b\x06proto3"
 
 var (
 	file_kuji_v1_error_proto_rawDescOnce sync.Once

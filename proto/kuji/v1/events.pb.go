@@ -164,7 +164,7 @@ type Event struct {
 	// Of its batch, Unix milliseconds.
 	TimeUnixMs int64 `protobuf:"varint,3,opt,name=time_unix_ms,json=timeUnixMs,proto3" json:"time_unix_ms,omitempty"`
 	// "catalog", "draw", "grant", "consume", "transfer", "atomic", "clock",
-	// "set_track", "codes", "redeem" or "register".
+	// "set_track", "codes", "redeem", "register" or "upgrade".
 	Kind      string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Status    Status `protobuf:"varint,6,opt,name=status,proto3,enum=kuji.v1.Status" json:"status,omitempty"`
@@ -212,8 +212,10 @@ type Event struct {
 	Changes []*BalanceChange `protobuf:"bytes,30,rep,name=changes,proto3" json:"changes,omitempty"`
 	// Of a catalog: the version that it has been since.
 	NewCatalogVersion uint64 `protobuf:"varint,31,opt,name=new_catalog_version,json=newCatalogVersion,proto3" json:"new_catalog_version,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Of an upgrade: the format level that the realm was raised to.
+	Level         uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
@@ -463,6 +465,13 @@ func (x *Event) GetNewCatalogVersion() uint64 {
 	return 0
 }
 
+func (x *Event) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 // BalanceChange is what an event changed in a player's balance of an item.
 type BalanceChange struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -608,7 +617,7 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05_from\"R\n" +
 	"\x14StreamEventsResponse\x12&\n" +
 	"\x06events\x18\x01 \x03(\v2\x0e.kuji.v1.EventR\x06events\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"\xbd\a\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"\xd3\a\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12 \n" +
@@ -643,7 +652,8 @@ const file_kuji_v1_events_proto_rawDesc = "" +
 	"\x05bytes\x18\x1c \x01(\rR\x05bytes\x12\x12\n" +
 	"\x04last\x18\x1d \x01(\bR\x04last\x120\n" +
 	"\achanges\x18\x1e \x03(\v2\x16.kuji.v1.BalanceChangeR\achanges\x12.\n" +
-	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersionB\t\n" +
+	"\x13new_catalog_version\x18\x1f \x01(\x04R\x11newCatalogVersion\x12\x14\n" +
+	"\x05level\x18( \x01(\rR\x05levelB\t\n" +
 	"\a_numberB\b\n" +
 	"\x06_draws\"|\n" +
 	"\rBalanceChange\x12\x16\n" +

@@ -309,6 +309,122 @@ func (x *SetClockResponse) GetIdsFromUnixMs() int64 {
 	return 0
 }
 
+type FinishUpgradeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means "default".
+	Realm string `protobuf:"bytes,1,opt,name=realm,proto3" json:"realm,omitempty"`
+	// Why, for the log: at most 200 bytes.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishUpgradeRequest) Reset() {
+	*x = FinishUpgradeRequest{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishUpgradeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishUpgradeRequest) ProtoMessage() {}
+
+func (x *FinishUpgradeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishUpgradeRequest.ProtoReflect.Descriptor instead.
+func (*FinishUpgradeRequest) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FinishUpgradeRequest) GetRealm() string {
+	if x != nil {
+		return x.Realm
+	}
+	return ""
+}
+
+func (x *FinishUpgradeRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type FinishUpgradeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The realm's format level before and now. The same: there was nothing to do.
+	FromLevel uint32 `protobuf:"varint,1,opt,name=from_level,json=fromLevel,proto3" json:"from_level,omitempty"`
+	ToLevel   uint32 `protobuf:"varint,2,opt,name=to_level,json=toLevel,proto3" json:"to_level,omitempty"`
+	// Of the event in the log; 0: there was nothing to do.
+	Position      uint64 `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishUpgradeResponse) Reset() {
+	*x = FinishUpgradeResponse{}
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishUpgradeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishUpgradeResponse) ProtoMessage() {}
+
+func (x *FinishUpgradeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishUpgradeResponse.ProtoReflect.Descriptor instead.
+func (*FinishUpgradeResponse) Descriptor() ([]byte, []int) {
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FinishUpgradeResponse) GetFromLevel() uint32 {
+	if x != nil {
+		return x.FromLevel
+	}
+	return 0
+}
+
+func (x *FinishUpgradeResponse) GetToLevel() uint32 {
+	if x != nil {
+		return x.ToLevel
+	}
+	return 0
+}
+
+func (x *FinishUpgradeResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
 type ListRealmsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -317,7 +433,7 @@ type ListRealmsRequest struct {
 
 func (x *ListRealmsRequest) Reset() {
 	*x = ListRealmsRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +445,7 @@ func (x *ListRealmsRequest) String() string {
 func (*ListRealmsRequest) ProtoMessage() {}
 
 func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[4]
+	mi := &file_kuji_v1_realm_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +458,7 @@ func (x *ListRealmsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsRequest.ProtoReflect.Descriptor instead.
 func (*ListRealmsRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{4}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
 }
 
 type ListRealmsResponse struct {
@@ -355,7 +471,7 @@ type ListRealmsResponse struct {
 
 func (x *ListRealmsResponse) Reset() {
 	*x = ListRealmsResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +483,7 @@ func (x *ListRealmsResponse) String() string {
 func (*ListRealmsResponse) ProtoMessage() {}
 
 func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[5]
+	mi := &file_kuji_v1_realm_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +496,7 @@ func (x *ListRealmsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRealmsResponse.ProtoReflect.Descriptor instead.
 func (*ListRealmsResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{5}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListRealmsResponse) GetRealms() []string {
@@ -400,7 +516,7 @@ type GetStatusRequest struct {
 
 func (x *GetStatusRequest) Reset() {
 	*x = GetStatusRequest{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +528,7 @@ func (x *GetStatusRequest) String() string {
 func (*GetStatusRequest) ProtoMessage() {}
 
 func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[6]
+	mi := &file_kuji_v1_realm_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +541,7 @@ func (x *GetStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetStatusRequest) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{6}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetStatusRequest) GetRealm() string {
@@ -451,7 +567,7 @@ type GetStatusResponse struct {
 
 func (x *GetStatusResponse) Reset() {
 	*x = GetStatusResponse{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[7]
+	mi := &file_kuji_v1_realm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +579,7 @@ func (x *GetStatusResponse) String() string {
 func (*GetStatusResponse) ProtoMessage() {}
 
 func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[7]
+	mi := &file_kuji_v1_realm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +592,7 @@ func (x *GetStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatusResponse.ProtoReflect.Descriptor instead.
 func (*GetStatusResponse) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{7}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetStatusResponse) GetVersion() string {
@@ -552,13 +668,16 @@ type RealmStatus struct {
 	// without a time. If it is later than the clock, clients with right clocks are
 	// refused until then.
 	IdsFromUnixMs int64 `protobuf:"varint,20,opt,name=ids_from_unix_ms,json=idsFromUnixMs,proto3" json:"ids_from_unix_ms,omitempty"`
+	// The realm's format level, and the one that FinishUpgrade would raise it to.
+	Level         uint32 `protobuf:"varint,40,opt,name=level,proto3" json:"level,omitempty"`
+	NewestLevel   uint32 `protobuf:"varint,41,opt,name=newest_level,json=newestLevel,proto3" json:"newest_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RealmStatus) Reset() {
 	*x = RealmStatus{}
-	mi := &file_kuji_v1_realm_proto_msgTypes[8]
+	mi := &file_kuji_v1_realm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +689,7 @@ func (x *RealmStatus) String() string {
 func (*RealmStatus) ProtoMessage() {}
 
 func (x *RealmStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_kuji_v1_realm_proto_msgTypes[8]
+	mi := &file_kuji_v1_realm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +702,7 @@ func (x *RealmStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RealmStatus.ProtoReflect.Descriptor instead.
 func (*RealmStatus) Descriptor() ([]byte, []int) {
-	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{8}
+	return file_kuji_v1_realm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RealmStatus) GetRealm() string {
@@ -726,6 +845,20 @@ func (x *RealmStatus) GetIdsFromUnixMs() int64 {
 	return 0
 }
 
+func (x *RealmStatus) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *RealmStatus) GetNewestLevel() uint32 {
+	if x != nil {
+		return x.NewestLevel
+	}
+	return 0
+}
+
 var File_kuji_v1_realm_proto protoreflect.FileDescriptor
 
 const file_kuji_v1_realm_proto_rawDesc = "" +
@@ -746,7 +879,15 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\n" +
 	"to_unix_ms\x18\x02 \x01(\x03R\btoUnixMs\x12\x1a\n" +
 	"\bposition\x18\x03 \x01(\x04R\bposition\x12'\n" +
-	"\x10ids_from_unix_ms\x18\x04 \x01(\x03R\ridsFromUnixMs\"\x13\n" +
+	"\x10ids_from_unix_ms\x18\x04 \x01(\x03R\ridsFromUnixMs\"D\n" +
+	"\x14FinishUpgradeRequest\x12\x14\n" +
+	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"m\n" +
+	"\x15FinishUpgradeResponse\x12\x1d\n" +
+	"\n" +
+	"from_level\x18\x01 \x01(\rR\tfromLevel\x12\x19\n" +
+	"\bto_level\x18\x02 \x01(\rR\atoLevel\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\"\x13\n" +
 	"\x11ListRealmsRequest\",\n" +
 	"\x12ListRealmsResponse\x12\x16\n" +
 	"\x06realms\x18\x01 \x03(\tR\x06realms\"(\n" +
@@ -756,7 +897,7 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
 	"\bdraining\x18\x02 \x01(\bR\bdraining\x12,\n" +
 	"\x06realms\x18\x03 \x03(\v2\x14.kuji.v1.RealmStatusR\x06realms\x12'\n" +
-	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xf1\x04\n" +
+	"\x04sync\x18\x04 \x01(\x0e2\x13.kuji.v1.SyncPolicyR\x04sync\"\xaa\x05\n" +
 	"\vRealmStatus\x12\x14\n" +
 	"\x05realm\x18\x01 \x01(\tR\x05realm\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1a\n" +
@@ -780,7 +921,9 @@ const file_kuji_v1_realm_proto_rawDesc = "" +
 	"\ftime_unix_ms\x18\x12 \x01(\x03R\n" +
 	"timeUnixMs\x12\x17\n" +
 	"\aback_ms\x18\x13 \x01(\x03R\x06backMs\x12'\n" +
-	"\x10ids_from_unix_ms\x18\x14 \x01(\x03R\ridsFromUnixMs*\x86\x01\n" +
+	"\x10ids_from_unix_ms\x18\x14 \x01(\x03R\ridsFromUnixMs\x12\x14\n" +
+	"\x05level\x18( \x01(\rR\x05level\x12!\n" +
+	"\fnewest_level\x18) \x01(\rR\vnewestLevel*\x86\x01\n" +
 	"\n" +
 	"SyncPolicy\x12\x1b\n" +
 	"\x17SYNC_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -802,27 +945,29 @@ func file_kuji_v1_realm_proto_rawDescGZIP() []byte {
 }
 
 var file_kuji_v1_realm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_kuji_v1_realm_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_kuji_v1_realm_proto_goTypes = []any{
-	(SyncPolicy)(0),             // 0: kuji.v1.SyncPolicy
-	(*CreateRealmRequest)(nil),  // 1: kuji.v1.CreateRealmRequest
-	(*CreateRealmResponse)(nil), // 2: kuji.v1.CreateRealmResponse
-	(*SetClockRequest)(nil),     // 3: kuji.v1.SetClockRequest
-	(*SetClockResponse)(nil),    // 4: kuji.v1.SetClockResponse
-	(*ListRealmsRequest)(nil),   // 5: kuji.v1.ListRealmsRequest
-	(*ListRealmsResponse)(nil),  // 6: kuji.v1.ListRealmsResponse
-	(*GetStatusRequest)(nil),    // 7: kuji.v1.GetStatusRequest
-	(*GetStatusResponse)(nil),   // 8: kuji.v1.GetStatusResponse
-	(*RealmStatus)(nil),         // 9: kuji.v1.RealmStatus
+	(SyncPolicy)(0),               // 0: kuji.v1.SyncPolicy
+	(*CreateRealmRequest)(nil),    // 1: kuji.v1.CreateRealmRequest
+	(*CreateRealmResponse)(nil),   // 2: kuji.v1.CreateRealmResponse
+	(*SetClockRequest)(nil),       // 3: kuji.v1.SetClockRequest
+	(*SetClockResponse)(nil),      // 4: kuji.v1.SetClockResponse
+	(*FinishUpgradeRequest)(nil),  // 5: kuji.v1.FinishUpgradeRequest
+	(*FinishUpgradeResponse)(nil), // 6: kuji.v1.FinishUpgradeResponse
+	(*ListRealmsRequest)(nil),     // 7: kuji.v1.ListRealmsRequest
+	(*ListRealmsResponse)(nil),    // 8: kuji.v1.ListRealmsResponse
+	(*GetStatusRequest)(nil),      // 9: kuji.v1.GetStatusRequest
+	(*GetStatusResponse)(nil),     // 10: kuji.v1.GetStatusResponse
+	(*RealmStatus)(nil),           // 11: kuji.v1.RealmStatus
 }
 var file_kuji_v1_realm_proto_depIdxs = []int32{
-	9, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
-	0, // 1: kuji.v1.GetStatusResponse.sync:type_name -> kuji.v1.SyncPolicy
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	11, // 0: kuji.v1.GetStatusResponse.realms:type_name -> kuji.v1.RealmStatus
+	0,  // 1: kuji.v1.GetStatusResponse.sync:type_name -> kuji.v1.SyncPolicy
+	2,  // [2:2] is the sub-list for method output_type
+	2,  // [2:2] is the sub-list for method input_type
+	2,  // [2:2] is the sub-list for extension type_name
+	2,  // [2:2] is the sub-list for extension extendee
+	0,  // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_kuji_v1_realm_proto_init() }
@@ -836,7 +981,7 @@ func file_kuji_v1_realm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kuji_v1_realm_proto_rawDesc), len(file_kuji_v1_realm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -43,6 +43,9 @@ const (
 	AdminServiceSetClockProcedure = "/kuji.v1.AdminService/SetClock"
 	// AdminServiceSetTrackProcedure is the fully-qualified name of the AdminService's SetTrack RPC.
 	AdminServiceSetTrackProcedure = "/kuji.v1.AdminService/SetTrack"
+	// AdminServiceFinishUpgradeProcedure is the fully-qualified name of the AdminService's
+	// FinishUpgrade RPC.
+	AdminServiceFinishUpgradeProcedure = "/kuji.v1.AdminService/FinishUpgrade"
 	// AdminServiceListRealmsProcedure is the fully-qualified name of the AdminService's ListRealms RPC.
 	AdminServiceListRealmsProcedure = "/kuji.v1.AdminService/ListRealms"
 	// AdminServiceImportCodesProcedure is the fully-qualified name of the AdminService's ImportCodes
@@ -73,6 +76,10 @@ type AdminServiceClient interface {
 	// SetTrack gives a player's track a value, by hand. The log keeps who asked
 	// and why.
 	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
+	// FinishUpgrade raises a realm's format level to the newest that the server
+	// knows. From then on older builds refuse the realm: there is no way back to
+	// them. Made again, it changes nothing.
+	FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
 	// ImportCodes adds codes to a list that rewards give codes of.
@@ -124,6 +131,13 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
 			connect.WithClientOptions(opts...),
 		),
+		finishUpgrade: connect.NewClient[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse](
+			httpClient,
+			baseURL+AdminServiceFinishUpgradeProcedure,
+			connect.WithSchema(adminServiceMethods.ByName("FinishUpgrade")),
+			connect.WithIdempotency(connect.IdempotencyIdempotent),
+			connect.WithClientOptions(opts...),
+		),
 		listRealms: connect.NewClient[v1.ListRealmsRequest, v1.ListRealmsResponse](
 			httpClient,
 			baseURL+AdminServiceListRealmsProcedure,
@@ -169,16 +183,17 @@ func NewAdminServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // adminServiceClient implements AdminServiceClient.
 type adminServiceClient struct {
-	applyCatalog *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
-	createRealm  *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
-	setClock     *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
-	setTrack     *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
-	listRealms   *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
-	importCodes  *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
-	getCodes     *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
-	exportCodes  *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
-	backup       *connect.Client[v1.BackupRequest, v1.BackupResponse]
-	getStatus    *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
+	applyCatalog  *connect.Client[v1.ApplyCatalogRequest, v1.ApplyCatalogResponse]
+	createRealm   *connect.Client[v1.CreateRealmRequest, v1.CreateRealmResponse]
+	setClock      *connect.Client[v1.SetClockRequest, v1.SetClockResponse]
+	setTrack      *connect.Client[v1.SetTrackRequest, v1.SetTrackResponse]
+	finishUpgrade *connect.Client[v1.FinishUpgradeRequest, v1.FinishUpgradeResponse]
+	listRealms    *connect.Client[v1.ListRealmsRequest, v1.ListRealmsResponse]
+	importCodes   *connect.Client[v1.ImportCodesRequest, v1.ImportCodesResponse]
+	getCodes      *connect.Client[v1.GetCodesRequest, v1.GetCodesResponse]
+	exportCodes   *connect.Client[v1.ExportCodesRequest, v1.ExportCodesResponse]
+	backup        *connect.Client[v1.BackupRequest, v1.BackupResponse]
+	getStatus     *connect.Client[v1.GetStatusRequest, v1.GetStatusResponse]
 }
 
 // ApplyCatalog calls kuji.v1.AdminService.ApplyCatalog.
@@ -211,6 +226,15 @@ func (c *adminServiceClient) SetClock(ctx context.Context, req *v1.SetClockReque
 // SetTrack calls kuji.v1.AdminService.SetTrack.
 func (c *adminServiceClient) SetTrack(ctx context.Context, req *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
 	response, err := c.setTrack.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// FinishUpgrade calls kuji.v1.AdminService.FinishUpgrade.
+func (c *adminServiceClient) FinishUpgrade(ctx context.Context, req *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error) {
+	response, err := c.finishUpgrade.CallUnary(ctx, connect.NewRequest(req))
 	if response != nil {
 		return response.Msg, err
 	}
@@ -281,6 +305,10 @@ type AdminServiceHandler interface {
 	// SetTrack gives a player's track a value, by hand. The log keeps who asked
 	// and why.
 	SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error)
+	// FinishUpgrade raises a realm's format level to the newest that the server
+	// knows. From then on older builds refuse the realm: there is no way back to
+	// them. Made again, it changes nothing.
+	FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error)
 	// ListRealms returns the names of all realms.
 	ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error)
 	// ImportCodes adds codes to a list that rewards give codes of.
@@ -326,6 +354,13 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 		AdminServiceSetTrackProcedure,
 		svc.SetTrack,
 		connect.WithSchema(adminServiceMethods.ByName("SetTrack")),
+		connect.WithHandlerOptions(opts...),
+	)
+	adminServiceFinishUpgradeHandler := connect.NewUnaryHandlerSimple(
+		AdminServiceFinishUpgradeProcedure,
+		svc.FinishUpgrade,
+		connect.WithSchema(adminServiceMethods.ByName("FinishUpgrade")),
+		connect.WithIdempotency(connect.IdempotencyIdempotent),
 		connect.WithHandlerOptions(opts...),
 	)
 	adminServiceListRealmsHandler := connect.NewUnaryHandlerSimple(
@@ -378,6 +413,8 @@ func NewAdminServiceHandler(svc AdminServiceHandler, opts ...connect.HandlerOpti
 			adminServiceSetClockHandler.ServeHTTP(w, r)
 		case AdminServiceSetTrackProcedure:
 			adminServiceSetTrackHandler.ServeHTTP(w, r)
+		case AdminServiceFinishUpgradeProcedure:
+			adminServiceFinishUpgradeHandler.ServeHTTP(w, r)
 		case AdminServiceListRealmsProcedure:
 			adminServiceListRealmsHandler.ServeHTTP(w, r)
 		case AdminServiceImportCodesProcedure:
@@ -413,6 +450,10 @@ func (UnimplementedAdminServiceHandler) SetClock(context.Context, *v1.SetClockRe
 
 func (UnimplementedAdminServiceHandler) SetTrack(context.Context, *v1.SetTrackRequest) (*v1.SetTrackResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.SetTrack is not implemented"))
+}
+
+func (UnimplementedAdminServiceHandler) FinishUpgrade(context.Context, *v1.FinishUpgradeRequest) (*v1.FinishUpgradeResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("kuji.v1.AdminService.FinishUpgrade is not implemented"))
 }
 
 func (UnimplementedAdminServiceHandler) ListRealms(context.Context, *v1.ListRealmsRequest) (*v1.ListRealmsResponse, error) {

@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"github.com/kuji-dev/kuji/internal/format"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// Upgrade raises the format level of a realm: from here on, its log may hold the words of that level,
+// and builds that do not know them refuse it by name. An administrator has said that there is no way
+// back. The realm's first catalog does the same for a new realm: see [Prepare].
+type Upgrade struct {
+	To     format.Level
+	By     string // who, at most MaxClockText bytes; may be empty
+	Reason string // why, likewise
+}
+
+// Check reports what is malformed, or nil.
+func (u *Upgrade) Check() *CommandError {
+	switch {
+	case u.To <= format.First || u.To > format.Newest:
+		return malformed("level", "%d; want %d to %d", u.To, format.First+1, format.Newest)
+	case len(u.By) > MaxClockText:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(u.By), MaxClockText)
+	case len(u.Reason) > MaxClockText:
+		return malformed("reason", "%d bytes long; at most %d are allowed", len(u.Reason), MaxClockText)
+	}
+	return nil
+}
+
+// Write writes the event to w. u must have passed Check.
+func (u *Upgrade) Write(w *store.Writer) {
+	w.Begin(uint8(KindUpgrade), "")
+	w.BeginAsked()
+	w.Text(u.By)
+	w.Text(u.Reason)
+	w.EndAsked()
+	w.Level(uint8(u.To))
+	w.End()
+}
+
+// UpgradeOf returns what an event that Write wrote says.
+func UpgradeOf(ev *store.Event) (u Upgrade, err error) {
+	r := store.NewReader(ev.Asked)
+	u.By = string(r.Bytes("who upgraded", uint64(r.Byte("who upgraded"))))
+	u.Reason = string(r.Bytes("why it was upgraded", uint64(r.Byte("why it was upgraded"))))
+	if r.More() {
+		r.Fail("bytes after the arguments")
+	}
+	if err = r.Err(); err == nil {
+		u.To, err = LevelOf(ev)
+	}
+	if err != nil {
+		return u, err
+	}
+	if bad := u.Check(); bad != nil {
+		return u, bad
+	}
+	return u, nil
+}
+
+// Allow refuses a command that a realm of a format level does not have, with a *format.LevelError.
+func (c *Command) Allow(l format.Level) error {
+	if l >= format.Newest {
+		return nil
+	}
+	for i := range c.Members {
+		if err := c.Members[i].Allow(l); err != nil {
+			return err
+		}
+	}
+	return format.Allow(l, format.Word{Of: "command", Name: c.Kind.String()})
+}
+
+// LevelOf returns the format level that an event raises the realm to, 0 if it does not.
+func LevelOf(ev *store.Event) (format.Level, error) {
+	var e store.Effect
+	effects := ev.Changes()
+	for effects.Next(&e) {
+		if e.Verb == store.Level {
+			return format.Level(e.Value), nil
+		}
+	}
+	return 0, effects.Err()
+}

@@ -1,0 +1,45 @@
+package rules
+
+// What version 5 of the rules decided otherwise than this one does, so that its epochs are decided
+// again byte for byte. Nothing new is decided by it.
+//
+//	a track whose group those before it had missed was passed over, even if it was certain
+//	a player could use a code to share that a reward gave to this very player
+
+// version5 is the number of the last version that decided so.
+const version5 = 5
+
+// NewVersion is New for the rules of an older version. The versions from 5 on can be decided again.
+func NewVersion(version uint8, state State, t *Tables) *Rules {
+	r := New(state, t)
+	r.old = version <= version5
+	return r
+}
+
+// divide5 is divide as it was.
+func (pt *poolTable) divide5(tracks []trackTable, due uint32, sums []uint64, next func(*trackTable) uint64, f func(hit, missed uint32, part uint64) bool) {
+	sum, whole, missed := pt.among(sums, 0, 0), max(pt.whole, 1), uint32(0)
+	left := pt.parts(sum)
+	for i := range tracks {
+		t := &tracks[i]
+		n, group := next(t), t.group|due
+		weight := pt.among(sums, group, missed)
+		if weight == 0 {
+			continue
+		}
+		if t.isCertain(n) {
+			f(group, missed, left)
+			return
+		}
+		part := min(weight*whole+t.added(n, whole)*sum, left)
+		if !f(group, missed, part) {
+			return
+		}
+		left -= part
+		missed |= t.group
+	}
+	if due != 0 && pt.among(sums, due, missed) == 0 {
+		missed = 0
+	}
+	f(due, missed, left)
+}

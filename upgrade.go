@@ -1,0 +1,159 @@
+package kuji
+
+import (
+	"context"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/format"
+	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
+)
+
+// The format level of a realm says what its log may hold: see package format. It is state, set by an
+// event. A realm whose log says nothing has the first level. The first catalog of a new realm sets the
+// newest; FinishUpgrade sets it for an older one. Until then a build that knows only the older level can
+// go on with the realm, and commands and catalogs with newer words are refused by name.
+
+// FormatLevel returns the newest format level that this build knows.
+func FormatLevel() uint8 { return uint8(format.Newest) }
+
+// Upgraded is what FinishUpgrade did.
+type Upgraded struct {
+	From, To uint8   // format levels; the same: there was nothing to do
+	Receipt  Receipt // where the log says so; Position is 0 if there was nothing to do
+}
+
+// FinishUpgrade raises the realm's format level to the newest that this build knows, and returns once
+// that is durable. From then on older builds refuse the realm by name: there is no way back to them. by
+// and reason stand in the log.
+//
+// CodeConflict: Options.FormatLevel says that another build reads the realm which does not know the
+// level; nothing was logged. Other errors are those of Do.
+func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
+	up, wait, err := r.finishUpgrade(ctx, by, reason)
+	if err == nil && up.From != up.To {
+		err = wait.Wait(ctx)
+	}
+	if err != nil {
+		return Upgraded{}, err
+	}
+	return up, nil
+}
+
+func (r *Realm) finishUpgrade(ctx context.Context, by, reason string) (up Upgraded, wait Commit, err error) {
+	u := rules.Upgrade{To: format.Newest, By: by, Reason: reason}
+	if err := invalid(u.Check()); err != nil {
+		return up, wait, err
+	}
+	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
+		return up, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+	}
+	r.catalogs.Lock() // a catalog may be on its way that is not the realm's first any more
+	defer r.catalogs.Unlock()
+	if err := r.lockForRoom(ctx); err != nil {
+		return up, wait, err
+	}
+	defer r.unlock()
+	up.From, up.To = uint8(r.state.Level()), uint8(u.To)
+	if known := r.newestLevel(); known < u.To {
+		return up, wait, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
+	}
+	if r.state.Level() >= u.To {
+		up.To = up.From
+		return up, wait, nil
+	}
+	b, err := r.commitUpgrade(&u, &up)
+	if err != nil {
+		return up, wait, err
+	}
+	return up, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
+}
+
+// commitUpgrade logs an upgrade. The caller holds mu.
+func (r *Realm) commitUpgrade(u *rules.Upgrade, up *Upgraded) (b *ledger.Batch, err error) {
+	finished := false
+	defer r.ended(&finished, &b, &err)
+	b, err = r.doUpgrade(u, up)
+	finished = true
+	return b, err
+}
+
+func (r *Realm) doUpgrade(u *rules.Upgrade, up *Upgraded) (*ledger.Batch, error) {
+	b := r.group.Open()
+	r.stamp(b)
+	w := store.Writer{Buf: b.Buf}
+	u.Write(&w)
+	var res Result
+	if err := r.commit(b, w.Buf, &res); err != nil {
+		return nil, err
+	}
+	up.Receipt = res.Receipt
+	r.world.levels.note(r.name, r.state)
+	return b, nil
+}
+
+// newestLevel returns the highest level that all builds know which may read the realm.
+func (r *Realm) newestLevel() format.Level {
+	known := format.Newest
+	if r.o.FormatLevel != nil {
+		known = min(known, format.Level(r.o.FormatLevel()))
+	}
+	return max(known, format.First)
+}
+
+// levels are those of the realms of an engine that have begun. A new realm does not go ahead of the others:
+// as long as one of them can go back to an older build, all can.
+type levels struct {
+	mu  sync.Mutex
+	all map[string]format.Level
+}
+
+// note notes the level of a realm.
+func (l *levels) note(realm string, s *store.State) {
+	if isNew(s) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		l.all = map[string]format.Level{}
+	}
+	l.all[realm] = s.Level()
+}
+
+// lowest returns the lowest level of all realms, the newest of none.
+func (l *levels) lowest() format.Level {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	low := format.Newest
+	for _, level := range l.all {
+		low = min(low, level)
+	}
+	return low
+}
+
+// isNew reports whether a realm has yet to begin: its first catalog says at which level.
+func isNew(s *store.State) bool { return s.Catalog().Version == 0 && s.Level() == format.First }
+
+// level returns the level that the realm would begin with if a catalog were applied to it, 0 if it has
+// begun. It refuses a catalog with words that the realm would not have. The caller holds mu, or keeps
+// other catalogs away.
+func (r *Realm) level(c *catalog.Catalog) (begin format.Level, err error) {
+	if isNew(r.state) {
+		begin = min(r.newestLevel(), r.world.levels.lowest())
+	}
+	if err := c.Allow(uint8(max(begin, r.state.Level()))); err != nil {
+		return 0, &Error{Code: CodeFormat, Field: "catalog", Err: err}
+	}
+	return begin, nil
+}
+
+// allow is level, under the realm's lock.
+func (r *Realm) allow(c *catalog.Catalog) (format.Level, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.level(c)
+}
