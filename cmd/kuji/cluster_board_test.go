@@ -282,8 +282,8 @@ func TestBadBoard(t *testing.T) {
 func TestBoardOfTwoBuilds(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	theirs := `{"life":"x","beat":7,"leads":["far"],"wants":[],"stops":false,"level":99,"mood":{"of":["a","newer"]}}`
-	w := newWatcher("n1", "here")
-	v := w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`}}`)), nil, false, now)
+	w := newWatcher("n1", "here", 3)
+	v := w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`}}`)), nil, false, now, now)
 	var written struct {
 		Nodes map[string]json.RawMessage `json:"nodes"`
 	}
@@ -293,7 +293,7 @@ func TestBoardOfTwoBuilds(t *testing.T) {
 	if got := readBoard(v.board.data()); got.level() != kuji.FormatLevel() || got.Nodes["n1"].Level != kuji.FormatLevel() {
 		t.Errorf("two nodes know level %d", got.level())
 	}
-	v = w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`,"n3":{"life":"y","beat":1,"leads":[],"wants":[],"stops":false}}}`)), nil, false, now)
+	v = w.look(readBoard([]byte(`{"nodes":{"n2":`+theirs+`,"n3":{"life":"y","beat":1,"leads":[],"wants":[],"stops":false}}}`)), nil, false, now, now)
 	if v.board.level() != 1 {
 		t.Errorf("next to a node that names no level, all know level %d", v.board.level())
 	}
