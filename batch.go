@@ -84,12 +84,12 @@ func (o *owner) Lost(b *ledger.Batch, cause error) error {
 	if r.err == nil && codeOfLedger(cause) == CodeNotLeader {
 		r.fail(&Error{Code: CodeNotLeader, Message: fmt.Sprintf("realm %q stopped at position %d", r.name, b.Position), Err: cause})
 	} else if r.err == nil {
-		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; reopen the engine to recover", r.name, b.Position), Err: cause})
+		r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d: writing the log failed; restart the server (in Go: close the engine and open it again) to recover", r.name, b.Position), Err: cause})
 	}
 	r.showDurable()
 	r.loseSnapshot()
 	r.wake()
-	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after reopening, send the same request id again to learn what became of it", r.name), Err: cause}
+	return &Error{Code: CodeUnknownOutcome, Message: fmt.Sprintf("realm %q stopped before the request was durable; after a restart, send the same request id again to learn what became of it", r.name), Err: cause}
 }
 
 // fail records why the realm stopped. The caller holds mu.

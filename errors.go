@@ -16,7 +16,7 @@ const (
 	CodeConflict                       // the state does not allow it: a catalog, or one realm or player too many
 	CodeOverloaded                     // a queue or the idempotency window is full: try again later; nothing was logged
 	CodeUnknownOutcome                 // the request may or may not have happened: send its id again
-	CodeFailed                         // the realm stopped after a failed write or a defect: reopen the engine
+	CodeFailed                         // the realm stopped after a failed write or a defect: close the engine and open it again, or restart the server
 	CodeClosed                         // the engine or realm is closed
 	CodeCorrupt                        // the log or a file next to it is damaged: the message names the place
 	CodeLocked                         // another engine has the data directory open

@@ -74,7 +74,7 @@ func (r *Realm) openFull(err error) {
 	r.leads.Store(true)
 	r.showDurable()
 	r.snap.stop()
-	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and reopen the engine", r.name), Err: err})
+	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q can only be read: the disk is full; make room and restart the server (in Go: close the engine and open it again)", r.name), Err: err})
 }
 
 // openLog opens what the driver keeps of a realm. If there is no room to repair the log's end, it

@@ -130,11 +130,12 @@ func TestWebExample(t *testing.T) {
 		name, player, pool, token string
 		want                      []string
 	}{
-		{"a draw", "ann", "once", k.of("ann"), []string{`<li class="STATUS_OK">You got`, "0 of 1 draws left.", "<li>100 gem</li>", "<li>draw: "}},
+		{"a draw", "ann", "once", k.of("ann"), []string{`<li class="STATUS_OK">You got`, "0 of 1 draws left.", "<li>100 Gem</li>", "<li>draw: ", `<p id="error" role="alert"></p>`}},
 		{"the limit", "ann", "once", k.of("ann"), []string{`<li class="STATUS_LIMIT_REACHED">That was all for now`, `<li>draw: STATUS_LIMIT_REACHED`}},
-		{"too poor", "ann", "dear", k.of("ann"), []string{`You need 1000 gem and have 100`}},
+		{"too poor", "ann", "dear", k.of("ann"), []string{`You need 1000 Gem and have 100`}},
 		{"another player's token", "ann", "once", k.of("bob"), []string{`permission_denied: `}},
-		{"no token", "ann", "once", "", []string{`unauthenticated: `}},
+		{"a bad token", "ann", "once", "x", []string{`unauthenticated: `}},
+		{"no parameters", "", "once", "", []string{`The address of this page lacks player, token behind its #`}},
 	} {
 		dom := open(f, tt.player, tt.pool, tt.token)
 		for _, want := range tt.want {
@@ -142,6 +143,11 @@ func TestWebExample(t *testing.T) {
 				t.Errorf("%s: the page has no %q:\n%s", tt.name, want, dom)
 			}
 		}
+	}
+	elsewhere := *f
+	elsewhere.url = pages.URL // answers, but not as Kuji does
+	if dom := open(&elsewhere, "ann", "once", k.of("ann")); !strings.Contains(dom, "does not answer as Kuji does") || strings.Contains(dom, "Unexpected token") {
+		t.Errorf("a page of another server:\n%s", dom)
 	}
 	closed := start(t, server.Options{Keys: keys, Origins: []string{"https://shop.example"}})
 	if dom := open(closed, "ann", "free", k.of("ann")); strings.Contains(dom, "STATUS_OK") || !strings.Contains(dom, "Failed to fetch") {
@@ -169,6 +175,17 @@ func trying(next http.Handler) http.Handler {
 				observer.disconnect();
 				button.click();
 			}).observe(button, {attributes: true});
+			// The first read after a draw fails: the draw has worked all the same.
+			const fetched = fetch;
+			let drawn = false;
+			fetch = (url, ...rest) => {
+				if (drawn && url.endsWith("/GetPool")) {
+					drawn = false;
+					return Promise.reject(new Error("lost"));
+				}
+				drawn ||= url.endsWith("/Draw");
+				return fetched(url, ...rest);
+			};
 			// The browser prints the page once nothing is loaded any more: close the feed when it has the draw.
 			const Source = EventSource;
 			EventSource = function (...args) {

@@ -202,7 +202,7 @@ func (a *app) checkCatalog(ctx context.Context, file string, c *catalog.Catalog,
 		verdict = "can be read"
 	}
 	err = a.print(out, func(w io.Writer) {
-		fprintf(w, "%s: %s: %d items, %d pools, %d entries\n", file, verdict, out.Items, out.Pools, out.Entries)
+		fprintf(w, "%s: %s: %s, %s, %s\n", file, verdict, counted(out.Items, "item"), counted(out.Pools, "pool"), counted(out.Entries, "entry"))
 		for _, one := range out.Warnings {
 			fprintf(w, "warning: %s: %s\n", strings.TrimSuffix(one.ID+"/"+one.Entry, "/"), one.Warning)
 		}

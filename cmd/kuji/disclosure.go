@@ -98,7 +98,7 @@ func (a *app) publishOdds(ctx context.Context, c *client, html, table string) er
 		}
 	}
 	return a.print(out, func(w io.Writer) {
-		fprintf(w, "odds of %d pools of catalog version %d written\n", len(out.Pools), out.Version)
+		fprintf(w, "odds of %s of catalog version %d written\n", counted(len(out.Pools), "pool"), out.Version)
 	})
 }
 

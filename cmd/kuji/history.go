@@ -43,7 +43,7 @@ func newKnownJSON(s *kujiv1.HistoryState) knownJSON {
 // print says what the reader of an answer should know, if it is not all there is.
 func (k *knownJSON) print(w io.Writer) {
 	if k.Lag > 0 {
-		fprintf(w, "\nThe history is %d positions behind.\n", k.Lag)
+		fprintf(w, "\nThe history is %s behind.\n", counted(k.Lag, "position"))
 	}
 	if k.CompleteFrom > 1 {
 		fprintf(w, "\nThe history begins at position %d: the log before was trimmed.\n", k.CompleteFrom)

@@ -270,7 +270,7 @@ func (a *app) verifyLog(ctx context.Context, dir string) error {
 		if !out.OK {
 			result = "DAMAGED"
 		}
-		fprintf(w, "%s: %d segments, %d records, %d bytes; %d bytes torn off at the end\n", result, out.Segments, out.Records, out.Bytes, out.Torn)
+		fprintf(w, "%s: %s, %s, %s; %s torn off at the end\n", result, counted(out.Segments, "segment"), counted(out.Records, "record"), counted(out.Bytes, "byte"), counted(out.Torn, "byte"))
 	}); err != nil {
 		return err
 	}

@@ -212,7 +212,7 @@ func printOdds(w io.Writer, o oddsJSON) {
 	if o.Count > 1 {
 		request = fmt.Sprintf("\tA DRAW OF %d\tIN %d", o.Count, o.Count)
 	}
-	fprintf(w, "%s%s\n", heads, request)
+	fprintf(w, "%s%s\n", markup(heads), markup(request))
 	for _, e := range o.Outcomes {
 		fprintf(w, "%s/%s\t%s\t%s", e.Pool, e.Entry, e.Chance.percent(), clip(e.Chance.Exact, 24))
 		if several {

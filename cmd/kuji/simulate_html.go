@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -95,6 +96,9 @@ type simulationView struct {
 
 // simulationHTML writes a report as a page.
 func simulationHTML(r *simulationJSON) ([]byte, error) {
+	published := *r // it says which file it is of, and not in which folder that was
+	published.File = filepath.Base(r.File)
+	r = &published
 	v := simulationView{
 		Title: "Simulation of " + r.Pool, Report: r.Report, Facts: r.facts(), Style: template.CSS(chartStyle),
 		OddsChart: inline(oddsChart(r.Odds)),

@@ -74,6 +74,9 @@ func TestSimulationPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if bytes.Contains(page, []byte(dir)) || !bytes.Contains(page, []byte(filepath.Base(args[0]))) {
+			t.Errorf("%v: the page tells the catalog's folder, or not its name", args)
+		}
 		plots := 0
 		d := xml.NewDecoder(bytes.NewReader(page))
 		for {

@@ -185,3 +185,15 @@ func uncell(text string) string {
 	}
 	return text
 }
+
+// counted returns a number with its noun: 1 pool, 2 pools, 3 entries.
+func counted[N int | int64 | uint64](n N, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "y"):
+		noun = strings.TrimSuffix(noun, "y") + "ies"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
