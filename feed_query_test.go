@@ -33,6 +33,9 @@ func about(t *testing.T, r *kuji.Realm, player, pool string, last *atomic.Uint64
 			}
 			break
 		}
+		if end := last.Load(); end > 0 && rec.Position > end {
+			break // it waited already when last was set, and was woken
+		}
 		all = append(all, rec)
 	}
 	return all
