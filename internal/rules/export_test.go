@@ -2,3 +2,10 @@ package rules
 
 // OfRealm is for tests.
 var OfRealm = ofRealm
+
+// OddsWithin computes odds with a smaller budget than that of all odds, and returns what they took of it.
+func (s *Standing) OddsWithin(budget int) (took int, err error) {
+	left := budget
+	_, err = s.odds(&left, func() bool { return true })
+	return budget - left, err
+}
