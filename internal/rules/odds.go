@@ -22,8 +22,10 @@ import (
 const (
 	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
 	MaxOutcomes = 10_000
-	// maxOddsWork bounds the multiplications of machine words that one pool's odds may take. It is
-	// about a second.
+	// maxOddsWork bounds the multiplications of machine words that one pool's odds may take, and all
+	// else in the same unit: a fact that is looked up is 2, a way that is kept at least 16. It is about a
+	// second. What is not a multiplication and can be repeated counts too, and nothing goes on when the
+	// budget is used up: else odds that are refused take many times as long as they may.
 	maxOddsWork = 1 << 26
 	// askEvery is after how many of them the caller is asked whether to go on: some ten thousand times
 	// a second.
@@ -293,7 +295,7 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 			switch {
 			case s.count > 1:
 				chance = nil
-			case w.visits(at) > 1 && expected.Sign() > 0:
+			case w.visits(at) > 1 && expected.Sign() > 0 && w.budget > 0:
 				chance = w.chance(at, num)
 			}
 			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.config.ID, Entry: e.id, Chance: chance, Expected: expected})
@@ -369,13 +371,14 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 		return all
 	}
 	for i := range all {
-		all[i] = new(big.Rat)
+		all[i] = w.none
 	}
 	none := w.moments(at, pt, due, all)
-	if none.Sign() == 0 {
+	if none.Sign() == 0 || w.budget <= 0 {
 		return all
 	}
-	weights := make([]uint64, len(pt.order))
+	weights := slices.Grow(w.weights[:0], len(pt.order))[:len(pt.order)]
+	w.weights = weights
 	sums := make([]uint64, len(pt.classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
 	if pt.collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
@@ -400,7 +403,7 @@ func (w *walk) rollChance(at world, pt *poolTable, entry uint32) *big.Rat {
 	e := &pt.entries[entry]
 	w.budget--
 	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !e.when.met(w.person(at)) {
-		return new(big.Rat)
+		return w.none
 	}
 	return w.fraction(new(big.Int).SetUint64(e.weight), new(big.Int).SetUint64(100*pt.config.WeightScale))
 }
@@ -411,7 +414,7 @@ func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights
 	for i, num := range pt.order {
 		e, weight := &pt.entries[num], uint64(0)
 		switch left, target := w.left(at, pt, num), e.target(); {
-		case left == 0 || slices.Contains(picked, num):
+		case left == 0 || contains(picked, num):
 		case !w.hasCodes(at, e), !w.affords(at, e):
 		case e.conditional:
 			weight = e.weightFor(w.person(at), ask)
@@ -424,6 +427,12 @@ func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights
 	}
 	w.budget -= len(pt.order)
 	return total
+}
+
+// contains looks for an entry in some that are ascending.
+func contains(picked []uint32, entry uint32) bool {
+	_, found := slices.BinarySearch(picked, entry)
+	return found
 }
 
 // person returns what conditions and luck ask of the player on a way.
@@ -451,7 +460,7 @@ func (w *walk) findDue() uint32 {
 func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
-		rates[i] = new(big.Rat)
+		rates[i] = w.none
 	}
 	all := new(big.Int).SetUint64(pt.parts(total))
 	next := func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 }
@@ -559,6 +568,7 @@ func (w *walk) live(at world, pt *poolTable) bool {
 	}
 	for _, num := range pt.order {
 		e := &pt.entries[num]
+		w.budget--
 		if e.branch == noBranch || pt.weight(num, w.left(at, pt, num)) == 0 {
 			continue
 		}
@@ -566,7 +576,6 @@ func (w *walk) live(at world, pt *poolTable) bool {
 			return true
 		}
 	}
-	w.budget -= len(pt.order)
 	return false
 }
 

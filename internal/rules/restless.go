@@ -10,11 +10,11 @@ import (
 // What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
 // that are restless because of them.
 
-// countPicks counts how often a draw from a pool can at most pick from it and from those below.
-func (w *walk) countPicks(i int) {
+// countPicks counts how often a draw from a pool can at most pick from it and from those below. one is
+// space for as many numbers as there are pools.
+func (w *walk) countPicks(i int, one []uint64) {
 	pt := w.s.pools[i]
 	w.most[i] = make([]uint64, len(w.s.pools))
-	one := make([]uint64, len(w.s.pools))
 	count := func(inner []innerTable) {
 		clear(one)
 		for k := range inner {
@@ -73,6 +73,10 @@ func (w *walk) findRestless() {
 	}
 	for i := range w.s.pools {
 		for _, f := range w.changes(i) {
+			w.budget -= len(askers[f]) / 4
+			if w.budget <= 0 {
+				return
+			}
 			for _, a := range askers[f] {
 				if w.empties[a.pool] || w.before(i, a.pool, f) { // a box asks again after its ticket was taken
 					w.keeps[f] = max(w.keeps[f], a.most)
@@ -100,18 +104,23 @@ func (w *walk) opens() [][]*budget {
 	lead := func(inner []innerTable, open []*budget) {
 		for k := range inner {
 			below := w.at[inner[k].pool.num]
+			w.budget -= len(open) * (1 + len(all[below])/16)
+			if w.budget <= 0 {
+				return
+			}
 			for _, b := range open {
 				if !slices.Contains(all[below], b) {
 					all[below] = append(all[below], b)
 				}
 			}
 		}
-		w.budget -= len(inner) * len(open)
 	}
 	for i, pt := range w.s.pools {
 		lead(pt.last.inner, all[i])
 		for _, num := range pt.order {
-			lead(pt.entries[num].inner, pt.entries[num].opens(all[i]))
+			if e := &pt.entries[num]; len(e.inner) > 0 && w.budget > 0 {
+				lead(e.inner, e.opens(all[i]))
+			}
 		}
 	}
 	return all
@@ -287,6 +296,7 @@ func (w *walk) changes(i int) (all []fact) {
 		all = append(all, counterFact|fact(pt.tracks[k].counter))
 	}
 	give := func(items []quantity, open []*budget) {
+		w.budget -= len(items) * (1 + len(open))
 		for k := range items {
 			if w.s.t.watched.has(items[k].item) {
 				all = append(all, balanceFact|fact(items[k].item))
@@ -300,7 +310,7 @@ func (w *walk) changes(i int) (all []fact) {
 	}
 	for _, num := range pt.order {
 		e := &pt.entries[num]
-		if e.most == 0 {
+		if e.most == 0 || w.budget <= 0 {
 			continue
 		}
 		if e.limited {

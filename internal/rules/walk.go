@@ -26,6 +26,8 @@ type walk struct {
 	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
 	most     [][]uint64     // how often a draw from one pool can pick from another
 	one      *big.Rat
+	none     *big.Rat        // the chance of what cannot be; as of all chances, nobody changes its value
+	weights  []uint64        // of the pool that is picked from: see [walk.chances]
 	uses     map[fact]uint64 // how much the draw can at most take from budgets and lists of codes
 	opened   [][]*budget     // that what a pool gives can come from: see [walk.opens]
 	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
@@ -87,7 +89,7 @@ type sought struct {
 
 func newWalk(s *Standing, budget int, going Going) *walk {
 	n := len(s.pools)
-	w := &walk{s: s, budget: budget, going: going, asked: budget + askEvery, one: big.NewRat(1, 1), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
+	w := &walk{s: s, budget: budget, going: going, asked: budget + askEvery, one: big.NewRat(1, 1), none: new(big.Rat), at: map[uint32]int{}, uses: map[fact]uint64{}, keeps: map[fact]uint64{}, most: make([][]uint64, n), restless: make([]bool, n), calm: make([]bool, n),
 		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
 		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
 	for i, pt := range s.pools {
@@ -98,8 +100,9 @@ func newWalk(s *Standing, budget int, going Going) *walk {
 			w.taken[i][k] = new(big.Rat)
 		}
 	}
+	one := make([]uint64, n)
 	for i := n - 1; i >= 0; i-- {
-		w.countPicks(i)
+		w.countPicks(i, one)
 	}
 	for i := range w.most[0] {
 		w.most[0][i] *= s.count
@@ -124,6 +127,7 @@ func (w *walk) err() error {
 
 // value returns a fact as it is on a way.
 func (w *walk) value(at world, f fact) uint64 {
+	w.budget -= 2
 	if i, ok := at.search(f); ok {
 		return at[i].value
 	}
@@ -136,12 +140,20 @@ func (at world) search(f fact) (int, bool) {
 
 // set returns a world with a fact changed, if ways keep it.
 func (w *walk) set(at world, f fact, value uint64) world {
+	if _, kept := w.keeps[f]; !kept {
+		return at
+	}
+	w.budget -= len(at) / 4
+	return w.put(slices.Clone(at), f, value)
+}
+
+// put is set for a world that nobody else has.
+func (w *walk) put(at world, f fact, value uint64) world {
 	most, kept := w.keeps[f]
 	if !kept {
 		return at
 	}
 	i, ok := at.search(f)
-	at = slices.Clone(at)
 	if !ok {
 		at = slices.Insert(at, i, changed{fact: f})
 	}
@@ -159,9 +171,9 @@ func (w *walk) follow(look *sought) (missed *big.Rat) {
 		known := make(map[string]int, len(ways))
 		var next []way
 		var key []byte
-		for i := range ways {
+		for i := 0; i < len(ways) && w.budget > 0; i++ { // one step can make many thousand ways
 			w.step(&ways[i], look, func(one way) {
-				w.budget -= 16 + 4*len(one.world) + 8*len(one.todo)
+				w.budget -= one.work()
 				if len(one.todo) == 0 {
 					missed = w.add(missed, one.chance)
 					w.ends.add(w, &one)
@@ -179,6 +191,15 @@ func (w *walk) follow(look *sought) (missed *big.Rat) {
 		ways = next
 	}
 	return missed
+}
+
+// work is what keeping a way takes, in the unit of the budget.
+func (y *way) work() int {
+	n := 16 + 4*len(y.world) + 8*len(y.todo)
+	for i := range y.todo {
+		n += len(y.todo[i].picked) + len(y.todo[i].open)
+	}
+	return n
 }
 
 // key appends what tells ways apart.
@@ -378,8 +399,10 @@ func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
 	}
 	if n := w.refillsLeft(rest.world, pt); n > 0 {
+		w.budget -= len(rest.world)/4 + len(pt.order)
+		rest.world = slices.Clone(rest.world)
 		for _, num := range pt.order {
-			rest.world = w.set(rest.world, stockOf(pt, num), pt.entries[num].config.Stock.Count)
+			rest.world = w.put(rest.world, stockOf(pt, num), pt.entries[num].config.Stock.Count)
 		}
 		rest.world = w.set(rest.world, tallyFact|fact(pt.refills), uint64(pt.config.Refill)-n+1)
 	}
@@ -511,7 +534,10 @@ func (w *walk) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]ui
 // chance returns how likely the draw takes an entry at least once.
 func (w *walk) chance(pool int, entry uint32) *big.Rat {
 	look := &sought{pool, entry}
-	w.hits = make([]*big.Rat, len(w.s.pools))
+	if w.hits == nil {
+		w.hits = make([]*big.Rat, len(w.s.pools))
+	}
+	clear(w.hits)
 	if w.calm[0] {
 		return w.hit(0, look)
 	}
@@ -523,19 +549,18 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 	switch pt := w.s.pools[i]; {
 	case w.hits[i] != nil:
 	case w.most[i][look.pool] == 0 || w.budget <= 0:
-		w.hits[i] = new(big.Rat)
+		w.hits[i] = w.none
 	default:
-		sum, none := new(big.Rat), big.NewRat(1, 1)
+		sum, none := w.none, w.one
+		w.budget -= len(pt.order) / 16
 		for k, chance := range w.baseOf(i) {
-			if chance.Sign() == 0 {
+			e := &pt.entries[pt.order[k]]
+			sought := look.pool == i && look.entry == pt.order[k]
+			if chance.Sign() == 0 || !sought && len(e.inner) == 0 {
 				continue
 			}
-			e := &pt.entries[pt.order[k]]
-			through := new(big.Rat)
-			if look.pool == i && look.entry == pt.order[k] {
-				through = big.NewRat(1, 1)
-			} else if len(e.inner) > 0 {
-				through = big.NewRat(1, 1)
+			through := w.one
+			if !sought {
 				for _, in := range e.inner {
 					through = w.mul(through, w.power(w.not(w.hit(w.at[in.pool.num], look)), in.min, in.max))
 				}
