@@ -74,8 +74,14 @@ all realms first, and raises none if one of them cannot be opened.`,
 		if cmd.Flags().Changed("realm") {
 			only = realm.Value.String()
 		}
+		if isNode(data) {
+			return refusedError{fmt.Sprintf("--data %s is of a node of a cluster: ask the cluster, while it runs", data)}
+		}
 		do := levelsOf
 		if finish {
+			if err := refuseBackup(data); err != nil {
+				return err
+			}
 			do = func(ctx context.Context, data, only string) (upgradeJSON, error) {
 				return finishData(ctx, data, only, reason)
 			}

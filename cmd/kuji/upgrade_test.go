@@ -319,10 +319,20 @@ func TestUpgradeData(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d and %q:\n%s", args, got, want, text, out)
 		}
 	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(backup, os.DirFS(golden+"backup")); err != nil { // a copy: golden data must never change
+		t.Fatal(err)
+	}
 	was := contents(t, data)
 	run(exitOK, "not finished", "--data", data, "--realm", "test")
 	run(exitDamage, "realm zzz", "--data", data)
 	run(exitUsage, "expected only one of them", "--data", data, "--server", "http://127.0.0.1:1")
+	run(exitRefused, "it is a backup", "--data", backup, "--finish")
+	node := t.TempDir()
+	if err := os.MkdirAll(clusterDir(node), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run(exitRefused, "a node of a cluster", "--data", node, "--finish")
 	if !maps.Equal(contents(t, data), was) {
 		t.Error("showing the levels has changed the directory")
 	}
