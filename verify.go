@@ -24,6 +24,7 @@ type Report struct {
 	Void      uint64 // entries that do not count: duplicates, deposed writers
 	Players   uint64
 	Catalog   uint64 // version in force at the end
+	Level     uint8  // format level at the end
 	LogBytes  uint64 // of all entries that count
 	ChainHash [32]byte
 	StateHash [32]byte
@@ -334,6 +335,7 @@ func (v *verifier) run(ctx context.Context, from *ledger.Seal, last driver.Curso
 	v.report.StateHash = v.state.Hash()
 	v.report.Players = uint64(v.state.Players())
 	v.report.Catalog = v.state.Catalog().Version
+	v.report.Level = uint8(v.state.Level())
 	if v.damaged != nil {
 		return v.damaged
 	}

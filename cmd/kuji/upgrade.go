@@ -41,7 +41,9 @@ refuses them, and there is no way back but a backup. Do that when nobody wants t
 In a cluster all nodes must run the new build. --finish is refused while an older one is
 there.
 
-With --data, upgrade opens a data directory that no server has open, and does the same.`,
+With --data, upgrade does the same with a data directory that no server has open. Without
+--finish it writes nothing: it reads the log as "kuji verify" does. With --finish it opens
+all realms first, and raises none if one of them cannot be opened.`,
 		Example: `  kuji upgrade
   kuji upgrade --finish --reason "a week without trouble"
   kuji upgrade --finish --data ./kuji-data`,
@@ -65,14 +67,26 @@ With --data, upgrade opens a data directory that no server has open, and does th
 		if data == "" {
 			return online(cmd, args)
 		}
-		if cmd.Flags().Changed("url") {
-			return usageError{errors.New("--data with --url: expected one of them")}
+		if cmd.Flags().Changed("server") {
+			return usageError{errors.New("--data and --server: expected only one of them")}
 		}
 		only := ""
 		if cmd.Flags().Changed("realm") {
 			only = realm.Value.String()
 		}
-		out, err := upgradeData(cmd.Context(), data, only, finish, reason)
+		if isNode(data) {
+			return refusedError{fmt.Sprintf("--data %s is of a node of a cluster: ask the cluster, while it runs", data)}
+		}
+		do := levelsOf
+		if finish {
+			if err := refuseBackup(data); err != nil {
+				return err
+			}
+			do = func(ctx context.Context, data, only string) (upgradeJSON, error) {
+				return finishData(ctx, data, only, reason)
+			}
+		}
+		out, err := do(cmd.Context(), data, only)
 		return a.printUpgrade(out, err)
 	}
 	return cmd
@@ -98,8 +112,32 @@ func upgradeServer(ctx context.Context, c *client, only string, finish bool, rea
 	return out, nil
 }
 
-// upgradeData does the same with a data directory.
-func upgradeData(ctx context.Context, data, only string, finish bool, reason string) (out upgradeJSON, err error) {
+// levelsOf shows the levels in a data directory. It writes nothing: a build that opens a log for writing
+// begins an epoch in it, and d61c231 refuses a log that has one of another build.
+func levelsOf(ctx context.Context, data, only string) (out upgradeJSON, err error) {
+	names := []string{only}
+	if only == "" {
+		if names, _, err = realmsIn(data); err != nil {
+			return out, err
+		}
+	}
+	for _, name := range names {
+		rep, err := inDirectory(data).verifyRealm(ctx, name, nil, nil)
+		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+			return out, damageError{wrong}
+		}
+		if err != nil {
+			return out, err
+		}
+		level := uint32(rep.Level)
+		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: name, Level: level, From: level, Newest: uint32(kuji.FormatLevel())})
+	}
+	return out, nil
+}
+
+// finishData finishes the upgrade of realms in a data directory. It opens all of them before it raises one:
+// there is no way back from half of it.
+func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON, err error) {
 	engine, err := kuji.Open(data, kuji.Options{MustExist: true})
 	if err != nil {
 		return out, err
@@ -111,21 +149,21 @@ func upgradeData(ctx context.Context, data, only string, finish bool, reason str
 			return out, err
 		}
 	}
+	var realms []*kuji.Realm
 	for _, name := range names {
 		r, err := engine.Lookup(name)
 		if err != nil {
 			return out, err
 		}
-		st := r.Stats()
-		one := upgradeRealmJSON{Realm: name, Level: uint32(st.Level), From: uint32(st.Level), Newest: uint32(st.NewestLevel)}
-		if finish {
-			up, err := r.FinishUpgrade(ctx, "offline", reason)
-			if err != nil {
-				return out, err
-			}
-			one.Level, one.Position = uint32(up.To), up.Receipt.Position
+		realms = append(realms, r)
+	}
+	for _, r := range realms {
+		newest := uint32(r.Stats().NewestLevel)
+		up, err := r.FinishUpgrade(ctx, "offline", reason)
+		if err != nil {
+			return out, err
 		}
-		out.Realms = append(out.Realms, one)
+		out.Realms = append(out.Realms, upgradeRealmJSON{Realm: r.Name(), Level: uint32(up.To), From: uint32(up.From), Newest: newest, Position: up.Receipt.Position})
 	}
 	return out, nil
 }
@@ -139,8 +177,10 @@ func (a *app) printUpgrade(out upgradeJSON, failed error) error {
 		for _, r := range out.Realms {
 			state := "finished"
 			switch {
+			case r.Newest == 0: // the server does not say: it is d61c231, or a build before it
+				state = "not begun: the server is of a build without levels"
 			case r.Level < r.Newest:
-				state = "not finished: an older build can still take it back"
+				state = "not finished: --finish raises it"
 			case r.From < r.Level:
 				state = fmt.Sprintf("finished now, from level %d", r.From)
 			}

@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -293,5 +296,78 @@ func servedBy(t *testing.T, build, data string, do func(c *client)) {
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%s: %v\n%s", filepath.Base(build), err, said.Bytes())
+	}
+}
+
+// TestUpgradeData: of a directory that no server has open, upgrade shows the levels and writes nothing, so
+// that the build which wrote it can go on. It finishes all realms or none: one that cannot be opened keeps
+// the others as they are.
+func TestUpgradeData(t *testing.T) {
+	t.Parallel()
+	const golden = "../../testdata/golden/v1/"
+	data := t.TempDir()
+	for from, to := range map[string]string{"data": "", "campaign/realms/campaign": "realms/zzz"} { // a log of another name
+		if err := os.CopyFS(filepath.Join(data, to), os.DirFS(golden+from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(want exitCode, text string, args ...string) {
+		t.Helper()
+		cmd := exec.Command("kuji", append([]string{"upgrade"}, args...)...)
+		out, _ := cmd.CombinedOutput() // its exit code says it
+		if got := cmd.ProcessState.ExitCode(); got != int(want) || !strings.Contains(string(out), text) {
+			t.Errorf("%v: exit %d, want %d and %q:\n%s", args, got, want, text, out)
+		}
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(backup, os.DirFS(golden+"backup")); err != nil { // a copy: golden data must never change
+		t.Fatal(err)
+	}
+	was := contents(t, data)
+	run(exitOK, "not finished", "--data", data, "--realm", "test")
+	run(exitDamage, "realm zzz", "--data", data)
+	run(exitUsage, "expected only one of them", "--data", data, "--server", "http://127.0.0.1:1")
+	run(exitRefused, "it is a backup", "--data", backup, "--finish")
+	node := t.TempDir()
+	if err := os.MkdirAll(clusterDir(node), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run(exitRefused, "a node of a cluster", "--data", node, "--finish")
+	if !maps.Equal(contents(t, data), was) {
+		t.Error("showing the levels has changed the directory")
+	}
+	run(exitDamage, "realm zzz", "--data", data, "--finish")
+	run(exitOK, "not finished", "--data", data, "--realm", "test")
+	if err := os.RemoveAll(filepath.Join(data, "realms/zzz")); err != nil {
+		t.Fatal(err)
+	}
+	run(exitOK, "finished now, from level 1", "--data", data, "--finish")
+	run(exitOK, "finished\n", "--data", data)
+}
+
+// contents returns what is in the files of a directory.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "lock" {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestUpgradeNoLevels: a server of a build that has no levels says nothing about them. That is not finished.
+func TestUpgradeNoLevels(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	if err := a.printUpgrade(upgradeJSON{Realms: []upgradeRealmJSON{{Realm: "shop"}}}, nil); err != nil || !strings.Contains(out.String(), "not begun") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }

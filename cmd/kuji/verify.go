@@ -46,6 +46,7 @@ type verifyRealmJSON struct {
 	Void           uint64            `json:"void"`
 	Players        uint64            `json:"players"`
 	CatalogVersion uint64            `json:"catalog_version"`
+	Level          uint8             `json:"level,omitempty"` // format level: see kuji upgrade; absent: damage
 	LogBytes       uint64            `json:"log_bytes"`
 	ChainHash      string            `json:"chain_hash"`
 	StateHash      string            `json:"state_hash"`
@@ -413,7 +414,7 @@ func realmsIn(data string) (names, strays []string, err error) {
 func newVerifyRealmJSON(r kuji.Report, wrong *kuji.VerifyError) verifyRealmJSON {
 	out := verifyRealmJSON{
 		Realm: r.Realm, OK: wrong == nil, From: r.From, Snapshots: r.Snapshots, Strays: r.Strays, Position: r.Position, Batches: r.Batches, Events: r.Events, Draws: r.Draws,
-		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, LogBytes: r.LogBytes,
+		Void: r.Void, Players: r.Players, CatalogVersion: r.Catalog, Level: r.Level, LogBytes: r.LogBytes,
 		ChainHash: hex.EncodeToString(r.ChainHash[:]), StateHash: hex.EncodeToString(r.StateHash[:]),
 		Epochs: make([]verifyEpochJSON, 0, len(r.Epochs)),
 	}
