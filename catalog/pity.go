@@ -65,14 +65,22 @@ func (k *check) promises(p *Pool) {
 			continue
 		}
 		k.enter(t.Name)
-		if before := k.alwaysBefore(p, classes, i); len(before) > 0 {
+		named := func(tracks []int, between string) string {
 			var names []string
-			for _, j := range before {
+			for _, j := range tracks {
 				names = append(names, p.Tracks[j].Name+k.lineOf(step{key: "pity"}, step{key: p.Tracks[j].Name}))
 			}
+			return strings.Join(names, between)
+		}
+		if before := k.alwaysBefore(p, classes, i); len(before) > 0 {
 			k.at("certain", func() {
 				k.fault("expected a promise that can hold with pity before it: in each draw %s is certain first, and no entry is in both groups",
-					strings.Join(names, " or "))
+					named(before, " or "))
+			})
+		} else if before := k.alwaysTogether(p, classes, i); len(before) > 0 {
+			k.at("certain", func() {
+				k.fault("expected a promise that can hold with pity before it: in each draw %s are certain first, and no entry is in all of the groups",
+					named(before, " and "))
 			})
 		}
 		if e := k.neverThere(p, classes, i); e >= 0 {
@@ -103,19 +111,10 @@ func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
 		both := uint32(1)<<i | uint32(1)<<j
 		return !slices.ContainsFunc(different, func(class uint32) bool { return class&both == both })
 	}
-	lasts := func(i int) bool {
-		for n := range p.Entries {
-			e := &p.Entries[n]
-			if classes[n]&(1<<i) != 0 && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(p, e) {
-				return true
-			}
-		}
-		return false
-	}
 	for most := 1; most <= track && most <= int(p.Tracks[track].Certain); most++ {
 		var all []int
 		for j := range track {
-			if c := p.Tracks[j].Certain; c != 0 && int(c) <= most && apart(j, track) && lasts(j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
+			if c := p.Tracks[j].sure(); c != 0 && c <= most && apart(j, track) && k.lasts(p, classes, 1<<j) && !slices.ContainsFunc(all, func(o int) bool { return !apart(j, o) }) {
 				all = append(all, j)
 			}
 		}
@@ -124,6 +123,63 @@ func (k *check) alwaysBefore(p *Pool, classes []uint32, track int) []int {
 		}
 	}
 	return nil
+}
+
+// alwaysTogether returns tracks before one that are certain in each draw, if what their groups have in
+// common is nothing of its group.
+func (k *check) alwaysTogether(p *Pool, classes []uint32, track int) (all []int) {
+	hit := uint32(0)
+	common := func(groups uint32) bool {
+		return slices.ContainsFunc(classes, func(class uint32) bool { return class&groups == groups })
+	}
+	for j := range track {
+		both := hit | 1<<j
+		switch {
+		case p.Tracks[j].sure() != 1 || !common(both):
+		case !k.lasts(p, classes, both):
+			return nil // what they have in common can change
+		default:
+			hit, all = both, append(all, j)
+		}
+	}
+	if len(all) < 2 || common(hit|1<<track) {
+		return nil
+	}
+	return all
+}
+
+// lasts reports whether an entry that is in all of these groups is always there, for everybody.
+func (k *check) lasts(p *Pool, classes []uint32, groups uint32) bool {
+	for n := range p.Entries {
+		e := &p.Entries[n]
+		if classes[n]&groups == groups && e.Stock.Unlimited && p.heaviest(e) > 0 && len(e.Reward.Draws) == 0 && k.everybody(p, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// sure returns the first draw in which a track is certain, counted from the last hit, whatever its group
+// weighs: by certain, or because its chance has risen by 100 points. 0: there is none.
+func (t *Track) sure() int {
+	sure, r := int(t.Certain), &t.Rising
+	if r.From == 0 || len(r.By) == 0 { // none, or malformed
+		return sure
+	}
+	full, rises := 100*r.Scale, 0
+	if r.Table {
+		for rises = len(r.By) + 1; rises > 1 && r.By[rises-2] >= full; rises-- { // it could fall again
+		}
+		if rises > len(r.By) {
+			return sure
+		}
+	} else if by := r.By[0]; by > 0 {
+		rises = int((full + by - 1) / by)
+	}
+	if n := int(r.From) + rises - 1; rises > 0 && (sure == 0 || n < sure) {
+		return n
+	}
+	return sure
 }
 
 // neverThere returns the first entry of a track's group, if none of the group can be drawn when the track is

@@ -21,13 +21,14 @@ import (
 //	no catalog is in force                    the file is applied
 //	the file is what is in force              nothing
 //	the file is what it was                   nothing, and the log says that another one is in force
+//	the file was applied by hand since        nothing, as before
 //	what is in force is the file as it was    the file is applied
 //	both are others                           the server refuses to start
 //
 // What the file was, a file of the data directory says: DATA/catalogs/REALM has the version that it
 // was, in decimal, a space, its hash in hexadecimal, and a newline. A restored directory has none. Then
-// nobody knows what is newer, and what is in force stays. The log cannot say it: a catalog that was
-// applied by hand may be the very file, and the event is found only by reading all of the log.
+// nobody knows what is newer, and what is in force stays. If the file has changed, and catalogs came in
+// force since, the realm's log says whether one of them was the file. Only then a start reads the log.
 
 // catalogStart is how a server starts with --catalog.
 type catalogStart struct {
@@ -74,7 +75,14 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	if err != nil {
 		return fmt.Errorf("read the catalog of realm %s: %w", s.f.realm, err)
 	}
-	now, was := seenFile{inForce.Version, s.c.Hash()}, s.seen()
+	now := seenFile{inForce.Version, s.c.Hash()}
+	was, unread := s.seen()
+	byHand := uint64(0) // the version in which somebody applied the file as it is now
+	if was != nil && was.hash != now.hash && now.hash != inForce.Hash {
+		if byHand, err = s.appliedSince(ctx, realm, was.version, inForce.Version); err != nil {
+			return err
+		}
+	}
 	switch {
 	case inForce.Version == 0, s.f.catalogOver == inForce.Version && now.hash != inForce.Hash:
 		return s.put(ctx, realm, inForce.Version)
@@ -83,15 +91,42 @@ func (s *catalogStart) apply(ctx context.Context, engine *kuji.Engine) error {
 	case was == nil:
 		now.version = 0
 		s.note(now)
-		s.keeps(inForce.Version, "nobody knows which of the two is newer: no server has started with this directory and --catalog before")
+		why := "no server has started with this directory and --catalog before"
+		if unread != nil {
+			why = s.place() + " cannot be read: " + unread.Error()
+		}
+		s.keeps(inForce.Version, "nobody knows which of the two is newer: "+why)
 	case was.hash == now.hash:
 		s.keeps(inForce.Version, "the file has not changed since a server saw it last, so the other one is newer")
+	case byHand > 0:
+		now.version = byHand
+		s.note(now)
+		s.keeps(inForce.Version, fmt.Sprintf("the file is version %d, so the other one is newer", byHand))
 	case was.hash == inForce.Hash:
 		return s.put(ctx, realm, inForce.Version)
 	default:
 		return s.bothChanged(&inForce, was)
 	}
 	return nil
+}
+
+// appliedSince returns the newest version after one that a server saw, in which the file as it is now
+// came in force; 0: none. Somebody has applied the file then, and another catalog after it, perhaps the
+// one from before. A version 0 says that the file was none when a server saw it: then nobody knows.
+func (s *catalogStart) appliedSince(ctx context.Context, realm *kuji.Realm, seen, inForce uint64) (version uint64, err error) {
+	if seen == 0 || seen == inForce {
+		return 0, nil
+	}
+	all, err := realm.Catalogs(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list the catalogs of realm %s: %w", s.f.realm, err)
+	}
+	for i := range all {
+		if all[i].Version > seen && all[i].Hash == s.c.Hash() {
+			version = all[i].Version
+		}
+	}
+	return version, nil
 }
 
 // keeps says that the catalog in force is not that of the file.
@@ -154,13 +189,13 @@ func (s *catalogStart) place() string { return filepath.Join(s.f.data, "catalogs
 // maxSeen bounds that file, in bytes.
 const maxSeen = 200
 
-// seen returns what the catalog's file was, nil if nobody knows.
-func (s *catalogStart) seen() *seenFile {
+// seen returns what the catalog's file was, nil if nobody knows. err says why it cannot be read.
+func (s *catalogStart) seen() (was *seenFile, err error) {
 	text, err := s.readFile(s.place(), maxSeen)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
-	var was seenFile
+	was = &seenFile{}
 	var hash []byte
 	if err == nil {
 		_, err = fmt.Sscanf(string(text), "%d %x\n", &was.version, &hash)
@@ -169,16 +204,15 @@ func (s *catalogStart) seen() *seenFile {
 		err = errors.New("expected a version and a hash of 64 hexadecimal digits")
 	}
 	if err != nil {
-		s.log.Warn("what the catalog's file was cannot be read", "file", s.place(), "error", err)
-		return nil
+		return nil, err
 	}
-	return &was
+	return was, nil
 }
 
 // note notes what the catalog's file is. If that fails, the next start knows less, and applies nothing
 // that it would not apply otherwise.
 func (s *catalogStart) note(now seenFile) {
-	if was := s.seen(); was != nil && *was == now {
+	if was, err := s.seen(); err == nil && was != nil && *was == now {
 		return
 	}
 	place := s.place()

@@ -107,21 +107,31 @@ func TestCatalogAtStart(t *testing.T) {
 	must(serveFlags{catalogOver: 6}, "four", 7, "four", applied, "hand", "four") // somebody went there and back
 	must(serveFlags{catalogOver: 6}, "five", 10, "five", applied, "hand")
 
+	// Somebody edits the file, applies it, and then takes it back or applies another one.
+	must(serveFlags{}, "hand", 11, "hand", "")
+	must(serveFlags{}, "six", 12, "six", applied)
+	must(serveFlags{}, "six", 12, "six", "", "edited", "six")
+	must(serveFlags{}, "edited", 14, "six", "the file is version 13")
+	must(serveFlags{}, "edited", 14, "six", "has not changed")
+	must(serveFlags{}, "six", 14, "six", "", "edited", "hand")
+	must(serveFlags{}, "edited", 16, "hand", "the file is version 15")
+	refused(serveFlags{}, "seven", "since it was version 15", "version 16 is in force since 20")
+
 	// A file that cannot be read, or is not there, says nothing: what is in force stays.
 	seen := filepath.Join(s.data, "catalogs", "default")
 	for _, content := range []string{"", "x", "1 abcd\n", strings.Repeat("1", 300)} {
 		if err := os.WriteFile(seen, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		must(serveFlags{}, "five", 11, "hand", "nobody knows which of the two is newer")
-		if !strings.Contains(s.log.String(), "cannot be read") {
+		must(serveFlags{}, "five", 16, "hand", "nobody knows which of the two is newer")
+		if strings.Count(s.log.String(), "\n") != 1 || !strings.Contains(s.log.String(), "default cannot be read: ") || strings.Contains(s.log.String(), "before") {
 			t.Errorf("%q was read: %s", content, s.log.String())
 		}
 	}
 	if err := os.RemoveAll(filepath.Dir(seen)); err != nil {
 		t.Fatal(err)
 	}
-	must(serveFlags{}, "six", 11, "hand", "nobody knows")
+	must(serveFlags{}, "six", 16, "hand", "nobody knows")
 	refused(serveFlags{}, "seven", "since a server saw it last")
-	must(serveFlags{catalogOver: 11}, "seven", 12, "seven", applied)
+	must(serveFlags{catalogOver: 16}, "seven", 17, "seven", applied)
 }

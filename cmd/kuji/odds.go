@@ -224,7 +224,7 @@ func printOdds(w io.Writer, o oddsJSON) {
 		fprintf(w, "\n")
 	}
 	if len(o.Items) > 0 {
-		fprintf(w, "\nITEM\tA DRAW\tEXACT%s\n", request)
+		fprintf(w, "%s%s\n", markup("\nITEM\tA DRAW\tEXACT"), markup(request))
 	}
 	for _, it := range o.Items {
 		fprintf(w, "%s\t%s\t%s", it.Item, it.Expected.number(), clip(it.Expected.Exact, 24))
