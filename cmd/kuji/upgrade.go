@@ -65,8 +65,8 @@ With --data, upgrade opens a data directory that no server has open, and does th
 		if data == "" {
 			return online(cmd, args)
 		}
-		if cmd.Flags().Changed("url") {
-			return usageError{errors.New("--data with --url: expected one of them")}
+		if cmd.Flags().Changed("server") {
+			return usageError{errors.New("--data with --server: expected one of them")}
 		}
 		only := ""
 		if cmd.Flags().Changed("realm") {
