@@ -422,10 +422,13 @@ func TestUpgrade(t *testing.T) {
 func TestFormats(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "h.db")
 	h := openTest(t, file)
-	for f, want := range map[int]string{1: "too old", format + 1: "written by a newer Kuji"} {
+	for f, want := range map[int]struct {
+		text string
+		code kuji.Code
+	}{1: {"too old", kuji.CodeConflict}, format + 1: {"written by a newer Kuji", kuji.CodeFormat}} {
 		sqlIn(t, h, fmt.Sprint("UPDATE progress SET format = ", f))
-		if _, err := Open(t.Context(), file, "test", Options{}); kuji.CodeOf(err) != kuji.CodeConflict || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprint("format ", f)) {
-			t.Errorf("format %d: %v, want %q", f, err, want)
+		if _, err := Open(t.Context(), file, "test", Options{}); kuji.CodeOf(err) != want.code || !strings.Contains(err.Error(), want.text) || !strings.Contains(err.Error(), fmt.Sprint("format ", f)) {
+			t.Errorf("format %d: %v, want %v and %q", f, err, want.code, want.text)
 		}
 	}
 }

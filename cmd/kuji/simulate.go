@@ -306,7 +306,7 @@ func printSimulation(w io.Writer, r *simulationJSON) {
 		fprintf(w, "%s\t%s\n", f[0], f[1])
 	}
 	long := hasLongRun(r.Odds)
-	head := "\nIN 100 DRAWS\t\tWANTED"
+	head := markup("\nIN 100 DRAWS\t\tWANTED")
 	if long {
 		head += "\tLONG RUN"
 	}

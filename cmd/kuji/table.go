@@ -64,6 +64,8 @@ func plain(arg any) any {
 		return arg
 	case string:
 		return filled{text: v}
+	case []byte:
+		return filled{text: string(v)}
 	case markup:
 		return filled{string(v), "\t\n"}
 	case error:

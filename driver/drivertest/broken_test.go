@@ -297,6 +297,15 @@ var breaches = []struct {
 	}}},
 	{"late requests go anywhere", "RequestLate", brokenDriver{realm: appendsAnywhere}},
 	{"queued requests go anywhere", "DeposedWriter", brokenDriver{realm: appendsAnywhere}},
+	{"readers go on after their context", "ContextEnds", brokenDriver{realm: func(t *tweak) {
+		read := t.read
+		t.read = func(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+			if through > 0 {
+				ctx = context.WithoutCancel(ctx)
+			}
+			return read(ctx, after, through)
+		}
+	}}},
 	{"followers end with the log", "Follow", brokenDriver{realm: func(t *tweak) {
 		read := t.read
 		t.read = func(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {

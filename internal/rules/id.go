@@ -103,11 +103,7 @@ func (r *Rules) CheckNew(cmd *Command) *CommandError {
 }
 
 func checkText(field, id string) *CommandError {
-	usual := true
-	for i := range len(id) {
-		usual = usual && id[i] >= ' ' && id[i] < 0x7f
-	}
-	if usual {
+	if printable(id) {
 		return nil
 	}
 	for i, c := range id {
@@ -119,4 +115,21 @@ func checkText(field, id string) *CommandError {
 		}
 	}
 	return nil
+}
+
+// printable reports whether a text has only printable characters of ASCII, as nearly all ids have. It
+// looks at eight bytes at a time.
+func printable(s string) bool {
+	const ones = 0x0101010101010101
+	odd := uint64(0) // the highest bit of each byte that is not printable
+	for ; len(s) >= 8; s = s[8:] {
+		v := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		odd |= v | (v - ones*' ') | (v + ones) // beyond ASCII; below a space; DEL
+	}
+	for i := range len(s) {
+		v := uint64(s[i])
+		odd |= v | (v - ' ') | (v + 1)
+	}
+	return odd&(ones*0x80) == 0
 }

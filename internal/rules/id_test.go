@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/kuji-dev/kuji/catalog"
@@ -35,5 +36,25 @@ func TestNewIDs(t *testing.T) {
 		if err := r.rules.CheckNew(&cmd); err != nil {
 			t.Errorf("%q: %v", id, err)
 		}
+	}
+}
+
+// TestPrintable compares with a look at one byte after the other, each byte at each place.
+func TestPrintable(t *testing.T) {
+	for n := range 20 {
+		text := bytes.Repeat([]byte("~ a"), 7)[:n]
+		for at := range text {
+			for b := range 256 {
+				was := text[at]
+				text[at] = byte(b)
+				if got, want := rules.Printable(string(text)), b >= ' ' && b < 0x7f; got != want {
+					t.Fatalf("%q: %v", text, got)
+				}
+				text[at] = was
+			}
+		}
+	}
+	if !rules.Printable("") {
+		t.Error("nothing is not printable")
 	}
 }

@@ -18,7 +18,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatalf("seed %d: %v", s, failure)
 	}
 	t.Logf("%d seeds: %+v", to-from, total)
-	if to-from < 100 {
+	if to-from < 500 { // some things are rare, such as a log that is trimmed
 		return
 	}
 	for v, i := reflect.ValueOf(total), 0; i < v.NumField(); i++ {

@@ -1225,7 +1225,7 @@ def sets(event, players):
 
 # All of it together.
 
-DECIDED = (5,)  # versions of the rules by which Rules can decide again; effects mean the same under any
+DECIDED = (5, 6)  # versions of the rules by which Rules can decide again; of 6, not yet groups of tracks that overlap
 
 class Realm:
     def __init__(self, name, files, seeds, seen=None):
