@@ -69,15 +69,16 @@ func (a *app) checkCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Say of a catalog what a server would say",
-		Long: `Check judges a catalog as "kuji apply" and "kuji serve --catalog" do for a realm that
-is new. It reports every error with line, column and what was expected (exit code
-2), and what deserves a second look, such as a pool that has ended (exit code 3).
-With --yes it shows those warnings and ends with 0.
+		Short: "Check a catalog as a server would, without one",
+		Long: `Check makes the checks that "kuji apply" and "kuji serve --catalog" make in a new realm.
+It reports every error with line, column and what was expected (exit code 2), and what
+deserves a second look, such as a pool that has ended (exit code 3). With --yes it shows
+those warnings and ends with 0.
 
-Some warnings depend on what is in force and what was drawn, such as odds that move
-more than threefold. --against asks a server for these. It is "kuji apply --dry-run"
-with the exit code of "kuji apply": it needs a key that may admin.`,
+Some warnings depend on the catalog in force and on what was drawn, such as odds that
+move more than threefold. With --against, check asks a server for these, as "kuji apply
+--dry-run" does, and ends with the exit code that "kuji apply" would have. That needs a
+key with the command admin.`,
 		Example: `  kuji catalog check catalog.yaml
   cat catalog.yaml | kuji catalog check -
   kuji catalog check catalog.yaml --against https://kuji.example --key-file admin.key`,

@@ -39,9 +39,9 @@ func (a *app) listCatalogsCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the catalogs that were put in force, the newest first",
 		Long: `List shows every catalog that was put in force in a realm, the newest first, with who
-applied it and why. The log keeps them. If it was trimmed, the list begins with the
-catalog that was in force where the log begins. The first list after a start takes
-as long as it takes to read the log.`,
+applied it and why. The log keeps them. If it was trimmed, the oldest in the list is
+the catalog that was in force where the log now begins. The first list after a start
+of the server reads the whole log, which can take a while.`,
 		Example: `  kuji catalog list --realm summer
   kuji catalog list --before 40 --limit 20`,
 		Args: exactArgs(),
@@ -104,10 +104,10 @@ func (a *app) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Show what differs between two catalogs",
-		Long: `Diff shows what differs between two catalogs as a plan does: settings before and
-after, and what the next draw of a new player gives, through inner pools. OLD and NEW
-are versions of a realm's catalog, or files. Without NEW it is the catalog in force.
-It knows nothing of what was drawn. "kuji apply --dry-run" does.`,
+		Long: `Diff shows what differs between two catalogs, as a plan does: settings before and after,
+and what the next draw of a new player gives, through inner pools. OLD and NEW are
+versions of a realm's catalog, or files. Without NEW, diff compares OLD with the catalog
+in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 		Example: `  kuji catalog diff 7
   kuji catalog diff 7 9
   kuji catalog diff 7 catalog.yaml

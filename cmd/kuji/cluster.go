@@ -204,10 +204,10 @@ it, encrypt what they send each other, and seal the seeds of draws with it. Who 
 it can join the cluster and predict its draws. Without it, draws of the last epoch
 can no longer be proven.
 
-To change the key without stopping the cluster, put two keys in the file, each on its
-line: nodes use the first one, and accept both. Restart all nodes, one after the other,
-three times: with the old key and then the new one in the file, with the new one first,
-and with the new one alone.`,
+To change the key without stopping the cluster, put two keys in the file, one a line:
+nodes use the first one, and accept both. Restart all nodes, one after the other, three
+times: with the old key before the new one in the file, with the new one first, and with
+the new one alone.`,
 		Example: `  kuji cluster keygen cluster.key
   kuji serve --cluster shop --node n1 --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key --data /var/lib/kuji
@@ -298,15 +298,16 @@ stop no other one before it has. LEADS says how many realms a node leads, and LA
 how many positions of its log a realm is behind what its leader said in the last
 second, at most.
 
-Then it shows what each node stores and may store, what its disk has free, in how many
-Raft groups it takes part and how many it leads, how many entries wait to be carried
-out there, how far its clock is ahead of the node's in the middle, and its version.
-What is wrong with a group is named below. A node whose clock is more than 10 s off
-leads nothing.
+The second table has, for each node, how much it stores and may store, the free space
+on its disk, in how many Raft groups it takes part and how many it leads, how many
+entries it has not carried out yet, how far its clock is ahead of the median, and its
+version. Below the table, status says what is wrong with a group. A node whose clock is
+more than 10 s off leads nothing.
 
-Then each realm is shown, with the node that leads it. Status ends with exit code 1 if
-nobody leads a realm, or a node is not ready, has not caught up, met damage, has a clock
-that is off or a group that is ill, and 5 if it reaches no node.`,
+The last table has each realm and the node that leads it. Status ends with exit code 1
+if nobody leads a realm, or if a node is not ready, has not caught up, met damage, has a
+clock that is off, or has a Raft group with something wrong. It ends with 5 if it
+reaches no node.`,
 		Example: `  kuji cluster status --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: exactArgs(),

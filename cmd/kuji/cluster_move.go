@@ -97,10 +97,10 @@ func (a *app) clusterDrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drain NODE --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Move what a node leads to the other nodes",
-		Long: `Drain makes a node hand over every realm that it leads, and take none, until it is
-restarted or asked with --undo. It goes on to follow, to keep its copies and to pass
-requests on. Clients see a pause. Use it before you stop a machine, or to move the
-leaders by hand.`,
+		Long: `Drain makes a node hand over every realm that it leads. The node then leads none until
+you restart it or run drain with --undo. It still follows, keeps its copies and passes
+requests on. Clients see a pause. Use it before you stop a machine, or to move leaders
+by hand.`,
 		Example: `  kuji cluster drain n1 --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: exactArgs("NODE"),
@@ -122,10 +122,10 @@ func (a *app) clusterRemoveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NODE... --cluster NAME --peers NAME=HOST,... --cluster-key FILE",
 		Short: "Take stopped nodes out of a cluster",
-		Long: `Remove makes nodes no members of a cluster any more: two of five. Stop them, and restart
-the others without them in --peers, first. The others must be up and have caught up.
-What was on five nodes is then on three. A node that was removed must not start again
-with the directory that it had.`,
+		Long: `Remove takes two of five nodes out of a cluster for good. First stop them, and restart
+the others without them in --peers. The others must be up and have caught up. Each
+realm is then on three nodes instead of five. A node that was removed must not start
+again with its old directory.`,
 		Example: `  kuji cluster remove n4 n5 --cluster shop --peers n1=10.0.0.1,n2=10.0.0.2,n3=10.0.0.3 \
       --cluster-key cluster.key`,
 		Args: cobra.MinimumNArgs(1),

@@ -201,8 +201,8 @@ func (a *app) codesExportCommand() *cobra.Command {
 given: code, player, position in the log, time. With --redeemed it prints the codes
 that players used, in the order of use. With --json it prints one object a line.
 
-A spreadsheet computes what begins with =, +, - or @. So in the CSV, codes and
-players that do have an apostrophe in front.
+A spreadsheet takes what begins with =, +, - or @ for a formula. So in the CSV, such
+codes and players have an apostrophe in front.
 The key needs the command admin.`,
 		Example: `  kuji codes export ten-percent > given.csv
   kuji codes export bottles --redeemed`,

@@ -74,8 +74,8 @@ shows who asked and why, what was paid, and the balances after it. With a player
 --item, show only events that changed the player's number of the item.
 
 The server answers from its history, a database that follows the log. If the history
-is behind, or does not go back to the beginning, the answer says so. A player named
-verify is "kuji history -- verify".`,
+is behind, or does not go back to the beginning, the answer says so. For a player
+whose name is verify, write "kuji history -- verify".`,
 		Example: `  kuji history ann
   kuji history ann --item sword
   kuji history --pool banner --limit 10

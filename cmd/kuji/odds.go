@@ -76,9 +76,9 @@ func (a *app) oddsCommand() *cobra.Command {
 		Short: "Show the exact odds of a player's next draw, or publish those of all pools",
 		Long: `Odds shows what the next draw from a pool gives a player: every entry of the pool and
 of the pools below it, with the pity, stock, limits and conditions of this moment.
-Without --player, the odds are for a player who was never seen. With --count, it also
-shows what a request for so many draws gives on average, with what the pool guarantees
-within it.
+Without --player, the odds are for a player who was never seen. With --count, odds also
+shows what one request for that many draws gives on average, the pool's guarantees
+included.
 
 With --html or --csv, it writes a page for all pools of the catalog in force that
 players can draw from. The page has the odds of a first draw with the stock as
@@ -93,7 +93,7 @@ version and hash.`,
 	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVar(&player, "player", "", "`id` of the player")
 	cmd.Flags().StringSliceVar(&value, "value", nil, "`items` whose expected number is shown, separated by commas (default: all)")
-	cmd.Flags().IntVar(&count, "count", 1, "`number` of draws in a request whose odds are shown next to those of one draw")
+	cmd.Flags().IntVar(&count, "count", 1, "`number` of draws in a request: show its odds next to those of one draw")
 	cmd.Flags().StringVar(&html, "html", "", "`file` to write a page for all pools to")
 	cmd.Flags().StringVar(&csv, "csv", "", "`file` to write a table for all pools to")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -20,8 +20,8 @@ func (a *app) redeemCommand() *cobra.Command {
 		Short: "Use a code for a player: it pays for draws",
 		Long: `Redeem uses a code that a player sends. The code pays for draws from the pool that
 names its list in the catalog, once for each player. Case, spaces, hyphens, dots and
-underscores make no difference. With - as the code, the command reads it from standard input, so
-that the list of processes does not show it.
+underscores make no difference. With - as the code, the command reads it from standard
+input, so that the list of processes does not show it.
 
 A code that does not exist counts as a guess, and the catalog limits guesses. If an
 answer is lost, the command tries again with the same request id, which can never

@@ -81,8 +81,8 @@ overrides its variable, and a variable overrides the file.
 It applies the catalog if the realm has none, or if the file has changed since it was
 applied last and nobody has applied another one since. An unchanged file changes
 nothing, so a restart never undoes "kuji apply". If both have changed, it refuses to
-start and says how to choose. It logs the changes. It refuses one that needs a second
-look, unless you give --accept-warnings.`,
+start and says how to choose. It logs the changes that it makes. If one of them needs a
+second look, it refuses to start unless you give --accept-warnings.`,
 		Example: `  kuji serve --data ./kuji-data --catalog examples/instant-win.yaml
   kuji serve --data /var/lib/kuji --listen 0.0.0.0:7700 \
       --tls-cert cert.pem --tls-key key.pem --keys keys.txt
@@ -98,7 +98,7 @@ look, unless you give --accept-warnings.`,
 	flags.StringVar(&f.catalog, "catalog", "", "catalog `file` to apply to --realm at start")
 	flags.StringVar(&f.realm, "realm", server.DefaultRealm, "`name` of the realm that --catalog is for")
 	flags.BoolVar(&f.acceptWarnings, "accept-warnings", false, "apply --catalog despite the warnings of its plan")
-	flags.Uint64Var(&f.catalogOver, "catalog-over", 0, "apply --catalog if this `version` is in force, though somebody applied it since")
+	flags.Uint64Var(&f.catalogOver, "catalog-over", 0, "apply --catalog over this `version` in force, although somebody applied it since")
 	flags.StringVar(&f.listen, "listen", defaultAddress, "`address` to listen on; port 0 picks a free one")
 	flags.StringVar(&f.redisListen, "redis-listen", "", "`address` for Redis clients to listen on as well, such as 127.0.0.1:6380 (default: none)")
 	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")

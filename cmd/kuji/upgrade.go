@@ -33,13 +33,13 @@ func (a *app) upgradeCommand() *cobra.Command {
 		GroupID: "client",
 		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
 
-A new build goes on with realms at the level that they have, so that the older build can
-take them back. New words in catalogs and new commands are refused by name until then.
-With --finish, the realms are raised to the newest level: from then on the older build
-refuses them, and there is no way back but a backup. Do that when nobody wants to go back.
+A new build leaves realms at their level, so that the older build can take them back. It
+refuses new commands, and new words in catalogs, until the upgrade is finished. --finish
+raises the realms to the newest level. From then on the older build refuses them, and
+the only way back is a backup. Do it when you are sure that you will not go back.
 
-In a cluster all nodes must run the new build. --finish is refused while an older one is
-there.
+In a cluster, all nodes must run the new build: --finish is refused while an older one
+runs.
 
 With --data, upgrade does the same with a data directory that no server has open. Without
 --finish it writes nothing: it reads the log as "kuji verify" does. With --finish it opens
@@ -54,7 +54,7 @@ all realms first, and raises none if one of them cannot be opened.`,
 	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
-	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, in place of a server")
+	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, instead of asking a server")
 	online := conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
 		only := ""
 		if cmd.Flags().Changed("realm") {

@@ -62,7 +62,8 @@ const (
 	Status_STATUS_CODE_EXPIRED Status = 16
 	// Others have used the code as often as it can be. Subject: the list.
 	Status_STATUS_CODE_USED_UP Status = 17
-	// The player has used the code before. Subject: the list.
+	// The player has used the code before, or a reward gave it to this player to
+	// invite others with. Subject: the list.
 	Status_STATUS_CODE_REDEEMED Status = 18
 	// The player has sent too many codes that do not exist.
 	Status_STATUS_TOO_MANY_GUESSES Status = 19
