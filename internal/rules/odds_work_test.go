@@ -26,8 +26,8 @@ func TestRefusedOddsTakeAsMuch(t *testing.T) {
 	const (
 		budget     = 1 << 20
 		late       = budget / 20 // the last step can take a little more
-		unitBytes  = 24          // that are allocated, most of them not kept
-		unitAllocs = 0.4
+		unitBytes  = 16          // that are allocated, most of them not kept
+		unitAllocs = 0.3
 	)
 	pool := func(p string) string { return "{kuji: 1, items: {cash: {}}, pools: {p: {" + p + "}}}" }
 	for name, c := range map[string]struct {
