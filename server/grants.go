@@ -280,8 +280,15 @@ func (in *grantedIn) read(s *Server, r *kuji.Realm, keys *keySet, epoch uint64, 
 func (in *grantedIn) fits(a *access, sum map[string]uint64) error {
 	for _, item := range slices.Sorted(maps.Keys(sum)) {
 		c, _ := a.mayGrant(item)
-		used := in.used[a.name][item]
-		if all := used + in.pending[a.name][item]; c.day > 0 && (all >= c.day || sum[item] > c.day-all) {
+		used, pending := in.used[a.name][item], in.pending[a.name][item]
+		beyond := func(all uint64) bool { return c.day > 0 && (all >= c.day || sum[item] > c.day-all) }
+		switch {
+		case !beyond(used + pending):
+			continue
+		case !beyond(used): // this can be a retry of one of those
+			return &kuji.Error{Code: kuji.CodeOverloaded, Field: "items", Message: fmt.Sprintf(
+				"grants of %d of %.80q by key %q are under way, and all together are more than it may grant in a day: send the same again", pending, item, a.name)}
+		default:
 			return a.forbidden(fmt.Errorf("it may grant %d of %.80q in a day, and has granted %d; the next day begins at %s",
 				c.day, item, used, time.UnixMilli((in.day+1)*dayMillis).UTC().Format(time.RFC3339)))
 		}

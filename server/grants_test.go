@@ -190,6 +190,17 @@ func TestGrantCaps(t *testing.T) {
 	if all.Wait(); fit != 3 {
 		t.Errorf("%d of 8 grants fitted, want 3", fit)
 	}
+	// A retry in the same batch is no final refusal: its first answer may be a moment away.
+	ore := func() *kujiv1.Command {
+		return &kujiv1.Command{RequestId: "ore", Command: &kujiv1.Command_Grant{Grant: &kujiv1.Grant{Player: "ann", Items: grant("", "sword", 60).GetItems()}}}
+	}
+	both, err := of("other").Batch(ctx, &kujiv1.BatchRequest{Commands: []*kujiv1.Command{ore(), ore()}})
+	if err != nil || both.GetResults()[1].GetError().GetReason() != kujiv1.Reason_REASON_OVERLOADED {
+		t.Errorf("a retry in the same batch: %v, %v", both, err)
+	}
+	if res, err := of("other").Batch(ctx, &kujiv1.BatchRequest{Commands: []*kujiv1.Command{ore()}}); err != nil || !res.GetResults()[0].GetReplayed() {
+		t.Errorf("a retry in another batch: %v, %v", res, err)
+	}
 	check := func(f *fixture) {
 		t.Helper()
 		res, err := of("desk").Batch(ctx, &kujiv1.BatchRequest{Commands: []*kujiv1.Command{
