@@ -48,7 +48,7 @@ func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
 	default:
 		if changed := differences(old.config.Settings(), c.Settings()); len(changed) > 0 {
 			p.lines[c.ID] = len(p.Changes)
-			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), movedPrices(old.config, c))})
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), joinWarnings(movedPrices(old.config, c), movedPity(old.config, c)))})
 		}
 	}
 	in := make(map[string]bool, len(c.Entries))
@@ -442,6 +442,45 @@ func movedPrices(old, c *catalog.Pool) string {
 		return ""
 	}
 	return "the price moves more than threefold: " + strings.Join(moved, ", ")
+}
+
+// movedPity warns of numbers of tracks and guarantees that move more than threefold: odds of one draw
+// do not show them.
+func movedPity(old, c *catalog.Pool) string {
+	var moved []string
+	compare := func(what string, before, now *big.Rat) {
+		if jumps(before, now) && now.Sign() > 0 {
+			moved = append(moved, fmt.Sprintf("%s %s instead of %s", what, Text(now, 6), Text(before, 6)))
+		}
+	}
+	whole := func(n uint32) *big.Rat { return new(big.Rat).SetUint64(uint64(n)) }
+	for i := range c.Tracks {
+		t := &c.Tracks[i]
+		was := slices.IndexFunc(old.Tracks, func(o catalog.Track) bool { return o.Name == t.Name })
+		if was < 0 {
+			continue
+		}
+		o := &old.Tracks[was]
+		compare(t.Name+": certain", whole(o.Certain), whole(t.Certain))
+		compare(t.Name+": rising from", whole(o.Rising.From), whole(t.Rising.From))
+		for j := range min(len(o.Rising.By), len(t.Rising.By)) {
+			points := func(r *catalog.Rising) *big.Rat {
+				return new(big.Rat).SetFrac(new(big.Int).SetUint64(r.By[j]), new(big.Int).SetUint64(r.Scale))
+			}
+			compare(t.Name+": rising by", points(&o.Rising), points(&t.Rising))
+		}
+	}
+	for i := range min(len(old.Guarantees), len(c.Guarantees)) {
+		compare("guarantee: draws", whole(old.Guarantees[i].Draws), whole(c.Guarantees[i].Draws))
+		compare("guarantee: at_least", whole(old.Guarantees[i].AtLeast), whole(c.Guarantees[i].AtLeast))
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	if len(moved) > 3 {
+		moved = append(moved[:3], fmt.Sprintf("%d more", len(moved)-3))
+	}
+	return "pity moves more than threefold: " + strings.Join(moved, ", ")
 }
 
 func percent(x *big.Rat) string { return Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }

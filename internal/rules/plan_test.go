@@ -326,6 +326,31 @@ func TestSlips(t *testing.T) {
 	}
 }
 
+// TestSlipsOfPity: a slipped digit of a track or a guarantee is warned of, though the odds of the next
+// draw stay as they are.
+func TestSlipsOfPity(t *testing.T) {
+	const good = `{kuji: 1, items: {gem: {}}, pools: {p: {max_count: 1000, pity: {five: {certain: 90, rising: {from: 74, by: 6}}, four: {rising: {from: 9, by: [5, 15]}}}, guarantee: [{draws: 10, of: [four, five]}],
+		entries: [{id: five, weight: 0.6}, {id: four, weight: 5.1}, {id: three, weight: 94.3}]}}}`
+	for slip, want := range map[string]string{
+		"certain: 90>certain: 900":        "five: certain 900 instead of 90",
+		"from: 74>from: 7":                "five: rising from 7 instead of 74",
+		"by: 6}>by: 60}":                  "five: rising by 60 instead of 6",
+		"by: 6}>by: 0.6}":                 "five: rising by 0.6 instead of 6",
+		"by: [5, 15]>by: [0.5, 15]":       "four: rising by 0.5 instead of 5",
+		"draws: 10,>draws: 100,":          "guarantee: draws 100 instead of 10",
+		"certain: 90>certain: 80":         "",
+		"from: 74, by: 6>from: 70, by: 8": "",
+	} {
+		r := newRealm(t, 1)
+		r.put(good)
+		before, now, _ := strings.Cut(slip, ">")
+		got := r.plan(strings.Replace(good, before, now, 1))
+		if want == "" && strings.Contains(got, "threefold") || want != "" && !strings.Contains(got, "pity moves more than threefold: "+want) {
+			t.Errorf("%s: got\n%s\nwant %q", slip, got, want)
+		}
+	}
+}
+
 // TestPlanTime: what a plan says of time is so when the catalog would be applied, not when something
 // last happened.
 func TestPlanTime(t *testing.T) {
