@@ -31,7 +31,7 @@ type check struct {
 	c *Catalog
 	// report takes a fault at the present path; onKey: of the last key itself.
 	report func(at *log, onKey bool, message string)
-	// line returns the line of a place in the source; nil: there is none.
+	// line returns the line of a place in the source. It is nil without a source.
 	line func(at []step) int
 	// fresh is false for a catalog that was taken before.
 	fresh bool

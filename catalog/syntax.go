@@ -88,7 +88,7 @@ func (s *slip) said() string {
 // colon says why a colon stands in the wrong place.
 func (s *slip) colon(shown string) string {
 	if m := noSpace.FindStringSubmatch(s.before); m != nil && !isKey.MatchString(s.before) {
-		return fmt.Sprintf("expected a space behind the colon of %s:, found %s in the line before", m[1], quote(s.before))
+		return fmt.Sprintf("expected a space after the colon of %s:, found %s in the line before", m[1], quote(s.before))
 	}
 	if colonInText.MatchString(s.line) {
 		return "a text that has a colon must be in quotes" + shown

@@ -51,8 +51,8 @@ func validZone(name string) bool {
 //go:embed zones.txt
 var zones string
 
-// likeZone asks whether a zone was meant that there is: with other capitals, without its region, or
-// with a slip. It returns "" if there is none.
+// likeZone returns the zone that was probably meant by a name with wrong capitals, without its
+// region, or with a slip. It returns "" if no zone is like it.
 func likeZone(name string) string {
 	spelt := strings.ReplaceAll(name, " ", "_")
 	for zone := range strings.Lines(zones) {

@@ -277,7 +277,7 @@ func (w *watcher) handOver(b board, realms map[string]bearing, led []string, now
 	}
 	wanted := map[string]seen[string]{}
 	for _, realm := range led {
-		if w.away() && realms[realm].leads { // whoever leads it next stands no later
+		if w.away() && realms[realm].leads { // it hands over all that it leads
 			handing = append(handing, realm)
 			continue
 		}
