@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
@@ -125,14 +125,11 @@ func exitOf(t *testing.T, err error) exitCode {
 
 // TestCallNobodyThere: a refused connection carried nothing, so nothing is in doubt.
 func TestCallNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	nobody, err := proxy.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c := newClient(http.DefaultClient, "http://"+l.Addr().String(), "")
+	c := newClient(http.DefaultClient, "http://"+nobody[0], "")
 	c.timeout = 100 * time.Millisecond
 	_, err = call(t.Context(), c, "the-id", c.rewards.Draw, &kujiv1.DrawRequest{})
 	var inDoubt unknownError

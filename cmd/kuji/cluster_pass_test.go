@@ -15,6 +15,7 @@ import (
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/drivertest"
+	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -84,12 +85,14 @@ func wantAnswer(t *testing.T, w *httptest.ResponseRecorder, code int, text strin
 // TestNobodyLeads: a request that cannot be passed on ends with an answer that says so, a request that
 // was passed on already is not passed on again, and there are only so many at a time.
 func TestNobodyLeads(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	nobody, err := proxy.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := peer{"127.0.0.1", l.Addr().(*net.TCPAddr).Port - 1}
-	l.Close() // nobody listens there
+	dead, err := parseAddress(nobody[0]) // nor at the next port
+	if err != nil {
+		t.Fatal(err)
+	}
 	peers := map[string]peer{"n1": {"127.0.0.1", 1}, "n2": dead}
 	path := kujiv1connect.RewardServiceGetPlayerProcedure
 	ended, end := context.WithCancel(t.Context())

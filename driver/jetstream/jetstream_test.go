@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,17 +84,12 @@ func startCluster(t testing.TB, n int) *cluster {
 	return c
 }
 
-// freeAddresses returns addresses that were free a moment ago.
+// freeAddresses returns addresses at which servers can listen.
 func freeAddresses(t testing.TB, n int) []string {
 	t.Helper()
-	var addresses []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
+	addresses, err := proxy.Addresses(n)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return addresses
 }

@@ -52,7 +52,7 @@ var rooms = []room{
 	{dir: "driver/memory", may: []string{"driver"}, tests: []string{"driver/drivertest"}},
 	{dir: "driver/jetstream", may: []string{"driver"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/proxy"},
 		modules: []string{"github.com/nats-io/nats.go"}},
-	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, modules: []string{"github.com/nats-io"}},
+	{dir: "driver/jetstream/embedded", may: []string{"internal/vfs"}, tests: []string{"internal/proxy"}, modules: []string{"github.com/nats-io"}},
 	{dir: "internal/format"},
 	{dir: "internal/golden", tests: []string{".", "catalog", "driver", "driver/disk", "driver/drivertest", "examples", "history", "internal/hook", "internal/vfs"}},
 	{dir: "internal/hook", may: []string{"internal/vfs", "internal/step"}},

@@ -126,7 +126,7 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.Node, err)
 	}
-	s := &Server{o: o, lock: lock, said: &logger{slog: o.Logger}}
+	s := &Server{o: o, lock: lock, said: &logger{slog: o.Logger, dir: o.Dir}}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("node %s: %w", o.Node, err), lock.Close())
 	}
@@ -286,13 +286,17 @@ func names(peers map[string]string) []string {
 	return list
 }
 
-// Ready waits until the server takes requests: on a cluster, until its nodes have found a leader.
+// Ready waits until the server takes requests: on a cluster, until its nodes have found a leader. A server that has
+// given up on its way says why: its address is somebody else's, for example.
 func (s *Server) Ready(ctx context.Context) error {
 	t := time.NewTicker(20 * time.Millisecond)
 	defer t.Stop()
 	for {
 		if now := s.running.Load(); now.JetStreamEnabled() && (!now.JetStreamIsClustered() || now.JetStreamIsCurrent()) {
 			return nil
+		}
+		if err := s.said.gaveUp(); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -341,8 +345,8 @@ type wellness struct {
 // Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
 // full or cannot be written, and only another start brings it back.
 func (s *Server) Failed() error {
-	if err := s.said.fatal(); err != nil {
-		return fmt.Errorf("the server in %s gave up: %w", s.o.Dir, err)
+	if err := s.said.gaveUp(); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

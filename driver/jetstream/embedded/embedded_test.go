@@ -23,6 +23,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/proxy"
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
@@ -52,7 +53,7 @@ func watch(text string) (*slog.Logger, <-chan struct{}) {
 	return slog.New(w), w.seen
 }
 
-// authority signs certificates for 127.0.0.1 that are good for both sides.
+// authority signs certificates for this machine that are good for both sides.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -83,7 +84,11 @@ func (a *authority) config(t *testing.T) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	host, _, err := net.SplitHostPort(free(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "node"}, IPAddresses: []net.IP{net.ParseIP(host)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
@@ -95,15 +100,14 @@ func (a *authority) config(t *testing.T) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS13}
 }
 
-// free returns an address that was free a moment ago.
+// free returns an address at which a server can listen.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addresses, err := proxy.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addresses[0]
 }
 
 func start(t *testing.T, o embedded.Options) *embedded.Server {
@@ -161,6 +165,30 @@ func TestClusterWithTLS(t *testing.T) {
 	info, err := servers[(i+1)%3].NATS().Jsz(nil)
 	if err != nil || info.Meta.Leader == "" || info.Meta.Leader == servers[i].NATS().Name() {
 		t.Errorf("the leader has stopped, and %+v, error %v", info.Meta, err)
+	}
+}
+
+// A node whose address somebody else has says so, instead of waiting for its cluster.
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp", free(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at := l.Addr().String()
+	o := embedded.Options{Dir: t.TempDir(), MaxStore: 1 << 30, Cluster: "test", Node: "n1", Listen: at, Peers: map[string]string{"n1": at, "n2": free(t)}, Secret: secret}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s, err := embedded.Start(o)
+	if err == nil { // the server opens its ports while it runs
+		defer s.Close()
+		err = s.Ready(ctx)
+		if failed := s.Failed(); failed == nil || !strings.Contains(failed.Error(), "in use") {
+			t.Errorf("the node says that it failed with %v", failed)
+		}
+	}
+	if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("error %v, want one that says that the address is in use", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 // logger hands the server's messages on, and remembers the last failure.
 type logger struct {
 	slog *slog.Logger
+	dir  string // of the server
 
 	mu   sync.Mutex
 	last string
@@ -39,6 +40,14 @@ func (l *logger) fatal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end
+}
+
+// gaveUp is fatal with the directory of the server.
+func (l *logger) gaveUp() error {
+	if err := l.fatal(); err != nil {
+		return fmt.Errorf("the server in %s gave up: %w", l.dir, err)
+	}
+	return nil
 }
 
 func (l *logger) fail(message string) {
