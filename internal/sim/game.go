@@ -26,10 +26,15 @@ type game struct {
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
 	repeated int           // ids carried out again after they were forgotten
-	acks     []ack         // results told but not yet found in the log
-	refusals []refusal     // ids refused but not yet found in the log
-	reads    []read        // views shown but not yet found in the log
 	clock    leash
+	claims
+}
+
+// claims are what clients know of a realm and no audit has found in the log yet.
+type claims struct {
+	acks     []ack     // results that they were told
+	refusals []refusal // of ids
+	reads    []read    // views that they were shown
 }
 
 func newGame(w *world, number int) *game {
