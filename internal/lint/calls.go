@@ -19,7 +19,7 @@ func exits(s *Source) bool {
 	return strings.HasPrefix(s.Path, "cmd/") || s.Test && s.Dir() == "internal/cli"
 }
 
-func nowhere(*Source) bool     { return false }
+func nowhere(*Source) bool { return false }
 
 // ownTime: outside tests, or in a file of tests in bubbles with a clock of their own.
 func ownTime(s *Source) bool {
