@@ -1,4 +1,4 @@
-package kuji_test
+package enginetest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package kuji_test
+package enginetest
 
 import (
 	"bytes"
@@ -112,7 +112,7 @@ func TestFormatPages(t *testing.T) {
 	}
 	read := func(dir string) (formatFound, error) {
 		var found formatFound
-		out, err := exec.CommandContext(t.Context(), python, "docs/internals/formats/reader.py", "--events", filepath.Join(dir, "realms", "test")).Output()
+		out, err := exec.CommandContext(t.Context(), python, "../../docs/internals/formats/reader.py", "--events", filepath.Join(dir, "realms", "test")).Output()
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 			return found, fmt.Errorf("%w\n%s", err, exit.Stderr)
 		} else if err != nil {
@@ -365,7 +365,7 @@ func TestFormatPages(t *testing.T) {
 }
 
 // goldenData is a data directory that a build of old has written: see internal/golden.
-const goldenData = "testdata/golden/v1/data"
+const goldenData = "../../testdata/golden/v1/data"
 
 // formatCampaign is a catalog with budgets, moments and codes that meet.
 func formatCampaign(spread, missed string) string {

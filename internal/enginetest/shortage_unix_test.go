@@ -1,6 +1,6 @@
 //go:build unix
 
-package kuji_test
+package enginetest
 
 import (
 	"errors"

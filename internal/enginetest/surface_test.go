@@ -1,4 +1,4 @@
-package kuji_test
+package enginetest
 
 import (
 	"os"
@@ -12,13 +12,13 @@ import (
 // another name nor another type. What becomes part of it is added there.
 func TestSurface(t *testing.T) {
 	read := func(name string) string {
-		b, err := os.ReadFile(name)
+		b, err := os.ReadFile(filepath.Join("../..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b)
 	}
-	root, err := filepath.Abs(".")
+	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
