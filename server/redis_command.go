@@ -35,7 +35,7 @@ type redisCommand struct {
 // someItems is how many arguments items may be at most, with ID.
 const someItems = 2*kuji.MaxStacks + 2
 
-// redisCommands is all commands, in the order of docs/redis.md.
+// redisCommands is all commands, in the order of docs/reference/redis.md.
 func redisCommands() []*redisCommand {
 	return []*redisCommand{
 		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw, member: memberOf},
