@@ -1,4 +1,4 @@
-package server
+package contract
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// contract returns every service of package kuji.v1 that is linked in. So a service that nobody
+// Services returns every service of package kuji.v1 that is linked in. So a service that nobody
 // mounts, or an RPC without a role, is found at start.
-func contract() []protoreflect.ServiceDescriptor {
+func Services() []protoreflect.ServiceDescriptor {
 	var all []protoreflect.ServiceDescriptor
 	pkg := kujiv1.File_kuji_v1_role_proto.Package()
 	protoregistry.GlobalFiles.RangeFilesByPackage(pkg, func(f protoreflect.FileDescriptor) bool {
@@ -27,9 +27,9 @@ func contract() []protoreflect.ServiceDescriptor {
 	return all
 }
 
-// declaredRoles returns the role that each RPC declares, by the RPC's path. The error names all
+// Roles returns the role that each RPC declares, by the RPC's path. The error names all
 // RPCs without one.
-func declaredRoles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
+func Roles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1.Role, error) {
 	roles := make(map[string]kujiv1.Role)
 	var missing []string
 	for _, service := range services {
@@ -49,7 +49,7 @@ func declaredRoles(services []protoreflect.ServiceDescriptor) (map[string]kujiv1
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return nil, fmt.Errorf("server: no role is declared for %s: each RPC needs option (kuji.v1.role)", strings.Join(missing, ", "))
+		return nil, fmt.Errorf("no role is declared for %s: each RPC needs option (kuji.v1.role)", strings.Join(missing, ", "))
 	}
 	return roles, nil
 }
