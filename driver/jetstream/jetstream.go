@@ -2,7 +2,7 @@
 // runs the servers in this process; others are reached by URL.
 //
 // A realm has two streams: one for its log, in which an entry is a message and a cursor is the
-// message's sequence, and one for its files, in chunks. The leases of all realms share a third one.
+// message's sequence, and one for its files, in chunks. A third one has the cluster's board: see [Driver.Update].
 //
 // What is safe rests on the stream's leader alone. An append carries the sequence that it expects
 // to be the last; a read yields what a replica has applied, which a majority holds. Nothing rests
@@ -92,7 +92,7 @@ type Driver struct {
 	end  context.CancelFunc
 
 	mu     sync.Mutex
-	leases jetstream.Stream // nil until the first realm is opened
+	leases jetstream.Stream // the board is in it; nil until it is first used
 
 	link atomic.Pointer[link]
 	reigns

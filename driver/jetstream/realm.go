@@ -137,7 +137,6 @@ type realm struct {
 	files    jetstream.Stream
 	durable  atomic.Uint64 // the last cursor that is known to be acknowledged
 	swept    atomic.Bool   // chunks that nobody needs were looked for
-	seen     observed      // of the lease
 
 	// life ends with Close.
 	life context.Context
@@ -168,9 +167,6 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 // find finds the realm's streams. Of a realm that is not there it creates them, the log's first: a
 // log without files is one whose creation was interrupted, but files without a log have lost it.
 func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
-	if err := r.findLeases(ctx); err != nil {
-		return err
-	}
 	files := r.fileConfig(r.name)
 	r.log, err = r.stream(ctx, log)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
