@@ -113,7 +113,7 @@ func makeCampaign(t *testing.T, trim bool) string {
 	dir, s := filepath.Join(t.TempDir(), "data"), newSteps()
 	e, r := openIn(t, s, dir, "campaign", trim)
 	for i, missed := range []string{"wait", "pass"} {
-		if _, err := r.Apply(t.Context(), parse(t, strings.ReplaceAll(campaign, "MISSED", missed))); err != nil {
+		if _, err := r.Apply(t.Context(), parse(t, campaign(t, missed))); err != nil {
 			t.Fatal(err)
 		}
 		for j := range 40 {
@@ -245,7 +245,7 @@ func writeHistory(t *testing.T, dir, to string) {
 
 func writeCatalogs(t *testing.T, to string) {
 	t.Helper()
-	sources := map[string]string{"realm-campaign": strings.ReplaceAll(campaign, "MISSED", "wait")}
+	sources := map[string]string{"realm-campaign": campaign(t, "wait")}
 	for i, yaml := range goldenCatalogs {
 		sources[fmt.Sprint("realm-", i)] = yaml
 	}
