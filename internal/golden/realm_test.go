@@ -10,7 +10,7 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// goldenCatalogs are applied one after the other, a third of the requests each.
+// goldenCatalogs are applied one after the other, each for a third of the requests.
 var goldenCatalogs = []string{`
 kuji: 1
 items: {gem: {kind: currency}, gold: {kind: currency}, sword: {}, shield: {}}
@@ -86,7 +86,7 @@ pools:
       - {id: gold, weight: 5, reward: {items: {gold: {min: 1, max: 5}}}}
 `, goldenRules}
 
-// goldenRules is a catalog of the rules that take several entries, or look at the player.
+// goldenRules is a catalog of rules that take several entries or depend on the player.
 const goldenRules = `
 kuji: 1
 items: {gem: {kind: currency}, gold: {kind: currency}, key: {}, sword: {}, bow: {}, card-a: {}, card-b: {}, card-c: {}, clover: {}}
@@ -160,7 +160,7 @@ var goldenCaps = func() (all []string) {
 	return all
 }()
 
-// goldenRequests are of every kind, with every outcome.
+// goldenRequests returns requests of every kind, with every outcome.
 func goldenRequests(i int) []kuji.Request {
 	id := func(s string) string { return fmt.Sprint(s, "-", i) }
 	player := fmt.Sprint("p", i%5)

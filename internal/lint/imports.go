@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// room is a folder with everything below it that has no room of its own.
+// room is a folder, with all folders below it that are not rooms themselves.
 type room struct {
 	dir     string   // "." is the engine, the package at the module's root
 	may     []string // the rooms it may import
 	tests   []string // the rooms that its tests may import as well
-	modules []string // the modules of others that it may import; its tests may import any
+	modules []string // the other modules that it may import; its tests may import any
 	all     bool     // may import every room and every module
 }
 
@@ -85,8 +85,8 @@ func roomOf(dir string) (room, bool) {
 	return best, found
 }
 
-// Imports reports imports that run against the plan, folders without a place
-// in it, and modules of others that a room shall do without.
+// Imports reports imports that run against the plan, folders that are not in it, and other modules
+// that a room may not use.
 func Imports(s *Source) []Finding {
 	const rule = "Imports"
 	home, ok := roomOf(s.Dir())
@@ -110,7 +110,7 @@ func Imports(s *Source) []Finding {
 	return found
 }
 
-// importBreach says what is wrong with an import, or nothing.
+// importBreach says what is wrong with an import, "" if nothing is.
 func importBreach(s *Source, home room, target string) string {
 	dir, inModule := projectDir(target)
 	if !inModule {
@@ -134,14 +134,14 @@ func importBreach(s *Source, home room, target string) string {
 	return "room " + home.dir + " must not import room " + to.dir
 }
 
-// Core is what a program compiles that embeds Kuji.
+// Core are the packages that programs embed.
 var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
 
-// heavy are modules that the core does without, even by way of other modules: the drivers of
-// replicated logs, histories and traces bring them in, and only the binary has those.
+// heavy are modules that the core does not use, not even through other modules. The drivers of
+// replicated logs, histories and traces use them, and only the binary has those.
 var heavy = []string{"github.com/nats-io", "github.com/jackc", "github.com/ncruces", "github.com/twmb", "go.opentelemetry.io", "connectrpc.com/otelconnect", "google.golang.org/grpc"}
 
-// Light reports the heavy packages among those that a package of the core is built of.
+// Light reports the heavy packages among those that are compiled into a package of the core.
 func Light(pkg string, deps []string) []Finding {
 	var found []Finding
 	for _, dep := range deps {
