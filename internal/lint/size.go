@@ -17,7 +17,6 @@ var large = map[string]string{
 	"internal/cli.app":        "the commands of the command line: each is a method",
 	"internal/cli.serveFlags": "the flags of serve: each is a field",
 	"catalog.check":           "the checks of a catalog: each is a method",
-	"driver/jetstream.realm":  "a driver.Realm, which has that many methods",
 	"internal/rules.Rules":    "the rules: all that decides is a method, since all of it asks the state",
 	"internal/rules.walk":     "the way of one draw through everything that a rule does",
 	"internal/store.State":    "what the rules and readers ask of a realm: each is a method",
