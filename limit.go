@@ -62,8 +62,8 @@ func (r *Realm) standing(ctx context.Context, pool, player string) (limits []Lim
 			continue
 		}
 		now, back := r.instant()
-		all, known := t.Limits(pool, counters, now, back)
-		free := (*Limit)(t.Free(pool, counters, now, back))
+		all, known := rules.Limits(t, pool, counters, now, back)
+		free := (*Limit)(rules.Free(t, pool, counters, now, back))
 		if err := r.settle(ctx, max(last, c.Position)); err != nil {
 			return nil, nil, err
 		}
@@ -80,11 +80,11 @@ func (r *Realm) standing(ctx context.Context, pool, player string) (limits []Lim
 
 // limitsUsed returns the limits and the free draws of which a player with these counters has used some.
 func (r *Realm) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
-	if !t.HasLimits(counters) {
+	if !rules.HasLimits(t, counters) {
 		return nil, nil // without the realm's lock
 	}
 	now, back := r.instant()
-	for _, l := range t.LimitsUsed(counters, now, back) {
+	for _, l := range rules.LimitsUsed(t, counters, now, back) {
 		to := &limits
 		if l.Free {
 			to = &free

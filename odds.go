@@ -111,7 +111,7 @@ func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *r
 	if err := r.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	s, err = r.rules.StandFor(pool, player, count, now)
+	s, err = rules.Stand(r.rules, pool, player, count, now)
 	if err != nil {
 		err = oddsError(err)
 	}

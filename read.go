@@ -50,7 +50,7 @@ func (r *Realm) Items(ctx context.Context, ids []string) ([]catalog.Item, error)
 		return nil, err
 	}
 	var all []catalog.Item
-	for _, i := range t.Items(ids) {
+	for _, i := range rules.Items(t, ids) {
 		all = append(all, t.Catalog.Items[i])
 	}
 	return all, nil
@@ -98,7 +98,7 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 // their promises hold. It takes the realm's lock, but only if those depend on stock, or on what the
 // player holds. current is false if another catalog is in force.
 func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []rules.TrackDraws, seen uint64, current bool) {
-	tracks, open := t.Tracks(counters)
+	tracks, open := rules.Tracks(t, counters)
 	if !open {
 		return tracks, 0, true
 	}
@@ -108,7 +108,7 @@ func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterV
 	if r.rules.Tables().Version != t.Version {
 		return nil, 0, false
 	}
-	r.rules.Promise(player, now, tracks)
+	rules.Promise(r.rules, player, now, tracks)
 	return tracks, r.state.Position(), true
 }
 
@@ -123,7 +123,7 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 		return 0, err
 	}
 	t, c := r.catalog()
-	if !t.Has(item) {
+	if !rules.Has(t, item) {
 		if err := r.settle(ctx, c.Position); err != nil {
 			return 0, err
 		}
@@ -159,7 +159,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	for {
 		t, c := r.catalog()
 		campaign, seen, current := r.campaign(t, id)
-		p, known, still := t.Pool(r.state, id, from, count, campaign)
+		p, known, still := rules.PoolOf(t, r.state, id, from, count, campaign)
 		if !current || !still {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -191,7 +191,7 @@ func (r *Realm) Pools(ctx context.Context, n int) (sums []PoolSum, more int, err
 	}
 	for {
 		t, c := r.catalog()
-		all, last, current := t.Sums(r.state, n)
+		all, last, current := rules.Sums(t, r.state, n)
 		if !current {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -224,7 +224,7 @@ func (r *Realm) countPools() {
 // takes the realm's lock, but only for pools that have any. current is false if another catalog is in
 // force.
 func (r *Realm) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen uint64, current bool) {
-	if !t.Campaigns(pool) {
+	if !rules.Campaigns(t, pool) {
 		return nil, 0, true
 	}
 	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
@@ -233,7 +233,7 @@ func (r *Realm) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen 
 	if r.rules.Tables().Version != t.Version {
 		return nil, 0, false
 	}
-	return r.rules.Campaign(pool, now), r.state.Position(), true
+	return rules.CampaignOf(r.rules, pool, now), r.state.Position(), true
 }
 
 // addCampaign adds how budgets and moments stand.

@@ -105,7 +105,7 @@ func TestOddsOfRandomCampaigns(t *testing.T) {
 		}
 		for i := range 3 {
 			pool := fmt.Sprint("p", i)
-			s, err := r.rules.Stand(pool, "ann", r.now)
+			s, err := rules.Stand(r.rules, pool, "ann", 1, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}

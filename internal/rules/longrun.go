@@ -21,7 +21,7 @@ const (
 	maxChain = 5000
 	// maxChainSize bounds states times entries.
 	maxChainSize = 1 << 19
-	// maxChainWork is as maxOddsWork, for all states together, and bounds the steps of the solution.
+	// maxChainWork is as MaxWork, for all states together, and bounds the steps of the solution.
 	maxChainWork = 1 << 28
 	// precision is how many bits the solution is computed with.
 	precision = 256
@@ -67,7 +67,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		}
 		d := Disclosed{Pool: pt.Config}
 		var s *Standing
-		if s, d.Err = standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 }); d.Err == nil {
+		if s, d.Err = Newcomer(t, pt, declared, never); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 				d.Requests = s.requests()
@@ -81,9 +81,9 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 // LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
 // again and again in requests for count, while stock, codes and budgets last and between moments. If that
 // is not known, it says why.
-func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string) {
+func LongRun(t *Tables, pool string, count int) (all []OutcomeOdds, why string) {
 	pt := t.PoolByID[pool]
-	s, err := standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 })
+	s, err := Newcomer(t, pt, declared, never)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -134,9 +134,10 @@ func (s *Standing) requests() (all []DisclosedRequest) {
 }
 
 // declared returns the stock that a catalog gives an entry.
-func (t *Tables) declared(pool, entry uint32) uint64 {
-	return t.PoolByNum[pool].Entries[entry].Config.Stock.Count
-}
+func declared(pt *Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
+
+// never says of a box that it was not filled.
+func never(*Pool) uint64 { return 0 }
 
 // ends are the worlds in which ways end.
 type ends struct {

@@ -280,7 +280,7 @@ func TestMomentsWithoutCodes(t *testing.T) {
 	r.now = at(t, "2026-07-04 00:00:00.000 +0000")
 	takes := func(want int, waiting uint64) {
 		t.Helper()
-		if m := r.rules.Campaign("p", r.now).Moments[0]; m.Waiting != waiting {
+		if m := rules.CampaignOf(r.rules, "p", r.now).Moments[0]; m.Waiting != waiting {
 			t.Errorf("%+v, want %d to wait", m, waiting)
 		}
 		if got := r.takes(draw("ann", "p", 5), 1, nil)["p/prize"]; got != want {

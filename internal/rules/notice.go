@@ -13,8 +13,8 @@ import (
 // notice is one of them.
 type notice struct{ id, warning string }
 
-// notices looks over a catalog. left says what is left of stocks.
-func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []notice {
+// noticesOf looks over a catalog. left says what is left of stocks.
+func noticesOf(t *Tables, now int64, left func(pt *Pool, entry uint32) uint64) []notice {
 	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
 	l.open = make([]bool, len(t.PoolByNum))
 	l.entered = make([]bool, len(t.PoolByNum))
@@ -40,7 +40,7 @@ func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []noti
 type looker struct {
 	t       *Tables
 	now     int64
-	left    func(pool, entry uint32) uint64
+	left    func(pt *Pool, entry uint32) uint64
 	open    []bool          // pools that can be drawn from, directly or not
 	entered []bool          // pools that others lead to
 	named   map[uint32]bool // items that rewards name
@@ -60,7 +60,7 @@ func (l *looker) enter(pt *Pool) {
 	}
 	for _, num := range pt.Order {
 		e := &pt.Entries[num]
-		stock := !e.Limited || l.left(pt.Num, num) > 0 || c.Refill > 0
+		stock := !e.Limited || l.left(pt, num) > 0 || c.Refill > 0
 		l.reward(&e.Reward, l.open[pt.Num] && e.Most > 0 && stock)
 	}
 	l.reward(&pt.Last, l.open[pt.Num])
@@ -130,7 +130,7 @@ func (l *looker) complete(pool, what string, set []catalog.Stack) {
 func (l *looker) findChances() {
 	always := make([][]uint32, len(l.t.PoolByNum)) // by pool: the items that every draw gives, ascending
 	for _, pt := range l.t.BottomUp {
-		always[pt.Num] = pt.always(always)
+		always[pt.Num] = alwaysOf(pt, always)
 		if pt.Config.Internal {
 			continue
 		}
@@ -145,9 +145,9 @@ func (l *looker) findChances() {
 	}
 }
 
-// always returns the items that every draw from a pool gives, ascending, if below has those of the
+// alwaysOf returns the items that every draw from a pool gives, ascending, if below has those of the
 // pools that it leads to.
-func (pt *Pool) always(below [][]uint32) []uint32 {
+func alwaysOf(pt *Pool, below [][]uint32) []uint32 {
 	var all []uint32
 	first := true
 	for _, num := range pt.Order {

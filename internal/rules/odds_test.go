@@ -16,7 +16,7 @@ import (
 // odds returns the odds of a player's next draw.
 func (r *realm) odds(pool, player string) rules.Odds {
 	r.t.Helper()
-	s, err := r.rules.Stand(pool, player, r.now)
+	s, err := rules.Stand(r.rules, pool, player, 1, r.now)
 	if err != nil || s == nil {
 		r.t.Fatalf("odds of pool %q: %v", pool, err)
 	}
@@ -474,7 +474,7 @@ func TestOddsOfFewerMoments(t *testing.T) {
 		if got := o.Outcomes[0].Chance.RatString(); got != want {
 			t.Errorf("with %d moments, of which 3 are taken and 2 are due, the chance is %s, want %s", count, got, want)
 		}
-		if m := r.rules.Campaign("p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
+		if m := rules.CampaignOf(r.rules, "p", r.now).Moments[0]; fmt.Sprint(m.Waiting) != want {
 			t.Errorf("%+v, want %s to wait", m, want)
 		}
 	}
@@ -529,7 +529,7 @@ func TestOddsOfAPlayer(t *testing.T) {
 	if r.state.Hash() != hash {
 		t.Error("asking for odds changed the state")
 	}
-	if s, err := r.rules.Stand("nothing", "", r.now); s != nil || err != nil {
+	if s, err := rules.Stand(r.rules, "nothing", "", 1, r.now); s != nil || err != nil {
 		t.Errorf("a pool that is not there: %v, %v", s, err)
 	}
 	r.want(grant("ann", of("three", 1000)), rules.OK, "")
@@ -577,10 +577,10 @@ func TestOddsAreBounded(t *testing.T) {
 	r := newRealm(t, 1)
 	r.put(plain + "  many: {entries: [" + many.String() + "]}\n  ways: {rolls: 40, entries: [{id: more, weight: 1}, " + tickets.String() + "]}")
 	var tooMuch *rules.OddsError
-	if _, err := r.rules.Stand("many", "", r.now); !errors.As(err, &tooMuch) {
+	if _, err := rules.Stand(r.rules, "many", "", 1, r.now); !errors.As(err, &tooMuch) {
 		t.Errorf("many entries: %v", err)
 	}
-	s, err := r.rules.Stand("ways", "", r.now)
+	s, err := rules.Stand(r.rules, "ways", "", 1, r.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -702,7 +702,7 @@ func TestOddsOfRandomRealms(t *testing.T) {
 					want = pool
 				}
 				r.rules.Reset(r.rules.Tables()) // the event is not applied
-				s, err := r.rules.Stand(pool, player, r.now)
+				s, err := rules.Stand(r.rules, pool, player, 1, r.now)
 				if s == nil {
 					if status != rules.Refused || err != nil {
 						t.Fatalf("seed %d, %+v ends %v, but there are no odds: %v", seed, cmd, status, err)
@@ -757,7 +757,7 @@ func TestOddsOfMixedRealms(t *testing.T) {
 		}
 		for i := range mixedPools {
 			pool, player := fmt.Sprint("p", i), fmt.Sprint("player-", i%3)
-			s, err := r.rules.Stand(pool, player, r.now)
+			s, err := rules.Stand(r.rules, pool, player, 1, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -50,13 +50,15 @@ func TestRefusedOddsTakeAsMuch(t *testing.T) {
 	} {
 		r := newRealm(t, 1)
 		r.put(c.yaml)
-		s, err := r.rules.StandFor("p", "", c.count, r.now)
+		s, err := rules.Stand(r.rules, "p", "", c.count, r.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		took, err := s.OddsWithin(budget)
+		left := budget
+		_, err = s.OddsWithin(&left, waits)
+		took := budget - left
 		runtime.ReadMemStats(&after)
 		var tooMuch *rules.OddsError
 		bytes, allocs := float64(after.TotalAlloc-before.TotalAlloc)/budget, float64(after.Mallocs-before.Mallocs)/budget

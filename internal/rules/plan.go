@@ -156,11 +156,11 @@ func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
 func (s *Planner) planNotices(p *Plan, t *Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
-		for _, n := range s.t.notices(s.now, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }) {
+		for _, n := range noticesOf(s.t, s.now, s.leftNow) {
 			known[n] = true
 		}
 	}
-	for _, n := range t.notices(s.now, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }) {
+	for _, n := range noticesOf(t, s.now, s.leftThen) {
 		if !known[n] {
 			p.add(Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
 		}

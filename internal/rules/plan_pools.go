@@ -263,8 +263,8 @@ func leftAfter(st catalog.Stock, drawn uint64) uint64 {
 	return st.Count - drawn
 }
 
-// maxPlanWork is as maxOddsWork, for all pools whose odds a plan compares.
-const maxPlanWork = 4 * maxOddsWork
+// maxPlanWork is as MaxWork, for all pools whose odds a plan compares.
+const maxPlanWork = 4 * MaxWork
 
 // planOdds compares what pools give before and after, to a player who was never seen. touched are
 // the pools that change.
@@ -273,21 +273,21 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched NumSet, going Going) {
 		return
 	}
 	budget, skipped := maxPlanWork, 0
-	after, before := t.leadTo(touched), s.t.leadTo(touched)
+	after, before := leadTo(t, touched), leadTo(s.t, touched)
 	for i := range t.Catalog.Pools {
 		c := &t.Catalog.Pools[i]
 		pt, old := t.PoolByID[c.ID], s.t.PoolByID[c.ID]
 		if c.Internal || old == nil || !after.Has(pt.Num) && !before.Has(old.Num) {
 			continue
 		}
-		is, err := standingOf(t, pt, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }, s.refilledOf)
-		was, oldErr := standingOf(s.t, old, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }, s.refilledOf)
+		is, err := Newcomer(t, pt, s.leftThen, s.refilledOf)
+		was, oldErr := Newcomer(s.t, old, s.leftNow, s.refilledOf)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue
 		}
-		now, err := is.odds(&budget, going)
-		then, oldErr := was.odds(&budget, going)
+		now, err := is.OddsWithin(&budget, going)
+		then, oldErr := was.OddsWithin(&budget, going)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue
@@ -303,7 +303,7 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched NumSet, going Going) {
 }
 
 // leadTo returns some pools and all that lead to one of them.
-func (t *Tables) leadTo(some NumSet) NumSet {
+func leadTo(t *Tables, some NumSet) NumSet {
 	all := slices.Clone(some)
 	for _, pt := range t.BottomUp {
 		for target := range pt.Targets() {
@@ -319,9 +319,11 @@ func (t *Tables) leadTo(some NumSet) NumSet {
 // refilledOf returns how often a box was filled.
 func (s *Planner) refilledOf(pt *Pool) uint64 { return s.refilled[pt.Config.ID] }
 
-// leftOf returns what is left of an entry with the stock of a new catalog.
-func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
-	pt := t.PoolByNum[pool]
+// leftNow returns what is left of an entry with the stock of the catalog in force.
+func (s *Planner) leftNow(pt *Pool, entry uint32) uint64 { return s.counts(pt.Config.ID).left[entry] }
+
+// leftThen returns what is left of an entry with the stock of the new catalog.
+func (s *Planner) leftThen(pt *Pool, entry uint32) uint64 {
 	drawn := uint64(0)
 	if st := s.counts(pt.Config.ID); int(entry) < len(st.drawn) {
 		drawn = st.drawn[entry]

@@ -318,7 +318,7 @@ func TestOddsOfRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRealm(t, 3)
 			r.put(`{kuji: 1, items: {gem: {}}, pools: {` + c.pools + `}}`)
-			s, err := r.rules.StandFor("p", "", c.count, r.now)
+			s, err := rules.Stand(r.rules, "p", "", c.count, r.now)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -200,7 +200,7 @@ func (r *realm) holds(player, item string) uint64 {
 // pool returns a pool of the catalog in force, whole.
 func (r *realm) pool(id string) rules.PoolStock {
 	r.t.Helper()
-	p, known, current := r.rules.Tables().Pool(r.state, id, 0, 1<<20, nil)
+	p, known, current := rules.PoolOf(r.rules.Tables(), r.state, id, 0, 1<<20, nil)
 	if !known || !current {
 		r.t.Fatalf("pool %q is known: %v, current: %v", id, known, current)
 	}

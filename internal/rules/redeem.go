@@ -108,7 +108,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	}
 	all, _ := r.state.CodeUses(rt.list)
 	switch {
-	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
+	case rt.config.Until != 0 && r.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
 	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
@@ -139,7 +139,7 @@ func (r *Rules) writeGuess(cmd *Command) {
 		return // no code pays for anything
 	}
 	r.turn(player)
-	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.d.steady))
+	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.steady))
 }
 
 // Redeemed is what an event of a Redeem that did not fail says.

@@ -379,7 +379,7 @@ pools:
 	}
 	r.force(c)
 	for _, player := range []string{"", "ann"} {
-		s, err := r.rules.Stand("caps", player, r.now)
+		s, err := rules.Stand(r.rules, "caps", player, 1, r.now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -276,8 +276,7 @@ func (w *walk) asksSupply(all []wanted, e *Entry) []wanted {
 func (w *walk) asksMoments(all []wanted, i int, m *Moments) []wanted {
 	pt := w.s.pools[i]
 	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
-	e := &pt.Entries[m.Entry]
-	if due+open == 0 || w.left(nil, pt, m.Entry) == 0 || !w.hasCodes(nil, e) || !w.affords(nil, e) {
+	if due+open == 0 || !pt.There(w.on(nil, nil), m.Entry) {
 		return all
 	}
 	if all = append(all, wanted{dueOf(m), w.visits(i)}); open > 0 {
@@ -331,7 +330,7 @@ func (w *walk) changes(i int) (all []fact) {
 // canEmpty reports whether the draw can take the last ticket of a box, and something follows.
 func (w *walk) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
-	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && w.refillsLeft(nil, pt) == 0 {
+	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
 		return false
 	}
 	for k := range pt.Branches {
@@ -340,10 +339,10 @@ func (w *walk) canEmpty(i int) bool {
 		}
 	}
 	for _, num := range pt.Order {
-		tickets += w.left(nil, pt, num)
+		tickets += w.on(nil, nil).Left(pt, num)
 	}
 	return tickets <= w.visits(i)
 }
 
 // fills reports whether the draw can fill a box.
-func (w *walk) fills(i int) bool { return w.empties[i] && w.refillsLeft(nil, w.s.pools[i]) > 0 }
+func (w *walk) fills(i int) bool { return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0 }

@@ -11,9 +11,9 @@ import (
 func (r *realm) tracks(player string) []rules.TrackDraws {
 	r.t.Helper()
 	_, counters, _, _ := r.state.Holdings(player)
-	all, open := r.rules.Tables().Tracks(counters)
+	all, open := rules.Tracks(r.rules.Tables(), counters)
 	if open {
-		r.rules.Promise(player, r.now, all)
+		rules.Promise(r.rules, player, r.now, all)
 	}
 	return all
 }

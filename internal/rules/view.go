@@ -32,13 +32,13 @@ type StockReader interface {
 }
 
 // Has reports whether the catalog has an item.
-func (t *Tables) Has(item string) bool {
+func Has(t *Tables, item string) bool {
 	_, ok := t.ItemNum[item]
 	return ok
 }
 
 // Items returns where in the catalog items stand, ascending, without those that it does not have.
-func (t *Tables) Items(ids []string) (at []int) {
+func Items(t *Tables, ids []string) (at []int) {
 	for _, id := range ids {
 		if num, ok := t.ItemNum[id]; ok {
 			at = append(at, int(t.ItemAt[num]))
@@ -48,11 +48,11 @@ func (t *Tables) Items(ids []string) (at []int) {
 	return slices.Compact(at)
 }
 
-// Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It
+// PoolOf returns a pool with at most n entries, beginning at index from in the catalog's order. It
 // may be called concurrently with the writer. known is false if the catalog has no such pool.
 // current is false if another catalog came into force during the call. c says which entries budgets
 // rule out; nil: none.
-func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
+func PoolOf(t *Tables, state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
 		return p, false, true
@@ -99,7 +99,7 @@ type PoolSum struct {
 // Sums returns the sums of at most n pools, in the catalog's order, and the position of the last
 // change to any of them. It may be called concurrently with the writer. current is false if another
 // catalog came into force during the call.
-func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
+func Sums(t *Tables, state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
 		return nil, 0, true

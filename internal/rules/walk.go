@@ -122,7 +122,7 @@ func (w *walk) err() error {
 	if w.budget > 0 {
 		return nil
 	}
-	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", maxOddsWork)}
+	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", MaxWork)}
 }
 
 // value returns a fact as it is on a way.
@@ -391,14 +391,14 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 // ticket gives can ask for the box, so it can be filled first.
 func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
-	if w.live(rest.world, pt) {
+	if pt.Alive(w.on(rest.world, nil)) {
 		emit(rest)
 		return
 	}
 	if look == nil {
 		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
 	}
-	if n := w.refillsLeft(rest.world, pt); n > 0 {
+	if n := pt.RefillsLeft(w.on(rest.world, nil)); n > 0 {
 		w.budget -= len(rest.world)/4 + len(pt.Order)
 		rest.world = slices.Clone(rest.world)
 		for _, num := range pt.Order {

@@ -23,7 +23,7 @@ func (r *realm) stopped(cmd rules.Command) rules.LimitState {
 // limits returns where a player stands, as a reader finds it.
 func (r *realm) limits(player string) []rules.PoolLimit {
 	_, counters, _, _ := r.state.Holdings(player)
-	return r.rules.Tables().LimitsUsed(counters, r.now, r.state.Back())
+	return rules.LimitsUsed(r.rules.Tables(), counters, r.now, r.state.Back())
 }
 
 // TestLimitStates: what is left of each kind of limit, and from when there is more.
@@ -32,7 +32,7 @@ func TestLimitStates(t *testing.T) {
 	r.put(limited("{per: forever, draws: 50}, {per: day, draws: 9}, {per: week, draws: 11}, {per: window, window: 1h, draws: 5}"))
 	all := func(player string) []rules.LimitState {
 		_, counters, _, _ := r.state.Holdings(player)
-		states, known := r.rules.Tables().Limits("p", counters, r.now, r.state.Back())
+		states, known := rules.Limits(r.rules.Tables(), "p", counters, r.now, r.state.Back())
 		if !known {
 			t.Fatal("no pool p")
 		}
@@ -82,7 +82,7 @@ func TestLimitStates(t *testing.T) {
 	if got := all("ann"); !reflect.DeepEqual(got, []rules.LimitState{state(1, 3, 0, 0), state(2, 9, 5, monday+day)}) {
 		t.Errorf("after the limit was lowered ann stands at %+v", got)
 	}
-	if _, known := r.rules.Tables().Limits("nope", nil, r.now, 0); known {
+	if _, known := rules.Limits(r.rules.Tables(), "nope", nil, r.now, 0); known {
 		t.Error("a pool that is not in the catalog has limits")
 	}
 	r.replay()

@@ -39,12 +39,12 @@ func (p *plan) findSupply() error {
 		}
 		for _, name := range l.entry.Reward.Codes {
 			if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
-				num, _ := p.tables.List(name)
+				num := p.tables.ListNum[name]
 				p.lists = append(p.lists, list{name, num, 0})
 			}
 		}
 	}
-	p.budgets = p.tables.BudgetItems(pools)
+	p.budgets = rules.BudgetItems(p.tables, pools)
 	for _, name := range slices.Sorted(maps.Keys(p.Codes)) {
 		i := slices.IndexFunc(p.lists, func(l list) bool { return l.name == name })
 		switch n := p.Codes[name]; {
@@ -56,7 +56,7 @@ func (p *plan) findSupply() error {
 			p.lists[i].limit = uint64(n)
 		}
 	}
-	p.mostCodes = uint64(p.Count) * p.tables.MostPicks(p.Pool)
+	p.mostCodes = uint64(p.Count) * p.tables.PoolByID[p.Pool].Picks
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (w *world) spend(counter uint32, spent uint64, now int64) {
 	for i := range w.budgets {
 		if b := &w.budgets[i]; b.Counter == counter {
 			u := &w.uses[i]
-			if period := w.tables.Period(b.Per, now); period != u.period || u.now == 0 {
+			if period := w.tables.Zone.Period(b.Per, now); period != u.period || u.now == 0 {
 				w.closeSpan(i)
 				u.period = period
 			}
@@ -146,7 +146,7 @@ func (w *world) closeSpan(i int) {
 func (w *world) supply(now int64) (spent, codes []uint64) {
 	for i := range w.budgets {
 		u := &w.uses[i]
-		if w.tables.Period(w.budgets[i].Per, now) == u.period {
+		if w.tables.Zone.Period(w.budgets[i].Per, now) == u.period {
 			spent = append(spent, u.now)
 		} else {
 			spent = append(spent, 0)
