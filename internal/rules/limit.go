@@ -39,20 +39,20 @@ const (
 // be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
-// instant is a time stamp, in the catalog's zone.
-type instant struct {
-	zone Zone
-	now  int64
-	back int64 // see store.State.Back
+// Instant is a time stamp, in the catalog's zone.
+type Instant struct {
+	Zone Zone
+	Now  int64
+	Back int64 // see store.State.Back
 }
 
 // counts reports whether the draws in a counter of a limit over a time count now.
 func (r *Rules) counts(l *Limit, counter uint64) bool { return r.instant().counts(l, counter) }
 
-func (m instant) counts(l *Limit, counter uint64) bool {
+func (m Instant) counts(l *Limit, counter uint64) bool {
 	last := int64(counter >> drawBits)
 	if l.Per == catalog.PerWindow {
-		return last > m.now+m.back-l.Window
+		return last > m.Now+m.Back-l.Window
 	}
 	return m.lasts(l.Per, last)
 }

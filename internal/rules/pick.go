@@ -87,7 +87,7 @@ func ranOut(pt *Pool) string {
 	return fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.Config.ID)
 }
 
-// among returns the sum of the classes that are in all of the groups in, and in none of the groups
+// Among returns the sum of the classes that are in all of the groups in, and in none of the groups
 // out. sums are those of the classes: see weigh.
 func (pt *Pool) Among(sums []uint64, in, out uint32) (sum uint64) {
 	for i := range pt.Classes {

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -40,13 +38,6 @@ type redeemTable struct {
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
-
-func guessesText(g catalog.Guesses) string {
-	if g.Per == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
-}
 
 // setRedeem compiles what codes pay for.
 func (t *Tables) setRedeem(n *numbers) {

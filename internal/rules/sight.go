@@ -130,7 +130,7 @@ func (s *Sight) tally(counter uint32) uint64 {
 }
 
 // instant is the time of the command.
-func (s *Sight) instant() instant { return instant{s.t.Zone, s.now, s.state.Back()} }
+func (s *Sight) instant() Instant { return Instant{s.t.Zone, s.now, s.state.Back()} }
 
 // Balance implements [Facts].
 func (s *Sight) Balance(item uint32) uint64 { return s.balance(s.player, item) }

@@ -19,7 +19,7 @@ type Tables struct {
 	PoolByNum []*Pool // by pool number; nil for pools of other catalogs
 	Track     map[string]*NamedTrack
 	Counted   map[uint32]*NamedTrack // by counter number
-	limits    []namedLimit           // and free draws, of all pools, by counter number
+	limits    []NamedLimit           // and free draws, of all pools, by counter number
 	Start     []Stack
 	waiting   uint32 // number of the counter of players who wait for the starting grants; noCounter: none waits
 	Zone      Zone
@@ -167,10 +167,10 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.Limits = append(pt.Limits, Limit{Counter: pn.limit[j], Per: l.Per, Window: l.Window, Draws: l.Draws})
 		}
 		for j := range pt.Limits {
-			t.limits = append(t.limits, namedLimit{&pt.Limits[j], p.ID, false})
+			t.limits = append(t.limits, NamedLimit{&pt.Limits[j], p.ID, false})
 		}
 		if pt.Free != nil {
-			t.limits = append(t.limits, namedLimit{pt.Free, p.ID, true})
+			t.limits = append(t.limits, NamedLimit{pt.Free, p.ID, true})
 		}
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle
@@ -188,7 +188,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.boxful += p.Entries[j].Stock.Count
 		}
 	}
-	slices.SortFunc(t.limits, func(a, b namedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
+	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest(t.budgets(c, n))
 	t.setRedeem(n)
 	return t

@@ -102,13 +102,13 @@ func WhyOf(ev *store.Event) (limit LimitState, lacks []Lack, err error) {
 // limitState returns where a player stands in a limit at this point of the command.
 func (r *Rules) limitState(l *Limit, player uint32) LimitState {
 	if l.Per == catalog.PerWindow {
-		return r.instant().limit(l, r.windowCounters(l, player))
+		return r.instant().Limit(l, r.windowCounters(l, player))
 	}
-	return r.instant().limit(l, []counterValue{{Counter: l.Counter, Value: r.counter(player, l.Counter)}})
+	return r.instant().Limit(l, []counterValue{{Counter: l.Counter, Value: r.counter(player, l.Counter)}})
 }
 
-// limit returns where a player with these counters of a limit stands in it.
-func (m instant) limit(l *Limit, counters []counterValue) LimitState {
+// Limit returns where a player with these counters of a limit stands in it.
+func (m Instant) Limit(l *Limit, counters []counterValue) LimitState {
 	s := LimitState{Per: l.Per, Draws: l.Draws}
 	if l.Per == catalog.PerWindow {
 		s.Window = l.Window
@@ -127,23 +127,23 @@ func (m instant) limit(l *Limit, counters []counterValue) LimitState {
 	switch {
 	case used == 0:
 	case l.Per == catalog.PerWindow:
-		s.Resets = first + l.Window - m.back
+		s.Resets = first + l.Window - m.Back
 	case l.Per != catalog.PerForever:
-		s.Resets = m.zone.Next(l.Per, m.now)
+		s.Resets = m.Zone.Next(l.Per, m.Now)
 	}
 	return s
 }
 
-// namedLimit is a limit, or the free draws, of a pool.
-type namedLimit struct {
+// NamedLimit is a limit, or the free draws, of a pool.
+type NamedLimit struct {
 	*Limit
-	pool string
-	free bool
+	Pool string
+	Free bool
 }
 
-// limitOf returns the limit that a counter belongs to, or nil.
-func (t *Tables) limitOf(counter uint32) *namedLimit {
-	i, found := slices.BinarySearchFunc(t.limits, counter, func(l namedLimit, c uint32) int { return cmp.Compare(l.Counter, c) })
+// LimitOf returns the limit that a counter belongs to, or nil.
+func (t *Tables) LimitOf(counter uint32) *NamedLimit {
+	i, found := slices.BinarySearchFunc(t.limits, counter, func(l NamedLimit, c uint32) int { return cmp.Compare(l.Counter, c) })
 	if !found {
 		i--
 	}
@@ -161,8 +161,8 @@ func (l *Limit) width() uint32 {
 	return 1
 }
 
-// among returns the counters of the limit among others, which are ascending.
-func (l *Limit) among(counters []store.CounterValue) []store.CounterValue {
+// Among returns the counters of the limit among others, which are ascending.
+func (l *Limit) Among(counters []store.CounterValue) []store.CounterValue {
 	find := func(n uint32) int {
 		i, _ := slices.BinarySearchFunc(counters, n, func(c store.CounterValue, n uint32) int { return cmp.Compare(c.Counter, n) })
 		return i

@@ -66,8 +66,8 @@ func (z Zone) Period(per catalog.Per, now int64) uint64 {
 
 // lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
 // that is still to come is another zone's.
-func (m instant) lasts(per catalog.Per, steady int64) bool {
-	return m.zone.Period(per, steady-m.back) >= m.zone.Period(per, m.now)
+func (m Instant) lasts(per catalog.Per, steady int64) bool {
+	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
 
 // next returns the first time stamp after now of the hour, day or week that follows.

@@ -1,10 +1,11 @@
-package rules
+package plan
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Notices are what deserves a second look in a catalog as a whole. A plan has those that the
@@ -14,7 +15,7 @@ import (
 type notice struct{ id, warning string }
 
 // noticesOf looks over a catalog. left says what is left of stocks.
-func noticesOf(t *Tables, now int64, left func(pt *Pool, entry uint32) uint64) []notice {
+func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint32) uint64) []notice {
 	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
 	l.open = make([]bool, len(t.PoolByNum))
 	l.entered = make([]bool, len(t.PoolByNum))
@@ -38,9 +39,9 @@ func noticesOf(t *Tables, now int64, left func(pt *Pool, entry uint32) uint64) [
 }
 
 type looker struct {
-	t       *Tables
+	t       *rules.Tables
 	now     int64
-	left    func(pt *Pool, entry uint32) uint64
+	left    func(pt *rules.Pool, entry uint32) uint64
 	open    []bool          // pools that can be drawn from, directly or not
 	entered []bool          // pools that others lead to
 	named   map[uint32]bool // items that rewards name
@@ -53,7 +54,7 @@ type looker struct {
 func (l *looker) add(id, warning string) { l.all = append(l.all, notice{id, warning}) }
 
 // enter notes what can be reached through a pool. All pools that lead to it were entered before.
-func (l *looker) enter(pt *Pool) {
+func (l *looker) enter(pt *rules.Pool) {
 	c := pt.Config
 	if !c.Internal && (c.EndsAt == 0 || c.EndsAt > l.now) {
 		l.open[pt.Num] = true
@@ -67,7 +68,7 @@ func (l *looker) enter(pt *Pool) {
 }
 
 // reward notes what a reward gives, which can be given or not.
-func (l *looker) reward(w *Reward, can bool) {
+func (l *looker) reward(w *rules.Reward, can bool) {
 	for i := range w.Items {
 		item := w.Items[i].Item
 		l.named[item] = true
@@ -83,7 +84,7 @@ func (l *looker) reward(w *Reward, can bool) {
 }
 
 // pool looks at one pool.
-func (l *looker) pool(pt *Pool) {
+func (l *looker) pool(pt *rules.Pool) {
 	c := pt.Config
 	switch {
 	case c.Internal && !l.open[pt.Num]:
@@ -147,7 +148,7 @@ func (l *looker) findChances() {
 
 // alwaysOf returns the items that every draw from a pool gives, ascending, if below has those of the
 // pools that it leads to.
-func alwaysOf(pt *Pool, below [][]uint32) []uint32 {
+func alwaysOf(pt *rules.Pool, below [][]uint32) []uint32 {
 	var all []uint32
 	first := true
 	for _, num := range pt.Order {

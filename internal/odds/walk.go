@@ -1,4 +1,4 @@
-package rules
+package odds
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // A walk follows one draw, or those of one request, through all that can happen. It is a set of ways, each with how likely it
@@ -26,11 +27,11 @@ type walk struct {
 	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
 	most     [][]uint64     // how often a draw from one pool can pick from another
 	one      *big.Rat
-	none     *big.Rat        // the chance of what cannot be; as of all chances, nobody changes its value
-	weights  []uint64        // of the pool that is picked from: see [walk.chances]
-	uses     map[fact]uint64 // how much the draw can at most take from budgets and lists of codes
-	opened   [][]*Budget     // that what a pool gives can come from: see [walk.opens]
-	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
+	none     *big.Rat          // the chance of what cannot be; as of all chances, nobody changes its value
+	weights  []uint64          // of the pool that is picked from: see [walk.chances]
+	uses     map[fact]uint64   // how much the draw can at most take from budgets and lists of codes
+	opened   [][]*rules.Budget // that what a pool gives can come from: see [walk.opens]
+	keeps    map[fact]uint64   // the facts that ways keep, each with the value from which on it makes no difference
 	restless []bool
 	calm     []bool       // neither the pool nor one below it is restless
 	drawn    []*big.Rat   // how often calm pools are drawn from, on average
@@ -61,13 +62,13 @@ type way struct {
 // todo is something that is still to be done on a way.
 type todo struct {
 	what   byte
-	pool   int       // index in Standing.pools
-	n      uint64    // how many draws, picks or rolls are left
-	left   uint64    // how many draws of the request are left, with the one that picks
-	next   int       // the next entry that is rolled for, or the next draws of a reward
-	entry  uint32    // whose reward it is
-	picked []uint32  // the entries that picks must not take again, ascending
-	open   []*Budget // that what is given comes from, of those that ways keep
+	pool   int             // index in Standing.pools
+	n      uint64          // how many draws, picks or rolls are left
+	left   uint64          // how many draws of the request are left, with the one that picks
+	next   int             // the next entry that is rolled for, or the next draws of a reward
+	entry  uint32          // whose reward it is
+	picked []uint32        // the entries that picks must not take again, ascending
+	open   []*rules.Budget // that what is given comes from, of those that ways keep
 }
 
 const (
@@ -413,7 +414,7 @@ func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // give adds items to what the player holds and what budgets have spent, where it matters.
-func (w *walk) give(y way, items []Quantity, open []*Budget, emit func(way)) {
+func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit func(way)) {
 	for i, it := range items {
 		facts := []fact{balanceFact | fact(it.Item)}
 		for _, b := range open {
@@ -515,7 +516,7 @@ func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]ui
 		sums := make([]uint64, len(pt.Classes))
 		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
 		return sums
-	}, func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 })
+	}, func(t *rules.Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 })
 	return due, hits
 }
 

@@ -1,8 +1,9 @@
-package rules
+package view
 
 import (
 	"slices"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -10,55 +11,55 @@ import (
 type PoolLimit struct {
 	Pool string
 	Free bool
-	LimitState
+	rules.LimitState
 }
 
 // Limits returns where a player with these counters, ascending, stands in each limit of a pool, in
 // the catalog's order, at a time stamp. back is how far the clock has been set back. known is false
 // if the catalog has no such pool. It may be called concurrently with the writer.
-func Limits(t *Tables, pool string, counters []store.CounterValue, now, back int64) (all []LimitState, known bool) {
+func Limits(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) (all []rules.LimitState, known bool) {
 	pt := t.PoolByID[pool]
 	if pt == nil {
 		return nil, false
 	}
-	m := instant{t.Zone, now, back}
+	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for i := range pt.Limits {
 		l := &pt.Limits[i]
-		all = append(all, m.limit(l, l.among(counters)))
+		all = append(all, m.Limit(l, l.Among(counters)))
 	}
 	return all, true
 }
 
 // Free returns where a player with these counters, ascending, stands in the free draws of a pool, as
 // Limits does; nil: it has none.
-func Free(t *Tables, pool string, counters []store.CounterValue, now, back int64) *LimitState {
+func Free(t *rules.Tables, pool string, counters []store.CounterValue, now, back int64) *rules.LimitState {
 	pt := t.PoolByID[pool]
 	if pt == nil || pt.Free == nil {
 		return nil
 	}
-	s := instant{t.Zone, now, back}.limit(pt.Free, pt.Free.among(counters))
+	s := rules.Instant{Zone: t.Zone, Now: now, Back: back}.Limit(pt.Free, pt.Free.Among(counters))
 	return &s
 }
 
 // HasLimits reports whether the catalog has a limit, or free draws, that some of these counters,
 // ascending, belong to.
-func HasLimits(t *Tables, counters []store.CounterValue) bool {
-	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.limitOf(c.Counter) != nil })
+func HasLimits(t *rules.Tables, counters []store.CounterValue) bool {
+	return slices.ContainsFunc(counters, func(c store.CounterValue) bool { return t.LimitOf(c.Counter) != nil })
 }
 
 // LimitsUsed is Limits and Free for every pool, but without those of which all draws are left. They
 // are in the order in which catalogs first named them.
-func LimitsUsed(t *Tables, counters []store.CounterValue, now, back int64) (all []PoolLimit) {
-	m := instant{t.Zone, now, back}
+func LimitsUsed(t *rules.Tables, counters []store.CounterValue, now, back int64) (all []PoolLimit) {
+	m := rules.Instant{Zone: t.Zone, Now: now, Back: back}
 	for len(counters) > 0 {
-		pl := t.limitOf(counters[0].Counter)
+		pl := t.LimitOf(counters[0].Counter)
 		if pl == nil {
 			counters = counters[1:]
 			continue
 		}
-		mine := pl.among(counters)
-		if s := m.limit(pl.Limit, mine); s.Left < s.Draws {
-			all = append(all, PoolLimit{pl.pool, pl.free, s})
+		mine := pl.Among(counters)
+		if s := m.Limit(pl.Limit, mine); s.Left < s.Draws {
+			all = append(all, PoolLimit{pl.Pool, pl.Free, s})
 		}
 		counters = counters[len(mine):]
 	}

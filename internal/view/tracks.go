@@ -1,8 +1,9 @@
-package rules
+package view
 
 import (
 	"strings"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -21,7 +22,7 @@ type TrackDraws struct {
 // Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
 // called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
 // on what the player holds: then [Promise] fills that in.
-func Tracks(t *Tables, counters []store.CounterValue) (all []TrackDraws, open bool) {
+func Tracks(t *rules.Tables, counters []store.CounterValue) (all []TrackDraws, open bool) {
 	for _, c := range counters {
 		nt := t.Counted[c.Counter]
 		if nt == nil || c.Value == 0 {
@@ -33,7 +34,7 @@ func Tracks(t *Tables, counters []store.CounterValue) (all []TrackDraws, open bo
 			fixed = fixed && (at.Track().Certain == 0 || at.Pool.Constant != nil)
 		}
 		if fixed {
-			d.promise(nt, func(at Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
+			d.promise(nt, func(at rules.Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.Constant, nothingDue })
 		}
 		all, open = append(all, d), open || !fixed
 	}
@@ -41,15 +42,15 @@ func Tracks(t *Tables, counters []store.CounterValue) (all []TrackDraws, open bo
 }
 
 // Promise fills in what is certain of a player's tracks, as the next draws would keep it.
-func Promise(r *Rules, player string, now int64, tracks []TrackDraws) {
-	r.Look(player, now, func(s *Sight) {
+func Promise(r *rules.Rules, player string, now int64, tracks []TrackDraws) {
+	r.Look(player, now, func(s *rules.Sight) {
 		for i := range tracks {
 			d := &tracks[i]
 			nt := r.Tables().Track[d.Name]
 			if nt == nil {
 				continue
 			}
-			d.promise(nt, func(at Place, draws uint64) ([]uint64, func(uint32) bool) {
+			d.promise(nt, func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool) {
 				s.Suppose(nt.Counter, draws)
 				sums := s.Sums(at.Pool, true)
 				s.Suppose(nt.Counter, d.Draws)
@@ -63,7 +64,7 @@ func nothingDue(uint32) bool { return false }
 
 // promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
 // classes when the track has counted so many draws, and whether a moment can take an entry.
-func (d *TrackDraws) promise(nt *NamedTrack, look func(at Place, draws uint64) ([]uint64, func(uint32) bool)) {
+func (d *TrackDraws) promise(nt *rules.NamedTrack, look func(at rules.Place, draws uint64) ([]uint64, func(uint32) bool)) {
 	d.CertainIn, d.Pool, d.Unless = 0, "", ""
 	differ := false
 	for k, at := range nt.Places {
@@ -71,7 +72,7 @@ func (d *TrackDraws) promise(nt *NamedTrack, look func(at Place, draws uint64) (
 		if t := at.Track(); t.Certain != 0 {
 			sums, moment := look(at, max(d.Draws, t.Certain-1))
 			in, unless = at.CertainIn(d.Draws, at.Pool.DueAlone(sums), sums, moment, func(track int) string {
-				return ShownName(at.Pool.Config.ID, &at.Pool.Config.Tracks[track])
+				return rules.ShownName(at.Pool.Config.ID, &at.Pool.Config.Tracks[track])
 			})
 		}
 		text := strings.Join(unless, ", ")

@@ -1,4 +1,4 @@
-package rules
+package odds
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -54,7 +55,7 @@ func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c, nil, 0)
+	p, err := rules.Prepare(store.New(), rules.NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 // LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
 // again and again in requests for count, while stock, codes and budgets last and between moments. If that
 // is not known, it says why.
-func LongRun(t *Tables, pool string, count int) (all []OutcomeOdds, why string) {
+func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why string) {
 	pt := t.PoolByID[pool]
 	s, err := Newcomer(t, pt, declared, never)
 	if err != nil {
@@ -134,10 +135,10 @@ func (s *Standing) requests() (all []DisclosedRequest) {
 }
 
 // declared returns the stock that a catalog gives an entry.
-func declared(pt *Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
+func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
 
 // never says of a box that it was not filled.
-func never(*Pool) uint64 { return 0 }
+func never(*rules.Pool) uint64 { return 0 }
 
 // ends are the worlds in which ways end.
 type ends struct {
@@ -271,7 +272,7 @@ func (w *walk) keepTracks() {
 }
 
 // settled returns a count from which on all draws have the same odds.
-func (t *Track) settled(whole uint64) uint64 {
+func settled(t *rules.Track, whole uint64) uint64 {
 	switch {
 	case t.From == 0 || t.Certain != 0:
 		return t.Certain

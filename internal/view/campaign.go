@@ -1,13 +1,16 @@
-package rules
+package view
 
-import "github.com/kuji-dev/kuji/catalog"
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
+)
 
 // Campaign is how a pool's budgets and moments stand at one time. It says nothing that is not known to
 // whoever has the catalog and the results of all draws.
 type Campaign struct {
 	Budgets []BudgetLeft  // item by item, in the order of the catalog
 	Moments []MomentsLeft // entry by entry, in the order of the catalog
-	over    NumSet        // the entries that a budget rules out
+	over    rules.NumSet  // the entries that a budget rules out
 }
 
 // BudgetLeft is what is left of one item of a budget.
@@ -30,19 +33,19 @@ type MomentsLeft struct {
 }
 
 // Campaigns reports whether a pool has budgets or moments.
-func Campaigns(t *Tables, pool string) bool {
+func Campaigns(t *rules.Tables, pool string) bool {
 	pt := t.PoolByID[pool]
 	return pt != nil && (len(pt.Budgets) > 0 || len(pt.Moments) > 0)
 }
 
 // CampaignOf returns how the budgets and moments of a pool of the catalog in force stand.
-func CampaignOf(r *Rules, pool string, now int64) *Campaign {
+func CampaignOf(r *rules.Rules, pool string, now int64) *Campaign {
 	c := &Campaign{}
-	r.Look("", now, func(s *Sight) { c.fill(r.Tables().PoolByID[pool], s) })
+	r.Look("", now, func(s *rules.Sight) { c.fill(r.Tables().PoolByID[pool], s) })
 	return c
 }
 
-func (c *Campaign) fill(pt *Pool, s *Sight) {
+func (c *Campaign) fill(pt *rules.Pool, s *rules.Sight) {
 	for i := range pt.Config.Budgets {
 		config := &pt.Config.Budgets[i]
 		for _, st := range config.Of {
@@ -67,41 +70,4 @@ func (c *Campaign) fill(pt *Pool, s *Sight) {
 			c.over.Add(num)
 		}
 	}
-}
-
-// BudgetItem is an item of a budget, for who counts what is spent of it.
-type BudgetItem struct {
-	Pool     string // one that has the budget
-	Per      catalog.Per
-	Share    string
-	Item     string
-	Limit    uint64
-	Counter  uint32 // of the realm: what was spent
-	Cheapest uint64 // the least that an entry can ask for; 0: none asks for any
-}
-
-// BudgetItems returns the items of the budgets of some pools, each once.
-func BudgetItems(t *Tables, pools []string) (all []BudgetItem) {
-	at := map[*Budget]int{}
-	for _, id := range pools {
-		pt, n := t.PoolByID[id], 0
-		for i := range pt.Config.Budgets {
-			config := &pt.Config.Budgets[i]
-			for _, st := range config.Of {
-				b := pt.Budgets[n]
-				if n++; at[b] == 0 {
-					all = append(all, BudgetItem{id, config.Per, config.Share, st.Item, st.Quantity, b.Counter, 0})
-					at[b] = len(all)
-				}
-			}
-		}
-		for _, num := range pt.Order {
-			for _, c := range pt.Entries[num].Costs {
-				if it := &all[at[c.Budget]-1]; it.Cheapest == 0 || c.Most < it.Cheapest {
-					it.Cheapest = c.Most
-				}
-			}
-		}
-	}
-	return all
 }

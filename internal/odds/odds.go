@@ -1,4 +1,7 @@
-package rules
+// Package odds says what draws give, exactly, in fractions of integers: the next draw of a player,
+// and draws in the long run. It reads the rules' tables and asks the rules what an entry weighs, so it
+// decides nothing itself. Neither commands, nor events, nor a realm's lock may enter it.
+package odds
 
 import (
 	"fmt"
@@ -8,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
@@ -45,7 +49,7 @@ func (e *OddsError) Error() string { return e.Message }
 type Odds struct {
 	// Status is how a draw would end, and Subject what that is about. For a unseen it leaves the
 	// price out. If it is not OK, the odds are those if the player could draw.
-	Status   Status
+	Status   rules.Status
 	Subject  string
 	Outcomes []OutcomeOdds // of the pool and those below it, each pool before those it leads to
 	Items    []ItemOdds    // what the draw can give, in the catalog's order
@@ -89,28 +93,28 @@ const (
 
 // Facts of a budget and of moments: what is spent; whether it is still to be decided how many moments
 // have come; how many are due.
-func spentOf(b *Budget) fact              { return tallyFact | fact(b.Counter) }
-func openOf(m *Moments) fact              { return tallyFact | fact(m.Counter) }
-func dueOf(m *Moments) fact               { return tallyFact | fact(m.Counter+2) }
-func listOf(list uint32) fact             { return codesFact | fact(list) }
-func stockOf(pt *Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
+func spentOf(b *rules.Budget) fact              { return tallyFact | fact(b.Counter) }
+func openOf(m *rules.Moments) fact              { return tallyFact | fact(m.Counter) }
+func dueOf(m *rules.Moments) fact               { return tallyFact | fact(m.Counter+2) }
+func listOf(list uint32) fact                   { return codesFact | fact(list) }
+func stockOf(pt *rules.Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
 
 // Standing is everything that the next draw from a pool depends on, at one moment.
 type Standing struct {
-	t       *Tables
-	root    *Pool
-	pools   []*Pool // root and those below it, each before those it leads to
+	t       *rules.Tables
+	root    *rules.Pool
+	pools   []*rules.Pool // root and those below it, each before those it leads to
 	facts   map[fact]uint64
-	pending map[*Moments]Pending
+	pending map[*rules.Moments]rules.Pending
 	count   uint64 // how many draws the request makes
-	status  Status
+	status  rules.Status
 	subject string
 }
 
 // Stand copies what a player's next request for count draws from a pool depends on; the player "" is
 // one who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's
 // lock, for a time in proportion to the entries.
-func Stand(r *Rules, pool, player string, count int, now int64) (*Standing, error) {
+func Stand(r *rules.Rules, pool, player string, count int, now int64) (*Standing, error) {
 	pt := r.Tables().PoolByID[pool]
 	if pt == nil {
 		return nil, nil
@@ -127,7 +131,7 @@ func Stand(r *Rules, pool, player string, count int, now int64) (*Standing, erro
 // Newcomer returns the standing of a player who was never seen, in a catalog that need not be in force.
 // left says what is left of stocks, and refilled how often boxes were filled. No list of codes is used
 // up, budgets are full, and no moment has come.
-func Newcomer(t *Tables, pt *Pool, left func(pt *Pool, entry uint32) uint64, refilled func(*Pool) uint64) (*Standing, error) {
+func Newcomer(t *rules.Tables, pt *rules.Pool, left func(pt *rules.Pool, entry uint32) uint64, refilled func(*rules.Pool) uint64) (*Standing, error) {
 	s, err := newStanding(t, pt)
 	if err != nil {
 		return nil, err
@@ -138,18 +142,18 @@ func Newcomer(t *Tables, pt *Pool, left func(pt *Pool, entry uint32) uint64, ref
 
 // unseen is what chance depends on for a player who was never seen.
 type unseen struct {
-	Facts    // nobody asks for the rest
-	t        *Tables
-	left     func(pt *Pool, entry uint32) uint64
-	refilled func(*Pool) uint64
+	rules.Facts // nobody asks for the rest
+	t           *rules.Tables
+	left        func(pt *rules.Pool, entry uint32) uint64
+	refilled    func(*rules.Pool) uint64
 }
 
-func (n *unseen) Left(pt *Pool, entry uint32) uint64 { return n.left(pt, entry) }
-func (n *unseen) Refilled(pt *Pool) uint64           { return n.refilled(pt) }
-func (n *unseen) CodesLeft(uint32) uint64            { return math.MaxUint64 }
-func (n *unseen) Spent(*Budget) uint64               { return 0 }
-func (n *unseen) Moments(*Moments) (uint64, Pending) { return 0, Pending{} }
-func (n *unseen) Counter(uint32) uint64              { return 0 }
+func (n *unseen) Left(pt *rules.Pool, entry uint32) uint64       { return n.left(pt, entry) }
+func (n *unseen) Refilled(pt *rules.Pool) uint64                 { return n.refilled(pt) }
+func (n *unseen) CodesLeft(uint32) uint64                        { return math.MaxUint64 }
+func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
+func (n *unseen) Moments(*rules.Moments) (uint64, rules.Pending) { return 0, rules.Pending{} }
+func (n *unseen) Counter(uint32) uint64                          { return 0 }
 func (n *unseen) Balance(item uint32) uint64 {
 	for _, st := range n.t.Start {
 		if st.Item == item {
@@ -159,10 +163,10 @@ func (n *unseen) Balance(item uint32) uint64 {
 	return 0
 }
 
-func newStanding(t *Tables, root *Pool) (*Standing, error) {
-	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*Moments]Pending{}}
+func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
+	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
 	entries := 0
-	var below NumSet
+	var below rules.NumSet
 	below.Add(root.Num)
 	for i := len(t.BottomUp) - 1; i >= 0; i-- {
 		pt := t.BottomUp[i]
@@ -181,7 +185,7 @@ func newStanding(t *Tables, root *Pool) (*Standing, error) {
 }
 
 // copyFacts copies all that the draw can ask for.
-func (s *Standing) copyFacts(from Facts) {
+func (s *Standing) copyFacts(from rules.Facts) {
 	balance := func(item uint32) { s.facts[balanceFact|fact(item)] = from.Balance(item) }
 	for _, pt := range s.pools {
 		for i := range pt.Tracks {
@@ -235,7 +239,7 @@ func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
 	w.spread()
 	o := Odds{Status: s.status, Subject: s.subject}
 	items := map[uint32]*big.Rat{}
-	give := func(all []Quantity, times *big.Rat) {
+	give := func(all []rules.Quantity, times *big.Rat) {
 		for _, it := range all {
 			sum := items[it.Item]
 			if sum == nil {
@@ -287,7 +291,7 @@ func (w *walk) track(pool, i int) TrackOdds {
 		due = pt.DueAlone(sums)
 	}
 	var unless []string
-	out.CertainIn, unless = Place{pt, i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool { return pt.There(w.on(nil, nil), entry) }, func(track int) string { return c[track].Name })
+	out.CertainIn, unless = rules.Place{Pool: pt, Index: i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool { return pt.There(w.on(nil, nil), entry) }, func(track int) string { return c[track].Name })
 	out.Unless = strings.Join(unless, ", ")
 	return out
 }
@@ -315,7 +319,7 @@ func Text(r *big.Rat, digits int) string {
 // chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
 // the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
 // again. In mode each they are the chances of one roll, each entry by itself.
-func (w *walk) chances(at world, pt *Pool, due uint32, picked []uint32) []*big.Rat {
+func (w *walk) chances(at world, pt *rules.Pool, due uint32, picked []uint32) []*big.Rat {
 	all := make([]*big.Rat, len(pt.Order))
 	if pt.Config.Mode == catalog.ModeEach {
 		for i, num := range pt.Order {
@@ -352,7 +356,7 @@ func (w *walk) chances(at world, pt *Pool, due uint32, picked []uint32) []*big.R
 }
 
 // rollChance returns how likely a roll of mode each takes an entry.
-func (w *walk) rollChance(at world, pt *Pool, entry uint32) *big.Rat {
+func (w *walk) rollChance(at world, pt *rules.Pool, entry uint32) *big.Rat {
 	w.budget--
 	weight := pt.Weigh(w.on(at, nil), entry, true)
 	if weight == 0 {
@@ -362,7 +366,7 @@ func (w *walk) rollChance(at world, pt *Pool, entry uint32) *big.Rat {
 }
 
 // weigh fills in the weights of a pool's entries and the sums of its classes.
-func (w *walk) weigh(at world, pt *Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
+func (w *walk) weigh(at world, pt *rules.Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
 	clear(sums)
 	f := w.on(at, picked)
 	for i, num := range pt.Order {
@@ -383,29 +387,29 @@ type onWay struct {
 
 func (w *walk) on(at world, picked []uint32) *onWay { return &onWay{w, at, picked} }
 
-func (o *onWay) Left(pt *Pool, entry uint32) uint64 {
+func (o *onWay) Left(pt *rules.Pool, entry uint32) uint64 {
 	if !pt.Entries[entry].Limited {
 		return 1
 	}
 	return o.w.value(o.at, stockOf(pt, entry))
 }
 
-func (o *onWay) Picked(_ *Pool, entry uint32) bool { // pools below one with distinct picks are weighed by themselves
+func (o *onWay) Picked(_ *rules.Pool, entry uint32) bool { // pools below one with distinct picks are weighed by themselves
 	_, found := slices.BinarySearch(o.picked, entry)
 	return found
 }
 
-func (o *onWay) Live(pt *Pool) bool {
+func (o *onWay) Live(pt *rules.Pool) bool {
 	o.w.budget -= len(pt.Order)
 	return pt.Alive(o.w.on(o.at, nil))
 }
 
-func (o *onWay) Refilled(pt *Pool) uint64      { return o.w.value(o.at, tallyFact|fact(pt.Refills)) }
-func (o *onWay) CodesLeft(list uint32) uint64  { return o.w.value(o.at, listOf(list)) }
-func (o *onWay) Spent(b *Budget) uint64        { return o.w.value(o.at, spentOf(b)) }
-func (o *onWay) Balance(item uint32) uint64    { return o.w.value(o.at, balanceFact|fact(item)) }
-func (o *onWay) Counter(counter uint32) uint64 { return o.w.value(o.at, counterFact|fact(counter)) }
-func (o *onWay) Moments(m *Moments) (due uint64, p Pending) {
+func (o *onWay) Refilled(pt *rules.Pool) uint64 { return o.w.value(o.at, tallyFact|fact(pt.Refills)) }
+func (o *onWay) CodesLeft(list uint32) uint64   { return o.w.value(o.at, listOf(list)) }
+func (o *onWay) Spent(b *rules.Budget) uint64   { return o.w.value(o.at, spentOf(b)) }
+func (o *onWay) Balance(item uint32) uint64     { return o.w.value(o.at, balanceFact|fact(item)) }
+func (o *onWay) Counter(counter uint32) uint64  { return o.w.value(o.at, counterFact|fact(counter)) }
+func (o *onWay) Moments(m *rules.Moments) (due uint64, p rules.Pending) {
 	if due = o.w.value(o.at, dueOf(m)); o.w.value(o.at, openOf(m)) > 0 {
 		p = o.w.s.pending[m]
 	}
@@ -426,13 +430,13 @@ func (w *walk) findDue() uint32 {
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see
 // [Pool.Divide].
-func (w *walk) decided(at world, pt *Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
+func (w *walk) decided(at world, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
 		rates[i] = w.none
 	}
 	all := new(big.Int).SetUint64(pt.Parts(total))
-	next := func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 }
+	next := func(t *rules.Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 }
 	pt.Divide(pt.Changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
 		sum := pt.Among(sums, in, out)
 		if part == 0 || sum == 0 {
@@ -451,7 +455,7 @@ func (w *walk) decided(at world, pt *Pool, due uint32, sums []uint64, total uint
 
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
 // likely there is no such entry: see [Rules.momentDue].
-func (w *walk) moments(at world, pt *Pool, due uint32, all []*big.Rat) (none *big.Rat) {
+func (w *walk) moments(at world, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
 	f := w.on(at, nil)
 	for _, m := range pt.Moments {
@@ -471,7 +475,7 @@ func (w *walk) moments(at world, pt *Pool, due uint32, all []*big.Rat) (none *bi
 }
 
 // binomial returns how likely exactly n of the moments that are still to be decided have come.
-func (w *walk) binomial(p Pending, n uint64) *big.Rat {
+func (w *walk) binomial(p rules.Pending, n uint64) *big.Rat {
 	if n > p.Open {
 		return new(big.Rat)
 	}
@@ -493,7 +497,7 @@ func (w *walk) binomial(p Pending, n uint64) *big.Rat {
 
 // settle divides a way by how many moments have come, where that matters to later picks. All that
 // one draw cannot take anyway come to the same.
-func (w *walk) settle(y way, m *Moments, most uint64, emit func(way)) {
+func (w *walk) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
 	world := w.set(y.world, openOf(m), 0)
 	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
