@@ -6,6 +6,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -136,7 +137,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
+func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
@@ -148,7 +149,7 @@ func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, see
 		r.mu.Unlock()
 		return p, 0, err
 	}
-	planner := rules.NewPlanner(r.state, r.tables.Load(), c, r.now())
+	planner := plan.NewPlanner(r.state, r.tables.Load(), c, r.now())
 	r.mu.Unlock()
 	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
