@@ -22,6 +22,7 @@ type room struct {
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
+//	internal/cli → client → proto
 //	internal/cli → internal/simulate → internal/rules, internal/store, catalog
 //	internal/cli → driver/jetstream → driver
 //	internal/cli → history → kuji
@@ -30,11 +31,13 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"client", "server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
+	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "internal/proxy"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
+	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}, tests: []string{"examples", "driver/drivertest"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
@@ -61,6 +64,7 @@ var rooms = []room{
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},
+	{dir: "internal/ulid"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
@@ -133,7 +137,7 @@ func importBreach(s *Source, home room, target string) string {
 }
 
 // Core is what a program compiles that embeds Kuji.
-var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
+var Core = []string{".", "client", "driver", "server", "catalog", "sampler", "wal"}
 
 // heavy are modules that the core does without, even by way of other modules: the drivers of
 // replicated logs, histories and traces bring them in, and only the binary has those.
