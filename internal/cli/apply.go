@@ -91,7 +91,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
 				return err
 			}
-			if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
+			if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
 				return err
 			}
 		}
@@ -106,8 +106,8 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 
 // planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
 // catalog over what is in force then.
-func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
-	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
+func (a *app) planAndApply(ctx context.Context, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
+	resp, err := c.Admin.ApplyCatalog(ctx, req)
 	if err != nil {
 		return placed(file, err)
 	}
@@ -120,7 +120,7 @@ func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kuj
 			req.ExpectedVersion = &over
 		}
 		req.DryRun = false
-		resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
+		resp, err = c.Admin.ApplyCatalog(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kuj
 }
 
 // toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
-func (a *app) toApply(ctx context.Context, conn *connection, version uint64, args []string) (c *client, name string, yaml []byte, err error) {
+func (a *app) toApply(ctx context.Context, conn *connection, version uint64, args []string) (c *api, name string, yaml []byte, err error) {
 	if len(args) > 0 {
 		name = args[0]
 		if yaml, err = a.readFile(name, catalog.MaxBytes); err != nil {

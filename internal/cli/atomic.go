@@ -65,7 +65,7 @@ so nothing happens twice.`,
 			return err
 		}
 		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Atomic, &kujiv1.AtomicRequest{
+		resp, err := c.Atomic(cmd.Context(), &kujiv1.AtomicRequest{
 			Realm: c.realm, RequestId: id, Members: group.GetMembers(), Reason: why.reason, Metadata: why.metadata,
 		})
 		return a.finish(id, 0, resp.GetResult(), err)

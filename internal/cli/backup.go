@@ -145,7 +145,7 @@ func (a *app) backupServer(ctx context.Context, f *backupFlags, conn *connection
 		return err
 	}
 	if realms == nil {
-		resp, err := call(ctx, c, "", c.admin.ListRealms, &kujiv1.ListRealmsRequest{})
+		resp, err := c.Admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}
@@ -269,7 +269,7 @@ func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
 }
 
 // backupOf returns the source of a realm of a server.
-func (c *client) backupOf(realm string) kuji.BackupSource {
+func (c *api) backupOf(realm string) kuji.BackupSource {
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
 		return func(yield func(kuji.BackupPart, error) bool) {
 			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, FromCursor: from}, yield); err != nil {
@@ -280,10 +280,10 @@ func (c *client) backupOf(realm string) kuji.BackupSource {
 }
 
 // readBackup yields the parts of a stream. It returns nil if yield stops it.
-func (c *client) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(kuji.BackupPart, error) bool) error {
+func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(kuji.BackupPart, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.admin.Backup(ctx, req)
+	s, err := c.Admin.Backup(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -112,7 +113,7 @@ func (a *app) checkAgainst(ctx context.Context, conn *connection, file string, y
 	if err != nil {
 		return err
 	}
-	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+	resp, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
 	if err != nil {
 		return placed(file, err)
 	}
@@ -143,13 +144,13 @@ nothing changes.`,
 		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error { return a.exportCatalog(cmd.Context(), c, 0) })
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return a.exportCatalog(cmd.Context(), c, 0) })
 	return cmd
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.
-func (a *app) exportCatalog(ctx context.Context, c *client, version uint64) error {
-	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
+func (a *app) exportCatalog(ctx context.Context, c *api, version uint64) error {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
 	if err != nil {
 		return err
 	}
@@ -279,7 +280,7 @@ type placedError struct {
 func (e placedError) Unwrap() error { return e.err }
 func (e placedError) Error() string {
 	text := "bad catalog"
-	for _, v := range errorDetail(e.err).GetViolations() {
+	for _, v := range client.Detail(e.err).GetViolations() {
 		text += "\n" + (&catalog.Error{
 			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
 		}).Error()
@@ -294,7 +295,7 @@ func placed(file string, err error) error {
 	if !ok {
 		return err
 	}
-	for _, v := range errorDetail(rpc).GetViolations() {
+	for _, v := range client.Detail(rpc).GetViolations() {
 		if v.GetLine() > 0 {
 			return placedError{file, rpc}
 		}

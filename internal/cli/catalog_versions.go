@@ -49,9 +49,9 @@ of the server reads the whole log, which can take a while.`,
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		req.Realm = c.realm
-		resp, err := call(cmd.Context(), c, "", c.rewards.ListCatalogs, req)
+		resp, err := c.ListCatalogs(cmd.Context(), req)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 		Args:    exactArgs("VERSION"),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		version, err := parseVersion(args[0])
 		if err != nil {
 			return err
@@ -178,8 +178,8 @@ func (a *app) versionOrFile(ctx context.Context, conn *connection, which string)
 }
 
 // catalogOf returns a version of the catalog as YAML; 0: the one in force.
-func (c *client) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
-	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
+func (c *api) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
 	if err == nil && len(resp.GetYaml()) == 0 {
 		err = errors.New("the server sent no catalog")
 	}

@@ -68,7 +68,7 @@ passes for them at once.`,
 		if err != nil {
 			return err
 		}
-		resp, err := call(cmd.Context(), c, "", c.admin.SetClock, &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
+		resp, err := c.Admin.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
 		if err != nil {
 			return err
 		}

@@ -98,9 +98,9 @@ At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 }
 
 // importCodes sends the codes of a file, chunk by chunk.
-func importCodes(ctx context.Context, c *client, list, file string) (after *kujiv1.CodeList, added uint64, err error) {
+func importCodes(ctx context.Context, c *api, list, file string) (after *kujiv1.CodeList, added uint64, err error) {
 	err = eachChunk(file, func(codes []string) error {
-		resp, err := call(ctx, c, "", c.admin.ImportCodes, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
+		resp, err := c.Admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
 		if err != nil {
 			return err
 		}
@@ -172,8 +172,8 @@ func (a *app) codesShowCommand() *cobra.Command {
 		Args:    exactArgs("LIST"),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		resp, err := call(cmd.Context(), c, "", c.admin.GetCodes, &kujiv1.GetCodesRequest{Realm: c.realm, List: args[0]})
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+		resp, err := c.Admin.GetCodes(cmd.Context(), &kujiv1.GetCodesRequest{Realm: c.realm, List: args[0]})
 		if err != nil {
 			return err
 		}
@@ -211,20 +211,20 @@ The key needs the command admin.`,
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		return a.exportCodes(cmd.Context(), c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	})
 	return cmd
 }
 
-func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCodesRequest) (err error) {
+func (a *app) exportCodes(ctx context.Context, c *api, req *kujiv1.ExportCodesRequest) (err error) {
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	rows, objects := newCSV(out), newJSON(out)
 	const page = 10_000
 	req.Limit = page
 	for first := true; ; first = false {
-		resp, err := call(ctx, c, "", c.admin.ExportCodes, req)
+		resp, err := c.Admin.ExportCodes(ctx, req)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/client"
 )
 
 // serverContext is a server under a name, with what it takes to reach it. It
@@ -201,7 +203,7 @@ func (a *app) contextAddCommand() *cobra.Command {
 
 // checkContext reads what the context names, and names it from the root on.
 func (a *app) checkContext(one *serverContext) (err error) {
-	if _, err := parseServers(one.Server); err != nil {
+	if _, err := client.New(strings.Split(one.Server, ","), client.Options{}); err != nil {
 		return usageError{fmt.Errorf("--server %w", err)}
 	}
 	for _, file := range []*string{&one.KeyFile, &one.CA} {
@@ -220,7 +222,7 @@ func (a *app) checkContext(one *serverContext) (err error) {
 			return err
 		}
 	}
-	_, err = newTransport(a, one.CA, 1)
+	_, err = a.trust(one.CA)
 	return err
 }
 

@@ -40,7 +40,7 @@ sent anything, it prints the id to try again with.`,
 			return err
 		}
 		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Draw, &kujiv1.DrawRequest{
+		resp, err := c.Draw(cmd.Context(), &kujiv1.DrawRequest{
 			Realm: c.realm, RequestId: id, Player: args[0], Pool: args[1], Count: count, Pay: pay,
 		})
 		return a.finish(id, int(count), resp.GetResult(), err)

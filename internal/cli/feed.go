@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/history"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/sink"
@@ -139,7 +139,7 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 }
 
 // feed delivers until ctx ends or something fails for good.
-func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, error) {
+func (a *app) feed(ctx context.Context, c *api, f *feedFlags) (feedJSON, error) {
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -175,22 +175,22 @@ func (a *app) sinkOf(f *feedFlags, realm string, log *slog.Logger) (sink.Target,
 }
 
 // source returns the feed of a server.
-func (c *client) source(want *kujiv1.StreamEventsRequest) sink.Source {
+func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[sink.Step, error] {
 		return func(yield func(sink.Step, error) bool) {
-			t := &follower{c: c, req: &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}}
-			t.take = func(events []*kujiv1.Event, next uint64) error {
-				step := sink.Step{Next: next}
-				for _, e := range events {
+			req := &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}
+			for m, err := range c.Events(ctx, req) {
+				if err != nil {
+					yield(sink.Step{}, feedError(err))
+					return
+				}
+				step := sink.Step{Next: m.GetNext()}
+				for _, e := range m.GetEvents() {
 					step.Events = append(step.Events, recordOf(e))
 				}
 				if !yield(step, nil) {
-					return errFeedDone
+					return
 				}
-				return nil
-			}
-			if err := t.run(ctx); err != nil {
-				yield(sink.Step{}, feedError(err))
 			}
 		}
 	}
@@ -198,11 +198,7 @@ func (c *client) source(want *kujiv1.StreamEventsRequest) sink.Source {
 
 // feedError gives what a server said of the position that was asked for the type that it has in Go.
 func feedError(err error) error {
-	rpc, ok := errors.AsType[*connect.Error](err)
-	if !ok {
-		return err
-	}
-	detail := errorDetail(rpc)
+	detail := client.Detail(err)
 	if first := detail.GetFirstPosition(); first > 0 {
 		return &kuji.Error{Code: kuji.CodeNotFound, Field: "from", Err: errors.Join(&kuji.TrimmedError{First: first}, err)}
 	}
@@ -215,7 +211,7 @@ func feedError(err error) error {
 }
 
 // feedHistory delivers into PostgreSQL.
-func (c *client) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
+func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {
 		return done, err

@@ -16,8 +16,8 @@ func (a *app) grantCommand() *cobra.Command {
 		Use:     "grant PLAYER ITEM=QUANTITY...",
 		Short:   "Give items to a player",
 		Example: "  kuji grant ann starlight=1600 stardust=10",
-	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
-		resp, err := call(ctx, c, id, c.rewards.Grant, &kujiv1.GrantRequest{
+	}, []string{"PLAYER"}, func(ctx context.Context, c *api, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
+		resp, err := c.Grant(ctx, &kujiv1.GrantRequest{
 			Realm: c.realm, RequestId: id, Player: players[0], Items: items, Reason: why.reason, Metadata: why.metadata,
 		})
 		return resp.GetResult(), err
@@ -29,8 +29,8 @@ func (a *app) consumeCommand() *cobra.Command {
 		Use:     "consume PLAYER ITEM=QUANTITY...",
 		Short:   "Take items from a player, all or none",
 		Example: "  kuji consume ann stardust=5",
-	}, []string{"PLAYER"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
-		resp, err := call(ctx, c, id, c.rewards.Consume, &kujiv1.ConsumeRequest{
+	}, []string{"PLAYER"}, func(ctx context.Context, c *api, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
+		resp, err := c.Consume(ctx, &kujiv1.ConsumeRequest{
 			Realm: c.realm, RequestId: id, Player: players[0], Items: items, Reason: why.reason, Metadata: why.metadata,
 		})
 		return resp.GetResult(), err
@@ -42,8 +42,8 @@ func (a *app) transferCommand() *cobra.Command {
 		Use:     "transfer FROM TO ITEM=QUANTITY...",
 		Short:   "Move items between two players, all or none",
 		Example: "  kuji transfer ann bob starlight=160",
-	}, []string{"FROM", "TO"}, func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
-		resp, err := call(ctx, c, id, c.rewards.Transfer, &kujiv1.TransferRequest{
+	}, []string{"FROM", "TO"}, func(ctx context.Context, c *api, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error) {
+		resp, err := c.Transfer(ctx, &kujiv1.TransferRequest{
 			Realm: c.realm, RequestId: id, From: players[0], To: players[1], Items: items, Reason: why.reason, Metadata: why.metadata,
 		})
 		return resp.GetResult(), err
@@ -62,7 +62,7 @@ func newReasons(cmd *cobra.Command) *reasons {
 }
 
 // sendItems sends one command that moves items of the players named.
-type sendItems func(ctx context.Context, c *client, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error)
+type sendItems func(ctx context.Context, c *api, id string, players []string, items []*kujiv1.Stack, why reasons) (*kujiv1.Result, error)
 
 // itemsCommand completes a command whose arguments are players and then items.
 func (a *app) itemsCommand(cmd *cobra.Command, players []string, send sendItems) *cobra.Command {

@@ -137,11 +137,11 @@ func parsePlace(s string) (*kujiv1.EventPlace, error) {
 }
 
 // readHistory reads pages until there are enough events.
-func readHistory(ctx context.Context, c *client, req *kujiv1.GetHistoryRequest, limit int) (*historyJSON, error) {
+func readHistory(ctx context.Context, c *api, req *kujiv1.GetHistoryRequest, limit int) (*historyJSON, error) {
 	out := &historyJSON{Realm: c.realm, Events: []kuji.Record{}}
 	for {
 		req.Limit = uint32(min(limit-len(out.Events), server.MaxHistoryPage))
-		resp, err := call(ctx, c, "", c.rewards.GetHistory, req)
+		resp, err := c.GetHistory(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -255,10 +255,10 @@ func (a *app) listPlayersCommand() *cobra.Command {
 	}
 	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		out := playersJSON{Realm: c.realm, Players: []string{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := call(cmd.Context(), c, "", c.rewards.ListPlayers, &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
+			resp, err := c.ListPlayers(cmd.Context(), &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
 			if err != nil {
 				return 0, "", false, err
 			}
@@ -289,10 +289,10 @@ func (a *app) listHoldersCommand() *cobra.Command {
 	}
 	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		out := holdersJSON{Realm: c.realm, Item: args[0], Holders: []holderJSON{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := call(cmd.Context(), c, "", c.rewards.ListHolders, &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
+			resp, err := c.ListHolders(cmd.Context(), &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
 			if err != nil {
 				return 0, "", false, err
 			}

@@ -38,9 +38,9 @@ func (a *app) listPoolsCommand() *cobra.Command {
 		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		// All pools come in one answer: a catalog has a few thousand at most. Items are not asked for.
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetCatalog, &kujiv1.GetCatalogRequest{Realm: c.realm, ItemLimit: 1})
+		resp, err := c.GetCatalog(cmd.Context(), &kujiv1.GetCatalogRequest{Realm: c.realm, ItemLimit: 1})
 		if err != nil {
 			return err
 		}
@@ -58,8 +58,8 @@ func (a *app) listRealmsCommand() *cobra.Command {
 		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
-		resp, err := call(cmd.Context(), c, "", c.admin.ListRealms, &kujiv1.ListRealmsRequest{})
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
+		resp, err := c.Admin.ListRealms(cmd.Context(), &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}

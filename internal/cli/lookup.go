@@ -37,8 +37,8 @@ be sure of an outcome, send the request again with the same --id.`,
 	}
 	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVar(&player, "player", "", "whose request it was: shows the codes that it gave, to a key that may draw")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetResult, &kujiv1.GetResultRequest{Realm: c.realm, RequestId: args[0], Player: player})
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+		resp, err := c.GetResult(cmd.Context(), &kujiv1.GetResultRequest{Realm: c.realm, RequestId: args[0], Player: player})
 		if err != nil {
 			return err
 		}

@@ -113,13 +113,13 @@ version and hash.`,
 		if publish {
 			return a.publishOdds(cmd.Context(), c, html, csv)
 		}
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetOdds, &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player})
+		resp, err := c.GetOdds(cmd.Context(), &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player})
 		if err != nil {
 			return err
 		}
 		out := newOddsJSON(args[0], player, value, resp.GetOdds())
 		if count > 1 {
-			several, err := call(cmd.Context(), c, "", c.rewards.GetOdds, &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player, Count: uint32(count)})
+			several, err := c.GetOdds(cmd.Context(), &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player, Count: uint32(count)})
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ The key needs the command admin. The log keeps the reason and the name of the ke
 			return err
 		}
 		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.admin.SetTrack, &kujiv1.SetTrackRequest{
+		resp, err := c.Admin.SetTrack(cmd.Context(), &kujiv1.SetTrackRequest{
 			Realm: c.realm, RequestId: id, Player: args[0], Track: args[1], Draws: draws, Reason: reason,
 		})
 		return a.finish(id, 0, resp.GetResult(), err)

@@ -48,8 +48,8 @@ func (a *app) playerCommand() *cobra.Command {
 		Args:    exactArgs("PLAYER"),
 	}
 	conn := a.clientCommand(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: c.realm, Player: args[0]})
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+		resp, err := c.GetPlayer(cmd.Context(), &kujiv1.GetPlayerRequest{Realm: c.realm, Player: args[0]})
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (a *app) poolCommand() *cobra.Command {
 		Args:    exactArgs("POOL"),
 	}
 	conn := a.clientCommand(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		p, err := getPool(cmd.Context(), c, args[0])
 		if err != nil {
 			return err
@@ -59,10 +59,10 @@ func (a *app) poolCommand() *cobra.Command {
 // getPool reads a pool with all its entries. A pool of several pages is not
 // read at one moment: each page shows when it was read, the head when the first
 // was.
-func getPool(ctx context.Context, c *client, id string) (*kujiv1.Pool, error) {
+func getPool(ctx context.Context, c *api, id string) (*kujiv1.Pool, error) {
 	var pool *kujiv1.Pool
 	for {
-		resp, err := call(ctx, c, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{
+		resp, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{
 			Realm: c.realm, Pool: id, EntryOffset: uint32(len(pool.GetEntries())), EntryLimit: 10_000,
 		})
 		if err != nil {

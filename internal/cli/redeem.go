@@ -45,7 +45,7 @@ use a code twice.`,
 			return err
 		}
 		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Redeem, &kujiv1.RedeemRequest{
+		resp, err := c.Redeem(cmd.Context(), &kujiv1.RedeemRequest{
 			Realm: c.realm, RequestId: id, Player: args[0], Code: code,
 		})
 		draws := 0

@@ -20,9 +20,9 @@ a player who only receives items and passes them on never gets starting grants.`
 	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
 	why := newReasons(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Register, &kujiv1.RegisterRequest{
+		resp, err := c.Register(cmd.Context(), &kujiv1.RegisterRequest{
 			Realm: c.realm, RequestId: id, Player: args[0], Reason: why.reason, Metadata: why.metadata,
 		})
 		return a.finish(id, 0, resp.GetResult(), err)

@@ -57,12 +57,12 @@ with exit code 1 if a realm has stopped.`,
 	conn := a.clientCommand(cmd)
 	realm := cmd.Flags().Lookup("realm")
 	realm.Usage, realm.DefValue = "`name` of the only realm to show (default: all)", ""
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		req := &kujiv1.GetStatusRequest{}
 		if cmd.Flags().Changed("realm") {
 			req.Realm = c.realm
 		}
-		resp, err := call(cmd.Context(), c, "", c.admin.GetStatus, req)
+		resp, err := c.Admin.GetStatus(cmd.Context(), req)
 		if err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ all realms first, and raises none if one of them cannot be opened.`,
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, instead of asking a server")
-	online := conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	online := conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		only := ""
 		if cmd.Flags().Changed("realm") {
 			only = c.realm
@@ -93,15 +93,15 @@ all realms first, and raises none if one of them cannot be opened.`,
 }
 
 // upgradeServer shows, or finishes, the upgrade of a server's realms.
-func upgradeServer(ctx context.Context, c *client, only string, finish bool, reason string) (out upgradeJSON, err error) {
-	resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: only})
+func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason string) (out upgradeJSON, err error) {
+	resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
 	if err != nil {
 		return out, err
 	}
 	for _, r := range resp.GetRealms() {
 		one := upgradeRealmJSON{Realm: r.GetRealm(), Level: r.GetLevel(), From: r.GetLevel(), Newest: r.GetNewestLevel()}
 		if finish {
-			done, err := call(ctx, c, "", c.admin.FinishUpgrade, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
+			done, err := c.Admin.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
 			if err != nil {
 				return out, err
 			}

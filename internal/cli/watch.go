@@ -71,7 +71,7 @@ an object with the entries that have changed.`,
 	return cmd
 }
 
-func (a *app) watchPool(ctx context.Context, c *client, id string, every time.Duration) error {
+func (a *app) watchPool(ctx context.Context, c *api, id string, every time.Duration) error {
 	p, err := getPool(ctx, c, id)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (a *app) watchPool(ctx context.Context, c *client, id string, every time.Du
 			return ctx.Err()
 		case <-again.C:
 		}
-		head, err := call(ctx, c, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{Realm: c.realm, Pool: id, EntryLimit: 1})
+		head, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: c.realm, Pool: id, EntryLimit: 1})
 		if err != nil {
 			return err
 		}
