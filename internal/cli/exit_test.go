@@ -96,7 +96,7 @@ func TestEveryReason(t *testing.T) {
 // TestHelpNamesEveryExitCode: the help page, the docs and the code say the same.
 func TestHelpNamesEveryExitCode(t *testing.T) {
 	page := exitCodesTopic().Long
-	docs, err := os.ReadFile("../../docs/operations.md")
+	docs, err := os.ReadFile("../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestHelpNamesEveryExitCode(t *testing.T) {
 			t.Errorf("the help page lacks exit code %d", code)
 		}
 		if !strings.Contains(string(docs), fmt.Sprintf("\n| %d | ", code)) {
-			t.Errorf("docs/operations.md lacks exit code %d", code)
+			t.Errorf("docs/reference/cli.md lacks exit code %d", code)
 		}
 	}
 }

@@ -50,7 +50,7 @@ cannot help ends it too, so run it under a supervisor that starts it again.
 
   https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
   kafka://BROKER,…/TOPIC     a record for each event; its key is the player
-  postgres://…               the tables that docs/history.md shows
+  postgres://…               the tables that docs/reference/history.md shows
 
 PostgreSQL gets every event exactly once, the others at least once: after a crash
 the last delivery can come again. Kafka and PostgreSQL keep their own place. The

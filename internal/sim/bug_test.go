@@ -64,7 +64,7 @@ type change struct {
 }
 
 // promises are the keys of promises. The numbers are those of
-// docs/reliability.md.
+// docs/concepts/reliability.md.
 var promises = map[string]string{
 	"1":      "what was acknowledged is there after recovery, once and unchanged",
 	"2":      "no entry is given more often than its stock",
