@@ -41,12 +41,11 @@ const (
 	maxBenchEntries = 500_000 // as much YAML as a catalog may have
 )
 
-func (a *app) benchCommand() *cobra.Command {
+func benchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:     "bench",
-		Short:   "Measure a server: draws a second, latencies, bytes of log, processor and memory",
-		GroupID: "server",
+		Use:   "bench",
+		Short: "Measure a server: draws a second, latencies, bytes of log, processor and memory",
 		Long: `Bench starts a server in its own process group, with a fresh data directory. It
 sends draws over loopback, in these shapes:
 
@@ -81,7 +80,7 @@ how the rate of shape stream changes with entries, players, realms and cores.`,
 				return usageError{err}
 			}
 			if f.url != "" && cmd.Flags().Changed("sync") {
-				return usageError{errors.New("--url and --sync: give only one; the server at --url has a policy of its own")}
+				return usagef("--url and --sync: give only one; the server at --url has a policy of its own")
 			}
 			b := &bench{app: a, f: f}
 			return b.run(cmd.Context())
@@ -149,7 +148,7 @@ type benchReport struct {
 
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("--dir %s: no such directory", b.f.dir)}
+		return usagef("--dir %s: no such directory", b.f.dir)
 	} else if err != nil {
 		return err
 	}

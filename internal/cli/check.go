@@ -207,11 +207,11 @@ func (d *demo) checkStock(ctx context.Context) error {
 		}
 		book := d.books[at.realm]
 		for _, p := range at.catalog.Pools {
-			pool, err := getPool(ctx, c, p.ID)
+			resp, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: at.realm, Pool: p.ID, EntryLimit: 10_000})
 			if err != nil {
 				return err
 			}
-			stock := stockOf(p)
+			pool, stock := resp.GetPool(), stockOf(p)
 			limited += len(stock)
 			if err := checkPool(pool, stock, book.drawn[p.ID]); err != nil {
 				wrongStock = append(wrongStock, err)

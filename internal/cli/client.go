@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -34,12 +33,6 @@ type connection struct {
 	timeout  time.Duration
 
 	serverFlag string // the flag that server comes from, where that is not --server
-}
-
-// clientCommand makes a command one of those that talk to a server.
-func (a *app) clientCommand(cmd *cobra.Command) *connection {
-	cmd.GroupID = "client"
-	return a.connection(cmd.Flags())
 }
 
 // connection adds the flags of every command that talks to a server.
@@ -76,7 +69,7 @@ func (c *connection) settle() error {
 	if s.given("server") {
 		return nil
 	}
-	all, err := c.app.loadContexts()
+	all, err := loadContexts(c.app)
 	if err != nil {
 		return err
 	}
@@ -113,7 +106,7 @@ func (c *connection) dial() (*api, error) {
 		return nil, err
 	}
 	if c.timeout <= 0 {
-		return nil, usageError{fmt.Errorf("%s %v: expected more than 0", c.settings.said("timeout"), c.timeout)}
+		return nil, usagef("%s %v: expected more than 0", c.settings.said("timeout"), c.timeout)
 	}
 	o := client.Options{Timeout: c.timeout, Retry: func(err error) { c.app.note("kuji: %v; trying again for %v", err, c.timeout) }}
 	var err error
@@ -125,7 +118,7 @@ func (c *connection) dial() (*api, error) {
 	}
 	made, err := client.New(strings.Split(c.server, ","), o)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)}
+		return nil, usagef("%s %w", cmp.Or(c.serverFlag, c.settings.said("server")), err)
 	}
 	return &api{made, c.realm}, nil
 }
@@ -142,7 +135,7 @@ func (a *app) trust(ca string) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, usageError{fmt.Errorf("--tls-ca %s holds no certificate in PEM form", ca)}
+		return nil, usagef("--tls-ca %s holds no certificate in PEM form", ca)
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
@@ -162,15 +155,7 @@ func (a *app) readKey(said, file string) (string, error) {
 	}
 	key := strings.TrimSpace(string(data))
 	if key == "" || strings.ContainsAny(key, " \t\r\n") {
-		return "", usageError{fmt.Errorf("%s %s: expected one key and nothing else", said, file)}
+		return "", usagef("%s %s: expected one key and nothing else", said, file)
 	}
 	return key, nil
-}
-
-// requestID returns the id given by flag, or a new one that carries the time.
-func requestID(flag string) string {
-	if flag != "" {
-		return flag
-	}
-	return client.NewID()
 }

@@ -20,7 +20,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var (
 		load    time.Duration
 		clients int
@@ -28,9 +28,8 @@ func (a *app) demoCommand() *cobra.Command {
 		cluster bool
 	)
 	cmd := &cobra.Command{
-		Use:     "demo",
-		Short:   "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
-		GroupID: "server",
+		Use:   "demo",
+		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
 		Long: `Demo starts a server on loopback, with a data directory of its own and the three
 example catalogs, and sends draws over the network. Half-way it kills the server
 process with SIGKILL and starts it again. Clients that got no answer repeat their
@@ -61,10 +60,10 @@ It ends with exit code 6 if a check fails.`,
 				}
 			}
 			if load < time.Second || load > time.Hour {
-				return usageError{fmt.Errorf("--load %v: expected from 1s to 1h", load)}
+				return usagef("--load %v: expected from 1s to 1h", load)
 			}
 			if clients < 4 || clients > 1024 {
-				return usageError{fmt.Errorf("--clients %d: expected from 4 to 1024", clients)}
+				return usagef("--clients %d: expected from 4 to 1024", clients)
 			}
 			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep, site: at}
 			return d.run(cmd.Context())

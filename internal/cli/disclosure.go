@@ -66,7 +66,7 @@ type disclosureRequest struct {
 }
 
 // publishOdds writes the odds of the catalog in force to files.
-func (a *app) publishOdds(ctx context.Context, c *api, html, table string) error {
+func publishOdds(ctx context.Context, a *app, c *api, html, table string) error {
 	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -133,9 +134,6 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 	return w.acknowledge(cmd, result, w.prices)
 }
 
-// answer is a response with a result in it.
-type answer interface{ GetResult() *kujiv1.Result }
-
 // exchange sends one command until its outcome is known, and measures it.
 func exchange[Req any, Resp answer](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (Resp, error) {
 	w.again = false
@@ -231,7 +229,7 @@ func emptyBox(ctx context.Context, w *worker) error {
 // unexpected is a status that no player of this demo can get: something
 // acknowledged is gone.
 func unexpected(w *worker, result *kujiv1.Result) error {
-	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, statusName(result.GetStatus()), result.GetSubject())}
+	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())}
 }
 
 // runName makes request ids of this run differ from those of another.

@@ -8,10 +8,11 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func (a *app) tailCommand() *cobra.Command {
+func tailCommand(a *app) *cobra.Command {
 	var from, count uint64
 	var player, pool string
 	cmd := &cobra.Command{
@@ -29,7 +30,7 @@ it. If you store events, keep the position: after an event with "last", go on wi
   kuji tail --pool splash --json`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.Uint64Var(&from, "from", 0, "first `position` to show; 1 is the beginning (default: what comes from now on)")
 	flags.Uint64Var(&count, "count", 0, "end after so many events (default: never)")
@@ -45,7 +46,7 @@ it. If you store events, keep the position: after an event with "last", go on wi
 				return err
 			}
 			for _, e := range m.GetEvents() {
-				if err := a.showEvent(e); err != nil {
+				if err := showEvent(a, e); err != nil {
 					return err
 				}
 				if count--; count == 0 { // from 0 it goes round, and never ends
@@ -59,11 +60,10 @@ it. If you store events, keep the position: after an event with "last", go on wi
 }
 
 // showEvent writes an event on a line of its own.
-func (a *app) showEvent(e *kujiv1.Event) error {
+func showEvent(a *app, e *kujiv1.Event) error {
 	rec := recordOf(e)
 	if a.json {
-		a.printed = true
-		return newJSON(a.stdout).Encode(rec)
+		return a.writeJSON(rec)
 	}
 	line := sprintf("%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
 	_, err := io.WriteString(a.stdout, line)
@@ -111,15 +111,11 @@ func recordText(rec *kuji.Record) string {
 	return b.String()
 }
 
-func statusWord(s kujiv1.Status) string {
-	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
-}
-
 // recordOf makes the record of an event.
 func recordOf(e *kujiv1.Event) kuji.Record {
 	rec := kuji.Record{
 		Position: e.GetPosition(), Index: int(e.GetIndex()), Last: e.GetLast(), Time: e.GetTimeUnixMs(), Kind: e.GetKind(), ID: e.GetRequestId(),
-		Status: statusWord(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
+		Status: contract.Word(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
 		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
 		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
 		Bytes: int(e.GetBytes()), NewCatalogVersion: e.GetNewCatalogVersion(),

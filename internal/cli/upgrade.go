@@ -24,13 +24,12 @@ type upgradeRealmJSON struct {
 	Position uint64 `json:"position,omitempty"` // of the event in the log
 }
 
-func (a *app) upgradeCommand() *cobra.Command {
+func upgradeCommand(a *app) *cobra.Command {
 	var data, reason string
 	var finish bool
 	cmd := &cobra.Command{
-		Use:     "upgrade",
-		Short:   "Show the format level of each realm, or finish an upgrade",
-		GroupID: "client",
+		Use:   "upgrade",
+		Short: "Show the format level of each realm, or finish an upgrade",
 		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
 
 A new build leaves realms at their level, so that the older build can take them back. It
@@ -49,7 +48,7 @@ all realms first, and raises none if one of them cannot be opened.`,
   kuji upgrade --finish --data ./kuji-data`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	realm := cmd.Flags().Lookup("realm")
 	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
@@ -61,14 +60,14 @@ all realms first, and raises none if one of them cannot be opened.`,
 			only = c.realm
 		}
 		out, err := upgradeServer(cmd.Context(), c, only, finish, reason)
-		return a.printUpgrade(out, err)
+		return printUpgrade(a, out, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
 			return online(cmd, args)
 		}
 		if cmd.Flags().Changed("server") {
-			return usageError{errors.New("--data and --server: expected only one of them")}
+			return usagef("--data and --server: expected only one of them")
 		}
 		only := ""
 		if cmd.Flags().Changed("realm") {
@@ -87,7 +86,7 @@ all realms first, and raises none if one of them cannot be opened.`,
 			}
 		}
 		out, err := do(cmd.Context(), data, only)
-		return a.printUpgrade(out, err)
+		return printUpgrade(a, out, err)
 	}
 	return cmd
 }
@@ -168,7 +167,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 	return out, nil
 }
 
-func (a *app) printUpgrade(out upgradeJSON, failed error) error {
+func printUpgrade(a *app, out upgradeJSON, failed error) error {
 	if failed != nil && len(out.Realms) == 0 {
 		return failed
 	}

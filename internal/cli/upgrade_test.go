@@ -367,7 +367,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestUpgradeNoLevels(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stdout: &out}
-	if err := a.printUpgrade(upgradeJSON{Realms: []upgradeRealmJSON{{Realm: "shop"}}}, nil); err != nil || !strings.Contains(out.String(), "not begun") {
+	if err := printUpgrade(a, upgradeJSON{Realms: []upgradeRealmJSON{{Realm: "shop"}}}, nil); err != nil || !strings.Contains(out.String(), "not begun") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
