@@ -17,12 +17,13 @@ type room struct {
 
 // rooms is the plan of the house. Arrows run down only:
 //
-//	cmd → internal/cli → server → kuji → internal/rules → internal/store
+//	cmd → internal/cli → server → kuji → internal/odds, internal/plan, internal/view → internal/rules
+//	                                     → internal/rules → internal/store
 //	                                     → catalog, sampler
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
-//	internal/cli → internal/simulate → internal/rules, internal/store, catalog
+//	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
 //	internal/cli → driver/jetstream → driver
 //	internal/cli → history → kuji
 //	internal/cli → sink → kuji, internal/vfs
@@ -34,14 +35,17 @@ var rooms = []room{
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
 	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}},
+	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
 		modules: []string{"github.com/twmb/franz-go"}},
 	{dir: "internal/ledger", may: []string{"driver", "internal/format", "internal/step"}, tests: []string{"driver/drivertest"}},
-	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"examples"}},
-	{dir: "internal/simulate", may: []string{"internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
+	{dir: "internal/rules", may: []string{"internal/store", "internal/format", "catalog", "sampler"}, tests: []string{"internal/odds", "internal/plan", "internal/view", "examples"}},
+	{dir: "internal/odds", may: []string{"internal/rules", "internal/store", "catalog"}},
+	{dir: "internal/plan", may: []string{"internal/odds", "internal/rules", "catalog"}},
+	{dir: "internal/view", may: []string{"internal/rules", "internal/store", "catalog"}},
+	{dir: "internal/simulate", may: []string{"internal/odds", "internal/rules", "internal/store", "catalog"}, tests: []string{"examples"}},
 	{dir: "internal/store", may: []string{"internal/format"}, modules: []string{"golang.org/x/text"}},
 	{dir: "catalog", may: []string{"internal/format"}, tests: []string{"examples"},
 		modules: []string{"go.yaml.in/yaml/v4", "github.com/google/jsonschema-go"}},
