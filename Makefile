@@ -85,7 +85,7 @@ CHAOS ?= 10m
 
 .PHONY: chaos
 chaos: ## a cluster of three processes: killed, paused, cut off, filled and wiped while clients draw; every answer checked (full disks need root)
-	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./cmd/kuji -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
+	go test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/cli -chaos $(CHAOS) -chaosseed $$(date +%Y%m%d)
 
 .PHONY: nightly
 nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulator for long, the race detector on everything, kills, power cuts and failing system calls by the hundred (they need root, loop devices and strace), a real Kafka (mvn, java), real Redis clients (npm, pip, mvn), fuzzing
@@ -98,7 +98,7 @@ nightly: sabotage chaos ## every planted bug, ten minutes of chaos, the simulato
 	go test -count=1 -timeout 60m -v ./server -run 'TestRawStreams$$' -rawfirst $$(date +%Y%m%d)00000 -rawstreams 100000
 	KUJI_POWERCUTS=200 go test -count=1 -timeout 90m -v -run 'PowerCuts|Kernel' ./wal ./internal/vfs/... ./internal/sim
 	if command -v mvn >/dev/null && command -v java >/dev/null; then dir=$$(mktemp -d) && mvn -q -B -f internal/kafkatest/pom.xml dependency:copy-dependencies -DoutputDirectory=$$dir && \
-	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./cmd/kuji -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
+	  KUJI_KAFKA=$$dir go test -count=1 -timeout 10m -v ./sink ./internal/cli -run Kafka && rm -r $$dir; else echo 'left out, no mvn or java: tests with a real Kafka'; fi
 	dir=$$(mktemp -d) && server/testdata/redisclients/install.sh $$dir && KUJI_REDIS_CLIENTS=$$dir go test -count=1 -timeout 20m -v ./server -run 'TestRedisClients$$' && rm -r $$dir
 	grep -rE '^func Fuzz' --include='*_test.go' . | sed -E 's|^(.*)/[^/]*:func (Fuzz[A-Za-z]*).*|\1 \2|' | sort | while read -r dir target; do \
 	  go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; done

@@ -14,8 +14,12 @@ type ban struct {
 	why       string
 }
 
-func inCommand(s *Source) bool { return strings.HasPrefix(s.Path, "cmd/") }
-func nowhere(*Source) bool     { return false }
+// exits: the binary, and tests that run as it.
+func exits(s *Source) bool {
+	return strings.HasPrefix(s.Path, "cmd/") || s.Test && s.Dir() == "internal/cli"
+}
+
+func nowhere(*Source) bool { return false }
 
 // ownTime: outside tests, or in a file of tests in bubbles with a clock of their own.
 func ownTime(s *Source) bool {
@@ -31,7 +35,7 @@ func ownTime(s *Source) bool {
 }
 
 var bans = []ban{
-	{"os", "Exit", inCommand, "only the binary decides how a process ends: return an error"},
+	{"os", "Exit", exits, "only the binary decides how a process ends: return an error"},
 	{"log", "Fatal", nowhere, "it skips what is deferred: return an error"},
 	{"log", "Fatalf", nowhere, "it skips what is deferred: return an error"},
 	{"log", "Fatalln", nowhere, "it skips what is deferred: return an error"},

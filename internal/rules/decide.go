@@ -63,7 +63,7 @@ type checked struct {
 // drawn is a draw that has passed its checks.
 type drawn struct {
 	player uint32
-	pool   *poolTable
+	pool   *Pool
 	count  uint64
 	cost   payment
 	sets   int // the length of decision.sets after it
@@ -250,7 +250,7 @@ func (r *Rules) join(player uint32) {
 func (r *Rules) change(v store.Verb, item uint32, q uint64) {
 	d := &r.d
 	d.w.Change(v, item, q)
-	if !r.t.watched.has(item) {
+	if !r.t.Watched.Has(item) {
 		return
 	}
 	have := r.balance(d.player, item)

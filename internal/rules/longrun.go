@@ -61,13 +61,13 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	t := p.Tables
 	var all []Disclosed
 	for i := range t.Catalog.Pools {
-		pt := t.pool[t.Catalog.Pools[i].ID]
-		if pt.config.Internal {
+		pt := t.PoolByID[t.Catalog.Pools[i].ID]
+		if pt.Config.Internal {
 			continue
 		}
-		d := Disclosed{Pool: pt.config}
+		d := Disclosed{Pool: pt.Config}
 		var s *Standing
-		if s, d.Err = standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 }); d.Err == nil {
+		if s, d.Err = standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 }); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 				d.Requests = s.requests()
@@ -82,12 +82,12 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 // again and again in requests for count, while stock, codes and budgets last and between moments. If that
 // is not known, it says why.
 func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string) {
-	pt := t.pool[pool]
-	s, err := standingOf(t, pt, t.declared, func(*poolTable) uint64 { return 0 })
+	pt := t.PoolByID[pool]
+	s, err := standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 })
 	if err != nil {
 		return nil, err.Error()
 	}
-	within := count > 1 && len(pt.must) > 0
+	within := count > 1 && len(pt.Must) > 0
 	if within {
 		s.count = uint64(count)
 	}
@@ -114,8 +114,8 @@ func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string)
 // requests returns what requests for as many draws as guarantees need give.
 func (s *Standing) requests() (all []DisclosedRequest) {
 	var counts []uint64
-	for k := range s.root.must {
-		if n := s.root.must[k].draws; n > 1 && !slices.Contains(counts, n) {
+	for k := range s.root.Must {
+		if n := s.root.Must[k].Draws; n > 1 && !slices.Contains(counts, n) {
 			counts = append(counts, n)
 		}
 	}
@@ -135,7 +135,7 @@ func (s *Standing) requests() (all []DisclosedRequest) {
 
 // declared returns the stock that a catalog gives an entry.
 func (t *Tables) declared(pool, entry uint32) uint64 {
-	return t.pools[pool].entries[entry].config.Stock.Count
+	return t.PoolByNum[pool].Entries[entry].Config.Stock.Count
 }
 
 // ends are the worlds in which ways end.
@@ -177,10 +177,10 @@ func number() *big.Float { return new(big.Float).SetPrec(precision) }
 func (s *Standing) longRun(now *Odds) (rates []*big.Rat, why string) {
 	tracks, entries := false, 0
 	for _, pt := range s.pools {
-		tracks = tracks || len(pt.tracks) > 0
-		entries += len(pt.order)
-		for _, num := range pt.order {
-			if e := &pt.entries[num]; len(e.when.holds) > 0 || len(e.when.lacks) > 0 || len(e.luck.steps) > 0 && !e.luck.counts {
+		tracks = tracks || len(pt.Tracks) > 0
+		entries += len(pt.Order)
+		for _, num := range pt.Order {
+			if e := &pt.Entries[num]; len(e.When.Holds) > 0 || len(e.When.Lacks) > 0 || len(e.Luck.Steps) > 0 && !e.Luck.Counts {
 				return nil, "odds depend on what the player holds"
 			}
 		}
@@ -270,16 +270,16 @@ func (w *walk) keepTracks() {
 }
 
 // settled returns a count from which on all draws have the same odds.
-func (t *trackTable) settled(whole uint64) uint64 {
+func (t *Track) settled(whole uint64) uint64 {
 	switch {
-	case t.from == 0 || t.certain != 0:
-		return t.certain
-	case t.table:
-		return t.from + uint64(len(t.by))
-	case t.by[0] == 0:
-		return t.from
+	case t.From == 0 || t.Certain != 0:
+		return t.Certain
+	case t.Table:
+		return t.From + uint64(len(t.By))
+	case t.By[0] == 0:
+		return t.From
 	}
-	return t.from + whole/t.by[0] + 1
+	return t.From + whole/t.By[0] + 1
 }
 
 // plus adds a step to a row.

@@ -16,21 +16,21 @@ type notice struct{ id, warning string }
 // notices looks over a catalog. left says what is left of stocks.
 func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []notice {
 	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
-	l.open = make([]bool, len(t.pools))
-	l.entered = make([]bool, len(t.pools))
-	for i := len(t.bottomUp) - 1; i >= 0; i-- {
-		l.enter(t.bottomUp[i])
+	l.open = make([]bool, len(t.PoolByNum))
+	l.entered = make([]bool, len(t.PoolByNum))
+	for i := len(t.BottomUp) - 1; i >= 0; i-- {
+		l.enter(t.BottomUp[i])
 	}
-	for _, st := range t.start {
-		l.gives[st.item], l.sure[st.item] = true, true
+	for _, st := range t.Start {
+		l.gives[st.Item], l.sure[st.Item] = true, true
 	}
 	l.findChances()
 	for i := range t.Catalog.Pools {
-		l.pool(t.pool[t.Catalog.Pools[i].ID])
+		l.pool(t.PoolByID[t.Catalog.Pools[i].ID])
 	}
 	for i := range t.Catalog.Items {
 		id := t.Catalog.Items[i].ID
-		if num := t.item[id]; l.named[num] && !l.gives[num] {
+		if num := t.ItemNum[id]; l.named[num] && !l.gives[num] {
 			l.add(id, "nobody can get this item: no draw that anybody can make gives it")
 		}
 	}
@@ -53,47 +53,47 @@ type looker struct {
 func (l *looker) add(id, warning string) { l.all = append(l.all, notice{id, warning}) }
 
 // enter notes what can be reached through a pool. All pools that lead to it were entered before.
-func (l *looker) enter(pt *poolTable) {
-	c := pt.config
+func (l *looker) enter(pt *Pool) {
+	c := pt.Config
 	if !c.Internal && (c.EndsAt == 0 || c.EndsAt > l.now) {
-		l.open[pt.num] = true
+		l.open[pt.Num] = true
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		stock := !e.limited || l.left(pt.num, num) > 0 || c.Refill > 0
-		l.reward(&e.reward, l.open[pt.num] && e.most > 0 && stock)
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		stock := !e.Limited || l.left(pt.Num, num) > 0 || c.Refill > 0
+		l.reward(&e.Reward, l.open[pt.Num] && e.Most > 0 && stock)
 	}
-	l.reward(&pt.last, l.open[pt.num])
+	l.reward(&pt.Last, l.open[pt.Num])
 }
 
 // reward notes what a reward gives, which can be given or not.
-func (l *looker) reward(w *reward, can bool) {
-	for i := range w.items {
-		item := w.items[i].item
+func (l *looker) reward(w *Reward, can bool) {
+	for i := range w.Items {
+		item := w.Items[i].Item
 		l.named[item] = true
 		if can {
 			l.gives[item] = true
 		}
 	}
-	for i := range w.inner {
-		below := w.inner[i].pool.num
+	for i := range w.Inner {
+		below := w.Inner[i].Pool.Num
 		l.entered[below] = true
 		l.open[below] = l.open[below] || can
 	}
 }
 
 // pool looks at one pool.
-func (l *looker) pool(pt *poolTable) {
-	c := pt.config
+func (l *looker) pool(pt *Pool) {
+	c := pt.Config
 	switch {
-	case c.Internal && !l.open[pt.num]:
+	case c.Internal && !l.open[pt.Num]:
 		l.add(c.ID, "nobody can draw from this pool: it is internal, and no draw leads to it")
-	case c.EndsAt != 0 && c.EndsAt <= l.now && !l.open[pt.num]:
+	case c.EndsAt != 0 && c.EndsAt <= l.now && !l.open[pt.Num]:
 		l.add(c.ID, "nobody can draw from this pool: it has ended")
-	case !c.Internal && l.entered[pt.num] && len(c.Price) == 0 && len(c.Redeem) == 0 && len(c.Limits) == 0 && c.When.Empty():
+	case !c.Internal && l.entered[pt.Num] && len(c.Price) == 0 && len(c.Redeem) == 0 && len(c.Limits) == 0 && c.When.Empty():
 		l.add(c.ID, "other pools lead to this pool, but anybody can draw from it directly, free and without a limit: set internal, unless that is meant")
 	}
-	if len(c.Guarantees) > 0 && l.entered[pt.num] {
+	if len(c.Guarantees) > 0 && l.entered[pt.Num] {
 		l.add(c.ID, "other pools lead to this pool, and its guarantee does not hold for what they draw from it: only for requests that draw from it directly")
 	}
 	for _, price := range c.Price {
@@ -114,7 +114,7 @@ func (l *looker) pool(pt *poolTable) {
 func (l *looker) complete(pool, what string, set []catalog.Stack) {
 	var items []string
 	for _, st := range set {
-		if num := l.t.item[st.Item]; l.chance[num] && !l.sure[num] {
+		if num := l.t.ItemNum[st.Item]; l.chance[num] && !l.sure[num] {
 			items = append(items, st.Item)
 		}
 	}
@@ -128,18 +128,18 @@ func (l *looker) complete(pool, what string, set []catalog.Stack) {
 // findChances finds the items that are given by chance and for a price, and those that there is
 // another way to get: free, or in every draw of a pool with a price.
 func (l *looker) findChances() {
-	always := make([][]uint32, len(l.t.pools)) // by pool: the items that every draw gives, ascending
-	for _, pt := range l.t.bottomUp {
-		always[pt.num] = pt.always(always)
-		if pt.config.Internal {
+	always := make([][]uint32, len(l.t.PoolByNum)) // by pool: the items that every draw gives, ascending
+	for _, pt := range l.t.BottomUp {
+		always[pt.Num] = pt.always(always)
+		if pt.Config.Internal {
 			continue
 		}
-		for _, g := range pt.gains {
-			_, every := slices.BinarySearch(always[pt.num], g.item)
-			if len(pt.config.Price) == 0 && len(pt.config.Redeem) == 0 || every {
-				l.sure[g.item] = true
+		for _, g := range pt.Gains {
+			_, every := slices.BinarySearch(always[pt.Num], g.Item)
+			if len(pt.Config.Price) == 0 && len(pt.Config.Redeem) == 0 || every {
+				l.sure[g.Item] = true
 			} else {
-				l.chance[g.item] = true
+				l.chance[g.Item] = true
 			}
 		}
 	}
@@ -147,21 +147,21 @@ func (l *looker) findChances() {
 
 // always returns the items that every draw from a pool gives, ascending, if below has those of the
 // pools that it leads to.
-func (pt *poolTable) always(below [][]uint32) []uint32 {
+func (pt *Pool) always(below [][]uint32) []uint32 {
 	var all []uint32
 	first := true
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		each := pt.config.Mode == catalog.ModeEach
-		if e.most == 0 || each && e.weight < 100*pt.config.WeightScale {
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		each := pt.Config.Mode == catalog.ModeEach
+		if e.Most == 0 || each && e.Weight < 100*pt.Config.WeightScale {
 			continue
 		}
 		var gives []uint32
-		for i := range e.items {
-			gives = append(gives, e.items[i].item)
+		for i := range e.Items {
+			gives = append(gives, e.Items[i].Item)
 		}
-		for i := range e.inner {
-			gives = append(gives, below[e.inner[i].pool.num]...)
+		for i := range e.Inner {
+			gives = append(gives, below[e.Inner[i].Pool.Num]...)
 		}
 		slices.Sort(gives)
 		switch {

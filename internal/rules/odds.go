@@ -91,19 +91,19 @@ const (
 
 // Facts of a budget and of moments: what is spent; whether it is still to be decided how many moments
 // have come; how many are due.
-func spentOf(b *budget) fact                   { return tallyFact | fact(b.counter) }
-func openOf(m *moments) fact                   { return tallyFact | fact(m.counter) }
-func dueOf(m *moments) fact                    { return tallyFact | fact(m.counter+2) }
+func spentOf(b *Budget) fact                   { return tallyFact | fact(b.Counter) }
+func openOf(m *Moments) fact                   { return tallyFact | fact(m.Counter) }
+func dueOf(m *Moments) fact                    { return tallyFact | fact(m.Counter+2) }
 func listOf(list uint32) fact                  { return codesFact | fact(list) }
-func stockOf(pt *poolTable, entry uint32) fact { return fact(entryKey(pt, entry)) }
+func stockOf(pt *Pool, entry uint32) fact { return fact(EntryKey(pt, entry)) }
 
 // Standing is everything that the next draw from a pool depends on, at one moment.
 type Standing struct {
 	t       *Tables
-	root    *poolTable
-	pools   []*poolTable // root and those below it, each before those it leads to
+	root    *Pool
+	pools   []*Pool // root and those below it, each before those it leads to
 	facts   map[fact]uint64
-	pending map[*moments]pending
+	pending map[*Moments]Pending
 	count   uint64 // how many draws the request makes
 	status  Status
 	subject string
@@ -118,7 +118,7 @@ func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
 // who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's lock, for a
 // time in proportion to the entries.
 func (r *Rules) StandFor(pool, player string, count int, now int64) (*Standing, error) {
-	pt := r.t.pool[pool]
+	pt := r.t.PoolByID[pool]
 	if pt == nil {
 		return nil, nil
 	}
@@ -137,17 +137,17 @@ func (r *Rules) StandFor(pool, player string, count int, now int64) (*Standing, 
 	if f.status == CodeRequired || player == "" && f.status == InsufficientItems {
 		f = failure{}
 		if !r.inStock(pt, num, s.count) {
-			f = failure{SoldOut, pt.num}
+			f = failure{SoldOut, pt.Num}
 		}
 	}
-	if pt.config.Internal {
-		f = failure{Refused, pt.num}
+	if pt.Config.Internal {
+		f = failure{Refused, pt.Num}
 	}
 	s.status, s.subject = f.status, r.subject(f)
 	// What the draw costs is spent before it asks for what the player holds.
 	s.copyFacts(&sight{
 		left:     r.state.Left,
-		refilled: func(pt *poolTable) uint64 { return r.tally(pt.refills) },
+		refilled: func(pt *Pool) uint64 { return r.tally(pt.Refills) },
 		balance:  func(item uint32) uint64 { return r.balance(num, item) },
 		counter:  func(c uint32) uint64 { return r.counter(num, c) },
 		codes: func(list uint32) uint64 {
@@ -173,7 +173,7 @@ func (r *Rules) subject(f failure) string {
 
 // standingOf returns the standing of a newcomer in a catalog that need not be in force. No list of
 // codes is used up, budgets are full, and no moment has come.
-func standingOf(t *Tables, pt *poolTable, left func(pool, entry uint32) uint64, refilled func(*poolTable) uint64) (*Standing, error) {
+func standingOf(t *Tables, pt *Pool, left func(pool, entry uint32) uint64, refilled func(*Pool) uint64) (*Standing, error) {
 	s, err := newStanding(t, pt)
 	if err != nil {
 		return nil, err
@@ -181,36 +181,36 @@ func standingOf(t *Tables, pt *poolTable, left func(pool, entry uint32) uint64, 
 	s.copyFacts(&sight{
 		left: left, refilled: refilled,
 		balance: func(item uint32) uint64 {
-			for _, st := range t.start {
-				if st.item == item {
-					return st.quantity
+			for _, st := range t.Start {
+				if st.Item == item {
+					return st.Quantity
 				}
 			}
 			return 0
 		},
 		counter: func(uint32) uint64 { return 0 },
 		codes:   func(uint32) uint64 { return math.MaxUint64 },
-		spent:   func(*budget) uint64 { return 0 },
-		expect:  func(*moments) (uint64, pending) { return 0, pending{} },
+		spent:   func(*Budget) uint64 { return 0 },
+		expect:  func(*Moments) (uint64, Pending) { return 0, Pending{} },
 	})
 	return s, nil
 }
 
-func newStanding(t *Tables, root *poolTable) (*Standing, error) {
-	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*moments]pending{}}
+func newStanding(t *Tables, root *Pool) (*Standing, error) {
+	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*Moments]Pending{}}
 	entries := 0
-	var below bitset
-	below.add(root.num)
-	for i := len(t.bottomUp) - 1; i >= 0; i-- {
-		pt := t.bottomUp[i]
-		if !below.has(pt.num) {
+	var below NumSet
+	below.Add(root.Num)
+	for i := len(t.BottomUp) - 1; i >= 0; i-- {
+		pt := t.BottomUp[i]
+		if !below.Has(pt.Num) {
 			continue
 		}
-		for target := range pt.targets() {
-			below.add(target.num)
+		for target := range pt.Targets() {
+			below.Add(target.Num)
 		}
 		s.pools = append(s.pools, pt)
-		if entries += len(pt.order); entries > MaxOutcomes {
+		if entries += len(pt.Order); entries > MaxOutcomes {
 			return nil, &OddsError{fmt.Sprintf("more than %d entries in the pool and those below it: their odds are not computed", MaxOutcomes)}
 		}
 	}
@@ -220,44 +220,44 @@ func newStanding(t *Tables, root *poolTable) (*Standing, error) {
 // sight is where the facts of a standing come from.
 type sight struct {
 	left                    func(pool, entry uint32) uint64
-	refilled                func(*poolTable) uint64
+	refilled                func(*Pool) uint64
 	balance, counter, codes func(uint32) uint64
-	spent                   func(*budget) uint64
-	expect                  func(*moments) (due uint64, p pending)
+	spent                   func(*Budget) uint64
+	expect                  func(*Moments) (due uint64, p Pending)
 }
 
 func (s *Standing) copyFacts(from *sight) {
 	for _, pt := range s.pools {
-		for i := range pt.tracks {
-			c := pt.tracks[i].counter
+		for i := range pt.Tracks {
+			c := pt.Tracks[i].Counter
 			s.facts[counterFact|fact(c)] = from.counter(c)
 		}
-		if pt.config.Refill > 0 {
-			s.facts[tallyFact|fact(pt.refills)] = from.refilled(pt)
+		if pt.Config.Refill > 0 {
+			s.facts[tallyFact|fact(pt.Refills)] = from.refilled(pt)
 		}
-		for _, m := range pt.moments {
+		for _, m := range pt.Moments {
 			due, p := from.expect(m)
-			s.facts[dueOf(m)], s.facts[openOf(m)], s.pending[m] = due, min(p.open, 1), p
+			s.facts[dueOf(m)], s.facts[openOf(m)], s.pending[m] = due, min(p.Open, 1), p
 		}
-		for _, num := range pt.order {
-			e := &pt.entries[num]
-			if e.limited {
-				s.facts[stockOf(pt, num)] = from.left(pt.num, num)
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			if e.Limited {
+				s.facts[stockOf(pt, num)] = from.left(pt.Num, num)
 			}
-			for _, list := range e.codes {
+			for _, list := range e.Codes {
 				s.facts[listOf(list)] = from.codes(list)
 			}
-			for _, c := range e.costs {
-				s.facts[spentOf(c.budget)] = from.spent(c.budget)
+			for _, c := range e.Costs {
+				s.facts[spentOf(c.Budget)] = from.spent(c.Budget)
 			}
-			for _, st := range e.when.holds {
-				s.facts[balanceFact|fact(st.item)] = from.balance(st.item)
+			for _, st := range e.When.Holds {
+				s.facts[balanceFact|fact(st.Item)] = from.balance(st.Item)
 			}
-			for _, item := range e.when.lacks {
+			for _, item := range e.When.Lacks {
 				s.facts[balanceFact|fact(item)] = from.balance(item)
 			}
-			if len(e.luck.steps) > 0 && !e.luck.counts {
-				s.facts[balanceFact|fact(e.luck.item)] = from.balance(e.luck.item)
+			if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
+				s.facts[balanceFact|fact(e.Luck.Item)] = from.balance(e.Luck.Item)
 			}
 		}
 	}
@@ -279,18 +279,18 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 	w.spread()
 	o := Odds{Status: s.status, Subject: s.subject}
 	items := map[uint32]*big.Rat{}
-	give := func(all []quantity, times *big.Rat) {
+	give := func(all []Quantity, times *big.Rat) {
 		for _, it := range all {
-			sum := items[it.item]
+			sum := items[it.Item]
 			if sum == nil {
 				sum = new(big.Rat)
 			}
-			items[it.item] = w.add(sum, w.mul(times, mean(it.min, it.max)))
+			items[it.Item] = w.add(sum, w.mul(times, mean(it.Min, it.Max)))
 		}
 	}
 	for at, pt := range s.pools {
-		for i, num := range pt.order {
-			e, expected := &pt.entries[num], w.taken[at][i]
+		for i, num := range pt.Order {
+			e, expected := &pt.Entries[num], w.taken[at][i]
 			chance := expected
 			switch {
 			case s.count > 1:
@@ -298,17 +298,17 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 			case w.visits(at) > 1 && expected.Sign() > 0 && w.budget > 0:
 				chance = w.chance(at, num)
 			}
-			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.config.ID, Entry: e.id, Chance: chance, Expected: expected})
-			give(e.items, expected)
+			o.Outcomes = append(o.Outcomes, OutcomeOdds{Pool: pt.Config.ID, Entry: e.ID, Chance: chance, Expected: expected})
+			give(e.Items, expected)
 		}
-		give(pt.last.items, w.emptied[at])
-		for i := range pt.tracks {
+		give(pt.Last.Items, w.emptied[at])
+		for i := range pt.Tracks {
 			o.Tracks = append(o.Tracks, w.track(at, i))
 		}
 	}
 	for i := range s.t.Catalog.Items {
 		id := s.t.Catalog.Items[i].ID
-		if expected := items[s.t.item[id]]; expected != nil && expected.Sign() > 0 {
+		if expected := items[s.t.ItemNum[id]]; expected != nil && expected.Sign() > 0 {
 			o.Items = append(o.Items, ItemOdds{Item: id, Expected: expected})
 		}
 	}
@@ -318,21 +318,21 @@ func (s *Standing) odds(budget *int, going Going) (Odds, error) {
 // track says where the player stands in a track, and what is certain if nothing else changes.
 func (w *walk) track(pool, i int) TrackOdds {
 	pt := w.s.pools[pool]
-	t, c := &pt.tracks[i], pt.config.Tracks
-	f := counterFact | fact(t.counter)
-	out := TrackOdds{Pool: pt.config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
-	if t.certain == 0 {
+	t, c := &pt.Tracks[i], pt.Config.Tracks
+	f := counterFact | fact(t.Counter)
+	out := TrackOdds{Pool: pt.Config.ID, Track: c[i].Name, Draws: w.s.facts[f]}
+	if t.Certain == 0 {
 		return out
 	}
-	then, sums := world{{f, max(out.Draws, t.certain-1)}}, make([]uint64, len(pt.classes))
-	w.weigh(then, pt, nil, true, make([]uint64, len(pt.order)), sums)
+	then, sums := world{{f, max(out.Draws, t.Certain-1)}}, make([]uint64, len(pt.Classes))
+	w.weigh(then, pt, nil, true, make([]uint64, len(pt.Order)), sums)
 	due := uint32(0)
 	if pool == 0 {
-		due = pt.dueAlone(sums)
+		due = pt.DueAlone(sums)
 	}
 	var unless []string
-	out.CertainIn, unless = place{pt, i}.certainIn(out.Draws, due, sums, func(entry uint32) bool {
-		e := &pt.entries[entry]
+	out.CertainIn, unless = Place{pt, i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool {
+		e := &pt.Entries[entry]
 		return w.left(nil, pt, entry) > 0 && w.hasCodes(nil, e) && w.affords(nil, e)
 	}, func(track int) string { return c[track].Name })
 	out.Unless = strings.Join(unless, ", ")
@@ -362,10 +362,10 @@ func Text(r *big.Rat, digits int) string {
 // chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
 // the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
 // again. In mode each they are the chances of one roll, each entry by itself.
-func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*big.Rat {
-	all := make([]*big.Rat, len(pt.order))
-	if pt.config.Mode == catalog.ModeEach {
-		for i, num := range pt.order {
+func (w *walk) chances(at world, pt *Pool, due uint32, picked []uint32) []*big.Rat {
+	all := make([]*big.Rat, len(pt.Order))
+	if pt.Config.Mode == catalog.ModeEach {
+		for i, num := range pt.Order {
 			all[i] = w.rollChance(at, pt, num)
 		}
 		return all
@@ -377,11 +377,11 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 	if none.Sign() == 0 || w.budget <= 0 {
 		return all
 	}
-	weights := slices.Grow(w.weights[:0], len(pt.order))[:len(pt.order)]
+	weights := slices.Grow(w.weights[:0], len(pt.Order))[:len(pt.Order)]
 	w.weights = weights
-	sums := make([]uint64, len(pt.classes))
+	sums := make([]uint64, len(pt.Classes))
 	total := w.weigh(at, pt, picked, true, weights, sums)
-	if pt.collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
+	if pt.Collect && total == 0 && pt != w.s.root { // the root is sold out then: see pick
 		total = w.weigh(at, pt, picked, false, weights, sums)
 	}
 	rates := w.decided(at, pt, due, sums, total)
@@ -390,8 +390,8 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 			rates[i] = w.mul(none, rates[i])
 		}
 	}
-	for i, num := range pt.order {
-		if rate := rates[pt.entries[num].class]; weights[i] > 0 && rate.Sign() > 0 {
+	for i, num := range pt.Order {
+		if rate := rates[pt.Entries[num].Class]; weights[i] > 0 && rate.Sign() > 0 {
 			all[i] = w.mul(rate, new(big.Rat).SetUint64(weights[i]))
 		}
 	}
@@ -399,33 +399,33 @@ func (w *walk) chances(at world, pt *poolTable, due uint32, picked []uint32) []*
 }
 
 // rollChance returns how likely a roll of mode each takes an entry.
-func (w *walk) rollChance(at world, pt *poolTable, entry uint32) *big.Rat {
-	e := &pt.entries[entry]
+func (w *walk) rollChance(at world, pt *Pool, entry uint32) *big.Rat {
+	e := &pt.Entries[entry]
 	w.budget--
-	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !e.when.met(w.person(at)) {
+	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !e.When.Met(w.person(at)) {
 		return w.none
 	}
-	return w.fraction(new(big.Int).SetUint64(e.weight), new(big.Int).SetUint64(100*pt.config.WeightScale))
+	return w.fraction(new(big.Int).SetUint64(e.Weight), new(big.Int).SetUint64(100*pt.Config.WeightScale))
 }
 
 // weigh fills in the weights of a pool's entries and the sums of its classes: see [Rules.weigh].
-func (w *walk) weigh(at world, pt *poolTable, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
+func (w *walk) weigh(at world, pt *Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
 	clear(sums)
-	for i, num := range pt.order {
-		e, weight := &pt.entries[num], uint64(0)
-		switch left, target := w.left(at, pt, num), e.target(); {
+	for i, num := range pt.Order {
+		e, weight := &pt.Entries[num], uint64(0)
+		switch left, target := w.left(at, pt, num), e.Target(); {
 		case left == 0 || contains(picked, num):
 		case !w.hasCodes(at, e), !w.affords(at, e):
-		case e.conditional:
-			weight = e.weightFor(w.person(at), ask)
+		case e.Conditional:
+			weight = e.WeightFor(w.person(at), ask)
 		case target == nil || w.live(at, target):
-			weight = pt.weight(num, left)
+			weight = pt.Weight(num, left)
 		}
 		weights[i] = weight
-		sums[e.class] += weight
+		sums[e.Class] += weight
 		total += weight
 	}
-	w.budget -= len(pt.order)
+	w.budget -= len(pt.Order)
 	return total
 }
 
@@ -436,42 +436,42 @@ func contains(picked []uint32, entry uint32) bool {
 }
 
 // person returns what conditions and luck ask of the player on a way.
-func (w *walk) person(at world) person {
-	return person{
-		balance: func(item uint32) uint64 { return w.value(at, balanceFact|fact(item)) },
-		counter: func(n uint32) uint64 { return w.value(at, counterFact|fact(n)) },
+func (w *walk) person(at world) Person {
+	return Person{
+		Balance: func(item uint32) uint64 { return w.value(at, balanceFact|fact(item)) },
+		Counter: func(n uint32) uint64 { return w.value(at, counterFact|fact(n)) },
 	}
 }
 
 // findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
-// [poolTable.due].
+// [Pool.Due].
 func (w *walk) findDue() uint32 {
 	pt := w.s.root
-	if len(pt.must) == 0 {
+	if len(pt.Must) == 0 {
 		return 0
 	}
-	sums := make([]uint64, len(pt.classes))
-	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.order)), sums)
-	return pt.dueAlone(sums)
+	sums := make([]uint64, len(pt.Classes))
+	w.weigh(nil, pt, nil, true, make([]uint64, len(pt.Order)), sums)
+	return pt.DueAlone(sums)
 }
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see
-// [poolTable.divide].
-func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total uint64) []*big.Rat {
+// [Pool.Divide].
+func (w *walk) decided(at world, pt *Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
 		rates[i] = w.none
 	}
-	all := new(big.Int).SetUint64(pt.parts(total))
-	next := func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 }
-	pt.divide(pt.changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
-		sum := pt.among(sums, in, out)
+	all := new(big.Int).SetUint64(pt.Parts(total))
+	next := func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 }
+	pt.Divide(pt.Changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
+		sum := pt.Among(sums, in, out)
 		if part == 0 || sum == 0 {
 			return true
 		}
 		rate := w.fraction(new(big.Int).SetUint64(part), new(big.Int).Mul(all, new(big.Int).SetUint64(sum)))
-		for i := range pt.classes {
-			if pt.classes[i].within(in, out) {
+		for i := range pt.Classes {
+			if pt.Classes[i].Within(in, out) {
 				rates[i] = w.add(rates[i], rate)
 			}
 		}
@@ -481,8 +481,8 @@ func (w *walk) decided(at world, pt *poolTable, due uint32, sums []uint64, total
 }
 
 // hasCodes reports whether every list that an entry gives a code of has one.
-func (w *walk) hasCodes(at world, e *entryTable) bool {
-	for _, list := range e.codes {
+func (w *walk) hasCodes(at world, e *Entry) bool {
+	for _, list := range e.Codes {
 		if w.value(at, listOf(list)) == 0 {
 			return false
 		}
@@ -491,9 +491,9 @@ func (w *walk) hasCodes(at world, e *entryTable) bool {
 }
 
 // affords reports whether the budgets of its pool have what an entry can give: see [Rules.affords].
-func (w *walk) affords(at world, e *entryTable) bool {
-	for _, c := range e.costs {
-		if c.most > c.left(w.value(at, spentOf(c.budget))) {
+func (w *walk) affords(at world, e *Entry) bool {
+	for _, c := range e.Costs {
+		if c.Most > c.Left(w.value(at, spentOf(c.Budget))) {
 			return false
 		}
 	}
@@ -502,14 +502,14 @@ func (w *walk) affords(at world, e *entryTable) bool {
 
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
 // likely there is no such entry: see [Rules.momentDue].
-func (w *walk) moments(at world, pt *poolTable, due uint32, all []*big.Rat) (none *big.Rat) {
+func (w *walk) moments(at world, pt *Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
-	for _, m := range pt.moments {
-		i, e := slices.Index(pt.order, m.entry), &pt.entries[m.entry]
-		if pt.classes[e.class].groups&due != due {
+	for _, m := range pt.Moments {
+		i, e := slices.Index(pt.Order, m.Entry), &pt.Entries[m.Entry]
+		if pt.Classes[e.Class].Groups&due != due {
 			continue
 		}
-		if none.Sign() == 0 || w.left(at, pt, m.entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) {
+		if none.Sign() == 0 || w.left(at, pt, m.Entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) {
 			continue
 		}
 		switch {
@@ -524,21 +524,21 @@ func (w *walk) moments(at world, pt *poolTable, due uint32, all []*big.Rat) (non
 }
 
 // binomial returns how likely exactly n of the moments that are still to be decided have come.
-func (w *walk) binomial(p pending, n uint64) *big.Rat {
-	if n > p.open {
+func (w *walk) binomial(p Pending, n uint64) *big.Rat {
+	if n > p.Open {
 		return new(big.Rat)
 	}
-	part, rest, whole := new(big.Int).SetUint64(p.part), new(big.Int).SetUint64(p.whole-p.part), new(big.Int).SetUint64(p.whole)
+	part, rest, whole := new(big.Int).SetUint64(p.Part), new(big.Int).SetUint64(p.Whole-p.Part), new(big.Int).SetUint64(p.Whole)
 	if gcd := new(big.Int).GCD(nil, nil, part, whole); gcd.Sign() > 0 {
 		part.Quo(part, gcd)
 		rest.Quo(rest, gcd)
 		whole.Quo(whole, gcd)
 	}
-	if size := big.NewInt(0).Lsh(w.one.Num(), uint(min(1<<20, p.open*uint64(whole.BitLen())))); !w.pay(size, size) {
+	if size := big.NewInt(0).Lsh(w.one.Num(), uint(min(1<<20, p.Open*uint64(whole.BitLen())))); !w.pay(size, size) {
 		return new(big.Rat)
 	}
-	k, all := new(big.Int).SetUint64(n), new(big.Int).SetUint64(p.open)
-	ways := new(big.Int).Binomial(int64(p.open), int64(n)) // at most catalog.MaxRandomMoments
+	k, all := new(big.Int).SetUint64(n), new(big.Int).SetUint64(p.Open)
+	ways := new(big.Int).Binomial(int64(p.Open), int64(n)) // at most catalog.MaxRandomMoments
 	ways.Mul(ways, part.Exp(part, k, nil))
 	ways.Mul(ways, rest.Exp(rest, k.Sub(all, k), nil))
 	return new(big.Rat).SetFrac(ways, whole.Exp(whole, all, nil))
@@ -546,7 +546,7 @@ func (w *walk) binomial(p pending, n uint64) *big.Rat {
 
 // settle divides a way by how many moments have come, where that matters to later picks. All that
 // one draw cannot take anyway come to the same.
-func (w *walk) settle(y way, m *moments, most uint64, emit func(way)) {
+func (w *walk) settle(y way, m *Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
 	world := w.set(y.world, openOf(m), 0)
 	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
@@ -556,23 +556,23 @@ func (w *walk) settle(y way, m *moments, most uint64, emit func(way)) {
 		}
 		rest = w.add(rest, new(big.Rat).Neg(chance))
 		if chance.Sign() > 0 {
-			emit(way{w.mul(y.chance, chance), w.set(world, dueOf(m), m.due(due, n)), y.todo})
+			emit(way{w.mul(y.chance, chance), w.set(world, dueOf(m), m.Due(due, n)), y.todo})
 		}
 	}
 }
 
 // live reports whether something can be drawn from a pool.
-func (w *walk) live(at world, pt *poolTable) bool {
-	if pt.endless {
+func (w *walk) live(at world, pt *Pool) bool {
+	if pt.Endless {
 		return true
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
 		w.budget--
-		if e.branch == noBranch || pt.weight(num, w.left(at, pt, num)) == 0 {
+		if e.Branch == NoBranch || pt.Weight(num, w.left(at, pt, num)) == 0 {
 			continue
 		}
-		if target := e.target(); target == nil || w.live(at, target) {
+		if target := e.Target(); target == nil || w.live(at, target) {
 			return true
 		}
 	}
@@ -580,15 +580,15 @@ func (w *walk) live(at world, pt *poolTable) bool {
 }
 
 // refillsLeft returns how often a box can still be filled.
-func (w *walk) refillsLeft(at world, pt *poolTable) uint64 {
-	if pt.config.Refill == 0 {
+func (w *walk) refillsLeft(at world, pt *Pool) uint64 {
+	if pt.Config.Refill == 0 {
 		return 0
 	}
-	return pt.refillsLeft(w.value(at, tallyFact|fact(pt.refills)))
+	return pt.RefillsLeft(w.value(at, tallyFact|fact(pt.Refills)))
 }
 
-func (w *walk) left(at world, pt *poolTable, entry uint32) uint64 {
-	if !pt.entries[entry].limited {
+func (w *walk) left(at world, pt *Pool, entry uint32) uint64 {
+	if !pt.Entries[entry].Limited {
 		return 1
 	}
 	return w.value(at, stockOf(pt, entry))

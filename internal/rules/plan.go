@@ -90,7 +90,7 @@ func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog, now int64) *Plan
 			continue
 		}
 		for i := range c.Pools {
-			if num, ok := state.CounterNum(refillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
+			if num, ok := state.CounterNum(RefillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
 				p.refilled[c.Pools[i].ID] = state.Tally(num)
 			}
 		}
@@ -140,7 +140,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if prepared.unchanged {
+	if prepared.Unchanged {
 		return Plan{Unchanged: true, Version: s.t.Version}, nil
 	}
 	p := Plan{Version: s.t.Version + 1, lines: map[string]int{}}
@@ -156,7 +156,7 @@ func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
 func (s *Planner) planNotices(p *Plan, t *Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
-		for _, n := range s.t.notices(s.now, func(pool, entry uint32) uint64 { return s.counts(s.t.pools[pool].config.ID).left[entry] }) {
+		for _, n := range s.t.notices(s.now, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }) {
 			known[n] = true
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Planner) planItems(p *Plan, c *catalog.Catalog) {
 			continue
 		}
 		ch := Change{Kind: ChangeItemRemoved, ID: id, Text: "item " + id + ": removed; nobody holds any"}
-		if supply := s.supplies[s.t.item[id]]; supply != "" {
+		if supply := s.supplies[s.t.ItemNum[id]]; supply != "" {
 			ch.Text = fmt.Sprintf("item %s: removed; the %s that players hold stay theirs, but can be neither granted nor consumed until it returns", id, supply)
 			ch.Warning = "players hold an item that this catalog removes"
 		}

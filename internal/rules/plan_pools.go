@@ -13,10 +13,10 @@ import (
 
 // planPools describes the changes of pools and their entries.
 func (s *Planner) planPools(p *Plan, t *Tables, going Going) {
-	var touched bitset
+	var touched NumSet
 	for i := range t.Catalog.Pools {
 		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
-			touched.add(t.pool[c.ID].num) // a pool has the same number in all catalogs
+			touched.Add(t.PoolByID[c.ID].Num) // a pool has the same number in all catalogs
 		}
 	}
 	s.planOdds(p, t, touched, going)
@@ -25,19 +25,19 @@ func (s *Planner) planPools(p *Plan, t *Tables, going Going) {
 	}
 	for i := range s.t.Catalog.Pools {
 		id := s.t.Catalog.Pools[i].ID
-		if t.pool[id] != nil {
+		if t.PoolByID[id] != nil {
 			continue
 		}
 		st := s.counts(id)
 		p.add(Change{Kind: ChangePoolRemoved, ID: id, Text: fmt.Sprintf(
 			"pool %s: removed; %d draws stay counted and count again if it returns", id, st.total())})
-		p.removeEntries(s.t.pool[id], st, nil)
+		p.removeEntries(s.t.PoolByID[id], st, nil)
 	}
 }
 
 // planPool describes the changes of one pool, and reports whether there are any.
 func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
-	st, old, before := s.counts(c.ID), s.t.pool[c.ID], len(p.Changes)
+	st, old, before := s.counts(c.ID), s.t.PoolByID[c.ID], len(p.Changes)
 	switch {
 	case old == nil:
 		text := "pool " + c.ID + ": added"
@@ -46,9 +46,9 @@ func (s *Planner) planPool(p *Plan, c *catalog.Pool) bool {
 		}
 		p.add(Change{Kind: ChangePoolAdded, ID: c.ID, Text: text, Settings: differences(nil, c.Settings())})
 	default:
-		if changed := differences(old.config.Settings(), c.Settings()); len(changed) > 0 {
+		if changed := differences(old.Config.Settings(), c.Settings()); len(changed) > 0 {
 			p.lines[c.ID] = len(p.Changes)
-			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), joinWarnings(movedPrices(old.config, c), movedPity(old.config, c)))})
+			p.add(Change{Kind: ChangePoolChanged, ID: c.ID, Text: "pool " + c.ID + ": " + settingsText(changed), Settings: changed, Warning: joinWarnings(newCounters(old, st, c), joinWarnings(movedPrices(old.Config, c), movedPity(old.Config, c)))})
 		}
 	}
 	in := make(map[string]bool, len(c.Entries))
@@ -105,7 +105,7 @@ func settingsText(all []Setting) string {
 
 // newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
 // those that it has instead.
-func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
+func newCounters(old *Pool, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""
 	}
@@ -116,7 +116,7 @@ func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
 		}
 	}
 	warn(newLimits(old, c), "the limit %s counts from now on: draws that players made while the pool did not have it are not in it")
-	if was, now := old.config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
+	if was, now := old.Config.Free.Per, c.Free.Per; was != 0 && now != 0 && was != now {
 		warn([]string{perText(now)}, "free draws %s count from now on: those that players have had are not in them")
 	}
 	warn(lostTracks(old, c), "what players have counted on the track %s does not count any more, unless the pool has a track with this name again")
@@ -125,9 +125,9 @@ func newCounters(old *poolTable, st *counts, c *catalog.Pool) string {
 }
 
 // newLimits returns the limits over a time that the pool in force has no limit over.
-func newLimits(old *poolTable, c *catalog.Pool) (what []string) {
+func newLimits(old *Pool, c *catalog.Pool) (what []string) {
 	for _, l := range c.Limits {
-		if !slices.ContainsFunc(old.limits, func(o limitTable) bool { return o.per == l.Per && o.window == l.Window }) {
+		if !slices.ContainsFunc(old.Limits, func(o Limit) bool { return o.Per == l.Per && o.Window == l.Window }) {
 			what = append(what, limitText(l))
 		}
 	}
@@ -136,30 +136,30 @@ func newLimits(old *poolTable, c *catalog.Pool) (what []string) {
 
 // lostTracks returns the tracks of the pool in force whose counters the new one does not have, by the
 // names that clients know.
-func lostTracks(old *poolTable, c *catalog.Pool) (what []string) {
-	for i := range old.config.Tracks {
-		was := &old.config.Tracks[i]
-		goesOn := func(t catalog.Track) bool { return trackName(c.ID, &t) == trackName(c.ID, was) }
+func lostTracks(old *Pool, c *catalog.Pool) (what []string) {
+	for i := range old.Config.Tracks {
+		was := &old.Config.Tracks[i]
+		goesOn := func(t catalog.Track) bool { return TrackName(c.ID, &t) == TrackName(c.ID, was) }
 		if !slices.ContainsFunc(c.Tracks, goesOn) {
-			what = append(what, shownName(c.ID, was))
+			what = append(what, ShownName(c.ID, was))
 		}
 	}
 	return what
 }
 
 // newBudgets returns the items that both pools have a budget of, but not the same one.
-func newBudgets(old *poolTable, c *catalog.Pool) (what []string) {
+func newBudgets(old *Pool, c *catalog.Pool) (what []string) {
 	items, names := map[string]bool{}, map[string]bool{}
-	for i := range old.config.Budgets {
-		b := &old.config.Budgets[i]
+	for i := range old.Config.Budgets {
+		b := &old.Config.Budgets[i]
 		for _, st := range b.Of {
-			items[st.Item], names[budgetName(c.ID, b, st.Item)] = true, true
+			items[st.Item], names[BudgetName(c.ID, b, st.Item)] = true, true
 		}
 	}
 	for i := range c.Budgets {
 		b := &c.Budgets[i]
 		for _, st := range b.Of {
-			if items[st.Item] && !names[budgetName(c.ID, b, st.Item)] {
+			if items[st.Item] && !names[BudgetName(c.ID, b, st.Item)] {
 				what = append(what, st.Item+" "+perText(b.Per))
 			}
 		}
@@ -182,16 +182,16 @@ func perText(p catalog.Per) string {
 }
 
 // removeEntries describes the entries of a pool that the new catalog does not keep.
-func (p *Plan) removeEntries(pool *poolTable, st *counts, kept map[string]bool) {
-	for i, num := range pool.order {
-		e := &pool.entries[num]
-		if kept[e.id] {
+func (p *Plan) removeEntries(pool *Pool, st *counts, kept map[string]bool) {
+	for i, num := range pool.Order {
+		e := &pool.Entries[num]
+		if kept[e.ID] {
 			continue
 		}
-		ch := Change{Kind: ChangeEntryRemoved, ID: pool.config.ID, Entry: e.id, Drawn: st.drawn[num],
-			UnlimitedBefore: !e.limited, StockBefore: e.config.Stock.Count, LeftBefore: st.left[num]}
-		ch.Settings = differences(pool.config.EntrySettings(i), nil)
-		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.id, ch.before(), ch.Drawn)
+		ch := Change{Kind: ChangeEntryRemoved, ID: pool.Config.ID, Entry: e.ID, Drawn: st.drawn[num],
+			UnlimitedBefore: !e.Limited, StockBefore: e.Config.Stock.Count, LeftBefore: st.left[num]}
+		ch.Settings = differences(pool.Config.EntrySettings(i), nil)
+		ch.Text = fmt.Sprintf("pool %s, entry %s: removed with %s left; its %d draws count again if it returns", ch.ID, e.ID, ch.before(), ch.Drawn)
 		p.add(ch)
 	}
 }
@@ -211,7 +211,7 @@ func (c *Change) after() string {
 }
 
 // planEntry describes one entry of the new catalog, or counts it if nothing changes.
-func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *poolTable) {
+func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *Pool) {
 	e := &pool.Entries[i]
 	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
 	var before []catalog.Setting
@@ -219,10 +219,10 @@ func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old 
 	if st.known {
 		if num, ok := s.state.EntryNum(st.num, e.ID); ok {
 			ch.Drawn = st.drawn[num]
-			if known = old != nil && int(num) < len(old.entries) && old.entries[num].present; known {
-				was := &old.entries[num]
-				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !was.limited, was.config.Stock.Count, st.left[num]
-				before = old.config.EntrySettings(slices.Index(old.order, num))
+			if known = old != nil && int(num) < len(old.Entries) && old.Entries[num].Present; known {
+				was := &old.Entries[num]
+				ch.UnlimitedBefore, ch.StockBefore, ch.LeftBefore = !was.Limited, was.Config.Stock.Count, st.left[num]
+				before = old.Config.EntrySettings(slices.Index(old.Order, num))
 			}
 		}
 	}
@@ -268,7 +268,7 @@ const maxPlanWork = 4 * maxOddsWork
 
 // planOdds compares what pools give before and after, to a player who was never seen. touched are
 // the pools that change.
-func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset, going Going) {
+func (s *Planner) planOdds(p *Plan, t *Tables, touched NumSet, going Going) {
 	if s.t.Catalog == nil {
 		return
 	}
@@ -276,12 +276,12 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset, going Going) {
 	after, before := t.leadTo(touched), s.t.leadTo(touched)
 	for i := range t.Catalog.Pools {
 		c := &t.Catalog.Pools[i]
-		pt, old := t.pool[c.ID], s.t.pool[c.ID]
-		if c.Internal || old == nil || !after.has(pt.num) && !before.has(old.num) {
+		pt, old := t.PoolByID[c.ID], s.t.PoolByID[c.ID]
+		if c.Internal || old == nil || !after.Has(pt.Num) && !before.Has(old.Num) {
 			continue
 		}
 		is, err := standingOf(t, pt, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }, s.refilledOf)
-		was, oldErr := standingOf(s.t, old, func(pool, entry uint32) uint64 { return s.counts(s.t.pools[pool].config.ID).left[entry] }, s.refilledOf)
+		was, oldErr := standingOf(s.t, old, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }, s.refilledOf)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue
@@ -303,12 +303,12 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched bitset, going Going) {
 }
 
 // leadTo returns some pools and all that lead to one of them.
-func (t *Tables) leadTo(some bitset) bitset {
+func (t *Tables) leadTo(some NumSet) NumSet {
 	all := slices.Clone(some)
-	for _, pt := range t.bottomUp {
-		for target := range pt.targets() {
-			if all.has(target.num) {
-				all.add(pt.num)
+	for _, pt := range t.BottomUp {
+		for target := range pt.Targets() {
+			if all.Has(target.Num) {
+				all.Add(pt.Num)
 				break
 			}
 		}
@@ -317,16 +317,16 @@ func (t *Tables) leadTo(some bitset) bitset {
 }
 
 // refilledOf returns how often a box was filled.
-func (s *Planner) refilledOf(pt *poolTable) uint64 { return s.refilled[pt.config.ID] }
+func (s *Planner) refilledOf(pt *Pool) uint64 { return s.refilled[pt.Config.ID] }
 
 // leftOf returns what is left of an entry with the stock of a new catalog.
 func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
-	pt := t.pools[pool]
+	pt := t.PoolByNum[pool]
 	drawn := uint64(0)
-	if st := s.counts(pt.config.ID); int(entry) < len(st.drawn) {
+	if st := s.counts(pt.Config.ID); int(entry) < len(st.drawn) {
 		drawn = st.drawn[entry]
 	}
-	return leftAfter(pt.entries[entry].config.Stock, drawn)
+	return leftAfter(pt.Entries[entry].Config.Stock, drawn)
 }
 
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the

@@ -32,7 +32,7 @@ func OtherSums(code string) []CodeSum { return store.OtherSums(code) }
 // redeemTable is a list whose codes pay for draws.
 type redeemTable struct {
 	list   uint32
-	pool   *poolTable
+	pool   *Pool
 	config *catalog.Redeem
 	given  bool // rewards give its codes
 }
@@ -50,21 +50,21 @@ func guessesText(g catalog.Guesses) string {
 
 // setRedeem compiles what codes pay for.
 func (t *Tables) setRedeem(n *numbers) {
-	t.guesses = limitTable{counter: n.guesses, per: t.Catalog.Guesses.Per, draws: t.Catalog.Guesses.Count}
+	t.guesses = Limit{Counter: n.guesses, Per: t.Catalog.Guesses.Per, Draws: t.Catalog.Guesses.Count}
 	given := map[uint32]bool{}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]
 		for j := range p.Entries {
 			for _, list := range p.Entries[j].Reward.Codes {
-				given[t.list[list]] = true
+				given[t.ListNum[list]] = true
 			}
 		}
 	}
 	for i := range t.Catalog.Pools {
 		p := &t.Catalog.Pools[i]
 		for j := range p.Redeem {
-			list := t.list[p.Redeem[j].List]
-			t.redeem = append(t.redeem, redeemTable{list, t.pool[p.ID], &p.Redeem[j], given[list]})
+			list := t.ListNum[p.Redeem[j].List]
+			t.redeem = append(t.redeem, redeemTable{list, t.PoolByID[p.ID], &p.Redeem[j], given[list]})
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 // reached it learns nothing about any code.
 func (r *Rules) checkRedeem(cmd *Command) failure {
 	player := r.see(cmd.Player)
-	if g := &r.t.guesses; g.per != 0 && r.used(g, player) >= g.draws {
+	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
 	}
 	r.spell(cmd)
@@ -135,11 +135,11 @@ func (r *Rules) writeRedeem(cmd *Command) {
 // writeGuess counts a code that does not exist.
 func (r *Rules) writeGuess(cmd *Command) {
 	g, player := &r.t.guesses, r.see(cmd.Player)
-	if g.per == 0 {
+	if g.Per == 0 {
 		return // no code pays for anything
 	}
 	r.turn(player)
-	r.d.w.Change(store.Set, g.counter, g.value(r.used(g, player)+1, r.d.steady))
+	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.d.steady))
 }
 
 // Redeemed is what an event of a Redeem that did not fail says.
@@ -185,7 +185,7 @@ func (r *Rules) Drawn(by []uint64) (n uint64) {
 	for i := range r.d.draws {
 		d := &r.d.draws[i]
 		n += d.count
-		by[d.pool.num] += d.count
+		by[d.pool.Num] += d.count
 	}
 	return n
 }

@@ -15,34 +15,34 @@ import (
 func (w *walk) countPicks(i int, one []uint64) {
 	pt := w.s.pools[i]
 	w.most[i] = make([]uint64, len(w.s.pools))
-	count := func(inner []innerTable) {
+	count := func(inner []Inner) {
 		clear(one)
 		for k := range inner {
-			for below, n := range w.most[w.at[inner[k].pool.num]] {
-				one[below] += inner[k].max * n
+			for below, n := range w.most[w.at[inner[k].Pool.Num]] {
+				one[below] += inner[k].Max * n
 			}
 		}
 		w.budget -= (len(inner) + 1) * len(one)
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.most == 0 || len(e.inner) == 0 || w.budget <= 0 {
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Most == 0 || len(e.Inner) == 0 || w.budget <= 0 {
 			continue
 		}
-		count(e.inner)
+		count(e.Inner)
 		for below, n := range one {
-			if pt.config.Mode == catalog.ModeEach {
+			if pt.Config.Mode == catalog.ModeEach {
 				w.most[i][below] += n
 			} else {
 				w.most[i][below] = max(w.most[i][below], n)
 			}
 		}
 	}
-	count(pt.last.inner) // added to what the last ticket itself gives
+	count(pt.Last.Inner) // added to what the last ticket itself gives
 	for below, n := range one {
-		w.most[i][below] = (w.most[i][below] + n) * uint64(pt.config.Rolls.Max)
+		w.most[i][below] = (w.most[i][below] + n) * uint64(pt.Config.Rolls.Max)
 	}
-	w.most[i][i] = uint64(pt.config.Rolls.Max)
+	w.most[i][i] = uint64(pt.Config.Rolls.Max)
 }
 
 // visits returns how often a draw can at most pick from a pool.
@@ -62,11 +62,11 @@ func (w *walk) findRestless() {
 		most uint64
 	}
 	askers := map[fact][]asker{}
-	for k := range w.s.root.must {
-		w.keeps[hitsFact|fact(k)] = w.s.root.must[k].atLeast
+	for k := range w.s.root.Must {
+		w.keeps[hitsFact|fact(k)] = w.s.root.Must[k].AtLeast
 	}
 	for i, pt := range w.s.pools {
-		restless[i] = w.empties[i] || w.promised(i) || pt.config.Rolls.Distinct && pt.config.Rolls.Max > 1
+		restless[i] = w.empties[i] || w.promised(i) || pt.Config.Rolls.Distinct && pt.Config.Rolls.Max > 1
 		for _, a := range w.asks(i) {
 			askers[a.fact] = append(askers[a.fact], asker{i, a.most})
 		}
@@ -99,11 +99,11 @@ func (w *walk) findCalm() {
 
 // opens returns, for each pool, the budgets that what it gives can come from, but for those of its own
 // entries.
-func (w *walk) opens() [][]*budget {
-	all := make([][]*budget, len(w.s.pools))
-	lead := func(inner []innerTable, open []*budget) {
+func (w *walk) opens() [][]*Budget {
+	all := make([][]*Budget, len(w.s.pools))
+	lead := func(inner []Inner, open []*Budget) {
 		for k := range inner {
-			below := w.at[inner[k].pool.num]
+			below := w.at[inner[k].Pool.Num]
 			w.budget -= len(open) * (1 + len(all[below])/16)
 			if w.budget <= 0 {
 				return
@@ -116,10 +116,10 @@ func (w *walk) opens() [][]*budget {
 		}
 	}
 	for i, pt := range w.s.pools {
-		lead(pt.last.inner, all[i])
-		for _, num := range pt.order {
-			if e := &pt.entries[num]; len(e.inner) > 0 && w.budget > 0 {
-				lead(e.inner, e.opens(all[i]))
+		lead(pt.Last.Inner, all[i])
+		for _, num := range pt.Order {
+			if e := &pt.Entries[num]; len(e.Inner) > 0 && w.budget > 0 {
+				lead(e.Inner, e.opens(all[i]))
 			}
 		}
 	}
@@ -127,10 +127,10 @@ func (w *walk) opens() [][]*budget {
 }
 
 // opens adds the budgets of an entry to others.
-func (e *entryTable) opens(open []*budget) []*budget {
+func (e *Entry) opens(open []*Budget) []*Budget {
 	open = slices.Clip(open)
-	for _, c := range e.costs {
-		open = append(open, c.budget)
+	for _, c := range e.Costs {
+		open = append(open, c.Budget)
 	}
 	return open
 }
@@ -144,25 +144,25 @@ func (w *walk) countUses() {
 		if visits == 0 {
 			continue
 		}
-		for _, num := range pt.order {
-			e := &pt.entries[num]
-			if e.most == 0 {
+		for _, num := range pt.Order {
+			e := &pt.Entries[num]
+			if e.Most == 0 {
 				continue
 			}
 			use := func(f fact, n uint64) {
 				if _, known := once[f]; !known {
 					facts = append(facts, f)
 				}
-				if pt.config.Mode == catalog.ModeEach {
+				if pt.Config.Mode == catalog.ModeEach {
 					once[f] = min(once[f]+n, most)
 				} else {
 					once[f] = max(once[f], n)
 				}
 			}
-			for _, c := range e.costs {
-				use(spentOf(c.budget), c.most)
+			for _, c := range e.Costs {
+				use(spentOf(c.Budget), c.Most)
 			}
-			for _, list := range e.codes {
+			for _, list := range e.Codes {
 				use(listOf(list), 1)
 			}
 		}
@@ -178,7 +178,7 @@ func (w *walk) before(a, b int, f fact) bool {
 		return true
 	}
 	if a == b { // one roll of mode each goes through all entries, but asks each for its stock only once
-		return w.s.pools[a].config.Mode == catalog.ModeEach && f >= codesFact
+		return w.s.pools[a].Config.Mode == catalog.ModeEach && f >= codesFact
 	}
 	return w.most[b][a] == 0 // else b comes first, once
 }
@@ -186,42 +186,42 @@ func (w *walk) before(a, b int, f fact) bool {
 // asks returns the facts that picks from a pool ask for.
 func (w *walk) asks(i int) (all []wanted) {
 	pt := w.s.pools[i]
-	for k := range pt.tracks {
-		all = append(all, wanted{counterFact | fact(pt.tracks[k].counter), pt.tracks[k].settled(pt.whole)})
+	for k := range pt.Tracks {
+		all = append(all, wanted{counterFact | fact(pt.Tracks[k].Counter), pt.Tracks[k].settled(pt.Whole)})
 	}
 	if w.fills(i) {
-		all = append(all, wanted{tallyFact | fact(pt.refills), uint64(pt.config.Refill)})
+		all = append(all, wanted{tallyFact | fact(pt.Refills), uint64(pt.Config.Refill)})
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.most == 0 {
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Most == 0 {
 			continue
 		}
-		for _, st := range e.when.holds {
-			all = append(all, wanted{balanceFact | fact(st.item), st.quantity})
+		for _, st := range e.When.Holds {
+			all = append(all, wanted{balanceFact | fact(st.Item), st.Quantity})
 		}
-		for _, item := range e.when.lacks {
+		for _, item := range e.When.Lacks {
 			all = append(all, wanted{balanceFact | fact(item), 1})
 		}
-		for _, t := range e.when.tracks {
-			all = append(all, wanted{counterFact | fact(t.counter), t.draws})
+		for _, t := range e.When.Tracks {
+			all = append(all, wanted{counterFact | fact(t.Counter), t.Draws})
 		}
-		switch l := &e.luck; {
-		case len(l.steps) == 0:
-		case l.counts:
-			all = append(all, wanted{counterFact | fact(l.item), l.last()})
+		switch l := &e.Luck; {
+		case len(l.Steps) == 0:
+		case l.Counts:
+			all = append(all, wanted{counterFact | fact(l.Item), l.Last()})
 		default:
-			all = append(all, wanted{balanceFact | fact(l.item), l.last()})
+			all = append(all, wanted{balanceFact | fact(l.Item), l.Last()})
 		}
-		all = w.asksStock(all, i, num, pt.config.Mode == catalog.ModeRaffle)
+		all = w.asksStock(all, i, num, pt.Config.Mode == catalog.ModeRaffle)
 		all = w.asksSupply(all, e)
 	}
-	for _, m := range pt.moments {
+	for _, m := range pt.Moments {
 		all = w.asksMoments(all, i, m)
 	}
-	for k := range pt.branches {
-		if target := pt.branches[k].target; target != nil {
-			all = w.asksLife(all, w.at[target.num])
+	for k := range pt.Branches {
+		if target := pt.Branches[k].Target; target != nil {
+			all = w.asksLife(all, w.at[target.Num])
 		}
 	}
 	return all
@@ -230,16 +230,16 @@ func (w *walk) asks(i int) (all []wanted) {
 // asksLife appends the facts that decide whether there is something left in a pool.
 func (w *walk) asksLife(all []wanted, i int) []wanted {
 	pt := w.s.pools[i]
-	w.budget -= len(pt.order)
-	if pt.endless || w.budget <= 0 {
+	w.budget -= len(pt.Order)
+	if pt.Endless || w.budget <= 0 {
 		return all
 	}
-	for _, num := range pt.order {
+	for _, num := range pt.Order {
 		all = w.asksStock(all, i, num, false)
 	}
-	for k := range pt.branches {
-		if target := pt.branches[k].target; target != nil {
-			all = w.asksLife(all, w.at[target.num])
+	for k := range pt.Branches {
+		if target := pt.Branches[k].Target; target != nil {
+			all = w.asksLife(all, w.at[target.Num])
 		}
 	}
 	return all
@@ -248,7 +248,7 @@ func (w *walk) asksLife(all []wanted, i int) []wanted {
 // asksStock appends an entry's stock, if the draw can use it up, or if each ticket counts.
 func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []wanted {
 	pt := w.s.pools[i]
-	if e := &pt.entries[entry]; e.limited && e.most > 0 {
+	if e := &pt.Entries[entry]; e.Limited && e.Most > 0 {
 		if left := w.s.facts[stockOf(pt, entry)]; (left > 0 || w.fills(i)) && (tickets || left <= w.visits(i)) {
 			all = append(all, wanted{stockOf(pt, entry), math.MaxUint64})
 		}
@@ -257,14 +257,14 @@ func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []want
 }
 
 // asksSupply appends the budgets and lists of codes of an entry that the draw can use up.
-func (w *walk) asksSupply(all []wanted, e *entryTable) []wanted {
-	for _, c := range e.costs {
-		f := spentOf(c.budget)
-		if left := c.left(w.s.facts[f]); left >= c.most && w.uses[f] > left {
-			all = append(all, wanted{f, c.limit - c.most + 1})
+func (w *walk) asksSupply(all []wanted, e *Entry) []wanted {
+	for _, c := range e.Costs {
+		f := spentOf(c.Budget)
+		if left := c.Left(w.s.facts[f]); left >= c.Most && w.uses[f] > left {
+			all = append(all, wanted{f, c.Limit - c.Most + 1})
 		}
 	}
-	for _, list := range e.codes {
+	for _, list := range e.Codes {
 		if left := w.s.facts[listOf(list)]; left > 0 && w.uses[listOf(list)] > left {
 			all = append(all, wanted{listOf(list), math.MaxUint64})
 		}
@@ -273,11 +273,11 @@ func (w *walk) asksSupply(all []wanted, e *entryTable) []wanted {
 }
 
 // asksMoments appends how many moments are due, if any can be.
-func (w *walk) asksMoments(all []wanted, i int, m *moments) []wanted {
+func (w *walk) asksMoments(all []wanted, i int, m *Moments) []wanted {
 	pt := w.s.pools[i]
 	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
-	e := &pt.entries[m.entry]
-	if due+open == 0 || w.left(nil, pt, m.entry) == 0 || !w.hasCodes(nil, e) || !w.affords(nil, e) {
+	e := &pt.Entries[m.Entry]
+	if due+open == 0 || w.left(nil, pt, m.Entry) == 0 || !w.hasCodes(nil, e) || !w.affords(nil, e) {
 		return all
 	}
 	if all = append(all, wanted{dueOf(m), w.visits(i)}); open > 0 {
@@ -289,41 +289,41 @@ func (w *walk) asksMoments(all []wanted, i int, m *moments) []wanted {
 // changes returns the facts that picks from a pool change.
 func (w *walk) changes(i int) (all []fact) {
 	pt := w.s.pools[i]
-	for _, m := range pt.moments {
+	for _, m := range pt.Moments {
 		all = append(all, dueOf(m), openOf(m))
 	}
-	for k := range pt.tracks {
-		all = append(all, counterFact|fact(pt.tracks[k].counter))
+	for k := range pt.Tracks {
+		all = append(all, counterFact|fact(pt.Tracks[k].Counter))
 	}
-	give := func(items []quantity, open []*budget) {
+	give := func(items []Quantity, open []*Budget) {
 		w.budget -= len(items) * (1 + len(open))
 		for k := range items {
-			if w.s.t.watched.has(items[k].item) {
-				all = append(all, balanceFact|fact(items[k].item))
+			if w.s.t.Watched.Has(items[k].Item) {
+				all = append(all, balanceFact|fact(items[k].Item))
 			}
 			for _, b := range open {
-				if b.item == items[k].item {
+				if b.Item == items[k].Item {
 					all = append(all, spentOf(b))
 				}
 			}
 		}
 	}
-	for _, num := range pt.order {
-		e := &pt.entries[num]
-		if e.most == 0 || w.budget <= 0 {
+	for _, num := range pt.Order {
+		e := &pt.Entries[num]
+		if e.Most == 0 || w.budget <= 0 {
 			continue
 		}
-		if e.limited {
+		if e.Limited {
 			all = append(all, stockOf(pt, num))
 		}
-		for _, list := range e.codes {
+		for _, list := range e.Codes {
 			all = append(all, listOf(list))
 		}
-		give(e.items, e.opens(w.opened[i]))
+		give(e.Items, e.opens(w.opened[i]))
 	}
-	give(pt.last.items, w.opened[i])
+	give(pt.Last.Items, w.opened[i])
 	if w.fills(i) {
-		all = append(all, tallyFact|fact(pt.refills))
+		all = append(all, tallyFact|fact(pt.Refills))
 	}
 	return all
 }
@@ -331,15 +331,15 @@ func (w *walk) changes(i int) (all []fact) {
 // canEmpty reports whether the draw can take the last ticket of a box, and something follows.
 func (w *walk) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
-	if len(pt.last.items) == 0 && len(pt.last.inner) == 0 && w.refillsLeft(nil, pt) == 0 {
+	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && w.refillsLeft(nil, pt) == 0 {
 		return false
 	}
-	for k := range pt.branches {
-		if target := pt.branches[k].target; target != nil && !target.endless {
+	for k := range pt.Branches {
+		if target := pt.Branches[k].Target; target != nil && !target.Endless {
 			return true // a box is empty, too, if its tickets lead to nothing
 		}
 	}
-	for _, num := range pt.order {
+	for _, num := range pt.Order {
 		tickets += w.left(nil, pt, num)
 	}
 	return tickets <= w.visits(i)

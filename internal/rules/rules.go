@@ -75,7 +75,7 @@ type Names interface {
 type Rules struct {
 	state  State
 	t      *Tables    // the catalog in force
-	recent *poolTable // the pool of t that was looked up last
+	recent *Pool // the pool of t that was looked up last
 	pools  []odds     // by pool number
 	old    bool       // decide as version 5 did
 	d      decision

@@ -27,9 +27,9 @@ func (r *Rules) come(id string) (player uint32, f failure) {
 		return player, f
 	}
 	r.d.values.put(valueKey(player, counterKey|r.t.waiting), 0)
-	for _, st := range r.t.start {
-		if !r.gain(player, st.item, st.quantity) {
-			return player, failure{BalanceOverflow, st.item}
+	for _, st := range r.t.Start {
+		if !r.gain(player, st.Item, st.Quantity) {
+			return player, failure{BalanceOverflow, st.Item}
 		}
 	}
 	return player, f
@@ -48,8 +48,8 @@ func (r *Rules) arrive(player uint32) {
 		r.turn(player)
 		r.wait(player, 0)
 	}
-	for _, st := range r.t.start {
-		r.change(store.Gain, st.item, st.quantity)
+	for _, st := range r.t.Start {
+		r.change(store.Gain, st.Item, st.Quantity)
 	}
 }
 

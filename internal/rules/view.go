@@ -33,15 +33,15 @@ type StockReader interface {
 
 // Has reports whether the catalog has an item.
 func (t *Tables) Has(item string) bool {
-	_, ok := t.item[item]
+	_, ok := t.ItemNum[item]
 	return ok
 }
 
 // Items returns where in the catalog items stand, ascending, without those that it does not have.
 func (t *Tables) Items(ids []string) (at []int) {
 	for _, id := range ids {
-		if num, ok := t.item[id]; ok {
-			at = append(at, int(t.itemAt[num]))
+		if num, ok := t.ItemNum[id]; ok {
+			at = append(at, int(t.ItemAt[num]))
 		}
 	}
 	slices.Sort(at)
@@ -53,26 +53,26 @@ func (t *Tables) Items(ids []string) (at []int) {
 // current is false if another catalog came into force during the call. c says which entries budgets
 // rule out; nil: none.
 func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
-	pt := t.pool[id]
+	pt := t.PoolByID[id]
 	if pt == nil {
 		return p, false, true
 	}
-	from = min(from, len(pt.order))
-	to := from + min(n, len(pt.order)-from)
+	from = min(from, len(pt.Order))
+	to := from + min(n, len(pt.Order)-from)
 	v := viewer{t: t, state: state, live: map[uint32]bool{}}
-	p = PoolStock{Config: pt.config, Entries: make([]EntryStock, 0, to-from)}
+	p = PoolStock{Config: pt.Config, Entries: make([]EntryStock, 0, to-from)}
 	dead := v.deadTargets(pt) // read first: until the pool is read more may die; a box that is filled again does so in the event that emptied it
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
-		num := pt.order[i]
-		e := &pt.entries[num]
-		at := EntryStock{ID: e.id, Unlimited: !limited, Left: left, Drawn: drawn, Weight: pt.weight(num, left)}
-		if target := e.target(); target != nil && dead[target.num] {
+		num := pt.Order[i]
+		e := &pt.Entries[num]
+		at := EntryStock{ID: e.ID, Unlimited: !limited, Left: left, Drawn: drawn, Weight: pt.Weight(num, left)}
+		if target := e.Target(); target != nil && dead[target.Num] {
 			at.Weight = 0
 		}
-		if len(e.codes) > 0 && !v.codesLeft(e) {
+		if len(e.Codes) > 0 && !v.codesLeft(e) {
 			at.Weight = 0
 		}
-		if c != nil && c.over.has(num) {
+		if c != nil && c.over.Has(num) {
 			at.Weight, at.Over = 0, true
 		}
 		p.Total += at.Weight
@@ -80,8 +80,8 @@ func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p
 			p.Entries = append(p.Entries, at)
 		}
 	})
-	if pt.config.Mode == catalog.ModeEach {
-		p.Total = 100 * pt.config.WeightScale
+	if pt.Config.Mode == catalog.ModeEach {
+		p.Total = 100 * pt.Config.WeightScale
 	}
 	p.Last = v.last
 	return p, true, ok && !v.stale
@@ -106,8 +106,8 @@ func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, cu
 	}
 	sums = make([]PoolSum, 0, min(n, len(t.Catalog.Pools)))
 	for i := range cap(sums) {
-		pt := t.pool[t.Catalog.Pools[i].ID]
-		sum := PoolSum{ID: pt.config.ID, Num: pt.num}
+		pt := t.PoolByID[t.Catalog.Pools[i].ID]
+		sum := PoolSum{ID: pt.Config.ID, Num: pt.Num}
 		v.read(pt, func(_ int, left, drawn uint64, limited bool) {
 			sum.Drawn += drawn
 			sum.Left += min(left, math.MaxUint64-sum.Left)
@@ -128,17 +128,17 @@ type viewer struct {
 }
 
 // read reads all entries of a pool in catalog order.
-func (v *viewer) read(pt *poolTable, f func(i int, left, drawn uint64, limited bool)) bool {
-	last, ok := v.state.ReadStock(pt.num, pt.order, v.t.Version, f)
+func (v *viewer) read(pt *Pool, f func(i int, left, drawn uint64, limited bool)) bool {
+	last, ok := v.state.ReadStock(pt.Num, pt.Order, v.t.Version, f)
 	v.last = max(v.last, last)
 	v.stale = v.stale || !ok
 	return ok
 }
 
 // codesLeft reports whether each list that an entry gives a code of has one left.
-func (v *viewer) codesLeft(e *entryTable) bool {
+func (v *viewer) codesLeft(e *Entry) bool {
 	all := true
-	for _, list := range e.codes {
+	for _, list := range e.Codes {
 		left, last := v.state.CodesLeft(list)
 		v.last, all = max(v.last, last), all && left > 0
 	}
@@ -146,34 +146,34 @@ func (v *viewer) codesLeft(e *entryTable) bool {
 }
 
 // deadTargets returns the pools that pt leads to directly and that have nothing left.
-func (v *viewer) deadTargets(pt *poolTable) (dead map[uint32]bool) {
-	for i := range pt.branches {
-		target := pt.branches[i].target
+func (v *viewer) deadTargets(pt *Pool) (dead map[uint32]bool) {
+	for i := range pt.Branches {
+		target := pt.Branches[i].Target
 		if target == nil || v.isLive(target) {
 			continue
 		}
 		if dead == nil {
 			dead = map[uint32]bool{}
 		}
-		dead[target.num] = true
+		dead[target.Num] = true
 	}
 	return dead
 }
 
 // isLive reports whether something can be drawn from a pool.
-func (v *viewer) isLive(pt *poolTable) bool {
-	if pt.endless {
+func (v *viewer) isLive(pt *Pool) bool {
+	if pt.Endless {
 		return true
 	}
-	if live, ok := v.live[pt.num]; ok {
+	if live, ok := v.live[pt.Num]; ok {
 		return live
 	}
 	dead, live := v.deadTargets(pt), false
 	v.read(pt, func(i int, left, _ uint64, _ bool) {
-		e := &pt.entries[pt.order[i]]
-		target := e.target()
-		live = live || e.branch != noBranch && pt.weight(pt.order[i], left) > 0 && (target == nil || !dead[target.num])
+		e := &pt.Entries[pt.Order[i]]
+		target := e.Target()
+		live = live || e.Branch != NoBranch && pt.Weight(pt.Order[i], left) > 0 && (target == nil || !dead[target.Num])
 	})
-	v.live[pt.num] = live
+	v.live[pt.Num] = live
 	return live
 }

@@ -29,7 +29,7 @@ type walk struct {
 	none     *big.Rat        // the chance of what cannot be; as of all chances, nobody changes its value
 	weights  []uint64        // of the pool that is picked from: see [walk.chances]
 	uses     map[fact]uint64 // how much the draw can at most take from budgets and lists of codes
-	opened   [][]*budget     // that what a pool gives can come from: see [walk.opens]
+	opened   [][]*Budget     // that what a pool gives can come from: see [walk.opens]
 	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
 	restless []bool
 	calm     []bool       // neither the pool nor one below it is restless
@@ -67,7 +67,7 @@ type todo struct {
 	next   int       // the next entry that is rolled for, or the next draws of a reward
 	entry  uint32    // whose reward it is
 	picked []uint32  // the entries that picks must not take again, ascending
-	open   []*budget // that what is given comes from, of those that ways keep
+	open   []*Budget // that what is given comes from, of those that ways keep
 }
 
 const (
@@ -93,9 +93,9 @@ func newWalk(s *Standing, budget int, going Going) *walk {
 		drawn: make([]*big.Rat, n), taken: make([][]*big.Rat, n), base: make([][]*big.Rat, n),
 		emptied: make([]*big.Rat, n), empties: make([]bool, n)}
 	for i, pt := range s.pools {
-		w.at[pt.num] = i
+		w.at[pt.Num] = i
 		w.drawn[i], w.emptied[i] = new(big.Rat), new(big.Rat)
-		w.taken[i] = make([]*big.Rat, len(pt.order))
+		w.taken[i] = make([]*big.Rat, len(pt.Order))
 		for k := range w.taken[i] {
 			w.taken[i][k] = new(big.Rat)
 		}
@@ -218,7 +218,7 @@ func (y *way) key(b []byte) []byte {
 			b = binary.AppendUvarint(b, uint64(num))
 		}
 		for _, open := range t.open {
-			b = binary.AppendUvarint(b, uint64(open.counter))
+			b = binary.AppendUvarint(b, uint64(open.Counter))
 		}
 	}
 	return b
@@ -236,16 +236,16 @@ func (w *walk) step(y *way, look *sought, emit func(way)) {
 	case toRoll:
 		w.stepRoll(rest, t, look, emit)
 	case toGive:
-		inner := w.s.pools[t.pool].last.inner
+		inner := w.s.pools[t.pool].Last.Inner
 		if t.entry != lastTicket {
-			inner = w.s.pools[t.pool].entries[t.entry].inner
+			inner = w.s.pools[t.pool].Entries[t.entry].Inner
 		}
 		in := &inner[t.next]
 		if t.next++; t.next < len(inner) {
 			rest = rest.with(t)
 		}
-		w.between(rest, in.min, in.max, func(rest way, n uint64) {
-			emit(rest.with(todo{what: toDraw, pool: w.at[in.pool.num], n: n, open: t.open}))
+		w.between(rest, in.Min, in.Max, func(rest way, n uint64) {
+			emit(rest.with(todo{what: toDraw, pool: w.at[in.Pool.Num], n: n, open: t.open}))
 		})
 	case toEmpty:
 		w.stepEmpty(rest, t, look, emit)
@@ -282,17 +282,17 @@ func (w *walk) stepDraws(rest way, t todo, look *sought, emit func(way)) {
 		rest = rest.with(todo{what: toDraw, pool: t.pool, n: t.n - 1, open: t.open})
 	}
 	what := toPick
-	if pt.config.Mode == catalog.ModeEach {
+	if pt.Config.Mode == catalog.ModeEach {
 		what = toRoll
 	}
-	w.between(rest, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max), func(rest way, n uint64) {
+	w.between(rest, uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max), func(rest way, n uint64) {
 		emit(rest.with(todo{what: what, pool: t.pool, n: n, left: t.n, open: t.open}))
 	})
 }
 
 func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 	pt, some := w.s.pools[t.pool], false
-	for _, m := range pt.moments {
+	for _, m := range pt.Moments {
 		if _, kept := w.keeps[openOf(m)]; kept && w.value(rest.world, openOf(m)) > 0 {
 			w.settle(rest.with(t), m, w.visits(t.pool), emit)
 			return
@@ -304,25 +304,25 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 			continue
 		}
 		some = true
-		num, after := pt.order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
-		groups := pt.classes[pt.entries[num].class].groups
-		for k := range pt.tracks {
-			n, f := uint64(0), counterFact|fact(pt.tracks[k].counter)
-			if groups&pt.tracks[k].group == 0 {
+		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
+		groups := pt.Classes[pt.Entries[num].Class].Groups
+		for k := range pt.Tracks {
+			n, f := uint64(0), counterFact|fact(pt.Tracks[k].Counter)
+			if groups&pt.Tracks[k].Group == 0 {
 				n = w.value(rest.world, f) + 1
 			}
 			after.world = w.set(after.world, f, n)
 		}
 		after.world = w.kept(after.world, &t, groups, hits)
-		for _, m := range pt.moments {
-			if m.entry == num {
+		for _, m := range pt.Moments {
+			if m.Entry == num {
 				after.world = w.set(after.world, dueOf(m), w.value(after.world, dueOf(m))-1)
 			}
 		}
 		if t.n > 1 {
 			more := t
 			more.n = t.n - 1
-			if pt.config.Rolls.Distinct {
+			if pt.Config.Rolls.Distinct {
 				at, _ := slices.BinarySearch(t.picked, num)
 				more.picked = slices.Insert(slices.Clone(t.picked), at, num)
 			}
@@ -339,10 +339,10 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 	pt := w.s.pools[t.pool]
 	for ; t.n > 0; t.n-- {
-		for t.next < len(pt.order) {
+		for t.next < len(pt.Order) {
 			i := t.next
 			t.next++
-			chance := w.rollChance(rest.world, pt, pt.order[i])
+			chance := w.rollChance(rest.world, pt, pt.Order[i])
 			if chance.Sign() == 0 {
 				continue
 			}
@@ -360,31 +360,31 @@ func (w *walk) stepRoll(rest way, t todo, look *sought, emit func(way)) {
 // take takes an entry, by its index in the catalog, and goes on with what it gives.
 func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 	pool, pt, open := t.pool, w.s.pools[t.pool], t.open
-	num := pt.order[i]
-	e := &pt.entries[num]
+	num := pt.Order[i]
+	e := &pt.Entries[num]
 	if look == nil {
 		w.taken[pool][i] = w.add(w.taken[pool][i], y.chance)
 	} else if look.pool == pool && look.entry == num {
 		return
 	}
-	if e.limited {
+	if e.Limited {
 		y.world = w.set(y.world, stockOf(pt, num), w.value(y.world, stockOf(pt, num))-1)
 	}
-	for _, list := range e.codes {
+	for _, list := range e.Codes {
 		y.world = w.set(y.world, listOf(list), w.value(y.world, listOf(list))-1)
 	}
-	for _, c := range e.costs {
-		if _, kept := w.keeps[spentOf(c.budget)]; kept && !slices.Contains(open, c.budget) {
-			open = append(slices.Clip(open), c.budget)
+	for _, c := range e.Costs {
+		if _, kept := w.keeps[spentOf(c.Budget)]; kept && !slices.Contains(open, c.Budget) {
+			open = append(slices.Clip(open), c.Budget)
 		}
 	}
 	if w.empties[pool] {
 		y = y.with(todo{what: toEmpty, pool: pool, open: t.open})
 	}
-	if len(e.inner) > 0 {
+	if len(e.Inner) > 0 {
 		y = y.with(todo{what: toGive, pool: pool, entry: num, open: open})
 	}
-	w.give(y, e.items, open, emit)
+	w.give(y, e.Items, open, emit)
 }
 
 // stepEmpty does what follows if a box is empty: see [Rules.boxEmptied]. Nothing that the last
@@ -399,25 +399,25 @@ func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
 	}
 	if n := w.refillsLeft(rest.world, pt); n > 0 {
-		w.budget -= len(rest.world)/4 + len(pt.order)
+		w.budget -= len(rest.world)/4 + len(pt.Order)
 		rest.world = slices.Clone(rest.world)
-		for _, num := range pt.order {
-			rest.world = w.put(rest.world, stockOf(pt, num), pt.entries[num].config.Stock.Count)
+		for _, num := range pt.Order {
+			rest.world = w.put(rest.world, stockOf(pt, num), pt.Entries[num].Config.Stock.Count)
 		}
-		rest.world = w.set(rest.world, tallyFact|fact(pt.refills), uint64(pt.config.Refill)-n+1)
+		rest.world = w.set(rest.world, tallyFact|fact(pt.Refills), uint64(pt.Config.Refill)-n+1)
 	}
-	if len(pt.last.inner) > 0 {
+	if len(pt.Last.Inner) > 0 {
 		rest = rest.with(todo{what: toGive, pool: pool, entry: lastTicket, open: t.open})
 	}
-	w.give(rest, pt.last.items, t.open, emit)
+	w.give(rest, pt.Last.Items, t.open, emit)
 }
 
 // give adds items to what the player holds and what budgets have spent, where it matters.
-func (w *walk) give(y way, items []quantity, open []*budget, emit func(way)) {
+func (w *walk) give(y way, items []Quantity, open []*Budget, emit func(way)) {
 	for i, it := range items {
-		facts := []fact{balanceFact | fact(it.item)}
+		facts := []fact{balanceFact | fact(it.Item)}
 		for _, b := range open {
-			if b.item == it.item {
+			if b.Item == it.Item {
 				facts = append(facts, spentOf(b))
 			}
 		}
@@ -436,16 +436,16 @@ func (w *walk) give(y way, items []quantity, open []*budget, emit func(way)) {
 		switch {
 		case need == 0:
 			continue
-		case it.min == it.max:
-			y.world = add(y.world, it.min)
+		case it.Min == it.Max:
+			y.world = add(y.world, it.Min)
 			continue
 		}
-		enough := min(max(need, it.min), it.max)
-		whole := new(big.Int).SetUint64(it.max - it.min + 1)
-		for q := it.min; q <= enough && w.budget > 0; q++ {
+		enough := min(max(need, it.Min), it.Max)
+		whole := new(big.Int).SetUint64(it.Max - it.Min + 1)
+		for q := it.Min; q <= enough && w.budget > 0; q++ {
 			n := uint64(1)
 			if q == enough {
-				n = it.max - enough + 1
+				n = it.Max - enough + 1
 			}
 			part := w.mul(y.chance, w.fraction(new(big.Int).SetUint64(n), whole))
 			w.give(way{part, add(y.world, q), y.todo}, items[i+1:], open, emit)
@@ -464,16 +464,16 @@ func (w *walk) spread() {
 		if !w.calm[i] || w.drawn[i].Sign() == 0 || w.budget <= 0 {
 			continue
 		}
-		count := w.mul(w.drawn[i], mean(uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max)))
+		count := w.mul(w.drawn[i], mean(uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max)))
 		for k, chance := range w.baseOf(i) {
 			if chance.Sign() == 0 {
 				continue
 			}
 			taken := w.mul(count, chance)
 			w.taken[i][k] = taken
-			for _, in := range pt.entries[pt.order[k]].inner {
-				below := w.at[in.pool.num]
-				w.drawn[below] = w.add(w.drawn[below], w.mul(taken, mean(in.min, in.max)))
+			for _, in := range pt.Entries[pt.Order[k]].Inner {
+				below := w.at[in.Pool.Num]
+				w.drawn[below] = w.add(w.drawn[below], w.mul(taken, mean(in.Min, in.Max)))
 			}
 		}
 	}
@@ -498,7 +498,7 @@ func (w *walk) dueIn(i int) uint32 {
 
 // promised reports whether what a pick must hit depends on the draws before it in the request.
 func (w *walk) promised(pool int) bool {
-	return pool == 0 && w.s.count > 1 && len(w.s.root.must) > 0
+	return pool == 0 && w.s.count > 1 && len(w.s.root.Must) > 0
 }
 
 // dueNow returns the group that a pick must hit, or 0, and how often the set of draws at hand has hit
@@ -508,14 +508,14 @@ func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]ui
 		return w.dueIn(t.pool), hits
 	}
 	pt := w.s.root
-	for k := range pt.must {
+	for k := range pt.Must {
 		hits[k] = w.value(at, hitsFact|fact(k))
 	}
-	due = pt.due(w.s.count-t.left, w.s.count, &hits, func() []uint64 {
-		sums := make([]uint64, len(pt.classes))
-		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.order)), sums)
+	due = pt.Due(w.s.count-t.left, w.s.count, &hits, func() []uint64 {
+		sums := make([]uint64, len(pt.Classes))
+		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
 		return sums
-	}, func(t *trackTable) uint64 { return w.value(at, counterFact|fact(t.counter)) + 1 })
+	}, func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 })
 	return due, hits
 }
 
@@ -524,8 +524,8 @@ func (w *walk) kept(at world, t *todo, groups uint32, hits [catalog.MaxTracks]ui
 	if !w.promised(t.pool) {
 		return at
 	}
-	w.s.root.hit(groups, &hits)
-	for k := range w.s.root.must {
+	w.s.root.Hit(groups, &hits)
+	for k := range w.s.root.Must {
 		at = w.set(at, hitsFact|fact(k), hits[k])
 	}
 	return at
@@ -552,17 +552,17 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 		w.hits[i] = w.none
 	default:
 		sum, none := w.none, w.one
-		w.budget -= len(pt.order) / 16
+		w.budget -= len(pt.Order) / 16
 		for k, chance := range w.baseOf(i) {
-			e := &pt.entries[pt.order[k]]
-			sought := look.pool == i && look.entry == pt.order[k]
-			if chance.Sign() == 0 || !sought && len(e.inner) == 0 {
+			e := &pt.Entries[pt.Order[k]]
+			sought := look.pool == i && look.entry == pt.Order[k]
+			if chance.Sign() == 0 || !sought && len(e.Inner) == 0 {
 				continue
 			}
 			through := w.one
 			if !sought {
-				for _, in := range e.inner {
-					through = w.mul(through, w.power(w.not(w.hit(w.at[in.pool.num], look)), in.min, in.max))
+				for _, in := range e.Inner {
+					through = w.mul(through, w.power(w.not(w.hit(w.at[in.Pool.Num], look)), in.Min, in.Max))
 				}
 				through = w.not(through)
 			}
@@ -570,16 +570,16 @@ func (w *walk) hit(i int, look *sought) *big.Rat {
 				continue
 			}
 			chance = w.mul(chance, through)
-			if pt.config.Mode == catalog.ModeEach {
+			if pt.Config.Mode == catalog.ModeEach {
 				none = w.mul(none, w.not(chance))
 			} else {
 				sum = w.add(sum, chance)
 			}
 		}
-		if pt.config.Mode != catalog.ModeEach {
+		if pt.Config.Mode != catalog.ModeEach {
 			none = w.not(sum)
 		}
-		w.hits[i] = w.not(w.power(none, uint64(pt.config.Rolls.Min), uint64(pt.config.Rolls.Max)))
+		w.hits[i] = w.not(w.power(none, uint64(pt.Config.Rolls.Min), uint64(pt.Config.Rolls.Max)))
 	}
 	return w.hits[i]
 }

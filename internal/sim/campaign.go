@@ -1,16 +1,12 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
 // Budgets, winning moments and codes: what the model knows of them, and the imports of codes.
@@ -23,27 +19,6 @@ type purse struct {
 	last  int64
 }
 
-// share is one item of a budget of a pool.
-type share struct {
-	name string
-	per  catalog.Per
-	item string
-	most uint64
-}
-
-func shares(p *catalog.Pool) (all []share) {
-	for _, b := range p.Budgets {
-		owner := "pool " + p.ID
-		if b.Share != "" {
-			owner = "all " + b.Share
-		}
-		for _, s := range b.Of {
-			all = append(all, share{fmt.Sprint(owner, " ", b.Per, " ", s.Item), b.Per, s.Item, s.Quantity})
-		}
-	}
-	return all
-}
-
 // spent returns what was spent of a budget in the hour or day at hand. The hour or day of the last
 // spending is that of the stamp which has its steady time now.
 func (m *model) spent(s share) uint64 {
@@ -53,11 +28,6 @@ func (m *model) spent(s share) uint64 {
 		return 0
 	}
 	return was.spent
-}
-
-// costly reports whether an entry can give what a budget of its pool is of.
-func (m *model) costly(p *catalog.Pool, e *catalog.Entry) bool {
-	return slices.ContainsFunc(shares(p), func(s share) bool { return m.gives(&e.Reward, s.item) > 0 })
 }
 
 // affords reports whether every budget of its pool has what an entry could give.
@@ -200,191 +170,12 @@ func (k *walk) moment(p *catalog.Pool, picked *catalog.Entry) (sure bool, err er
 	return sure, nil
 }
 
-// hasCodes reports whether every list has a code for an entry.
-func (m *model) hasCodes(e *catalog.Entry) bool {
-	return !slices.ContainsFunc(e.Reward.Codes, func(list string) bool { return len(m.owners[list]) >= len(m.codes[list]) })
-}
-
 // hand gives the next code of each list of a reward.
 func (k *walk) hand(w *catalog.Reward) {
 	for _, list := range w.Codes {
 		k.coded = append(k.coded, kuji.RewardCode{List: list, Number: uint64(len(k.owners[list])), Code: kuji.Redacted})
 		k.owners[list] = append(k.owners[list], k.player)
 	}
-}
-
-// cloneCampaigns clones what a command may change.
-func (m *model) cloneCampaigns(c *model) {
-	c.purses, c.moments, c.owners, c.uses = maps.Clone(m.purses), maps.Clone(m.moments), maps.Clone(m.owners), maps.Clone(m.uses)
-	for list, owners := range c.owners {
-		c.owners[list] = slices.Clip(owners)
-	}
-	for code, users := range c.uses {
-		c.uses[code] = slices.Clip(users)
-	}
-}
-
-// A realm gets files of codes in a fixed order, each until it is acknowledged.
-
-const codeFiles = 9
-
-var codeLists = []string{"keys", "coupons", "caps"}
-
-// codeFile returns a file: its list and its codes, some of which are in the file of the list before,
-// or twice.
-func codeFile(n int) (list string, codes []string) {
-	list = codeLists[n%3]
-	for i := range 3 + n/3 {
-		codes = append(codes, fmt.Sprintf("%s-%d", list, n/3*2+i))
-	}
-	return list, append(codes, codes[0])
-}
-
-// importCodes follows an import in the log.
-func (m *model) importCodes(rec kuji.Record) error {
-	list, codes := codeFile(m.files)
-	m.files++
-	before := len(m.codes[list])
-	for _, code := range codes {
-		if !slices.Contains(m.codes[list], code) {
-			m.codes[list] = append(m.codes[list], code)
-		}
-	}
-	if added := len(m.codes[list]) - before; m.files > codeFiles || rec.List != list || rec.Count != added {
-		return fmt.Errorf("%d codes of %s were imported, the model says %d of %s", rec.Count, rec.List, added, list)
-	}
-	return nil
-}
-
-// codeOf returns the code that a list has at a place, whatever has been imported of it.
-func codeOf(list string, number uint64) string {
-	var all []string
-	for n := range codeFiles {
-		if name, codes := codeFile(n); name == list {
-			all = append(all, codes...)
-		}
-	}
-	for i := 0; i < len(all); i++ {
-		if slices.Contains(all[:i], all[i]) {
-			all = slices.Delete(all, i, i+1)
-			i--
-		}
-	}
-	if number >= uint64(len(all)) {
-		return ""
-	}
-	return all[number]
-}
-
-// bring imports the next file of codes, or one again that was acknowledged.
-func (s *session) bring() {
-	w := s.w
-	n := s.files
-	if n == codeFiles || n > 0 && w.schedule.IntN(4) == 0 {
-		n = w.schedule.IntN(n)
-	}
-	list, codes := codeFile(n)
-	got, err := s.realm.ImportCodes(context.Background(), list, codes)
-	w.note("%s: import file %d of %s: %+v %v", s.name, n, list, got, kuji.CodeOf(err))
-	switch {
-	case err != nil && kuji.CodeOf(err) == kuji.CodeOverloaded && w.cfg.Faults&Clock != 0: // the open batch has set the clock
-	case err != nil:
-		s.told(err, nil)
-	case n < s.files:
-		if got.Added > 0 {
-			w.fail("%d codes of %s were added that had been imported", got.Added, list)
-		}
-	case s.poisoned:
-		w.fail("codes were imported after the realm had stopped")
-	default:
-		s.files++
-	}
-}
-
-// codesRead is a list of codes that was shown.
-type codesRead struct {
-	list  string
-	view  kuji.CodesView
-	given []kuji.GivenCode
-}
-
-// readCodes looks at a list of codes, without waiting.
-func (s *session) readCodes() {
-	w := s.w
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // a read that would have to wait is refused
-	rd := read{position: s.realm.Stats().Position, codes: &codesRead{list: codeLists[w.schedule.IntN(3)]}}
-	var err error
-	rd.codes.view, rd.codes.given, err = s.realm.ExportCodes(ctx, rd.codes.list, 0, 100)
-	w.note("codes %s: %+v %v, %v", rd.codes.list, rd.codes.view, rd.codes.given, kuji.CodeOf(err))
-	switch code := kuji.CodeOf(err); {
-	case code == kuji.CodeCanceled && errors.Is(err, context.Canceled), code == kuji.CodeNotFound:
-		return
-	case code == kuji.CodeFailed && (s.excused() || vfs.Short(err)):
-		s.poisoned = true
-		return
-	case err != nil:
-		w.fail("a list of codes cannot be read: %w", err)
-	}
-	if rd.codes.view.Position > rd.position {
-		w.fail("codes show position %d, only %d is durable", rd.codes.view.Position, rd.position)
-	}
-	w.report.Reads++
-	s.reads = append(s.reads, rd)
-}
-
-// exports compares a list of codes with the model.
-func (m *model) exports(rd *codesRead) error {
-	owners := m.owners[rd.list]
-	if int(rd.view.Codes) != len(m.codes[rd.list]) || int(rd.view.Given) != len(owners) || len(rd.given) != len(owners) {
-		return fmt.Errorf("%s has %+v and %d were given, the model says %d of %d", rd.list, rd.view, len(rd.given), len(owners), len(m.codes[rd.list]))
-	}
-	redeemed, uses := 0, 0
-	for i := range m.codes[rd.list] {
-		n := len(m.uses[spelled(rd.list, uint64(i))])
-		redeemed, uses = redeemed+min(n, 1), uses+n
-	}
-	if int(rd.view.Redeemed) != redeemed || int(rd.view.Uses) != uses {
-		return fmt.Errorf("%s has %+v, the model says %d redeemed in %d uses", rd.list, rd.view, redeemed, uses)
-	}
-	for i, g := range rd.given {
-		want := kuji.RewardCode{List: rd.list, Number: uint64(i), Code: m.codes[rd.list][i]}
-		if g.Code != want || g.Player != owners[i] {
-			return fmt.Errorf("%s (%q) went to %s, the model says %s (%q) to %s", g.Code, g.Code.Code, g.Player, want, want.Code, owners[i])
-		}
-	}
-	return nil
-}
-
-// redacted returns outcomes as records have them, and an error if a code was not the one of its
-// place in its list.
-func redacted(outcomes []kuji.Outcome) ([]kuji.Outcome, error) {
-	all := slices.Clone(outcomes)
-	for i := range all {
-		all[i].Codes = slices.Clone(all[i].Codes)
-		for j, c := range all[i].Codes {
-			if want := codeOf(c.List, c.Number); c.Code != want {
-				return nil, fmt.Errorf("%s was %q for its player, and was imported as %q", c, c.Code, want)
-			}
-			all[i].Codes[j].Code = kuji.Redacted
-		}
-	}
-	return all, nil
-}
-
-// sealed returns a result as a record has it.
-func sealed(res kuji.Result) (kuji.Result, error) {
-	var err error
-	if res.Outcomes, err = redacted(res.Outcomes); err != nil {
-		return res, err
-	}
-	res.Members = slices.Clone(res.Members)
-	for i := range res.Members {
-		if res.Members[i], err = sealed(res.Members[i]); err != nil {
-			return res, err
-		}
-	}
-	return res, nil
 }
 
 // campaignText writes pools with budgets, moments and codes.

@@ -47,25 +47,6 @@ func (m *model) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, numb
 	return nil, nil, 0
 }
 
-// rewarded reports whether rewards give the codes of a list.
-func (m *model) rewarded(list string) bool {
-	for i := range m.catalog.Pools {
-		p := &m.catalog.Pools[i]
-		if slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return slices.Contains(e.Reward.Codes, list) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// guesses is the limit on codes that do not exist. There is none before there is a catalog.
-func (m *model) guesses() catalog.PlayerLimit {
-	if m.catalog == nil {
-		return catalog.PlayerLimit{}
-	}
-	return catalog.PlayerLimit{Per: m.catalog.Guesses.Per, Draws: m.catalog.Guesses.Count}
-}
-
 // guess counts a code that does not exist.
 func (m *model) guess(player string) {
 	if per := m.guesses().Per; per != 0 {
@@ -97,17 +78,6 @@ func (t *trial) redeemable(rec kuji.Record) (kuji.Status, string) {
 	}
 	rec.Pool, rec.Count, rec.List, rec.Number = p.ID, int(terms.Times), terms.List, &number
 	return t.drawable(rec)
-}
-
-// use counts the use of a code that has paid for a draw.
-func (m *model) use(rec, draw kuji.Record) error {
-	if rec.List != draw.List || rec.Number == nil || *rec.Number != *draw.Number || rec.Count != draw.Count || rec.Pool != draw.Pool {
-		return fmt.Errorf("a code of %q paid for %d draws from %q, the model says code %d of %s, %d draws from %s",
-			rec.List, rec.Count, rec.Pool, *draw.Number, draw.List, draw.Count, draw.Pool)
-	}
-	code := spelled(draw.List, *draw.Number)
-	m.uses[code] = append(m.uses[code], rec.Player)
-	return nil
 }
 
 // redeemText writes what codes pay for.
