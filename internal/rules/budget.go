@@ -88,24 +88,6 @@ func (pt *Pool) setCosts() {
 // below that.
 func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 
-// spent returns what was spent of a budget since it was full.
-func (r *Rules) spent(b *Budget) uint64 {
-	if !r.instant().lasts(b.Per, int64(r.tally(b.Counter+1))) {
-		return 0
-	}
-	return r.tally(b.Counter)
-}
-
-// affords reports whether the budgets of its pool have what an entry can give.
-func (r *Rules) affords(e *Entry) bool {
-	for _, c := range e.Costs {
-		if c.Most > c.Left(r.spent(c.Budget)) {
-			return false
-		}
-	}
-	return true
-}
-
 // openBudgets makes what an entry gives come from the budgets of its pool, from each once.
 func (d *decision) openBudgets(e *Entry) {
 	for _, c := range e.Costs {
@@ -122,8 +104,8 @@ func (r *Rules) spendBudgets(item uint32, quantity uint64) {
 		if b.Item != item {
 			continue
 		}
-		d.values.put(valueKey(noPlayer, counterKey|b.Counter), r.spent(b)+quantity)
-		d.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(d.steady))
+		r.values.put(valueKey(noPlayer, counterKey|b.Counter), r.Spent(b)+quantity)
+		r.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(r.steady))
 		if d.touch(b.Counter) {
 			d.spent = append(d.spent, b)
 		}

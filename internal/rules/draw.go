@@ -30,13 +30,13 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 func (r *Rules) mayDraw(pt *Pool, player uint32, count uint64) failure {
 	c, pool := pt.Config, pt.Num
 	switch {
-	case c.StartsAt != 0 && r.d.now < c.StartsAt:
+	case c.StartsAt != 0 && r.now < c.StartsAt:
 		return failure{NotStarted, pool}
-	case c.EndsAt != 0 && r.d.now >= c.EndsAt:
+	case c.EndsAt != 0 && r.now >= c.EndsAt:
 		return failure{Ended, pool}
 	case count > uint64(c.MaxCount), r.d.picks+count*pt.Picks > catalog.MaxRequestPicks:
 		return failure{CountTooLarge, pool}
-	case !pt.when.empty() && !pt.when.Met(r.person(player)):
+	case !pt.when.empty() && !pt.when.Met(r):
 		return failure{NotEligible, pool}
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
@@ -125,8 +125,7 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 			continue
 		}
 		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
-			r.weigh(dr.pool, true)
-			return d.sums
+			return r.Sums(dr.pool, true)
 		}, func(t *Track) uint64 { return r.next(t) })
 		dr.pool.Hit(r.draw(dr.pool, due), &hits)
 	}
@@ -177,14 +176,10 @@ func (r *Rules) drawEach(pt *Pool) {
 	if rolls.Min != rolls.Max {
 		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
 	}
-	certain, p := 100*pt.Config.WeightScale, r.person(r.d.player)
+	certain := 100 * pt.Config.WeightScale
 	for range n {
 		for _, num := range pt.Order {
-			e := &pt.Entries[num]
-			if e.Weight == 0 || e.Limited && r.left(pt, num) == 0 || !e.When.Met(p) || !r.affords(e) || !r.codesLeft(&e.Reward) {
-				continue
-			}
-			if uniform(r.d.src, certain) < e.Weight {
+			if w := pt.Weigh(r, num, true); w > 0 && uniform(r.d.src, certain) < w {
 				r.take(pt, num)
 			}
 		}
@@ -196,54 +191,30 @@ func (r *Rules) drawDistinct(pt *Pool, n uint64) {
 	d := &r.d
 	first := len(d.picked)
 	for range n {
-		if r.weigh(pt, true); pt.Among(r.d.sums, 0, 0) == 0 {
+		if r.Sums(pt, true); pt.Among(r.sums, 0, 0) == 0 {
 			break
 		}
 		entry := r.pick(pt, 0)
 		r.take(pt, entry)
-		d.picked = append(d.picked, EntryKey(pt, entry))
-		d.apart.put(EntryKey(pt, entry), 1)
+		d.picked = append(d.picked, entryKey(pt, entry))
+		r.apart.put(entryKey(pt, entry), 1)
 		r.setWeight(pt, entry, 0)
 	}
 	for _, key := range d.picked[first:] {
 		entry := uint32(key)
-		d.apart.put(key, 0)
-		r.setWeight(pt, entry, r.weight(pt, entry, r.left(pt, entry)))
+		r.apart.put(key, 0)
+		r.setWeight(pt, entry, pt.Weigh(r, entry, true))
 	}
 	d.picked = d.picked[:first]
-}
-
-// isPicked reports whether a draw without repetition has taken an entry and is not over.
-func (r *Rules) isPicked(pt *Pool, entry uint32) bool {
-	picked, _ := r.d.apart.get(EntryKey(pt, entry))
-	return picked == 1
-}
-
-func EntryKey(pt *Pool, entry uint32) uint64 { return uint64(pt.Num)<<32 | uint64(entry) }
-
-// left returns what is left of an entry's stock at this point of the command.
-func (r *Rules) left(pt *Pool, entry uint32) uint64 {
-	if !pt.Entries[entry].Limited {
-		return r.state.Left(pt.Num, entry)
-	}
-	taken, _ := r.d.taken.get(EntryKey(pt, entry))
-	return r.leftOf(pt, entry, taken)
-}
-
-// leftOf returns what is left of a limited entry of which the command has taken some. That is
-// negative, in a ring of 64 bits, after the command has put back what others took.
-func (r *Rules) leftOf(pt *Pool, entry uint32, taken uint64) uint64 {
-	stock := pt.Entries[entry].Config.Stock.Count
-	return stock - min(stock, r.state.DrawnOf(pt.Num, entry)+taken) // a catalog may have lowered the stock
 }
 
 // take takes one of an entry from its stock and gives the reward.
 func (r *Rules) take(pt *Pool, entry uint32) {
 	d, e := &r.d, &pt.Entries[entry]
 	if e.Limited {
-		key := EntryKey(pt, entry)
-		taken, _ := d.taken.get(key)
-		d.taken.put(key, taken+1)
+		key := entryKey(pt, entry)
+		taken, _ := r.taken.get(key)
+		r.taken.put(key, taken+1)
 		r.lower(pt, entry, r.leftOf(pt, entry, taken+1))
 	}
 	if d.pool != pt.Num {
@@ -285,4 +256,48 @@ func (r *Rules) give(w *Reward) {
 			r.draw(in.Pool, 0)
 		}
 	}
+}
+
+// Look lets f see what chance depends on for a player, "" for nobody, at a time stamp.
+func (r *Rules) Look(player string, now int64, f func(*Sight)) {
+	r.begin(now, nil, nil)
+	defer r.end()
+	if player != "" {
+		r.player = r.see(player)
+	}
+	f(&r.Sight)
+}
+
+// newcomer stands for a player who was never seen. No player has so long an id.
+const newcomer = "a player whose id is longer than the id of any player ever can be"
+
+// Try returns how a player's next request for draws would end, and the id that a failure is about. It
+// lets f see what chance depends on in that request: what it costs is spent by then. The player "" is
+// one who was never seen; then the price is left out.
+func (r *Rules) Try(pt *Pool, player string, count int, now int64, f func(Facts)) (status Status, subject string) {
+	cmd := Command{Kind: KindDraw, Player: player, Pool: pt.Config.ID, Count: count}
+	if player == "" {
+		cmd.Player = newcomer
+	}
+	r.Look(cmd.Player, now, func(s *Sight) {
+		fail := r.check(&cmd)
+		if fail.status == CodeRequired || player == "" && fail.status == InsufficientItems {
+			fail = failure{}
+			if !r.inStock(pt, s.player, uint64(count)) {
+				fail = failure{SoldOut, pt.Num}
+			}
+		}
+		if pt.Config.Internal {
+			fail = failure{Refused, pt.Num}
+		}
+		switch status = fail.status; status {
+		case OK:
+		case InsufficientItems, BalanceOverflow:
+			subject = r.state.ItemID(fail.subject)
+		default:
+			subject = r.state.PoolID(fail.subject)
+		}
+		f(s)
+	})
+	return status, subject
 }

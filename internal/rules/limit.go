@@ -39,22 +39,20 @@ const (
 // be later by store.MaxBack, which gives them one bit pattern each in 46 bits.
 const MaxTime = 1<<(64-drawBits) - 1 - store.MaxBack
 
-// instant is a time stamp, in the catalog's zone.
-type instant struct {
-	zone Zone
-	now  int64
-	back int64 // see store.State.Back
+// Instant is a time stamp, in the catalog's zone.
+type Instant struct {
+	Zone Zone
+	Now  int64
+	Back int64 // see store.State.Back
 }
-
-func (r *Rules) instant() instant { return instant{r.t.Zone, r.d.now, r.state.Back()} }
 
 // counts reports whether the draws in a counter of a limit over a time count now.
 func (r *Rules) counts(l *Limit, counter uint64) bool { return r.instant().counts(l, counter) }
 
-func (m instant) counts(l *Limit, counter uint64) bool {
+func (m Instant) counts(l *Limit, counter uint64) bool {
 	last := int64(counter >> drawBits)
 	if l.Per == catalog.PerWindow {
-		return last > m.now+m.back-l.Window
+		return last > m.Now+m.Back-l.Window
 	}
 	return m.lasts(l.Per, last)
 }
@@ -114,7 +112,7 @@ func (r *Rules) count(pt *Pool, player uint32, n uint64) {
 		if l := &pt.Limits[i]; l.Per == catalog.PerWindow {
 			r.countWindow(l, player, n)
 		} else {
-			r.setCounter(player, l.Counter, l.value(r.d.used[i]+n, r.d.steady))
+			r.setCounter(player, l.Counter, l.value(r.d.used[i]+n, r.steady))
 		}
 	}
 }
@@ -131,7 +129,7 @@ func (l *Limit) value(n uint64, steady int64) uint64 {
 // setCounter sets a counter for the rest of the command, and notes it as an effect of the current
 // draw.
 func (r *Rules) setCounter(player, counter uint32, value uint64) {
-	r.d.values.put(valueKey(player, counterKey|counter), value)
+	r.values.put(valueKey(player, counterKey|counter), value)
 	r.d.sets = append(r.d.sets, set{counter, value})
 }
 
@@ -143,7 +141,7 @@ func (r *Rules) windowCounters(l *Limit, player uint32) []counterValue {
 		if s.counter < l.Counter || s.counter >= l.Counter+windowWidth {
 			continue
 		}
-		v, mine := d.values.get(valueKey(player, counterKey|s.counter))
+		v, mine := r.values.get(valueKey(player, counterKey|s.counter))
 		if !mine {
 			continue
 		}
@@ -192,7 +190,7 @@ func (r *Rules) countWindow(l *Limit, player uint32, n uint64) {
 			more = i
 		}
 	}
-	v := uint64(r.d.steady)<<drawBits | n
+	v := uint64(r.steady)<<drawBits | n
 	gone := more
 	switch {
 	case newest >= 0 && r.sameStep(l, all[newest].Value):
@@ -236,7 +234,7 @@ func (r *Rules) sameStep(l *Limit, counter uint64) bool {
 	if l.Draws <= exactDraws {
 		return false
 	}
-	return l.step(counter) == l.step(uint64(r.d.steady)<<drawBits)
+	return l.step(counter) == l.step(uint64(r.steady)<<drawBits)
 }
 
 // step returns the number of the step that a counter's time is in.

@@ -27,8 +27,8 @@ type pity struct {
 	Tracks []Track
 	Must   []Guarantee
 	Whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
-	// constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
-	constant []uint64
+	// Constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	Constant []uint64
 }
 
 // trackTable is a track of a pool.
@@ -89,7 +89,7 @@ func (t *Track) added(n, whole uint64) uint64 {
 }
 
 // next returns which draw the next one is for the player, counted from the last hit.
-func (r *Rules) next(t *Track) uint64 { return r.counter(r.d.player, t.Counter) + 1 }
+func (r *Rules) next(t *Track) uint64 { return r.counter(r.player, t.Counter) + 1 }
 
 // changing returns the tracks of a pool up to the last one that changes anything for the next draw.
 // next says which draw that is for each, counted from the last hit.
@@ -228,7 +228,7 @@ func (pt *Pool) release(sums []uint64, hit, missed uint32) uint32 {
 // hit, 0 for none, and those that must not.
 func (r *Rules) decided(pt *Pool, due uint32) (hit, missed uint32) {
 	next := func(t *Track) uint64 { return r.next(t) }
-	tracks, parts := pt.Changing(due, next), pt.Parts(pt.Among(r.d.sums, 0, 0))
+	tracks, parts := pt.Changing(due, next), pt.Parts(pt.Among(r.sums, 0, 0))
 	if len(tracks) == 0 && due == 0 || parts == 0 {
 		return 0, 0
 	}
@@ -242,9 +242,9 @@ func (r *Rules) decided(pt *Pool, due uint32) (hit, missed uint32) {
 		return true
 	}
 	if r.old {
-		pt.divide5(tracks, due, r.d.sums, next, until)
+		pt.divide5(tracks, due, r.sums, next, until)
 	} else {
-		pt.Divide(tracks, due, r.d.sums, next, until)
+		pt.Divide(tracks, due, r.sums, next, until)
 	}
 	return hit, missed
 }
@@ -263,7 +263,7 @@ func (r *Rules) counted(pt *Pool, groups uint32) {
 		if groups&t.Group == 0 {
 			n = r.next(t)
 		}
-		d.values.put(valueKey(d.player, counterKey|t.Counter), n)
+		r.values.put(valueKey(r.player, counterKey|t.Counter), n)
 		if d.touch(t.Counter) {
 			d.counted = append(d.counted, t.Counter)
 		}
@@ -284,7 +284,7 @@ func (d *decision) touch(counter uint32) bool {
 func (r *Rules) writeTracks() {
 	d := &r.d
 	for _, c := range d.counted {
-		d.w.Change(store.Set, c, r.counter(d.player, c))
+		d.w.Change(store.Set, c, r.counter(r.player, c))
 	}
 	d.counted = d.counted[:0]
 }

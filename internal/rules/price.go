@@ -46,10 +46,10 @@ func (r *Rules) pay(pt *Pool, player uint32, count uint64, choice string, p *pay
 		}
 	}
 	if p.free > 0 {
-		r.setCounter(player, pt.Free.Counter, pt.Free.value(used+p.free, d.steady))
+		r.setCounter(player, pt.Free.Counter, pt.Free.value(used+p.free, r.steady))
 	}
 	for i, st := range p.price {
-		d.values.put(valueKey(player, st.Item), d.have[i]-st.Quantity*p.times)
+		r.values.put(valueKey(player, st.Item), d.have[i]-st.Quantity*p.times)
 	}
 	return failure{}
 }

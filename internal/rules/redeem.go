@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -40,13 +38,6 @@ type redeemTable struct {
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }
-
-func guessesText(g catalog.Guesses) string {
-	if g.Per == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
-}
 
 // setRedeem compiles what codes pay for.
 func (t *Tables) setRedeem(n *numbers) {
@@ -108,7 +99,7 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 	}
 	all, _ := r.state.CodeUses(rt.list)
 	switch {
-	case rt.config.Until != 0 && r.d.now >= rt.config.Until:
+	case rt.config.Until != 0 && r.now >= rt.config.Until:
 		return failure{CodeExpired, rt.list}
 	case r.state.CodeUsedBy(rt.list, number, player), !r.old && rt.config.Uses > 1 && r.state.CodeGivenTo(rt.list, number, player):
 		return failure{CodeRedeemed, rt.list}
@@ -139,7 +130,7 @@ func (r *Rules) writeGuess(cmd *Command) {
 		return // no code pays for anything
 	}
 	r.turn(player)
-	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.d.steady))
+	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.steady))
 }
 
 // Redeemed is what an event of a Redeem that did not fail says.

@@ -23,10 +23,11 @@ func (r *Rules) waits(player uint32) bool {
 // if they do not fit: who waits may hold much already.
 func (r *Rules) come(id string) (player uint32, f failure) {
 	player = r.see(id)
+	r.player = player
 	if !r.waits(player) {
 		return player, f
 	}
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), 0)
+	r.values.put(valueKey(player, counterKey|r.t.waiting), 0)
 	for _, st := range r.t.Start {
 		if !r.gain(player, st.Item, st.Quantity) {
 			return player, failure{BalanceOverflow, st.Item}
@@ -59,7 +60,7 @@ func (r *Rules) wait(player uint32, v uint64) {
 		return
 	}
 	r.d.w.Change(store.Set, r.t.waiting, v)
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), v)
+	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
 func (r *Rules) checkRegister(cmd *Command) failure {

@@ -1,10 +1,14 @@
-package rules
+// Package view says how a realm stands, for those who read it: stock and weights, limits, tracks,
+// budgets and moments, and which events a reader wants. It reads the rules' tables. Nothing that
+// decides or writes may enter it.
+package view
 
 import (
 	"math"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // EntryStock is an entry's stock and odds.
@@ -32,13 +36,13 @@ type StockReader interface {
 }
 
 // Has reports whether the catalog has an item.
-func (t *Tables) Has(item string) bool {
+func Has(t *rules.Tables, item string) bool {
 	_, ok := t.ItemNum[item]
 	return ok
 }
 
 // Items returns where in the catalog items stand, ascending, without those that it does not have.
-func (t *Tables) Items(ids []string) (at []int) {
+func Items(t *rules.Tables, ids []string) (at []int) {
 	for _, id := range ids {
 		if num, ok := t.ItemNum[id]; ok {
 			at = append(at, int(t.ItemAt[num]))
@@ -48,11 +52,11 @@ func (t *Tables) Items(ids []string) (at []int) {
 	return slices.Compact(at)
 }
 
-// Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It
+// PoolOf returns a pool with at most n entries, beginning at index from in the catalog's order. It
 // may be called concurrently with the writer. known is false if the catalog has no such pool.
 // current is false if another catalog came into force during the call. c says which entries budgets
 // rule out; nil: none.
-func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
+func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
 		return p, false, true
@@ -99,7 +103,7 @@ type PoolSum struct {
 // Sums returns the sums of at most n pools, in the catalog's order, and the position of the last
 // change to any of them. It may be called concurrently with the writer. current is false if another
 // catalog came into force during the call.
-func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
+func Sums(t *rules.Tables, state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
 		return nil, 0, true
@@ -120,7 +124,7 @@ func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, cu
 
 // viewer finds out which pools have something left.
 type viewer struct {
-	t     *Tables
+	t     *rules.Tables
 	state StockReader
 	last  uint64 // the newest position seen
 	stale bool   // another catalog came into force
@@ -128,7 +132,7 @@ type viewer struct {
 }
 
 // read reads all entries of a pool in catalog order.
-func (v *viewer) read(pt *Pool, f func(i int, left, drawn uint64, limited bool)) bool {
+func (v *viewer) read(pt *rules.Pool, f func(i int, left, drawn uint64, limited bool)) bool {
 	last, ok := v.state.ReadStock(pt.Num, pt.Order, v.t.Version, f)
 	v.last = max(v.last, last)
 	v.stale = v.stale || !ok
@@ -136,7 +140,7 @@ func (v *viewer) read(pt *Pool, f func(i int, left, drawn uint64, limited bool))
 }
 
 // codesLeft reports whether each list that an entry gives a code of has one left.
-func (v *viewer) codesLeft(e *Entry) bool {
+func (v *viewer) codesLeft(e *rules.Entry) bool {
 	all := true
 	for _, list := range e.Codes {
 		left, last := v.state.CodesLeft(list)
@@ -146,7 +150,7 @@ func (v *viewer) codesLeft(e *Entry) bool {
 }
 
 // deadTargets returns the pools that pt leads to directly and that have nothing left.
-func (v *viewer) deadTargets(pt *Pool) (dead map[uint32]bool) {
+func (v *viewer) deadTargets(pt *rules.Pool) (dead map[uint32]bool) {
 	for i := range pt.Branches {
 		target := pt.Branches[i].Target
 		if target == nil || v.isLive(target) {
@@ -161,7 +165,7 @@ func (v *viewer) deadTargets(pt *Pool) (dead map[uint32]bool) {
 }
 
 // isLive reports whether something can be drawn from a pool.
-func (v *viewer) isLive(pt *Pool) bool {
+func (v *viewer) isLive(pt *rules.Pool) bool {
 	if pt.Endless {
 		return true
 	}
@@ -172,7 +176,7 @@ func (v *viewer) isLive(pt *Pool) bool {
 	v.read(pt, func(i int, left, _ uint64, _ bool) {
 		e := &pt.Entries[pt.Order[i]]
 		target := e.Target()
-		live = live || e.Branch != NoBranch && pt.Weight(pt.Order[i], left) > 0 && (target == nil || !dead[target.Num])
+		live = live || e.Branch != rules.NoBranch && pt.Weight(pt.Order[i], left) > 0 && (target == nil || !dead[target.Num])
 	})
 	v.live[pt.Num] = live
 	return live
