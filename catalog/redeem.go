@@ -74,15 +74,6 @@ func (k *check) checkGuesses() {
 	}
 }
 
-func (r *Redeem) yaml() string {
-	parts := settings{}
-	parts.add(true, "code", "%s", yamlID(r.List))
-	parts.add(r.Times != 1, "times", "%d", r.Times)
-	parts.add(r.Uses != 1, "uses", "%d", r.Uses)
-	parts.add(r.Until != 0, "until", "%s", formatInstant(r.Until))
-	return mappingOf(texts(parts, func(s *Setting) string { return s.Key + ": " + s.Value }))
-}
-
 // redeems reports whether a code pays for draws from a pool.
 func (c *Catalog) redeems() bool {
 	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return len(p.Redeem) > 0 })

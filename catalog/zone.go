@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	_ "embed" // the names of zones
 	"regexp"
 	"strings"
@@ -92,7 +93,7 @@ func (zoneShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", MaxLength: MaxID, Pattern: zonePattern}
 }
 
-func (zoneShape) show(Zone) any { return utc }
+func (zoneShape) write(z *Zone) string { return cmp.Or(z.Name, utc) }
 
 // offsets returns the offsets of a place from 1970 to 2100.
 func offsets(place *time.Location) (all []Offset) {
