@@ -12,6 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // rows returns the rows of docs/api.md whose first cell matches, as cells.
@@ -99,7 +100,7 @@ func TestDocumentedLimits(t *testing.T) {
 		"outcomes of one":      server.MaxBatchOutcomes,
 		"entries, items":       server.MaxPage,
 		"depth of nested":      server.MaxDepth,
-		"API key \\|":          server.MaxKeyBytes,
+		"API key \\|":          access.MaxKeyBytes,
 		"realms":               kuji.MaxRealms,
 	} {
 		row := rows(t, strings.TrimSuffix(first, " \\|"))

@@ -23,7 +23,6 @@ var large = map[string]string{
 	"internal/sim.model":     "the oracle: what every command does",
 	"internal/store.State":   "what the rules and readers ask of a realm: each is a method",
 	"internal/vfs.Mem":       "a file system",
-	"server.Server":          "the API: each call is a method",
 	"wal.Log":                "the log: what a few locks guard together",
 }
 

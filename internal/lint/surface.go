@@ -11,7 +11,7 @@ import (
 )
 
 // Public are the packages that programs outside this module can use.
-var Public = []string{".", "catalog", "wal", "sampler", "server", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+var Public = []string{".", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
 
 // Surface reports what a package exports that only this module can use: a function, a field, a
 // method or a type whose own type is in an internal package. Programs that embed Kuji see such a

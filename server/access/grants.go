@@ -1,4 +1,4 @@
-package server
+package access
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // A key's line can say what it may grant: which items, how many in a request and how many in a day of
-// UTC, in each realm. What is asked for in a request is checked by access.permit. What was granted
+// UTC, in each realm. What is asked for in a request is checked by Permit. What was granted
 // today is counted here, from the realm's log on: the log has the key's name with each grant. So a
 // restart or another leader of a cluster changes nothing.
 //
@@ -55,7 +56,7 @@ func parseGrants(text string) (map[string]grantCap, error) {
 }
 
 // mayGrant returns what is the most of an item that the key may grant.
-func (a *access) mayGrant(item string) (grantCap, bool) {
+func (a *Access) mayGrant(item string) (grantCap, bool) {
 	c, ok := a.grants[item]
 	if !ok {
 		c, ok = a.grants[otherItems]
@@ -63,14 +64,17 @@ func (a *access) mayGrant(item string) (grantCap, bool) {
 	return c, ok
 }
 
+// itemsMessage is a grant in a request, a command or a member.
+type itemsMessage interface{ GetItems() []*kujiv1.Stack }
+
 // checkGrants checks what a request grants: that it has a request id, and that no item is too many.
-func (a *access) checkGrants(field, id string, grants ...itemsMessage) error {
-	if len(grants) == 0 || a.name == "" {
+func (a *Access) checkGrants(field, id string, grants ...itemsMessage) error {
+	if len(grants) == 0 || a.Name == "" {
 		return nil // without keys, nobody said what grants are like
 	}
 	if id == "" && !a.anyID {
 		return &kuji.Error{Code: kuji.CodeInvalid, Field: field + "request_id",
-			Message: fmt.Sprintf("is empty, and the request grants items: sent again without one, it would grant them twice. Give it an id, or the key %q ids=optional", a.name)}
+			Message: fmt.Sprintf("is empty, and the request grants items: sent again without one, it would grant them twice. Give it an id, or the key %q ids=optional", a.Name)}
 	}
 	if a.grants == nil {
 		return nil
@@ -128,8 +132,11 @@ const dayMillis = int64(24 * time.Hour / time.Millisecond)
 // dayOf returns the day of UTC that a time stamp is in, from 1970 on.
 func dayOf(stamp int64) int64 { return stamp / dayMillis }
 
-// granted counts what keys grant, by realm.
-type granted struct {
+// Granted counts what keys grant, by realm.
+type Granted struct {
+	Keys     *Keys           // nil: nothing is limited
+	Stopping context.Context // ends reads of the log
+
 	mu     sync.Mutex
 	realms map[string]*grantedIn
 }
@@ -169,7 +176,7 @@ func (q quantities) take(key string, sum map[string]uint64) {
 	}
 }
 
-func (g *granted) in(realm string) *grantedIn {
+func (g *Granted) in(realm string) *grantedIn {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.realms == nil {
@@ -183,8 +190,8 @@ func (g *granted) in(realm string) *grantedIn {
 	return in
 }
 
-// taken is what requests have taken from what a key may grant today.
-type taken struct {
+// Taken is what requests have taken from what a key may grant today.
+type Taken struct {
 	in   *grantedIn
 	key  string
 	day  int64
@@ -192,14 +199,14 @@ type taken struct {
 	errs []error             // by request: why it is refused
 }
 
-// takeGrants takes what requests grant from what their key may grant today. The result is nil if
+// Take takes what requests grant from what their key may grant today. The result is nil if
 // nothing is limited by day. Otherwise it puts nil, which the engine refuses, in place of requests
-// that grant too much, and settle must be called. The error is that of reading the log.
-func (s *Server) takeGrants(ctx context.Context, a *access, r *kuji.Realm, reqs []kuji.Request) (*taken, error) {
+// that grant too much, and Settle must be called. The error is that of reading the log.
+func (g *Granted) Take(ctx context.Context, a *Access, r *kuji.Realm, reqs []kuji.Request) (*Taken, error) {
 	if !a.daily {
 		return nil, nil
 	}
-	t := &taken{in: s.granted.in(r.Name()), key: a.name, sums: make([]map[string]uint64, len(reqs)), errs: make([]error, len(reqs))}
+	t := &Taken{in: g.in(r.Name()), key: a.Name, sums: make([]map[string]uint64, len(reqs)), errs: make([]error, len(reqs))}
 	some := false
 	for i, req := range reqs {
 		sum := map[string]uint64{}
@@ -210,7 +217,7 @@ func (s *Server) takeGrants(ctx context.Context, a *access, r *kuji.Realm, reqs 
 	if !some {
 		return nil, nil
 	}
-	if err := t.in.lock(ctx, s, r); err != nil {
+	if err := t.in.lock(ctx, g, r); err != nil {
 		return nil, err
 	}
 	defer t.in.mu.Unlock()
@@ -222,7 +229,7 @@ func (s *Server) takeGrants(ctx context.Context, a *access, r *kuji.Realm, reqs 
 		err := t.in.fits(a, sum)
 		switch {
 		case err == nil:
-			t.in.pending.add(a.name, sum)
+			t.in.pending.add(a.Name, sum)
 		case answered(ctx, r, requestIDOf(reqs[i])):
 			t.sums[i] = nil // the first answer comes again, and grants nothing more
 		default:
@@ -234,12 +241,12 @@ func (s *Server) takeGrants(ctx context.Context, a *access, r *kuji.Realm, reqs 
 
 // lock locks mu once it is known what was granted today. One reads the log for all who wait, and goes
 // on when they have left.
-func (in *grantedIn) lock(ctx context.Context, s *Server, r *kuji.Realm) error {
+func (in *grantedIn) lock(ctx context.Context, g *Granted, r *kuji.Realm) error {
 	for {
 		in.mu.Lock()
 		st := r.Stats()
 		day := dayOf(st.Clock.Time)
-		if in.keys == s.o.Keys.set.Load() && in.epoch == st.Epoch && in.day <= day {
+		if in.keys == g.Keys.set.Load() && in.epoch == st.Epoch && in.day <= day {
 			if in.day < day { // nobody has granted anything since midnight
 				in.day, in.used = day, quantities{}
 			}
@@ -252,7 +259,7 @@ func (in *grantedIn) lock(ctx context.Context, s *Server, r *kuji.Realm) error {
 		}
 		if in.reading == nil {
 			in.reading = make(chan struct{})
-			go in.read(s, r, s.o.Keys.set.Load(), st.Epoch, day)
+			go in.read(g, r, g.Keys.set.Load(), st.Epoch, day)
 		}
 		reading := in.reading
 		in.mu.Unlock()
@@ -265,8 +272,8 @@ func (in *grantedIn) lock(ctx context.Context, s *Server, r *kuji.Realm) error {
 }
 
 // read reads from the log what was granted today.
-func (in *grantedIn) read(s *Server, r *kuji.Realm, keys *keySet, epoch uint64, day int64) {
-	used, err := r.Granted(s.stopping, time.UnixMilli(day*dayMillis))
+func (in *grantedIn) read(g *Granted, r *kuji.Realm, keys *keySet, epoch uint64, day int64) {
+	used, err := r.Granted(g.Stopping, time.UnixMilli(day*dayMillis))
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	close(in.reading)
@@ -277,19 +284,19 @@ func (in *grantedIn) read(s *Server, r *kuji.Realm, keys *keySet, epoch uint64, 
 }
 
 // fits returns why a key may not grant so much today.
-func (in *grantedIn) fits(a *access, sum map[string]uint64) error {
+func (in *grantedIn) fits(a *Access, sum map[string]uint64) error {
 	for _, item := range slices.Sorted(maps.Keys(sum)) {
 		c, _ := a.mayGrant(item)
-		used, pending := in.used[a.name][item], in.pending[a.name][item]
+		used, pending := in.used[a.Name][item], in.pending[a.Name][item]
 		beyond := func(all uint64) bool { return c.day > 0 && (all >= c.day || sum[item] > c.day-all) }
 		switch {
 		case !beyond(used + pending):
 			continue
 		case !beyond(used): // this can be a retry of one of those
 			return &kuji.Error{Code: kuji.CodeOverloaded, Field: "items", Message: fmt.Sprintf(
-				"grants of %d of %.80q by key %q are under way, and all together are more than it may grant in a day: send the same again", pending, item, a.name)}
+				"grants of %d of %.80q by key %q are under way, and all together are more than it may grant in a day: send the same again", pending, item, a.Name)}
 		default:
-			return a.forbidden(fmt.Errorf("it may grant %d of %.80q in a day, and has granted %d; the next day begins at %s",
+			return a.Forbidden(fmt.Errorf("it may grant %d of %.80q in a day, and has granted %d; the next day begins at %s",
 				c.day, item, used, time.UnixMilli((in.day+1)*dayMillis).UTC().Format(time.RFC3339)))
 		}
 	}
@@ -305,9 +312,9 @@ func answered(ctx context.Context, r *kuji.Realm, id string) bool {
 	return err == nil && l.Seen == kuji.Answered
 }
 
-// settle notes what was granted, and puts why requests were refused into their results. err is that of
+// Settle notes what was granted, and puts why requests were refused into their results. err is that of
 // all requests.
-func (t *taken) settle(results []kuji.Result, err error) {
+func (t *Taken) Settle(results []kuji.Result, err error) {
 	if t == nil {
 		return
 	}

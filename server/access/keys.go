@@ -1,8 +1,9 @@
-package server
+package access
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -23,8 +24,14 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
+// MaxKeyBytes is the longest API key, in bytes.
+const MaxKeyBytes = 512
+
 // MaxKeys is the most keys in a key file, issuers of player tokens among them.
 const MaxKeys = 1024
+
+// maxRate is the highest rate of a key.
+const maxRate = 1_000_000
 
 // ErrKeys is wrapped by every error about a key file.
 var ErrKeys = errors.New("bad API keys")
@@ -57,15 +64,16 @@ type keySet struct {
 
 type key struct {
 	hash [sha256.Size]byte
-	access
+	Access
 }
 
 // LoadKeys reads a key file, and the keys of the issuers in it. A file without any key is an error.
 func LoadKeys(path string) (*Keys, error) {
-	return loadKeys(path, newFetcher(), time.Now)
+	return LoadKeysWith(path, newFetcher(), time.Now)
 }
 
-func loadKeys(path string, fetch fetcher, now func() time.Time) (*Keys, error) {
+// LoadKeysWith is LoadKeys with another way to get what is at a URL, and another clock.
+func LoadKeysWith(path string, fetch func(ctx context.Context, url string) ([]byte, error), now func() time.Time) (*Keys, error) {
 	k := &Keys{path: path, fetch: fetch, now: now}
 	if err := k.Reload(); err != nil {
 		return nil, err
@@ -77,15 +85,15 @@ func loadKeys(path string, fetch fetcher, now func() time.Time) (*Keys, error) {
 func (k *Keys) Reload() error {
 	data, err := os.ReadFile(k.path)
 	if err != nil {
-		return fmt.Errorf("server: %w: %w", ErrKeys, err)
+		return fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	set, err := parseKeys(data)
 	if err != nil {
-		return fmt.Errorf("server: %w: %s: %w", ErrKeys, k.path, err)
+		return fmt.Errorf("%w: %s: %w", ErrKeys, k.path, err)
 	}
 	for _, i := range set.issuers {
 		if err := i.load(k); err != nil {
-			return fmt.Errorf("server: %w: %s: issuer %q: %w", ErrKeys, k.path, i.name, err)
+			return fmt.Errorf("%w: %s: issuer %q: %w", ErrKeys, k.path, i.Name, err)
 		}
 	}
 	k.set.Store(set)
@@ -112,8 +120,8 @@ func parseKeys(data []byte) (*keySet, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		switch {
-		case names[one.name]:
-			return nil, fmt.Errorf("line %d: another line has the name %q", n, one.name)
+		case names[one.Name]:
+			return nil, fmt.Errorf("line %d: another line has the name %q", n, one.Name)
 		case iss != nil:
 			set.issuers = append(set.issuers, iss)
 		case hashes[one.hash]:
@@ -121,7 +129,7 @@ func parseKeys(data []byte) (*keySet, error) {
 		default:
 			set.keys = append(set.keys, one)
 		}
-		names[one.name], hashes[one.hash] = true, true
+		names[one.Name], hashes[one.hash] = true, true
 		if len(names) > MaxKeys {
 			return nil, fmt.Errorf("line %d: more than %d keys", n, MaxKeys)
 		}
@@ -144,8 +152,8 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 	if one.can, err = parseCommands(fields[0]); err != nil {
 		return key{}, nil, err
 	}
-	if one.name = fields[2]; len(one.name) > kuji.MaxBy || !utf8.ValidString(one.name) || strings.Contains(one.name, "=") {
-		return key{}, nil, fmt.Errorf("name %.80q, want at most %d bytes of UTF-8 without =", one.name, kuji.MaxBy)
+	if one.Name = fields[2]; len(one.Name) > kuji.MaxBy || !utf8.ValidString(one.Name) || strings.Contains(one.Name, "=") {
+		return key{}, nil, fmt.Errorf("name %.80q, want at most %d bytes of UTF-8 without =", one.Name, kuji.MaxBy)
 	}
 	options, err := parseOptions(fields[3:])
 	if err != nil {
@@ -155,7 +163,7 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 		return key{}, nil, err
 	}
 	if where, ok := strings.CutPrefix(fields[1], "jwks="); ok {
-		iss, err = newIssuer(one.access, where, options)
+		iss, err = newIssuer(one.Access, where, options)
 		return one, iss, err
 	}
 	for name := range options {
@@ -165,7 +173,7 @@ func parseKey(line string) (one key, iss *issuer, err error) {
 		// Do not quote the field: a key pasted here by mistake must not end up in a log.
 		return key{}, nil, fmt.Errorf("second field of %d bytes, want a SHA-256 of %d hexadecimal digits, or jwks=", len(fields[1]), 2*sha256.Size)
 	}
-	one.who = caller{one.hash, one.can&canAdmin != 0}
+	one.Who = Caller{one.hash, one.can&canAdmin != 0}
 	return one, nil, nil
 }
 
@@ -182,7 +190,7 @@ func parseOptions(fields []string) (map[string]string, error) {
 }
 
 // restrict takes the options that keys and issuers share.
-func (a *access) restrict(options map[string]string) error {
+func (a *Access) restrict(options map[string]string) error {
 	list := func(name string) (all []string, err error) {
 		text, ok := options[name]
 		delete(options, name)
@@ -221,41 +229,41 @@ func (a *access) restrict(options map[string]string) error {
 	}
 	if text, ok := options["rate"]; ok {
 		delete(options, "rate")
-		if a.rate, err = strconv.Atoi(text); err != nil || a.rate < 1 || a.rate > maxRate {
+		if a.Rate, err = strconv.Atoi(text); err != nil || a.Rate < 1 || a.Rate > maxRate {
 			return fmt.Errorf("rate=%.40s: want 1 to %d commands a second", text, maxRate)
 		}
 	}
 	return nil
 }
 
-// find returns what the holder of a key or a token may do, nil if it is neither.
-func (k *Keys) find(secret string) *access {
-	if a := k.byKey(secret); a != nil {
+// Find returns what the holder of a key or a token may do, nil if it is neither.
+func (k *Keys) Find(secret string) *Access {
+	if a := k.ByKey(secret); a != nil {
 		return a
 	}
-	a, _ := k.byToken(secret)
+	a, _ := k.ByToken(secret)
 	return a
 }
 
-// byKey returns what the holder of a key may do, nil if it is none.
-func (k *Keys) byKey(secret string) *access {
+// ByKey returns what the holder of a key may do, nil if it is none.
+func (k *Keys) ByKey(secret string) *Access {
 	if secret == "" || len(secret) > MaxKeyBytes {
 		return nil
 	}
-	return k.of(caller{hash: sha256.Sum256([]byte(secret))})
+	return k.of(Caller{Hash: sha256.Sum256([]byte(secret))})
 }
 
-// mayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
+// MayBeToken reports whether a secret must be checked as a token: it has three parts, and there are
 // issuers.
-func (k *Keys) mayBeToken(secret string) bool {
+func (k *Keys) MayBeToken(secret string) bool {
 	return len(secret) <= MaxTokenBytes && strings.Count(secret, ".") == 2 && len(k.set.Load().issuers) > 0
 }
 
-// byToken returns what the holder of a token may do, or why it is none: of several issuers, what the one
+// ByToken returns what the holder of a token may do, or why it is none: of several issuers, what the one
 // says that has signed it.
-func (k *Keys) byToken(secret string) (*access, *tokenFault) {
-	if !k.mayBeToken(secret) {
-		return nil, unsigned("it is no key of the file, and no token")
+func (k *Keys) ByToken(secret string) (*Access, *Fault) {
+	if !k.MayBeToken(secret) {
+		return nil, Unsigned("it is no key of the file, and no token")
 	}
 	var why []string
 	for _, i := range k.set.Load().issuers {
@@ -263,34 +271,34 @@ func (k *Keys) byToken(secret string) (*access, *tokenFault) {
 		if a != nil || fault.ours {
 			return a, fault
 		}
-		why = append(why, fmt.Sprintf("%s: %s", i.name, fault.why))
+		why = append(why, fmt.Sprintf("%s: %s", i.Name, fault.Why))
 	}
-	return nil, unsigned("%s", strings.Join(why, "; "))
+	return nil, Unsigned("%s", strings.Join(why, "; "))
 }
 
 // again returns what somebody may do now, nil if nothing any more.
-func (k *Keys) again(a *access) *access {
+func (k *Keys) again(a *Access) *Access {
 	if a.token != "" {
-		return k.find(a.token)
+		return k.Find(a.token)
 	}
-	return k.of(a.who)
+	return k.of(a.Who)
 }
 
 // of returns what the key with a hash may do, nil if there is none. It compares with every known one
 // in constant time, so the time it takes reveals nothing about the keys.
-func (k *Keys) of(who caller) *access {
+func (k *Keys) of(who Caller) *Access {
 	set, at := k.set.Load().keys, -1
 	for i := range set {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who.hash[:], set[i].hash[:]), i, at)
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(who.Hash[:], set[i].hash[:]), i, at)
 	}
 	if at < 0 {
 		return nil
 	}
-	return &set[at].access
+	return &set[at].Access
 }
 
-// secretOf returns the key in a request's header, or "".
-func secretOf(h http.Header) string {
+// SecretOf returns the key in a request's header, or "".
+func SecretOf(h http.Header) string {
 	if v := h.Get("Authorization"); v != "" {
 		scheme, secret, ok := strings.Cut(v, " ")
 		if !ok || !strings.EqualFold(scheme, "Bearer") {
@@ -312,18 +320,18 @@ func NewKey() string {
 // and each option is one of its name=value.
 func KeyLine(commands, secret, name string, options ...string) (string, error) {
 	if secret == "" || len(secret) > MaxKeyBytes {
-		return "", fmt.Errorf("server: %w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
+		return "", fmt.Errorf("%w: a key of %d bytes, want 1 to %d", ErrKeys, len(secret), MaxKeyBytes)
 	}
 	hash := sha256.Sum256([]byte(secret))
 	parts := append([]string{commands, hex.EncodeToString(hash[:]), name}, options...)
 	for _, p := range parts {
 		if p == "" || strings.ContainsFunc(p, unicode.IsSpace) {
-			return "", fmt.Errorf("server: %w: %.80q, want a word", ErrKeys, p)
+			return "", fmt.Errorf("%w: %.80q, want a word", ErrKeys, p)
 		}
 	}
 	line := strings.Join(parts, " ")
 	if _, _, err := parseKey(line); err != nil {
-		return "", fmt.Errorf("server: %w: %w", ErrKeys, err)
+		return "", fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	return line, nil
 }

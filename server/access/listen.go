@@ -1,4 +1,4 @@
-package server
+package access
 
 import (
 	"errors"
@@ -25,9 +25,9 @@ type Exposure struct {
 func CheckListen(addr string, e Exposure) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("server: address %q: want host:port: %w", addr, err)
+		return fmt.Errorf("address %q: want host:port: %w", addr, err)
 	}
-	if isLoopback(canonicalHost(host)) {
+	if IsLoopback(CanonicalHost(host)) {
 		return nil
 	}
 	var missing []string
@@ -40,13 +40,13 @@ func CheckListen(addr string, e Exposure) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("server: %w on %s, which others can reach: it needs %s; or listen on loopback, for example 127.0.0.1",
+	return fmt.Errorf("%w on %s, which others can reach: it needs %s; or listen on loopback, for example 127.0.0.1",
 		ErrExposed, addr, strings.Join(missing, ", and "))
 }
 
-// canonicalHost removes differences in how a host is written: letter case, brackets, a trailing
+// CanonicalHost removes differences in how a host is written: letter case, brackets, a trailing
 // dot.
-func canonicalHost(h string) string {
+func CanonicalHost(h string) string {
 	h = strings.TrimSuffix(strings.ToLower(h), ".")
 	if len(h) > 1 && h[0] == '[' && h[len(h)-1] == ']' {
 		h = h[1 : len(h)-1]
@@ -54,22 +54,11 @@ func canonicalHost(h string) string {
 	return h
 }
 
-// isLoopback reports whether a canonical host is certainly this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a canonical host is certainly this machine.
+func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
-}
-
-// hostAllowed checks the Host of a request to a server without keys. A web page can point its own
-// name at 127.0.0.1 and then pass for the same origin. The name in Host gives it away.
-func (s *Server) hostAllowed(hostport string) bool {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	host = canonicalHost(host)
-	return isLoopback(host) || s.hosts[host]
 }

@@ -1,41 +1,41 @@
-package server
+package access
 
 import kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 
-// pass is what a stream, or a connection, may do for as long as its key or token is good.
-type pass struct {
-	s      *Server
-	keys   *keySet // the key file as of the last check
-	access *access // what the key may do by it
+// Pass is what a stream, or a connection, may do for as long as its key or token is good.
+type Pass struct {
+	*Access       // what the key may do by the key file as of the last check
+	keys    *Keys // nil: a server without keys
+	set     *keySet
 }
 
-func newPass(s *Server, a *access) pass {
-	p := pass{s: s, access: a}
-	if s.o.Keys != nil {
-		p.keys = s.o.Keys.set.Load()
+// NewPass returns the pass of somebody who has just presented a key, or of Anybody if keys is nil.
+func NewPass(keys *Keys, a *Access) Pass {
+	p := Pass{Access: a, keys: keys}
+	if keys != nil {
+		p.set = keys.set.Load()
 	}
 	return p
 }
 
-// renew reports whether the key or token is still good. It looks again after the key file was
+// Renew reports whether the key or token is still good. It looks again after the key file was
 // reloaded. One goroutine at a time may ask.
-func (p *pass) renew() bool {
-	keys := p.s.o.Keys
-	if keys == nil {
+func (p *Pass) Renew() bool {
+	if p.keys == nil {
 		return true
 	}
-	if a := p.access; !a.expires.IsZero() && keys.now().After(a.expires) {
+	if !p.expires.IsZero() && p.keys.now().After(p.expires) {
 		return false
 	}
-	if set := keys.set.Load(); set != p.keys {
-		a := keys.again(p.access)
+	if set := p.keys.set.Load(); set != p.set {
+		a := p.keys.again(p.Access)
 		if a == nil {
 			return false
 		}
-		p.keys, p.access = set, a
+		p.set, p.Access = set, a
 	}
 	return true
 }
 
-// stillAllowed is renew for one who needs a role.
-func (p *pass) stillAllowed(role kujiv1.Role) bool { return p.renew() && p.access.may(role) }
+// StillMay reports whether the key is still good, and includes anything of a role.
+func (p *Pass) StillMay(role kujiv1.Role) bool { return p.Renew() && p.May(role) }

@@ -1,4 +1,4 @@
-package server
+package access
 
 import (
 	"context"
@@ -16,10 +16,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"connectrpc.com/connect"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
 // MaxTokenBytes is the longest player token, in bytes.
@@ -53,7 +56,7 @@ var tokenAlgorithms = []jose.SignatureAlgorithm{jose.EdDSA, jose.ES256, jose.ES3
 //
 // Its holder may do what the line says, as this player alone.
 type issuer struct {
-	access
+	Access
 	where    string
 	algs     []jose.SignatureAlgorithm
 	issuer   string
@@ -64,11 +67,11 @@ type issuer struct {
 	fetching atomic.Bool
 }
 
-func newIssuer(a access, where string, options map[string]string) (*issuer, error) {
+func newIssuer(a Access, where string, options map[string]string) (*issuer, error) {
 	if a.can&(canGrant|canAdmin) != 0 {
 		return nil, errors.New("players may read, draw, redeem, register, consume and transfer, not grant and not admin")
 	}
-	i := &issuer{access: a, where: where, issuer: options["issuer"], audience: options["audience"]}
+	i := &issuer{Access: a, where: where, issuer: options["issuer"], audience: options["audience"]}
 	for name, value := range options {
 		switch name {
 		case "issuer", "audience":
@@ -137,7 +140,7 @@ func (i *issuer) read(k *Keys) ([]byte, error) {
 		return os.ReadFile(path)
 	}
 	u, err := url.Parse(i.where)
-	if err != nil || u.Scheme != "https" && !isLoopback(canonicalHost(u.Hostname())) {
+	if err != nil || u.Scheme != "https" && !IsLoopback(CanonicalHost(u.Hostname())) {
 		return nil, fmt.Errorf("%.200q: want an https:// URL; http:// is for loopback only", i.where)
 	}
 	return k.fetch(context.Background(), i.where)
@@ -165,61 +168,62 @@ func parseJWKS(data []byte) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// tokenFault is why somebody's key or token is not good. The operator's log has all of it. Who sent it
+// A Fault is why somebody's key or token is not good. The operator's log has all of it. Who sent it
 // learns no more than that, unless an issuer has signed the token: then they may know what is in it.
-type tokenFault struct {
+type Fault struct {
 	text string // for the sender
-	why  string // for the log
+	Why  string // for the operator's log
 	ours bool   // an issuer has signed it
 }
 
-func (f *tokenFault) Error() string {
+func (f *Fault) Error() string {
 	if f.ours {
-		return f.text + ": " + f.why
+		return f.text + ": " + f.Why
 	}
 	return f.text
 }
 
-func unsigned(format string, args ...any) *tokenFault {
-	return &tokenFault{why: fmt.Sprintf(format, args...)}
+// Unsigned returns the fault of a secret that nobody has signed.
+func Unsigned(format string, args ...any) *Fault {
+	return &Fault{Why: fmt.Sprintf(format, args...)}
 }
 
-func signed(format string, args ...any) *tokenFault {
-	return &tokenFault{why: fmt.Sprintf(format, args...), ours: true}
+func signed(format string, args ...any) *Fault {
+	return &Fault{Why: fmt.Sprintf(format, args...), ours: true}
 }
 
 // player returns what the holder of a token may do, or why it is not a good token of this issuer.
-func (i *issuer) player(k *Keys, token string) (*access, *tokenFault) {
+func (i *issuer) player(k *Keys, token string) (*Access, *Fault) {
 	t, err := jwt.ParseSigned(token, i.algs)
 	if err != nil {
-		return nil, unsigned("not a JWT that is signed with one of %v: %v", i.algs, err)
+		return nil, Unsigned("not a JWT that is signed with one of %v: %v", i.algs, err)
 	}
 	if len(t.Headers) != 1 {
-		return nil, unsigned("a JWT with %d signatures, want one", len(t.Headers))
+		return nil, Unsigned("a JWT with %d signatures, want one", len(t.Headers))
 	}
 	now := k.now()
 	verified := i.key(k, t.Headers[0].KeyID, now)
 	switch alg := t.Headers[0].Algorithm; {
 	case verified == nil:
-		return nil, unsigned("the issuer has no key %.80q", t.Headers[0].KeyID)
+		return nil, Unsigned("the issuer has no key %.80q", t.Headers[0].KeyID)
 	case verified.Use != "" && verified.Use != "sig", verified.Algorithm != "" && verified.Algorithm != alg:
-		return nil, unsigned("the issuer's key %.80q is for %q with %q, and the token has %q", t.Headers[0].KeyID, verified.Use, verified.Algorithm, alg)
+		return nil, Unsigned("the issuer's key %.80q is for %q with %q, and the token has %q", t.Headers[0].KeyID, verified.Use, verified.Algorithm, alg)
 	}
 	var c jwt.Claims
 	if err := t.Claims(verified.Key, &c); err != nil {
-		return nil, unsigned("the signature or the claims are wrong: %v", err)
+		return nil, Unsigned("the signature or the claims are wrong: %v", err)
 	}
 	if fault := i.checkClaims(&c, now); fault != nil {
 		return nil, fault
 	}
-	a := i.access
-	a.player, a.token, a.expires = c.Subject, token, c.Expiry.Time().Add(tokenLeeway)
-	a.who = playerCaller(i.name, a.player)
+	a := i.Access
+	a.Player, a.token, a.expires = c.Subject, token, c.Expiry.Time().Add(tokenLeeway)
+	a.Who = playerCaller(i.Name, a.Player)
 	return &a, nil
 }
 
 // checkClaims returns what is wrong with the claims of a token that the issuer has signed, or nil.
-func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *tokenFault {
+func (i *issuer) checkClaims(c *jwt.Claims, now time.Time) *Fault {
 	want := jwt.Expected{Issuer: i.issuer, Time: now}
 	if i.audience != "" {
 		want.AnyAudience = jwt.Audience{i.audience}
@@ -269,4 +273,10 @@ func (i *issuer) key(k *Keys, id string, now time.Time) *jose.JSONWebKey {
 		}()
 	}
 	return found
+}
+
+// BadSecret refuses somebody whose key or token is not good.
+func BadSecret(text string, fault *Fault) *connect.Error {
+	fault.text = text
+	return contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, fault)
 }

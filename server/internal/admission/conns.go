@@ -1,60 +1,57 @@
-package server
+package admission
 
 import (
 	"container/list"
 	"context"
-	"crypto/sha256"
 	"net"
 	"sync"
+
+	"github.com/kuji-dev/kuji/server/access"
 )
 
-// conns is the server's open connections. There is always room for another one: the newcomer gets
+// Conns is the server's open connections. There is always room for another one: the newcomer gets
 // the place of one that waits for its client, unless requests with keys are being answered on all of
 // them, and these can have three quarters at most.
 //
 // A connection belongs to strangers until a request on it presents a key, and then to that key. The
 // place is taken from whom most connections belong to, and there from the connection that has
 // waited longest. So nobody loses connections because somebody else has many.
-type conns struct {
+type Conns struct {
 	limit func() int // the most connections, at the moment
 
 	mu   sync.Mutex
 	n    int
-	busy *budget // connections with requests that are being answered, by the first one's key
-	by   map[caller]*owner
+	Busy *Budget // connections with requests that are being answered, by the first one's key
+	by   map[access.Caller]*owner
 }
 
 // owner is those connections that belong to one key, or to strangers.
 type owner struct {
-	who     caller
+	who     access.Caller
 	n       int
-	waiting list.List // of *conn, the one that has waited longest first
+	waiting list.List // of *Conn, the one that has waited longest first
 }
 
-// stranger is who a connection belongs to before anybody has presented a key on it. It is no hash
-// of a key, nor the zero caller.
-var stranger = caller{hash: [sha256.Size]byte{1}}
-
-// conn is one connection.
-type conn struct {
+// Conn is one connection.
+type Conn struct {
 	net.Conn
-	all   *conns
+	all   *Conns
 	owner *owner        // nil once it is closed
 	calls int           // requests of owner.who and others that are being answered
-	payer caller        // who holds the part of conns.busy, if calls > 0
+	payer access.Caller // who holds the part of conns.Busy, if calls > 0
 	place *list.Element // in owner.waiting, if calls == 0
 }
 
-func newConns(most int, limit func() int, shared bool) *conns {
-	return &conns{limit: limit, busy: newPlaces(int64(most-most/4), shared), by: make(map[caller]*owner)}
+func NewConns(most int, limit func() int, shared bool) *Conns {
+	return &Conns{limit: limit, Busy: NewPlaces(int64(most-most/4), shared), by: make(map[access.Caller]*owner)}
 }
 
-// listen returns l with the limit on connections.
-func (s *conns) listen(l net.Listener) net.Listener { return &listener{l, s} }
+// Listen returns l with the limit on connections.
+func (s *Conns) Listen(l net.Listener) net.Listener { return &listener{l, s} }
 
 type listener struct {
 	net.Listener
-	all *conns
+	all *Conns
 }
 
 // Accept makes room before anybody else sees the connection, so that at most one descriptor more
@@ -73,7 +70,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // add makes room for a connection and adds it. It returns nil if there is no room.
-func (s *conns) add(nc net.Conn) *conn {
+func (s *Conns) add(nc net.Conn) *Conn {
 	limit := s.limit()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,16 +82,16 @@ func (s *conns) add(nc net.Conn) *conn {
 		s.remove(victim)
 		_ = victim.Conn.Close() // its goroutine notices and closes it again
 	}
-	c := &conn{Conn: nc, all: s}
+	c := &Conn{Conn: nc, all: s}
 	s.n++
-	s.join(c, stranger)
+	s.join(c, access.Stranger)
 	c.place = c.owner.waiting.PushBack(c)
 	return c
 }
 
 // victim returns the connection that a newcomer's place is taken from, nil if there is none. mu must
 // be held.
-func (s *conns) victim() *conn {
+func (s *Conns) victim() *Conn {
 	var from *owner
 	for _, o := range s.by {
 		if o.waiting.Len() > 0 && (from == nil || o.n > from.n) {
@@ -104,11 +101,11 @@ func (s *conns) victim() *conn {
 	if from == nil {
 		return nil
 	}
-	return from.waiting.Front().Value.(*conn)
+	return from.waiting.Front().Value.(*Conn)
 }
 
 // join gives a connection to an owner. mu must be held.
-func (s *conns) join(c *conn, who caller) {
+func (s *Conns) join(c *Conn, who access.Caller) {
 	o := s.by[who]
 	if o == nil {
 		o = &owner{who: who}
@@ -119,7 +116,7 @@ func (s *conns) join(c *conn, who caller) {
 }
 
 // leave takes a connection from its owner. mu must be held.
-func (s *conns) leave(c *conn) {
+func (s *Conns) leave(c *Conn) {
 	c.stopWaiting()
 	if c.owner.n--; c.owner.n == 0 {
 		delete(s.by, c.owner.who)
@@ -128,7 +125,7 @@ func (s *conns) leave(c *conn) {
 }
 
 // stopWaiting keeps the connection's place. mu must be held.
-func (c *conn) stopWaiting() {
+func (c *Conn) stopWaiting() {
 	if c.place != nil {
 		c.owner.waiting.Remove(c.place)
 		c.place = nil
@@ -136,7 +133,7 @@ func (c *conn) stopWaiting() {
 }
 
 // remove forgets a connection. mu must be held.
-func (s *conns) remove(c *conn) {
+func (s *Conns) remove(c *Conn) {
 	if c.owner == nil {
 		return
 	}
@@ -145,7 +142,7 @@ func (s *conns) remove(c *conn) {
 }
 
 // Close implements [net.Conn].
-func (c *conn) Close() error {
+func (c *Conn) Close() error {
 	err := c.Conn.Close() // first, so that its descriptor is free when its place is
 	c.all.mu.Lock()
 	defer c.all.mu.Unlock()
@@ -155,23 +152,23 @@ func (c *conn) Close() error {
 
 // CloseWrite ends the writing side. net/http does so before it closes a connection on which the
 // client still sends, so that the client gets to read the answer.
-func (c *conn) CloseWrite() error {
+func (c *Conn) CloseWrite() error {
 	if under, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return under.CloseWrite()
 	}
 	return nil
 }
 
-// begin says that a request with a key is being answered on a connection, which keeps its place
-// until end is called. It returns false if this key has its share of busy connections already.
-func (s *conns) begin(c *conn, who caller) bool {
+// Begin says that a request with a key is being answered on a connection, which keeps its place
+// until End is called. It returns false if this key has its share of busy connections already.
+func (s *Conns) Begin(c *Conn, who access.Caller) bool {
 	if c == nil {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.calls == 0 {
-		if !s.busy.take(who, 1) {
+		if !s.Busy.Take(who, 1) {
 			return false
 		}
 		c.payer = who
@@ -188,50 +185,50 @@ func (s *conns) begin(c *conn, who caller) bool {
 	return true
 }
 
-// end says that a request that began has been answered.
-func (s *conns) end(c *conn) {
+// End says that a request that began has been answered.
+func (s *Conns) End(c *Conn) {
 	if c == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.calls--; c.calls == 0 {
-		s.busy.give(c.payer, 1)
+		s.Busy.Give(c.payer, 1)
 		if c.owner != nil {
 			c.place = c.owner.waiting.PushBack(c)
 		}
 	}
 }
 
-// trusts reports whether the last request with a credential on a connection had a good one.
-func (s *conns) trusts(c *conn) bool {
+// Trusts reports whether the last request with a credential on a connection had a good one.
+func (s *Conns) Trusts(c *Conn) bool {
 	if c == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return c.owner != nil && c.owner.who != stranger
+	return c.owner != nil && c.owner.who != access.Stranger
 }
 
-// distrust says that a bad credential came on a connection: it belongs to strangers again, unless
+// Distrust says that a bad credential came on a connection: it belongs to strangers again, unless
 // requests are being answered on it.
-func (s *conns) distrust(c *conn) {
+func (s *Conns) Distrust(c *Conn) {
 	if c == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.calls > 0 || c.owner == nil || c.owner.who == stranger {
+	if c.calls > 0 || c.owner == nil || c.owner.who == access.Stranger {
 		return
 	}
 	s.leave(c)
-	s.join(c, stranger)
+	s.join(c, access.Stranger)
 	c.place = c.owner.waiting.PushBack(c)
 }
 
-// touch says that a request without a key arrived on a connection: it has not waited long, but it
+// Touch says that a request without a key arrived on a connection: it has not waited long, but it
 // keeps no place.
-func (s *conns) touch(c *conn) {
+func (s *Conns) Touch(c *Conn) {
 	if c == nil {
 		return
 	}
@@ -244,19 +241,26 @@ func (s *conns) touch(c *conn) {
 
 type connKey struct{}
 
-// withConn is [http.Server.ConnContext].
-func withConn(ctx context.Context, nc net.Conn) context.Context {
+// WithConn is [http.Server.ConnContext].
+func WithConn(ctx context.Context, nc net.Conn) context.Context {
 	if under, ok := nc.(interface{ NetConn() net.Conn }); ok { // TLS
 		nc = under.NetConn()
 	}
-	if c, ok := nc.(*conn); ok {
+	if c, ok := nc.(*Conn); ok {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	return ctx
 }
 
-// connOf returns the connection that a request came on, nil if it came on none of ours.
-func connOf(ctx context.Context) *conn {
-	c, _ := ctx.Value(connKey{}).(*conn)
+// ConnOf returns the connection that a request came on, nil if it came on none of ours.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
+}
+
+// Len returns how many connections are open.
+func (s *Conns) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
 }

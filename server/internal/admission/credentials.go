@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
 // To check a player's token takes far longer than to look up a key, and a stranger who
@@ -24,59 +26,52 @@ const (
 	checksWaiting = 1024
 )
 
-// credentials is the turns in which tokens of strangers are checked. Callers are addresses.
-type credentials struct {
-	places *budget // one for each that waits or is checked
-	turns  *budget // one for each that is checked; they wait
+// Checks is the turns in which tokens of strangers are checked. Callers are addresses.
+type Checks struct {
+	Places *Budget // one for each that waits or is checked
+	Turns  *Budget // one for each that is checked; they wait
 }
 
-func newCredentials() credentials {
-	return credentials{places: newBudget(checksWaiting, true), turns: newBudget(checksAtOnce, true)}
+func NewChecks() Checks {
+	return Checks{Places: NewBudget(checksWaiting, true), Turns: NewBudget(checksAtOnce, true)}
 }
 
-// find returns what the holder of a key or a token may do, or a refusal that begins with text. c is the
+// Find returns what the holder of a key or a token may do, or a refusal that begins with text. c is the
 // connection that it came on, nil if it came on none of ours, and peer the address of its other end.
-func (s *Server) find(ctx context.Context, c *conn, peer, secret, text string) (*access, *connect.Error) {
-	keys := s.o.Keys
-	if a := keys.byKey(secret); a != nil {
+func (g *Gate) Find(ctx context.Context, keys *access.Keys, c *Conn, peer, secret, text string) (*access.Access, *connect.Error) {
+	if a := keys.ByKey(secret); a != nil {
 		return a, nil
 	}
-	if !keys.mayBeToken(secret) {
+	if !keys.MayBeToken(secret) {
 		why := "it is no key of the file, and no token that an issuer could have signed"
 		if secret == "" {
 			why = "there is none"
 		}
-		return nil, badSecret(text, unsigned("%s", why))
+		return nil, access.BadSecret(text, access.Unsigned("%s", why))
 	}
-	if !s.conns.trusts(c) {
-		from := addressOf(peer)
-		if !s.credentials.places.take(from, 1) {
-			used, mine, total := s.credentials.places.holdings(from)
-			return nil, refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
+	if !g.Conns.Trusts(c) {
+		from := AddressOf(peer)
+		if !g.Checks.Places.Take(from, 1) {
+			used, mine, total := g.Checks.Places.Holdings(from)
+			return nil, contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
 				fmt.Errorf("%d tokens wait to be checked, %d of them from this address, and the limit is %d: try again later", used, mine, total))
 		}
-		defer s.credentials.places.give(from, 1)
-		if err := s.credentials.turns.wait(ctx, from, 1); err != nil {
-			return nil, refused(connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED, errors.New("the client is gone"))
+		defer g.Checks.Places.Give(from, 1)
+		if err := g.Checks.Turns.Wait(ctx, from, 1); err != nil {
+			return nil, contract.Refused(connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED, errors.New("the client is gone"))
 		}
-		defer s.credentials.turns.give(from, 1)
+		defer g.Checks.Turns.Give(from, 1)
 	}
-	a, fault := keys.byToken(secret)
+	a, fault := keys.ByToken(secret)
 	if a == nil {
-		s.conns.distrust(c)
-		return nil, badSecret(text, fault)
+		g.Conns.Distrust(c)
+		return nil, access.BadSecret(text, fault)
 	}
 	return a, nil
 }
 
-// badSecret refuses somebody whose key or token is not good.
-func badSecret(text string, fault *tokenFault) *connect.Error {
-	fault.text = text
-	return refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, fault)
-}
-
-// addressOf returns the caller that an address is: of IPv6 the network of one customer.
-func addressOf(peer string) (who caller) {
+// AddressOf returns the caller that an address is: of IPv6 the network of one customer.
+func AddressOf(peer string) (who access.Caller) {
 	at, err := netip.ParseAddrPort(peer)
 	if err != nil {
 		return who
@@ -87,7 +82,7 @@ func addressOf(peer string) (who caller) {
 	}
 	if net, err := ip.Prefix(bits); err == nil {
 		b := net.Addr().As16()
-		copy(who.hash[:], b[:])
+		copy(who.Hash[:], b[:])
 	}
 	return who
 }

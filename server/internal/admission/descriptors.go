@@ -1,7 +1,8 @@
-package server
+package admission
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/kuji-dev/kuji"
 )
@@ -24,9 +25,16 @@ const (
 	leastConnections = 16
 )
 
+// Descriptors divides the files that the process may open among connections and realms.
+type Descriptors struct {
+	Want    int        // connections, if there are enough
+	History bool       // each realm has one
+	Realms  func() int // how many are open
+}
+
 // perRealm returns how many descriptors a realm takes.
-func (s *Server) perRealm() int {
-	if s.o.History != nil {
+func (d *Descriptors) perRealm() int {
+	if d.History {
 		return realmDescriptors + historyDescriptors
 	}
 	return realmDescriptors
@@ -45,37 +53,40 @@ func connectionLimit(want int, files uint64, realms int) int {
 	return int(files - reserve)
 }
 
-// connections returns how many connections the server can have at the moment.
-func (s *Server) connections() int {
-	return connectionLimit(s.o.Limits.Connections, openFiles(), s.perRealm()*s.realms.len())
+// Connections returns how many connections the server can have at the moment.
+func (d *Descriptors) Connections() int { return d.Within(openFiles()) }
+
+// Within is Connections of a process that may open so many files; 0: there is no limit.
+func (d *Descriptors) Within(files uint64) int {
+	return connectionLimit(d.Want, files, d.perRealm()*d.Realms())
 }
 
-// checkDescriptors fails if the process may not open enough files, and logs if there will be fewer
-// connections than configured.
-func (s *Server) checkDescriptors() error {
-	want, files, realms := s.o.Limits.Connections, openFiles(), s.realms.len()
-	got := connectionLimit(want, files, s.perRealm()*realms)
-	if got == want {
+// with returns how many connections there can be with so many realms.
+func (d *Descriptors) with(realms int) int {
+	return connectionLimit(d.Want, openFiles(), d.perRealm()*realms)
+}
+
+// Check fails if the process may not open enough files. It logs if there will be fewer connections
+// than configured.
+func (d *Descriptors) Check(log *slog.Logger) error {
+	got, files, realms := d.Connections(), openFiles(), d.Realms()
+	if got == d.Want {
 		return nil
 	}
 	if got < leastConnections {
 		return fmt.Errorf("server: the limit on open files is %d, want at least %d: %d for each of %d realms, %d spare, %d connections",
-			files, spareDescriptors+s.perRealm()*realms+leastConnections, s.perRealm(), realms, spareDescriptors, leastConnections)
+			files, spareDescriptors+d.perRealm()*realms+leastConnections, d.perRealm(), realms, spareDescriptors, leastConnections)
 	}
-	s.log.Warn("fewer connections than configured: the limit on open files is too low",
-		"connections", got, "configured", want, "files", files, "realms", realms)
+	log.Warn("fewer connections than configured: the limit on open files is too low",
+		"connections", got, "configured", d.Want, "files", files, "realms", realms)
 	return nil
 }
 
-// checkRealm refuses a new realm that would leave too few descriptors for connections.
-func (s *Server) checkRealm(name string) error {
-	if s.realms.has(name) {
-		return nil
-	}
-	realms := s.realms.len() + 1
-	if got := connectionLimit(s.o.Limits.Connections, openFiles(), s.perRealm()*realms); got < min(leastConnections, s.o.Limits.Connections) {
-		return &kuji.Error{Code: kuji.CodeOverloaded,
-			Message: fmt.Sprintf("the limit on open files has no room for %d realms", realms)}
+// CheckRealm refuses another realm that would leave too few descriptors for connections.
+func (d *Descriptors) CheckRealm() error {
+	realms := d.Realms() + 1
+	if d.with(realms) < min(leastConnections, d.Want) {
+		return &kuji.Error{Code: kuji.CodeOverloaded, Message: fmt.Sprintf("the limit on open files has no room for %d realms", realms)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package admission
 
 import (
 	"fmt"
@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
-// maxRate is the highest rate of a key.
-const maxRate = 1_000_000
-
-// rates bounds how often callers ask. Each may ask for as much as its rate in a second at once, and
+// Rates bounds how often callers ask. Each may ask for as much as its rate in a second at once, and
 // then goes on at its rate. A batch may be larger: whoever asks for one waits the longer after it.
-type rates struct {
-	now func() time.Time
+type Rates struct {
+	Now func() time.Time
 
 	mu    sync.Mutex
-	all   map[caller]*bucket
+	all   map[access.Caller]*bucket
 	sweep int // how many there may be before those who owe nothing are forgotten
 }
 
@@ -34,25 +32,25 @@ type bucket struct {
 // leastSweep is how many callers are remembered at least.
 const leastSweep = 4096
 
-func newRates() *rates {
-	return &rates{now: time.Now, all: map[caller]*bucket{}, sweep: leastSweep}
+func NewRates() *Rates {
+	return &Rates{Now: time.Now, all: map[access.Caller]*bucket{}, sweep: leastSweep}
 }
 
-// take counts one for a caller, if they may ask now. Otherwise it returns how long they must wait.
-func (r *rates) take(a *access) (wait time.Duration) {
-	if a.rate == 0 {
+// Take counts one for a caller, if they may ask now. Otherwise it returns how long they must wait.
+func (r *Rates) Take(a *access.Access) (wait time.Duration) {
+	if a.Rate == 0 {
 		return 0
 	}
-	now := r.now()
+	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b := r.all[a.who]
+	b := r.all[a.Who]
 	if b == nil {
 		r.forget(now)
 		b = &bucket{}
-		r.all[a.who] = b
+		r.all[a.Who] = b
 	}
-	b.rate = a.rate
+	b.rate = a.Rate
 	if wait := b.paid.Add(time.Second / time.Duration(b.rate)).Sub(now); wait > 0 {
 		return wait
 	}
@@ -60,21 +58,21 @@ func (r *rates) take(a *access) (wait time.Duration) {
 	return 0
 }
 
-// owe counts n more for a caller who was let in.
-func (r *rates) owe(a *access, n int) {
-	if a.rate == 0 || n <= 0 {
+// Owe counts n more for a caller who was let in.
+func (r *Rates) Owe(a *access.Access, n int) {
+	if a.Rate == 0 || n <= 0 {
 		return
 	}
-	now := r.now()
+	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if b := r.all[a.who]; b != nil {
+	if b := r.all[a.Who]; b != nil {
 		r.add(b, now, n)
 	}
 }
 
 // add counts n. A caller who asked for nothing in the last second has a second's worth.
-func (r *rates) add(b *bucket, now time.Time, n int) {
+func (r *Rates) add(b *bucket, now time.Time, n int) {
 	if least := now.Add(-time.Second); b.paid.Before(least) {
 		b.paid = least
 	}
@@ -82,7 +80,7 @@ func (r *rates) add(b *bucket, now time.Time, n int) {
 }
 
 // forget makes room: it drops callers who have a second's worth, as one who is new.
-func (r *rates) forget(now time.Time) {
+func (r *Rates) forget(now time.Time) {
 	if len(r.all) < r.sweep {
 		return
 	}
@@ -95,31 +93,14 @@ func (r *rates) forget(now time.Time) {
 	r.sweep = max(leastSweep, 2*len(r.all))
 }
 
-// commandsIn returns how many commands a request asks for; a read is one.
-func commandsIn(m proto.Message) int {
-	switch m := m.(type) {
-	case *kujiv1.AtomicRequest:
-		return len(m.GetMembers())
-	case *kujiv1.BatchRequest:
-		n := 0
-		for _, c := range m.GetCommands() {
-			n += max(1, len(c.GetAtomic().GetMembers()))
-		}
-		return n
-	case *kujiv1.StreamDrawsRequest:
-		return max(len(m.GetPlayers()), len(m.GetPlayerIndexes()))
-	}
-	return 1
-}
-
-// checkRate counts one for a caller. Who asks too often must wait.
-func (s *Server) checkRate(a *access) *connect.Error {
-	wait := s.rates.take(a)
+// Check counts one for a caller. Who asks too often must wait.
+func (r *Rates) Check(a *access.Access) *connect.Error {
+	wait := r.Take(a)
 	if wait <= 0 {
 		return nil
 	}
-	ce := refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
-		fmt.Errorf("more than %d commands a second: try again in %v", a.rate, wait.Round(time.Millisecond)))
+	ce := contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED,
+		fmt.Errorf("more than %d commands a second: try again in %v", a.Rate, wait.Round(time.Millisecond)))
 	ce.Meta().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 	return ce
 }

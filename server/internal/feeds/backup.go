@@ -1,15 +1,15 @@
-package server
+package feeds
 
 import (
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"connectrpc.com/connect"
+	"net/http"
 
 	"github.com/kuji-dev/kuji"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
 // backupBytes is how many bytes of a log a message of a backup has at most.
@@ -21,37 +21,24 @@ var errBackupDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server 
 // time to write: a backup keeps the realm from trimming its log.
 type backupStream struct {
 	send func(*kujiv1.BackupResponse) error
-	ends streamEnds
-	late watch
+	ends admission.Ends
+	late admission.Watch
 	log  []byte // entries that are to be sent
 }
 
-func (h adminService) Backup(ctx context.Context, req *kujiv1.BackupRequest, out *connect.ServerStream[kujiv1.BackupResponse]) error {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
-		return errors.New("the stream did not come through ServeHTTP")
-	}
-	if err := h.s.hold(ctx, req); err != nil {
-		return err
-	}
-	if err := c.access.permit(req); err != nil {
-		return err
-	}
-	r, err := h.s.realms.get(h.s.engine, req.GetRealm())
-	if err != nil {
-		return err
-	}
-	st := &backupStream{send: out.Send}
-	if err := st.ends.open(c.w); err != nil {
+// Backup sends a copy of a realm from a cursor on.
+func (f *Feeds) Backup(ctx context.Context, r *kuji.Realm, w http.ResponseWriter, from uint64, send func(*kujiv1.BackupResponse) error) error {
+	st := &backupStream{send: send}
+	if err := st.ends.Open(w); err != nil {
 		return fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
-	defer st.ends.close()
-	st.late.start(h.s.o.Limits.WriteTimeout, st.ends.stopWriting)
-	defer st.late.stop()
+	defer st.ends.Close()
+	st.late.Start(f.WriteTimeout, st.ends.StopWriting)
+	defer st.late.Stop()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(h.s.stopping, func() { end(errBackupDraining) })()
-	err = st.run(ctx, r, req.GetFromCursor())
+	defer context.AfterFunc(f.Stopping, func() { end(errBackupDraining) })()
+	err := st.run(ctx, r, from)
 	if cause := context.Cause(ctx); errors.Is(cause, errBackupDraining) {
 		return errBackupDraining
 	}
@@ -103,7 +90,7 @@ func (st *backupStream) flush(least int) error {
 }
 
 func (st *backupStream) say(m *kujiv1.BackupResponse) error {
-	st.late.arm()
-	defer st.late.disarm()
+	st.late.Arm()
+	defer st.late.Disarm()
 	return st.send(m)
 }

@@ -1,18 +1,25 @@
-package server
+// Package feeds sends streams out of a realm: its events as they happen, and backups. A reader that is
+// slow waits alone: no realm waits for it. What happened long ago, and which events a key may see,
+// other rooms decide.
+package feeds
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
 // A stream of events, in short:
@@ -33,14 +40,15 @@ const (
 
 // eventStream is one StreamEvents call.
 type eventStream struct {
-	pass
-	call *call
-	req  *kujiv1.StreamEventsRequest
-	send func(*kujiv1.StreamEventsResponse) error
-	want filter
-	turn readTurn
-	ends streamEnds
-	late watch
+	access.Pass
+	feeds  *Feeds
+	client *Client
+	req    *kujiv1.StreamEventsRequest
+	send   func(*kujiv1.StreamEventsResponse) error
+	want   Filter
+	turn   readTurn
+	ends   admission.Ends
+	late   admission.Watch
 
 	mu   sync.Mutex // held while a message is sent
 	next uint64     // from where a reader goes on who has all that was sent
@@ -48,35 +56,33 @@ type eventStream struct {
 
 var (
 	errFeedDraining = &kuji.Error{Code: kuji.CodeClosed, Message: "the server is shutting down: go on elsewhere, from the last position"}
-	errFeedRevoked  = refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, errors.New("the key is no longer valid for this stream"))
+	errFeedRevoked  = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED, errors.New("the key is no longer valid for this stream"))
 )
 
-func (h rewardService) StreamEvents(ctx context.Context, req *kujiv1.StreamEventsRequest, out *connect.ServerStream[kujiv1.StreamEventsResponse]) error {
-	return h.s.streamEvents(ctx, req, out.Send)
+// Feeds is what the streams of a server share.
+type Feeds struct {
+	Gate         *admission.Gate
+	Keys         *access.Keys    // nil: a server without keys
+	Stopping     context.Context // ends when streams must end
+	WriteTimeout time.Duration   // that a client has to take a message
+	readers      readerPlaces
 }
 
-// streamEvents sends what a request asks for, until it ends.
-func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok || c.w == nil {
-		return errors.New("the stream did not come through ServeHTTP")
+// Client is who a stream goes to.
+type Client struct {
+	Writer http.ResponseWriter
+	Access *access.Access
+	Role   kujiv1.Role // that the client must keep
+	Sent   func(events int)
+}
+
+// Events sends what a request asks for, until the stream ends.
+func (f *Feeds) Events(ctx context.Context, r *kuji.Realm, c *Client, req *kujiv1.StreamEventsRequest, send func(*kujiv1.StreamEventsResponse) error) error {
+	places, who := f.Readers(r.Name()), c.Access.Who
+	if !places.Take(who, 1) {
+		return admission.Overloaded(who, places, "readers of the realm's feed are connected")
 	}
-	c.about(req)
-	if err := s.hold(ctx, req); err != nil {
-		return err
-	}
-	if err := c.access.permit(req); err != nil {
-		return err
-	}
-	r, err := s.realms.get(s.engine, req.GetRealm())
-	if err != nil {
-		return err
-	}
-	places, who := s.readers.of(r.Name(), s.o.Keys != nil), c.access.who
-	if !places.take(who, 1) {
-		return s.overloaded(who, places, "readers of the realm's feed are connected")
-	}
-	defer places.give(who, 1)
+	defer places.Give(who, 1)
 	from := req.GetFrom()
 	if req.From == nil {
 		from = r.Stats().Position + 1
@@ -84,25 +90,24 @@ func (s *Server) streamEvents(ctx context.Context, req *kujiv1.StreamEventsReque
 		return &kuji.Error{Code: kuji.CodeInvalid, Field: "from", Message: fmt.Sprintf("position %d; the next one is %d", from, next)}
 	}
 	st := &eventStream{
-		pass: newPass(s, c.access), call: c, req: req, send: send, next: max(from, 1),
-		want: filter{player: req.GetPlayer(), pool: req.GetPool(), bare: c.access.player != ""},
-		turn: readTurn{turns: s.reads, who: who},
+		Pass: access.NewPass(f.Keys, c.Access), feeds: f, client: c, req: req, send: send, next: max(from, 1),
+		want: Filter{Player: req.GetPlayer(), Pool: req.GetPool(), Bare: c.Access.Player != ""},
+		turn: readTurn{turns: f.Gate.Reads, who: who},
 	}
 	return st.run(ctx, r)
 }
 
 // run serves the stream to its end.
 func (st *eventStream) run(ctx context.Context, r *kuji.Realm) error {
-	s := st.s
-	if err := st.ends.open(st.call.w); err != nil {
+	if err := st.ends.Open(st.client.Writer); err != nil {
 		return fmt.Errorf("setting the timeouts of a stream: %w", err)
 	}
-	defer st.ends.close()
-	st.late.start(s.o.Limits.WriteTimeout, st.ends.stopWriting)
-	defer st.late.stop()
+	defer st.ends.Close()
+	st.late.Start(st.feeds.WriteTimeout, st.ends.StopWriting)
+	defer st.late.Stop()
 	reading, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(s.stopping, func() { end(errFeedDraining) })()
+	defer context.AfterFunc(st.feeds.Stopping, func() { end(errFeedDraining) })()
 	if err := st.say(nil, st.next); err != nil { // so that the client knows at once that it is connected
 		return err
 	}
@@ -131,7 +136,7 @@ func (st *eventStream) beat(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		case <-beats.C:
 		}
-		if !st.stillAllowed(st.call.endpoint.role) || st.access.permit(st.req) != nil {
+		if !st.StillMay(st.client.Role) || st.Permit(st.req) != nil {
 			end(errFeedRevoked)
 			return
 		}
@@ -149,12 +154,11 @@ func (st *eventStream) say(events []*kujiv1.Event, next uint64) error {
 	if next > 0 {
 		st.next = next
 	}
-	st.late.arm()
-	defer st.late.disarm()
+	st.late.Arm()
+	defer st.late.Disarm()
 	err := st.send(&kujiv1.StreamEventsResponse{Events: events, Next: st.next})
 	if err == nil {
-		st.call.messages++
-		st.call.units += int64(len(events))
+		st.client.Sent(len(events))
 	}
 	return err
 }
@@ -186,13 +190,13 @@ func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
 		}
 		return st.turn.pace(ctx, at)
 	}
-	q := kuji.EventsQuery{From: st.next, Player: st.want.player, Pool: st.want.pool, Pace: pace}
+	q := kuji.EventsQuery{From: st.next, Player: st.want.Player, Pool: st.want.Pool, Pace: pace}
 	for rec, err := range r.EventsOf(ctx, q) {
 		if err != nil {
 			return err
 		}
-		if st.want.keep(&rec) {
-			events = append(events, eventProto(&rec))
+		if st.want.Keep(&rec) {
+			events = append(events, message.Event(&rec))
 		}
 		if len(events) >= eventsAtOnce && !rec.Last {
 			if err := send(rec.Position); err != nil {
@@ -203,50 +207,31 @@ func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
 	return nil
 }
 
-// filter says which events a stream is about.
-type filter struct {
-	player, pool string // "": all
-	bare         bool   // without who asked and why
+// Filter says which events a stream is about.
+type Filter struct {
+	Player, Pool string // "": all
+	Bare         bool   // without who asked and why
 }
 
-// keep reports whether a record is wanted. It takes out of it what is not: members of a group that
+// Keep reports whether a record is wanted. It takes out of it what is not: members of a group that
 // are about others.
-func (f *filter) keep(rec *kuji.Record) bool {
-	if f.bare {
+func (f *Filter) Keep(rec *kuji.Record) bool {
+	if f.Bare {
 		rec.By, rec.Reason, rec.Metadata = "", "", ""
 	}
-	if f.player != "" {
-		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.player })
+	if f.Player != "" {
+		rec.Changes = slices.DeleteFunc(rec.Changes, func(c kuji.BalanceChange) bool { return c.Player != f.Player })
 	}
 	if len(rec.Members) == 0 {
-		return (f.player == "" || rec.Player == f.player || rec.To == f.player) && (f.pool == "" || rec.Pool == f.pool)
+		return (f.Player == "" || rec.Player == f.Player || rec.To == f.Player) && (f.Pool == "" || rec.Pool == f.Pool)
 	}
-	if f.player != "" || f.pool != "" {
+	if f.Player != "" || f.Pool != "" {
 		all := len(rec.Members)
-		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.keep(&m) })
-		if f.pool != "" && len(rec.Members) < all { // nobody knows whose changes they are
+		rec.Members = slices.DeleteFunc(rec.Members, func(m kuji.Record) bool { return !f.Keep(&m) })
+		if f.Pool != "" && len(rec.Members) < all { // nobody knows whose changes they are
 			rec.Changes = nil
 		}
 		rec.Subject, rec.Limit, rec.Lacks = "", nil, nil // of a member, which says it too
 	}
 	return len(rec.Members) > 0
-}
-
-func eventProto(rec *kuji.Record) *kujiv1.Event {
-	m := &kujiv1.Event{
-		Position: rec.Position, Index: uint32(rec.Index), TimeUnixMs: rec.Time, Kind: rec.Kind, RequestId: rec.ID,
-		Status:  kujiv1.Status(kujiv1.Status_value["STATUS_"+strings.ToUpper(rec.Status)]),
-		Subject: rec.Subject, Limit: limitProto(rec.Limit), Lacks: each(rec.Lacks, lackProto), CatalogVersion: rec.CatalogVersion, NewCatalogVersion: rec.NewCatalogVersion,
-		Player: rec.Player, To: rec.To, Pool: rec.Pool, Count: uint32(rec.Count), List: rec.List, Number: rec.Number, Pay: rec.Pay,
-		Items: stacksProto(rec.Items), Outcomes: each(rec.Outcomes, outcomeProto), Paid: stacksProto(rec.Paid),
-		Track: rec.Track, Draws: rec.Draws, By: rec.By, Reason: rec.Reason, Metadata: rec.Metadata,
-		Members: each(rec.Members, eventProto), Level: uint32(rec.Level), Bytes: uint32(rec.Bytes), Last: rec.Last,
-		Changes: each(rec.Changes, func(c *kuji.BalanceChange) *kujiv1.BalanceChange {
-			return &kujiv1.BalanceChange{Player: c.Player, Item: c.Item, Delta: c.Delta, Balance: c.Balance}
-		}),
-	}
-	if c := rec.Clock; c != nil {
-		m.Clock = &kujiv1.EventClock{ToUnixMs: c.To, By: c.By, Reason: c.Reason}
-	}
-	return m
 }

@@ -1,4 +1,4 @@
-package server
+package feeds
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
 // Readers of feeds, in short:
@@ -20,8 +22,8 @@ const (
 	// keptReaders is how many readers of a realm the server leaves to the history and to the program
 	// that embeds the engine.
 	keptReaders = 8
-	// eventReads is how many readers read old events at a time.
-	eventReads = 2
+	// EventReads is how many readers read old events at a time.
+	EventReads = 2
 	// readPiece is how many bytes of the log a reader reads in one turn, and readStep after how many
 	// it lets others go first.
 	readPiece = 256 << 10
@@ -31,18 +33,19 @@ const (
 // readerPlaces is the places of realms' readers, by realm.
 type readerPlaces struct {
 	mu     sync.Mutex
-	places map[string]*budget
+	places map[string]*admission.Budget
 }
 
-// of returns the places of a realm.
-func (p *readerPlaces) of(realm string, shared bool) *budget {
+// Readers returns the places of the readers of a realm.
+func (f *Feeds) Readers(realm string) *admission.Budget {
+	p := &f.readers
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.places[realm]
 	if b == nil {
-		b = newPlaces(kuji.MaxReaders-keptReaders, shared)
+		b = admission.NewPlaces(kuji.MaxReaders-keptReaders, f.Keys != nil)
 		if p.places == nil {
-			p.places = make(map[string]*budget)
+			p.places = make(map[string]*admission.Budget)
 		}
 		p.places[realm] = b
 	}
@@ -51,8 +54,8 @@ func (p *readerPlaces) of(realm string, shared bool) *budget {
 
 // readTurn is a reader's turn, if it has one. One goroutine at a time may use it.
 type readTurn struct {
-	turns *budget
-	who   caller
+	turns *admission.Budget
+	who   access.Caller
 	has   bool
 	read  int // bytes, in this turn
 	step  int // and since others went first
@@ -75,7 +78,7 @@ func (t *readTurn) pace(ctx context.Context, at kuji.FeedPlace) error {
 	if !at.Behind || t.has {
 		return nil
 	}
-	if err := t.turns.wait(ctx, t.who, 1); err != nil {
+	if err := t.turns.Wait(ctx, t.who, 1); err != nil {
 		return err
 	}
 	t.has, t.read = true, 0
@@ -85,7 +88,7 @@ func (t *readTurn) pace(ctx context.Context, at kuji.FeedPlace) error {
 // end ends the turn, if there is one.
 func (t *readTurn) end() {
 	if t.has {
-		t.turns.give(t.who, 1)
+		t.turns.Give(t.who, 1)
 		t.has = false
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package feeds
 
 import (
 	"bytes"
@@ -23,45 +23,18 @@ import (
 //
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 
-// eventsPath is where browsers ask for events.
-const eventsPath = "/events"
+// Path is where browsers ask for events.
+const Path = "/events"
 
 // retryMillis is how long a browser waits before it connects again.
 const retryMillis = 2000
 
-// tokenParameter is where EventSource, which sets no headers, has a player's token: see RFC 6750,
+// TokenParameter is where EventSource, which sets no headers, has a player's token: see RFC 6750,
 // section 2.3. A key is not taken from there, because addresses end up in logs.
-const tokenParameter = "access_token"
+const TokenParameter = "access_token"
 
-// serveEvents answers a browser that asks for events.
-func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
-	c, _ := r.Context().Value(callKey{}).(*call)
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		http.Error(w, "want GET", http.StatusMethodNotAllowed)
-		return
-	}
-	out := &eventWriter{w: w, flush: http.NewResponseController(w)}
-	req, err := eventsAsked(r)
-	if err == nil {
-		err = s.streamEvents(r.Context(), req, out.send)
-	}
-	i := interceptor{s}
-	if err = i.finish(r.Context(), req, err); err == nil || c == nil {
-		return
-	}
-	ce, _ := errors.AsType[*connect.Error](err)
-	if !out.begun {
-		if err := s.errors.Write(w, r, ce); err != nil {
-			s.log.Debug("writing an error failed", "error", err)
-		}
-		return
-	}
-	out.end(ce) // the client may be gone
-}
-
-// eventsAsked reads what a browser asks for.
-func eventsAsked(r *http.Request) (*kujiv1.StreamEventsRequest, error) {
+// Asked reads what a browser asks for.
+func Asked(r *http.Request) (*kujiv1.StreamEventsRequest, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badQuery("is malformed: %v", err)
@@ -82,7 +55,7 @@ func eventsAsked(r *http.Request) (*kujiv1.StreamEventsRequest, error) {
 			if from == "" { // a browser that comes back says more
 				from = v
 			}
-		case tokenParameter:
+		case TokenParameter:
 		default:
 			return nil, badQuery("has %.40q, want realm, from, player or pool", name)
 		}
@@ -98,21 +71,27 @@ func eventsAsked(r *http.Request) (*kujiv1.StreamEventsRequest, error) {
 }
 
 func badQuery(format string, args ...any) *connect.Error {
-	return refused(connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID, fmt.Errorf("the query "+format, args...))
+	return contract.Refused(connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID, fmt.Errorf("the query "+format, args...))
 }
 
-// eventWriter writes messages of StreamEvents as server-sent events.
-type eventWriter struct {
+// Writer writes messages of StreamEvents as server-sent events.
+type Writer struct {
 	w     http.ResponseWriter
 	flush *http.ResponseController
-	begun bool
+	Begun bool // something was sent
 	buf   bytes.Buffer
 }
 
-func (o *eventWriter) send(m *kujiv1.StreamEventsResponse) error {
+// NewWriter returns a writer of an answer.
+func NewWriter(w http.ResponseWriter) *Writer {
+	return &Writer{w: w, flush: http.NewResponseController(w)}
+}
+
+// Send sends a message.
+func (o *Writer) Send(m *kujiv1.StreamEventsResponse) error {
 	o.buf.Reset()
-	if !o.begun {
-		o.begun = true
+	if !o.Begun {
+		o.Begun = true
 		h := o.w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no") // a proxy shall pass events on as they come
@@ -137,8 +116,8 @@ func (o *eventWriter) send(m *kujiv1.StreamEventsResponse) error {
 	return gone(o.flush.Flush())
 }
 
-// end says why the stream ends. The browser connects again, and is told by a status if it may not.
-func (o *eventWriter) end(ce *connect.Error) {
+// End says why the stream ends. The browser connects again, and is told by a status if it may not.
+func (o *Writer) End(ce *connect.Error) {
 	data, err := json.Marshal(map[string]string{"code": ce.Code().String(), "message": ce.Message()})
 	if err != nil {
 		return

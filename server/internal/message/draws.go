@@ -1,53 +1,50 @@
-package server
+package message
 
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// drawBatch is one batch of a stream. Its memory is reused for one batch after another.
-type drawBatch struct {
-	request  kujiv1.StreamDrawsRequest
-	arrived  time.Time
+// Draws is one batch of a stream. Its memory is reused for one batch after another.
+type Draws struct {
+	Request  kujiv1.StreamDrawsRequest
 	draws    []kuji.Draw
-	reqs     []kuji.Request // pointers into draws
-	results  []kuji.Result
-	commit   kuji.Commit
-	named    bool // every draw has a request id
+	Requests []kuji.Request // pointers into draws
+	Results  []kuji.Result
+	Named    bool // every draw has a request id
 	outcomes int64
-	size     int64 // in memory, with its results and its answer
-	work     int64 // taken from Server.work
+	Size     int64 // in memory, with its results and its answer
 }
 
 // keptBatch is the largest batch whose memory is kept for the next, in bytes. A batch of a thousand
 // draws is smaller.
 const keptBatch = 4 << 20
 
-// clear empties the batch. It keeps the memory of lists, not of what they refer to.
-func (b *drawBatch) clear() {
-	m := &b.request
+// Clear empties the batch. It keeps the memory of lists, not of what they refer to.
+func (b *Draws) Clear() {
+	m := &b.Request
 	players, ids := m.Players, m.RequestIds
 	proto.Reset(m)
-	if b.size > keptBatch {
-		b.draws, b.reqs, b.results = nil, nil, nil
+	if b.Size > keptBatch {
+		b.draws, b.Requests, b.Results = nil, nil, nil
 		return
 	}
 	clear(players)
 	clear(ids)
 	m.Players, m.RequestIds = players[:0], ids[:0]
 	clear(b.draws)
-	clear(b.results)
+	clear(b.Results)
 }
 
-// build makes the engine's requests from the request's columns.
-func (b *drawBatch) build() error {
-	m := &b.request
+// Build makes the engine's requests from the request's columns.
+func (b *Draws) Build() error {
+	m := &b.Request
 	n := len(m.GetPlayerIndexes())
 	if n == 0 {
 		n = len(m.GetPlayers())
@@ -75,29 +72,29 @@ func (b *drawBatch) build() error {
 	if err := b.fill(); err != nil {
 		return err
 	}
-	b.size = int64(proto.Size(m)) + int64(n)*drawBytes + b.outcomes*sharedBytes
+	b.Size = int64(proto.Size(m)) + int64(n)*drawBytes + b.outcomes*sharedBytes
 	return nil
 }
 
 // grow makes room for n draws.
-func (b *drawBatch) grow(n int) {
+func (b *Draws) grow(n int) {
 	if cap(b.draws) < n {
 		b.draws = make([]kuji.Draw, n)
-		b.reqs = make([]kuji.Request, n)
-		b.results = make([]kuji.Result, n)
-		for i := range b.reqs {
-			b.reqs[i] = &b.draws[i]
+		b.Requests = make([]kuji.Request, n)
+		b.Results = make([]kuji.Result, n)
+		for i := range b.Requests {
+			b.Requests[i] = &b.draws[i]
 		}
 	}
-	b.draws, b.reqs, b.results = b.draws[:n], b.reqs[:n], b.results[:n]
+	b.draws, b.Requests, b.Results = b.draws[:n], b.Requests[:n], b.Results[:n]
 }
 
 // fill fills in the draws.
-func (b *drawBatch) fill() error {
-	players, playerAt := b.request.GetPlayers(), b.request.GetPlayerIndexes()
-	pools, poolAt := b.request.GetPools(), b.request.GetPoolIndexes()
-	counts, ids := b.request.GetCounts(), b.request.GetRequestIds()
-	b.named = len(ids) > 0
+func (b *Draws) fill() error {
+	players, playerAt := b.Request.GetPlayers(), b.Request.GetPlayerIndexes()
+	pools, poolAt := b.Request.GetPools(), b.Request.GetPoolIndexes()
+	counts, ids := b.Request.GetCounts(), b.Request.GetRequestIds()
+	b.Named = len(ids) > 0
 	b.outcomes = 0
 	for i := range b.draws {
 		player, pool := uint32(i), uint32(0)
@@ -114,18 +111,18 @@ func (b *drawBatch) fill() error {
 			return badColumn("pool_indexes", "draw %d: %d, want less than the %d pools", i, pool, len(pools))
 		}
 		d := &b.draws[i]
-		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1, Pay: b.request.GetPay()}
+		*d = kuji.Draw{Player: players[player], Pool: pools[pool], Count: 1, Pay: b.Request.GetPay()}
 		if len(counts) > 0 && counts[i] > 0 {
-			d.Count = countOf(counts[i])
+			d.Count = count(counts[i])
 		}
 		if len(ids) > 0 {
 			d.ID = ids[i]
 		}
 		b.outcomes += asked(uint32(d.Count))
-		b.named = b.named && d.ID != ""
+		b.Named = b.Named && d.ID != ""
 	}
-	if b.outcomes > MaxBatchOutcomes {
-		return badColumn("counts", "%d outcomes in all, want at most %d", b.outcomes, MaxBatchOutcomes)
+	if b.outcomes > contract.MaxBatchOutcomes {
+		return badColumn("counts", "%d outcomes in all, want at most %d", b.outcomes, contract.MaxBatchOutcomes)
 	}
 	return nil
 }
@@ -134,8 +131,11 @@ func badColumn(field, format string, args ...any) error {
 	return &kuji.Error{Code: kuji.CodeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// drawsResponse makes the answer to a batch of draws from their results.
-func drawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDrawsResponse {
+// Response makes the answer to the batch from its results.
+func (b *Draws) Response() *kujiv1.StreamDrawsResponse { return DrawsResponse(b.draws, b.Results) }
+
+// DrawsResponse makes the answer to a batch of draws from their results.
+func DrawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDrawsResponse {
 	t := newTables()
 	out := &kujiv1.StreamDrawsResponse{OutcomeIndexes: make([]uint32, 0, len(results))}
 	var first *kuji.Result // of the newest run
@@ -146,7 +146,7 @@ func drawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 			out.Runs[len(out.Runs)-1].Draws++
 		} else {
 			first = res
-			out.Runs = append(out.Runs, runProto(t, res))
+			out.Runs = append(out.Runs, run(t, res))
 		}
 		out.OutcomeIndexes = t.addOutcomes(out.OutcomeIndexes, res.Outcomes)
 		plain = plain && (res.Status != kuji.OK || regular(res.Outcomes, draws[i].Count))
@@ -157,7 +157,7 @@ func drawsResponse(draws []kuji.Draw, results []kuji.Result) *kujiv1.StreamDraws
 			out.OutcomeDraws = drawsOf(out.OutcomeDraws, res.Outcomes)
 		}
 	}
-	out.Outcomes, out.Receipts = t.outcomesProto(), t.receipts
+	out.Outcomes, out.Receipts = t.all(), t.receipts
 	return out
 }
 
@@ -171,14 +171,14 @@ func follows(first, res *kuji.Result, n int) bool {
 
 func equalLimits(a, b *kuji.Limit) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// runProto makes a run of one draw.
-func runProto(t *tables, res *kuji.Result) *kujiv1.DrawRun {
-	run := &kujiv1.DrawRun{Draws: 1, Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed}
+// run makes a run of one draw.
+func run(t *tables, res *kuji.Result) *kujiv1.DrawRun {
+	out := &kujiv1.DrawRun{Draws: 1, Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed}
 	if res.Status == kuji.Refused {
-		run.Error = refusalOf(res.Err)
-		return run
+		out.Error = Refusal(res.Err)
+		return out
 	}
-	run.Paid, run.Limit, run.Lacks = stacksProto(res.Paid), limitProto(res.Limit), each(res.Lacks, lackProto)
-	run.Receipt, run.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
-	return run
+	out.Paid, out.Limit, out.Lacks = Stacks(res.Paid), Limit(res.Limit), Each(res.Lacks, lack)
+	out.Receipt, out.Index = t.receipt(&res.Receipt), uint32(res.Receipt.Index)
+	return out
 }

@@ -1,7 +1,8 @@
-package server
+// Package message translates between the messages of the API's contract and what the engine takes and
+// gives. It asks the engine for nothing, and decides nothing: it knows how each thing is said.
+package message
 
 import (
-	"context"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -10,47 +11,9 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// rewardService implements kujiv1connect.RewardServiceHandler. Its methods are in the files of
-// their nouns.
-type rewardService struct{ s *Server }
-
-// adminService implements kujiv1connect.AdminServiceHandler.
-type adminService struct{ s *Server }
-
-// do runs one command for a unary call.
-func (s *Server) do(ctx context.Context, realm string, req kuji.Request) (*kujiv1.Result, error) {
-	r, err := s.realms.get(s.engine, realm)
-	if err != nil {
-		return nil, err
-	}
-	var res [1]kuji.Result
-	if err := s.doAll(ctx, accessOf(ctx), r, []kuji.Request{req}, res[:]); err != nil {
-		return nil, err
-	}
-	if res[0].Status == kuji.Refused {
-		return nil, res[0].Err
-	}
-	s.metrics.result(res[0].Status, 1)
-	return resultProto(&res[0]), nil
-}
-
-// doAll carries out requests that came with an access, and fills in their results.
-func (s *Server) doAll(ctx context.Context, a *access, r *kuji.Realm, reqs []kuji.Request, results []kuji.Result) error {
-	taken, err := s.takeGrants(ctx, a, r, reqs)
-	if err != nil {
-		return err
-	}
-	commit, err := r.StartAll(ctx, reqs, results)
-	if err == nil {
-		err = commit.Wait(ctx)
-	}
-	taken.settle(results, err)
-	return err
-}
-
-// statusProto returns the contract's number of a status: one higher, because its zero means
+// Status returns the contract's number of a status: one higher, because its zero means
 // unspecified.
-func statusProto(st kuji.Status) kujiv1.Status {
+func Status(st kuji.Status) kujiv1.Status {
 	if st == kuji.Refused {
 		return kujiv1.Status_STATUS_REFUSED
 	}
@@ -59,55 +22,57 @@ func statusProto(st kuji.Status) kujiv1.Status {
 
 // The messages below share memory with the results that they are made from.
 
-func resultProto(res *kuji.Result) *kujiv1.Result {
-	out := memberProto(res)
-	out.Receipt = receiptProto(&res.Receipt)
+// Result makes the message of a result.
+func Result(res *kuji.Result) *kujiv1.Result {
+	out := member(res)
+	out.Receipt = receipt(&res.Receipt)
 	return out
 }
 
-// memberProto makes the message of a result without its receipt.
-func memberProto(res *kuji.Result) *kujiv1.Result {
+// member makes the message of a result without its receipt.
+func member(res *kuji.Result) *kujiv1.Result {
 	return &kujiv1.Result{
-		Status: statusProto(res.Status), Subject: res.Subject, Replayed: res.Replayed,
-		Outcomes: each(res.Outcomes, outcomeProto), Members: each(res.Members, memberProto),
-		Paid: stacksProto(res.Paid), Redeemed: res.Redeemed, Limit: limitProto(res.Limit), Lacks: each(res.Lacks, lackProto),
+		Status: Status(res.Status), Subject: res.Subject, Replayed: res.Replayed,
+		Outcomes: Each(res.Outcomes, outcome), Members: Each(res.Members, member),
+		Paid: Stacks(res.Paid), Redeemed: res.Redeemed, Limit: Limit(res.Limit), Lacks: Each(res.Lacks, lack),
 	}
 }
 
-// limitProto makes the message of a limit, or nil of none.
-func limitProto(l *kuji.Limit) *kujiv1.Limit {
+// Limit makes the message of a limit, or nil of none.
+func Limit(l *kuji.Limit) *kujiv1.Limit {
 	if l == nil {
 		return nil
 	}
-	return &kujiv1.Limit{Per: perProto(l.Per), WindowMs: l.Window, Draws: l.Draws, Left: l.Left, ResetsUnixMs: l.Resets}
+	return &kujiv1.Limit{Per: kujiv1.LimitPeriod(l.Per), WindowMs: l.Window, Draws: l.Draws, Left: l.Left, ResetsUnixMs: l.Resets}
 }
 
-func lackProto(l *kuji.Lack) *kujiv1.Lack {
+func lack(l *kuji.Lack) *kujiv1.Lack {
 	return &kujiv1.Lack{Item: l.Item, Have: l.Have, Need: l.Need}
 }
 
-func receiptProto(r *kuji.Receipt) *kujiv1.Receipt {
+func receipt(r *kuji.Receipt) *kujiv1.Receipt {
 	return &kujiv1.Receipt{
 		Realm: r.Realm, Position: r.Position, Index: uint32(r.Index), TimeUnixMs: r.Time,
 		CatalogVersion: r.CatalogVersion, Epoch: r.Epoch, Commitment: r.Commitment[:],
 	}
 }
 
-func outcomeProto(o *kuji.Outcome) *kujiv1.Outcome {
-	return &kujiv1.Outcome{Entry: o.Entry, Items: stacksProto(o.Items), Via: o.Via, Draw: uint32(o.Draw),
-		Codes: each(o.Codes, func(c *kuji.RewardCode) *kujiv1.RewardCode {
+func outcome(o *kuji.Outcome) *kujiv1.Outcome {
+	return &kujiv1.Outcome{Entry: o.Entry, Items: Stacks(o.Items), Via: o.Via, Draw: uint32(o.Draw),
+		Codes: Each(o.Codes, func(c *kuji.RewardCode) *kujiv1.RewardCode {
 			return &kujiv1.RewardCode{List: c.List, Number: c.Number, Code: c.Code}
 		})}
 }
 
-func stacksProto(stacks []kuji.Stack) []*kujiv1.Stack {
-	return each(stacks, func(s *kuji.Stack) *kujiv1.Stack {
+// Stacks makes the messages of stacks.
+func Stacks(stacks []kuji.Stack) []*kujiv1.Stack {
+	return Each(stacks, func(s *kuji.Stack) *kujiv1.Stack {
 		return &kujiv1.Stack{Item: s.Item, Quantity: s.Quantity}
 	})
 }
 
-// each makes a message of each element. It returns nil for an empty list.
-func each[From, To any](list []From, message func(*From) *To) []*To {
+// Each makes a message of each element. It returns nil for an empty list.
+func Each[From, To any](list []From, message func(*From) *To) []*To {
 	if len(list) == 0 {
 		return nil
 	}
@@ -140,7 +105,7 @@ func (t *tables) receipt(r *kuji.Receipt) *uint32 {
 	if place == nil {
 		place = proto.Uint32(uint32(len(t.receipts)))
 		t.byReceipt[key] = place
-		m := receiptProto(r)
+		m := receipt(r)
 		m.Index = 0
 		t.receipts = append(t.receipts, m)
 	}
@@ -163,9 +128,9 @@ func (t *tables) addOutcomes(places []uint32, outcomes []kuji.Outcome) []uint32 
 	return places
 }
 
-func (t *tables) outcomesProto() []*kujiv1.Outcome {
-	return each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome {
-		m := outcomeProto(*o)
+func (t *tables) all() []*kujiv1.Outcome {
+	return Each(t.outcomes, func(o **kuji.Outcome) *kujiv1.Outcome {
+		m := outcome(*o)
 		m.Draw = 0
 		return m
 	})

@@ -1,7 +1,8 @@
-package server
+package redis
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -14,42 +15,43 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
 )
 
-// redisCommand is what the server knows of a command. One that is for the engine has a request of the
-// API; any other is about the connection.
-type redisCommand struct {
+// command is what the server knows of a command. Exactly one of command, read and answer
+// is there, but for EXEC, which stands for the commands before it.
+type command struct {
 	name        string
 	usage       string // its arguments
 	summary     string
-	least, most int  // arguments
-	open        bool // before AUTH, too
-	request     func(c *redisConn, a *arguments) proto.Message
-	member      func(proto.Message) *kujiv1.Member // of its request; nil: it cannot be in a group
-	answer      func(c *redisConn, a *arguments)
-	method      string // in logs
-	metrics     *rpcMetrics
+	least, most int                                            // arguments
+	open        bool                                           // before AUTH, too
+	command     func(a *arguments) Command                     // for the engine
+	member      bool                                           // the command can be in a group
+	read        func(realm string, a *arguments) proto.Message // a request of the API that reads
+	answer      func(c *conn, a *arguments)                    // of a command about the connection
 }
 
 // someItems is how many arguments items may be at most, with ID.
 const someItems = 2*kuji.MaxStacks + 2
 
-// redisCommands is all commands, in the order of docs/redis.md.
-func redisCommands() []*redisCommand {
-	return []*redisCommand{
-		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw, member: memberOf},
-		{name: "REDEEM", usage: "player code [ID id]", summary: "Use a code.", least: 2, most: 4, request: readRedeem},
-		{name: "REGISTER", usage: "player [ID id]", summary: "Make a player known, with the starting grants.", least: 1, most: 3, request: readRegister, member: memberOf},
-		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, request: readGrant, member: memberOf},
-		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, request: readConsume, member: memberOf},
-		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, request: readTransfer, member: memberOf},
+// commands is all commands, in the order of docs/redis.md.
+func commands() []*command {
+	return []*command{
+		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, command: readDraw, member: true},
+		{name: "REDEEM", usage: "player code [ID id]", summary: "Use a code.", least: 2, most: 4, command: readRedeem},
+		{name: "REGISTER", usage: "player [ID id]", summary: "Make a player known, with the starting grants.", least: 1, most: 3, command: readRegister, member: true},
+		{name: "GRANT", usage: "player item quantity [item quantity ...] [ID id]", summary: "Give items to a player.", least: 3, most: 1 + someItems, command: readGrant, member: true},
+		{name: "CONSUME", usage: "player item quantity [item quantity ...] [ID id]", summary: "Take items from a player.", least: 3, most: 1 + someItems, command: readConsume, member: true},
+		{name: "TRANSFER", usage: "from to item quantity [item quantity ...] [ID id]", summary: "Move items from one player to another.", least: 4, most: 2 + someItems, command: readTransfer, member: true},
 		{name: "MULTI", summary: "Begin a group: what follows waits for EXEC.", answer: answerMulti},
 		{name: "EXEC", summary: "Carry out the group, whole or not at all."},
 		{name: "DISCARD", summary: "Forget the group.", answer: answerDiscard},
-		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, request: readPlayer},
-		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, request: readPool},
-		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, request: readOdds},
+		{name: "PLAYER", usage: "player", summary: "What a player holds.", least: 1, most: 1, read: readPlayer},
+		{name: "POOL", usage: "pool [OFFSET n] [LIMIT n]", summary: "A pool and its stock.", least: 1, most: 5, read: readPool},
+		{name: "ODDS", usage: "pool [PLAYER player]", summary: "The exact odds of the next draw.", least: 1, most: 3, read: readOdds},
 		{name: "REALM", usage: "[realm]", summary: "Choose the realm of the commands that follow, or tell which it is.", most: 1, answer: answerRealm},
 		{name: "AUTH", usage: "[realm] key", summary: "Present an API key or a player token.", least: 1, most: 2, open: true, answer: answerAuth},
 		{name: "HELLO", usage: "[2|3 [AUTH realm key] [SETNAME name]]", summary: "Choose the protocol's version.", most: 6, open: true, answer: answerHello},
@@ -63,49 +65,66 @@ func redisCommands() []*redisCommand {
 	}
 }
 
-// newRedisCommands returns the commands by name.
-func newRedisCommands(m *metrics) map[string]*redisCommand {
-	out := make(map[string]*redisCommand)
-	for _, cmd := range redisCommands() {
-		cmd.method = redisMethods + cmd.name
-		cmd.metrics = m.rpc("/" + cmd.method)
-		out[cmd.name] = cmd
+// Init makes a server ready whose exported fields are set.
+func (s *Server) Init() *Server {
+	s.byName = make(map[string]*command)
+	for _, cmd := range commands() {
+		s.byName[cmd.name] = cmd
+	}
+	return s
+}
+
+// Usage is the commands by name, with their arguments.
+func Usage() map[string]string {
+	out := make(map[string]string)
+	for _, cmd := range commands() {
+		out[cmd.name] = cmd.usage
 	}
 	return out
 }
 
+// ForEngine reports whether a command is for the engine.
+func ForEngine(name string) bool {
+	for _, cmd := range commands() {
+		if cmd.name == name {
+			return cmd.command != nil || cmd.read != nil
+		}
+	}
+	return false
+}
+
 var (
-	errNoAuth = refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+	errNoAuth = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
 		fmt.Errorf("want AUTH with an API key or a player token first"))
-	errNoLongerValid = refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
+	errNoLongerValid = contract.Refused(connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED,
 		fmt.Errorf("the key is no longer valid; the command was not carried out"))
 )
 
-// redisError is an error that has a name of its own in the Redis protocol, which clients look for.
-type redisError struct {
+// namedError is an error that has a name of its own in the Redis protocol, which clients look for.
+type namedError struct {
 	kind string
 	code connect.Code
 	text string
 	err  error // what the log shall know as well; may be nil
 }
 
-func (e *redisError) Error() string { return e.kind + " " + e.text }
+func (e *namedError) Error() string { return e.kind + " " + e.text }
 
 // Unwrap returns what the log shall know as well.
-func (e *redisError) Unwrap() error { return e.err }
+func (e *namedError) Unwrap() error { return e.err }
 
 // handle carries out a command of some bytes, or adds it to the run.
-func (c *redisConn) handle(words [][]byte, size int) {
-	cmd := c.s.commands[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
+func (c *conn) handle(words [][]byte, size int) {
+	cmd := c.s.byName[string(bytes.ToUpper(words[0][:min(len(words[0]), 16)]))]
 	switch {
-	case cmd == nil && c.access == nil:
+	case cmd == nil && c.client.Access == nil:
 		c.reject(nil, size, errNoAuth)
 		return
 	case cmd == nil:
 		c.group.broken = c.group.open
-		c.reject(nil, size, &redisError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
+		c.reject(nil, size, &namedError{"ERR", connect.CodeUnimplemented, fmt.Sprintf("unknown command %.40q, see COMMAND DOCS", words[0]), nil})
 		return
-	case c.access == nil && !cmd.open:
+	case c.client.Access == nil && !cmd.open:
 		c.reject(cmd, size, errNoAuth)
 		return
 	}
@@ -119,7 +138,7 @@ func (c *redisConn) handle(words [][]byte, size int) {
 		c.group.exec(c, cmd, size)
 	case c.group.open && (!ends || a.err != nil):
 		c.group.queue(c, cmd, size, a)
-	case cmd.request == nil:
+	case cmd.command == nil && cmd.read == nil:
 		cmd.carryOut(c, size, a)
 	default:
 		c.engine(cmd, size, a)
@@ -127,7 +146,7 @@ func (c *redisConn) handle(words [][]byte, size int) {
 }
 
 // carryOut carries out a command about the connection.
-func (cmd *redisCommand) carryOut(c *redisConn, size int, a *arguments) {
+func (cmd *command) carryOut(c *conn, size int, a *arguments) {
 	c.flush()
 	before := c.written()
 	if a.err == nil {
@@ -137,37 +156,38 @@ func (cmd *redisCommand) carryOut(c *redisConn, size int, a *arguments) {
 		c.reject(cmd, size, a.err)
 		return
 	}
-	c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
+	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
 }
 
 // engine asks the engine for a command.
-func (c *redisConn) engine(cmd *redisCommand, size int, a *arguments) {
-	var m proto.Message
-	if a.err == nil {
-		m = cmd.request(c, a)
+func (c *conn) engine(cmd *command, size int, a *arguments) {
+	var err error
+	if cmd.read != nil {
+		if request := cmd.read(c.realm, a); a.err == nil {
+			err = c.look(cmd, size, request)
+		}
+	} else if one := cmd.command(a); a.err == nil {
+		err = c.ask(cmd, size, one)
 	}
-	err := a.err
-	if err == nil {
-		err = c.ask(cmd, size, m)
-	}
-	if err != nil {
-		c.run.slots = append(c.run.slots, slot{cmd, m, size, err})
+	if err = cmp.Or(a.err, err); err != nil {
+		c.run.slots = append(c.run.slots, slot{cmd, size, err})
 	}
 }
 
 // reject answers a command that was not carried out.
-func (c *redisConn) reject(cmd *redisCommand, size int, err error) {
+func (c *conn) reject(cmd *command, size int, err error) {
 	c.flush()
 	before := c.written()
-	c.count(ended{cmd: cmd, size: size, failed: c.refuse(err, nil), answered: c.written() - before})
-	if c.access == nil {
+	failed := c.refuse(err, nil)
+	c.count(cmd, Ended{Size: size, Failed: failed, Answered: c.written() - before})
+	if c.client.Access == nil {
 		c.leaving = c.tries.over() || c.leaving
 	}
 }
 
 // arguments reads the arguments of a command. After a mistake, which err is, it returns zeros.
 type arguments struct {
-	cmd   *redisCommand
+	cmd   *command
 	words [][]byte // those that are left
 	seen  []string // options
 	err   error
@@ -241,8 +261,8 @@ func (a *arguments) items() (items []*kujiv1.Stack, id string) {
 	return items, ""
 }
 
-func readDraw(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.DrawRequest{Realm: c.realm, Player: a.text("player"), Pool: a.text("pool")}
+func readDraw(a *arguments) (one Command) {
+	m := &kujiv1.Draw{Player: a.text("player"), Pool: a.text("pool")}
 	for o := a.option(); o != ""; o = a.option() {
 		switch o {
 		case "COUNT":
@@ -250,12 +270,13 @@ func readDraw(c *redisConn, a *arguments) proto.Message {
 		case "PAY":
 			m.Pay = a.text(o)
 		case "ID":
-			m.RequestId = a.text(o)
+			one.ID = a.text(o)
 		default:
 			a.unknown(o)
 		}
 	}
-	return m
+	one.Message = m
+	return one
 }
 
 // id reads an ID, the only option of some commands.
@@ -270,48 +291,49 @@ func (a *arguments) id() (id string) {
 	return id
 }
 
-func readRedeem(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.RedeemRequest{Realm: c.realm, Player: a.text("player"), Code: a.text("code")}
-	m.RequestId = a.id()
-	return m
+func readRedeem(a *arguments) Command {
+	m := &kujiv1.Redeem{Player: a.text("player"), Code: a.text("code")}
+	return Command{a.id(), m}
 }
 
-func readRegister(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.RegisterRequest{Realm: c.realm, Player: a.text("player")}
-	m.RequestId = a.id()
-	return m
+func readRegister(a *arguments) Command {
+	m := &kujiv1.Register{Player: a.text("player")}
+	return Command{a.id(), m}
 }
 
-func readGrant(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.GrantRequest{Realm: c.realm, Player: a.text("player")}
-	m.Items, m.RequestId = a.items()
-	return m
+func readGrant(a *arguments) (one Command) {
+	m := &kujiv1.Grant{Player: a.text("player")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
 }
 
-func readConsume(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.ConsumeRequest{Realm: c.realm, Player: a.text("player")}
-	m.Items, m.RequestId = a.items()
-	return m
+func readConsume(a *arguments) (one Command) {
+	m := &kujiv1.Consume{Player: a.text("player")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
 }
 
-func readTransfer(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.TransferRequest{Realm: c.realm, From: a.text("from"), To: a.text("to")}
-	m.Items, m.RequestId = a.items()
-	return m
+func readTransfer(a *arguments) (one Command) {
+	m := &kujiv1.Transfer{From: a.text("from"), To: a.text("to")}
+	m.Items, one.ID = a.items()
+	one.Message = m
+	return one
 }
 
-func readPlayer(c *redisConn, a *arguments) proto.Message {
-	return &kujiv1.GetPlayerRequest{Realm: c.realm, Player: a.text("player")}
+func readPlayer(realm string, a *arguments) proto.Message {
+	return &kujiv1.GetPlayerRequest{Realm: realm, Player: a.text("player")}
 }
 
-func readPool(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.GetPoolRequest{Realm: c.realm, Pool: a.text("pool")}
+func readPool(realm string, a *arguments) proto.Message {
+	m := &kujiv1.GetPoolRequest{Realm: realm, Pool: a.text("pool")}
 	for o := a.option(); o != ""; o = a.option() {
 		switch o {
 		case "OFFSET":
 			m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32))
 		case "LIMIT":
-			m.EntryLimit = uint32(a.number(o, 1, MaxPage))
+			m.EntryLimit = uint32(a.number(o, 1, contract.MaxPage))
 		default:
 			a.unknown(o)
 		}
@@ -319,8 +341,8 @@ func readPool(c *redisConn, a *arguments) proto.Message {
 	return m
 }
 
-func readOdds(c *redisConn, a *arguments) proto.Message {
-	m := &kujiv1.GetOddsRequest{Realm: c.realm, Pool: a.text("pool")}
+func readOdds(realm string, a *arguments) proto.Message {
+	m := &kujiv1.GetOddsRequest{Realm: realm, Pool: a.text("pool")}
 	for o := a.option(); o != ""; o = a.option() {
 		if o != "PLAYER" {
 			a.unknown(o)
@@ -331,25 +353,25 @@ func readOdds(c *redisConn, a *arguments) proto.Message {
 	return m
 }
 
-func answerRealm(c *redisConn, a *arguments) {
+func answerRealm(c *conn, a *arguments) {
 	if len(a.words) == 0 {
 		c.Text(c.realm)
 		return
 	}
-	c.enterRealm(c.access, a)
+	c.enterRealm(c.client.Access, a)
 	if a.err == nil {
 		c.simple("OK")
 	}
 }
 
 // enterRealm chooses the realm that the next argument names, for somebody who may.
-func (c *redisConn) enterRealm(who *access, a *arguments) {
+func (c *conn) enterRealm(who *access.Access, a *arguments) {
 	name := a.text("realm")
 	if a.err == nil {
-		if err := who.mayEnter(name); err != nil {
-			a.err = who.forbidden(err)
-		} else if c.s.o.Cluster == nil { // otherwise another server may know whether it exists
-			_, a.err = c.s.realms.get(c.s.engine, name)
+		if err := who.MayEnter(name); err != nil {
+			a.err = who.Forbidden(err)
+		} else {
+			a.err = c.s.Backend.CheckRealm(name)
 		}
 	}
 	if a.err == nil {
@@ -357,25 +379,25 @@ func (c *redisConn) enterRealm(who *access, a *arguments) {
 	}
 }
 
-func answerAuth(c *redisConn, a *arguments) {
+func answerAuth(c *conn, a *arguments) {
 	if c.login(a, len(a.words) == 2); a.err == nil {
 		c.simple("OK")
 	}
 }
 
 // login reads a key, and the realm in front of it.
-func (c *redisConn) login(a *arguments, realm bool) {
-	who, secret := anybody, a.words[0]
+func (c *conn) login(a *arguments, realm bool) {
+	who, secret := access.Anybody, a.words[0]
 	if realm {
 		secret = a.words[1]
 	}
-	if c.s.o.Keys != nil {
+	if c.s.Keys != nil {
 		var refusal *connect.Error
-		who, refusal = c.s.find(c.ctx, c.place, c.nc.RemoteAddr().String(), string(secret), "want a valid API key or player token")
+		who, refusal = c.s.Gate.Find(c.link.ctx, c.s.Keys, c.link.place, c.client.Peer, string(secret), "want a valid API key or player token")
 		if refusal != nil {
 			a.err = refusal
-			if fault, ok := errors.AsType[*tokenFault](refusal); ok {
-				a.err = &redisError{"WRONGPASS", connect.CodeUnauthenticated, fault.Error(), fault}
+			if fault, ok := errors.AsType[*access.Fault](refusal); ok {
+				a.err = &namedError{"WRONGPASS", connect.CodeUnauthenticated, fault.Error(), fault}
 			}
 			return
 		}
@@ -388,21 +410,21 @@ func (c *redisConn) login(a *arguments, realm bool) {
 	}
 	a.words = a.words[1:]
 	c.exit()
-	c.pass = newPass(c.s, who)
-	c.secret = string(secret)
-	if c.s.conns.begin(c.place, who.who) { // from now on it is theirs
-		c.s.conns.end(c.place)
+	c.client.Pass = access.NewPass(c.s.Keys, who)
+	c.client.Secret = string(secret)
+	if c.s.Gate.Conns.Begin(c.link.place, who.Who) { // from now on it is theirs
+		c.s.Gate.Conns.End(c.link.place)
 	}
 }
 
-func answerHello(c *redisConn, a *arguments) {
+func answerHello(c *conn, a *arguments) {
 	version := c.version
 	if len(a.words) > 0 {
 		switch text := a.text("version"); {
 		case a.err != nil:
 			return
 		case text != "2" && text != "3":
-			a.err = &redisError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text), nil}
+			a.err = &namedError{"NOPROTO", connect.CodeInvalidArgument, fmt.Sprintf("version %.40q of the protocol, want 2 or 3", text), nil}
 			return
 		default:
 			version = int(text[0] - '0')
@@ -421,13 +443,13 @@ func answerHello(c *redisConn, a *arguments) {
 	if a.err != nil {
 		return
 	}
-	if c.access == nil {
+	if c.client.Access == nil {
 		a.err = errNoAuth
 		return
 	}
 	c.version = version
 	c.Map(7)
-	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.o.Version}, {"mode", "standalone"}, {"role", "master"}} {
+	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.Version}, {"mode", "standalone"}, {"role", "master"}} {
 		c.Text(f[0])
 		c.Text(f[1])
 	}
@@ -439,7 +461,7 @@ func answerHello(c *redisConn, a *arguments) {
 	c.List(0)
 }
 
-func answerPing(c *redisConn, a *arguments) {
+func answerPing(c *conn, a *arguments) {
 	if len(a.words) == 1 {
 		c.Text(string(a.words[0]))
 		return
@@ -447,9 +469,9 @@ func answerPing(c *redisConn, a *arguments) {
 	c.simple("PONG")
 }
 
-func answerEcho(c *redisConn, a *arguments) { c.Text(string(a.words[0])) }
+func answerEcho(c *conn, a *arguments) { c.Text(string(a.words[0])) }
 
-func answerSelect(c *redisConn, a *arguments) {
+func answerSelect(c *conn, a *arguments) {
 	if string(a.words[0]) != "0" {
 		a.wrong("database", "%.40q, want 0: there is one database; choose a realm with REALM", a.words[0])
 		return
@@ -461,12 +483,12 @@ func answerSelect(c *redisConn, a *arguments) {
 const maxClient = 8
 
 // answerInfo says what clients look for: ioredis waits until nothing is loading.
-func answerInfo(c *redisConn, _ *arguments) {
-	c.Text("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.o.Version + "\r\nredis_mode:standalone\r\n" +
+func answerInfo(c *conn, _ *arguments) {
+	c.Text("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.Version + "\r\nredis_mode:standalone\r\n" +
 		"# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n")
 }
 
-func answerClient(c *redisConn, a *arguments) {
+func answerClient(c *conn, a *arguments) {
 	switch sub := strings.ToUpper(a.text("subcommand")); {
 	case sub == "ID" && len(a.words) == 0:
 		c.Integer(c.id)
@@ -479,20 +501,20 @@ func answerClient(c *redisConn, a *arguments) {
 	}
 }
 
-func answerCommand(c *redisConn, a *arguments) {
-	all := redisCommands()
+func answerCommand(c *conn, a *arguments) {
+	all := commands()
 	sub := "INFO"
 	if len(a.words) > 0 {
 		sub = strings.ToUpper(a.text("subcommand"))
 	}
-	named := func(cmd *redisCommand) bool {
+	named := func(cmd *command) bool {
 		return len(a.words) == 0 || slices.ContainsFunc(a.words, func(w []byte) bool { return strings.EqualFold(string(w), cmd.name) })
 	}
 	switch sub {
 	case "COUNT":
 		c.Integer(int64(len(all)))
 	case "DOCS":
-		all = slices.DeleteFunc(all, func(cmd *redisCommand) bool { return !named(cmd) })
+		all = slices.DeleteFunc(all, func(cmd *command) bool { return !named(cmd) })
 		c.Map(len(all))
 		for _, cmd := range all {
 			cmd.writeDocs(&c.resp)
@@ -507,7 +529,7 @@ func answerCommand(c *redisConn, a *arguments) {
 		}
 		c.List(len(a.words))
 		for _, w := range a.words {
-			if cmd := c.s.commands[strings.ToUpper(string(w))]; cmd != nil {
+			if cmd := c.s.byName[strings.ToUpper(string(w))]; cmd != nil {
 				cmd.writeInfo(&c.resp)
 			} else {
 				c.null()
@@ -519,7 +541,7 @@ func answerCommand(c *redisConn, a *arguments) {
 }
 
 // writeDocs writes a command's name and what redis-cli shows of it.
-func (cmd *redisCommand) writeDocs(w *resp) {
+func (cmd *command) writeDocs(w *resp) {
 	w.Text(strings.ToLower(cmd.name))
 	w.Map(3)
 	for _, f := range [][2]string{{"summary", strings.TrimSpace(cmd.usage + " - " + cmd.summary)}, {"since", "1.0.0"}, {"group", "generic"}} {
@@ -530,7 +552,7 @@ func (cmd *redisCommand) writeDocs(w *resp) {
 
 // writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
 // of Redis: no client must spread the commands over nodes by them.
-func (cmd *redisCommand) writeInfo(w *resp) {
+func (cmd *command) writeInfo(w *resp) {
 	w.List(6)
 	w.Text(strings.ToLower(cmd.name))
 	if cmd.least == cmd.most {
@@ -540,10 +562,10 @@ func (cmd *redisCommand) writeInfo(w *resp) {
 	}
 	flag := "readonly"
 	switch {
-	case cmd.request == nil:
-		flag = "fast"
-	case slices.Contains([]string{"DRAW", "REDEEM", "REGISTER", "GRANT", "CONSUME", "TRANSFER"}, cmd.name):
+	case cmd.command != nil:
 		flag = "write"
+	case cmd.read == nil:
+		flag = "fast"
 	}
 	w.List(1)
 	w.simple(flag)
@@ -552,7 +574,7 @@ func (cmd *redisCommand) writeInfo(w *resp) {
 	}
 }
 
-func answerQuit(c *redisConn, _ *arguments) {
+func answerQuit(c *conn, _ *arguments) {
 	c.simple("OK")
 	c.leaving = true
 }

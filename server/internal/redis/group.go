@@ -1,13 +1,15 @@
-package server
+package redis
 
 import (
-	"fmt"
+	"cmp"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
 // MULTI, commands and EXEC are one Atomic of the API: whole or not at all. Until EXEC nothing is
@@ -23,22 +25,22 @@ type group struct {
 	broken  bool // a command was refused, so the group will be
 	id      string
 	members []*kujiv1.Member
-	held    int64  // of Server.memory
-	holder  caller // who took it
+	held    int64         // of Gate.Memory
+	holder  access.Caller // who took it
 }
 
 // errExecAbort is the answer to EXEC for a group of which a command was refused.
-var errExecAbort = &redisError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out", nil}
+var errExecAbort = &namedError{"EXECABORT", connect.CodeInvalidArgument, "a command of the group was refused, see its answer; nothing was carried out", nil}
 
 // leave forgets what waits.
-func (g *group) leave(s *Server) {
+func (g *group) leave(gate *admission.Gate) {
 	if g.held > 0 {
-		s.memory.give(g.holder, g.held)
+		gate.Memory.Give(g.holder, g.held)
 	}
 	*g = group{}
 }
 
-func answerMulti(c *redisConn, a *arguments) {
+func answerMulti(c *conn, a *arguments) {
 	if c.group.open {
 		a.wrong("", "a group is open, want EXEC or DISCARD first")
 		return
@@ -47,17 +49,17 @@ func answerMulti(c *redisConn, a *arguments) {
 	c.simple("OK")
 }
 
-func answerDiscard(c *redisConn, a *arguments) {
+func answerDiscard(c *conn, a *arguments) {
 	if !c.group.open {
 		a.wrong("", "no group is open, want MULTI first")
 		return
 	}
-	c.group.leave(c.s)
+	c.group.leave(c.s.Gate)
 	c.simple("OK")
 }
 
 // exec answers EXEC.
-func (g *group) exec(c *redisConn, cmd *redisCommand, size int) {
+func (g *group) exec(c *conn, cmd *command, size int) {
 	switch {
 	case !g.open:
 		c.reject(cmd, size, &kuji.Error{Code: kuji.CodeInvalid, Message: "no group is open, want MULTI first"})
@@ -67,21 +69,20 @@ func (g *group) exec(c *redisConn, cmd *redisCommand, size int) {
 		c.flush()
 		before := c.written()
 		c.List(0)
-		c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
+		c.count(cmd, Ended{Size: size, Answered: c.written() - before})
 	default:
-		m := &kujiv1.AtomicRequest{Realm: c.realm, RequestId: g.id, Members: g.members}
 		c.larger = max(c.larger, int(g.held))
-		if err := c.ask(cmd, size, m); err != nil {
-			c.run.slots = append(c.run.slots, slot{cmd, m, size, err})
+		if err := c.ask(cmd, size, Command{g.id, &kujiv1.Atomic{Members: g.members}}); err != nil {
+			c.run.slots = append(c.run.slots, slot{cmd, size, err})
 		}
 	}
-	g.leave(c.s)
+	g.leave(c.s.Gate)
 }
 
 // queue adds a command to the open group.
-func (g *group) queue(c *redisConn, cmd *redisCommand, size int, a *arguments) {
+func (g *group) queue(c *conn, cmd *command, size int, a *arguments) {
 	c.flush()
-	if a.err == nil && cmd.member == nil {
+	if a.err == nil && !cmd.member {
 		a.wrong("", "%s in a group, want DRAW, REGISTER, GRANT, CONSUME, TRANSFER, EXEC or DISCARD", cmd.name)
 	}
 	if a.err == nil {
@@ -94,54 +95,34 @@ func (g *group) queue(c *redisConn, cmd *redisCommand, size int, a *arguments) {
 	}
 	before := c.written()
 	c.simple("QUEUED")
-	c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
+	c.count(cmd, Ended{Size: size, Answered: c.written() - before})
 }
 
 // wait keeps a command until EXEC.
-func (g *group) wait(c *redisConn, cmd *redisCommand, size int, a *arguments) {
-	m := cmd.request(c, a)
+func (g *group) wait(c *conn, cmd *command, size int, a *arguments) {
+	one := cmd.command(a)
 	if a.err != nil {
 		return
 	}
-	id := m.(interface{ GetRequestId() string }).GetRequestId() // every command of a group has one
 	cost := int64(size + memberCost)
 	switch {
 	case len(g.members) == kuji.MaxAtomic:
 		a.wrong("", "more than %d commands in a group, want at most that many", kuji.MaxAtomic)
-	case g.held+cost > int64(c.s.o.Limits.BatchBytes):
-		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.o.Limits.BatchBytes)
-	case id != "" && g.id != "":
+	case g.held+cost > int64(c.s.Limits.BatchBytes):
+		a.wrong("", "a group of more than %d bytes, want at most that many", c.s.Limits.BatchBytes)
+	case one.ID != "" && g.id != "":
 		a.wrong("ID", "the group has one already, want one command with the ID of the whole group")
-	case !c.s.memory.take(c.access.who, cost):
-		a.err = c.s.noMemory(c.access.who)
+	case !c.s.Gate.Memory.Take(c.client.Access.Who, cost):
+		a.err = c.s.Gate.NoMemory(c.client.Access.Who)
 	default:
-		if id != "" {
-			g.id = id
-		}
-		g.held, g.holder = g.held+cost, c.access.who
-		g.members = append(g.members, cmd.member(m))
+		g.id = cmp.Or(one.ID, g.id)
+		g.held, g.holder = g.held+cost, c.client.Access.Who
+		g.members = append(g.members, contract.AsMember(one.Message))
 	}
-}
-
-// memberOf returns a command as a member of a group.
-func memberOf(m proto.Message) *kujiv1.Member {
-	switch m := m.(type) {
-	case *kujiv1.DrawRequest:
-		return &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: &kujiv1.Draw{Player: m.GetPlayer(), Pool: m.GetPool(), Count: m.GetCount(), Pay: m.GetPay()}}}
-	case *kujiv1.RegisterRequest:
-		return &kujiv1.Member{Command: &kujiv1.Member_Register{Register: &kujiv1.Register{Player: m.GetPlayer()}}}
-	case *kujiv1.GrantRequest:
-		return &kujiv1.Member{Command: &kujiv1.Member_Grant{Grant: &kujiv1.Grant{Player: m.GetPlayer(), Items: m.GetItems()}}}
-	case *kujiv1.ConsumeRequest:
-		return &kujiv1.Member{Command: &kujiv1.Member_Consume{Consume: &kujiv1.Consume{Player: m.GetPlayer(), Items: m.GetItems()}}}
-	case *kujiv1.TransferRequest:
-		return &kujiv1.Member{Command: &kujiv1.Member_Transfer{Transfer: &kujiv1.Transfer{From: m.GetFrom(), To: m.GetTo(), Items: m.GetItems()}}}
-	}
-	panic(fmt.Sprintf("server: a %T is no member of a group", m)) // no command says that it is
 }
 
 // writeGroup writes the answer to EXEC: a result for each command, with the receipt of all.
-func writeGroup(c *redisConn, res *kujiv1.Result) {
+func (c *conn) writeGroup(res *kujiv1.Result) {
 	c.List(len(res.GetMembers()))
 	for _, m := range res.GetMembers() {
 		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()

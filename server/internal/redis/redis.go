@@ -1,4 +1,7 @@
-package server
+// Package redis speaks the Redis protocol with clients. It reads commands, gathers them in runs and
+// writes the replies; a [Backend] carries them out. Nothing here knows what a command does, who leads
+// a realm, or what else the server speaks.
+package redis
 
 import (
 	"context"
@@ -6,15 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
 // The Redis protocol, in short. A connection has one goroutine:
@@ -25,11 +32,11 @@ import (
 //	send      the answers, in the order of the commands
 //
 // Commands become the API's requests, and what decides about those decides about them: permits,
-// rates, budgets, the handlers and requestOf. docs/redis.md is what clients read.
+// rates, budgets and the server's handlers. docs/redis.md is what clients read.
 
-// redisBuffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
+// Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
 // more. The longest token fits.
-const redisBuffer = MaxTokenBytes + 512
+const Buffer = access.MaxTokenBytes + 512
 
 // keptAnswers is how much memory for answers an idle connection keeps, in bytes.
 const keptAnswers = 4 << 10
@@ -46,57 +53,110 @@ func (t *tries) over() bool {
 	return *t >= maxTries
 }
 
-// redisConns is the connections of the Redis protocol.
-type redisConns struct {
+// Backend is what answers commands.
+type Backend interface {
+	// Do carries out commands for somebody who may send them. It fills in an answer for each, or
+	// returns the error of all.
+	Do(ctx context.Context, c *Client, realm string, all []Command, answers []Answer) error
+	// Read answers a request that reads: GetPlayer, GetPool or GetOdds.
+	Read(ctx context.Context, c *Client, realm string, request proto.Message) (proto.Message, error)
+	// CheckRealm fails if it is known that a realm does not exist.
+	CheckRealm(realm string) error
+	// Error returns an error as the API says it. request is the command or the request; it may be nil.
+	Error(err error, request any) *connect.Error
+	// Ended counts and logs a command.
+	Ended(c *Client, e *Ended)
+	// Panicked logs a panic.
+	Panicked(p any)
+}
+
+// Client is who sends commands.
+type Client struct {
+	access.Pass        // its Access is nil before AUTH
+	Peer        string // the client's address
+	Secret      string // the key or token that was presented
+}
+
+// Command is a command for the engine: a message that can be in a batch.
+type Command struct {
+	ID      string // of the request
+	Message proto.Message
+}
+
+// Repeatable reports whether the command can be sent again safely.
+func (c Command) Repeatable() bool { return c.ID != "" }
+
+// Answer is how a command ended, or why it was refused.
+type Answer struct {
+	Result *kujiv1.Result
+	Err    error
+}
+
+// Ended says how a command ended.
+type Ended struct {
+	Command  string // its name; "": there is no such command
+	Realm    string
+	Arrived  time.Time
+	Size     int           // of the command in bytes
+	Answered int64         // bytes
+	Status   kujiv1.Status // of its result; 0: it has none
+	Failed   *connect.Error
+}
+
+// Server serves the connections of the Redis protocol.
+type Server struct {
+	Backend  Backend
+	Gate     *admission.Gate
+	Keys     *access.Keys    // nil: it asks for no key
+	TLS      *tls.Config     // nil: plain text
+	Stopping context.Context // ends when connections must end
+	Version  string          // of the program
+	Limits   Limits
+
+	byName map[string]*command
+
 	mu    sync.Mutex
-	all   map[*redisConn]struct{}
-	gone  chan struct{} // closed when the last is gone; nil before shutdown
+	all   map[*conn]struct{}
+	gone  chan struct{} // closed when the last is gone; nil before Shutdown
 	count int64         // of all that there ever were
 }
 
-// redisConn is one of them. Its fields are its goroutine's.
-type redisConn struct {
-	pass            // access is nil before AUTH
-	nc     net.Conn // with TLS, if there is any
-	place  *conn    // in Server.conns
-	ctx    context.Context
-	cancel context.CancelFunc
+// Limits are those of the server that this protocol knows, too.
+type Limits struct {
+	RequestBytes, BatchBytes                              int
+	HeaderTimeout, ReadTimeout, WriteTimeout, IdleTimeout time.Duration
+}
+
+// conn is one connection. Its fields are its goroutine's.
+type conn struct {
+	s      *Server
+	client Client
+	link   link
 	id     int64
 	realm  string
-	peer   string // the client's address
-	secret string // the key or token that was presented
 	resp
 	inbox
 	pipeline
 	group   group
 	tries   tries // how many commands were refused before AUTH, or had no words
 	leaving bool  // after these answers the connection ends
-	failed  error // the answers cannot be sent
 }
 
-// inbox is what has arrived on a connection.
-type inbox struct {
-	first   [redisBuffer]byte
-	buf     []byte // first, or larger
-	taken   int64  // of Server.memory, for a larger one
-	payer   caller // who took it
-	from    int    // buf[from:scanned] is whole commands
-	scanned int
-	to      int // buf[scanned:to] is the beginning of another
-	whole   int // how many commands are whole
-	words   [][]byte
-	broken  error     // why what is behind the whole commands is no command
-	began   time.Time // when the beginning of another came; zero: there is none
+// link is the connection to the client.
+type link struct {
+	nc     net.Conn        // with TLS, if there is any
+	place  *admission.Conn // in Gate.Conns
+	ctx    context.Context
+	cancel context.CancelFunc
+	failed error // the answers cannot be sent
 }
 
-// ServeRedis accepts connections of the Redis protocol on l, until [Server.Shutdown], and closes l at the
-// end. They count for Limits.Connections together with those of Serve, speak TLS if Options.TLS says
-// so, and have the same keys. Check the address first: see [CheckListen].
-func (s *Server) ServeRedis(l net.Listener) error {
-	l = s.conns.listen(l)
+// Serve accepts connections on l until Stopping ends, and closes l at the end.
+func (s *Server) Serve(l net.Listener) error {
+	l = s.Gate.Conns.Listen(l)
 	defer l.Close()
-	defer context.AfterFunc(s.stopping, func() { _ = l.Close() })()
-	conf := s.o.TLS
+	defer context.AfterFunc(s.Stopping, func() { _ = l.Close() })()
+	conf := s.TLS
 	if conf != nil {
 		conf = conf.Clone()
 		conf.NextProtos = nil // those of HTTP, if any
@@ -104,19 +164,19 @@ func (s *Server) ServeRedis(l net.Listener) error {
 	for pause := time.Duration(0); ; {
 		nc, err := l.Accept()
 		switch {
-		case s.stopping.Err() != nil:
+		case s.Stopping.Err() != nil:
 			if err == nil {
 				_ = nc.Close()
 			}
 			return nil
 		case err == nil:
 			pause = 0
-			s.startRedis(nc, conf)
+			s.start(nc, conf)
 		case slices.ContainsFunc(passing, func(one error) bool { return errors.Is(err, one) }):
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			select {
 			case <-time.After(pause):
-			case <-s.stopping.Done():
+			case <-s.Stopping.Done():
 			}
 		default:
 			return fmt.Errorf("server: %w", err)
@@ -127,116 +187,117 @@ func (s *Server) ServeRedis(l net.Listener) error {
 // passing are errors of one connection, or of a machine that is short of something for a while.
 var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
-// startRedis serves a connection that was accepted.
-func (s *Server) startRedis(nc net.Conn, conf *tls.Config) {
-	c := &redisConn{pass: pass{s: s}, nc: nc, realm: DefaultRealm, peer: nc.RemoteAddr().String()}
-	c.place, _ = nc.(*conn)
+// start serves a connection that was accepted.
+func (s *Server) start(nc net.Conn, conf *tls.Config) {
+	c := &conn{s: s, realm: contract.DefaultRealm}
+	c.client.Peer, c.link.nc = nc.RemoteAddr().String(), nc
+	c.link.place, _ = nc.(*admission.Conn)
 	if conf != nil {
-		c.nc = tls.Server(nc, conf)
+		c.link.nc = tls.Server(nc, conf)
 	}
-	if s.o.Keys == nil {
-		c.access = anybody
+	if s.Keys == nil {
+		c.client.Access = access.Anybody
 	}
-	s.metrics.redis.Inc()
 	c.version = 2
+	c.inbox = inbox{s: s, nc: c.link.nc, client: &c.client}
 	c.buf = c.first[:]
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	if !s.redis.add(c) {
+	c.link.ctx, c.link.cancel = context.WithCancel(context.Background())
+	if !s.add(c) {
 		c.close()
 		return
 	}
 	go func() {
-		defer s.redis.remove(c)
+		defer s.remove(c)
 		defer c.close()
 		c.serve()
 	}()
 }
 
-func (r *redisConns) add(c *redisConn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.gone != nil {
+func (s *Server) add(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
 		return false
 	}
-	if r.all == nil {
-		r.all = make(map[*redisConn]struct{})
+	if s.all == nil {
+		s.all = make(map[*conn]struct{})
 	}
-	r.count++
-	c.id = r.count
-	r.all[c] = struct{}{}
+	s.count++
+	c.id = s.count
+	s.all[c] = struct{}{}
 	return true
 }
 
-func (r *redisConns) remove(c *redisConn) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if delete(r.all, c); len(r.all) == 0 && r.gone != nil {
-		close(r.gone)
-		r.all = nil
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if delete(s.all, c); len(s.all) == 0 && s.gone != nil {
+		close(s.gone)
+		s.all = nil
 	}
 }
 
-func (r *redisConns) len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.all)
+// Len returns how many connections there are.
+func (s *Server) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
-// shutdown ends each connection once what it has received whole is answered. Server.stopping has
+// Shutdown ends each connection once what it has received whole is answered. Stopping has
 // ended. If ctx ends first, it cuts them.
-func (r *redisConns) shutdown(ctx context.Context) error {
-	r.mu.Lock()
-	if r.gone == nil {
-		r.gone = make(chan struct{})
-		if len(r.all) == 0 {
-			close(r.gone)
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	if s.gone == nil {
+		s.gone = make(chan struct{})
+		if len(s.all) == 0 {
+			close(s.gone)
 		}
 	}
-	for c := range r.all {
-		_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // it may be closed
+	for c := range s.all {
+		_ = c.link.nc.SetReadDeadline(time.Unix(1, 0)) // it may be closed
 	}
-	r.mu.Unlock()
+	s.mu.Unlock()
 	select {
-	case <-r.gone:
+	case <-s.gone:
 		return nil
 	case <-ctx.Done():
 	}
-	r.mu.Lock()
-	for c := range r.all {
-		c.cancel()
-		_ = c.nc.Close()
+	s.mu.Lock()
+	for c := range s.all {
+		c.link.cancel()
+		_ = c.link.nc.Close()
 	}
-	r.mu.Unlock()
-	<-r.gone
+	s.mu.Unlock()
+	<-s.gone
 	return fmt.Errorf("server: shutdown of the Redis protocol: %w", ctx.Err())
 }
 
 // close gives back all that the connection has.
-func (c *redisConn) close() {
-	c.s.metrics.redis.Dec()
-	c.cancel()
+func (c *conn) close() {
+	c.link.cancel()
 	c.exit()
-	c.group.leave(c.s)
+	c.group.leave(c.s.Gate)
 	c.shrink()
-	_ = c.nc.Close() // the client may be gone: there is nobody to tell
+	_ = c.link.nc.Close() // the client may be gone: there is nobody to tell
 }
 
 // serve answers pipelines until the connection ends.
-func (c *redisConn) serve() {
+func (c *conn) serve() {
 	defer func() {
 		if p := recover(); p != nil {
 			// Nobody knows how far the answers are: the client must ask again.
-			c.s.logPanic("the Redis protocol", p)
+			c.s.Backend.Panicked(p)
 		}
 	}()
-	if t, ok := c.nc.(*tls.Conn); ok {
-		ctx, cancel := context.WithTimeout(c.ctx, c.s.o.Limits.HeaderTimeout)
+	if t, ok := c.link.nc.(*tls.Conn); ok {
+		ctx, cancel := context.WithTimeout(c.link.ctx, c.s.Limits.HeaderTimeout)
 		err := t.HandshakeContext(ctx)
 		if cancel(); err != nil {
 			return
 		}
 	}
-	for !c.leaving && c.failed == nil {
+	for !c.leaving && c.link.failed == nil {
 		if err := c.receive(); err != nil {
 			if tellable(err) {
 				c.arrived = time.Now()
@@ -256,144 +317,15 @@ func tellable(err error) bool {
 	return broken || overloaded
 }
 
-// receive waits for a whole command, and takes with it what has come behind it. A buffer that is full
-// and ends within a command is a part of what the client has sent together: receive goes on to its
-// end, as far as there is room. Otherwise half a command keeps no whole one waiting.
-func (c *redisConn) receive() error {
-	c.compact()
-	for {
-		c.scan()
-		full := c.to == len(c.buf)
-		switch {
-		case c.broken != nil, c.whole > 0 && (!full || c.scanned == c.to || c.whole == kuji.MaxBatch):
-			return nil
-		case full:
-			if err := c.grow(); err != nil {
-				if c.whole > 0 {
-					return nil
-				}
-				return err
-			}
-		}
-		if err := c.read(); err != nil {
-			if c.whole > 0 {
-				return nil
-			}
-			return err
-		}
-	}
-}
-
-// scan finds the whole commands.
-func (c *redisConn) scan() {
-	limit := c.s.o.Limits.RequestBytes
-	if c.access == nil {
-		limit = redisBuffer
-	}
-	for c.broken == nil && c.whole < kuji.MaxBatch && c.scanned < c.to {
-		words, n, err := parseCommand(c.buf[c.scanned:c.to], limit, c.words)
-		if err != nil {
-			c.broken = err
-			return
-		}
-		if n == 0 {
-			return
-		}
-		c.words = words
-		c.scanned += n
-		c.whole++
-		c.began = time.Time{}
-	}
-}
-
-// read reads once. A client may be idle between commands, not within one.
-func (c *redisConn) read() error {
-	l := &c.s.o.Limits
-	now := time.Now()
-	until := now.Add(l.IdleTimeout)
-	if c.scanned < c.to {
-		if c.began.IsZero() {
-			c.began = now
-		}
-		if until = c.began.Add(l.ReadTimeout); c.access == nil {
-			until = c.began.Add(l.HeaderTimeout)
-		}
-	}
-	if err := c.nc.SetReadDeadline(until); err != nil {
-		return err
-	}
-	if c.s.stopping.Err() != nil { // shutdown may have set its deadline before
-		return c.s.stopping.Err()
-	}
-	n, err := c.nc.Read(c.buf[c.to:])
-	c.to += n
-	switch {
-	case n > 0:
-		return nil
-	case c.scanned < c.to && errors.Is(err, os.ErrDeadlineExceeded) && c.s.stopping.Err() == nil:
-		return &kuji.Error{Code: kuji.CodeInvalid, Field: "protocol", Message: fmt.Sprintf("the command is incomplete: %d bytes arrived in time", c.to-c.scanned)}
-	}
-	return err
-}
-
-// compact makes room for what comes next, and gives back what the last pipeline needed in addition.
-func (c *redisConn) compact() {
-	if c.whole > 0 || c.from == 0 {
-		return
-	}
-	rest := c.buf[c.from:c.to]
-	to := c.buf
-	if len(rest) <= len(c.first)/2 {
-		to = c.first[:]
-	}
-	n := copy(to, rest)
-	c.from, c.scanned, c.to = 0, 0, n
-	if len(to) == len(c.first) {
-		c.shrink()
-	}
-}
-
-// shrink gives back what a larger buffer took.
-func (c *redisConn) shrink() {
-	if c.taken > 0 {
-		c.s.memory.give(c.payer, c.taken)
-	}
-	c.taken, c.buf = 0, c.first[:]
-}
-
-// errFull is why a buffer grows no further.
-var errFull = errors.New("the buffer is as large as it may be")
-
-// grow makes the buffer twice as large.
-func (c *redisConn) grow() error {
-	size := min(2*len(c.buf), max(c.s.o.Limits.BatchBytes, c.s.o.Limits.RequestBytes))
-	if c.access == nil || size <= len(c.buf) {
-		return errFull // a command that is alone fits: see scan
-	}
-	if c.taken == 0 {
-		c.payer = c.access.who
-	}
-	// There must be room for the request as well: see enter.
-	if !c.s.memory.take(c.payer, int64(size)-c.taken+requestCost) {
-		return c.s.noMemory(c.payer)
-	}
-	c.s.memory.give(c.payer, requestCost)
-	c.taken = int64(size)
-	buf := make([]byte, size)
-	copy(buf, c.buf[:c.to])
-	c.buf = buf
-	return nil
-}
-
 // transmit sends the answers written so far. A client has one WriteTimeout for all those of a pipeline.
-func (c *redisConn) transmit() {
-	if c.failed == nil && len(c.out) > 0 {
+func (c *conn) transmit() {
+	if c.link.failed == nil && len(c.out) > 0 {
 		if c.until.IsZero() {
-			c.until = time.Now().Add(c.s.o.Limits.WriteTimeout)
-			c.failed = c.nc.SetWriteDeadline(c.until)
+			c.until = time.Now().Add(c.s.Limits.WriteTimeout)
+			c.link.failed = c.link.nc.SetWriteDeadline(c.until)
 		}
-		if c.failed == nil {
-			_, c.failed = c.nc.Write(c.out)
+		if c.link.failed == nil {
+			_, c.link.failed = c.link.nc.Write(c.out)
 		}
 	}
 	c.sent += int64(len(c.out))
@@ -404,10 +336,10 @@ func (c *redisConn) transmit() {
 }
 
 // send sends the answers written so far, and gives back what they took.
-func (c *redisConn) send() {
+func (c *conn) send() {
 	c.transmit()
 	if c.entered != nil {
-		c.s.giveWork(c.entered.who, c.work)
+		c.s.Gate.GiveWork(c.entered.Who, c.work)
 	}
 	c.work = 0
 }

@@ -1,4 +1,4 @@
-package server
+package redis
 
 import (
 	"bytes"
@@ -33,10 +33,10 @@ const (
 	maxDigits = 9
 )
 
-// parseCommand reads the command at the beginning of b into words, which share b's memory. n is its
+// ParseCommand reads the command at the beginning of b into words, which share b's memory. n is its
 // length in bytes, 0 if b ends before the command does. It refuses a command of more than limit bytes
 // as soon as a length says so. It takes no memory but for words.
-func parseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err error) {
+func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err error) {
 	words = words[:0]
 	count, at, err := parseLength(b, 0, '*')
 	if err != nil || at == 0 {

@@ -1,15 +1,15 @@
-package server
+package message
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -20,19 +20,20 @@ import (
 // unavailable means that it is safe to send the same request again. No other code that retry
 // policies react to is used.
 
-// answer is what an engine code becomes.
-type answer struct {
-	code   connect.Code
-	reason kujiv1.Reason
+// Answer is what an engine code becomes.
+type Answer struct {
+	Code   connect.Code
+	Reason kujiv1.Reason
 }
 
-var codeAnswers = map[kuji.Code]answer{
+// Answers are what the engine's codes become.
+var Answers = map[kuji.Code]Answer{
 	kuji.CodeInvalid:        {connect.CodeInvalidArgument, kujiv1.Reason_REASON_INVALID},
 	kuji.CodeNotFound:       {connect.CodeNotFound, kujiv1.Reason_REASON_NOT_FOUND},
 	kuji.CodeIDReused:       {connect.CodeAlreadyExists, kujiv1.Reason_REASON_ID_REUSED},
 	kuji.CodeConflict:       {connect.CodeFailedPrecondition, kujiv1.Reason_REASON_CONFLICT},
 	kuji.CodeOverloaded:     {connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED},
-	kuji.CodeUnknownOutcome: {connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME}, // or unknown: see connectError
+	kuji.CodeUnknownOutcome: {connect.CodeUnavailable, kujiv1.Reason_REASON_UNKNOWN_OUTCOME}, // or unknown: see Error
 	kuji.CodeFailed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED},
 	kuji.CodeClosed:         {connect.CodeUnavailable, kujiv1.Reason_REASON_CLOSED},
 	kuji.CodeCorrupt:        {connect.CodeDataLoss, kujiv1.Reason_REASON_CORRUPT},
@@ -44,53 +45,51 @@ var codeAnswers = map[kuji.Code]answer{
 	kuji.CodeCanceled:       {connect.CodeCanceled, kujiv1.Reason_REASON_CANCELED}, // or deadline_exceeded
 }
 
-// errPanic is all that a client learns about a panic.
-var errPanic = errors.New("internal error")
+// ErrPanic is all that a client learns about a panic.
+var ErrPanic = errors.New("internal error")
 
-// connectError translates any error from a handler. request is the decoded request, nil for a
-// stream.
-func (s *Server) connectError(err error, request any) *connect.Error {
+// Error translates any error from a handler. request is the decoded request, nil for a stream. In a
+// cluster, another server takes over what a failed realm does.
+func Error(err error, request any, cluster bool) *connect.Error {
 	if ce, ok := errors.AsType[*connect.Error](err); ok {
 		return ce
 	}
-	if se, ok := errors.AsType[*streamError](err); ok {
-		request = se
+	if s, ok := errors.AsType[interface {
+		error
+		Repeatable() bool
+	}](err); ok {
+		request = s
 	}
 	if ke, ok := errors.AsType[*kuji.Error](err); ok {
-		a, ok := codeAnswers[ke.Code]
+		a, ok := Answers[ke.Code]
 		switch {
 		case !ok:
-			a = answer{connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL}
+			a = Answer{connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL}
 		case ke.Code == kuji.CodeUnknownOutcome && !repeatable(request):
 			// Sent again, it could happen twice: no retry policy may decide that.
-			a.code = connect.CodeUnknown
-		case ke.Code == kuji.CodeFailed && s.o.Cluster != nil: // another server takes over
-			a = codeAnswers[kuji.CodeClosed]
+			a.Code = connect.CodeUnknown
+		case ke.Code == kuji.CodeFailed && cluster:
+			a = Answers[kuji.CodeClosed]
 		case ke.Code == kuji.CodeCanceled && errors.Is(err, context.DeadlineExceeded):
-			a.code = connect.CodeDeadlineExceeded
+			a.Code = connect.CodeDeadlineExceeded
 		}
-		if machine(ke) {
-			s.logFailure(ke)
-		}
-		return withDetail(connect.NewError(a.code, errors.New(messageOf(ke))), detailOf(ke, a.reason))
+		return contract.WithDetail(connect.NewError(a.Code, errors.New(Text(ke))), detail(ke, a.Reason))
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return withDetail(connect.NewError(connect.CodeDeadlineExceeded, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
+		return contract.WithDetail(connect.NewError(connect.CodeDeadlineExceeded, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
 	case errors.Is(err, context.Canceled):
-		return withDetail(connect.NewError(connect.CodeCanceled, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
-	case !errors.Is(err, errPanic):
-		s.log.Error("unexpected error", "error", err)
+		return contract.WithDetail(connect.NewError(connect.CodeCanceled, err), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_CANCELED})
 	}
-	return withDetail(connect.NewError(connect.CodeInternal, errPanic), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL})
+	return contract.WithDetail(connect.NewError(connect.CodeInternal, ErrPanic), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_INTERNAL})
 }
 
 // repeatable reports whether a request can be sent again safely: all its commands have request
 // ids, or it has no commands.
 func repeatable(request any) bool {
 	switch r := request.(type) {
-	case *streamError:
-		return r.named
+	case interface{ Repeatable() bool }: // an error of a stream
+		return r.Repeatable()
 	case *kujiv1.BatchRequest:
 		for _, c := range r.GetCommands() {
 			if c.GetRequestId() == "" {
@@ -116,10 +115,10 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// machine reports whether the cause of an engine error is one of the machine. It may name files of
+// Machine reports whether the cause of an engine error is one of the machine. It may name files of
 // the server, or hold a stack: it is for the log, and clients get what is in front of it, which
 // names the realm.
-func machine(e *kuji.Error) bool {
+func Machine(e *kuji.Error) bool {
 	switch e.Code {
 	case kuji.CodeFailed, kuji.CodeCorrupt, kuji.CodeLocked:
 		return true
@@ -129,9 +128,9 @@ func machine(e *kuji.Error) bool {
 	return false
 }
 
-// messageOf returns the text of an engine error for clients, without the prefix that Connect's code
+// Text returns the text of an engine error for clients, without the prefix that Connect's code
 // already gives.
-func messageOf(e *kuji.Error) string {
+func Text(e *kuji.Error) string {
 	var parts []string
 	if e.Field != "" {
 		parts = append(parts, fieldOf(e))
@@ -139,14 +138,14 @@ func messageOf(e *kuji.Error) string {
 	if e.Message != "" {
 		parts = append(parts, e.Message)
 	}
-	if e.Err != nil && !machine(e) {
+	if e.Err != nil && !Machine(e) {
 		parts = append(parts, e.Err.Error())
 	}
 	return strings.Join(parts, ": ")
 }
 
-// detailOf returns the detail of an engine error, with what is wrong field by field.
-func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
+// detail returns the detail of an engine error, with what is wrong field by field.
+func detail(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
 	d := &kujiv1.ErrorDetail{Reason: reason}
 	if t, ok := errors.AsType[*kuji.TrimmedError](e); ok {
 		d.FirstPosition = t.First
@@ -163,25 +162,4 @@ func detailOf(e *kuji.Error, reason kujiv1.Reason) *kujiv1.ErrorDetail {
 		d.Violations = []*kujiv1.Violation{{Field: fieldOf(e), Description: e.Message}}
 	}
 	return d
-}
-
-// withDetail attaches a detail to an error.
-func withDetail(ce *connect.Error, d *kujiv1.ErrorDetail) *connect.Error {
-	if detail, err := connect.NewErrorDetail(d); err == nil { // fails only for invalid UTF-8: then the client gets code and text
-		ce.AddDetail(detail)
-	}
-	return ce
-}
-
-// logEvery is the least time between two log lines about failed realms. Every call to such a realm
-// gets the error; one line is enough.
-const logEvery = 10 * time.Second
-
-func (s *Server) logFailure(err error) {
-	now := time.Now().UnixNano()
-	last := s.lastLog.Load()
-	if now-last < int64(logEvery) || !s.lastLog.CompareAndSwap(last, now) {
-		return
-	}
-	s.log.Error("a realm has stopped", "error", err)
 }

@@ -1,0 +1,245 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
+	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
+	"github.com/kuji-dev/kuji/server/access"
+	"github.com/kuji-dev/kuji/server/internal/message"
+	"github.com/kuji-dev/kuji/server/internal/redis"
+)
+
+// In a cluster, what a Redis client asks of a realm that this server does not lead becomes a call of
+// the API, with the client's key, and goes the way of all others: see [Cluster]. A run becomes a Batch.
+
+// away is the way to whoever leads a realm that this server does not.
+type away struct {
+	cluster Cluster // nil: there is none, and this server leads all
+	realm   string
+	peer    string // the client's address
+	secret  string // its key or token
+}
+
+// answer has this server answer, or the one that leads the realm. If the realm stops meanwhile, and
+// nothing has happened here, that is another one.
+func (a away) answer(ctx context.Context, here func() error, there func(kujiv1connect.RewardServiceClient) error) error {
+	if a.cluster == nil {
+		return here()
+	}
+	if a.cluster.Holds(a.realm) {
+		if err := here(); !stoppedBefore(err) {
+			return err
+		}
+	}
+	err := there(kujiv1connect.NewRewardServiceClient(a, "http://127.0.0.1"))
+	if ce, ok := errors.AsType[*connect.Error](err); err != nil && (!ok || len(ce.Details()) == 0) && ctx.Err() == nil {
+		// No server says so: it may have happened.
+		return &kuji.Error{Code: kuji.CodeUnknownOutcome, Message: "the connection to the leader was lost: send the same request id again"}
+	}
+	return err
+}
+
+// turnKey marks a call of a pipeline that has had its turn here, if it needed one. Should this server lead by
+// now, the call must not wait for another one, which only other pipelines could give back.
+type turnKey struct{}
+
+// Do implements [connect.HTTPClient].
+func (a away) Do(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody()
+	r.ContentLength, r.RemoteAddr = int64(len(body)), a.peer
+	if a.secret != "" {
+		r.Header.Set("Authorization", "Bearer "+a.secret)
+	}
+	w := &heard{header: http.Header{}, status: http.StatusOK}
+	a.cluster.Elsewhere(w, r.WithContext(context.WithValue(r.Context(), turnKey{}, true)), a.realm)
+	return &http.Response{StatusCode: w.status, ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r}, nil
+}
+
+// heard is an answer that is kept. It is as large as what the call asks for, which Server.work counts.
+type heard struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *heard) Header() http.Header         { return w.header }
+func (w *heard) WriteHeader(status int)      { w.status = status }
+func (w *heard) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// redisBackend answers what Redis clients ask for.
+type redisBackend struct {
+	commands *commands
+	reads    reads
+	shares   *shares
+	journal  *journal
+	unrouted *rpcMetrics
+	metrics  map[string]*rpcMetrics // by command
+}
+
+func newRedisBackend(c *commands, r reads, s *shares, j *journal, m *metrics) *redisBackend {
+	b := &redisBackend{c, r, s, j, m.unrouted, make(map[string]*rpcMetrics)}
+	for name := range redis.Usage() {
+		b.metrics[name] = m.rpc("/" + redisMethods + name)
+	}
+	return b
+}
+
+func (b *redisBackend) away(c *redis.Client, realm string) away {
+	return away{b.shares.cluster, realm, c.Peer, c.Secret}
+}
+
+// Do implements [redis.Backend].
+func (b *redisBackend) Do(ctx context.Context, c *redis.Client, realm string, all []redis.Command, answers []redis.Answer) error {
+	return b.away(c, realm).answer(ctx, func() error { return b.do(ctx, c, realm, all, answers) },
+		func(rewards kujiv1connect.RewardServiceClient) error { return ask(ctx, rewards, realm, all, answers) })
+}
+
+// do has this server carry out commands.
+func (b *redisBackend) do(ctx context.Context, c *redis.Client, realm string, all []redis.Command, answers []redis.Answer) error {
+	r, err := b.commands.realms.get(realm)
+	if err != nil {
+		return err
+	}
+	reqs, results := make([]kuji.Request, len(all)), make([]kuji.Result, len(all))
+	for i, one := range all {
+		reqs[i] = message.Request(one.ID, one.Message, kuji.Note{By: c.Name})
+	}
+	if err := b.commands.doAll(ctx, c.Access, r, reqs, results); err != nil {
+		return err
+	}
+	b.commands.metrics.all(results)
+	for i := range results {
+		if answers[i].Err = results[i].Err; results[i].Status != kuji.Refused {
+			answers[i] = redis.Answer{Result: message.Result(&results[i])}
+		}
+	}
+	return nil
+}
+
+// ask has another server carry out commands.
+func ask(ctx context.Context, rewards kujiv1connect.RewardServiceClient, realm string, all []redis.Command, answers []redis.Answer) error {
+	m := &kujiv1.BatchRequest{Realm: realm}
+	for _, one := range all {
+		m.Commands = append(m.Commands, contract.AsCommand(one.ID, one.Message))
+	}
+	res, err := rewards.Batch(ctx, m)
+	if err != nil {
+		return err
+	}
+	if len(res.GetResults()) != len(answers) {
+		return fmt.Errorf("%d answers to %d commands", len(res.GetResults()), len(answers))
+	}
+	for i, one := range res.GetResults() {
+		if one.GetStatus() == kujiv1.Status_STATUS_REFUSED {
+			answers[i] = redis.Answer{Err: message.RefusalSaid(one.GetError())}
+			continue
+		}
+		alone, err := message.Alone(res, one)
+		if err != nil {
+			return err
+		}
+		answers[i] = redis.Answer{Result: alone}
+	}
+	return nil
+}
+
+// Read implements [redis.Backend].
+func (b *redisBackend) Read(ctx context.Context, c *redis.Client, realm string, request proto.Message) (out proto.Message, err error) {
+	read := func(from readers) (err error) {
+		out, err = look(ctx, from, request)
+		return err
+	}
+	err = b.away(c, realm).answer(ctx, func() error { return read(b.reads) },
+		func(rewards kujiv1connect.RewardServiceClient) error { return read(rewards) })
+	return out, err
+}
+
+// readers are what answers what commands read, here or at another server.
+type readers interface {
+	GetPlayer(context.Context, *kujiv1.GetPlayerRequest) (*kujiv1.GetPlayerResponse, error)
+	GetPool(context.Context, *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error)
+	GetOdds(context.Context, *kujiv1.GetOddsRequest) (*kujiv1.GetOddsResponse, error)
+}
+
+func look(ctx context.Context, from readers, m proto.Message) (proto.Message, error) {
+	switch m := m.(type) {
+	case *kujiv1.GetPlayerRequest:
+		res, err := from.GetPlayer(ctx, m)
+		return res.GetPlayer(), err
+	case *kujiv1.GetPoolRequest:
+		res, err := from.GetPool(ctx, m)
+		return res.GetPool(), err
+	case *kujiv1.GetOddsRequest:
+		res, err := from.GetOdds(ctx, m)
+		return res.GetOdds(), err
+	}
+	return nil, fmt.Errorf("no Redis command asks for a %T", m)
+}
+
+// CheckRealm implements [redis.Backend]. In a cluster, another server may know whether a realm exists.
+func (b *redisBackend) CheckRealm(realm string) error {
+	if b.shares.cluster != nil {
+		return nil
+	}
+	_, err := b.commands.realms.get(realm)
+	return err
+}
+
+// Error implements [redis.Backend].
+func (b *redisBackend) Error(err error, request any) *connect.Error {
+	return b.journal.answer(err, request)
+}
+
+// Panicked implements [redis.Backend].
+func (b *redisBackend) Panicked(p any) { b.journal.panicked("the Redis protocol", p) }
+
+// Ended implements [redis.Backend], as ServeHTTP does for a call.
+func (b *redisBackend) Ended(c *redis.Client, e *redis.Ended) {
+	took := time.Since(e.Arrived)
+	method, label := noRedis, codeLabel(0)
+	if e.Failed != nil {
+		label = codeLabel(e.Failed.Code())
+	}
+	if m := b.metrics[e.Command]; m != nil {
+		method = redisMethods + e.Command
+		m.done(label, took)
+	} else {
+		b.unrouted.done(label, 0)
+	}
+	log := b.journal.access
+	if log == nil && e.Failed == nil && !b.journal.isSlow(took) {
+		return
+	}
+	one := &call{access: access.Passerby, start: e.Arrived, took: took, reached: true,
+		logged: logged{method: method, peer: c.Peer, realm: e.Realm, received: int64(e.Size)}}
+	if c.Access != nil {
+		one.access, one.key = c.Access, c.Name
+	}
+	if e.Failed != nil {
+		one.failed, one.code = e.Failed, e.Failed.Code()
+	}
+	if e.Status != 0 {
+		one.status = contract.Word(e.Status)
+	}
+	b.journal.call(one)
+	if log != nil {
+		log.call(one, 0, e.Answered)
+	}
+}
