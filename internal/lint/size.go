@@ -20,7 +20,6 @@ var large = map[string]string{
 	"internal/rules.Rules":    "the rules: all that decides is a method, since all of it asks the state",
 	"internal/odds.walk":      "the way of one draw through everything that a rule does",
 	"internal/store.State":    "what the rules and readers ask of a realm: each is a method",
-	"internal/vfs.Mem":        "a file system",
 	"wal.Log":                 "the log: what a few locks guard together",
 }
 
