@@ -8,7 +8,10 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/server/internal/feeds"
+	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
 // History answers what happened in realms, from databases that follow their feeds. Its methods may be
@@ -83,17 +86,23 @@ type HistoryHolders struct {
 // historyReads is how many reads of histories are carried out at a time.
 const historyReads = 8
 
-// history returns the history, and the realm that a request is about. With fresh, it has all that the
+// past answers from the history.
+type past struct {
+	realms  *realms
+	history History // nil: the server keeps none
+}
+
+// of returns the history, and the realm that a request is about. With fresh, it has all that the
 // realm has acknowledged.
-func (h rewardService) history(ctx context.Context, name string, fresh bool) (History, *kuji.Realm, error) {
-	r, err := h.s.realms.get(h.s.engine, name)
+func (h past) of(ctx context.Context, name string, fresh bool) (History, *kuji.Realm, error) {
+	r, err := h.realms.get(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.s.o.History == nil {
+	if h.history == nil {
 		return nil, nil, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
 	}
-	hist := h.s.o.History
+	hist := h.history
 	if fresh {
 		err = historyError(r.Name(), hist.Wait(ctx, r.Name(), r.Stats().LastEvent))
 	}
@@ -115,19 +124,11 @@ func historyError(realm string, err error) error {
 		return err
 	}
 	text := fmt.Sprintf("the history of realm %q %s; the realm goes on: ask again later", realm, how)
-	return withDetail(connect.NewError(connect.CodeUnavailable, errors.New(text)), &kujiv1.ErrorDetail{Reason: kujiv1.Reason_REASON_HISTORY})
+	return contract.Refused(connect.CodeUnavailable, kujiv1.Reason_REASON_HISTORY, errors.New(text))
 }
 
-// pageLimit checks the limit of a page.
-func pageLimit(limit uint32) (int, error) {
-	if limit > MaxHistoryPage {
-		return 0, &kuji.Error{Code: kuji.CodeInvalid, Field: "limit", Message: fmt.Sprintf("is %d, want at most %d", limit, MaxHistoryPage)}
-	}
-	return int(limit), nil
-}
-
-func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
+	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
 	if err != nil {
 		return nil, err
 	}
@@ -138,19 +139,18 @@ func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryReq
 		}
 		q.Before = HistoryPlace{b.GetPosition(), int(b.GetIndex())}
 	}
-	if q.Limit, err = pageLimit(req.GetLimit()); err != nil {
+	if q.Limit, err = pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage); err != nil {
 		return nil, err
 	}
 	page, err := hist.Events(ctx, r.Name(), q)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
-	c, _ := ctx.Value(callKey{}).(*call)
-	want := filter{player: q.Player, pool: q.Pool, bare: c == nil || c.access.player != ""}
+	want := feeds.Filter{Player: q.Player, Pool: q.Pool, Bare: accessOf(ctx).Player != ""}
 	out := &kujiv1.GetHistoryResponse{State: historyState(r, page.State)}
 	for i := range page.Events {
-		if want.keep(&page.Events[i]) {
-			out.Events = append(out.Events, eventProto(&page.Events[i]))
+		if want.Keep(&page.Events[i]) {
+			out.Events = append(out.Events, message.Event(&page.Events[i]))
 		}
 	}
 	if page.More {
@@ -159,12 +159,12 @@ func (h rewardService) GetHistory(ctx context.Context, req *kujiv1.GetHistoryReq
 	return out, nil
 }
 
-func (h rewardService) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
+	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit(req.GetLimit())
+	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
 	if err != nil {
 		return nil, err
 	}
@@ -175,12 +175,12 @@ func (h rewardService) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersR
 	return &kujiv1.ListPlayersResponse{Players: page.Players, More: page.More, State: historyState(r, page.State)}, nil
 }
 
-func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
-	hist, r, err := h.history(ctx, req.GetRealm(), req.GetFresh())
+func (h past) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
+	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit(req.GetLimit())
+	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (h rewardService) ListHolders(ctx context.Context, req *kujiv1.ListHoldersR
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
-	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
+	return &kujiv1.ListHoldersResponse{More: page.More, State: historyState(r, page.State), Holders: message.Each(page.Holders, func(h *HistoryHolder) *kujiv1.Holder {
 		return &kujiv1.Holder{Player: h.Player, Quantity: h.Quantity}
 	})}, nil
 }

@@ -25,13 +25,13 @@ type metrics struct {
 	unknown  prometheus.Counter // results with a status that results lacks
 	unrouted *rpcMetrics
 	streams  prometheus.Gauge
-	redis    prometheus.Gauge
+	handler  http.Handler // of /metrics
 }
 
 // latencyBuckets range from a read from memory to a disk in trouble, in seconds.
 var latencyBuckets = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-func (s *Server) newMetrics() (*metrics, http.Handler) {
+func newMetrics(s *Server) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kuji_rpc_requests_total",
@@ -56,7 +56,8 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	}
 	m.unknown = results.WithLabelValues("other")
 	m.streams = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_draw_streams", Help: "Streams of draws that are open."})
-	m.redis = prometheus.NewGauge(prometheus.GaugeOpts{Name: "kuji_redis_connections", Help: "Connections of the Redis protocol that are open."})
+	redis := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kuji_redis_connections", Help: "Connections of the Redis protocol that are open."},
+		func() float64 { return float64(s.redis.Len()) })
 	m.unrouted = &rpcMetrics{rpc: "none", requests: m.requests}
 
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -64,14 +65,15 @@ func (s *Server) newMetrics() (*metrics, http.Handler) {
 	})
 	build.Set(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.latency, results, m.streams, m.redis, build, newRealmCollector(&s.realms, s.o.History), &poolCollector{&s.realms, MaxPoolMetrics}, leftOutCollector{s},
+	registry.MustRegister(m.requests, m.latency, results, m.streams, redis, build, newRealmCollector(s.realms, s.o.History), &poolCollector{s.realms, MaxPoolMetrics}, leftOutCollector{s.journal},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
 		MaxRequestsInFlight: 4,
 		Timeout:             10 * time.Second,
 	})
+	return m
 }
 
 // result counts n results with one status.
