@@ -16,8 +16,6 @@ var large = map[string]string{
 	".Realm":                 "the engine: what one lock guards, and the way of a request",
 	"cmd/kuji.app":           "the commands of the command line: each is a method",
 	"cmd/kuji.serveFlags":    "the flags of serve: each is a field",
-	"catalog.check":          "the checks of a catalog: each is a method",
-	"driver/jetstream.realm": "a driver.Realm, which has that many methods",
 	"internal/rules.Rules":   "the rules: all that decides is a method, since all of it asks the state",
 	"internal/rules.walk":    "the way of one draw through everything that a rule does",
 	"internal/sim.model":     "the oracle: what every command does",
