@@ -60,6 +60,16 @@ func (t *Tables) setRedeem(n *numbers) {
 	}
 }
 
+var redeemKind = kind{
+	name: "redeem", request: true,
+	alone: "an atomic group cannot redeem a code: undoing the group would undo the count of guesses",
+	form:  func(*Command) *CommandError { return nil },
+	check: (*checks).checkRedeem,
+	write: (*drawing).writeRedeem,
+	ask:   func(r *effects, c *Command, _ Status) { r.w.Buf = append(r.w.Buf, c.Code[:]...) },
+	asked: func(a *asked, c *Command) { copy(c.Code[:], a.Bytes("a code's sum", uint64(len(c.Code)))) },
+}
+
 // spell puts the sum in a command by which there is a code, if the code's spelling has another one.
 func (r *checks) spell(cmd *Command) {
 	if rt, _ := r.findCode(cmd.Code); rt != nil {
@@ -116,7 +126,7 @@ func (r *checks) checkRedeem(cmd *Command) failure {
 }
 
 // writeRedeem writes that the code is used, and the draws that it pays for.
-func (r *drawing) writeRedeem(cmd *Command) {
+func (r *drawing) writeRedeem(cmd *Command, _ int) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
 	r.w.UseCode(rt.list, number)

@@ -33,7 +33,13 @@ type Tables struct {
 // NoTables returns the tables of a realm without a catalog.
 func NoTables() *Tables { return &Tables{waiting: noCounter} }
 
-// stack is a quantity of an item, by the item's number.
+// Has reports whether the catalog has an item.
+func (t *Tables) Has(item string) bool {
+	_, ok := t.ItemNum[item]
+	return ok
+}
+
+// Stack is a quantity of an item, by the item's number.
 type Stack struct {
 	Item     uint32
 	Quantity uint64
