@@ -35,6 +35,12 @@ type redeemTable struct {
 	given  bool // rewards give its codes
 }
 
+// redeeming is what codes pay for.
+type redeeming struct {
+	redeem  []redeemTable // in the order of pools
+	guesses Limit
+}
+
 // guessesName returns the name of the counter of guesses. Ids have no slash in them, so none of a
 // pool begins with one.
 func guessesName(per catalog.Per) string { return "/guesses/" + per.String() }

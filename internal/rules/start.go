@@ -11,6 +11,12 @@ import "github.com/kuji-dev/kuji/internal/store"
 // a pool begins with one.
 const startName = "/start"
 
+// starting is what players get who come.
+type starting struct {
+	Start   []Stack
+	waiting uint32 // number of the counter of players who wait for it; noCounter: none waits
+}
+
 // noCounter stands for "no counter" where a counter's number is expected.
 const noCounter = 1<<32 - 1
 

@@ -15,7 +15,13 @@ type NamedTrack struct {
 	Places  []Place // in the order of the catalog
 }
 
-// place is a track of a pool.
+// tracks are those of a catalog.
+type tracks struct {
+	Track   map[string]*NamedTrack // by name
+	Counted map[uint32]*NamedTrack // by counter number
+}
+
+// Place is a track of a pool.
 type Place struct {
 	Pool  *Pool
 	Index int // in Pool.Tracks
