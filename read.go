@@ -124,7 +124,7 @@ func (r *Realm) Balance(ctx context.Context, player, item string) (uint64, error
 		return 0, err
 	}
 	t, c := r.catalog()
-	if !view.Has(t, item) {
+	if !t.Has(item) {
 		if err := r.settle(ctx, c.Position); err != nil {
 			return 0, err
 		}

@@ -16,7 +16,6 @@ var large = map[string]string{
 	".Realm":                  "the engine: what one lock guards, and the way of a request",
 	"internal/cli.app":        "the commands of the command line: each is a method",
 	"internal/cli.serveFlags": "the flags of serve: each is a field",
-	"internal/rules.Rules":    "the rules: all that decides is a method, since all of it asks the state",
 	"internal/store.State":    "what the rules and readers ask of a realm: each is a method",
 	"wal.Log":                 "the log: what a few locks guard together",
 }
