@@ -125,7 +125,6 @@ func (c *cluster) world(testing.TB) *drivertest.World {
 				}
 			}
 		},
-		Lease:    100 * time.Millisecond,
 		Patience: patience,
 	}
 	if len(c.servers) == 1 { // more of them have the entry more than once

@@ -30,13 +30,13 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	w := r.d.w
 	switch cmd.Kind {
 	case KindDraw:
-		w.Uint(uint64(r.findPool(cmd.Pool).num))
+		w.Uint(uint64(r.findPool(cmd.Pool).Num))
 		if cmd.Pay == "" {
 			w.Uint(uint64(cmd.Count) << 1)
 			return
 		}
 		w.Uint(uint64(cmd.Count)<<1 | 1)
-		w.Uint(uint64(r.t.item[cmd.Pay]))
+		w.Uint(uint64(r.t.ItemNum[cmd.Pay]))
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
@@ -54,7 +54,7 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	}
 	w.Uint(uint64(len(cmd.Items)))
 	for i := range cmd.Items {
-		w.Uint(uint64(r.t.item[cmd.Items[i].Item]))
+		w.Uint(uint64(r.t.ItemNum[cmd.Items[i].Item]))
 		w.Uint(cmd.Items[i].Quantity)
 	}
 }

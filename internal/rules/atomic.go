@@ -29,8 +29,8 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	cmd.Note.write(w)
 	w.EndAsked()
 	if f.status == OK {
-		r.d.player = noPlayer
-		r.d.values.reset()
+		r.player = noPlayer
+		r.values.reset()
 		draws := 0
 		for i := range cmd.Members {
 			w.More(store.Member)
@@ -44,6 +44,3 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	w.End()
 	return f.status
 }
-
-// noPlayer stands for "no player" where a player's number is expected.
-const noPlayer = 1<<32 - 1

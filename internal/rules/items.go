@@ -13,7 +13,7 @@ func (r *Rules) checkGrant(cmd *Command) failure {
 		return f
 	}
 	for i := range cmd.Items {
-		if item := r.t.item[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
+		if item := r.t.ItemNum[cmd.Items[i].Item]; !r.gain(player, item, cmd.Items[i].Quantity) {
 			return failure{BalanceOverflow, item}
 		}
 	}
@@ -28,7 +28,7 @@ func (r *Rules) writeGrant(cmd *Command) {
 func (r *Rules) checkConsume(cmd *Command) failure {
 	player := r.see(cmd.Player)
 	for i := range cmd.Items {
-		if item := r.t.item[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
+		if item := r.t.ItemNum[cmd.Items[i].Item]; !r.spend(player, item, cmd.Items[i].Quantity) {
 			return r.tooPoor(player, cmd.Items[i:])
 		}
 	}
@@ -43,7 +43,7 @@ func (r *Rules) writeConsume(cmd *Command) {
 func (r *Rules) checkTransfer(cmd *Command) failure {
 	from, to := r.see(cmd.Player), r.see(cmd.To)
 	for i := range cmd.Items {
-		item, q := r.t.item[cmd.Items[i].Item], cmd.Items[i].Quantity
+		item, q := r.t.ItemNum[cmd.Items[i].Item], cmd.Items[i].Quantity
 		if !r.spend(from, item, q) {
 			return r.tooPoor(from, cmd.Items[i:])
 		}
@@ -66,13 +66,13 @@ func (r *Rules) writeTransfer(cmd *Command) {
 func (r *Rules) tooPoor(player uint32, items []catalog.Stack) failure {
 	r.d.lacks = r.d.lacks[:0]
 	for i := range items {
-		r.lack(player, r.t.item[items[i].Item], items[i].Quantity)
+		r.lack(player, r.t.ItemNum[items[i].Item], items[i].Quantity)
 	}
 	return failure{InsufficientItems, r.d.lacks[0].Item}
 }
 
 func (r *Rules) writeItems(v store.Verb, items []catalog.Stack) {
 	for i := range items {
-		r.change(v, r.t.item[items[i].Item], items[i].Quantity)
+		r.change(v, r.t.ItemNum[items[i].Item], items[i].Quantity)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // payment is what a draw costs.
 type payment struct {
-	price []stack
+	price []Stack
 	times uint64 // how many times the price
 	free  uint64 // how many draws are free
 }
@@ -31,14 +31,14 @@ type paying struct {
 
 // pay pays the price of count draws from the player's balances: one that has item choice in it, or
 // with an empty choice any. It fills in p, which must be zero.
-func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p *payment) failure {
+func (r *Rules) pay(pt *Pool, player uint32, count uint64, choice string, p *payment) failure {
 	if len(pt.price) == 0 && choice == "" {
 		return failure{}
 	}
 	d, used := &r.d, uint64(0)
-	if pt.free != nil {
-		used = r.used(pt.free, player)
-		p.free = min(count, pt.free.draws-min(used, pt.free.draws))
+	if pt.Free != nil {
+		used = r.used(pt.Free, player)
+		p.free = min(count, pt.Free.Draws-min(used, pt.Free.Draws))
 	}
 	if p.free < count {
 		if f := r.cheapest(pt, player, count, choice, p); f.status != OK {
@@ -46,10 +46,10 @@ func (r *Rules) pay(pt *poolTable, player uint32, count uint64, choice string, p
 		}
 	}
 	if p.free > 0 {
-		r.setCounter(player, pt.free.counter, pt.free.value(used+p.free, d.steady))
+		r.setCounter(player, pt.Free.Counter, pt.Free.value(used+p.free, r.steady))
 	}
 	for i, st := range p.price {
-		d.values.put(valueKey(player, st.item), d.have[i]-st.quantity*p.times)
+		r.values.put(valueKey(player, st.Item), d.have[i]-st.Quantity*p.times)
 	}
 	return failure{}
 }
@@ -66,10 +66,10 @@ type offers struct {
 
 // cheapest fills in how count draws are paid, of which best.free can be free, but not all. What the
 // player has of what it costs is in decision.have.
-func (r *Rules) cheapest(pt *poolTable, player uint32, count uint64, choice string, best *payment) failure {
+func (r *Rules) cheapest(pt *Pool, player uint32, count uint64, choice string, best *payment) failure {
 	o := offers{player: player, chosen: choice != "", best: best}
 	if o.chosen {
-		o.item = r.t.item[choice]
+		o.item = r.t.ItemNum[choice]
 	}
 	o.failed = failure{PriceNotOffered, o.item}
 	free := best.free
@@ -91,7 +91,7 @@ func (r *Rules) cheapest(pt *poolTable, player uint32, count uint64, choice stri
 }
 
 // offer makes a payment the best if it is.
-func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
+func (r *Rules) offer(o *offers, price []Stack, times, free uint64) {
 	if o.chosen && !has(price, o.item) {
 		return
 	}
@@ -108,17 +108,17 @@ func (r *Rules) offer(o *offers, price []stack, times, free uint64) {
 // noMore reports whether p costs no more than o of any item.
 func (p *payment) noMore(o *payment) bool {
 	for _, st := range p.price {
-		i := slices.IndexFunc(o.price, func(other stack) bool { return other.item == st.item })
-		if i < 0 || o.price[i].quantity*o.times < st.quantity*p.times { // below 2^53 × 1000
+		i := slices.IndexFunc(o.price, func(other Stack) bool { return other.Item == st.Item })
+		if i < 0 || o.price[i].Quantity*o.times < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}
 	}
 	return true
 }
 
-func has(price []stack, item uint32) bool {
+func has(price []Stack, item uint32) bool {
 	for _, st := range price {
-		if st.item == item {
+		if st.Item == item {
 			return true
 		}
 	}
@@ -130,8 +130,8 @@ func has(price []stack, item uint32) bool {
 func (r *Rules) canPay(p *payment, player uint32) bool {
 	r.d.counting = r.d.counting[:0]
 	for _, st := range p.price {
-		have := r.balance(player, st.item)
-		if have < st.quantity*p.times { // below 2^53 × 1000
+		have := r.balance(player, st.Item)
+		if have < st.Quantity*p.times { // below 2^53 × 1000
 			return false
 		}
 		r.d.counting = append(r.d.counting, have)
@@ -143,7 +143,7 @@ func (r *Rules) canPay(p *payment, player uint32) bool {
 func (r *Rules) tooDear(p *payment, player uint32) failure {
 	r.d.lacks = r.d.lacks[:0]
 	for _, st := range p.price {
-		r.lack(player, st.item, st.quantity*p.times)
+		r.lack(player, st.Item, st.Quantity*p.times)
 	}
 	return failure{InsufficientItems, r.d.lacks[0].Item}
 }
@@ -151,7 +151,7 @@ func (r *Rules) tooDear(p *payment, player uint32) failure {
 // writePrice writes what a draw costs.
 func (r *Rules) writePrice(p *payment) {
 	for _, st := range p.price {
-		r.change(store.Spend, st.item, st.quantity*p.times)
+		r.change(store.Spend, st.Item, st.Quantity*p.times)
 	}
 }
 

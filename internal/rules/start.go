@@ -23,13 +23,14 @@ func (r *Rules) waits(player uint32) bool {
 // if they do not fit: who waits may hold much already.
 func (r *Rules) come(id string) (player uint32, f failure) {
 	player = r.see(id)
+	r.player = player
 	if !r.waits(player) {
 		return player, f
 	}
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), 0)
-	for _, st := range r.t.start {
-		if !r.gain(player, st.item, st.quantity) {
-			return player, failure{BalanceOverflow, st.item}
+	r.values.put(valueKey(player, counterKey|r.t.waiting), 0)
+	for _, st := range r.t.Start {
+		if !r.gain(player, st.Item, st.Quantity) {
+			return player, failure{BalanceOverflow, st.Item}
 		}
 	}
 	return player, f
@@ -48,8 +49,8 @@ func (r *Rules) arrive(player uint32) {
 		r.turn(player)
 		r.wait(player, 0)
 	}
-	for _, st := range r.t.start {
-		r.change(store.Gain, st.item, st.quantity)
+	for _, st := range r.t.Start {
+		r.change(store.Gain, st.Item, st.Quantity)
 	}
 }
 
@@ -59,7 +60,7 @@ func (r *Rules) wait(player uint32, v uint64) {
 		return
 	}
 	r.d.w.Change(store.Set, r.t.waiting, v)
-	r.d.values.put(valueKey(player, counterKey|r.t.waiting), v)
+	r.values.put(valueKey(player, counterKey|r.t.waiting), v)
 }
 
 func (r *Rules) checkRegister(cmd *Command) failure {

@@ -37,7 +37,7 @@ type command struct {
 // someItems is how many arguments items may be at most, with ID.
 const someItems = 2*kuji.MaxStacks + 2
 
-// commands is all commands, in the order of docs/redis.md.
+// commands is all commands, in the order of docs/reference/redis.md.
 func commands() []*command {
 	return []*command{
 		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, command: readDraw, member: true},

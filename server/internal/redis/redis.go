@@ -32,7 +32,7 @@ import (
 //	send      the answers, in the order of the commands
 //
 // Commands become the API's requests, and what decides about those decides about them: permits,
-// rates, budgets and the server's handlers. docs/redis.md is what clients read.
+// rates, budgets and the server's handlers. docs/reference/redis.md is what clients read.
 
 // Buffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
 // more. The longest token fits.
