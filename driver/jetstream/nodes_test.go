@@ -15,7 +15,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
@@ -165,25 +164,10 @@ func damageSnapshots(t *testing.T, dir string) {
 	}
 }
 
-// streams asks the second server about streams.
-func (c *cluster) streams(t *testing.T) (*nats.Conn, natsjs.JetStream) {
-	t.Helper()
-	conn, err := nats.Connect("", c.servers[1].Connect())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	js, err := natsjs.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return conn, js
-}
-
 // waitForReplicas waits until all replicas of a stream have what its leader has.
 func waitForReplicas(ctx context.Context, t *testing.T, c *cluster, stream string, last uint64) {
 	t.Helper()
-	_, js := c.streams(t)
+	_, js := streamsOf(t, c.servers[1])
 	for {
 		if s, err := js.Stream(ctx, stream); err == nil {
 			info, current := s.CachedInfo(), 0
@@ -250,7 +234,7 @@ func TestPlannedStops(t *testing.T) {
 // prefer makes a server lead a stream.
 func (c *cluster) prefer(ctx context.Context, t *testing.T, stream, node string) {
 	t.Helper()
-	conn, js := c.streams(t)
+	conn, js := streamsOf(t, c.servers[1])
 	for ctx.Err() == nil {
 		once, cancel := context.WithTimeout(ctx, time.Second) // a server that stops leading may not answer
 		s, err := js.Stream(once, stream)

@@ -23,6 +23,7 @@ type room struct {
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
+//	internal/cli → client → proto
 //	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
 //	                                                      → server/internal/message
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
@@ -33,8 +34,10 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"client", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
+	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "internal/proxy"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
 	{dir: "server/internal/redis", may: []string{".", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message"},
@@ -45,7 +48,7 @@ var rooms = []room{
 	{dir: "server/internal/admission", may: []string{".", "internal/contract", "proto", "server/access"}, modules: []string{"connectrpc.com/connect"}},
 	{dir: "server/access", may: []string{".", "catalog", "internal/contract", "proto"},
 		modules: []string{"connectrpc.com/connect", "github.com/go-jose/go-jose/v4", "google.golang.org/protobuf"}},
-	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}},
+	{dir: ".", may: []string{"internal/odds", "internal/plan", "internal/view", "internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook", "internal/ulid"}},
 	{dir: "history", may: []string{".", "internal/format"}, tests: []string{"catalog", "internal/pgtest"},
 		modules: []string{"github.com/jackc/pgx/v5", "github.com/ncruces/go-sqlite3"}},
 	{dir: "sink", may: []string{".", "internal/vfs"}, tests: []string{"internal/kafkatest"},
@@ -77,6 +80,7 @@ var rooms = []room{
 	{dir: "internal/pgtest", modules: []string{"github.com/jackc/pgx/v5"}},
 	{dir: "internal/proxy"},
 	{dir: "internal/step"},
+	{dir: "internal/ulid"},
 	{dir: "internal/vfs", modules: []string{"golang.org/x/sys"}},
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
@@ -149,7 +153,7 @@ func importBreach(s *Source, home room, target string) string {
 }
 
 // Core are the packages that programs embed.
-var Core = []string{".", "driver", "server", "catalog", "sampler", "wal"}
+var Core = []string{".", "client", "driver", "server", "catalog", "sampler", "wal"}
 
 // heavy are modules that the core does not use, not even through other modules. The drivers of
 // replicated logs, histories and traces use them, and only the binary has those.

@@ -436,8 +436,8 @@ func (w *walk) decided(at world, pt *rules.Pool, due uint32, sums []uint64, tota
 		rates[i] = w.none
 	}
 	all := new(big.Int).SetUint64(pt.Parts(total))
-	next := func(t *rules.Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 }
-	pt.Divide(pt.Changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
+	f := w.on(at, nil)
+	pt.Divide(pt.Changing(due, f), due, sums, f, func(in, out uint32, part uint64) bool {
 		sum := pt.Among(sums, in, out)
 		if part == 0 || sum == 0 {
 			return true

@@ -307,13 +307,9 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 		some = true
 		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
 		groups := pt.Classes[pt.Entries[num].Class].Groups
-		for k := range pt.Tracks {
-			n, f := uint64(0), counterFact|fact(pt.Tracks[k].Counter)
-			if groups&pt.Tracks[k].Group == 0 {
-				n = w.value(rest.world, f) + 1
-			}
-			after.world = w.set(after.world, f, n)
-		}
+		pt.Count(w.on(rest.world, nil), groups, func(counter uint32, n uint64) {
+			after.world = w.set(after.world, counterFact|fact(counter), n)
+		})
 		after.world = w.kept(after.world, &t, groups, hits)
 		for _, m := range pt.Moments {
 			if m.Entry == num {
@@ -516,7 +512,7 @@ func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]ui
 		sums := make([]uint64, len(pt.Classes))
 		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
 		return sums
-	}, func(t *rules.Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 })
+	}, w.on(at, nil))
 	return due, hits
 }
 

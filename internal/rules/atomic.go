@@ -5,7 +5,7 @@ import "github.com/kuji-dev/kuji/internal/store"
 // decideAtomic checks the members in order. If none fails, it writes their effects and chooses the
 // outcomes of their draws.
 func (r *Rules) decideAtomic(cmd *Command) Status {
-	w := r.d.w
+	w := r.w
 	var f failure
 	failed := 0
 	for i := range cmd.Members {
@@ -34,7 +34,7 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 		draws := 0
 		for i := range cmd.Members {
 			w.More(store.Member)
-			r.d.pool = noPool
+			r.pool = noPool
 			r.write(&cmd.Members[i], draws)
 			if cmd.Members[i].Kind == KindDraw {
 				draws++

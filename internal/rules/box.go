@@ -17,9 +17,9 @@ type box struct {
 func RefillName(pool string) string { return pool + "/refills" }
 
 // setTally gives a counter of the realm a value, as an effect.
-func (r *Rules) setTally(counter uint32, v uint64) {
+func (r *effects) setTally(counter uint32, v uint64) {
 	r.values.put(valueKey(noPlayer, counterKey|counter), v)
-	r.d.w.Tally(counter, v)
+	r.w.Tally(counter, v)
 }
 
 // RefillsLeft returns how often a pool's box can still be filled. A catalog can have lowered the
@@ -33,27 +33,26 @@ func (pt *Pool) RefillsLeft(f Facts) uint64 {
 }
 
 // moreBoxes returns how many tickets a pool's refills will still bring.
-func (r *Rules) moreBoxes(pt *Pool) uint64 {
-	return pt.RefillsLeft(r) * pt.boxful // below 2^53: see catalog
+func (r *stocks) moreBoxes(pt *Pool) uint64 {
+	return pt.RefillsLeft(&r.Sight) * pt.boxful // below 2^53: see catalog
 }
 
 // boxEmptied does what follows when the last ticket was just taken.
-func (r *Rules) boxEmptied(pt *Pool) {
+func (r *drawing) boxEmptied(pt *Pool) {
 	if r.pools[pt.Num].live > 0 {
 		return
 	}
 	r.give(&pt.Last)
-	if pt.RefillsLeft(r) == 0 {
+	if pt.RefillsLeft(&r.Sight) == 0 {
 		return
 	}
-	d := &r.d
-	d.w.Effect(store.Pool, pt.Num)
-	d.pool = pt.Num
+	r.w.Effect(store.Pool, pt.Num)
+	r.pool = pt.Num
 	for _, num := range pt.Order {
 		key := entryKey(pt, num)
 		taken, _ := r.taken.get(key)
 		if n := r.state.DrawnOf(pt.Num, num) + taken; n > 0 {
-			d.w.Return(num, n)
+			r.w.Return(num, n)
 			r.taken.put(key, -r.state.DrawnOf(pt.Num, num))
 		}
 	}
@@ -62,7 +61,7 @@ func (r *Rules) boxEmptied(pt *Pool) {
 }
 
 // revive brings back the odds of a pool whose box was filled, and of those above it.
-func (r *Rules) revive(pt *Pool) {
+func (r *stocks) revive(pt *Pool) {
 	o := &r.pools[pt.Num]
 	was := o.live
 	o.live = 0
@@ -78,7 +77,7 @@ func (r *Rules) revive(pt *Pool) {
 		}
 	}
 	for _, num := range pt.Order {
-		r.setWeight(pt, num, pt.Weigh(r, num, true))
+		r.setWeight(pt, num, pt.Weigh(&r.Sight, num, true))
 	}
 	if was == 0 && o.live > 0 {
 		r.reviveAbove(pt)
@@ -86,13 +85,13 @@ func (r *Rules) revive(pt *Pool) {
 }
 
 // reviveAbove brings back the entries that lead to a pool which has something left again.
-func (r *Rules) reviveAbove(pt *Pool) {
+func (r *stocks) reviveAbove(pt *Pool) {
 	for _, up := range pt.parents {
 		if !r.hasStock(up.pool, up.branch) {
 			continue
 		}
 		for _, num := range up.pool.Branches[up.branch].entries {
-			r.setWeight(up.pool, num, up.pool.Weigh(r, num, true))
+			r.setWeight(up.pool, num, up.pool.Weigh(&r.Sight, num, true))
 		}
 		if o := &r.pools[up.pool.Num]; o.live == 0 {
 			o.live++

@@ -63,9 +63,14 @@ func (p *Pool) Alive(f Facts) bool {
 		return true
 	}
 	for _, num := range p.Order {
-		if p.Entries[num].Branch != NoBranch && p.Weigh(f, num, true) > 0 {
+		if p.Counts(f, num) {
 			return true
 		}
 	}
 	return false
+}
+
+// Counts reports whether an entry keeps its pool alive: it is there for everybody.
+func (p *Pool) Counts(f Facts, entry uint32) bool {
+	return p.Entries[entry].Branch != NoBranch && p.Weigh(f, entry, true) > 0
 }

@@ -98,11 +98,10 @@ func ImportOf(ev *store.Event) (list uint32, name string, codes []string, err er
 }
 
 // giveCodes gives the player the next code of each list of a reward.
-func (r *Rules) giveCodes(w *Reward) {
-	d := &r.d
+func (r *effects) giveCodes(w *Reward) {
 	for _, list := range w.Codes {
 		taken, _ := r.coded.get(uint64(list))
 		r.coded.put(uint64(list), taken+1)
-		d.w.GiveCode(list, r.state.CodesGiven(list)+taken)
+		r.w.GiveCode(list, r.state.CodesGiven(list)+taken)
 	}
 }

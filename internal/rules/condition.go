@@ -125,9 +125,9 @@ func (c *Condition) Met(f Facts) bool {
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
 // entry counts if it has stock for need draws, whoever makes them.
-func (r *Rules) collected(pt *Pool, player uint32, need uint64) (n uint64) {
+func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
 	for _, num := range pt.Order {
-		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(r) {
+		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {
 			n++
 		}
 	}

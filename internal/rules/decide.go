@@ -12,30 +12,19 @@ import (
 //   - the most that draws can give must fit the player's balances;
 //   - what a group's draws give cannot be spent in the same group.
 
-// decision is the scratch memory of one Decide: what later parts of the command must know about
-// earlier ones.
-type decision struct {
-	src  Source
-	w    *store.Writer
-	pool uint32 // the pool of the effects being written; noPool for none
-
-	extra uint64 // no less than what the command has given of any one item; at most maxPeak
-
-	checked
-	picking
-	spending
-	paying
-	why
-	sureMemos
+// checks is the first half of a command: what it may do.
+type checks struct {
+	accounts
+	recent *Pool // the pool that was looked up last
+	old    bool  // decide as version 5 did
 }
 
-// checked is what the first half found out for the second one.
-type checked struct {
-	draws  []drawn              // draws that have passed their checks
-	picks  uint64               // the most entries that they can take
-	used   []uint64             // of each limit of the current draw
-	sets   []set                // counters that draws will set
-	window []store.CounterValue // scratch memory of windowCounters
+// effects is the second half of a command: what it writes.
+type effects struct {
+	checks
+	w    *store.Writer
+	src  Source
+	pool uint32 // the pool of the effects being written; noPool for none
 }
 
 // drawn is a draw that has passed its checks.
@@ -44,7 +33,7 @@ type drawn struct {
 	pool   *Pool
 	count  uint64
 	cost   payment
-	sets   int // the length of decision.sets after it
+	sets   int // the length of sets after it
 }
 
 // set is a counter that a draw sets.
@@ -67,7 +56,6 @@ const noPool = 1<<32 - 1
 // the next call.
 func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Status {
 	r.begin(now, src, w)
-	d := &r.d
 	w.Begin(uint8(cmd.Kind), cmd.ID)
 	defer r.end()
 	if cmd.Kind == KindAtomic {
@@ -80,7 +68,7 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 	r.ask(cmd, f.status)
 	cmd.Note.write(w)
 	w.EndAsked()
-	r.player, d.pool = r.see(cmd.Player), noPool
+	r.player, r.pool = r.see(cmd.Player), noPool
 	switch f.status {
 	case OK:
 		r.values.reset()
@@ -95,9 +83,8 @@ func (r *Rules) Decide(cmd *Command, now int64, src Source, w *store.Writer) Sta
 // begin clears what is left of the command before.
 func (r *Rules) begin(now int64, src Source, w *store.Writer) {
 	r.Sight.begin(now)
-	d := &r.d
-	d.src, d.w, d.extra = src, w, 0
-	d.picks, d.draws, d.sets = 0, d.draws[:0], d.sets[:0]
+	r.src, r.w, r.extra = src, w, 0
+	r.picks, r.draws, r.sets = 0, r.draws[:0], r.sets[:0]
 }
 
 // check reports whether a command, or the next member of a group, will fail.
@@ -142,39 +129,37 @@ func (r *Rules) write(cmd *Command, n int) {
 	}
 }
 
-func (r *Rules) fail(f failure) {
+func (r *effects) fail(f failure) {
 	if f.status != OK {
-		r.d.w.Fail(uint8(f.status), f.subject)
+		r.w.Fail(uint8(f.status), f.subject)
 		r.writeWhy(f.status)
-		r.d.w.EndWhy()
+		r.w.EndWhy()
 	}
 }
 
 // turn makes a player the one that the next effects are about. It adds the player first if they
 // are new. For those who come, call arrive instead.
-func (r *Rules) turn(player uint32) {
-	switch d := &r.d; {
+func (r *effects) turn(player uint32) {
+	switch {
 	case r.isNew(player):
 		r.join(player)
 		r.wait(player, 1)
 	case player != r.player:
-		d.w.Effect(store.Player, player)
+		r.w.Effect(store.Player, player)
 		r.player = player
 	}
 }
 
 // join adds a new player, in the order of their numbers.
-func (r *Rules) join(player uint32) {
-	d := &r.d
-	d.w.Join(r.fresh[r.joined])
+func (r *effects) join(player uint32) {
+	r.w.Join(r.fresh[r.joined])
 	r.joined++
 	r.player = player
 }
 
 // change writes that the player whose turn it is gets or gives up some of an item.
-func (r *Rules) change(v store.Verb, item uint32, q uint64) {
-	d := &r.d
-	d.w.Change(v, item, q)
+func (r *effects) change(v store.Verb, item uint32, q uint64) {
+	r.w.Change(v, item, q)
 	if !r.t.Watched.Has(item) {
 		return
 	}
@@ -191,18 +176,17 @@ func (r *Rules) change(v store.Verb, item uint32, q uint64) {
 const maxPeak = 1 << 60
 
 // given records that the command gives at most q of some item.
-func (d *decision) given(q uint64) { d.extra = min(d.extra+min(q, maxPeak), maxPeak) }
+func (r *accounts) given(q uint64) { r.extra = min(r.extra+min(q, maxPeak), maxPeak) }
 
 // fits reports whether a player's balance has room for q more of an item, whatever the command's
 // draws give. It looks up the balance only if some balance may come near the limit.
-func (r *Rules) fits(player, item uint32, q uint64) bool {
-	d := &r.d
-	if r.state.Peak()+d.extra+q <= MaxQuantity {
+func (r *accounts) fits(player, item uint32, q uint64) bool {
+	if r.state.Peak()+r.extra+q <= MaxQuantity {
 		return true
 	}
 	have := r.balance(player, item)
-	for i := range d.draws {
-		if dr := &d.draws[i]; dr.player == player {
+	for i := range r.draws {
+		if dr := &r.draws[i]; dr.player == player {
 			have = min(have+dr.count*dr.pool.gainOf(item), maxPeak) // below 2^53 × 1000 each
 		}
 	}
@@ -210,17 +194,17 @@ func (r *Rules) fits(player, item uint32, q uint64) bool {
 }
 
 // gain adds q to a balance and reports whether it fits.
-func (r *Rules) gain(player, item uint32, q uint64) bool {
+func (r *accounts) gain(player, item uint32, q uint64) bool {
 	if !r.fits(player, item, q) {
 		return false
 	}
 	r.values.put(valueKey(player, item), r.balance(player, item)+q)
-	r.d.given(q)
+	r.given(q)
 	return true
 }
 
 // spend subtracts q from a balance and reports whether there was enough.
-func (r *Rules) spend(player, item uint32, q uint64) bool {
+func (r *accounts) spend(player, item uint32, q uint64) bool {
 	have := r.balance(player, item)
 	if have < q {
 		return false

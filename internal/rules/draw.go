@@ -6,7 +6,7 @@ import (
 )
 
 // checkDraw reports whether a Draw will fail. Nothing here depends on what is chosen.
-func (r *Rules) checkDraw(cmd *Command) failure {
+func (r *checks) checkDraw(cmd *Command) failure {
 	pt := r.findPool(cmd.Pool)
 	count := uint64(cmd.Count)
 	player, f := r.come(cmd.Player)
@@ -27,16 +27,16 @@ func (r *Rules) checkDraw(cmd *Command) failure {
 }
 
 // mayDraw reports whether a pool will refuse draws of a player, however they are paid.
-func (r *Rules) mayDraw(pt *Pool, player uint32, count uint64) failure {
+func (r *checks) mayDraw(pt *Pool, player uint32, count uint64) failure {
 	c, pool := pt.Config, pt.Num
 	switch {
 	case c.StartsAt != 0 && r.now < c.StartsAt:
 		return failure{NotStarted, pool}
 	case c.EndsAt != 0 && r.now >= c.EndsAt:
 		return failure{Ended, pool}
-	case count > uint64(c.MaxCount), r.d.picks+count*pt.Picks > catalog.MaxRequestPicks:
+	case count > uint64(c.MaxCount), r.picks+count*pt.Picks > catalog.MaxRequestPicks:
 		return failure{CountTooLarge, pool}
-	case !pt.when.empty() && !pt.when.Met(r):
+	case !pt.when.empty() && !pt.when.Met(&r.Sight):
 		return failure{NotEligible, pool}
 	case !r.withinLimits(pt, player, count):
 		return failure{LimitReached, pool}
@@ -46,7 +46,7 @@ func (r *Rules) mayDraw(pt *Pool, player uint32, count uint64) failure {
 
 // addDraw adds draws that are paid to the command, unless what they could give is not there or does
 // not fit.
-func (r *Rules) addDraw(pt *Pool, player uint32, count uint64, cost *payment) failure {
+func (r *checks) addDraw(pt *Pool, player uint32, count uint64, cost *payment) failure {
 	if !r.inStock(pt, player, count) {
 		return failure{SoldOut, pt.Num}
 	}
@@ -54,15 +54,15 @@ func (r *Rules) addDraw(pt *Pool, player uint32, count uint64, cost *payment) fa
 		return failure{BalanceOverflow, item}
 	}
 	r.count(pt, player, count)
-	r.d.draws = append(r.d.draws, drawn{player, pt, count, *cost, len(r.d.sets)})
-	r.d.given(pt.maxGain * count)
-	r.d.picks += count * pt.Picks
+	r.draws = append(r.draws, drawn{player, pt, count, *cost, len(r.sets)})
+	r.given(pt.maxGain * count)
+	r.picks += count * pt.Picks
 	return failure{}
 }
 
 // findPool returns a pool of the catalog in force, nil if it has none with this id. It remembers
 // the last one: most draws in a row are from one pool.
-func (r *Rules) findPool(id string) *Pool {
+func (r *checks) findPool(id string) *Pool {
 	if r.recent == nil || r.recent.Config.ID != id {
 		pt := r.t.PoolByID[id]
 		if pt == nil {
@@ -75,13 +75,13 @@ func (r *Rules) findPool(id string) *Pool {
 
 // inStock reports whether a pool has enough stock for count draws after the command's earlier
 // ones, whatever is chosen.
-func (r *Rules) inStock(pt *Pool, player uint32, count uint64) bool {
+func (r *checks) inStock(pt *Pool, player uint32, count uint64) bool {
 	if pt.Endless {
 		return true
 	}
 	need := count * uint64(pt.Config.Rolls.Max)
-	for i := range r.d.draws {
-		if dr := &r.d.draws[i]; dr.pool.overlaps(pt) {
+	for i := range r.draws {
+		if dr := &r.draws[i]; dr.pool.overlaps(pt) {
 			need += dr.count * dr.pool.leaves
 		}
 	}
@@ -96,8 +96,8 @@ func (r *Rules) inStock(pt *Pool, player uint32, count uint64) bool {
 
 // fitsAll reports whether the player's balances have room for the most that count draws can give.
 // If not, it returns the first item that does not fit.
-func (r *Rules) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, ok bool) {
-	if r.state.Peak()+r.d.extra+pt.maxGain*count <= MaxQuantity {
+func (r *accounts) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, ok bool) {
+	if r.state.Peak()+r.extra+pt.maxGain*count <= MaxQuantity {
 		return 0, true
 	}
 	for _, g := range pt.Gains {
@@ -108,17 +108,26 @@ func (r *Rules) fitsAll(pt *Pool, player uint32, count uint64) (item uint32, ok 
 	return 0, true
 }
 
+// drawing is what the draws of a command have done so far.
+type drawing struct {
+	effects
+	touched []uint32  // counters of tracks that the current draw has changed, in the order of the first change
+	touches overlay   // 1 for the counters of what is in touched and spentOf
+	picked  []uint64  // what draws without repetition have taken so far; by entryKey
+	open    []*Budget // that what is given now comes from
+	spentOf []*Budget // that the draw has spent from, in the order of the first time
+}
+
 // writeDraw writes the effects of the command's draw number n: the price, the outcomes and the
 // counters of limits and tracks.
-func (r *Rules) writeDraw(cmd *Command, n int) {
-	d := &r.d
-	dr := &d.draws[n]
+func (r *drawing) writeDraw(cmd *Command, n int) {
+	dr := &r.draws[n]
 	r.arrive(dr.player)
 	r.writePrice(&dr.cost)
 	var hits [catalog.MaxTracks]uint64 // by guarantee
 	for i := range dr.count {
 		if !dr.pool.single {
-			d.w.More(store.Draw)
+			r.w.More(store.Draw)
 		}
 		if len(dr.pool.Must) == 0 {
 			r.draw(dr.pool, 0)
@@ -126,25 +135,25 @@ func (r *Rules) writeDraw(cmd *Command, n int) {
 		}
 		due := dr.pool.Due(i, dr.count, &hits, func() []uint64 {
 			return r.Sums(dr.pool, true)
-		}, func(t *Track) uint64 { return r.next(t) })
+		}, &r.Sight)
 		dr.pool.Hit(r.draw(dr.pool, due), &hits)
 	}
 	first := 0
 	if n > 0 {
-		first = d.draws[n-1].sets
+		first = r.draws[n-1].sets
 	}
-	for _, s := range d.sets[first:dr.sets] {
-		d.w.Change(store.Set, s.counter, s.value)
+	for _, s := range r.sets[first:dr.sets] {
+		r.w.Change(store.Set, s.counter, s.value)
 	}
 	r.writeTracks()
 	r.writeBudgets()
-	d.touches.reset()
+	r.touches.reset()
 }
 
 // draw makes one draw from a pool: it picks entries, takes them and gives their rewards. due is the
 // group of a guarantee that must be hit, or 0; a pool with guarantees has single rolls. draw returns
 // the groups that a single roll hit.
-func (r *Rules) draw(pt *Pool, due uint32) (groups uint32) {
+func (r *drawing) draw(pt *Pool, due uint32) (groups uint32) {
 	switch {
 	case pt.single:
 		entry := r.pick(pt, due)
@@ -157,7 +166,7 @@ func (r *Rules) draw(pt *Pool, due uint32) (groups uint32) {
 	rolls := pt.Config.Rolls
 	n := uint64(rolls.Min)
 	if rolls.Min != rolls.Max {
-		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
 	}
 	if rolls.Distinct {
 		r.drawDistinct(pt, n)
@@ -170,16 +179,16 @@ func (r *Rules) draw(pt *Pool, due uint32) (groups uint32) {
 }
 
 // drawEach rolls every entry of a drop table by itself.
-func (r *Rules) drawEach(pt *Pool) {
+func (r *drawing) drawEach(pt *Pool) {
 	rolls := pt.Config.Rolls
 	n := uint64(rolls.Min)
 	if rolls.Min != rolls.Max {
-		n += uniform(r.d.src, uint64(rolls.Max-rolls.Min)+1)
+		n += uniform(r.src, uint64(rolls.Max-rolls.Min)+1)
 	}
 	certain := 100 * pt.Config.WeightScale
 	for range n {
 		for _, num := range pt.Order {
-			if w := pt.Weigh(r, num, true); w > 0 && uniform(r.d.src, certain) < w {
+			if w := pt.Weigh(&r.Sight, num, true); w > 0 && uniform(r.src, certain) < w {
 				r.take(pt, num)
 			}
 		}
@@ -187,61 +196,59 @@ func (r *Rules) drawEach(pt *Pool) {
 }
 
 // drawDistinct picks n entries, none of them twice, or fewer if there are no more.
-func (r *Rules) drawDistinct(pt *Pool, n uint64) {
-	d := &r.d
-	first := len(d.picked)
+func (r *drawing) drawDistinct(pt *Pool, n uint64) {
+	first := len(r.picked)
 	for range n {
 		if r.Sums(pt, true); pt.Among(r.sums, 0, 0) == 0 {
 			break
 		}
 		entry := r.pick(pt, 0)
 		r.take(pt, entry)
-		d.picked = append(d.picked, entryKey(pt, entry))
+		r.picked = append(r.picked, entryKey(pt, entry))
 		r.apart.put(entryKey(pt, entry), 1)
 		r.setWeight(pt, entry, 0)
 	}
-	for _, key := range d.picked[first:] {
+	for _, key := range r.picked[first:] {
 		entry := uint32(key)
 		r.apart.put(key, 0)
-		r.setWeight(pt, entry, pt.Weigh(r, entry, true))
+		r.setWeight(pt, entry, pt.Weigh(&r.Sight, entry, true))
 	}
-	d.picked = d.picked[:first]
+	r.picked = r.picked[:first]
 }
 
 // take takes one of an entry from its stock and gives the reward.
-func (r *Rules) take(pt *Pool, entry uint32) {
-	d, e := &r.d, &pt.Entries[entry]
+func (r *drawing) take(pt *Pool, entry uint32) {
+	e := &pt.Entries[entry]
 	if e.Limited {
 		key := entryKey(pt, entry)
 		taken, _ := r.taken.get(key)
 		r.taken.put(key, taken+1)
 		r.lower(pt, entry, r.leftOf(pt, entry, taken+1))
 	}
-	if d.pool != pt.Num {
-		d.w.Effect(store.Pool, pt.Num)
-		d.pool = pt.Num
+	if r.pool != pt.Num {
+		r.w.Effect(store.Pool, pt.Num)
+		r.pool = pt.Num
 	}
-	d.w.Effect(store.Take, entry)
-	open := len(d.open)
-	d.openBudgets(e)
+	r.w.Effect(store.Take, entry)
+	open := len(r.open)
+	r.openBudgets(e)
 	r.give(&e.Reward)
-	d.open = d.open[:open]
+	r.open = r.open[:open]
 	if pt.raffle {
 		r.boxEmptied(pt)
 	}
 }
 
 // give gives a reward to the player.
-func (r *Rules) give(w *Reward) {
-	d := &r.d
+func (r *drawing) give(w *Reward) {
 	for i := range w.Items {
 		it := &w.Items[i]
 		q := it.Min
 		if it.Min != it.Max {
-			q += uniform(d.src, it.Max-it.Min+1)
+			q += uniform(r.src, it.Max-it.Min+1)
 		}
 		r.change(store.Gain, it.Item, q)
-		if len(d.open) > 0 {
+		if len(r.open) > 0 {
 			r.spendBudgets(it.Item, q)
 		}
 	}
@@ -250,7 +257,7 @@ func (r *Rules) give(w *Reward) {
 		in := &w.Inner[i]
 		n := in.Min
 		if in.Min != in.Max {
-			n += uniform(d.src, in.Max-in.Min+1)
+			n += uniform(r.src, in.Max-in.Min+1)
 		}
 		for range n {
 			r.draw(in.Pool, 0)

@@ -137,7 +137,7 @@ func (m *Moments) Due(were, more uint64) uint64 {
 }
 
 // settle decides how many moments there were until now.
-func (r *Rules) settle(m *Moments) {
+func (r *drawing) settle(m *Moments) {
 	last, now, were := int64(r.tally(m.Counter)), r.now, r.tally(m.Counter+1)
 	if last >= now || now < m.Starts {
 		return
@@ -145,7 +145,7 @@ func (r *Rules) settle(m *Moments) {
 	p := m.pending(last, now, were)
 	more := p.Sure
 	for range p.Open {
-		if uniform(r.d.src, p.Whole) < p.Part {
+		if uniform(r.src, p.Whole) < p.Part {
 			more++
 		}
 	}
@@ -158,12 +158,12 @@ func (r *Rules) settle(m *Moments) {
 
 // momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
 // draw for its group, moments of other entries wait for the next one.
-func (r *Rules) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
+func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.Moments {
 		r.settle(m)
 	}
 	for _, m := range pt.Moments {
-		if due := r.tally(m.Counter + 2); due > 0 && pt.Takes(r, m, must) {
+		if due := r.tally(m.Counter + 2); due > 0 && pt.Takes(&r.Sight, m, must) {
 			r.setTally(m.Counter+2, due-1)
 			return m.Entry, true
 		}

@@ -15,13 +15,6 @@ type Class struct {
 	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
 }
 
-// picking is what the pick from a pool goes by.
-type picking struct {
-	counted []uint32 // counters of tracks that the current draw has changed, in the order of the first change
-	touches overlay  // 1 for the counters of what is in counted and spent
-	picked  []uint64 // what draws without repetition have taken so far; by pool number<<32 | entry number
-}
-
 // classify divides a pool's entries into classes.
 func (pt *Pool) classify() {
 	at := map[uint32]uint32{}
@@ -54,7 +47,7 @@ func (pt *Pool) classify() {
 }
 
 // pick chooses an entry of one pool. due is the group of a guarantee that must be hit now, or 0.
-func (r *Rules) pick(pt *Pool, due uint32) uint32 {
+func (r *drawing) pick(pt *Pool, due uint32) uint32 {
 	if len(pt.Moments) > 0 {
 		if entry, ok := r.momentDue(pt, due); ok {
 			r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
@@ -63,7 +56,7 @@ func (r *Rules) pick(pt *Pool, due uint32) uint32 {
 	}
 	o := &r.pools[pt.Num]
 	if pt.plain {
-		if n, ok := o.samplers[0].Draw(r.d.src); ok {
+		if n, ok := o.samplers[0].Draw(r.src); ok {
 			return pt.Classes[0].members[n]
 		}
 		panic(ranOut(pt))
@@ -78,7 +71,7 @@ func (r *Rules) pick(pt *Pool, due uint32) uint32 {
 	if sum == 0 {
 		panic(ranOut(pt))
 	}
-	entry := r.at(pt, in, out, uniform(r.d.src, sum))
+	entry := r.at(pt, in, out, uniform(r.src, sum))
 	r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
 	return entry
 }
@@ -104,7 +97,7 @@ func (c *Class) Within(in, out uint32) bool {
 
 // at returns the entry that covers a point below among(in, out): class by class, in each first the
 // sampler, then entries with conditions.
-func (r *Rules) at(pt *Pool, in, out uint32, point uint64) uint32 {
+func (r *drawing) at(pt *Pool, in, out uint32, point uint64) uint32 {
 	weights := r.weights
 	for i := range pt.Classes {
 		c := &pt.Classes[i]

@@ -61,7 +61,7 @@ func (t *Tables) setRedeem(n *numbers) {
 }
 
 // spell puts the sum in a command by which there is a code, if the code's spelling has another one.
-func (r *Rules) spell(cmd *Command) {
+func (r *checks) spell(cmd *Command) {
 	if rt, _ := r.findCode(cmd.Code); rt != nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (r *Rules) spell(cmd *Command) {
 }
 
 // findCode returns the code with a sum, and what it pays for; nil: there is no such code.
-func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
+func (r *checks) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 	for i := range r.t.redeem {
 		rt := &r.t.redeem[i]
 		number, ok := r.state.FindCode(rt.list, sum)
@@ -87,7 +87,7 @@ func (r *Rules) findCode(sum CodeSum) (rt *redeemTable, number uint64) {
 
 // checkRedeem reports whether a Redeem will fail. The limit on guesses comes first: whoever has
 // reached it learns nothing about any code.
-func (r *Rules) checkRedeem(cmd *Command) failure {
+func (r *checks) checkRedeem(cmd *Command) failure {
 	player := r.see(cmd.Player)
 	if g := &r.t.guesses; g.Per != 0 && r.used(g, player) >= g.Draws {
 		return failure{TooManyGuesses, 0}
@@ -116,21 +116,21 @@ func (r *Rules) checkRedeem(cmd *Command) failure {
 }
 
 // writeRedeem writes that the code is used, and the draws that it pays for.
-func (r *Rules) writeRedeem(cmd *Command) {
+func (r *drawing) writeRedeem(cmd *Command) {
 	rt, number := r.findCode(cmd.Code)
 	r.arrive(r.see(cmd.Player))
-	r.d.w.UseCode(rt.list, number)
+	r.w.UseCode(rt.list, number)
 	r.writeDraw(cmd, 0)
 }
 
 // writeGuess counts a code that does not exist.
-func (r *Rules) writeGuess(cmd *Command) {
+func (r *drawing) writeGuess(cmd *Command) {
 	g, player := &r.t.guesses, r.see(cmd.Player)
 	if g.Per == 0 {
 		return // no code pays for anything
 	}
 	r.turn(player)
-	r.d.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.steady))
+	r.w.Change(store.Set, g.Counter, g.value(r.used(g, player)+1, r.steady))
 }
 
 // Redeemed is what an event of a Redeem that did not fail says.
@@ -173,8 +173,8 @@ func RedeemedOf(ev *store.Event) (out Redeemed, err error) {
 // Drawn returns how many single draws the last command made that was decided, if it did not fail, and
 // adds them to by, by pool number.
 func (r *Rules) Drawn(by []uint64) (n uint64) {
-	for i := range r.d.draws {
-		d := &r.d.draws[i]
+	for i := range r.draws {
+		d := &r.draws[i]
 		n += d.count
 		by[d.pool.Num] += d.count
 	}

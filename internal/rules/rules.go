@@ -73,17 +73,15 @@ type Names interface {
 
 // Rules decides the commands of one realm. Only one goroutine at a time may use it.
 type Rules struct {
-	Sight
-	recent *Pool // the pool of t that was looked up last
-	old    bool  // decide as version 5 did
-	d      decision
+	drawing
 }
 
 // New returns the rules of a realm whose catalog in force is t.
 func New(state State, t *Tables) *Rules {
-	r := &Rules{Sight: Sight{state: state}}
+	r := new(Rules)
+	r.state = state
 	r.Sight.init()
-	r.d.touches.init()
+	r.touches.init()
 	r.Reset(t)
 	return r
 }

@@ -115,19 +115,6 @@ type Quantity struct {
 	Min, Max uint64
 }
 
-// weight returns an entry's weight if left are left of it, without regard to nested pools: see
-// [Rules.weight].
-func (pt *Pool) Weight(entry uint32, left uint64) uint64 {
-	e := &pt.Entries[entry]
-	switch {
-	case !e.Present || e.Limited && left == 0:
-		return 0
-	case pt.raffle:
-		return left
-	}
-	return e.Weight
-}
-
 // compile turns a checked catalog and its numbers into tables.
 func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tables {
 	t := &Tables{

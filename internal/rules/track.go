@@ -118,7 +118,7 @@ func (pt *Pool) fix() {
 	pt.Constant = sums
 }
 
-func (r *Rules) writeSetTrack(cmd *Command) {
+func (r *drawing) writeSetTrack(cmd *Command) {
 	r.turn(r.see(cmd.Player))
-	r.d.w.Change(store.Set, r.t.Track[cmd.Set.Track].Counter, cmd.Set.Draws)
+	r.w.Change(store.Set, r.t.Track[cmd.Set.Track].Counter, cmd.Set.Draws)
 }

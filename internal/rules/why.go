@@ -37,36 +37,30 @@ type Lack struct {
 	Have, Need uint64
 }
 
-// why is why the command fails.
-type why struct {
-	lacks   []Lack     // with InsufficientItems
-	stopped LimitState // with LimitReached
-}
-
 // maxNeed is the most that a command needs of an item: a price for MaxDrawCount draws.
 const maxNeed = MaxQuantity * MaxDrawCount
 
 // lack notes an item if the player has less of it than is needed.
-func (r *Rules) lack(player, item uint32, need uint64) {
+func (r *accounts) lack(player, item uint32, need uint64) {
 	if have := r.balance(player, item); have < need {
-		r.d.lacks = append(r.d.lacks, Lack{item, have, need})
+		r.lacks = append(r.lacks, Lack{item, have, need})
 	}
 }
 
 // writeWhy writes what the status of a command says besides its subject.
-func (r *Rules) writeWhy(status Status) {
-	w := r.d.w
+func (r *effects) writeWhy(status Status) {
+	w := r.w
 	switch status {
 	case LimitReached:
-		s := &r.d.stopped
+		s := &r.stopped
 		w.Buf = append(w.Buf, byte(s.Per))
 		w.Uint(uint64(s.Window))
 		w.Uint(s.Draws)
 		w.Uint(s.Left)
 		w.Uint(uint64(s.Resets))
 	case InsufficientItems:
-		w.Uint(uint64(len(r.d.lacks)))
-		for _, l := range r.d.lacks {
+		w.Uint(uint64(len(r.lacks)))
+		for _, l := range r.lacks {
 			w.Uint(uint64(l.Item))
 			w.Uint(l.Have)
 			w.Uint(l.Need)
@@ -100,7 +94,7 @@ func WhyOf(ev *store.Event) (limit LimitState, lacks []Lack, err error) {
 }
 
 // limitState returns where a player stands in a limit at this point of the command.
-func (r *Rules) limitState(l *Limit, player uint32) LimitState {
+func (r *counting) limitState(l *Limit, player uint32) LimitState {
 	if l.Per == catalog.PerWindow {
 		return r.instant().Limit(l, r.windowCounters(l, player))
 	}

@@ -10,7 +10,7 @@ import (
 type Campaign struct {
 	Budgets []BudgetLeft  // item by item, in the order of the catalog
 	Moments []MomentsLeft // entry by entry, in the order of the catalog
-	over    rules.NumSet  // the entries that a budget rules out
+	spent   map[*rules.Budget]uint64
 }
 
 // BudgetLeft is what is left of one item of a budget.
@@ -40,7 +40,7 @@ func Campaigns(t *rules.Tables, pool string) bool {
 
 // CampaignOf returns how the budgets and moments of a pool of the catalog in force stand.
 func CampaignOf(r *rules.Rules, pool string, now int64) *Campaign {
-	c := &Campaign{}
+	c := &Campaign{spent: map[*rules.Budget]uint64{}}
 	r.Look("", now, func(s *rules.Sight) { c.fill(r.Tables().PoolByID[pool], s) })
 	return c
 }
@@ -50,7 +50,8 @@ func (c *Campaign) fill(pt *rules.Pool, s *rules.Sight) {
 		config := &pt.Config.Budgets[i]
 		for _, st := range config.Of {
 			b := pt.Budgets[len(c.Budgets)]
-			c.Budgets = append(c.Budgets, BudgetLeft{config.Per, config.Share, st.Item, st.Quantity, s.Spent(b), s.Resets(b)})
+			c.spent[b] = s.Spent(b)
+			c.Budgets = append(c.Budgets, BudgetLeft{config.Per, config.Share, st.Item, st.Quantity, c.spent[b], s.Resets(b)})
 		}
 	}
 	for _, m := range pt.Moments {
@@ -64,10 +65,5 @@ func (c *Campaign) fill(pt *rules.Pool, s *rules.Sight) {
 			left.Next = m.Reaches(m.Slot(2*left.Come + 1))
 		}
 		c.Moments = append(c.Moments, left)
-	}
-	for _, num := range pt.Order {
-		if !pt.Entries[num].Afforded(s) {
-			c.over.Add(num)
-		}
 	}
 }
