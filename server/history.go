@@ -92,21 +92,27 @@ type past struct {
 	history History // nil: the server keeps none
 }
 
-// of returns the history, and the realm that a request is about. With fresh, it has all that the
-// realm has acknowledged.
-func (h past) of(ctx context.Context, name string, fresh bool) (History, *kuji.Realm, error) {
-	r, err := h.realms.get(name)
+// of returns the realm that a request is about, and how much it asks for. If the request says fresh,
+// the history then has all that the realm has acknowledged.
+func (h past) of(ctx context.Context, req interface {
+	GetRealm() string
+	GetFresh() bool
+	GetLimit() uint32
+}) (*kuji.Realm, int, error) {
+	r, err := h.realms.get(req.GetRealm())
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	if h.history == nil {
-		return nil, nil, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
+		return nil, 0, &kuji.Error{Code: kuji.CodeConflict, Message: "this server keeps no history: see --history of kuji serve"}
 	}
-	hist := h.history
-	if fresh {
-		err = historyError(r.Name(), hist.Wait(ctx, r.Name(), r.Stats().LastEvent))
+	if req.GetFresh() {
+		if err := h.history.Wait(ctx, r.Name(), r.Stats().LastEvent); err != nil {
+			return nil, 0, historyError(r.Name(), err)
+		}
 	}
-	return hist, r, err
+	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
+	return r, limit, err
 }
 
 // historyError returns the answer to an error of a history. If the history is away, the realm is not:
@@ -128,21 +134,18 @@ func historyError(realm string, err error) error {
 }
 
 func (h past) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*kujiv1.GetHistoryResponse, error) {
-	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	q := HistoryQuery{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem()}
+	q := HistoryQuery{Player: req.GetPlayer(), Pool: req.GetPool(), Item: req.GetItem(), Limit: limit}
 	if b := req.GetBefore(); b != nil {
 		if b.GetPosition() == 0 {
 			return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "before.position", Message: "is 0, want a position from 1 on"}
 		}
 		q.Before = HistoryPlace{b.GetPosition(), int(b.GetIndex())}
 	}
-	if q.Limit, err = pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage); err != nil {
-		return nil, err
-	}
-	page, err := hist.Events(ctx, r.Name(), q)
+	page, err := h.history.Events(ctx, r.Name(), q)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
@@ -160,15 +163,11 @@ func (h past) GetHistory(ctx context.Context, req *kujiv1.GetHistoryRequest) (*k
 }
 
 func (h past) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (*kujiv1.ListPlayersResponse, error) {
-	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
-	if err != nil {
-		return nil, err
-	}
-	page, err := hist.Players(ctx, r.Name(), req.GetAfter(), limit)
+	page, err := h.history.Players(ctx, r.Name(), req.GetAfter(), limit)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}
@@ -176,15 +175,11 @@ func (h past) ListPlayers(ctx context.Context, req *kujiv1.ListPlayersRequest) (
 }
 
 func (h past) ListHolders(ctx context.Context, req *kujiv1.ListHoldersRequest) (*kujiv1.ListHoldersResponse, error) {
-	hist, r, err := h.of(ctx, req.GetRealm(), req.GetFresh())
+	r, limit, err := h.of(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pageLimit("limit", req.GetLimit(), 0, MaxHistoryPage)
-	if err != nil {
-		return nil, err
-	}
-	page, err := hist.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
+	page, err := h.history.Holders(ctx, r.Name(), req.GetItem(), req.GetAfter(), limit)
 	if err != nil {
 		return nil, historyError(r.Name(), err)
 	}

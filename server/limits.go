@@ -102,16 +102,17 @@ type Limits struct {
 	StreamBatches int
 }
 
+// setDefault sets a limit that is zero. It reports one that is negative, if it is the first.
+func setDefault[T int | time.Duration](err *error, name string, v *T, def T) {
+	if *v < 0 && *err == nil {
+		*err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
+	}
+	*v = cmp.Or(*v, def)
+}
+
 func (l Limits) withDefaults() (Limits, error) {
 	var err error
-	set := func(name string, v *int, def int) {
-		if *v < 0 && err == nil {
-			err = fmt.Errorf("server: Limits.%s is %d, want at least 0", name, *v)
-		}
-		if *v == 0 {
-			*v = def
-		}
-	}
+	set := func(name string, v *int, def int) { setDefault(&err, name, v, def) }
 	set("RequestBytes", &l.RequestBytes, 64<<10)
 	set("BatchBytes", &l.BatchBytes, 4<<20)
 	set("CatalogBytes", &l.CatalogBytes, catalog.MaxBytes/3*4+catalogSlack)
@@ -125,18 +126,10 @@ func (l Limits) withDefaults() (Limits, error) {
 	set("DrawStreams", &l.DrawStreams, 256)
 	set("EventStreams", &l.EventStreams, 256)
 	set("StreamBatches", &l.StreamBatches, 4)
-	span := func(name string, v *time.Duration, def time.Duration) {
-		if *v < 0 && err == nil {
-			err = fmt.Errorf("server: Limits.%s is %v, want at least 0", name, *v)
-		}
-		if *v == 0 {
-			*v = def
-		}
-	}
-	span("HeaderTimeout", &l.HeaderTimeout, 5*time.Second)
-	span("ReadTimeout", &l.ReadTimeout, 30*time.Second)
-	span("WriteTimeout", &l.WriteTimeout, time.Minute)
-	span("IdleTimeout", &l.IdleTimeout, 2*time.Minute)
+	setDefault(&err, "HeaderTimeout", &l.HeaderTimeout, 5*time.Second)
+	setDefault(&err, "ReadTimeout", &l.ReadTimeout, 30*time.Second)
+	setDefault(&err, "WriteTimeout", &l.WriteTimeout, time.Minute)
+	setDefault(&err, "IdleTimeout", &l.IdleTimeout, 2*time.Minute)
 	if least := 2 * max(l.RequestBytes, l.BatchBytes, l.CatalogBytes, 1<<20); l.RequestMemory < least && err == nil {
 		err = fmt.Errorf("server: Limits.RequestMemory is %d, want at least %d: twice the largest message", l.RequestMemory, least)
 	}

@@ -145,12 +145,7 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 		add(prometheus.GaugeValue, name, help, func(_ *kuji.Realm, st *kuji.Stats) float64 { return float64(value(st)) })
 	}
 	add(prometheus.GaugeValue, "healthy", "1 while the realm leads or follows, 0 when it has stopped.",
-		func(r *kuji.Realm, _ *kuji.Stats) float64 {
-			if r.Err() != nil {
-				return 0
-			}
-			return 1
-		})
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Err() == nil) })
 	counter("batches_total", "Batches appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Batches })
 	counter("events_total", "Events appended since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Events })
 	counter("draws_total", "Single draws that ended ok since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Draws })
@@ -159,12 +154,8 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	counter("log_bytes_total", "Bytes appended to the log since the realm was opened.", func(s *kuji.Stats) uint64 { return s.LogBytes })
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
-	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.", func(r *kuji.Realm, _ *kuji.Stats) float64 {
-		if r.Leads() {
-			return 1
-		}
-		return 0
-	})
+	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.",
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(r.Leads()) })
 	gauge("behind", "By how many positions a realm that follows is behind what this node last heard of the leader.", func(s *kuji.Stats) uint64 { return s.Behind })
 	gauge("chain_differs", "1 when the chain of a realm that follows differs from the leader's: one of them has what the log does not have.", func(s *kuji.Stats) uint64 { return s.Differs })
 	gauge("catalog_version", "Version of the catalog in force.", func(s *kuji.Stats) uint64 { return s.CatalogVersion })
@@ -185,12 +176,8 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	gauge("pending_bytes", "Bytes of events waiting for the log.", func(s *kuji.Stats) uint64 { return s.PendingBytes })
 	counter("snapshots_total", "Snapshots taken since the realm was opened.", func(s *kuji.Stats) uint64 { return s.Snapshots })
 	gauge("snapshot_position", "Position of the newest snapshot; 0 when there is none.", func(s *kuji.Stats) uint64 { return s.Snapshot })
-	gauge("snapshot_failed", "1 when the last attempt at a snapshot failed, or the newest was damaged when the realm was opened.", func(s *kuji.Stats) uint64 {
-		if s.SnapshotErr != nil {
-			return 1
-		}
-		return 0
-	})
+	add(prometheus.GaugeValue, "snapshot_failed", "1 when the last attempt at a snapshot failed, or the newest was damaged when the realm was opened.",
+		func(_ *kuji.Realm, st *kuji.Stats) float64 { return oneIf(st.SnapshotErr != nil) })
 	gauge("feed_readers", "Readers of the feed.", func(s *kuji.Stats) uint64 { return uint64(s.Readers) })
 	gauge("feed_lag", "By how many positions the slowest reader of the feed is behind.", func(s *kuji.Stats) uint64 { return s.ReaderLag })
 	if history != nil {
@@ -218,12 +205,14 @@ func addHistoryMetrics(add func(kind prometheus.ValueType, name, help string, va
 	add(prometheus.GaugeValue, "history_complete_from", "The history has every event from this position on; 1: from the beginning; 0: it is not open.",
 		of(func(_ *kuji.Stats, h HistoryState) float64 { return float64(h.CompleteFrom) }))
 	add(prometheus.GaugeValue, "history_down", "1 while the history is not kept: its database cannot be reached, or it is damaged and built again.",
-		func(r *kuji.Realm, _ *kuji.Stats) float64 {
-			if history.Down(r.Name()) != nil {
-				return 1
-			}
-			return 0
-		})
+		func(r *kuji.Realm, _ *kuji.Stats) float64 { return oneIf(history.Down(r.Name()) != nil) })
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func (c *realmCollector) Describe(ch chan<- *prometheus.Desc) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -62,43 +63,27 @@ func RealmOf(request any) (realm string, ok bool) {
 	return cmp.Or(realm, DefaultRealm), true
 }
 
-// AsCommand returns the command of a batch that has a message in it. nil: no command has such a one.
+// AsCommand returns the command of a batch that has a message in it. It has none if no command can have
+// such a message.
 func AsCommand(id string, m proto.Message) *kujiv1.Command {
 	out := &kujiv1.Command{RequestId: id}
-	switch m := m.(type) {
-	case *kujiv1.Draw:
-		out.Command = &kujiv1.Command_Draw{Draw: m}
-	case *kujiv1.Redeem:
-		out.Command = &kujiv1.Command_Redeem{Redeem: m}
-	case *kujiv1.Register:
-		out.Command = &kujiv1.Command_Register{Register: m}
-	case *kujiv1.Grant:
-		out.Command = &kujiv1.Command_Grant{Grant: m}
-	case *kujiv1.Consume:
-		out.Command = &kujiv1.Command_Consume{Consume: m}
-	case *kujiv1.Transfer:
-		out.Command = &kujiv1.Command_Transfer{Transfer: m}
-	case *kujiv1.Atomic:
-		out.Command = &kujiv1.Command_Atomic{Atomic: m}
-	default:
-		return nil
-	}
+	put(out.ProtoReflect(), m.ProtoReflect())
 	return out
 }
 
-// AsMember returns the member of a group that has a message in it. nil: no member has such a one.
+// AsMember is AsCommand for a member of a group.
 func AsMember(m proto.Message) *kujiv1.Member {
-	switch m := m.(type) {
-	case *kujiv1.Draw:
-		return &kujiv1.Member{Command: &kujiv1.Member_Draw{Draw: m}}
-	case *kujiv1.Register:
-		return &kujiv1.Member{Command: &kujiv1.Member_Register{Register: m}}
-	case *kujiv1.Grant:
-		return &kujiv1.Member{Command: &kujiv1.Member_Grant{Grant: m}}
-	case *kujiv1.Consume:
-		return &kujiv1.Member{Command: &kujiv1.Member_Consume{Consume: m}}
-	case *kujiv1.Transfer:
-		return &kujiv1.Member{Command: &kujiv1.Member_Transfer{Transfer: m}}
+	out := &kujiv1.Member{}
+	put(out.ProtoReflect(), m.ProtoReflect())
+	return out
+}
+
+// put puts a message where it belongs in a command or a member.
+func put(to, m protoreflect.Message) {
+	kinds := to.Descriptor().Oneofs().ByName("command").Fields()
+	for i := range kinds.Len() {
+		if kind := kinds.Get(i); kind.Message() == m.Descriptor() {
+			to.Set(kind, protoreflect.ValueOfMessage(m))
+		}
 	}
-	return nil
 }

@@ -24,6 +24,8 @@ type room struct {
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
 //	internal/cli → client → proto
+//	server → server/internal/redis, server/internal/feeds → server/internal/admission → server/access
+//	                                                      → server/internal/message
 //	internal/cli → internal/simulate → internal/odds, internal/rules, internal/store, catalog
 //	internal/cli → driver/jetstream → driver
 //	internal/cli → history → kuji

@@ -189,7 +189,6 @@ func (c *conn) reject(cmd *command, size int, err error) {
 type arguments struct {
 	cmd   *command
 	words [][]byte // those that are left
-	seen  []string // options
 	err   error
 }
 
@@ -230,21 +229,29 @@ func (a *arguments) number(field string, least, most uint64) uint64 {
 	return n
 }
 
-// option returns the name of the next option in upper case, "" if there is none.
-func (a *arguments) option() string {
-	if a.err != nil || len(a.words) == 0 {
-		return ""
-	}
-	name := strings.ToUpper(a.text("option"))
-	if slices.Contains(a.seen, name) {
-		a.wrong(name, "twice, want each option once")
-	}
-	a.seen = append(a.seen, name)
-	return name
+// option is one that a command takes.
+type option struct {
+	name string
+	read func(name string)
 }
 
-func (a *arguments) unknown(option string) {
-	a.wrong("option", "%.40q, want %s %s", option, a.cmd.name, a.cmd.usage)
+// options reads the options that are left, each once.
+func (a *arguments) options(all ...option) {
+	seen := 0 // a bit for each
+	for a.err == nil && len(a.words) > 0 {
+		name := strings.ToUpper(a.text("option"))
+		i := slices.IndexFunc(all, func(o option) bool { return o.name == name })
+		switch {
+		case a.err != nil:
+		case i < 0:
+			a.wrong("option", "%.40q, want %s %s", name, a.cmd.name, a.cmd.usage)
+		case seen&(1<<i) != 0:
+			a.wrong(name, "twice, want each option once")
+		default:
+			seen |= 1 << i
+			all[i].read(name)
+		}
+	}
 }
 
 // items reads pairs of item and quantity, and an ID behind them.
@@ -263,31 +270,16 @@ func (a *arguments) items() (items []*kujiv1.Stack, id string) {
 
 func readDraw(a *arguments) (one Command) {
 	m := &kujiv1.Draw{Player: a.text("player"), Pool: a.text("pool")}
-	for o := a.option(); o != ""; o = a.option() {
-		switch o {
-		case "COUNT":
-			m.Count = uint32(a.number(o, 1, kuji.MaxDrawCount))
-		case "PAY":
-			m.Pay = a.text(o)
-		case "ID":
-			one.ID = a.text(o)
-		default:
-			a.unknown(o)
-		}
-	}
+	a.options(option{"COUNT", func(o string) { m.Count = uint32(a.number(o, 1, kuji.MaxDrawCount)) }},
+		option{"PAY", func(o string) { m.Pay = a.text(o) }},
+		option{"ID", func(o string) { one.ID = a.text(o) }})
 	one.Message = m
 	return one
 }
 
 // id reads an ID, the only option of some commands.
 func (a *arguments) id() (id string) {
-	for o := a.option(); o != ""; o = a.option() {
-		if o != "ID" {
-			a.unknown(o)
-			break
-		}
-		id = a.text(o)
-	}
+	a.options(option{"ID", func(o string) { id = a.text(o) }})
 	return id
 }
 
@@ -328,28 +320,14 @@ func readPlayer(realm string, a *arguments) proto.Message {
 
 func readPool(realm string, a *arguments) proto.Message {
 	m := &kujiv1.GetPoolRequest{Realm: realm, Pool: a.text("pool")}
-	for o := a.option(); o != ""; o = a.option() {
-		switch o {
-		case "OFFSET":
-			m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32))
-		case "LIMIT":
-			m.EntryLimit = uint32(a.number(o, 1, contract.MaxPage))
-		default:
-			a.unknown(o)
-		}
-	}
+	a.options(option{"OFFSET", func(o string) { m.EntryOffset = uint32(a.number(o, 0, math.MaxUint32)) }},
+		option{"LIMIT", func(o string) { m.EntryLimit = uint32(a.number(o, 1, contract.MaxPage)) }})
 	return m
 }
 
 func readOdds(realm string, a *arguments) proto.Message {
 	m := &kujiv1.GetOddsRequest{Realm: realm, Pool: a.text("pool")}
-	for o := a.option(); o != ""; o = a.option() {
-		if o != "PLAYER" {
-			a.unknown(o)
-			break
-		}
-		m.Player = a.text(o)
-	}
+	a.options(option{"PLAYER", func(o string) { m.Player = a.text(o) }})
 	return m
 }
 
