@@ -20,7 +20,7 @@ func (h rewardService) GetCatalog(ctx context.Context, req *kujiv1.GetCatalogReq
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Catalog(ctx)
+	v, err := r.Catalogs().InForce(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func itemProto(it *catalog.Item) *kujiv1.Item {
 func namesIn(ctx context.Context, r *kuji.Realm, answer proto.Message) ([]*kujiv1.Item, error) {
 	named := map[string]bool{}
 	itemsNamed(answer.ProtoReflect(), named)
-	items, err := r.Items(ctx, slices.Collect(maps.Keys(named)))
+	items, err := r.Catalogs().Items(ctx, slices.Collect(maps.Keys(named)))
 	return each(items, itemProto), err
 }
 
@@ -91,9 +91,9 @@ func (h rewardService) ExportCatalog(ctx context.Context, req *kujiv1.ExportCata
 	}
 	var v kuji.CatalogView
 	if version := req.GetVersion(); version > 0 {
-		v, err = r.CatalogOf(ctx, version)
+		v, err = r.Catalogs().Version(ctx, version)
 	} else {
-		v, err = r.Catalog(ctx)
+		v, err = r.Catalogs().InForce(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (h rewardService) ListCatalogs(ctx context.Context, req *kujiv1.ListCatalog
 	case limit == 0:
 		limit = defaultVersions
 	}
-	all, err := r.Catalogs(ctx)
+	all, err := r.Catalogs().Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 	case err != nil:
 		return nil, &kuji.Error{Code: kuji.CodeInvalid, Field: "yaml", Err: err}
 	}
-	plan, err := r.Plan(ctx, c)
+	plan, err := r.Catalogs().Plan(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (h adminService) ApplyCatalog(ctx context.Context, req *kujiv1.ApplyCatalog
 	if expected {
 		o.Over = &over
 	}
-	res, err := r.ApplyWith(ctx, c, o)
+	res, err := r.Catalogs().Apply(ctx, c, o)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (h adminService) SetClock(ctx context.Context, req *kujiv1.SetClockRequest)
 // checkClocks warns of realms whose time is not the machine's.
 func (s *Server) checkClocks() {
 	for _, r := range s.realms.sorted() {
-		v := r.Clock()
+		v := r.Stats().Clock
 		if v.Drifts() {
 			s.log.Warn("a realm's time is not the machine's: make sure that the machine's is right, then set the realm's clock",
 				"realm", r.Name(), "time", time.UnixMilli(v.Time).UTC(), "machine", time.UnixMilli(v.Wall).UTC(), "drift", v.Drift())

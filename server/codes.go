@@ -13,7 +13,7 @@ func (h adminService) ImportCodes(ctx context.Context, req *kujiv1.ImportCodesRe
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.ImportCodes(ctx, req.GetList(), req.GetCodes())
+	res, err := r.Codes().Import(ctx, req.GetList(), req.GetCodes())
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (h adminService) GetCodes(ctx context.Context, req *kujiv1.GetCodesRequest)
 	if err != nil {
 		return nil, err
 	}
-	v, err := r.Codes(ctx, req.GetList())
+	v, err := r.Codes().List(ctx, req.GetList())
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func (h adminService) ExportCodes(ctx context.Context, req *kujiv1.ExportCodesRe
 	case limit == 0:
 		limit = DefaultPage
 	}
-	export := r.ExportCodes
+	export := r.Codes().Given
 	if req.GetRedeemed() {
-		export = r.ExportUses
+		export = r.Codes().Used
 	}
 	v, some, err := export(ctx, req.GetList(), req.GetOffset(), int(limit))
 	if err != nil {

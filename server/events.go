@@ -187,7 +187,7 @@ func (st *eventStream) read(ctx context.Context, r *kuji.Realm) error {
 		return st.turn.pace(ctx, at)
 	}
 	q := kuji.EventsQuery{From: st.next, Player: st.want.player, Pool: st.want.pool, Pace: pace}
-	for rec, err := range r.EventsOf(ctx, q) {
+	for rec, err := range r.Feed().Query(ctx, q) {
 		if err != nil {
 			return err
 		}

@@ -266,7 +266,7 @@ func (in *grantedIn) lock(ctx context.Context, s *Server, r *kuji.Realm) error {
 
 // read reads from the log what was granted today.
 func (in *grantedIn) read(s *Server, r *kuji.Realm, keys *keySet, epoch uint64, day int64) {
-	used, err := r.Granted(s.stopping, time.UnixMilli(day*dayMillis))
+	used, err := r.Feed().Granted(s.stopping, time.UnixMilli(day*dayMillis))
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	close(in.reading)

@@ -158,7 +158,7 @@ func newRealmCollector(rs *realms, history History) *realmCollector {
 	gauge("position", "Position of the newest acknowledged batch.", func(s *kuji.Stats) uint64 { return s.Position })
 	gauge("epoch", "Epoch of this writer.", func(s *kuji.Stats) uint64 { return s.Epoch })
 	add(prometheus.GaugeValue, "leads", "1 where the realm accepts commands, 0 where it follows.", func(r *kuji.Realm, _ *kuji.Stats) float64 {
-		if r.Leads() {
+		if r.Replica().Leads() {
 			return 1
 		}
 		return 0

@@ -19,7 +19,7 @@ func (h rewardService) GetOdds(ctx context.Context, req *kujiv1.GetOddsRequest) 
 	if req.GetStale() {
 		ctx = kuji.Stale(ctx)
 	}
-	o, err := r.OddsOf(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
+	o, err := r.Pools().Odds(ctx, req.GetPool(), req.GetPlayer(), int(max(1, req.GetCount())))
 	if err != nil {
 		return nil, err
 	}

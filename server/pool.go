@@ -21,17 +21,17 @@ func (h rewardService) GetPool(ctx context.Context, req *kujiv1.GetPoolRequest) 
 	if req.GetStale() {
 		ctx = kuji.Stale(ctx)
 	}
-	v, err := r.PoolPage(ctx, req.GetPool(), from, to-from)
+	v, err := r.Pools().Page(ctx, req.GetPool(), from, to-from)
 	if err := cmp.Or(err, invalid); err != nil {
 		return nil, err
 	}
 	out := &kujiv1.GetPoolResponse{Pool: poolProto(&v, from)}
 	if req.GetPlayer() != "" {
-		limits, err := r.Limits(ctx, req.GetPool(), req.GetPlayer())
+		limits, err := r.Pools().Limits(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}
-		free, err := r.Free(ctx, req.GetPool(), req.GetPlayer())
+		free, err := r.Pools().Free(ctx, req.GetPool(), req.GetPlayer())
 		if err != nil {
 			return nil, err
 		}

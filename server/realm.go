@@ -95,7 +95,7 @@ func (t *realms) follows(name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	r := t.byName[name]
-	return r != nil && !r.Leads()
+	return r != nil && !r.Replica().Leads()
 }
 
 // new creates a realm if it does not exist.

@@ -232,7 +232,7 @@ func (a *app) planOver(ctx context.Context, before, c *catalog.Catalog) (_ kuji.
 			return kuji.Plan{}, err
 		}
 	}
-	return realm.Plan(ctx, c)
+	return realm.Catalogs().Plan(ctx, c)
 }
 
 // loadCatalog reads and checks a catalog.
