@@ -6,8 +6,10 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // Catalogs is the view of a realm's catalogs.
@@ -127,7 +129,7 @@ func (v *Catalogs) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
+func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
 	v.w.prepare.Lock()
 	defer v.w.prepare.Unlock()
 	v.w.mu.Lock()
@@ -139,7 +141,7 @@ func (v *Catalogs) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, 
 		v.w.mu.Unlock()
 		return p, 0, err
 	}
-	planner := rules.NewPlanner(v.w.state, v.w.tables.Load(), c, v.w.now())
+	planner := plan.NewPlanner(v.w.state, v.w.tables.Load(), c, v.w.now())
 	v.w.mu.Unlock()
 	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}
@@ -166,7 +168,7 @@ func (v *Catalogs) Items(ctx context.Context, ids []string) ([]catalog.Item, err
 		return nil, err
 	}
 	var all []catalog.Item
-	for _, i := range t.Items(ids) {
+	for _, i := range view.Items(t, ids) {
 		all = append(all, t.Catalog.Items[i])
 	}
 	return all, nil

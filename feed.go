@@ -12,6 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // The feed, in short:
@@ -133,7 +134,7 @@ func (f *Feed) follow(ctx context.Context, q *EventsQuery, yield func(Record, er
 	if err != nil {
 		return f.ends(ctx, err)
 	}
-	d := decoder{names: f.w.state.Numbers(), version: start.version, want: rules.WantedOf(q.Player, q.Pool)}
+	d := decoder{names: f.w.state.Numbers(), version: start.version, want: view.WantedOf(q.Player, q.Pool)}
 	for e, err := range ledger.Walk(f.log, f.w.name, start.seal(f.w)).Follow(ctx) {
 		if err != nil {
 			return f.ends(ctx, err)
@@ -207,7 +208,7 @@ func trimmedBefore(realm string, first uint64) error {
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
-	want    rules.Wanted
+	want    view.Wanted
 	gave    outcomes
 }
 
@@ -248,7 +249,7 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // state has what any batch says before a reader gets it.
 func (d *decoder) find() {
 	number := func(id string, num *uint32, find func(string) (uint32, bool)) {
-		if id == "" || *num != rules.NotNumbered {
+		if id == "" || *num != view.NotNumbered {
 			return
 		}
 		if n, ok := find(id); ok {

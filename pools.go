@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // Pools is the view of a realm's pools.
@@ -31,7 +32,7 @@ func (p Pools) Page(ctx context.Context, id string, from, count int) (PoolView, 
 	for {
 		t, c := p.w.inForce()
 		campaign, seen, current := p.campaign(t, id)
-		pool, known, still := t.Pool(p.w.state, id, from, count, campaign)
+		pool, known, still := view.PoolOf(t, p.w.state, id, from, count, campaign)
 		if !current || !still {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -63,7 +64,7 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 	}
 	for {
 		t, c := p.w.inForce()
-		all, last, current := t.Sums(p.w.state, n)
+		all, last, current := view.Sums(t, p.w.state, n)
 		if !current {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -87,11 +88,11 @@ func (p Pools) Sums(ctx context.Context, n int) (sums []PoolSum, more int, err e
 // campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
 // takes the realm's lock, but only for pools that have any. current is false if another catalog is in
 // force.
-func (p Pools) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen uint64, current bool) {
-	if !t.Campaigns(pool) {
+func (p Pools) campaign(t *rules.Tables, pool string) (c *view.Campaign, seen uint64, current bool) {
+	if !view.Campaigns(t, pool) {
 		return nil, 0, true
 	}
-	seen, current = p.w.look(t, func(now int64) { c = p.w.rules.Campaign(pool, now) })
+	seen, current = p.w.look(t, func(now int64) { c = view.CampaignOf(p.w.rules, pool, now) })
 	return c, seen, current
 }
 
@@ -109,7 +110,7 @@ func (w *writer) look(t *rules.Tables, f func(now int64)) (seen uint64, current 
 }
 
 // addCampaign adds how budgets and moments stand.
-func (v *PoolView) addCampaign(c *rules.Campaign) {
+func (v *PoolView) addCampaign(c *view.Campaign) {
 	if c == nil {
 		return
 	}
@@ -155,8 +156,8 @@ func (p Pools) standing(ctx context.Context, pool, player string) (limits []Limi
 			continue
 		}
 		now, back := p.w.instant()
-		all, known := t.Limits(pool, counters, now, back)
-		free := (*Limit)(t.Free(pool, counters, now, back))
+		all, known := view.Limits(t, pool, counters, now, back)
+		free := (*Limit)(view.Free(t, pool, counters, now, back))
 		if err := p.w.settle(ctx, max(last, c.Position)); err != nil {
 			return nil, nil, err
 		}

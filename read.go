@@ -8,6 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
@@ -79,22 +80,22 @@ func (r reader) player(ctx context.Context, id string) (PlayerView, error) {
 // tracks returns what tracks have counted, by all counters of a player, and the position as of which
 // their promises hold. It takes the realm's lock, but only if those depend on stock, or on what the
 // player holds. current is false if another catalog is in force.
-func (r reader) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []rules.TrackDraws, seen uint64, current bool) {
-	tracks, open := t.Tracks(counters)
+func (r reader) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []view.TrackDraws, seen uint64, current bool) {
+	tracks, open := view.Tracks(t, counters)
 	if !open {
 		return tracks, 0, true
 	}
-	seen, current = r.w.look(t, func(now int64) { r.w.rules.Promise(player, now, tracks) })
+	seen, current = r.w.look(t, func(now int64) { view.Promise(r.w.rules, player, now, tracks) })
 	return tracks, seen, current
 }
 
 // limitsUsed returns the limits and the free draws of which a player with these counters has used some.
 func (r reader) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
-	if !t.HasLimits(counters) {
+	if !view.HasLimits(t, counters) {
 		return nil, nil // without the realm's lock
 	}
 	now, back := r.w.instant()
-	for _, l := range t.LimitsUsed(counters, now, back) {
+	for _, l := range view.LimitsUsed(t, counters, now, back) {
 		to := &limits
 		if l.Free {
 			to = &free
@@ -113,7 +114,7 @@ func (r reader) balance(ctx context.Context, player, item string) (uint64, error
 		return 0, err
 	}
 	t, c := r.w.inForce()
-	if !t.Has(item) {
+	if !view.Has(t, item) {
 		if err := r.w.settle(ctx, c.Position); err != nil {
 			return 0, err
 		}

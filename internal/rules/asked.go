@@ -27,7 +27,7 @@ import (
 
 // ask writes a command's arguments.
 func (r *Rules) ask(cmd *Command, status Status) {
-	w := r.d.w
+	w := r.w
 	switch cmd.Kind {
 	case KindDraw:
 		w.Uint(uint64(r.findPool(cmd.Pool).Num))
@@ -61,8 +61,8 @@ func (r *Rules) ask(cmd *Command, status Status) {
 
 // askText writes a text of any length.
 func (r *Rules) askText(s string) {
-	r.d.w.Uint(uint64(len(s)))
-	r.d.w.Buf = append(r.d.w.Buf, s...)
+	r.w.Uint(uint64(len(s)))
+	r.w.Buf = append(r.w.Buf, s...)
 }
 
 // asked reads what ask wrote.

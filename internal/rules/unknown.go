@@ -40,7 +40,7 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 			return malformed("player", "%q cannot register: the realm has no catalog yet", cmd.Player)
 		}
 	case KindSetTrack:
-		if r.t.track[cmd.Set.Track] == nil {
+		if r.t.Track[cmd.Set.Track] == nil {
 			return r.unknown("track", "track", cmd.Set.Track)
 		}
 	}

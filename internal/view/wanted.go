@@ -1,9 +1,10 @@
-package rules
+package view
 
 import (
 	"math"
 	"strings"
 
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -29,19 +30,19 @@ func (w *Wanted) All() bool { return w.Player == "" && w.Pool == "" }
 // group, names the player, who asks or gets, and the pool. One that cannot be read is wanted: whoever
 // describes it says what is wrong with it.
 func (w *Wanted) Match(ev *store.Event) bool {
-	kind := Kind(ev.Kind)
+	kind := rules.Kind(ev.Kind)
 	switch {
 	case w.All():
 		return true
-	case kind == KindCatalog, kind == KindClock, kind == KindCodes:
+	case kind == rules.KindCatalog, kind == rules.KindClock, kind == rules.KindCodes:
 		return false
-	case kind != KindTransfer && kind != KindAtomic && !w.matchPlayer(ev.Player):
+	case kind != rules.KindTransfer && kind != rules.KindAtomic && !w.matchPlayer(ev.Player):
 		return false
-	case kind == KindRedeem && w.Pool != "":
-		used, err := RedeemedOf(ev)
+	case kind == rules.KindRedeem && w.Pool != "":
+		used, err := rules.RedeemedOf(ev)
 		return err != nil || ev.Status == 0 && used.Drew && used.Pool == w.PoolNum
 	}
-	cmd, _, err := CommandOf(w, ev)
+	cmd, _, err := rules.CommandOf(w, ev)
 	return err != nil || w.match(&cmd)
 }
 
@@ -53,7 +54,7 @@ func (w *Wanted) matchPlayer(r store.Ref) bool {
 	return w.Player == "" || w.PlayerNum == r.Num
 }
 
-func (w *Wanted) match(cmd *Command) bool {
+func (w *Wanted) match(cmd *rules.Command) bool {
 	for i := range cmd.Members {
 		if w.match(&cmd.Members[i]) {
 			return true

@@ -1,10 +1,11 @@
-package rules
+package odds
 
 import (
 	"math"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // What a draw can change and then ask for: the facts that the ways of a [walk] keep, and the pools
@@ -15,7 +16,7 @@ import (
 func (w *walk) countPicks(i int, one []uint64) {
 	pt := w.s.pools[i]
 	w.most[i] = make([]uint64, len(w.s.pools))
-	count := func(inner []Inner) {
+	count := func(inner []rules.Inner) {
 		clear(one)
 		for k := range inner {
 			for below, n := range w.most[w.at[inner[k].Pool.Num]] {
@@ -99,9 +100,9 @@ func (w *walk) findCalm() {
 
 // opens returns, for each pool, the budgets that what it gives can come from, but for those of its own
 // entries.
-func (w *walk) opens() [][]*Budget {
-	all := make([][]*Budget, len(w.s.pools))
-	lead := func(inner []Inner, open []*Budget) {
+func (w *walk) opens() [][]*rules.Budget {
+	all := make([][]*rules.Budget, len(w.s.pools))
+	lead := func(inner []rules.Inner, open []*rules.Budget) {
 		for k := range inner {
 			below := w.at[inner[k].Pool.Num]
 			w.budget -= len(open) * (1 + len(all[below])/16)
@@ -119,15 +120,15 @@ func (w *walk) opens() [][]*Budget {
 		lead(pt.Last.Inner, all[i])
 		for _, num := range pt.Order {
 			if e := &pt.Entries[num]; len(e.Inner) > 0 && w.budget > 0 {
-				lead(e.Inner, e.opens(all[i]))
+				lead(e.Inner, opensOf(e, all[i]))
 			}
 		}
 	}
 	return all
 }
 
-// opens adds the budgets of an entry to others.
-func (e *Entry) opens(open []*Budget) []*Budget {
+// opensOf adds the budgets of an entry to others.
+func opensOf(e *rules.Entry, open []*rules.Budget) []*rules.Budget {
 	open = slices.Clip(open)
 	for _, c := range e.Costs {
 		open = append(open, c.Budget)
@@ -187,7 +188,7 @@ func (w *walk) before(a, b int, f fact) bool {
 func (w *walk) asks(i int) (all []wanted) {
 	pt := w.s.pools[i]
 	for k := range pt.Tracks {
-		all = append(all, wanted{counterFact | fact(pt.Tracks[k].Counter), pt.Tracks[k].settled(pt.Whole)})
+		all = append(all, wanted{counterFact | fact(pt.Tracks[k].Counter), settled(&pt.Tracks[k], pt.Whole)})
 	}
 	if w.fills(i) {
 		all = append(all, wanted{tallyFact | fact(pt.Refills), uint64(pt.Config.Refill)})
@@ -257,7 +258,7 @@ func (w *walk) asksStock(all []wanted, i int, entry uint32, tickets bool) []want
 }
 
 // asksSupply appends the budgets and lists of codes of an entry that the draw can use up.
-func (w *walk) asksSupply(all []wanted, e *Entry) []wanted {
+func (w *walk) asksSupply(all []wanted, e *rules.Entry) []wanted {
 	for _, c := range e.Costs {
 		f := spentOf(c.Budget)
 		if left := c.Left(w.s.facts[f]); left >= c.Most && w.uses[f] > left {
@@ -273,11 +274,10 @@ func (w *walk) asksSupply(all []wanted, e *Entry) []wanted {
 }
 
 // asksMoments appends how many moments are due, if any can be.
-func (w *walk) asksMoments(all []wanted, i int, m *Moments) []wanted {
+func (w *walk) asksMoments(all []wanted, i int, m *rules.Moments) []wanted {
 	pt := w.s.pools[i]
 	due, open := w.s.facts[dueOf(m)], w.s.facts[openOf(m)]
-	e := &pt.Entries[m.Entry]
-	if due+open == 0 || w.left(nil, pt, m.Entry) == 0 || !w.hasCodes(nil, e) || !w.affords(nil, e) {
+	if due+open == 0 || !pt.There(w.on(nil, nil), m.Entry) {
 		return all
 	}
 	if all = append(all, wanted{dueOf(m), w.visits(i)}); open > 0 {
@@ -295,7 +295,7 @@ func (w *walk) changes(i int) (all []fact) {
 	for k := range pt.Tracks {
 		all = append(all, counterFact|fact(pt.Tracks[k].Counter))
 	}
-	give := func(items []Quantity, open []*Budget) {
+	give := func(items []rules.Quantity, open []*rules.Budget) {
 		w.budget -= len(items) * (1 + len(open))
 		for k := range items {
 			if w.s.t.Watched.Has(items[k].Item) {
@@ -319,7 +319,7 @@ func (w *walk) changes(i int) (all []fact) {
 		for _, list := range e.Codes {
 			all = append(all, listOf(list))
 		}
-		give(e.Items, e.opens(w.opened[i]))
+		give(e.Items, opensOf(e, w.opened[i]))
 	}
 	give(pt.Last.Items, w.opened[i])
 	if w.fills(i) {
@@ -331,7 +331,7 @@ func (w *walk) changes(i int) (all []fact) {
 // canEmpty reports whether the draw can take the last ticket of a box, and something follows.
 func (w *walk) canEmpty(i int) bool {
 	pt, tickets := w.s.pools[i], uint64(0)
-	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && w.refillsLeft(nil, pt) == 0 {
+	if len(pt.Last.Items) == 0 && len(pt.Last.Inner) == 0 && pt.RefillsLeft(w.on(nil, nil)) == 0 {
 		return false
 	}
 	for k := range pt.Branches {
@@ -340,10 +340,10 @@ func (w *walk) canEmpty(i int) bool {
 		}
 	}
 	for _, num := range pt.Order {
-		tickets += w.left(nil, pt, num)
+		tickets += w.on(nil, nil).Left(pt, num)
 	}
 	return tickets <= w.visits(i)
 }
 
 // fills reports whether the draw can fill a box.
-func (w *walk) fills(i int) bool { return w.empties[i] && w.refillsLeft(nil, w.s.pools[i]) > 0 }
+func (w *walk) fills(i int) bool { return w.empties[i] && w.s.pools[i].RefillsLeft(w.on(nil, nil)) > 0 }

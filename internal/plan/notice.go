@@ -1,10 +1,11 @@
-package rules
+package plan
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Notices are what deserves a second look in a catalog as a whole. A plan has those that the
@@ -13,8 +14,8 @@ import (
 // notice is one of them.
 type notice struct{ id, warning string }
 
-// notices looks over a catalog. left says what is left of stocks.
-func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []notice {
+// noticesOf looks over a catalog. left says what is left of stocks.
+func noticesOf(t *rules.Tables, now int64, left func(pt *rules.Pool, entry uint32) uint64) []notice {
 	l := looker{t: t, now: now, left: left, gives: map[uint32]bool{}, named: map[uint32]bool{}, chance: map[uint32]bool{}, sure: map[uint32]bool{}}
 	l.open = make([]bool, len(t.PoolByNum))
 	l.entered = make([]bool, len(t.PoolByNum))
@@ -38,9 +39,9 @@ func (t *Tables) notices(now int64, left func(pool, entry uint32) uint64) []noti
 }
 
 type looker struct {
-	t       *Tables
+	t       *rules.Tables
 	now     int64
-	left    func(pool, entry uint32) uint64
+	left    func(pt *rules.Pool, entry uint32) uint64
 	open    []bool          // pools that can be drawn from, directly or not
 	entered []bool          // pools that others lead to
 	named   map[uint32]bool // items that rewards name
@@ -53,21 +54,21 @@ type looker struct {
 func (l *looker) add(id, warning string) { l.all = append(l.all, notice{id, warning}) }
 
 // enter notes what can be reached through a pool. All pools that lead to it were entered before.
-func (l *looker) enter(pt *Pool) {
+func (l *looker) enter(pt *rules.Pool) {
 	c := pt.Config
 	if !c.Internal && (c.EndsAt == 0 || c.EndsAt > l.now) {
 		l.open[pt.Num] = true
 	}
 	for _, num := range pt.Order {
 		e := &pt.Entries[num]
-		stock := !e.Limited || l.left(pt.Num, num) > 0 || c.Refill > 0
+		stock := !e.Limited || l.left(pt, num) > 0 || c.Refill > 0
 		l.reward(&e.Reward, l.open[pt.Num] && e.Most > 0 && stock)
 	}
 	l.reward(&pt.Last, l.open[pt.Num])
 }
 
 // reward notes what a reward gives, which can be given or not.
-func (l *looker) reward(w *Reward, can bool) {
+func (l *looker) reward(w *rules.Reward, can bool) {
 	for i := range w.Items {
 		item := w.Items[i].Item
 		l.named[item] = true
@@ -83,7 +84,7 @@ func (l *looker) reward(w *Reward, can bool) {
 }
 
 // pool looks at one pool.
-func (l *looker) pool(pt *Pool) {
+func (l *looker) pool(pt *rules.Pool) {
 	c := pt.Config
 	switch {
 	case c.Internal && !l.open[pt.Num]:
@@ -130,7 +131,7 @@ func (l *looker) complete(pool, what string, set []catalog.Stack) {
 func (l *looker) findChances() {
 	always := make([][]uint32, len(l.t.PoolByNum)) // by pool: the items that every draw gives, ascending
 	for _, pt := range l.t.BottomUp {
-		always[pt.Num] = pt.always(always)
+		always[pt.Num] = alwaysOf(pt, always)
 		if pt.Config.Internal {
 			continue
 		}
@@ -145,9 +146,9 @@ func (l *looker) findChances() {
 	}
 }
 
-// always returns the items that every draw from a pool gives, ascending, if below has those of the
+// alwaysOf returns the items that every draw from a pool gives, ascending, if below has those of the
 // pools that it leads to.
-func (pt *Pool) always(below [][]uint32) []uint32 {
+func alwaysOf(pt *rules.Pool, below [][]uint32) []uint32 {
 	var all []uint32
 	first := true
 	for _, num := range pt.Order {

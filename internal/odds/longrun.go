@@ -1,4 +1,4 @@
-package rules
+package odds
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
 )
 
@@ -21,7 +22,7 @@ const (
 	maxChain = 5000
 	// maxChainSize bounds states times entries.
 	maxChainSize = 1 << 19
-	// maxChainWork is as maxOddsWork, for all states together, and bounds the steps of the solution.
+	// maxChainWork is as MaxWork, for all states together, and bounds the steps of the solution.
 	maxChainWork = 1 << 28
 	// precision is how many bits the solution is computed with.
 	precision = 256
@@ -54,7 +55,7 @@ func always() bool { return true }
 
 // Disclose returns the odds of every pool that players can draw from directly.
 func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
-	p, err := Prepare(store.New(), NoTables(), c, nil, 0)
+	p, err := rules.Prepare(store.New(), rules.NoTables(), c, nil, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 		}
 		d := Disclosed{Pool: pt.Config}
 		var s *Standing
-		if s, d.Err = standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 }); d.Err == nil {
+		if s, d.Err = Newcomer(t, pt, declared, never); d.Err == nil {
 			if d.Odds, d.Err = s.Odds(always); d.Err == nil {
 				d.LongRun, d.Why = s.longRun(&d.Odds)
 				d.Requests = s.requests()
@@ -81,9 +82,9 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 // LongRun returns how many times a draw from a pool takes each entry, here and below, when a player draws
 // again and again in requests for count, while stock, codes and budgets last and between moments. If that
 // is not known, it says why.
-func (t *Tables) LongRun(pool string, count int) (all []OutcomeOdds, why string) {
+func LongRun(t *rules.Tables, pool string, count int) (all []OutcomeOdds, why string) {
 	pt := t.PoolByID[pool]
-	s, err := standingOf(t, pt, t.declared, func(*Pool) uint64 { return 0 })
+	s, err := Newcomer(t, pt, declared, never)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -134,9 +135,10 @@ func (s *Standing) requests() (all []DisclosedRequest) {
 }
 
 // declared returns the stock that a catalog gives an entry.
-func (t *Tables) declared(pool, entry uint32) uint64 {
-	return t.PoolByNum[pool].Entries[entry].Config.Stock.Count
-}
+func declared(pt *rules.Pool, entry uint32) uint64 { return pt.Entries[entry].Config.Stock.Count }
+
+// never says of a box that it was not filled.
+func never(*rules.Pool) uint64 { return 0 }
 
 // ends are the worlds in which ways end.
 type ends struct {
@@ -270,7 +272,7 @@ func (w *walk) keepTracks() {
 }
 
 // settled returns a count from which on all draws have the same odds.
-func (t *Track) settled(whole uint64) uint64 {
+func settled(t *rules.Track, whole uint64) uint64 {
 	switch {
 	case t.From == 0 || t.Certain != 0:
 		return t.Certain

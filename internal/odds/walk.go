@@ -1,4 +1,4 @@
-package rules
+package odds
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // A walk follows one draw, or those of one request, through all that can happen. It is a set of ways, each with how likely it
@@ -26,11 +27,11 @@ type walk struct {
 	at       map[uint32]int // by pool number: index in Standing.pools, as in the slices below
 	most     [][]uint64     // how often a draw from one pool can pick from another
 	one      *big.Rat
-	none     *big.Rat        // the chance of what cannot be; as of all chances, nobody changes its value
-	weights  []uint64        // of the pool that is picked from: see [walk.chances]
-	uses     map[fact]uint64 // how much the draw can at most take from budgets and lists of codes
-	opened   [][]*Budget     // that what a pool gives can come from: see [walk.opens]
-	keeps    map[fact]uint64 // the facts that ways keep, each with the value from which on it makes no difference
+	none     *big.Rat          // the chance of what cannot be; as of all chances, nobody changes its value
+	weights  []uint64          // of the pool that is picked from: see [walk.chances]
+	uses     map[fact]uint64   // how much the draw can at most take from budgets and lists of codes
+	opened   [][]*rules.Budget // that what a pool gives can come from: see [walk.opens]
+	keeps    map[fact]uint64   // the facts that ways keep, each with the value from which on it makes no difference
 	restless []bool
 	calm     []bool       // neither the pool nor one below it is restless
 	drawn    []*big.Rat   // how often calm pools are drawn from, on average
@@ -61,13 +62,13 @@ type way struct {
 // todo is something that is still to be done on a way.
 type todo struct {
 	what   byte
-	pool   int       // index in Standing.pools
-	n      uint64    // how many draws, picks or rolls are left
-	left   uint64    // how many draws of the request are left, with the one that picks
-	next   int       // the next entry that is rolled for, or the next draws of a reward
-	entry  uint32    // whose reward it is
-	picked []uint32  // the entries that picks must not take again, ascending
-	open   []*Budget // that what is given comes from, of those that ways keep
+	pool   int             // index in Standing.pools
+	n      uint64          // how many draws, picks or rolls are left
+	left   uint64          // how many draws of the request are left, with the one that picks
+	next   int             // the next entry that is rolled for, or the next draws of a reward
+	entry  uint32          // whose reward it is
+	picked []uint32        // the entries that picks must not take again, ascending
+	open   []*rules.Budget // that what is given comes from, of those that ways keep
 }
 
 const (
@@ -122,7 +123,7 @@ func (w *walk) err() error {
 	if w.budget > 0 {
 		return nil
 	}
-	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", maxOddsWork)}
+	return &OddsError{fmt.Sprintf("a draw from the pool can go in too many different ways: its odds take more than %d multiplications and are not computed", MaxWork)}
 }
 
 // value returns a fact as it is on a way.
@@ -306,13 +307,9 @@ func (w *walk) stepPick(rest way, t todo, look *sought, emit func(way)) {
 		some = true
 		num, after := pt.Order[i], way{w.mul(rest.chance, chance), rest.world, rest.todo}
 		groups := pt.Classes[pt.Entries[num].Class].Groups
-		for k := range pt.Tracks {
-			n, f := uint64(0), counterFact|fact(pt.Tracks[k].Counter)
-			if groups&pt.Tracks[k].Group == 0 {
-				n = w.value(rest.world, f) + 1
-			}
-			after.world = w.set(after.world, f, n)
-		}
+		pt.Count(w.on(rest.world, nil), groups, func(counter uint32, n uint64) {
+			after.world = w.set(after.world, counterFact|fact(counter), n)
+		})
 		after.world = w.kept(after.world, &t, groups, hits)
 		for _, m := range pt.Moments {
 			if m.Entry == num {
@@ -391,14 +388,14 @@ func (w *walk) take(y way, t *todo, i int, look *sought, emit func(way)) {
 // ticket gives can ask for the box, so it can be filled first.
 func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 	pool, pt := t.pool, w.s.pools[t.pool]
-	if w.live(rest.world, pt) {
+	if pt.Alive(w.on(rest.world, nil)) {
 		emit(rest)
 		return
 	}
 	if look == nil {
 		w.emptied[pool] = w.add(w.emptied[pool], rest.chance)
 	}
-	if n := w.refillsLeft(rest.world, pt); n > 0 {
+	if n := pt.RefillsLeft(w.on(rest.world, nil)); n > 0 {
 		w.budget -= len(rest.world)/4 + len(pt.Order)
 		rest.world = slices.Clone(rest.world)
 		for _, num := range pt.Order {
@@ -413,7 +410,7 @@ func (w *walk) stepEmpty(rest way, t todo, look *sought, emit func(way)) {
 }
 
 // give adds items to what the player holds and what budgets have spent, where it matters.
-func (w *walk) give(y way, items []Quantity, open []*Budget, emit func(way)) {
+func (w *walk) give(y way, items []rules.Quantity, open []*rules.Budget, emit func(way)) {
 	for i, it := range items {
 		facts := []fact{balanceFact | fact(it.Item)}
 		for _, b := range open {
@@ -515,7 +512,7 @@ func (w *walk) dueNow(at world, t *todo) (due uint32, hits [catalog.MaxTracks]ui
 		sums := make([]uint64, len(pt.Classes))
 		w.weigh(at, pt, t.picked, true, make([]uint64, len(pt.Order)), sums)
 		return sums
-	}, func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 })
+	}, w.on(at, nil))
 	return due, hits
 }
 

@@ -1,4 +1,4 @@
-package rules
+package plan
 
 import (
 	"cmp"
@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // planPools describes the changes of pools and their entries.
-func (s *Planner) planPools(p *Plan, t *Tables, going Going) {
-	var touched NumSet
+func (s *Planner) planPools(p *Plan, t *rules.Tables, going odds.Going) {
+	var touched rules.NumSet
 	for i := range t.Catalog.Pools {
 		if c := &t.Catalog.Pools[i]; s.planPool(p, c) {
 			touched.Add(t.PoolByID[c.ID].Num) // a pool has the same number in all catalogs
@@ -105,7 +107,7 @@ func settingsText(all []Setting) string {
 
 // newCounters warns of counters that the new pool does not go on with: what was counted so far is not in
 // those that it has instead.
-func newCounters(old *Pool, st *counts, c *catalog.Pool) string {
+func newCounters(old *rules.Pool, st *counts, c *catalog.Pool) string {
 	if st.total() == 0 {
 		return ""
 	}
@@ -125,9 +127,9 @@ func newCounters(old *Pool, st *counts, c *catalog.Pool) string {
 }
 
 // newLimits returns the limits over a time that the pool in force has no limit over.
-func newLimits(old *Pool, c *catalog.Pool) (what []string) {
+func newLimits(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for _, l := range c.Limits {
-		if !slices.ContainsFunc(old.Limits, func(o Limit) bool { return o.Per == l.Per && o.Window == l.Window }) {
+		if !slices.ContainsFunc(old.Limits, func(o rules.Limit) bool { return o.Per == l.Per && o.Window == l.Window }) {
 			what = append(what, limitText(l))
 		}
 	}
@@ -136,30 +138,30 @@ func newLimits(old *Pool, c *catalog.Pool) (what []string) {
 
 // lostTracks returns the tracks of the pool in force whose counters the new one does not have, by the
 // names that clients know.
-func lostTracks(old *Pool, c *catalog.Pool) (what []string) {
+func lostTracks(old *rules.Pool, c *catalog.Pool) (what []string) {
 	for i := range old.Config.Tracks {
 		was := &old.Config.Tracks[i]
-		goesOn := func(t catalog.Track) bool { return TrackName(c.ID, &t) == TrackName(c.ID, was) }
+		goesOn := func(t catalog.Track) bool { return rules.TrackName(c.ID, &t) == rules.TrackName(c.ID, was) }
 		if !slices.ContainsFunc(c.Tracks, goesOn) {
-			what = append(what, ShownName(c.ID, was))
+			what = append(what, rules.ShownName(c.ID, was))
 		}
 	}
 	return what
 }
 
 // newBudgets returns the items that both pools have a budget of, but not the same one.
-func newBudgets(old *Pool, c *catalog.Pool) (what []string) {
+func newBudgets(old *rules.Pool, c *catalog.Pool) (what []string) {
 	items, names := map[string]bool{}, map[string]bool{}
 	for i := range old.Config.Budgets {
 		b := &old.Config.Budgets[i]
 		for _, st := range b.Of {
-			items[st.Item], names[BudgetName(c.ID, b, st.Item)] = true, true
+			items[st.Item], names[rules.BudgetName(c.ID, b, st.Item)] = true, true
 		}
 	}
 	for i := range c.Budgets {
 		b := &c.Budgets[i]
 		for _, st := range b.Of {
-			if items[st.Item] && !names[BudgetName(c.ID, b, st.Item)] {
+			if items[st.Item] && !names[rules.BudgetName(c.ID, b, st.Item)] {
 				what = append(what, st.Item+" "+perText(b.Per))
 			}
 		}
@@ -182,7 +184,7 @@ func perText(p catalog.Per) string {
 }
 
 // removeEntries describes the entries of a pool that the new catalog does not keep.
-func (p *Plan) removeEntries(pool *Pool, st *counts, kept map[string]bool) {
+func (p *Plan) removeEntries(pool *rules.Pool, st *counts, kept map[string]bool) {
 	for i, num := range pool.Order {
 		e := &pool.Entries[num]
 		if kept[e.ID] {
@@ -211,7 +213,7 @@ func (c *Change) after() string {
 }
 
 // planEntry describes one entry of the new catalog, or counts it if nothing changes.
-func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *Pool) {
+func (s *Planner) planEntry(p *Plan, pool *catalog.Pool, i int, st *counts, old *rules.Pool) {
 	e := &pool.Entries[i]
 	ch := Change{ID: pool.ID, Entry: e.ID, UnlimitedAfter: e.Stock.Unlimited, StockAfter: e.Stock.Count}
 	var before []catalog.Setting
@@ -263,31 +265,31 @@ func leftAfter(st catalog.Stock, drawn uint64) uint64 {
 	return st.Count - drawn
 }
 
-// maxPlanWork is as maxOddsWork, for all pools whose odds a plan compares.
-const maxPlanWork = 4 * maxOddsWork
+// maxPlanWork is as MaxWork, for all pools whose odds a plan compares.
+const maxPlanWork = 4 * odds.MaxWork
 
 // planOdds compares what pools give before and after, to a player who was never seen. touched are
 // the pools that change.
-func (s *Planner) planOdds(p *Plan, t *Tables, touched NumSet, going Going) {
+func (s *Planner) planOdds(p *Plan, t *rules.Tables, touched rules.NumSet, going odds.Going) {
 	if s.t.Catalog == nil {
 		return
 	}
 	budget, skipped := maxPlanWork, 0
-	after, before := t.leadTo(touched), s.t.leadTo(touched)
+	after, before := leadTo(t, touched), leadTo(s.t, touched)
 	for i := range t.Catalog.Pools {
 		c := &t.Catalog.Pools[i]
 		pt, old := t.PoolByID[c.ID], s.t.PoolByID[c.ID]
 		if c.Internal || old == nil || !after.Has(pt.Num) && !before.Has(old.Num) {
 			continue
 		}
-		is, err := standingOf(t, pt, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }, s.refilledOf)
-		was, oldErr := standingOf(s.t, old, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }, s.refilledOf)
+		is, err := odds.Newcomer(t, pt, s.leftThen, s.refilledOf)
+		was, oldErr := odds.Newcomer(s.t, old, s.leftNow, s.refilledOf)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue
 		}
-		now, err := is.odds(&budget, going)
-		then, oldErr := was.odds(&budget, going)
+		now, err := is.OddsWithin(&budget, going)
+		then, oldErr := was.OddsWithin(&budget, going)
 		if err != nil || oldErr != nil {
 			skipped++
 			continue
@@ -303,7 +305,7 @@ func (s *Planner) planOdds(p *Plan, t *Tables, touched NumSet, going Going) {
 }
 
 // leadTo returns some pools and all that lead to one of them.
-func (t *Tables) leadTo(some NumSet) NumSet {
+func leadTo(t *rules.Tables, some rules.NumSet) rules.NumSet {
 	all := slices.Clone(some)
 	for _, pt := range t.BottomUp {
 		for target := range pt.Targets() {
@@ -317,11 +319,15 @@ func (t *Tables) leadTo(some NumSet) NumSet {
 }
 
 // refilledOf returns how often a box was filled.
-func (s *Planner) refilledOf(pt *Pool) uint64 { return s.refilled[pt.Config.ID] }
+func (s *Planner) refilledOf(pt *rules.Pool) uint64 { return s.refilled[pt.Config.ID] }
 
-// leftOf returns what is left of an entry with the stock of a new catalog.
-func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
-	pt := t.PoolByNum[pool]
+// leftNow returns what is left of an entry with the stock of the catalog in force.
+func (s *Planner) leftNow(pt *rules.Pool, entry uint32) uint64 {
+	return s.counts(pt.Config.ID).left[entry]
+}
+
+// leftThen returns what is left of an entry with the stock of the new catalog.
+func (s *Planner) leftThen(pt *rules.Pool, entry uint32) uint64 {
 	drawn := uint64(0)
 	if st := s.counts(pt.Config.ID); int(entry) < len(st.drawn) {
 		drawn = st.drawn[entry]
@@ -331,7 +337,7 @@ func (s *Planner) leftOf(t *Tables, pool, entry uint32) uint64 {
 
 // compareOdds returns what differs, and a warning of what moved more than threefold: entries, and the
 // average of an item.
-func compareOdds(before, now *Odds) (changed []Setting, warning string) {
+func compareOdds(before, now *odds.Odds) (changed []Setting, warning string) {
 	var moved []string
 	was := map[string]*big.Rat{}
 	for i := range before.Outcomes {
@@ -396,15 +402,15 @@ func joinWarnings(a, b string) string {
 }
 
 // compareItems returns what differs in the average of items, and what of it moved more than threefold.
-func compareItems(before, now []ItemOdds) (changed []Setting, moved []string) {
+func compareItems(before, now []odds.ItemOdds) (changed []Setting, moved []string) {
 	was := map[string]*big.Rat{}
 	for _, it := range before {
 		was[it.Item] = it.Expected
 	}
 	for _, it := range now {
-		set := Setting{Name: it.Item + " per draw", After: Text(it.Expected, 6)}
+		set := Setting{Name: it.Item + " per draw", After: odds.Text(it.Expected, 6)}
 		if old := was[it.Item]; old != nil {
-			set.Before = Text(old, 6)
+			set.Before = odds.Text(old, 6)
 			if delete(was, it.Item); old.Cmp(it.Expected) == 0 {
 				continue
 			}
@@ -416,7 +422,7 @@ func compareItems(before, now []ItemOdds) (changed []Setting, moved []string) {
 	}
 	for _, it := range before {
 		if was[it.Item] != nil {
-			changed = append(changed, Setting{Name: it.Item + " per draw", Before: Text(it.Expected, 6)})
+			changed = append(changed, Setting{Name: it.Item + " per draw", Before: odds.Text(it.Expected, 6)})
 		}
 	}
 	return changed, moved
@@ -450,7 +456,7 @@ func movedPity(old, c *catalog.Pool) string {
 	var moved []string
 	compare := func(what string, before, now *big.Rat) {
 		if jumps(before, now) && now.Sign() > 0 {
-			moved = append(moved, fmt.Sprintf("%s %s instead of %s", what, Text(now, 6), Text(before, 6)))
+			moved = append(moved, fmt.Sprintf("%s %s instead of %s", what, odds.Text(now, 6), odds.Text(before, 6)))
 		}
 	}
 	whole := func(n uint32) *big.Rat { return new(big.Rat).SetUint64(uint64(n)) }
@@ -483,7 +489,7 @@ func movedPity(old, c *catalog.Pool) string {
 	return "pity moves more than threefold: " + strings.Join(moved, ", ")
 }
 
-func percent(x *big.Rat) string { return Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
+func percent(x *big.Rat) string { return odds.Text(new(big.Rat).Mul(x, big.NewRat(100, 1)), 6) + "%" }
 
 // addSettings adds to what a plan says of a pool.
 func (p *Plan) addSettings(pool string, changed []Setting, warning string) {

@@ -1,10 +1,14 @@
-package rules
+// Package view says how a realm stands, for those who read it: stock and weights, limits, tracks,
+// budgets and moments, and which events a reader wants. It reads the rules' tables. Nothing that
+// decides or writes may enter it.
+package view
 
 import (
 	"math"
 	"slices"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // EntryStock is an entry's stock and odds.
@@ -32,13 +36,13 @@ type StockReader interface {
 }
 
 // Has reports whether the catalog has an item.
-func (t *Tables) Has(item string) bool {
+func Has(t *rules.Tables, item string) bool {
 	_, ok := t.ItemNum[item]
 	return ok
 }
 
 // Items returns where in the catalog items stand, ascending, without those that it does not have.
-func (t *Tables) Items(ids []string) (at []int) {
+func Items(t *rules.Tables, ids []string) (at []int) {
 	for _, id := range ids {
 		if num, ok := t.ItemNum[id]; ok {
 			at = append(at, int(t.ItemAt[num]))
@@ -48,36 +52,26 @@ func (t *Tables) Items(ids []string) (at []int) {
 	return slices.Compact(at)
 }
 
-// Pool returns a pool with at most n entries, beginning at index from in the catalog's order. It
+// PoolOf returns a pool with at most n entries, beginning at index from in the catalog's order. It
 // may be called concurrently with the writer. known is false if the catalog has no such pool.
 // current is false if another catalog came into force during the call. c says which entries budgets
 // rule out; nil: none.
-func (t *Tables) Pool(state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
+func PoolOf(t *rules.Tables, state StockReader, id string, from, n int, c *Campaign) (p PoolStock, known, current bool) {
 	pt := t.PoolByID[id]
 	if pt == nil {
 		return p, false, true
 	}
 	from = min(from, len(pt.Order))
 	to := from + min(n, len(pt.Order)-from)
-	v := viewer{t: t, state: state, live: map[uint32]bool{}}
+	v := viewer{t: t, state: state, campaign: c, live: map[uint32]bool{}}
 	p = PoolStock{Config: pt.Config, Entries: make([]EntryStock, 0, to-from)}
-	dead := v.deadTargets(pt) // read first: until the pool is read more may die; a box that is filled again does so in the event that emptied it
+	v.readBelow(pt)
 	ok := v.read(pt, func(i int, left, drawn uint64, limited bool) {
-		num := pt.Order[i]
-		e := &pt.Entries[num]
-		at := EntryStock{ID: e.ID, Unlimited: !limited, Left: left, Drawn: drawn, Weight: pt.Weight(num, left)}
-		if target := e.Target(); target != nil && dead[target.Num] {
-			at.Weight = 0
-		}
-		if len(e.Codes) > 0 && !v.codesLeft(e) {
-			at.Weight = 0
-		}
-		if c != nil && c.over.Has(num) {
-			at.Weight, at.Over = 0, true
-		}
-		p.Total += at.Weight
+		e := EntryStock{ID: pt.Entries[pt.Order[i]].ID, Unlimited: !limited, Left: left, Drawn: drawn}
+		e.Weight, e.Over = pt.Weigh(&v, pt.Order[i], false), !pt.Entries[pt.Order[i]].Afforded(&v)
+		p.Total += e.Weight
 		if i >= from && i < to {
-			p.Entries = append(p.Entries, at)
+			p.Entries = append(p.Entries, e)
 		}
 	})
 	if pt.Config.Mode == catalog.ModeEach {
@@ -99,7 +93,7 @@ type PoolSum struct {
 // Sums returns the sums of at most n pools, in the catalog's order, and the position of the last
 // change to any of them. It may be called concurrently with the writer. current is false if another
 // catalog came into force during the call.
-func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
+func Sums(t *rules.Tables, state StockReader, n int) (sums []PoolSum, last uint64, current bool) {
 	v := viewer{t: t, state: state}
 	if t.Catalog == nil {
 		return nil, 0, true
@@ -118,62 +112,66 @@ func (t *Tables) Sums(state StockReader, n int) (sums []PoolSum, last uint64, cu
 	return sums, v.last, !v.stale
 }
 
-// viewer finds out which pools have something left.
+// viewer sees what chance depends on for nobody in particular: see [rules.Facts].
 type viewer struct {
-	t     *Tables
-	state StockReader
-	last  uint64 // the newest position seen
-	stale bool   // another catalog came into force
-	live  map[uint32]bool
+	rules.Facts // nobody asks for the rest
+	t           *rules.Tables
+	state       StockReader
+	campaign    *Campaign
+	left        uint64          // of the entry that is read
+	live        map[uint32]bool // by number of the pools that were read
+	last        uint64          // the newest position seen
+	stale       bool            // another catalog came into force
 }
 
 // read reads all entries of a pool in catalog order.
-func (v *viewer) read(pt *Pool, f func(i int, left, drawn uint64, limited bool)) bool {
-	last, ok := v.state.ReadStock(pt.Num, pt.Order, v.t.Version, f)
+func (v *viewer) read(pt *rules.Pool, f func(i int, left, drawn uint64, limited bool)) bool {
+	last, ok := v.state.ReadStock(pt.Num, pt.Order, v.t.Version, func(i int, left, drawn uint64, limited bool) {
+		v.left = left
+		f(i, left, drawn, limited)
+	})
 	v.last = max(v.last, last)
 	v.stale = v.stale || !ok
 	return ok
 }
 
-// codesLeft reports whether each list that an entry gives a code of has one left.
-func (v *viewer) codesLeft(e *Entry) bool {
-	all := true
-	for _, list := range e.Codes {
-		left, last := v.state.CodesLeft(list)
-		v.last, all = max(v.last, last), all && left > 0
-	}
-	return all
-}
-
-// deadTargets returns the pools that pt leads to directly and that have nothing left.
-func (v *viewer) deadTargets(pt *Pool) (dead map[uint32]bool) {
+// readBelow finds out which of the pools that a pool leads to have something left. It comes first:
+// until the pool itself is read more of them may run out. A box that is filled again is so in the
+// event that emptied it.
+func (v *viewer) readBelow(pt *rules.Pool) {
 	for i := range pt.Branches {
-		target := pt.Branches[i].Target
-		if target == nil || v.isLive(target) {
-			continue
+		if target := pt.Branches[i].Target; target != nil {
+			v.Live(target)
 		}
-		if dead == nil {
-			dead = map[uint32]bool{}
-		}
-		dead[target.Num] = true
 	}
-	return dead
 }
 
-// isLive reports whether something can be drawn from a pool.
-func (v *viewer) isLive(pt *Pool) bool {
-	if pt.Endless {
-		return true
+func (v *viewer) Live(pt *rules.Pool) bool {
+	live, known := v.live[pt.Num]
+	if pt.Endless || known {
+		return pt.Endless || live
 	}
-	if live, ok := v.live[pt.Num]; ok {
-		return live
-	}
-	dead, live := v.deadTargets(pt), false
-	v.read(pt, func(i int, left, _ uint64, _ bool) {
-		e := &pt.Entries[pt.Order[i]]
-		target := e.Target()
-		live = live || e.Branch != NoBranch && pt.Weight(pt.Order[i], left) > 0 && (target == nil || !dead[target.Num])
-	})
+	v.readBelow(pt)
+	v.read(pt, func(i int, _, _ uint64, _ bool) { live = live || pt.Counts(v, pt.Order[i]) })
 	v.live[pt.Num] = live
 	return live
 }
+
+func (v *viewer) Left(*rules.Pool, uint32) uint64 { return v.left }
+
+func (v *viewer) CodesLeft(list uint32) uint64 {
+	left, last := v.state.CodesLeft(list)
+	v.last = max(v.last, last)
+	return left
+}
+
+func (v *viewer) Spent(b *rules.Budget) uint64 {
+	if v.campaign == nil {
+		return 0
+	}
+	return v.campaign.spent[b]
+}
+
+func (v *viewer) Picked(*rules.Pool, uint32) bool { return false }
+func (v *viewer) Balance(uint32) uint64           { return 0 }
+func (v *viewer) Counter(uint32) uint64           { return 0 }

@@ -1,4 +1,6 @@
-package rules
+// Package plan says in words what applying a catalog would change, and what deserves a second look.
+// It reads a realm's state and the rules' tables. Nothing that decides may enter it.
+package plan
 
 import (
 	"cmp"
@@ -7,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // The kinds of change. Package kuji has the same, for go doc to show.
@@ -59,7 +63,7 @@ type Plan struct {
 // commands change at some moment after NewPlanner.
 type Planner struct {
 	state    PlanState
-	t        *Tables
+	t        *rules.Tables
 	supplies []string // by item number: what players hold, in words; empty: nobody holds any
 	now      int64    // the time stamp that applying the catalog would get
 	players  uint32
@@ -70,7 +74,7 @@ type Planner struct {
 
 // PlanState is everything that a plan reads of a realm.
 type PlanState interface {
-	State
+	rules.State
 	Supply(item uint32) (text string, any bool)
 	YoungerThan(time int64) int
 	ReadStock(pool uint32, entries []uint32, version uint64, f func(i int, left, drawn uint64, limited bool)) (last uint64, ok bool)
@@ -78,7 +82,7 @@ type PlanState interface {
 
 // NewPlanner begins a plan of a catalog over t, to be applied at now, a time stamp. The caller holds
 // the realm's lock meanwhile, for a time in proportion to the number of items and pools.
-func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog, now int64) *Planner {
+func NewPlanner(state PlanState, t *rules.Tables, c *catalog.Catalog, now int64) *Planner {
 	p := &Planner{state: state, t: t, now: now, players: state.Players(), supplies: make([]string, state.Items()), pools: map[string]*counts{}, refilled: map[string]uint64{}}
 	for i := range p.supplies {
 		if text, any := state.Supply(uint32(i)); any {
@@ -90,7 +94,7 @@ func NewPlanner(state PlanState, t *Tables, c *catalog.Catalog, now int64) *Plan
 			continue
 		}
 		for i := range c.Pools {
-			if num, ok := state.CounterNum(RefillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
+			if num, ok := state.CounterNum(rules.RefillName(c.Pools[i].ID)); ok && c.Pools[i].Refill > 0 {
 				p.refilled[c.Pools[i].ID] = state.Tally(num)
 			}
 		}
@@ -135,8 +139,8 @@ func (c *counts) total() (sum uint64) {
 
 // Plan says, item by item, what applying c would change, or refuses it with a *ConflictError. If nobody
 // waits for it any more, odds are left out.
-func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
-	prepared, err := Prepare(s.state, s.t, c, nil, 0)
+func (s *Planner) Plan(c *catalog.Catalog, going odds.Going) (Plan, error) {
+	prepared, err := rules.Prepare(s.state, s.t, c, nil, 0)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -153,14 +157,14 @@ func (s *Planner) Plan(c *catalog.Catalog, going Going) (Plan, error) {
 
 // planNotices adds what deserves a second look in the new catalog, and is not so in the one in
 // force.
-func (s *Planner) planNotices(p *Plan, t *Tables) {
+func (s *Planner) planNotices(p *Plan, t *rules.Tables) {
 	known := map[notice]bool{}
 	if s.t.Catalog != nil {
-		for _, n := range s.t.notices(s.now, func(pool, entry uint32) uint64 { return s.counts(s.t.PoolByNum[pool].Config.ID).left[entry] }) {
+		for _, n := range noticesOf(s.t, s.now, s.leftNow) {
 			known[n] = true
 		}
 	}
-	for _, n := range t.notices(s.now, func(pool, entry uint32) uint64 { return s.leftOf(t, pool, entry) }) {
+	for _, n := range noticesOf(t, s.now, s.leftThen) {
 		if !known[n] {
 			p.add(Change{Kind: ChangeNotice, ID: n.id, Warning: n.warning, Text: n.id + ": " + n.warning})
 		}
@@ -243,6 +247,13 @@ func (s *Planner) planRealm(p *Plan, c *catalog.Catalog) {
 		p.add(Change{Kind: ChangeRealm, ID: "name", Text: fmt.Sprintf("name: %q instead of %q", c.Name, old.Name),
 			Settings: []Setting{{"name", old.Name, c.Name}}})
 	}
+}
+
+func guessesText(g catalog.Guesses) string {
+	if g.Per == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, %s", g.Count, g.Per.String())
 }
 
 // stacksText writes items with quantities.

@@ -1,4 +1,7 @@
-package rules
+// Package odds says what draws give, exactly, in fractions of integers: the next draw of a player,
+// and draws in the long run. It reads the rules' tables and asks the rules what an entry weighs, so it
+// decides nothing itself. Neither commands, nor events, nor a realm's lock may enter it.
+package odds
 
 import (
 	"fmt"
@@ -8,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/rules"
 )
 
 // Odds say what the next draw from a pool gives, through all pools below, exactly: in fractions of
@@ -22,16 +26,14 @@ import (
 const (
 	// MaxOutcomes is the most entries, in a pool and all below it, that odds are computed of.
 	MaxOutcomes = 10_000
-	// maxOddsWork bounds the multiplications of machine words that one pool's odds may take, and all
+	// MaxWork bounds the multiplications of machine words that one pool's odds may take, and all
 	// else in the same unit: a fact that is looked up is 2, a way that is kept at least 16. It is about a
 	// second. What is not a multiplication and can be repeated counts too, and nothing goes on when the
 	// budget is used up: else odds that are refused take many times as long as they may.
-	maxOddsWork = 1 << 26
+	MaxWork = 1 << 26
 	// askEvery is after how many of them the caller is asked whether to go on: some ten thousand times
 	// a second.
 	askEvery = 1 << 13
-	// newcomer stands for a player who was never seen. No player has so long an id.
-	newcomer = "a player whose id is longer than the id of any player ever can be"
 )
 
 // Going reports whether somebody still waits for what is computed. It is called often, and may let
@@ -45,9 +47,9 @@ func (e *OddsError) Error() string { return e.Message }
 
 // Odds is what the next draw from a pool gives a player.
 type Odds struct {
-	// Status is how a draw would end, and Subject what that is about. For a newcomer it leaves the
+	// Status is how a draw would end, and Subject what that is about. For a unseen it leaves the
 	// price out. If it is not OK, the odds are those if the player could draw.
-	Status   Status
+	Status   rules.Status
 	Subject  string
 	Outcomes []OutcomeOdds // of the pool and those below it, each pool before those it leads to
 	Items    []ItemOdds    // what the draw can give, in the catalog's order
@@ -91,115 +93,80 @@ const (
 
 // Facts of a budget and of moments: what is spent; whether it is still to be decided how many moments
 // have come; how many are due.
-func spentOf(b *Budget) fact                   { return tallyFact | fact(b.Counter) }
-func openOf(m *Moments) fact                   { return tallyFact | fact(m.Counter) }
-func dueOf(m *Moments) fact                    { return tallyFact | fact(m.Counter+2) }
-func listOf(list uint32) fact                  { return codesFact | fact(list) }
-func stockOf(pt *Pool, entry uint32) fact { return fact(EntryKey(pt, entry)) }
+func spentOf(b *rules.Budget) fact              { return tallyFact | fact(b.Counter) }
+func openOf(m *rules.Moments) fact              { return tallyFact | fact(m.Counter) }
+func dueOf(m *rules.Moments) fact               { return tallyFact | fact(m.Counter+2) }
+func listOf(list uint32) fact                   { return codesFact | fact(list) }
+func stockOf(pt *rules.Pool, entry uint32) fact { return fact(pt.Num)<<32 | fact(entry) }
 
 // Standing is everything that the next draw from a pool depends on, at one moment.
 type Standing struct {
-	t       *Tables
-	root    *Pool
-	pools   []*Pool // root and those below it, each before those it leads to
+	t       *rules.Tables
+	root    *rules.Pool
+	pools   []*rules.Pool // root and those below it, each before those it leads to
 	facts   map[fact]uint64
-	pending map[*Moments]Pending
+	pending map[*rules.Moments]rules.Pending
 	count   uint64 // how many draws the request makes
-	status  Status
+	status  rules.Status
 	subject string
 }
 
-// Stand is StandFor for a request for one draw.
-func (r *Rules) Stand(pool, player string, now int64) (*Standing, error) {
-	return r.StandFor(pool, player, 1, now)
-}
-
-// StandFor copies what a player's next request for count draws from a pool depends on; the player "" is one
-// who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's lock, for a
-// time in proportion to the entries.
-func (r *Rules) StandFor(pool, player string, count int, now int64) (*Standing, error) {
-	pt := r.t.PoolByID[pool]
+// Stand copies what a player's next request for count draws from a pool depends on; the player "" is
+// one who was never seen. It returns nil if the catalog has no such pool. The caller holds the realm's
+// lock, for a time in proportion to the entries.
+func Stand(r *rules.Rules, pool, player string, count int, now int64) (*Standing, error) {
+	pt := r.Tables().PoolByID[pool]
 	if pt == nil {
 		return nil, nil
 	}
-	s, err := newStanding(r.t, pt)
+	s, err := newStanding(r.Tables(), pt)
 	if err != nil {
 		return nil, err
 	}
 	s.count = uint64(count)
-	cmd := Command{Kind: KindDraw, Player: player, Pool: pool, Count: count}
-	if player == "" {
-		cmd.Player = newcomer
-	}
-	r.begin(now, nil, nil)
-	defer r.d.end()
-	f, num := r.check(&cmd), r.see(cmd.Player)
-	if f.status == CodeRequired || player == "" && f.status == InsufficientItems {
-		f = failure{}
-		if !r.inStock(pt, num, s.count) {
-			f = failure{SoldOut, pt.Num}
-		}
-	}
-	if pt.Config.Internal {
-		f = failure{Refused, pt.Num}
-	}
-	s.status, s.subject = f.status, r.subject(f)
-	// What the draw costs is spent before it asks for what the player holds.
-	s.copyFacts(&sight{
-		left:     r.state.Left,
-		refilled: func(pt *Pool) uint64 { return r.tally(pt.Refills) },
-		balance:  func(item uint32) uint64 { return r.balance(num, item) },
-		counter:  func(c uint32) uint64 { return r.counter(num, c) },
-		codes: func(list uint32) uint64 {
-			left, _ := r.state.CodesLeft(list)
-			return left
-		},
-		spent:  r.spent,
-		expect: r.expect,
-	})
+	s.status, s.subject = r.Try(pt, player, count, now, s.copyFacts)
 	return s, nil
 }
 
-// subject returns the id that a failure is about.
-func (r *Rules) subject(f failure) string {
-	switch f.status {
-	case OK:
-		return ""
-	case InsufficientItems, BalanceOverflow:
-		return r.state.ItemID(f.subject)
-	}
-	return r.state.PoolID(f.subject)
-}
-
-// standingOf returns the standing of a newcomer in a catalog that need not be in force. No list of
-// codes is used up, budgets are full, and no moment has come.
-func standingOf(t *Tables, pt *Pool, left func(pool, entry uint32) uint64, refilled func(*Pool) uint64) (*Standing, error) {
+// Newcomer returns the standing of a player who was never seen, in a catalog that need not be in force.
+// left says what is left of stocks, and refilled how often boxes were filled. No list of codes is used
+// up, budgets are full, and no moment has come.
+func Newcomer(t *rules.Tables, pt *rules.Pool, left func(pt *rules.Pool, entry uint32) uint64, refilled func(*rules.Pool) uint64) (*Standing, error) {
 	s, err := newStanding(t, pt)
 	if err != nil {
 		return nil, err
 	}
-	s.copyFacts(&sight{
-		left: left, refilled: refilled,
-		balance: func(item uint32) uint64 {
-			for _, st := range t.Start {
-				if st.Item == item {
-					return st.Quantity
-				}
-			}
-			return 0
-		},
-		counter: func(uint32) uint64 { return 0 },
-		codes:   func(uint32) uint64 { return math.MaxUint64 },
-		spent:   func(*Budget) uint64 { return 0 },
-		expect:  func(*Moments) (uint64, Pending) { return 0, Pending{} },
-	})
+	s.copyFacts(&unseen{t: t, left: left, refilled: refilled})
 	return s, nil
 }
 
-func newStanding(t *Tables, root *Pool) (*Standing, error) {
-	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*Moments]Pending{}}
+// unseen is what chance depends on for a player who was never seen.
+type unseen struct {
+	rules.Facts // nobody asks for the rest
+	t           *rules.Tables
+	left        func(pt *rules.Pool, entry uint32) uint64
+	refilled    func(*rules.Pool) uint64
+}
+
+func (n *unseen) Left(pt *rules.Pool, entry uint32) uint64       { return n.left(pt, entry) }
+func (n *unseen) Refilled(pt *rules.Pool) uint64                 { return n.refilled(pt) }
+func (n *unseen) CodesLeft(uint32) uint64                        { return math.MaxUint64 }
+func (n *unseen) Spent(*rules.Budget) uint64                     { return 0 }
+func (n *unseen) Moments(*rules.Moments) (uint64, rules.Pending) { return 0, rules.Pending{} }
+func (n *unseen) Counter(uint32) uint64                          { return 0 }
+func (n *unseen) Balance(item uint32) uint64 {
+	for _, st := range n.t.Start {
+		if st.Item == item {
+			return st.Quantity
+		}
+	}
+	return 0
+}
+
+func newStanding(t *rules.Tables, root *rules.Pool) (*Standing, error) {
+	s := &Standing{t: t, root: root, count: 1, facts: map[fact]uint64{}, pending: map[*rules.Moments]rules.Pending{}}
 	entries := 0
-	var below NumSet
+	var below rules.NumSet
 	below.Add(root.Num)
 	for i := len(t.BottomUp) - 1; i >= 0; i-- {
 		pt := t.BottomUp[i]
@@ -217,47 +184,40 @@ func newStanding(t *Tables, root *Pool) (*Standing, error) {
 	return s, nil
 }
 
-// sight is where the facts of a standing come from.
-type sight struct {
-	left                    func(pool, entry uint32) uint64
-	refilled                func(*Pool) uint64
-	balance, counter, codes func(uint32) uint64
-	spent                   func(*Budget) uint64
-	expect                  func(*Moments) (due uint64, p Pending)
-}
-
-func (s *Standing) copyFacts(from *sight) {
+// copyFacts copies all that the draw can ask for.
+func (s *Standing) copyFacts(from rules.Facts) {
+	balance := func(item uint32) { s.facts[balanceFact|fact(item)] = from.Balance(item) }
 	for _, pt := range s.pools {
 		for i := range pt.Tracks {
 			c := pt.Tracks[i].Counter
-			s.facts[counterFact|fact(c)] = from.counter(c)
+			s.facts[counterFact|fact(c)] = from.Counter(c)
 		}
 		if pt.Config.Refill > 0 {
-			s.facts[tallyFact|fact(pt.Refills)] = from.refilled(pt)
+			s.facts[tallyFact|fact(pt.Refills)] = from.Refilled(pt)
 		}
 		for _, m := range pt.Moments {
-			due, p := from.expect(m)
+			due, p := from.Moments(m)
 			s.facts[dueOf(m)], s.facts[openOf(m)], s.pending[m] = due, min(p.Open, 1), p
 		}
 		for _, num := range pt.Order {
 			e := &pt.Entries[num]
 			if e.Limited {
-				s.facts[stockOf(pt, num)] = from.left(pt.Num, num)
+				s.facts[stockOf(pt, num)] = from.Left(pt, num)
 			}
 			for _, list := range e.Codes {
-				s.facts[listOf(list)] = from.codes(list)
+				s.facts[listOf(list)] = from.CodesLeft(list)
 			}
 			for _, c := range e.Costs {
-				s.facts[spentOf(c.Budget)] = from.spent(c.Budget)
+				s.facts[spentOf(c.Budget)] = from.Spent(c.Budget)
 			}
 			for _, st := range e.When.Holds {
-				s.facts[balanceFact|fact(st.Item)] = from.balance(st.Item)
+				balance(st.Item)
 			}
 			for _, item := range e.When.Lacks {
-				s.facts[balanceFact|fact(item)] = from.balance(item)
+				balance(item)
 			}
 			if len(e.Luck.Steps) > 0 && !e.Luck.Counts {
-				s.facts[balanceFact|fact(e.Luck.Item)] = from.balance(e.Luck.Item)
+				balance(e.Luck.Item)
 			}
 		}
 	}
@@ -266,20 +226,20 @@ func (s *Standing) copyFacts(from *sight) {
 // Odds computes the odds. It fails with an *OddsError if that takes too much work, or if nobody waits
 // any more.
 func (s *Standing) Odds(going Going) (Odds, error) {
-	budget := maxOddsWork
-	return s.odds(&budget, going)
+	budget := MaxWork
+	return s.OddsWithin(&budget, going)
 }
 
-// odds is Odds with no more work than a budget, which it reduces.
-func (s *Standing) odds(budget *int, going Going) (Odds, error) {
-	given := min(*budget, maxOddsWork)
+// OddsWithin is Odds with no more work than a budget, which it reduces.
+func (s *Standing) OddsWithin(budget *int, going Going) (Odds, error) {
+	given := min(*budget, MaxWork)
 	w := newWalk(s, given, going)
 	defer func() { *budget -= given - w.budget }()
 	w.follow(nil)
 	w.spread()
 	o := Odds{Status: s.status, Subject: s.subject}
 	items := map[uint32]*big.Rat{}
-	give := func(all []Quantity, times *big.Rat) {
+	give := func(all []rules.Quantity, times *big.Rat) {
 		for _, it := range all {
 			sum := items[it.Item]
 			if sum == nil {
@@ -331,10 +291,7 @@ func (w *walk) track(pool, i int) TrackOdds {
 		due = pt.DueAlone(sums)
 	}
 	var unless []string
-	out.CertainIn, unless = Place{pt, i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool {
-		e := &pt.Entries[entry]
-		return w.left(nil, pt, entry) > 0 && w.hasCodes(nil, e) && w.affords(nil, e)
-	}, func(track int) string { return c[track].Name })
+	out.CertainIn, unless = rules.Place{Pool: pt, Index: i}.CertainIn(out.Draws, due, sums, func(entry uint32) bool { return pt.There(w.on(nil, nil), entry) }, func(track int) string { return c[track].Name })
 	out.Unless = strings.Join(unless, ", ")
 	return out
 }
@@ -362,7 +319,7 @@ func Text(r *big.Rat, digits int) string {
 // chances returns how likely the next pick takes each entry of a pool, in catalog order. due is
 // the group of a guarantee that must be hit, or 0, and picked the entries that this draw must not take
 // again. In mode each they are the chances of one roll, each entry by itself.
-func (w *walk) chances(at world, pt *Pool, due uint32, picked []uint32) []*big.Rat {
+func (w *walk) chances(at world, pt *rules.Pool, due uint32, picked []uint32) []*big.Rat {
 	all := make([]*big.Rat, len(pt.Order))
 	if pt.Config.Mode == catalog.ModeEach {
 		for i, num := range pt.Order {
@@ -399,48 +356,64 @@ func (w *walk) chances(at world, pt *Pool, due uint32, picked []uint32) []*big.R
 }
 
 // rollChance returns how likely a roll of mode each takes an entry.
-func (w *walk) rollChance(at world, pt *Pool, entry uint32) *big.Rat {
-	e := &pt.Entries[entry]
+func (w *walk) rollChance(at world, pt *rules.Pool, entry uint32) *big.Rat {
 	w.budget--
-	if w.left(at, pt, entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) || !e.When.Met(w.person(at)) {
+	weight := pt.Weigh(w.on(at, nil), entry, true)
+	if weight == 0 {
 		return w.none
 	}
-	return w.fraction(new(big.Int).SetUint64(e.Weight), new(big.Int).SetUint64(100*pt.Config.WeightScale))
+	return w.fraction(new(big.Int).SetUint64(weight), new(big.Int).SetUint64(100*pt.Config.WeightScale))
 }
 
-// weigh fills in the weights of a pool's entries and the sums of its classes: see [Rules.weigh].
-func (w *walk) weigh(at world, pt *Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
+// weigh fills in the weights of a pool's entries and the sums of its classes.
+func (w *walk) weigh(at world, pt *rules.Pool, picked []uint32, ask bool, weights, sums []uint64) (total uint64) {
 	clear(sums)
+	f := w.on(at, picked)
 	for i, num := range pt.Order {
-		e, weight := &pt.Entries[num], uint64(0)
-		switch left, target := w.left(at, pt, num), e.Target(); {
-		case left == 0 || contains(picked, num):
-		case !w.hasCodes(at, e), !w.affords(at, e):
-		case e.Conditional:
-			weight = e.WeightFor(w.person(at), ask)
-		case target == nil || w.live(at, target):
-			weight = pt.Weight(num, left)
-		}
-		weights[i] = weight
-		sums[e.Class] += weight
-		total += weight
+		weights[i] = pt.Weigh(f, num, ask)
+		sums[pt.Entries[num].Class] += weights[i]
+		total += weights[i]
 	}
 	w.budget -= len(pt.Order)
 	return total
 }
 
-// contains looks for an entry in some that are ascending.
-func contains(picked []uint32, entry uint32) bool {
-	_, found := slices.BinarySearch(picked, entry)
+// onWay is what the rules see on a way: see [Facts].
+type onWay struct {
+	w      *walk
+	at     world
+	picked []uint32 // the entries of the pool at hand that picks must not take again, ascending
+}
+
+func (w *walk) on(at world, picked []uint32) *onWay { return &onWay{w, at, picked} }
+
+func (o *onWay) Left(pt *rules.Pool, entry uint32) uint64 {
+	if !pt.Entries[entry].Limited {
+		return 1
+	}
+	return o.w.value(o.at, stockOf(pt, entry))
+}
+
+func (o *onWay) Picked(_ *rules.Pool, entry uint32) bool { // pools below one with distinct picks are weighed by themselves
+	_, found := slices.BinarySearch(o.picked, entry)
 	return found
 }
 
-// person returns what conditions and luck ask of the player on a way.
-func (w *walk) person(at world) Person {
-	return Person{
-		Balance: func(item uint32) uint64 { return w.value(at, balanceFact|fact(item)) },
-		Counter: func(n uint32) uint64 { return w.value(at, counterFact|fact(n)) },
+func (o *onWay) Live(pt *rules.Pool) bool {
+	o.w.budget -= len(pt.Order)
+	return pt.Alive(o.w.on(o.at, nil))
+}
+
+func (o *onWay) Refilled(pt *rules.Pool) uint64 { return o.w.value(o.at, tallyFact|fact(pt.Refills)) }
+func (o *onWay) CodesLeft(list uint32) uint64   { return o.w.value(o.at, listOf(list)) }
+func (o *onWay) Spent(b *rules.Budget) uint64   { return o.w.value(o.at, spentOf(b)) }
+func (o *onWay) Balance(item uint32) uint64     { return o.w.value(o.at, balanceFact|fact(item)) }
+func (o *onWay) Counter(counter uint32) uint64  { return o.w.value(o.at, counterFact|fact(counter)) }
+func (o *onWay) Moments(m *rules.Moments) (due uint64, p rules.Pending) {
+	if due = o.w.value(o.at, dueOf(m)); o.w.value(o.at, openOf(m)) > 0 {
+		p = o.w.s.pending[m]
 	}
+	return due, p
 }
 
 // findDue returns the group of the guarantee that the draw, a request by itself, must hit: see
@@ -457,14 +430,14 @@ func (w *walk) findDue() uint32 {
 
 // decided returns, for each class, the chance of one unit of its entries' weights: see
 // [Pool.Divide].
-func (w *walk) decided(at world, pt *Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
+func (w *walk) decided(at world, pt *rules.Pool, due uint32, sums []uint64, total uint64) []*big.Rat {
 	rates := make([]*big.Rat, len(sums))
 	for i := range rates {
 		rates[i] = w.none
 	}
 	all := new(big.Int).SetUint64(pt.Parts(total))
-	next := func(t *Track) uint64 { return w.value(at, counterFact|fact(t.Counter)) + 1 }
-	pt.Divide(pt.Changing(due, next), due, sums, next, func(in, out uint32, part uint64) bool {
+	f := w.on(at, nil)
+	pt.Divide(pt.Changing(due, f), due, sums, f, func(in, out uint32, part uint64) bool {
 		sum := pt.Among(sums, in, out)
 		if part == 0 || sum == 0 {
 			return true
@@ -480,43 +453,21 @@ func (w *walk) decided(at world, pt *Pool, due uint32, sums []uint64, total uint
 	return rates
 }
 
-// hasCodes reports whether every list that an entry gives a code of has one.
-func (w *walk) hasCodes(at world, e *Entry) bool {
-	for _, list := range e.Codes {
-		if w.value(at, listOf(list)) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// affords reports whether the budgets of its pool have what an entry can give: see [Rules.affords].
-func (w *walk) affords(at world, e *Entry) bool {
-	for _, c := range e.Costs {
-		if c.Most > c.Left(w.value(at, spentOf(c.Budget))) {
-			return false
-		}
-	}
-	return true
-}
-
 // moments fills in the chances of the entries of a pool that a moment makes certain, and returns how
 // likely there is no such entry: see [Rules.momentDue].
-func (w *walk) moments(at world, pt *Pool, due uint32, all []*big.Rat) (none *big.Rat) {
+func (w *walk) moments(at world, pt *rules.Pool, due uint32, all []*big.Rat) (none *big.Rat) {
 	none = w.one
+	f := w.on(at, nil)
 	for _, m := range pt.Moments {
-		i, e := slices.Index(pt.Order, m.Entry), &pt.Entries[m.Entry]
-		if pt.Classes[e.Class].Groups&due != due {
+		if none.Sign() == 0 || !pt.Takes(f, m, due) {
 			continue
 		}
-		if none.Sign() == 0 || w.left(at, pt, m.Entry) == 0 || !w.hasCodes(at, e) || !w.affords(at, e) {
-			continue
-		}
-		switch {
-		case w.value(at, dueOf(m)) > 0:
+		i := slices.Index(pt.Order, m.Entry)
+		switch now, p := f.Moments(m); {
+		case now > 0:
 			all[i], none = none, new(big.Rat)
-		case w.value(at, openOf(m)) > 0:
-			missed := w.binomial(w.s.pending[m], 0)
+		case p.Open > 0:
+			missed := w.binomial(p, 0)
 			all[i], none = w.mul(none, w.not(missed)), w.mul(none, missed)
 		}
 	}
@@ -524,7 +475,7 @@ func (w *walk) moments(at world, pt *Pool, due uint32, all []*big.Rat) (none *bi
 }
 
 // binomial returns how likely exactly n of the moments that are still to be decided have come.
-func (w *walk) binomial(p Pending, n uint64) *big.Rat {
+func (w *walk) binomial(p rules.Pending, n uint64) *big.Rat {
 	if n > p.Open {
 		return new(big.Rat)
 	}
@@ -546,7 +497,7 @@ func (w *walk) binomial(p Pending, n uint64) *big.Rat {
 
 // settle divides a way by how many moments have come, where that matters to later picks. All that
 // one draw cannot take anyway come to the same.
-func (w *walk) settle(y way, m *Moments, most uint64, emit func(way)) {
+func (w *walk) settle(y way, m *rules.Moments, most uint64, emit func(way)) {
 	p, due, rest := w.s.pending[m], w.value(y.world, dueOf(m)), w.one
 	world := w.set(y.world, openOf(m), 0)
 	for n := uint64(0); rest.Sign() > 0 && w.budget > 0; n++ {
@@ -559,37 +510,4 @@ func (w *walk) settle(y way, m *Moments, most uint64, emit func(way)) {
 			emit(way{w.mul(y.chance, chance), w.set(world, dueOf(m), m.Due(due, n)), y.todo})
 		}
 	}
-}
-
-// live reports whether something can be drawn from a pool.
-func (w *walk) live(at world, pt *Pool) bool {
-	if pt.Endless {
-		return true
-	}
-	for _, num := range pt.Order {
-		e := &pt.Entries[num]
-		w.budget--
-		if e.Branch == NoBranch || pt.Weight(num, w.left(at, pt, num)) == 0 {
-			continue
-		}
-		if target := e.Target(); target == nil || w.live(at, target) {
-			return true
-		}
-	}
-	return false
-}
-
-// refillsLeft returns how often a box can still be filled.
-func (w *walk) refillsLeft(at world, pt *Pool) uint64 {
-	if pt.Config.Refill == 0 {
-		return 0
-	}
-	return pt.RefillsLeft(w.value(at, tallyFact|fact(pt.Refills)))
-}
-
-func (w *walk) left(at world, pt *Pool, entry uint32) uint64 {
-	if !pt.Entries[entry].Limited {
-		return 1
-	}
-	return w.value(at, stockOf(pt, entry))
 }
