@@ -104,7 +104,7 @@ func (t *realms) follows(name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	r := t.byName[name]
-	return r != nil && !r.Leads()
+	return r != nil && !r.Replica().Leads()
 }
 
 // new creates a realm if it does not exist.
@@ -167,7 +167,7 @@ func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
 		return nil, err
 	}
 	s.realms.add(realm, r)
-	if err := r.Lead(ctx); err != nil {
+	if err := r.Replica().Lead(ctx); err != nil {
 		return nil, err
 	}
 	if s.o.History != nil {

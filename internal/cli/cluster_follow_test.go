@@ -50,7 +50,7 @@ func followed(t *testing.T, shared *drivertest.Shared, peers map[string]peer) (l
 	n.mu.Unlock()
 	n.comesTo(t, own, seatFollows)
 	n.says(ledBy("n2", server.DefaultRealm))
-	if err := own.open.Await(t.Context(), leader.Stats().Position); err != nil {
+	if err := own.open.Replica().Await(t.Context(), leader.Stats().Position); err != nil {
 		t.Fatal(err)
 	}
 	return leader, n, own
@@ -148,7 +148,7 @@ func TestDamagedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared.Partition(1, false)
-	if err := own.open.Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
+	if err := own.open.Replica().Await(t.Context(), leader.Stats().Position); kuji.CodeOf(err) != kuji.CodeCorrupt {
 		t.Fatalf("it follows over damage: %v", err)
 	}
 	n.comesTo(t, own, seatDamaged)
@@ -201,7 +201,7 @@ func TestDeposedNode(t *testing.T) {
 		t.Fatal("two nodes lead")
 	}
 	n.comesTo(t, own, seatFollows)
-	if err := own.open.Await(t.Context(), third.Stats().Position); err != nil {
+	if err := own.open.Replica().Await(t.Context(), third.Stats().Position); err != nil {
 		t.Error(err)
 	}
 	n.mu.Lock()

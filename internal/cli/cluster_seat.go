@@ -447,14 +447,14 @@ func (n *seating) compareRealm(ctx context.Context, realm, leader string, said n
 	}
 	n.mu.Unlock()
 	position := said.Positions[realm]
-	if r == nil || r.Await(ctx, position) != nil {
+	if r == nil || r.Replica().Await(ctx, position) != nil {
 		return // Stats says by how much it is behind
 	}
 	hash, err := hex.DecodeString(said.Chains[realm])
 	if err != nil || len(hash) != 32 {
 		return // it moved on meanwhile, or gave no answer
 	}
-	if err := r.Compare(leader, position, [32]byte(hash)); err != nil {
+	if err := r.Replica().Compare(leader, position, [32]byte(hash)); err != nil {
 		n.log.Error("cluster: nodes differ", "node", n.name, "leader", leader, "realm", realm, "error", err)
 	}
 }

@@ -162,7 +162,7 @@ func (c *chronicle) follow(ctx context.Context, target string, o history.Options
 		c.db = db
 		c.mu.Unlock()
 	}
-	return c.db.Run(ctx, r.Events)
+	return c.db.Run(ctx, r.Feed().Events)
 }
 
 // of returns the history of a realm, once it is known to be that.
