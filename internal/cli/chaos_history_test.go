@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/anishathalye/porcupine"
 
+	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
 )
@@ -195,7 +196,7 @@ func entryOf(r *kujiv1.Result) (int, error) {
 
 // patient is how long a client waits for one answer before it asks another node: longer than a node
 // lets a request wait for a leader.
-const patient = waitForLeader + 2*time.Second
+const patient = cluster.WaitForLeader + 2*time.Second
 
 // nodesClient is a client that asks one node after the other until it has an answer.
 type nodesClient struct {
@@ -206,7 +207,7 @@ type nodesClient struct {
 // anyNode returns a client that begins with one of the nodes.
 func (c *trio) anyNode(begin int) nodesClient {
 	each := &anyOf{transport: &http.Transport{ResponseHeaderTimeout: patient, MaxIdleConnsPerHost: 16}}
-	for _, name := range c.flags.names() {
+	for _, name := range c.flags.Names() {
 		each.nodes = append(each.nodes, &url.URL{Scheme: "http", Host: c.listen[name]})
 	}
 	each.at.Store(uint32(begin))
@@ -322,7 +323,7 @@ func (c *trio) auditChaos(ctx context.Context, b *chaosBook, rounds int) {
 			left[b.asked[id]] = now
 		}
 	}
-	for at, name := range c.flags.names() {
+	for at, name := range c.flags.Names() {
 		var asking sync.WaitGroup
 		for part := range chaosClients {
 			asking.Go(func() {

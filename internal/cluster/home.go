@@ -1,4 +1,4 @@
-package cli
+package cluster
 
 import (
 	"encoding/json"
@@ -14,23 +14,24 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 )
 
-// home is what a node's directory says of itself, in the file node.json. A directory belongs to one node of
-// one cluster for ever: the votes that it has given stand in it. With other names it would vote twice, or
-// bring what one cluster agreed on into another.
+// home is what a node's directory says of itself, in the file node.json. A directory always belongs to one
+// node of one cluster, since it has the votes that the node has given. Under another name it would vote
+// twice, or bring what one cluster agreed on into another.
 type home struct {
 	Cluster string            `json:"cluster"`
 	Node    string            `json:"node"`
-	Peers   map[string]string `json:"peers"`          // every node of the cluster as of the last start, and where it listened
-	Left    string            `json:"left,omitempty"` // the cluster that was made of what is here: no node starts here any more
+	Peers   map[string]string `json:"peers"`          // all nodes, and where each listened when this one last started
+	Left    string            `json:"left,omitempty"` // the cluster that was made of this directory: no node starts here any more
 }
 
-func homeFile(data string) string { return filepath.Join(clusterDir(data), "node.json") }
+func homeFile(data string) string { return filepath.Join(Dir(data), "node.json") }
 
-// readHome reads what a node's directory says of itself; nil if it does not say anything.
+// readHome reads what a node's directory says of itself. It returns a RefusedError if the directory says
+// nothing.
 func readHome(data string) (*home, error) {
 	text, err := os.ReadFile(homeFile(data))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, refused("%s: an older build made this node's directory, and nothing in it says which node that is: start \"kuji serve\" there once, and stop it", data)
 	}
 	var h home
 	if err == nil {
@@ -42,16 +43,16 @@ func readHome(data string) (*home, error) {
 	return &h, nil
 }
 
-// write writes what a directory says of itself. A crash leaves what was there before or all of this.
+// write writes what a directory says of itself. A crash leaves the old file or the new one.
 func (h *home) write(data string) (err error) {
-	if err := os.MkdirAll(clusterDir(data), 0o700); err != nil {
+	if err := os.MkdirAll(Dir(data), 0o700); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(h, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(clusterDir(data), ".node-*")
+	f, err := os.CreateTemp(Dir(data), ".node-*")
 	if err != nil {
 		return err
 	}
@@ -63,57 +64,57 @@ func (h *home) write(data string) (err error) {
 	return os.Rename(f.Name(), homeFile(data))
 }
 
-// settle makes a directory this node's, or refuses it because it is another one's.
-func (f *clusterFlags) settle(data string) error {
+// settle makes a directory this node's. It refuses one that belongs to another node.
+func (c *Config) settle(data string) error {
 	h, err := readHome(data)
-	if err != nil {
+	if _, none := errors.AsType[*RefusedError](err); err != nil && !none {
 		return err
 	}
-	now := home{Cluster: f.name, Node: f.node, Peers: map[string]string{}}
-	for name, p := range f.hosts {
-		now.Peers[name] = p.log()
+	now := home{Cluster: c.Name, Node: c.Node, Peers: map[string]string{}}
+	for name, p := range c.Peers {
+		now.Peers[name] = p.Log()
 	}
-	switch other := otherCluster(data, f.name); {
+	switch other := otherCluster(data, c.Name); {
 	case h == nil && other != "":
-		return refusedError{fmt.Sprintf("--data %s is of cluster %s, not of %s: expected an empty directory", data, other, f.name)}
+		return refused("--data %s is of cluster %s, not of %s: expected an empty directory", data, other, c.Name)
 	case h == nil:
 	case h.Left != "":
-		return refusedError{fmt.Sprintf("--data %s: cluster %s was made of what node %s of cluster %s had kept here. What is here is old: expected another directory", data, h.Left, h.Node, h.Cluster)}
-	case h.Cluster != f.name || h.Node != f.node:
-		return refusedError{fmt.Sprintf("--data %s belongs to node %s of cluster %s, not to node %s of cluster %s: expected the directory of that node, or an empty one", data, h.Node, h.Cluster, f.node, f.name)}
+		return refused("--data %s: cluster %s was made of what node %s of cluster %s had kept here. What is here is old: expected another directory", data, h.Left, h.Node, h.Cluster)
+	case h.Cluster != c.Name || h.Node != c.Node:
+		return refused("--data %s belongs to node %s of cluster %s, not to node %s of cluster %s: expected the directory of that node, or an empty one", data, h.Node, h.Cluster, c.Node, c.Name)
 	case reflect.DeepEqual(*h, now):
 		return nil
 	}
 	return now.write(data)
 }
 
-// otherCluster returns of which other cluster a directory has streams, if of any. Builds before node.json left
-// nothing else that says so.
+// otherCluster returns another cluster whose streams are in a directory; "" if there is none. Builds before
+// node.json left nothing else that says so.
 func otherCluster(data, cluster string) string {
-	streams, err := embedded.Streams(clusterDir(data))
+	streams, err := embedded.Streams(Dir(data))
 	if err != nil || len(streams) == 0 || slices.ContainsFunc(streams, func(name string) bool { return jetstream.ClusterOf(name) == cluster }) {
 		return ""
 	}
 	return jetstream.ClusterOf(streams[0])
 }
 
-// copyDir is where the copy of a node's directory is while somebody reads it.
+// copyDir is where a copy of a node's directory is while somebody reads it.
 func copyDir(data string) string { return filepath.Join(data, "cluster-copy") }
 
-// isNode reports whether a data directory is that of a cluster's node.
-func isNode(data string) bool {
-	s, err := os.Stat(clusterDir(data))
+// IsNode reports whether a data directory is that of a cluster's node.
+func IsNode(data string) bool {
+	s, err := os.Stat(Dir(data))
 	return err == nil && s.IsDir()
 }
 
-// othersOf returns the other nodes of the cluster, ascending, and where they listened.
-func (h *home) others() (names []string, at map[string]peer, err error) {
-	at = map[string]peer{}
+// others returns the other nodes of the cluster, in order, and where they listened.
+func (h *home) others() (names []string, at map[string]Peer, err error) {
+	at = map[string]Peer{}
 	for name, address := range h.Peers {
 		if name == h.Node {
 			continue
 		}
-		if at[name], err = parseAddress(address); err != nil {
+		if at[name], err = ParsePeer(address); err != nil {
 			return nil, nil, fmt.Errorf("node %s: %w", name, err)
 		}
 		names = append(names, name)

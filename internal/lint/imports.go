@@ -23,15 +23,19 @@ type room struct {
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
 //	internal/cli → internal/simulate → internal/rules, internal/store, catalog
-//	internal/cli → driver/jetstream → driver
-//	internal/cli → history → kuji
+//	internal/cli → internal/cluster → internal/election, server, driver/jetstream → driver
+//	internal/cli → internal/historian → history, server → kuji
 //	internal/cli → sink → kuji, internal/vfs
 //
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"internal/cluster", "internal/historian", "server", ".", "catalog", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/step", "driver", "driver/jetstream"}, tests: []string{"driver/drivertest", "driver/jetstream/embedded", "internal/election", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
+	{dir: "internal/cluster", may: []string{"internal/election", "server", ".", "proto", "driver", "driver/jetstream", "driver/jetstream/embedded", "internal/step"}, tests: []string{"catalog", "driver/drivertest", "internal/proxy"},
+		modules: []string{"connectrpc.com", "golang.org/x/sys"}},
+	{dir: "internal/historian", may: []string{"history", "server", ".", "internal/step"}, tests: []string{"catalog", "internal/pgtest"}},
+	{dir: "internal/election"},
 	{dir: "server", may: []string{".", "catalog", "proto"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/go-jose/go-jose/v4", "github.com/prometheus", "golang.org/x", "google.golang.org/protobuf"}},
 	{dir: ".", may: []string{"internal/rules", "internal/store", "internal/ledger", "internal/format", "driver", "driver/disk", "driver/memory", "catalog", "wal", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"examples", "driver/drivertest"}},
@@ -65,7 +69,7 @@ var rooms = []room{
 	{dir: "proto", modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "examples", may: []string{".", "catalog"}},
 	{dir: "bench", all: true},
-	{dir: "internal/sim", may: []string{".", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook"}, tests: []string{"server", "proto", "wal", "examples"}},
+	{dir: "internal/sim", may: []string{".", "driver", "driver/drivertest", "catalog", "internal/vfs", "internal/step", "internal/hook", "internal/election"}, tests: []string{"server", "proto", "wal", "examples"}},
 	{dir: "internal/lint", modules: []string{"golang.org/x/tools"}},
 }
 
