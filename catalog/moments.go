@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,24 +158,16 @@ func (k *check) once(what string, seen []bool) {
 	}
 }
 
-func (m *Moments) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(m.Count))
-	b = append(b, byte(m.Spread), bit(m.Pass, 1))
-	b = appendNumber(b, len(m.Weights))
-	for i := range m.Weights {
-		b = appendText(b, m.Weights[i].When)
-		b = binary.AppendUvarint(b, m.Weights[i].Weight)
+func (x *coder) moments(m *Moments) {
+	if small(x, &m.Count, "a number of moments", MaxMoments); m.Count == 0 {
+		x.fail("expected at least one moment")
 	}
-	return b
+	kind(x, &m.Spread)
+	x.flags(&m.Pass)
+	many(x, &m.Weights, MaxMomentTimes, 2, (*coder).timeWeight)
 }
 
-func (d *decoder) moments(m *Moments) {
-	if m.Count = uint32(d.small("a number of moments", MaxMoments)); m.Count == 0 {
-		d.fail("expected at least one moment")
-	}
-	m.Spread, m.Pass = Spread(d.byte()), d.flags(1) != 0
-	m.Weights = some[TimeWeight](d.count(MaxMomentTimes, 2))
-	for i := range m.Weights {
-		m.Weights[i] = TimeWeight{d.ref(), d.number()}
-	}
+func (x *coder) timeWeight(w *TimeWeight) {
+	x.ref(&w.When)
+	x.number(&w.Weight)
 }

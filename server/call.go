@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -53,7 +53,7 @@ func noteStatus(ctx context.Context, answer any) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	m, has := answer.(interface{ GetResult() *kujiv1.Result })
 	if ok && has && m.GetResult() != nil { // GetResult may have found none
-		c.status = strings.ToLower(strings.TrimPrefix(m.GetResult().GetStatus().String(), "STATUS_"))
+		c.status = contract.Word(m.GetResult().GetStatus())
 	}
 }
 

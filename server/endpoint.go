@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/grpcreflect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
@@ -63,9 +64,9 @@ func (s *Server) handlerOptions() connect.HandlerOption {
 // health, and reflection. Health is open because load balancers have no keys. Reflection needs the
 // role read.
 func (s *Server) mount(services []protoreflect.ServiceDescriptor) error {
-	roles, err := declaredRoles(services)
+	roles, err := contract.Roles(services)
 	if err != nil {
-		return err
+		return fmt.Errorf("server: %w", err)
 	}
 	if s.requests, err = requestShapes(services); err != nil {
 		return err

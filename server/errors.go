@@ -13,7 +13,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// This file is the only place where errors become answers. docs/api.md has the same tables for
+// This file is the only place where errors become answers. docs/reference/api.md has the same tables for
 // clients; a test compares them.
 //
 // The codes follow one rule, so that a client's standard retry policy does the right thing:

@@ -16,13 +16,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
 // What the tests of this package see of its inside.
 var (
-	Contract = contract
+	Contract = contract.Services
 
 	EndFramedTwice = endFramedTwice
 	StatusProto    = statusProto
@@ -127,7 +128,7 @@ func used(b *budget) int64 {
 
 // Codecs are the server's codecs by name.
 func Codecs() map[string]connect.Codec {
-	requests, err := requestShapes(contract())
+	requests, err := requestShapes(contract.Services())
 	if err != nil {
 		panic(err)
 	}
@@ -168,7 +169,7 @@ var Miscount = miscount
 
 // CountMessages is how many messages within a request are counted.
 func CountMessages(json bool, data []byte, m proto.Message) int {
-	shapes, err := requestShapes(contract())
+	shapes, err := requestShapes(contract.Services())
 	if err != nil {
 		panic(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
 
@@ -18,8 +19,7 @@ const (
 	DefaultPage = 1000
 	// MaxHistoryPage is the most events, players or holders in one answer of a history.
 	MaxHistoryPage = 1000
-	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary. The
-	// deepest message of the contract needs 5.
+	// MaxDepth is how deeply messages in a request may be nested, in JSON and in binary.
 	MaxDepth = 16
 	// MaxKeyBytes is the longest API key, in bytes.
 	MaxKeyBytes = 512
@@ -32,6 +32,8 @@ const (
 	// catalogSlack is what a catalog's request may contain in addition to the YAML, in bytes.
 	catalogSlack = 64 << 10
 )
+
+var _ = [1]bool{}[MaxDepth-contract.MaxDepth]
 
 // Limits bounds what clients can make the server hold at a time. If there are keys, one can hold
 // three times what is then left of Connections, RequestMemory, InFlight, BulkInFlight, WorkBytes and

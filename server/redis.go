@@ -25,7 +25,7 @@ import (
 //	send      the answers, in the order of the commands
 //
 // Commands become the API's requests, and what decides about those decides about them: permits,
-// rates, budgets, the handlers and requestOf. docs/redis.md is what clients read.
+// rates, budgets, the handlers and requestOf. docs/reference/redis.md is what clients read.
 
 // redisBuffer is the room for commands that each connection has, in bytes. Before AUTH it gets no
 // more. The longest token fits.

@@ -35,7 +35,7 @@ type redisCommand struct {
 // someItems is how many arguments items may be at most, with ID.
 const someItems = 2*kuji.MaxStacks + 2
 
-// redisCommands is all commands, in the order of docs/redis.md.
+// redisCommands is all commands, in the order of docs/reference/redis.md.
 func redisCommands() []*redisCommand {
 	return []*redisCommand{
 		{name: "DRAW", usage: "player pool [COUNT n] [PAY item] [ID id]", summary: "Draw from a pool.", least: 2, most: 8, request: readDraw, member: memberOf},
@@ -333,7 +333,7 @@ func readOdds(c *redisConn, a *arguments) proto.Message {
 
 func answerRealm(c *redisConn, a *arguments) {
 	if len(a.words) == 0 {
-		c.bulk(c.realm)
+		c.Text(c.realm)
 		return
 	}
 	c.enterRealm(c.access, a)
@@ -426,28 +426,28 @@ func answerHello(c *redisConn, a *arguments) {
 		return
 	}
 	c.version = version
-	c.fields(7)
+	c.Map(7)
 	for _, f := range [][2]string{{"server", "kuji"}, {"version", c.s.o.Version}, {"mode", "standalone"}, {"role", "master"}} {
-		c.bulk(f[0])
-		c.bulk(f[1])
+		c.Text(f[0])
+		c.Text(f[1])
 	}
-	c.bulk("proto")
-	c.integer(int64(version))
-	c.bulk("id")
-	c.integer(c.id)
-	c.bulk("modules")
-	c.array(0)
+	c.Text("proto")
+	c.Integer(int64(version))
+	c.Text("id")
+	c.Integer(c.id)
+	c.Text("modules")
+	c.List(0)
 }
 
 func answerPing(c *redisConn, a *arguments) {
 	if len(a.words) == 1 {
-		c.bulk(string(a.words[0]))
+		c.Text(string(a.words[0]))
 		return
 	}
 	c.simple("PONG")
 }
 
-func answerEcho(c *redisConn, a *arguments) { c.bulk(string(a.words[0])) }
+func answerEcho(c *redisConn, a *arguments) { c.Text(string(a.words[0])) }
 
 func answerSelect(c *redisConn, a *arguments) {
 	if string(a.words[0]) != "0" {
@@ -462,14 +462,14 @@ const maxClient = 8
 
 // answerInfo says what clients look for: ioredis waits until nothing is loading.
 func answerInfo(c *redisConn, _ *arguments) {
-	c.bulk("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.o.Version + "\r\nredis_mode:standalone\r\n" +
+	c.Text("# Server\r\nserver:kuji\r\nkuji_version:" + c.s.o.Version + "\r\nredis_mode:standalone\r\n" +
 		"# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n")
 }
 
 func answerClient(c *redisConn, a *arguments) {
 	switch sub := strings.ToUpper(a.text("subcommand")); {
 	case sub == "ID" && len(a.words) == 0:
-		c.integer(c.id)
+		c.Integer(c.id)
 	case sub == "SETNAME" && len(a.words) == 1, sub == "SETINFO" && len(a.words) == 2:
 		c.simple("OK")
 	case sub == "MAINT_NOTIFICATIONS" && len(a.words) >= 1: // there is nothing that they would be told
@@ -490,22 +490,22 @@ func answerCommand(c *redisConn, a *arguments) {
 	}
 	switch sub {
 	case "COUNT":
-		c.integer(int64(len(all)))
+		c.Integer(int64(len(all)))
 	case "DOCS":
 		all = slices.DeleteFunc(all, func(cmd *redisCommand) bool { return !named(cmd) })
-		c.fields(len(all))
+		c.Map(len(all))
 		for _, cmd := range all {
 			cmd.writeDocs(&c.resp)
 		}
 	case "INFO":
 		if len(a.words) == 0 {
-			c.array(len(all))
+			c.List(len(all))
 			for _, cmd := range all {
 				cmd.writeInfo(&c.resp)
 			}
 			return
 		}
-		c.array(len(a.words))
+		c.List(len(a.words))
 		for _, w := range a.words {
 			if cmd := c.s.commands[strings.ToUpper(string(w))]; cmd != nil {
 				cmd.writeInfo(&c.resp)
@@ -520,23 +520,23 @@ func answerCommand(c *redisConn, a *arguments) {
 
 // writeDocs writes a command's name and what redis-cli shows of it.
 func (cmd *redisCommand) writeDocs(w *resp) {
-	w.bulk(strings.ToLower(cmd.name))
-	w.fields(3)
+	w.Text(strings.ToLower(cmd.name))
+	w.Map(3)
 	for _, f := range [][2]string{{"summary", strings.TrimSpace(cmd.usage + " - " + cmd.summary)}, {"since", "1.0.0"}, {"group", "generic"}} {
-		w.bulk(f[0])
-		w.bulk(f[1])
+		w.Text(f[0])
+		w.Text(f[1])
 	}
 }
 
 // writeInfo writes a command's name, arity, flags and places of keys. There are no keys in the sense
 // of Redis: no client must spread the commands over nodes by them.
 func (cmd *redisCommand) writeInfo(w *resp) {
-	w.array(6)
-	w.bulk(strings.ToLower(cmd.name))
+	w.List(6)
+	w.Text(strings.ToLower(cmd.name))
 	if cmd.least == cmd.most {
-		w.integer(int64(cmd.least + 1))
+		w.Integer(int64(cmd.least + 1))
 	} else {
-		w.integer(-int64(cmd.least + 1))
+		w.Integer(-int64(cmd.least + 1))
 	}
 	flag := "readonly"
 	switch {
@@ -545,10 +545,10 @@ func (cmd *redisCommand) writeInfo(w *resp) {
 	case slices.Contains([]string{"DRAW", "REDEEM", "REGISTER", "GRANT", "CONSUME", "TRANSFER"}, cmd.name):
 		flag = "write"
 	}
-	w.array(1)
+	w.List(1)
 	w.simple(flag)
 	for range 3 {
-		w.integer(0)
+		w.Integer(0)
 	}
 }
 

@@ -66,7 +66,7 @@ func (g *group) exec(c *redisConn, cmd *redisCommand, size int) {
 	case len(g.members) == 0:
 		c.flush()
 		before := c.written()
-		c.array(0)
+		c.List(0)
 		c.count(ended{cmd: cmd, size: size, answered: c.written() - before})
 	default:
 		m := &kujiv1.AtomicRequest{Realm: c.realm, RequestId: g.id, Members: g.members}
@@ -142,7 +142,7 @@ func memberOf(m proto.Message) *kujiv1.Member {
 
 // writeGroup writes the answer to EXEC: a result for each command, with the receipt of all.
 func writeGroup(c *redisConn, res *kujiv1.Result) {
-	c.array(len(res.GetMembers()))
+	c.List(len(res.GetMembers()))
 	for _, m := range res.GetMembers() {
 		m.Receipt, m.Replayed = res.GetReceipt(), res.GetReplayed()
 		c.write(m)

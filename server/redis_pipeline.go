@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/proto/kuji/v1/kujiv1connect"
 )
@@ -257,8 +257,7 @@ func (c *redisConn) takeWork(n int64) (err error) {
 
 // write writes an answer.
 func (c *redisConn) write(answer proto.Message) {
-	m := answer.ProtoReflect()
-	c.s.replies[m.Descriptor().FullName()].message(&c.resp, m)
+	contract.Form{Stacks: true}.Write(&c.resp, answer.ProtoReflect())
 }
 
 // add adds a command to the run.
@@ -463,7 +462,7 @@ func (c *redisConn) count(e ended) {
 		one.failed, one.code = e.failed, e.failed.Code()
 	}
 	if e.status != 0 {
-		one.status = strings.ToLower(strings.TrimPrefix(e.status.String(), "STATUS_"))
+		one.status = contract.Word(e.status)
 	}
 	s.logCall(one)
 	if s.o.AccessLog != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -114,10 +115,19 @@ func (w *resp) head(kind byte, n int) {
 	w.out = append(strconv.AppendInt(append(w.out, kind), int64(n), 10), '\r', '\n')
 }
 
-func (w *resp) array(n int) { w.head('*', n) }
+func (w *resp) List(n int) { w.head('*', n) }
 
-// fields begins a map.
-func (w *resp) fields(n int) {
+// The methods of [contract.Writer]: an answer is the message of the API as a map, with the contract's
+// names.
+
+// Key writes the name of a field.
+func (w *resp) Key(name string) { w.Text(name) }
+
+// End ends a list or a map, whose beginning says how long it is.
+func (w *resp) End() {}
+
+// Map begins a map.
+func (w *resp) Map(n int) {
 	if w.version == 2 {
 		w.head('*', 2*n)
 		return
@@ -127,21 +137,30 @@ func (w *resp) fields(n int) {
 
 func (w *resp) simple(s string) { w.out = append(append(append(w.out, '+'), s...), '\r', '\n') }
 
-func (w *resp) bulk(s string) {
+func (w *resp) Text(s string) {
 	w.head('$', len(s))
 	w.out = append(append(w.out, s...), '\r', '\n')
 }
 
-func (w *resp) integer(n int64) {
+func (w *resp) Integer(n int64) {
 	w.out = append(strconv.AppendInt(append(w.out, ':'), n, 10), '\r', '\n')
 }
 
-func (w *resp) boolean(yes bool) {
+// Unsigned writes a number. The protocol's integers have 63 bits and a sign: a larger one is a string.
+func (w *resp) Unsigned(n uint64) {
+	if n > math.MaxInt64 {
+		w.Text(strconv.FormatUint(n, 10))
+		return
+	}
+	w.Integer(int64(n))
+}
+
+func (w *resp) Bool(yes bool) {
 	switch {
 	case w.version == 2 && yes:
-		w.integer(1)
+		w.Integer(1)
 	case w.version == 2:
-		w.integer(0)
+		w.Integer(0)
 	case yes:
 		w.out = append(w.out, "#t\r\n"...)
 	default:
@@ -149,10 +168,10 @@ func (w *resp) boolean(yes bool) {
 	}
 }
 
-func (w *resp) double(x float64) {
+func (w *resp) Double(x float64) {
 	text := strconv.FormatFloat(x, 'g', -1, 64)
 	if w.version == 2 {
-		w.bulk(text)
+		w.Text(text)
 		return
 	}
 	w.out = append(append(append(w.out, ','), text...), '\r', '\n')

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/internal/contract"
 )
 
 // Options configures a [Server]. The zero value serves everybody who can reach it on loopback, as
@@ -89,11 +90,10 @@ type Server struct {
 	conns       *conns
 	redis       redisConns
 	commands    map[string]*redisCommand // of Redis, by name
-	replies     map[protoreflect.FullName]*replyShape
-	memory      *budget // bytes: requestCost for each request with a key, and its body
-	calls       *budget // one for each call being answered
-	streams     *budget // and one of these for each stream
-	feeds       *budget // or one of these, of events
+	memory      *budget                  // bytes: requestCost for each request with a key, and its body
+	calls       *budget                  // one for each call being answered
+	streams     *budget                  // and one of these for each stream
+	feeds       *budget                  // or one of these, of events
 	readers     readerPlaces
 	reads       *budget // and one of these while it reads old events; they wait
 	bulk        *budget // and one of these for each Atomic or Batch; they wait
@@ -123,7 +123,7 @@ type Server struct {
 // [DefaultRealm] if it does not exist; with [Options].Cluster it leaves both to its caller. It fails if
 // a realm cannot be opened, an option is out of range, or an RPC of the contract declares no role.
 func New(engine *kuji.Engine, o Options) (*Server, error) {
-	return newServer(engine, o, contract())
+	return newServer(engine, o, contract.Services())
 }
 
 func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDescriptor) (*Server, error) {
@@ -179,7 +179,7 @@ func newServer(engine *kuji.Engine, o Options, services []protoreflect.ServiceDe
 		}
 	}
 	s.metrics, s.metricsH = s.newMetrics()
-	s.commands, s.replies = newRedisCommands(s.metrics), replyShapes()
+	s.commands = newRedisCommands(s.metrics)
 	if err := s.mount(services); err != nil {
 		return nil, err
 	}

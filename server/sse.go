@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -119,7 +119,7 @@ func (o *eventWriter) send(m *kujiv1.StreamEventsResponse) error {
 		fmt.Fprintf(&o.buf, "retry: %d\n", retryMillis)
 	}
 	for i, e := range m.GetEvents() {
-		data, err := protojson.Marshal(e)
+		data, err := contract.AppendJSON(nil, e)
 		if err != nil {
 			return err
 		}

@@ -75,22 +75,18 @@ Start with "kuji demo". It needs nothing else and shows that the promise is kept
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetCompletionCommandGroupID("offline")
 	root.SetVersionTemplate("kuji {{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "write one JSON object to standard output, errors included")
-	root.AddGroup(
-		&cobra.Group{ID: "server", Title: "Run a server:"},
-		&cobra.Group{ID: "client", Title: "Talk to a server:"},
-		&cobra.Group{ID: "offline", Title: "Work on files:"},
-	)
-	root.AddCommand(
-		a.demoCommand(), a.serveCommand(), a.clusterCommand(), a.benchCommand(), a.keysCommand(),
-		a.drawCommand(), a.redeemCommand(), a.registerCommand(), a.grantCommand(), a.consumeCommand(), a.transferCommand(), a.atomicCommand(),
-		a.playerCommand(), a.resultCommand(), a.pityCommand(), a.poolCommand(), a.codesCommand(), a.oddsCommand(), a.applyCommand(), a.statusCommand(), a.clockCommand(), a.upgradeCommand(), a.contextCommand(),
-		a.listCommand(), a.watchCommand(), a.tailCommand(), a.feedCommand(), a.historyCommand(),
-		a.backupCommand(), a.restoreCommand(), a.verifyCommand(), a.logCommand(), a.catalogCommand(), a.simulateCommand(),
-		a.versionCommand(), exitCodesTopic(),
-	)
+	for _, g := range commands {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, command := range g.all {
+			cmd := command(a)
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(exitCodesTopic())
+	root.SetCompletionCommandGroupID("offline")
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpCommandGroupID("offline")
 	return root
@@ -113,7 +109,8 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// print writes the command's result: v as JSON, or what table writes.
+// print writes the command's result: v as JSON, or what table writes. Messages of the API are written in
+// plain form.
 func (a *app) print(v any, table func(w io.Writer)) error {
 	if a.json {
 		return a.writeJSON(v)
@@ -138,7 +135,7 @@ func (a *app) write(data []byte) error {
 
 func (a *app) writeJSON(v any) error {
 	a.printed = true
-	if err := newJSON(a.stdout).Encode(v); err != nil {
+	if err := encodeJSON(a.stdout, v); err != nil {
 		return fmt.Errorf("write to standard output: %w", err)
 	}
 	return nil
@@ -169,13 +166,13 @@ func (a *app) readFile(name string, limit int64) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, usageError{fmt.Errorf("%s is a directory; expected a file", name)}
+		return nil, usagef("%s is a directory; expected a file", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if int64(len(data)) > limit {
-		return nil, usageError{fmt.Errorf("%s is larger than the %d bytes allowed", name, limit)}
+		return nil, usagef("%s is larger than the %d bytes allowed", name, limit)
 	}
 	return data, nil
 }

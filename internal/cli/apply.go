@@ -3,48 +3,19 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type planJSON struct {
-	DryRun    bool         `json:"dry_run"`
-	Applied   bool         `json:"applied"`
-	Unchanged bool         `json:"unchanged"`
-	Version   uint64       `json:"version"`
-	Position  uint64       `json:"position,omitempty"` // of the catalog in the log, once applied
-	Changes   []changeJSON `json:"changes"`
-	Kept      uint32       `json:"kept"` // entries that stay as they are
-}
-
-type changeJSON struct {
-	Kind   string          `json:"kind"`
-	ID     string          `json:"id"`
-	Entry  string          `json:"entry,omitempty"`
-	Drawn  uint64          `json:"drawn"`
-	Before *entryStockJSON `json:"before,omitempty"`
-	After  *entryStockJSON `json:"after,omitempty"`
-	// What differs: "odds of POOL/ENTRY" and "ITEM per draw" are of a newcomer's next draw.
-	Settings []kuji.Setting `json:"settings,omitempty"`
-	Warning  string         `json:"warning,omitempty"`
-	Text     string         `json:"text"`
-}
-
-type entryStockJSON struct {
-	Unlimited bool   `json:"unlimited"`
-	Stock     uint64 `json:"stock"`
-	Left      uint64 `json:"left"`
-}
-
-func (a *app) applyCommand() *cobra.Command {
+func applyCommand(a *app) *cobra.Command {
 	var dryRun, create, yes bool
 	var expect, from uint64
 	cmd := &cobra.Command{
@@ -74,7 +45,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 			return exactArgs("FILE")(cmd, args)
 		},
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	why := newReasons(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().BoolVar(&create, "create", false, "create the realm if it does not exist")
@@ -83,7 +54,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 	cmd.Flags().Uint64Var(&from, "from-version", 0, "`version` of the catalog to put in force again, instead of a file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		c, file, yaml, err := a.toApply(ctx, conn, from, args)
+		c, file, yaml, err := toApply(ctx, a, conn, from, args)
 		if err != nil {
 			return err
 		}
@@ -91,7 +62,7 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 			if _, err := parseCatalog(file, yaml); err != nil { // no realm for a catalog that cannot be applied
 				return err
 			}
-			if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
+			if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: c.realm}); err != nil {
 				return err
 			}
 		}
@@ -99,52 +70,47 @@ With --from-version it puts an older catalog in force again: see "kuji catalog l
 		if cmd.Flags().Changed("expect") {
 			req.ExpectedVersion = &expect
 		}
-		return a.planAndApply(ctx, c, file, req, dryRun, yes)
+		return planAndApply(ctx, a, c, file, req, dryRun, yes)
 	}
 	return cmd
 }
 
 // planAndApply shows what a catalog changes. Unless that is all, or needs a second look, it applies the
 // catalog over what is in force then.
-func (a *app) planAndApply(ctx context.Context, c *client, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
-	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, req)
+func planAndApply(ctx context.Context, a *app, c *api, file string, req *kujiv1.ApplyCatalogRequest, dryRun, yes bool) error {
+	resp, err := c.Admin.ApplyCatalog(ctx, req)
 	if err != nil {
 		return placed(file, err)
 	}
-	plan := newPlanJSON(resp)
-	plan.DryRun = dryRun
-	warned := plan.warnings()
-	if !dryRun && (warned == 0 || yes) {
-		if !plan.Unchanged {
-			over := plan.Version - 1
-			req.ExpectedVersion = &over
+	warned := countWarnings(resp.GetPlan())
+	apply := !dryRun && (warned == 0 || yes)
+	if apply {
+		if !resp.GetPlan().GetUnchanged() {
+			req.ExpectedVersion = proto.Uint64(resp.GetPlan().GetVersion() - 1)
 		}
 		req.DryRun = false
-		resp, err = call(ctx, c, "", c.admin.ApplyCatalog, req)
-		if err != nil {
+		if resp, err = c.Admin.ApplyCatalog(ctx, req); err != nil {
 			return err
 		}
-		plan = newPlanJSON(resp)
-		plan.Applied = true
 	}
-	if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
+	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
 		return err
 	}
-	if !dryRun && !plan.Applied {
+	if !dryRun && !apply {
 		return refusedError{fmt.Sprintf("not applied: %d of the changes deserve a second look. Repeat with --yes to apply them", warned)}
 	}
 	return nil
 }
 
 // toApply reads the catalog to apply, from a file or from the realm's older ones, and dials the server.
-func (a *app) toApply(ctx context.Context, conn *connection, version uint64, args []string) (c *client, name string, yaml []byte, err error) {
+func toApply(ctx context.Context, a *app, conn *connection, version uint64, args []string) (c *api, name string, yaml []byte, err error) {
 	if len(args) > 0 {
 		name = args[0]
 		if yaml, err = a.readFile(name, catalog.MaxBytes); err != nil {
 			return nil, "", nil, err
 		}
 	} else if version == 0 {
-		return nil, "", nil, usageError{errors.New("--from-version 0: expected a version from 1 on")}
+		return nil, "", nil, usagef("--from-version 0: expected a version from 1 on")
 	}
 	if c, err = conn.dial(); err != nil || len(args) > 0 {
 		return c, name, yaml, err
@@ -153,76 +119,52 @@ func (a *app) toApply(ctx context.Context, conn *connection, version uint64, arg
 	return c, fmt.Sprint("version ", version), yaml, err
 }
 
-func newPlanJSON(resp *kujiv1.ApplyCatalogResponse) planJSON {
-	p := resp.GetPlan()
-	out := planJSON{
-		Unchanged: p.GetUnchanged(), Version: p.GetVersion(), Position: resp.GetResult().GetReceipt().GetPosition(),
-		Kept: p.GetKept(), Changes: make([]changeJSON, 0, len(p.GetChanges())),
-	}
+// countWarnings counts the changes that deserve a second look.
+func countWarnings(p *kujiv1.Plan) (n int) {
 	for _, c := range p.GetChanges() {
-		var settings []kuji.Setting
-		for _, s := range c.GetSettings() {
-			settings = append(settings, kuji.Setting{Name: s.GetName(), Before: s.GetBefore(), After: s.GetAfter()})
-		}
-		out.Changes = append(out.Changes, changeJSON{
-			Kind: strings.ToLower(strings.TrimPrefix(c.GetKind().String(), "CHANGE_KIND_")), ID: c.GetId(), Entry: c.GetEntry(),
-			Drawn: c.GetDrawn(), Before: newEntryStockJSON(c.GetBefore()), After: newEntryStockJSON(c.GetAfter()),
-			Warning: c.GetWarning(), Text: c.GetText(), Settings: settings,
-		})
-	}
-	return out
-}
-
-func newEntryStockJSON(s *kujiv1.EntryStock) *entryStockJSON {
-	if s == nil {
-		return nil
-	}
-	return &entryStockJSON{s.GetUnlimited(), s.GetStock(), s.GetLeft()}
-}
-
-func (p planJSON) warnings() int {
-	n := 0
-	for _, c := range p.Changes {
-		if c.Warning != "" {
+		if c.GetWarning() != "" {
 			n++
 		}
 	}
 	return n
 }
 
-func printPlan(w io.Writer, p planJSON) {
+func printPlan(w io.Writer, resp *kujiv1.ApplyCatalogResponse) {
+	p := resp.GetPlan()
 	switch {
-	case p.Unchanged:
-		fprintf(w, "unchanged: version %d is this catalog\n", p.Version)
+	case p.GetUnchanged():
+		fprintf(w, "unchanged: version %d is this catalog\n", p.GetVersion())
 		return
-	case p.Applied:
-		fprintf(w, "applied as version %d at position %d\n", p.Version, p.Position)
+	case resp.GetResult() != nil:
+		fprintf(w, "applied as version %d at position %d\n", p.GetVersion(), resp.GetResult().GetReceipt().GetPosition())
 	default:
-		fprintf(w, "would become version %d\n", p.Version)
+		fprintf(w, "would become version %d\n", p.GetVersion())
 	}
-	if len(p.Changes) > 0 {
+	if len(p.GetChanges()) > 0 {
 		fprintf(w, "\n")
 	}
-	for _, c := range p.Changes {
-		c.print(w)
+	for _, c := range p.GetChanges() {
+		printChange(w, c)
 	}
-	if p.Kept > 0 {
-		fprintf(w, "\nentries that stay as they are: %d\n", p.Kept)
+	if p.GetKept() > 0 {
+		fprintf(w, "\nentries that stay as they are: %d\n", p.GetKept())
 	}
-	if p.warnings() > 0 {
+	if countWarnings(p) > 0 {
 		fprintf(w, "\n")
 	}
-	for _, c := range p.Changes {
-		if c.Warning != "" {
-			fprintf(w, "warning: %s: %s\n", strings.TrimSuffix(c.ID+"/"+c.Entry, "/"), c.Warning)
+	for _, c := range p.GetChanges() {
+		if c.GetWarning() != "" {
+			fprintf(w, "warning: %s: %s\n", changed(c), c.GetWarning())
 		}
 	}
 }
 
-// print writes a change with the settings that differ.
-func (c changeJSON) print(w io.Writer) {
-	what, how, _ := strings.Cut(c.Kind, "_")
-	id := strings.TrimSuffix(c.ID+"/"+c.Entry, "/")
+// changed names what a change is about.
+func changed(c *kujiv1.Change) string { return strings.TrimSuffix(c.GetId()+"/"+c.GetEntry(), "/") }
+
+// printChange writes a change with the settings that differ.
+func printChange(w io.Writer, c *kujiv1.Change) {
+	what, how, _ := strings.Cut(contract.Word(c.GetKind()), "_")
 	mark := map[string]string{"added": "+", "removed": "-"}[how]
 	switch {
 	case what == "notice":
@@ -230,31 +172,32 @@ func (c changeJSON) print(w io.Writer) {
 	case mark == "":
 		mark = "~"
 	}
-	fprintf(w, "%s %s %s", mark, what, id)
+	fprintf(w, "%s %s %s", mark, what, changed(c))
+	before, after := c.GetBefore(), c.GetAfter()
 	switch {
-	case c.Before != nil && c.After != nil:
-		fprintf(w, ": %d drawn, %s left before, %s after", c.Drawn, c.Before.left(), c.After.left())
-	case c.Before != nil:
-		fprintf(w, ": %d drawn, %s left", c.Drawn, c.Before.left())
-	case c.After != nil:
-		fprintf(w, ": %d drawn, %s left", c.Drawn, c.After.left())
+	case before != nil && after != nil:
+		fprintf(w, ": %d drawn, %s left before, %s after", c.GetDrawn(), leftText(before), leftText(after))
+	case before != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(before))
+	case after != nil:
+		fprintf(w, ": %d drawn, %s left", c.GetDrawn(), leftText(after))
 	}
 	fprintf(w, "\n")
-	for _, s := range c.Settings {
+	for _, s := range c.GetSettings() {
 		switch {
 		case mark == "+":
-			fprintf(w, "    %s: %s\n", s.Name, s.After)
+			fprintf(w, "    %s: %s\n", s.GetName(), s.GetAfter())
 		case mark == "-":
-			fprintf(w, "    %s: %s\n", s.Name, s.Before)
+			fprintf(w, "    %s: %s\n", s.GetName(), s.GetBefore())
 		default:
-			fprintf(w, "    %s: %s -> %s\n", s.Name, cmp.Or(s.Before, "(not set)"), cmp.Or(s.After, "(not set)"))
+			fprintf(w, "    %s: %s -> %s\n", s.GetName(), cmp.Or(s.GetBefore(), "(not set)"), cmp.Or(s.GetAfter(), "(not set)"))
 		}
 	}
 }
 
-func (s *entryStockJSON) left() string {
-	if s.Unlimited {
+func leftText(s *kujiv1.EntryStock) string {
+	if s.GetUnlimited() {
 		return "unlimited"
 	}
-	return fmt.Sprintf("%d of %d", s.Left, s.Stock)
+	return fmt.Sprintf("%d of %d", s.GetLeft(), s.GetStock())
 }

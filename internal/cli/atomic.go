@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -18,8 +16,9 @@ import (
 // items each fit.
 const maxGroup = 1 << 20
 
-func (a *app) atomicCommand() *cobra.Command {
-	var id, name string
+func atomicCommand(a *app) *cobra.Command {
+	var name string
+	req := &kujiv1.AtomicRequest{}
 	cmd := &cobra.Command{
 		Use:   "atomic -f FILE",
 		Short: "Carry out several commands whole or not at all",
@@ -40,13 +39,10 @@ so nothing happens twice.`,
   kuji atomic -f - --id order-12 < trade.json`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
 	cmd.Flags().StringVarP(&name, "file", "f", "", "`file` with the members in YAML or JSON; - is standard input (required)")
-	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
-	why := newReasons(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	return write(a, cmd, req, (*api).Atomic, func([]string) error {
 		if name == "" {
-			return usageError{errors.New("missing flag --file: the members of the group")}
+			return usagef("missing flag --file: the members of the group")
 		}
 		data, err := a.readFile(name, maxGroup)
 		if err != nil {
@@ -56,29 +52,11 @@ so nothing happens twice.`,
 		if err != nil {
 			return err
 		}
-		var group kujiv1.Atomic
-		if err := file.message(file.root, group.ProtoReflect()); err != nil {
-			return err
-		}
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
-		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Atomic, &kujiv1.AtomicRequest{
-			Realm: c.realm, RequestId: id, Members: group.GetMembers(), Reason: why.reason, Metadata: why.metadata,
-		})
-		return a.finish(id, 0, resp.GetResult(), err)
-	}
-	return cmd
-}
-
-// printMembers writes what became of the members of an atomic group.
-func printMembers(w io.Writer, members []resultJSON) {
-	for i, m := range members {
-		fprintf(w, "member %d\t%s\n", i+1, m.Status)
-		printOutcomes(w, drawsIn(m.Outcomes), m.Outcomes)
-	}
+		var of kujiv1.Atomic
+		err = file.message(file.root, of.ProtoReflect())
+		req.Members = of.GetMembers()
+		return err
+	})
 }
 
 // message reads a message as the API's JSON has it, with names in camelCase or

@@ -46,7 +46,7 @@ type backupRealmJSON struct {
 	StateHash string  `json:"state_hash,omitempty"` // absent without a check
 }
 
-func (a *app) backupCommand() *cobra.Command {
+func backupCommand(a *app) *cobra.Command {
 	var f backupFlags
 	cmd := &cobra.Command{
 		Use:   "backup --to DIR",
@@ -72,7 +72,7 @@ codes. Never serve from a backup: restore it.`,
   kuji backup --to /backup/shop --server https://10.0.0.1:7700,https://10.0.0.2:7700`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`directory` of the backup; made if it is not there (required)")
 	flags.StringVar(&f.data, "data", "", "data `directory` that no server has open, instead of a server")
@@ -82,11 +82,11 @@ codes. Never serve from a backup: restore it.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case f.to == "":
-			return usageError{errors.New("missing flag --to: the directory of the backup")}
+			return usagef("missing flag --to: the directory of the backup")
 		case f.rate > 0 && f.rate < 1<<16:
-			return usageError{fmt.Errorf("--rate %d: expected at least 65536 bytes a second", f.rate)}
+			return usagef("--rate %d: expected at least 65536 bytes a second", f.rate)
 		case f.data != "" && flags.Changed("server"):
-			return usageError{errors.New("--data and --server: expected only one of them")}
+			return usagef("--data and --server: expected only one of them")
 		}
 		if err := refuseInside("to", filepath.Dir(filepath.Clean(f.to))); err != nil {
 			return err
@@ -99,17 +99,17 @@ codes. Never serve from a backup: restore it.`,
 			only = []string{conn.realm}
 		}
 		if f.data != "" {
-			return a.backupData(cmd.Context(), &f, only)
+			return backupData(cmd.Context(), a, &f, only)
 		}
-		return a.backupServer(cmd.Context(), &f, conn, only)
+		return backupServer(cmd.Context(), a, &f, conn, only)
 	}
 	return cmd
 }
 
 // backupData backs up realms of a data directory, or all.
-func (a *app) backupData(ctx context.Context, f *backupFlags, realms []string) (err error) {
+func backupData(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
 	if cluster.IsNode(f.data) {
-		return a.backupNode(ctx, f, realms)
+		return backupNode(ctx, a, f, realms)
 	}
 	if realms == nil {
 		if realms, _, err = realmsIn(f.data); err != nil {
@@ -119,11 +119,11 @@ func (a *app) backupData(ctx context.Context, f *backupFlags, realms []string) (
 			return noRealm(f.data)
 		}
 	}
-	return a.backup(ctx, f, realms, func(realm string) (kuji.BackupSource, func() error, error) { return kuji.BackupDir(f.data, realm) })
+	return backUp(ctx, a, f, realms, func(realm string) (kuji.BackupSource, func() error, error) { return kuji.BackupDir(f.data, realm) })
 }
 
 // backupNode backs up what one node of a cluster has kept.
-func (a *app) backupNode(ctx context.Context, f *backupFlags, realms []string) (err error) {
+func backupNode(ctx context.Context, a *app, f *backupFlags, realms []string) (err error) {
 	c, err := cluster.OpenCopy(ctx, f.data)
 	if err != nil {
 		return err
@@ -136,28 +136,28 @@ func (a *app) backupNode(ctx context.Context, f *backupFlags, realms []string) (
 			fprintf(a.stderr, "warning: realm %s was kept by other nodes only\n", name)
 		}
 	}
-	return a.backup(ctx, f, realms, c.Backup)
+	return backUp(ctx, a, f, realms, c.Backup)
 }
 
 // backupServer backs up realms of a server, or all.
-func (a *app) backupServer(ctx context.Context, f *backupFlags, conn *connection, realms []string) error {
+func backupServer(ctx context.Context, a *app, f *backupFlags, conn *connection, realms []string) error {
 	c, err := conn.dial()
 	if err != nil {
 		return err
 	}
 	if realms == nil {
-		resp, err := call(ctx, c, "", c.admin.ListRealms, &kujiv1.ListRealmsRequest{})
+		resp, err := c.Admin.ListRealms(ctx, &kujiv1.ListRealmsRequest{})
 		if err != nil {
 			return err
 		}
 		realms = resp.GetRealms()
 	}
-	return a.backup(ctx, f, realms, func(realm string) (kuji.BackupSource, func() error, error) {
+	return backUp(ctx, a, f, realms, func(realm string) (kuji.BackupSource, func() error, error) {
 		return c.backupOf(realm), func() error { return nil }, nil
 	})
 }
 
-func (a *app) backup(ctx context.Context, f *backupFlags, realms []string, open func(realm string) (kuji.BackupSource, func() error, error)) error {
+func backUp(ctx context.Context, a *app, f *backupFlags, realms []string, open func(realm string) (kuji.BackupSource, func() error, error)) error {
 	out := backupJSON{To: f.to, Realms: []backupRealmJSON{}}
 	for _, realm := range realms {
 		source, done, err := open(realm)
@@ -270,7 +270,7 @@ func limited(source kuji.BackupSource, rate uint64) kuji.BackupSource {
 }
 
 // backupOf returns the source of a realm of a server.
-func (c *client) backupOf(realm string) kuji.BackupSource {
+func (c *api) backupOf(realm string) kuji.BackupSource {
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.BackupPart, error] {
 		return func(yield func(kuji.BackupPart, error) bool) {
 			if err := c.readBackup(ctx, &kujiv1.BackupRequest{Realm: realm, FromCursor: from}, yield); err != nil {
@@ -281,10 +281,10 @@ func (c *client) backupOf(realm string) kuji.BackupSource {
 }
 
 // readBackup yields the parts of a stream. It returns nil if yield stops it.
-func (c *client) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(kuji.BackupPart, error) bool) error {
+func (c *api) readBackup(ctx context.Context, req *kujiv1.BackupRequest, yield func(kuji.BackupPart, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.admin.Backup(ctx, req)
+	s, err := c.Admin.Backup(ctx, req)
 	if err != nil {
 		return err
 	}

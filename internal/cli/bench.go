@@ -14,9 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -39,12 +41,11 @@ const (
 	maxBenchEntries = 500_000 // as much YAML as a catalog may have
 )
 
-func (a *app) benchCommand() *cobra.Command {
+func benchCommand(a *app) *cobra.Command {
 	f := &benchFlags{}
 	cmd := &cobra.Command{
-		Use:     "bench",
-		Short:   "Measure a server: draws a second, latencies, bytes of log, processor and memory",
-		GroupID: "server",
+		Use:   "bench",
+		Short: "Measure a server: draws a second, latencies, bytes of log, processor and memory",
 		Long: `Bench starts a server in its own process group, with a fresh data directory. It
 sends draws over loopback, in these shapes:
 
@@ -79,7 +80,7 @@ how the rate of shape stream changes with entries, players, realms and cores.`,
 				return usageError{err}
 			}
 			if f.url != "" && cmd.Flags().Changed("sync") {
-				return usageError{errors.New("--url and --sync: give only one; the server at --url has a policy of its own")}
+				return usagef("--url and --sync: give only one; the server at --url has a policy of its own")
 			}
 			b := &bench{app: a, f: f}
 			return b.run(cmd.Context())
@@ -147,7 +148,7 @@ type benchReport struct {
 
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("--dir %s: no such directory", b.f.dir)}
+		return usagef("--dir %s: no such directory", b.f.dir)
 	} else if err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (b *bench) takeProfile(ctx context.Context, t *target, l load) (err error) 
 		err = errors.Join(err, own.Close())
 	}()
 	whole := max(1, int(b.f.duration.Seconds()))
-	data, err := fetch(ctx, t.newConnection(false), fmt.Sprintf("%sprofile?seconds=%d", t.pprof, whole), "")
+	data, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.pprof, whole), "")
 	if err != nil {
 		return err
 	}
@@ -317,22 +318,24 @@ func benchCatalog(n int) []byte {
 // prepare makes the realms with their catalog and makes every player known. It
 // returns what the server says of itself.
 func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetStatusResponse, error) {
-	c := newClient(t.newConnection(false), t.url, t.key)
-	c.timeout = 2 * time.Minute // a catalog of a million entries takes its time
+	c, err := t.client(t.newConnection(false))
+	if err != nil {
+		return nil, err
+	}
 	yaml := benchCatalog(entries)
 	for n := range l.realms {
 		realm := t.realm(n)
-		if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
+		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
 			return nil, fmt.Errorf("create realm %s: %w", realm, err)
 		}
-		if _, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
+		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: yaml}); err != nil {
 			return nil, fmt.Errorf("apply the catalog: %w", err)
 		}
 		if err := t.meet(ctx, realm); err != nil {
 			return nil, fmt.Errorf("make %d players known: %w", t.players, err)
 		}
 	}
-	return call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
+	return c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
 }
 
 func printBench(w io.Writer, r *benchReport) {
@@ -349,9 +352,9 @@ func printBench(w io.Writer, r *benchReport) {
 	fprintf(w, "\nA draw counts once it is acknowledged. In the shapes stream and anonymous, a latency is that of a batch of\n%d draws, and connections are streams.\n", streamBatch)
 }
 
-// newConnection makes an HTTP client with one connection of its own; http2 is
+// newConnection makes a transport with one connection of its own; http2 is
 // for gRPC.
-func (t *target) newConnection(http2 bool) *http.Client {
+func (t *target) newConnection(http2 bool) *http.Transport {
 	p := new(http.Protocols)
 	switch {
 	case !http2:
@@ -365,7 +368,12 @@ func (t *target) newConnection(http2 bool) *http.Client {
 	t.mu.Lock()
 	t.transports = append(t.transports, tr)
 	t.mu.Unlock()
-	return &http.Client{Transport: wholeMessages{tr}}
+	return tr
+}
+
+// client returns a client over a connection. A catalog of a million entries takes its time.
+func (t *target) client(over *http.Transport, options ...connect.ClientOption) (*client.Client, error) {
+	return client.New([]string{t.url}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
 }
 
 func (t *target) close() {

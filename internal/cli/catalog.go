@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -25,7 +27,7 @@ type catalogJSON struct {
 	Items    int                  `json:"items"`
 	Pools    int                  `json:"pools"`
 	Entries  int                  `json:"entries"`
-	Problems []catalogErrorJSON   `json:"problems,omitempty"`
+	Problems []violation          `json:"problems,omitempty"`
 	Warnings []catalogWarningJSON `json:"warnings,omitempty"`
 }
 
@@ -35,22 +37,8 @@ type catalogWarningJSON struct {
 	Warning string `json:"warning"`
 }
 
-type catalogErrorJSON struct {
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Path    string `json:"path,omitempty"`
-	Message string `json:"message"`
-}
-
-func (a *app) catalogCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "catalog",
-		Short:   "Check and compare catalogs, list and print those of a realm",
-		GroupID: "offline",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
-	cmd.AddCommand(a.checkCommand(), a.listCatalogsCommand(), a.showCommand(), a.diffCommand(), &cobra.Command{
+func catalogCommand(a *app) *cobra.Command {
+	schema := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of catalogs, for editors",
 		Example: `  kuji catalog schema > catalog.schema.json
@@ -59,12 +47,13 @@ func (a *app) catalogCommand() *cobra.Command {
   # yaml-language-server: $schema=catalog.schema.json`,
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error { return a.write(catalog.Schema()) },
-	}, a.exportCommand())
-	return cmd
+	}
+	return group("catalog", "Check and compare catalogs, list and print those of a realm",
+		checkCommand(a), listCatalogsCommand(a), showCatalogCommand(a), diffCommand(a), schema, exportCommand(a))
 }
 
 // checkCommand is the command that judges a catalog as a server would.
-func (a *app) checkCommand() *cobra.Command {
+func checkCommand(a *app) *cobra.Command {
 	var against string
 	var yes bool
 	cmd := &cobra.Command{
@@ -96,32 +85,30 @@ key with the command admin.`,
 		}
 		c, err := parseCatalog(args[0], yaml)
 		if err != nil || against == "" {
-			return a.checkCatalog(cmd.Context(), args[0], c, err, yes)
+			return checkCatalog(cmd.Context(), a, args[0], c, err, yes)
 		}
 		if err := flags.Set("server", against); err != nil {
 			return err
 		}
-		return a.checkAgainst(cmd.Context(), conn, args[0], yaml, yes)
+		return checkAgainst(cmd.Context(), a, conn, args[0], yaml, yes)
 	}
 	return cmd
 }
 
 // checkAgainst judges a catalog as a change of a server's realm.
-func (a *app) checkAgainst(ctx context.Context, conn *connection, file string, yaml []byte, yes bool) error {
+func checkAgainst(ctx context.Context, a *app, conn *connection, file string, yaml []byte, yes bool) error {
 	c, err := conn.dial()
 	if err != nil {
 		return err
 	}
-	resp, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
+	resp, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: c.realm, Yaml: yaml, DryRun: true})
 	if err != nil {
 		return placed(file, err)
 	}
-	plan := newPlanJSON(resp)
-	plan.DryRun = true
-	if err := a.print(plan, func(w io.Writer) { printPlan(w, plan) }); err != nil {
+	if err := a.print(resp, func(w io.Writer) { printPlan(w, resp) }); err != nil {
 		return err
 	}
-	return secondLook(file, plan.warnings(), yes)
+	return secondLook(file, countWarnings(resp.GetPlan()), yes)
 }
 
 // secondLook refuses a catalog with warnings.
@@ -132,7 +119,7 @@ func secondLook(file string, warnings int, yes bool) error {
 	return refusedError{fmt.Sprintf("%s: %d of the changes deserve a second look. \"kuji apply\" makes them only with --yes, \"kuji serve\" with --accept-warnings", file, warnings)}
 }
 
-func (a *app) exportCommand() *cobra.Command {
+func exportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print the catalog in force as YAML",
@@ -143,13 +130,13 @@ nothing changes.`,
 		Args:    exactArgs(),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error { return a.exportCatalog(cmd.Context(), c, 0) })
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error { return exportCatalog(cmd.Context(), a, c, 0) })
 	return cmd
 }
 
 // exportCatalog prints a version of the catalog, or, for 0, the one in force.
-func (a *app) exportCatalog(ctx context.Context, c *client, version uint64) error {
-	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
+func exportCatalog(ctx context.Context, a *app, c *api, version uint64) error {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
 	if err != nil {
 		return err
 	}
@@ -167,13 +154,13 @@ type exportJSON struct {
 
 // checkCatalog says what is wrong with a catalog, or what deserves a second look in it. err is that of
 // reading it.
-func (a *app) checkCatalog(ctx context.Context, file string, c *catalog.Catalog, err error, yes bool) error {
+func checkCatalog(ctx context.Context, a *app, file string, c *catalog.Catalog, err error, yes bool) error {
 	out := catalogJSON{File: file, Valid: err == nil}
 	var problems *catalog.Errors
 	switch {
 	case errors.As(err, &problems):
 		for _, p := range problems.List {
-			out.Problems = append(out.Problems, catalogErrorJSON{p.Line, p.Column, p.Path, p.Message})
+			out.Problems = append(out.Problems, violation{p.Path, p.Message, uint32(p.Line), uint32(p.Column)})
 		}
 		if a.json {
 			if werr := a.writeJSON(out); werr != nil {
@@ -184,7 +171,7 @@ func (a *app) checkCatalog(ctx context.Context, file string, c *catalog.Catalog,
 	case err != nil:
 		return err
 	}
-	plan, err := a.planAlone(ctx, c)
+	plan, err := planAlone(ctx, a.now, c)
 	if err != nil {
 		return err
 	}
@@ -212,13 +199,13 @@ func (a *app) checkCatalog(ctx context.Context, file string, c *catalog.Catalog,
 }
 
 // planAlone plans a catalog for a realm that is new: what a server says of it at its first start.
-func (a *app) planAlone(ctx context.Context, c *catalog.Catalog) (kuji.Plan, error) {
-	return a.planOver(ctx, nil, c)
+func planAlone(ctx context.Context, now func() time.Time, c *catalog.Catalog) (kuji.Plan, error) {
+	return planOver(ctx, now, nil, c)
 }
 
 // planOver plans a catalog over another one, which may be nil, for a realm in which nothing was drawn.
-func (a *app) planOver(ctx context.Context, before, c *catalog.Catalog) (_ kuji.Plan, err error) {
-	engine, err := kuji.OpenMemory([32]byte{}, kuji.Options{Now: a.now})
+func planOver(ctx context.Context, now func() time.Time, before, c *catalog.Catalog) (_ kuji.Plan, err error) {
+	engine, err := kuji.OpenMemory([32]byte{}, kuji.Options{Now: now})
 	if err != nil {
 		return kuji.Plan{}, err
 	}
@@ -236,7 +223,7 @@ func (a *app) planOver(ctx context.Context, before, c *catalog.Catalog) (_ kuji.
 }
 
 // loadCatalog reads and checks a catalog.
-func (a *app) loadCatalog(file string) (*catalog.Catalog, error) {
+func loadCatalog(a *app, file string) (*catalog.Catalog, error) {
 	yaml, err := a.readFile(file, catalog.MaxBytes)
 	if err != nil {
 		return nil, err
@@ -279,7 +266,7 @@ type placedError struct {
 func (e placedError) Unwrap() error { return e.err }
 func (e placedError) Error() string {
 	text := "bad catalog"
-	for _, v := range errorDetail(e.err).GetViolations() {
+	for _, v := range client.Detail(e.err).GetViolations() {
 		text += "\n" + (&catalog.Error{
 			Line: int(v.GetLine()), Column: int(v.GetColumn()), Path: v.GetField(), Message: v.GetDescription(),
 		}).Error()
@@ -294,19 +281,10 @@ func placed(file string, err error) error {
 	if !ok {
 		return err
 	}
-	for _, v := range errorDetail(rpc).GetViolations() {
+	for _, v := range client.Detail(rpc).GetViolations() {
 		if v.GetLine() > 0 {
 			return placedError{file, rpc}
 		}
 	}
 	return err
-}
-
-// needsSubcommand is the action of a command that only groups others.
-func needsSubcommand(cmd *cobra.Command, _ []string) error {
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
-	return usageError{fmt.Errorf("missing command after %q: expected %s", cmd.CommandPath(), strings.Join(names, ", "))}
 }

@@ -52,7 +52,7 @@ func (s *catalogStart) before(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(s.f.data, "realms", s.f.realm)); !errors.Is(err, fs.ErrNotExist) {
 		return nil // also errors: who opens the directory meets them again
 	}
-	plan, err := s.planAlone(ctx, s.c)
+	plan, err := planAlone(ctx, s.now, s.c)
 	if err != nil {
 		return fmt.Errorf("plan catalog %s: %w", s.f.catalog, err)
 	}

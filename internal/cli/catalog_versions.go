@@ -2,11 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,25 +14,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type catalogsJSON struct {
-	Catalogs []catalogVersionJSON `json:"catalogs"` // the newest first
-	Oldest   uint64               `json:"oldest"`   // version that can be read
-}
-
-type catalogVersionJSON struct {
-	Version  uint64 `json:"version"`
-	Hash     string `json:"hash"` // hexadecimal
-	Position uint64 `json:"position"`
-	Time     int64  `json:"time"` // Unix milliseconds
-	Name     string `json:"name,omitempty"`
-	Items    uint32 `json:"items"`
-	Pools    uint32 `json:"pools"`
-	By       string `json:"by,omitempty"`
-	Reason   string `json:"reason,omitempty"`
-	Metadata string `json:"metadata,omitempty"`
-}
-
-func (a *app) listCatalogsCommand() *cobra.Command {
+func listCatalogsCommand(a *app) *cobra.Command {
 	req := &kujiv1.ListCatalogsRequest{}
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -46,33 +27,18 @@ of the server reads the whole log, which can take a while.`,
   kuji catalog list --before 40 --limit 20`,
 		Args: exactArgs(),
 	}
-	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&req.Before, "before", 0, "only those below this `version`")
 	cmd.Flags().Uint32Var(&req.Limit, "limit", 0, "how many at most (default 100, at most 1000)")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
-		req.Realm = c.realm
-		resp, err := call(cmd.Context(), c, "", c.rewards.ListCatalogs, req)
-		if err != nil {
-			return err
-		}
-		out := catalogsJSON{Catalogs: []catalogVersionJSON{}, Oldest: resp.GetOldest()}
+	return read(a, cmd, req, (*api).ListCatalogs, noArgs, func(w io.Writer, resp *kujiv1.ListCatalogsResponse) {
+		fprintf(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON\n")
 		for _, v := range resp.GetCatalogs() {
-			out.Catalogs = append(out.Catalogs, catalogVersionJSON{
-				Version: v.GetVersion(), Hash: hex.EncodeToString(v.GetHash()), Position: v.GetPosition(), Time: v.GetTimeUnixMs(), Name: v.GetName(),
-				Items: v.GetItems(), Pools: v.GetPools(), By: v.GetBy(), Reason: v.GetReason(), Metadata: v.GetMetadata(),
-			})
+			fprintf(w, "%d\t%s\t%d\t%.6x\t%d\t%d\t%s\t%s\n", v.GetVersion(), timeText(v.GetTimeUnixMs()), v.GetPosition(), string(v.GetHash()),
+				v.GetItems(), v.GetPools(), v.GetBy(), v.GetReason())
 		}
-		return a.print(out, func(w io.Writer) {
-			fprintf(w, "VERSION\tAPPLIED\tPOSITION\tHASH\tITEMS\tPOOLS\tBY\tREASON\n")
-			for _, v := range out.Catalogs {
-				fprintf(w, "%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\n", v.Version, timeText(v.Time), v.Position, v.Hash[:12], v.Items, v.Pools, v.By, v.Reason)
-			}
-		})
 	})
-	return cmd
 }
 
-func (a *app) showCommand() *cobra.Command {
+func showCatalogCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show VERSION",
 		Short: "Print an older catalog as YAML",
@@ -82,12 +48,12 @@ the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 		Args:    exactArgs("VERSION"),
 	}
 	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		version, err := parseVersion(args[0])
 		if err != nil {
 			return err
 		}
-		return a.exportCatalog(cmd.Context(), c, version)
+		return exportCatalog(cmd.Context(), a, c, version)
 	})
 	return cmd
 }
@@ -95,12 +61,12 @@ the one that is. "kuji apply --from-version VERSION" puts it in force again.`,
 func parseVersion(text string) (uint64, error) {
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || version == 0 {
-		return 0, usageError{fmt.Errorf("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", text)}
+		return 0, usagef("VERSION %q: expected a number from 1 on: see \"kuji catalog list\"", text)
 	}
 	return version, nil
 }
 
-func (a *app) diffCommand() *cobra.Command {
+func diffCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Show what differs between two catalogs",
@@ -127,44 +93,50 @@ in force. Diff does not know what was drawn; "kuji apply --dry-run" does.`,
 			if i < len(args) {
 				which = args[i]
 			}
-			c, err := a.versionOrFile(cmd.Context(), conn, which)
+			c, err := versionOrFile(cmd.Context(), a, conn, which)
 			if err != nil {
 				return err
 			}
 			both[i] = c
 		}
-		plan, err := a.planOver(cmd.Context(), both[0], both[1])
+		plan, err := planOver(cmd.Context(), a.now, both[0], both[1])
 		if err != nil {
 			return err
 		}
-		out := diffJSON{Same: plan.Unchanged, Changes: []changeJSON{}}
+		out := &kujiv1.Plan{Unchanged: plan.Unchanged}
 		for i := range plan.Changes {
-			if c := &plan.Changes[i]; c.Kind != kuji.ChangeNotice {
-				out.Changes = append(out.Changes, changeJSON{Kind: string(c.Kind), ID: c.ID, Entry: c.Entry, Settings: c.Settings, Text: c.Text})
+			c := &plan.Changes[i]
+			if c.Kind == kuji.ChangeNotice {
+				continue
 			}
+			one := &kujiv1.Change{Kind: changeKind(c.Kind), Id: c.ID, Entry: c.Entry, Text: c.Text}
+			for _, s := range c.Settings {
+				one.Settings = append(one.Settings, &kujiv1.Setting{Name: s.Name, Before: s.Before, After: s.After})
+			}
+			out.Changes = append(out.Changes, one)
 		}
 		return a.print(out, func(w io.Writer) {
-			if out.Same {
+			if out.GetUnchanged() {
 				fprintf(w, "the same catalog\n")
 			}
-			for _, c := range out.Changes {
-				c.print(w)
+			for _, c := range out.GetChanges() {
+				printChange(w, c)
 			}
 		})
 	}
 	return cmd
 }
 
-type diffJSON struct {
-	Same    bool         `json:"same"`
-	Changes []changeJSON `json:"changes"`
+// changeKind returns the API's number of a kind of change.
+func changeKind(k kuji.ChangeKind) kujiv1.ChangeKind {
+	return kujiv1.ChangeKind(kujiv1.ChangeKind_value["CHANGE_KIND_"+strings.ToUpper(string(k))])
 }
 
 // versionOrFile reads a catalog: a version of a server's, a file, or, for "", the one in force.
-func (a *app) versionOrFile(ctx context.Context, conn *connection, which string) (*catalog.Catalog, error) {
+func versionOrFile(ctx context.Context, a *app, conn *connection, which string) (*catalog.Catalog, error) {
 	version, err := strconv.ParseUint(which, 10, 64)
 	if which != "" && err != nil {
-		return a.loadCatalog(which)
+		return loadCatalog(a, which)
 	}
 	c, err := conn.dial()
 	if err != nil {
@@ -178,8 +150,8 @@ func (a *app) versionOrFile(ctx context.Context, conn *connection, which string)
 }
 
 // catalogOf returns a version of the catalog as YAML; 0: the one in force.
-func (c *client) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
-	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
+func (c *api) catalogOf(ctx context.Context, version uint64) ([]byte, error) {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm, Version: version})
 	if err == nil && len(resp.GetYaml()) == 0 {
 		err = errors.New("the server sent no catalog")
 	}

@@ -7,8 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"connectrpc.com/connect"
 	"github.com/anishathalye/porcupine"
 
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
@@ -200,30 +200,39 @@ const patient = cluster.WaitForLeader + 2*time.Second
 
 // nodesClient is a client that asks one node after the other until it has an answer.
 type nodesClient struct {
-	*client
-	each *anyOf
+	*client.Client                  // in use
+	from           []*client.Client // one that begins with each node
 }
 
 // anyNode returns a client that begins with one of the nodes.
-func (c *trio) anyNode(begin int) nodesClient {
-	each := &anyOf{transport: &http.Transport{ResponseHeaderTimeout: patient, MaxIdleConnsPerHost: 16}}
+func (c *trio) anyNode(begin int) *nodesClient {
+	c.t.Helper()
+	var urls []string
 	for _, name := range c.flags.Names() {
-		each.nodes = append(each.nodes, &url.URL{Scheme: "http", Host: c.listen[name]})
+		urls = append(urls, "http://"+c.listen[name])
 	}
-	each.at.Store(uint32(begin))
-	cl := newClient(&http.Client{Transport: each}, each.nodes[0].String(), "")
-	cl.timeout = clusterPatience
-	return nodesClient{cl, each}
+	n := &nodesClient{}
+	for i := range urls {
+		cl, err := client.New(slices.Concat(urls[i:], urls[:i]), client.Options{Timeout: clusterPatience, Attempt: patient})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		n.from = append(n.from, cl)
+	}
+	n.begin(begin)
+	return n
 }
 
+func (c *nodesClient) begin(at int) { c.Client = c.from[at%len(c.from)] }
+
 // draw draws once, under an id.
-func (c nodesClient) draw(ctx context.Context, id string, at chaosPlace) (*kujiv1.Result, error) {
-	resp, err := call(ctx, c.client, id, c.rewards.Draw, &kujiv1.DrawRequest{RequestId: id, Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round), Pool: chaosPool(at.round)})
+func (c *nodesClient) draw(ctx context.Context, id string, at chaosPlace) (*kujiv1.Result, error) {
+	resp, err := c.Draw(ctx, &kujiv1.DrawRequest{RequestId: id, Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round), Pool: chaosPool(at.round)})
 	return resp.GetResult(), err
 }
 
-func (c nodesClient) look(ctx context.Context, at chaosPlace) (left stockLeft, err error) {
-	resp, err := call(ctx, c.client, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{Realm: chaosRealms[at.realm], Pool: chaosPool(at.round)})
+func (c *nodesClient) look(ctx context.Context, at chaosPlace) (left stockLeft, err error) {
+	resp, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: chaosRealms[at.realm], Pool: chaosPool(at.round)})
 	if err != nil {
 		return left, err
 	}
@@ -233,8 +242,8 @@ func (c nodesClient) look(ctx context.Context, at chaosPlace) (left stockLeft, e
 	return left, nil
 }
 
-func (c nodesClient) hold(ctx context.Context, at chaosPlace) (gems uint64, err error) {
-	resp, err := call(ctx, c.client, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round)})
+func (c *nodesClient) hold(ctx context.Context, at chaosPlace) (gems uint64, err error) {
+	resp, err := c.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Realm: chaosRealms[at.realm], Player: chaosPlayer(at.round)})
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		return 0, nil
 	}
@@ -245,7 +254,7 @@ func (c nodesClient) hold(ctx context.Context, at chaosPlace) (gems uint64, err 
 }
 
 // ask asks until there is an answer.
-func (b *chaosBook) ask(ctx context.Context, c nodesClient, id string, at chaosPlace, kind chaosKind) (r chaosReply, err error) {
+func (b *chaosBook) ask(ctx context.Context, c *nodesClient, id string, at chaosPlace, kind chaosKind) (r chaosReply, err error) {
 	switch kind {
 	case chaosLook:
 		r.left, err = c.look(ctx, at)
@@ -263,7 +272,7 @@ func (b *chaosBook) ask(ctx context.Context, c nodesClient, id string, at chaosP
 }
 
 // drive is one client: it asks one question after the other until stop is closed.
-func (b *chaosBook) drive(ctx context.Context, c nodesClient, seed uint64, round, number int, stop <-chan struct{}) error {
+func (b *chaosBook) drive(ctx context.Context, c *nodesClient, seed uint64, round, number int, stop <-chan struct{}) error {
 	r := rand.New(rand.NewPCG(seed, uint64(round*chaosClients+number)))
 	pace := time.NewTicker(chaosPace)
 	defer pace.Stop()
@@ -274,7 +283,7 @@ func (b *chaosBook) drive(ctx context.Context, c nodesClient, seed uint64, round
 		case <-pace.C:
 		}
 		if r.IntN(8) == 0 {
-			c.each.at.Store(r.Uint32())
+			c.begin(int(r.Uint32()))
 		}
 		id, kind, at := fmt.Sprintf("%d-%d-%d", round, number, i), chaosKind(max(0, r.IntN(4)-1)), chaosPlace{r.IntN(len(chaosRealms)), round}
 		op := porcupine.Operation{ClientId: number, Input: chaosQuestion{at.realm, kind}, Call: b.clock.Add(1)}

@@ -116,10 +116,10 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	}
 	for _, realm := range chaosRealms {
 		cl := c.anyNode(0)
-		if _, err := call(ctx, cl.client, "", cl.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
+		if _, err := cl.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: realm}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := call(ctx, cl.client, "", cl.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: chaosCatalog()}); err != nil {
+		if _, err := cl.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: realm, Yaml: chaosCatalog()}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -50,8 +50,11 @@ func (d *demo) check(ctx context.Context) error {
 func (d *demo) checkRecovery(ctx context.Context) error {
 	recovered := map[string]uint64{}
 	for _, at := range d.attractions {
-		c := d.client(at.realm)
-		resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: at.realm})
+		c, err := d.client(at.realm)
+		if err != nil {
+			return err
+		}
+		resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: at.realm})
 		if err != nil {
 			return err
 		}
@@ -87,7 +90,10 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 		if window := uint64(at.catalog.Idempotency.Count); uint64(len(book.records)) > window {
 			return fmt.Errorf("realm %s: %d requests, more than the %d that the catalog remembers: run with a shorter --load", at.realm, len(book.records), window)
 		}
-		c := d.client(at.realm)
+		c, err := d.client(at.realm)
+		if err != nil {
+			return err
+		}
 		for from := 0; from < len(book.records); from += batchSize {
 			part := book.records[from:min(from+batchSize, len(book.records))]
 			bad, err := resend(ctx, c, part)
@@ -102,12 +108,12 @@ func (d *demo) checkAcknowledged(ctx context.Context) error {
 	return nil
 }
 
-func resend(ctx context.Context, c *client, part []record) (wrong []error, err error) {
+func resend(ctx context.Context, c *api, part []record) (wrong []error, err error) {
 	req := &kujiv1.BatchRequest{Realm: c.realm}
 	for _, rec := range part {
 		req.Commands = append(req.Commands, rec.command)
 	}
-	resp, err := call(ctx, c, "", c.rewards.Batch, req)
+	resp, err := c.Batch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func resend(ctx context.Context, c *client, part []record) (wrong []error, err e
 // clients' books.
 func (d *demo) checkBalances(ctx context.Context) error {
 	type question struct {
-		c      *client
+		c      *api
 		player string
 		book   *ledger
 	}
@@ -148,7 +154,7 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	for range 16 {
 		readers.Go(func() {
 			for q := range questions {
-				resp, err := call(ctx, q.c, "", q.c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: q.c.realm, Player: q.player})
+				resp, err := q.c.GetPlayer(ctx, &kujiv1.GetPlayerRequest{Realm: q.c.realm, Player: q.player})
 				if err != nil && connect.CodeOf(err) != connect.CodeNotFound { // who is not found holds nothing
 					cancel(fmt.Errorf("player %s: %w", q.player, err))
 					continue
@@ -166,7 +172,10 @@ func (d *demo) checkBalances(ctx context.Context) error {
 	}
 	players := 0
 	for _, at := range d.attractions {
-		c := d.client(at.realm)
+		c, err := d.client(at.realm)
+		if err != nil {
+			return err
+		}
 		book := d.books[at.realm]
 		pity = append(pity, book.wrong...)
 		for player := range book.balances {
@@ -192,14 +201,17 @@ func (d *demo) checkStock(ctx context.Context) error {
 	var wrongStock, wrongOdds []error
 	limited := 0
 	for _, at := range d.attractions {
-		c := d.client(at.realm)
+		c, err := d.client(at.realm)
+		if err != nil {
+			return err
+		}
 		book := d.books[at.realm]
 		for _, p := range at.catalog.Pools {
-			pool, err := getPool(ctx, c, p.ID)
+			resp, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: at.realm, Pool: p.ID, EntryLimit: 10_000})
 			if err != nil {
 				return err
 			}
-			stock := stockOf(p)
+			pool, stock := resp.GetPool(), stockOf(p)
 			limited += len(stock)
 			if err := checkPool(pool, stock, book.drawn[p.ID]); err != nil {
 				wrongStock = append(wrongStock, err)

@@ -11,27 +11,11 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type clockSetJSON struct {
-	Realm    string `json:"realm"`
-	From     int64  `json:"from_unix_ms"` // the last time stamp before
-	To       int64  `json:"to_unix_ms"`
-	IDsFrom  int64  `json:"ids_from_unix_ms,omitempty"` // older request ids are refused
-	Position uint64 `json:"position"`                   // of the event in the log
+func clockCommand(a *app) *cobra.Command {
+	return group("clock", "Set the clock of a realm", clockSetCommand(a))
 }
 
-func (a *app) clockCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "clock",
-		Short:   "Set the clock of a realm",
-		GroupID: "client",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
-	cmd.AddCommand(a.clockSetCommand())
-	return cmd
-}
-
-func (a *app) clockSetCommand() *cobra.Command {
+func clockSetCommand(a *app) *cobra.Command {
 	var reason, at string
 	cmd := &cobra.Command{
 		Use:   "set --reason TEXT",
@@ -55,7 +39,7 @@ passes for them at once.`,
 	cmd.Flags().StringVar(&at, "time", "", "the right `time`, as in 2026-11-23T19:20:00Z (default: this machine's)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if reason == "" {
-			return usageError{fmt.Errorf("missing flag --reason: why the clock is set, for the log")}
+			return usagef("missing flag --reason: why the clock is set, for the log")
 		}
 		now := time.Now()
 		if at != "" {
@@ -68,15 +52,15 @@ passes for them at once.`,
 		if err != nil {
 			return err
 		}
-		resp, err := call(cmd.Context(), c, "", c.admin.SetClock, &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
+		resp, err := c.Admin.SetClock(cmd.Context(), &kujiv1.SetClockRequest{Realm: c.realm, TimeUnixMs: now.UnixMilli(), Reason: reason})
 		if err != nil {
 			return err
 		}
-		out := clockSetJSON{c.realm, resp.GetFromUnixMs(), resp.GetToUnixMs(), resp.GetIdsFromUnixMs(), resp.GetPosition()}
-		return a.print(out, func(w io.Writer) {
-			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", out.Realm, utc(out.To), utc(out.From), out.Position)
-			if out.IDsFrom > out.To {
-				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(out.IDsFrom))
+		return a.print(resp, func(w io.Writer) {
+			to, from := resp.GetToUnixMs(), resp.GetIdsFromUnixMs()
+			fprintf(w, "realm %s: time goes on from %s; the last stamp was %s (position %d)\n", c.realm, utc(to), utc(resp.GetFromUnixMs()), resp.GetPosition())
+			if from > to {
+				fprintf(w, "New request ids are refused as too old until %s. If you cannot wait, apply a catalog with\n\"ids: any\" until then.\n", utc(from))
 			}
 		})
 	}
@@ -89,7 +73,7 @@ func utc(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339)
 func parseTime(flag, text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, usageError{fmt.Errorf("--%s %q: expected a time such as 2026-11-23T19:20:00Z", flag, text)}
+		return t, usagef("--%s %q: expected a time such as 2026-11-23T19:20:00Z", flag, text)
 	}
 	return t, nil
 }

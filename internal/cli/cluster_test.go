@@ -29,6 +29,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/cluster"
@@ -204,7 +205,7 @@ func (c *trio) start(name string) {
 }
 
 // client returns a client of a node.
-func (c *trio) client(name string) *client {
+func (c *trio) client(name string) *rawClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return newClient(http.DefaultClient, c.urls[name], "")
@@ -276,19 +277,22 @@ func (b *answered) until(ctx context.Context, t *testing.T, good func() bool) {
 
 // draw sends one draw until it is answered, to one node after the other, beginning with the one at.
 func (c *trio) draw(ctx context.Context, id string, at int) (*kujiv1.Result, error) {
-	names := c.flags.Names()
-	for {
-		once, cancel := context.WithTimeout(ctx, 20*time.Second)
-		resp, err := c.client(names[at%len(names)]).rewards.Draw(once, &kujiv1.DrawRequest{RequestId: id, Player: "ann", Pool: "hats"})
-		cancel()
-		if err == nil {
-			return resp.GetResult(), nil
-		}
-		if again, _ := retryable(err); !again || ctx.Err() != nil {
-			return nil, fmt.Errorf("draw %s: %w", id, err)
-		}
-		at++
+	var urls []string
+	c.mu.Lock()
+	for _, name := range c.flags.Names() {
+		urls = append(urls, c.urls[name])
 	}
+	c.mu.Unlock()
+	at %= len(urls)
+	cl, err := client.New(slices.Concat(urls[at:], urls[:at]), client.Options{Transport: http.DefaultTransport, Timeout: -1, Attempt: 20 * time.Second})
+	if err != nil {
+		return nil, err
+	}
+	resp, err := cl.Draw(ctx, &kujiv1.DrawRequest{RequestId: id, Player: "ann", Pool: "hats"})
+	if err != nil {
+		return nil, fmt.Errorf("draw %s: %w", id, err)
+	}
+	return resp.GetResult(), nil
 }
 
 // TestClusterFailover: three processes answer draws at every node. The leader is killed with SIGKILL,

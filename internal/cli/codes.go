@@ -17,47 +17,22 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func (a *app) codesCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "codes",
-		Short: "Import codes that rewards give or players send, show what is left, export who got them",
-		Long: `Codes are texts in named lists: coupons, gift cards and keys that rewards give,
+func codesCommand(a *app) *cobra.Command {
+	cmd := group("codes", "Import codes that rewards give or players send, show what is left, export who got them",
+		codesImportCommand(a), codesShowCommand(a), codesExportCommand(a))
+	cmd.Long = `Codes are texts in named lists: coupons, gift cards and keys that rewards give,
 each once, or texts that players send to pay for draws. In a catalog, "reward: {code: ten-percent}" gives the next code of the list
 ten-percent, and "redeem: {code: bottles}" lets codes of the list bottles pay for
-draws from a pool.`,
-		GroupID: "client",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
-	cmd.AddCommand(a.codesImportCommand(), a.codesShowCommand(), a.codesExportCommand())
+draws from a pool.`
 	return cmd
 }
 
-type codesJSON struct {
-	List     string  `json:"list"`
-	Codes    uint64  `json:"codes"` // imported so far
-	Given    uint64  `json:"given"` // of them
-	Left     uint64  `json:"left"`
-	Redeemed uint64  `json:"redeemed"` // of them: used by a player at all
-	Uses     uint64  `json:"uses"`     // how often players used them
-	Position uint64  `json:"position"`
-	Added    *uint64 `json:"added,omitempty"` // by this import
-	Known    *uint64 `json:"known,omitempty"` // in the file, but in the list before or twice in the file
+func printCodes(w io.Writer, l *kujiv1.CodeList, more string) {
+	fprintf(w, "list\t%s\n%scodes\t%d\ngiven\t%d\nleft\t%d\n", l.GetList(), markup(more), l.GetCodes(), l.GetGiven(), l.GetCodes()-l.GetGiven())
+	fprintf(w, "redeemed\t%d\nuses\t%d\nposition\t%d\n", l.GetRedeemed(), l.GetUses(), l.GetPosition())
 }
 
-func newCodesJSON(l *kujiv1.CodeList) codesJSON {
-	return codesJSON{List: l.GetList(), Codes: l.GetCodes(), Given: l.GetGiven(), Left: l.GetCodes() - l.GetGiven(), Redeemed: l.GetRedeemed(), Uses: l.GetUses(), Position: l.GetPosition()}
-}
-
-func printCodes(w io.Writer, c codesJSON) {
-	fprintf(w, "list\t%s\n", c.List)
-	if c.Added != nil {
-		fprintf(w, "added\t%d\nknown\t%d\n", *c.Added, *c.Known)
-	}
-	fprintf(w, "codes\t%d\ngiven\t%d\nleft\t%d\nredeemed\t%d\nuses\t%d\nposition\t%d\n", c.Codes, c.Given, c.Left, c.Redeemed, c.Uses, c.Position)
-}
-
-func (a *app) codesImportCommand() *cobra.Command {
+func codesImportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import LIST FILE",
 		Short: "Add the codes of a file to a list",
@@ -86,28 +61,29 @@ At most 16 codes of a list may differ only in spaces, hyphens and case.`,
 		if err != nil {
 			return err
 		}
-		list, added, err := importCodes(cmd.Context(), c, args[0], args[1])
+		out, err := importCodes(cmd.Context(), c, args[0], args[1])
 		if err != nil {
 			return fmt.Errorf("the file is not imported as a whole; import it again to finish: %w", err)
 		}
-		out, known := newCodesJSON(list), total-added
-		out.Added, out.Known = &added, &known
-		return a.print(out, func(w io.Writer) { printCodes(w, out) })
+		return a.print(out, func(w io.Writer) {
+			printCodes(w, out.GetList(), fmt.Sprintf("added\t%d\nknown\t%d\n", out.GetAdded(), total-out.GetAdded()))
+		})
 	}
 	return cmd
 }
 
 // importCodes sends the codes of a file, chunk by chunk.
-func importCodes(ctx context.Context, c *client, list, file string) (after *kujiv1.CodeList, added uint64, err error) {
-	err = eachChunk(file, func(codes []string) error {
-		resp, err := call(ctx, c, "", c.admin.ImportCodes, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
+func importCodes(ctx context.Context, c *api, list, file string) (*kujiv1.ImportCodesResponse, error) {
+	out := &kujiv1.ImportCodesResponse{}
+	err := eachChunk(file, func(codes []string) error {
+		resp, err := c.Admin.ImportCodes(ctx, &kujiv1.ImportCodesRequest{Realm: c.realm, List: list, Codes: codes})
 		if err != nil {
 			return err
 		}
-		after, added = resp.GetList(), added+resp.GetAdded()
+		out.List, out.Added = resp.GetList(), out.GetAdded()+resp.GetAdded()
 		return nil
 	})
-	return after, added, err
+	return out, err
 }
 
 // eachChunk reads the codes of a file and calls f with as many as one request can have. What is
@@ -164,34 +140,21 @@ func eachChunk(file string, f func(codes []string) error) error {
 	return flush()
 }
 
-func (a *app) codesShowCommand() *cobra.Command {
-	cmd := &cobra.Command{
+func codesShowCommand(a *app) *cobra.Command {
+	req := &kujiv1.GetCodesRequest{}
+	call := func(c *api, ctx context.Context, req *kujiv1.GetCodesRequest) (*kujiv1.GetCodesResponse, error) {
+		return c.Admin.GetCodes(ctx, req)
+	}
+	return read(a, &cobra.Command{
 		Use:     "show LIST",
 		Short:   "Show how many codes of a list are left, and how many were redeemed",
 		Example: `  kuji codes show ten-percent`,
 		Args:    exactArgs("LIST"),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		resp, err := call(cmd.Context(), c, "", c.admin.GetCodes, &kujiv1.GetCodesRequest{Realm: c.realm, List: args[0]})
-		if err != nil {
-			return err
-		}
-		out := newCodesJSON(resp.GetList())
-		return a.print(out, func(w io.Writer) { printCodes(w, out) })
-	})
-	return cmd
+	}, req, call, func(args []string) { req.List = args[0] },
+		func(w io.Writer, resp *kujiv1.GetCodesResponse) { printCodes(w, resp.GetList(), "") })
 }
 
-type givenCodeJSON struct {
-	Code     string `json:"code"`
-	Number   uint64 `json:"number"`
-	Player   string `json:"player"`
-	Position uint64 `json:"position"`
-	Time     string `json:"time"`
-}
-
-func (a *app) codesExportCommand() *cobra.Command {
+func codesExportCommand(a *app) *cobra.Command {
 	var from uint64
 	var redeemed bool
 	cmd := &cobra.Command{
@@ -211,20 +174,20 @@ The key needs the command admin.`,
 	conn := a.connection(cmd.Flags())
 	cmd.Flags().Uint64Var(&from, "from", 0, "how many `lines` to skip: those of an earlier export")
 	cmd.Flags().BoolVar(&redeemed, "redeemed", false, "print the codes that players used")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		return a.exportCodes(cmd.Context(), c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
+		return exportCodes(cmd.Context(), a, c, &kujiv1.ExportCodesRequest{Realm: c.realm, List: args[0], Offset: from, Redeemed: redeemed})
 	})
 	return cmd
 }
 
-func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCodesRequest) (err error) {
+func exportCodes(ctx context.Context, a *app, c *api, req *kujiv1.ExportCodesRequest) (err error) {
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
-	rows, objects := newCSV(out), newJSON(out)
+	rows := newCSV(out)
 	const page = 10_000
 	req.Limit = page
 	for first := true; ; first = false {
-		resp, err := call(ctx, c, "", c.admin.ExportCodes, req)
+		resp, err := c.Admin.ExportCodes(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -233,11 +196,10 @@ func (a *app) exportCodes(ctx context.Context, c *client, req *kujiv1.ExportCode
 			err = rows.Write("code", "player", "position", "time")
 		}
 		for _, g := range resp.GetCodes() {
-			one := givenCodeJSON{g.GetCode(), g.GetNumber(), g.GetPlayer(), g.GetPosition(), timeText(g.GetTimeUnixMs())}
 			if a.json {
-				err = errors.Join(err, objects.Encode(one))
+				err = errors.Join(err, encodeJSON(out, g))
 			} else {
-				err = errors.Join(err, rows.Write(one.Code, one.Player, strconv.FormatUint(one.Position, 10), one.Time))
+				err = errors.Join(err, rows.Write(g.GetCode(), g.GetPlayer(), strconv.FormatUint(g.GetPosition(), 10), timeText(g.GetTimeUnixMs())))
 			}
 		}
 		rows.Flush()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kuji-dev/kuji/client"
 )
 
 // serverContext is a server under a name, with what it takes to reach it. It
@@ -34,22 +36,22 @@ type contexts struct {
 var contextName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // contextsFile returns where the contexts of this user are.
-func (a *app) contextsFile() string { return filepath.Join(a.configDir, "kuji", "contexts.yaml") }
+func contextsFile(a *app) string { return filepath.Join(a.configDir, "kuji", "contexts.yaml") }
 
 // loadContexts reads the contexts; without a file there are none.
-func (a *app) loadContexts() (*contexts, error) {
+func loadContexts(a *app) (*contexts, error) {
 	all := &contexts{Contexts: map[string]serverContext{}}
 	if a.configDir == "" {
 		return all, nil
 	}
-	data, err := a.readFile(a.contextsFile(), maxSettings)
+	data, err := a.readFile(contextsFile(a), maxSettings)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := parseYAML(a.contextsFile(), data)
+	file, err := parseYAML(contextsFile(a), data)
 	if err != nil {
 		return nil, err
 	}
@@ -101,18 +103,18 @@ func (all *contexts) names() []string {
 
 // saveContexts replaces the file as a whole, so that a crash leaves the old one
 // or the new one.
-func (a *app) saveContexts(all *contexts) error {
+func saveContexts(a *app, all *contexts) error {
 	if a.configDir == "" {
-		return usageError{errors.New("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")}
+		return usagef("no directory for the settings of this user: neither $HOME nor $XDG_CONFIG_HOME is set")
 	}
 	data, err := yaml.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("write contexts: %w", err)
 	}
 	if len(data) > maxSettings {
-		return usageError{fmt.Errorf("the contexts would take %d bytes; %d are allowed: remove some", len(data), maxSettings)}
+		return usagef("the contexts would take %d bytes; %d are allowed: remove some", len(data), maxSettings)
 	}
-	name := a.contextsFile()
+	name := contextsFile(a)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -129,11 +131,16 @@ type contextJSON struct {
 	serverContext
 }
 
-func (a *app) contextCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "context",
-		Short: "Name servers, and choose the one to talk to",
-		Long: `A context gives a name to a server, the file of its key, the certificates to trust
+func contextCommand(a *app) *cobra.Command {
+	cmd := group("context", "Name servers, and choose the one to talk to", contextAddCommand(a), contextListCommand(a),
+		contextChange(a, "use", "Talk to the server of a context from now on", func(all *contexts, name string) { all.Current = name }),
+		contextChange(a, "remove", "Forget a context", func(all *contexts, name string) {
+			delete(all.Contexts, name)
+			if all.Current == name {
+				all.Current = ""
+			}
+		}))
+	cmd.Long = `A context gives a name to a server, the file of its key, the certificates to trust
 and the realm. Commands talk to the server of the first of these:
 
     the flag --server or --context
@@ -146,23 +153,11 @@ variable does: KUJI_KEY, KUJI_KEY_FILE, KUJI_TLS_CA, KUJI_REALM. The key of a co
 goes to no other server. KUJI_TIMEOUT sets --timeout.
 
 Contexts are in kuji/contexts.yaml in your directory for settings, such as
-~/.config. Only you can read the file. It holds no key.`,
-		GroupID: "client",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
-	cmd.AddCommand(a.contextAddCommand(), a.contextListCommand(),
-		a.contextChange("use", "Talk to the server of a context from now on", func(all *contexts, name string) { all.Current = name }),
-		a.contextChange("remove", "Forget a context", func(all *contexts, name string) {
-			delete(all.Contexts, name)
-			if all.Current == name {
-				all.Current = ""
-			}
-		}))
+~/.config. Only you can read the file. It holds no key.`
 	return cmd
 }
 
-func (a *app) contextAddCommand() *cobra.Command {
+func contextAddCommand(a *app) *cobra.Command {
 	var one serverContext
 	cmd := &cobra.Command{
 		Use:   "add NAME --server URL",
@@ -172,12 +167,12 @@ func (a *app) contextAddCommand() *cobra.Command {
 		Args: exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !contextName.MatchString(args[0]) {
-				return usageError{fmt.Errorf("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", args[0])}
+				return usagef("context %q: expected a name of a-z, 0-9, '.', '-' and '_'", args[0])
 			}
-			if err := a.checkContext(&one); err != nil {
+			if err := checkContext(a, &one); err != nil {
 				return err
 			}
-			all, err := a.loadContexts()
+			all, err := loadContexts(a)
 			if err != nil {
 				return err
 			}
@@ -185,10 +180,10 @@ func (a *app) contextAddCommand() *cobra.Command {
 				return refusedError{fmt.Sprintf("there is a context %q already: remove it first", args[0])}
 			}
 			all.Contexts[args[0]] = one
-			if err := a.saveContexts(all); err != nil {
+			if err := saveContexts(a, all); err != nil {
 				return err
 			}
-			return a.printContexts(all)
+			return printContexts(a, all)
 		},
 	}
 	flags := cmd.Flags()
@@ -200,13 +195,13 @@ func (a *app) contextAddCommand() *cobra.Command {
 }
 
 // checkContext reads what the context names, and names it from the root on.
-func (a *app) checkContext(one *serverContext) (err error) {
-	if _, err := parseServers(one.Server); err != nil {
-		return usageError{fmt.Errorf("--server %w", err)}
+func checkContext(a *app, one *serverContext) (err error) {
+	if _, err := client.New(strings.Split(one.Server, ","), client.Options{}); err != nil {
+		return usagef("--server %w", err)
 	}
 	for _, file := range []*string{&one.KeyFile, &one.CA} {
 		if *file == "-" {
-			return usageError{errors.New("a context remembers the names of files: standard input has none")}
+			return usagef("a context remembers the names of files: standard input has none")
 		}
 		if *file == "" {
 			continue
@@ -220,35 +215,35 @@ func (a *app) checkContext(one *serverContext) (err error) {
 			return err
 		}
 	}
-	_, err = newTransport(a, one.CA, 1)
+	_, err = a.trust(one.CA)
 	return err
 }
 
-func (a *app) contextListCommand() *cobra.Command {
+func contextListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "Show all contexts, and which one is in use",
 		Example: "  kuji context list",
 		Args:    exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
-			all, err := a.loadContexts()
+			all, err := loadContexts(a)
 			if err != nil {
 				return err
 			}
-			return a.printContexts(all)
+			return printContexts(a, all)
 		},
 	}
 }
 
 // contextChange is a command that changes something about one context.
-func (a *app) contextChange(name, short string, change func(all *contexts, name string)) *cobra.Command {
+func contextChange(a *app, name, short string, change func(all *contexts, name string)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " NAME",
 		Short:   short,
 		Example: "  kuji context " + name + " prod",
 		Args:    exactArgs("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			all, err := a.loadContexts()
+			all, err := loadContexts(a)
 			if err != nil {
 				return err
 			}
@@ -256,15 +251,15 @@ func (a *app) contextChange(name, short string, change func(all *contexts, name 
 				return err
 			}
 			change(all, args[0])
-			if err := a.saveContexts(all); err != nil {
+			if err := saveContexts(a, all); err != nil {
 				return err
 			}
-			return a.printContexts(all)
+			return printContexts(a, all)
 		},
 	}
 }
 
-func (a *app) printContexts(all *contexts) error {
+func printContexts(a *app, all *contexts) error {
 	out := contextsJSON{Current: all.Current, Contexts: []contextJSON{}}
 	for _, name := range slices.Sorted(maps.Keys(all.Contexts)) {
 		out.Contexts = append(out.Contexts, contextJSON{name, all.Contexts[name]})

@@ -12,27 +12,27 @@ import (
 func TestContextsAreReplaced(t *testing.T) {
 	a := &app{configDir: t.TempDir()}
 	first := &contexts{Current: "a", Contexts: map[string]serverContext{"a": {Server: "http://a:1"}}}
-	if err := a.saveContexts(first); err != nil {
+	if err := saveContexts(a, first); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.ReadFile(a.contextsFile())
+	before, err := os.ReadFile(contextsFile(a))
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := filepath.Join(t.TempDir(), "old")
-	if err := os.Link(a.contextsFile(), old); err != nil {
+	if err := os.Link(contextsFile(a), old); err != nil {
 		t.Skip("no hard links here:", err)
 	}
-	if err := a.saveContexts(&contexts{}); err != nil {
+	if err := saveContexts(a, &contexts{}); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.ReadFile(old); err != nil || string(after) != string(before) {
 		t.Errorf("the old file is now %q, %v", after, err)
 	}
-	if all, err := a.loadContexts(); err != nil || all.Current != "" || len(all.Contexts) != 0 {
+	if all, err := loadContexts(a); err != nil || all.Current != "" || len(all.Contexts) != 0 {
 		t.Errorf("read %+v, %v; want none", all, err)
 	}
-	if files, err := os.ReadDir(filepath.Dir(a.contextsFile())); err != nil || len(files) != 1 {
+	if files, err := os.ReadDir(filepath.Dir(contextsFile(a))); err != nil || len(files) != 1 {
 		t.Errorf("files %v, %v; want one", files, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,7 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func (a *app) demoCommand() *cobra.Command {
+func demoCommand(a *app) *cobra.Command {
 	var (
 		load    time.Duration
 		clients int
@@ -27,9 +28,8 @@ func (a *app) demoCommand() *cobra.Command {
 		cluster bool
 	)
 	cmd := &cobra.Command{
-		Use:     "demo",
-		Short:   "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
-		GroupID: "server",
+		Use:   "demo",
+		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
 		Long: `Demo starts a server on loopback, with a data directory of its own and the three
 example catalogs, and sends draws over the network. Half-way it kills the server
 process with SIGKILL and starts it again. Clients that got no answer repeat their
@@ -60,10 +60,10 @@ It ends with exit code 6 if a check fails.`,
 				}
 			}
 			if load < time.Second || load > time.Hour {
-				return usageError{fmt.Errorf("--load %v: expected from 1s to 1h", load)}
+				return usagef("--load %v: expected from 1s to 1h", load)
 			}
 			if clients < 4 || clients > 1024 {
-				return usageError{fmt.Errorf("--clients %d: expected from 4 to 1024", clients)}
+				return usagef("--clients %d: expected from 4 to 1024", clients)
 			}
 			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep, site: at}
 			return d.run(cmd.Context())
@@ -135,12 +135,8 @@ func (d *demo) verdict() error {
 }
 
 // open starts the server and makes the realms.
-func (d *demo) open(ctx context.Context) error {
-	transport, err := newTransport(d.app, "", 2048)
-	if err != nil {
-		return err
-	}
-	d.traffic = &traffic{transport: transport, patience: patience, length: d.load}
+func (d *demo) open(ctx context.Context) (err error) {
+	d.traffic = &traffic{transport: &http.Transport{MaxIdleConnsPerHost: 2048}, length: d.load}
 	if d.traffic.nodes, err = d.site.start(ctx, d); err != nil {
 		return err
 	}
@@ -151,11 +147,14 @@ func (d *demo) open(ctx context.Context) error {
 		if at.catalog, err = catalog.Parse(at.yaml); err != nil {
 			return fmt.Errorf("examples/%s: %w", at.file, err)
 		}
-		c := d.client(at.realm)
-		if _, err := call(ctx, c, "", c.admin.CreateRealm, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
+		c, err := d.client(at.realm)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
 			return fmt.Errorf("create realm %s: %w", at.realm, err)
 		}
-		if _, err := call(ctx, c, "", c.admin.ApplyCatalog, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: at.yaml}); err != nil {
+		if _, err := c.Admin.ApplyCatalog(ctx, &kujiv1.ApplyCatalogRequest{Realm: at.realm, Yaml: at.yaml}); err != nil {
 			return fmt.Errorf("apply examples/%s: %w", at.file, err)
 		}
 	}
@@ -165,10 +164,9 @@ func (d *demo) open(ctx context.Context) error {
 // patience is how long one request is repeated before the demo gives up.
 const patience = 30 * time.Second
 
-func (d *demo) client(realm string) *client {
-	c := d.traffic.client(0)
-	c.realm = realm
-	return c
+func (d *demo) client(realm string) (*api, error) {
+	c, err := d.traffic.client(0, nil)
+	return &api{c, realm}, err
 }
 
 // drive sends the load and crashes the server in the middle of it.
@@ -181,7 +179,10 @@ func (d *demo) drive(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, at := range d.attractions {
 		for range at.clients {
-			w := newWorker(t, at, len(d.workers))
+			w, err := newWorker(t, at, len(d.workers))
+			if err != nil {
+				return err
+			}
 			d.workers = append(d.workers, w)
 			running.Go(func() {
 				if err := at.behave(ctx, w); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 // site is what a demo draws from, and what it crashes: one server, or a cluster.
 type site interface {
 	// start starts it, and returns where clients find it.
-	start(ctx context.Context, d *demo) ([]*url.URL, error)
+	start(ctx context.Context, d *demo) ([]string, error)
 	// crash kills the process that answers with SIGKILL, and returns what became of that when requests
 	// are answered again.
 	crash(ctx context.Context, d *demo) (said string, err error)
@@ -43,12 +42,12 @@ func (s *alone) run(ctx context.Context, d *demo, address string) (err error) {
 	return err
 }
 
-func (s *alone) start(ctx context.Context, d *demo) ([]*url.URL, error) {
+func (s *alone) start(ctx context.Context, d *demo) ([]string, error) {
 	if err := s.run(ctx, d, "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
 	d.say("server %d serves %s", s.server.ready.PID, s.server.ready.URL)
-	return parseServers(s.server.ready.URL)
+	return []string{s.server.ready.URL}, nil
 }
 
 func (s *alone) crash(ctx context.Context, d *demo) (string, error) {
@@ -87,7 +86,7 @@ type threeNodes struct {
 	at    map[string]string // addresses for clients
 }
 
-func (s *threeNodes) start(ctx context.Context, d *demo) ([]*url.URL, error) {
+func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
 	s.nodes = map[string]*child{}
 	s.f = clusterFlags{keyFile: filepath.Join(d.dir, "cluster.key")}
 	s.f.Name = "demo"
@@ -120,7 +119,7 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]*url.URL, error) {
 		return nil, err
 	}
 	d.say("the nodes found each other in %.2f s, and node %s leads the first realm; clients draw at all three", time.Since(began).Seconds(), leader)
-	return parseServers(strings.Join(urls, ","))
+	return urls, nil
 }
 
 func (s *threeNodes) run(ctx context.Context, d *demo, name string) error {

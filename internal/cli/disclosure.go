@@ -66,8 +66,8 @@ type disclosureRequest struct {
 }
 
 // publishOdds writes the odds of the catalog in force to files.
-func (a *app) publishOdds(ctx context.Context, c *client, html, table string) error {
-	resp, err := call(ctx, c, "", c.rewards.ExportCatalog, &kujiv1.ExportCatalogRequest{Realm: c.realm})
+func publishOdds(ctx context.Context, a *app, c *api, html, table string) error {
+	resp, err := c.ExportCatalog(ctx, &kujiv1.ExportCatalogRequest{Realm: c.realm})
 	if err != nil {
 		return err
 	}

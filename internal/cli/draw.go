@@ -6,13 +6,8 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-const idFlagHelp = "request `id`; the same id again returns the first result (default: a new one, which is printed)"
-
-func (a *app) drawCommand() *cobra.Command {
-	var (
-		id, pay string
-		count   uint32
-	)
+func drawCommand(a *app) *cobra.Command {
+	req := &kujiv1.DrawRequest{}
 	cmd := &cobra.Command{
 		Use:   "draw PLAYER POOL",
 		Short: "Draw from a pool for a player",
@@ -27,23 +22,10 @@ sent anything, it prints the id to try again with.`,
   kuji draw ann banner --pay starlight`,
 		Args: exactArgs("PLAYER", "POOL"),
 	}
-	conn := a.clientCommand(cmd)
-	cmd.Flags().StringVar(&id, "id", "", idFlagHelp)
-	cmd.Flags().Uint32Var(&count, "count", 1, "how many draws, all or none")
-	cmd.Flags().StringVar(&pay, "pay", "", "pay the first price with this `item` in it (default: the first price that the player can pay)")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := atLeast("count", count, 1); err != nil {
-			return err
-		}
-		c, err := conn.dial()
-		if err != nil {
-			return err
-		}
-		id := requestID(id)
-		resp, err := call(cmd.Context(), c, id, c.rewards.Draw, &kujiv1.DrawRequest{
-			Realm: c.realm, RequestId: id, Player: args[0], Pool: args[1], Count: count, Pay: pay,
-		})
-		return a.finish(id, int(count), resp.GetResult(), err)
-	}
-	return cmd
+	cmd.Flags().Uint32Var(&req.Count, "count", 1, "how many draws, all or none")
+	cmd.Flags().StringVar(&req.Pay, "pay", "", "pay the first price with this `item` in it (default: the first price that the player can pay)")
+	return write(a, cmd, req, (*api).Draw, func(args []string) error {
+		req.Player, req.Pool = args[0], args[1]
+		return atLeast("count", req.GetCount(), 1)
+	})
 }

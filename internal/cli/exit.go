@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/cluster"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
@@ -105,7 +106,7 @@ func classify(ctx context.Context, err error) failure {
 		refused refusedError
 		of      *cluster.RefusedError
 		damage  damageError
-		unknown unknownError
+		unknown *client.UnknownError
 	)
 	inDoubt := errors.As(err, &unknown)
 	switch {
@@ -125,6 +126,8 @@ func classify(ctx context.Context, err error) failure {
 		f.Exit = exitRefused
 	case errors.As(err, &rpc):
 		f.fromRPC(rpc)
+	case inDoubt:
+		f.Exit = exitUnreachable
 	case kuji.CodeOf(err) != 0:
 		f.Exit = exitOfEngine(kuji.CodeOf(err))
 	}
@@ -132,7 +135,10 @@ func classify(ctx context.Context, err error) failure {
 		f.Message = at.Error()
 	}
 	if inDoubt {
-		f.RequestID, f.Message = unknown.id, err.Error()
+		f.RequestID, f.Message = unknown.RequestID, err.Error()
+		if f.RequestID != "" {
+			f.Message = fmt.Sprintf("no answer: it may or may not have happened. Send the same command with --id %s to find out: %v", f.RequestID, unknown.Err)
+		}
 	}
 	f.Kind = exitKinds[f.Exit]
 	return f
@@ -142,7 +148,7 @@ func classify(ctx context.Context, err error) failure {
 func (f *failure) fromRPC(rpc *connect.Error) {
 	f.Code = rpc.Code().String()
 	f.Exit = exitOfCode(rpc.Code())
-	detail := errorDetail(rpc)
+	detail := client.Detail(rpc)
 	if detail == nil {
 		if f.Exit == exitUnexpected && !connect.IsWireError(rpc) {
 			f.Exit = exitUnreachable // the transport's own words: no server said them
@@ -174,20 +180,6 @@ func (v violation) String() string {
 		return v.Field + ": " + v.Description
 	}
 	return v.Description
-}
-
-// errorDetail returns what the server attached to an error, or nil.
-func errorDetail(rpc *connect.Error) *kujiv1.ErrorDetail {
-	for _, d := range rpc.Details() {
-		value, err := d.Value()
-		if err != nil {
-			continue // a detail of a newer server: the code still says enough
-		}
-		if detail, ok := value.(*kujiv1.ErrorDetail); ok {
-			return detail
-		}
-	}
-	return nil
 }
 
 func exitOfReason(r kujiv1.Reason) exitCode {

@@ -12,6 +12,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -47,7 +48,7 @@ func TestClassify(t *testing.T) {
 		{"no key", rpcError(t, connect.CodeUnauthenticated, kujiv1.Reason_REASON_UNAUTHENTICATED), exitDenied},
 		{"wrong role", rpcError(t, connect.CodePermissionDenied, none), exitDenied},
 		{"busy", rpcError(t, connect.CodeUnavailable, kujiv1.Reason_REASON_OVERLOADED), exitUnreachable},
-		{"unknown outcome", unknownError{"id", rpcError(t, connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED)}, exitUnreachable},
+		{"unknown outcome", &client.UnknownError{RequestID: "id", Err: rpcError(t, connect.CodeUnavailable, kujiv1.Reason_REASON_FAILED)}, exitUnreachable},
 		{"defect of the server", rpcError(t, connect.CodeInternal, kujiv1.Reason_REASON_INTERNAL), exitUnexpected},
 		{"nobody there", connect.NewError(connect.CodeUnavailable, errors.New("connection refused")), exitUnreachable},
 		{"transport's own words", connect.NewError(connect.CodeUnknown, errors.New("EOF")), exitUnreachable},
@@ -65,8 +66,15 @@ func TestClassify(t *testing.T) {
 			}
 		})
 	}
+	doubt := fmt.Errorf("draw: %w", &client.UnknownError{RequestID: "the-id", Err: context.Canceled})
+	if f := classify(t.Context(), doubt); f.Exit != exitUnreachable || f.RequestID != "the-id" || !strings.Contains(f.Message, "--id the-id") {
+		t.Errorf("in doubt: %+v, want how to find out", f)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+	if f := classify(ctx, doubt); f.Exit != exitInterrupted || f.RequestID != "the-id" || !strings.Contains(f.Message, "--id the-id") {
+		t.Errorf("in doubt and interrupted: %+v, want how to find out", f)
+	}
 	if f := classify(ctx, fmt.Errorf("draw: %w", context.Canceled)); f.Exit != exitInterrupted {
 		t.Errorf("exit code %d after a signal, want %d", f.Exit, exitInterrupted)
 	}
@@ -88,7 +96,7 @@ func TestEveryReason(t *testing.T) {
 // TestHelpNamesEveryExitCode: the help page, the docs and the code say the same.
 func TestHelpNamesEveryExitCode(t *testing.T) {
 	page := exitCodesTopic().Long
-	docs, err := os.ReadFile("../../docs/operations.md")
+	docs, err := os.ReadFile("../../docs/reference/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +105,7 @@ func TestHelpNamesEveryExitCode(t *testing.T) {
 			t.Errorf("the help page lacks exit code %d", code)
 		}
 		if !strings.Contains(string(docs), fmt.Sprintf("\n| %d | ", code)) {
-			t.Errorf("docs/operations.md lacks exit code %d", code)
+			t.Errorf("docs/reference/cli.md lacks exit code %d", code)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -11,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/history"
 	"github.com/kuji-dev/kuji/internal/step"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -39,7 +38,7 @@ type feedJSON struct {
 	Position uint64 `json:"position"` // where the next process goes on
 }
 
-func (a *app) feedCommand() *cobra.Command {
+func feedCommand(a *app) *cobra.Command {
 	var f feedFlags
 	cmd := &cobra.Command{
 		Use:   "feed --to URL",
@@ -51,7 +50,7 @@ cannot help ends it too, so run it under a supervisor that starts it again.
 
   https://HOST/PATH          posts of JSON, signed as standardwebhooks.com says
   kafka://BROKER,…/TOPIC     a record for each event; its key is the player
-  postgres://…               the tables that docs/history.md shows
+  postgres://…               the tables that docs/reference/history.md shows
 
 PostgreSQL gets every event exactly once, the others at least once: after a crash
 the last delivery can come again. Kafka and PostgreSQL keep their own place. The
@@ -68,7 +67,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
   kuji feed --to 'postgres://kuji@db/rewards?passfile=/secret/pgpass'`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "`URL` of the target (required)")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`file` with the webhook's secret, whsec_…; with several, each signs")
@@ -86,7 +85,7 @@ The feed of one target is always the same: its realm, player and pool. Run one
 		if err != nil {
 			return err
 		}
-		done, err := a.feed(cmd.Context(), c, &f)
+		done, err := feed(cmd.Context(), a, c, &f)
 		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil // a signal: the way to end it
 		}
@@ -111,21 +110,21 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 	only := func(where string, names ...string) error {
 		for _, name := range names {
 			if given(name) {
-				return usageError{fmt.Errorf("--%s is only for %s", name, where)}
+				return usagef("--%s is only for %s", name, where)
 			}
 		}
 		return nil
 	}
 	switch {
 	case f.to == "":
-		return usageError{errors.New("missing flag --to: where the events go")}
+		return usagef("missing flag --to: where the events go")
 	case f.historyAge < 0:
-		return usageError{fmt.Errorf("--history-age %v: expected 0s or more", f.historyAge)}
+		return usagef("--history-age %v: expected 0s or more", f.historyAge)
 	case f.historyAge > 0 && !history.IsURL(f.to):
-		return usageError{errors.New("--history-age is only for PostgreSQL")}
+		return usagef("--history-age is only for PostgreSQL")
 	case f.webhook():
 		if f.secretFile == "" || f.position == "" {
-			return usageError{errors.New("a webhook needs --secret-file and --position")}
+			return usagef("a webhook needs --secret-file and --position")
 		}
 		return nil
 	case f.kafka():
@@ -136,11 +135,11 @@ func (f *feedFlags) check(given func(flag string) bool) error {
 		}
 		return only("webhooks and Kafka: PostgreSQL has the whole realm", "from", "player", "pool")
 	}
-	return usageError{errors.New("--to: expected https://…, kafka://… or postgres://…")}
+	return usagef("--to: expected https://…, kafka://… or postgres://…")
 }
 
 // feed delivers until ctx ends or something fails for good.
-func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, error) {
+func feed(ctx context.Context, a *app, c *api, f *feedFlags) (feedJSON, error) {
 	log := slog.New(slog.NewTextHandler(a.stderr, nil))
 	if a.json {
 		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
@@ -149,7 +148,7 @@ func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, erro
 	if history.IsURL(f.to) {
 		return c.feedHistory(ctx, f, log)
 	}
-	target, err := a.sinkOf(f, c.realm, log)
+	target, err := sinkOf(a, f, c.realm, log)
 	if err != nil {
 		return feedJSON{}, err
 	}
@@ -161,7 +160,7 @@ func (a *app) feed(ctx context.Context, c *client, f *feedFlags) (feedJSON, erro
 }
 
 // sinkOf returns the target that --to names.
-func (a *app) sinkOf(f *feedFlags, realm string, log *slog.Logger) (sink.Target, error) {
+func sinkOf(a *app, f *feedFlags, realm string, log *slog.Logger) (sink.Target, error) {
 	feed := sink.Feed{Realm: realm, Player: f.player, Pool: f.pool}
 	if f.kafka() {
 		return sink.NewKafka(sink.Kafka{URL: f.to, Feed: feed, Log: log})
@@ -176,22 +175,22 @@ func (a *app) sinkOf(f *feedFlags, realm string, log *slog.Logger) (sink.Target,
 }
 
 // source returns the feed of a server.
-func (c *client) source(want *kujiv1.StreamEventsRequest) sink.Source {
+func (c *api) source(want *kujiv1.StreamEventsRequest) sink.Source {
 	return func(ctx context.Context, from uint64) iter.Seq2[sink.Step, error] {
 		return func(yield func(sink.Step, error) bool) {
-			t := &follower{c: c, req: &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}}
-			t.take = func(events []*kujiv1.Event, next uint64) error {
-				step := sink.Step{Next: next}
-				for _, e := range events {
+			req := &kujiv1.StreamEventsRequest{Realm: want.GetRealm(), From: &from, Player: want.GetPlayer(), Pool: want.GetPool()}
+			for m, err := range c.Events(ctx, req) {
+				if err != nil {
+					yield(sink.Step{}, feedError(err))
+					return
+				}
+				step := sink.Step{Next: m.GetNext()}
+				for _, e := range m.GetEvents() {
 					step.Events = append(step.Events, recordOf(e))
 				}
 				if !yield(step, nil) {
-					return errFeedDone
+					return
 				}
-				return nil
-			}
-			if err := t.run(ctx); err != nil {
-				yield(sink.Step{}, feedError(err))
 			}
 		}
 	}
@@ -199,11 +198,7 @@ func (c *client) source(want *kujiv1.StreamEventsRequest) sink.Source {
 
 // feedError gives what a server said of the position that was asked for the type that it has in Go.
 func feedError(err error) error {
-	rpc, ok := errors.AsType[*connect.Error](err)
-	if !ok {
-		return err
-	}
-	detail := errorDetail(rpc)
+	detail := client.Detail(err)
 	if first := detail.GetFirstPosition(); first > 0 {
 		return &kuji.Error{Code: kuji.CodeNotFound, Field: "from", Err: errors.Join(&kuji.TrimmedError{First: first}, err)}
 	}
@@ -222,7 +217,7 @@ const (
 )
 
 // feedHistory delivers into PostgreSQL.
-func (c *client) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
+func (c *api) feedHistory(ctx context.Context, f *feedFlags, log *slog.Logger) (done feedJSON, err error) {
 	db, err := history.Open(ctx, f.to, c.realm, history.Options{Age: f.historyAge})
 	if err != nil {
 		return done, err

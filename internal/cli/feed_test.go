@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/internal/kafkatest"
 	"github.com/kuji-dev/kuji/internal/pgtest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
@@ -43,7 +44,7 @@ pools:
 // fed is a server whose feed is delivered by processes that are killed.
 type fed struct {
 	server *served
-	client *client
+	client *api
 	dir    string
 	kuji   string // the command
 }
@@ -65,8 +66,11 @@ func newFed(t *testing.T) *fed {
 		}
 	}
 	f.server = serveHere(t, nil, "--data", filepath.Join(f.dir, "data"), "--catalog", filepath.Join(f.dir, "wheel.yaml"), "--history", "off")
-	f.client = newClient(&http.Client{}, f.server.ready.URL, "")
-	f.client.realm = "default"
+	made, err := client.New([]string{f.server.ready.URL}, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.client = &api{made, "default"}
 	return f
 }
 
@@ -78,13 +82,13 @@ func (f *fed) draw(ctx context.Context, stop <-chan struct{}) <-chan error {
 		for i := 0; ; i++ {
 			select {
 			case <-stop:
-				_, err := f.client.rewards.Grant(ctx, &kujiv1.GrantRequest{Player: "ann", Items: []*kujiv1.Stack{{Item: "coin", Quantity: 1}}, RequestId: "end"})
+				_, err := f.client.Grant(ctx, &kujiv1.GrantRequest{Player: "ann", Items: []*kujiv1.Stack{{Item: "coin", Quantity: 1}}, RequestId: "end"})
 				done <- err
 				return
 			default:
 			}
 			req := &kujiv1.DrawRequest{Player: fmt.Sprint("p", i%7), Pool: "wheel", Count: 1, RequestId: fmt.Sprint("draw-", i)}
-			if _, err := f.client.rewards.Draw(ctx, req); err != nil {
+			if _, err := f.client.Draw(ctx, req); err != nil {
 				done <- err
 				return
 			}

@@ -43,13 +43,13 @@ func optionError(err error) error {
 	if !ok || e.Code != kuji.CodeInvalid || engineFlags[e.Field] == "" {
 		return err
 	}
-	return usageError{fmt.Errorf("--%s: %s", engineFlags[e.Field], e.Message)}
+	return usagef("--%s: %s", engineFlags[e.Field], e.Message)
 }
 
 // atLeast checks a number given by flag.
 func atLeast[N int | int64 | uint32 | uint64](flag string, value, least N) error {
 	if value < least {
-		return usageError{fmt.Errorf("--%s %d: expected at least %d", flag, value, least)}
+		return usagef("--%s %d: expected at least %d", flag, value, least)
 	}
 	return nil
 }

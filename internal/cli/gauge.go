@@ -73,9 +73,12 @@ type reading struct {
 
 // gauge asks the server what it has used.
 func (t *target) gauge(ctx context.Context) (reading, error) {
-	h := t.newConnection(false)
-	c := newClient(h, t.url, t.key)
-	status, err := c.admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
+	over := t.newConnection(false)
+	c, err := t.client(over)
+	if err != nil {
+		return reading{}, err
+	}
+	status, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{})
 	if err != nil {
 		return reading{}, err
 	}
@@ -83,7 +86,7 @@ func (t *target) gauge(ctx context.Context) (reading, error) {
 	for _, realm := range status.GetRealms() {
 		r.logBytes += realm.GetLogBytes()
 	}
-	if r.metrics, err = t.metrics(ctx, h); err != nil {
+	if r.metrics, err = t.metrics(ctx, &http.Client{Transport: over}); err != nil {
 		return reading{}, err
 	}
 	if r.peak = peakMemory(t.pid); r.peak == 0 {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -61,7 +60,7 @@ const freshText = "wait until the history has everything that happened so far"
 // maxShown is the most that one call of history or list shows.
 const maxShown = 100_000
 
-func (a *app) historyCommand() *cobra.Command {
+func historyCommand(a *app) *cobra.Command {
 	var pool, item, before string
 	var limit int
 	var fresh bool
@@ -82,8 +81,8 @@ whose name is verify, write "kuji history -- verify".`,
   kuji history --item sword --before 1205.3 --json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	cmd.AddCommand(a.historyVerifyCommand())
-	conn := a.clientCommand(cmd)
+	cmd.AddCommand(historyVerifyCommand(a))
+	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&pool, "pool", "", "events about this `pool`")
 	flags.StringVar(&item, "item", "", "events that changed how many of this `item` somebody holds")
@@ -96,10 +95,10 @@ whose name is verify, write "kuji history -- verify".`,
 			req.Player = args[0]
 		}
 		if req.GetPlayer() == "" && pool == "" && item == "" {
-			return usageError{errors.New("want a player, --pool or --item")}
+			return usagef("want a player, --pool or --item")
 		}
 		if limit < 1 || limit > maxShown {
-			return usageError{fmt.Errorf("--limit %d: expected from 1 to %d", limit, maxShown)}
+			return usagef("--limit %d: expected from 1 to %d", limit, maxShown)
 		}
 		var err error
 		if req.Before, err = parsePlace(before); err != nil {
@@ -131,17 +130,17 @@ func parsePlace(s string) (*kujiv1.EventPlace, error) {
 		i, err = strconv.ParseUint(index, 10, 32)
 	}
 	if err != nil || p == 0 {
-		return nil, usageError{fmt.Errorf("--before %q: expected POSITION or POSITION.INDEX, such as 1205.3", s)}
+		return nil, usagef("--before %q: expected POSITION or POSITION.INDEX, such as 1205.3", s)
 	}
 	return &kujiv1.EventPlace{Position: p, Index: uint32(i)}, nil
 }
 
 // readHistory reads pages until there are enough events.
-func readHistory(ctx context.Context, c *client, req *kujiv1.GetHistoryRequest, limit int) (*historyJSON, error) {
+func readHistory(ctx context.Context, c *api, req *kujiv1.GetHistoryRequest, limit int) (*historyJSON, error) {
 	out := &historyJSON{Realm: c.realm, Events: []kuji.Record{}}
 	for {
 		req.Limit = uint32(min(limit-len(out.Events), server.MaxHistoryPage))
-		resp, err := call(ctx, c, "", c.rewards.GetHistory, req)
+		resp, err := c.GetHistory(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +232,7 @@ func (f *listFlags) add(cmd *cobra.Command) {
 // whether there are more.
 func (f *listFlags) pages(page func(after string, limit uint32) (n int, last string, more bool, err error)) error {
 	if f.limit < 1 || f.limit > maxShown {
-		return usageError{fmt.Errorf("--limit %d: expected from 1 to %d", f.limit, maxShown)}
+		return usagef("--limit %d: expected from 1 to %d", f.limit, maxShown)
 	}
 	for left, after := f.limit, f.after; left > 0; {
 		n, last, more, err := page(after, uint32(min(left, server.MaxHistoryPage, math.MaxInt32)))
@@ -245,7 +244,7 @@ func (f *listFlags) pages(page func(after string, limit uint32) (n int, last str
 	return nil
 }
 
-func (a *app) listPlayersCommand() *cobra.Command {
+func listPlayersCommand(a *app) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:     "players",
@@ -255,10 +254,10 @@ func (a *app) listPlayersCommand() *cobra.Command {
 	}
 	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		out := playersJSON{Realm: c.realm, Players: []string{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := call(cmd.Context(), c, "", c.rewards.ListPlayers, &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
+			resp, err := c.ListPlayers(cmd.Context(), &kujiv1.ListPlayersRequest{Realm: c.realm, After: after, Limit: limit, Fresh: f.fresh})
 			if err != nil {
 				return 0, "", false, err
 			}
@@ -279,7 +278,7 @@ func (a *app) listPlayersCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) listHoldersCommand() *cobra.Command {
+func listHoldersCommand(a *app) *cobra.Command {
 	f := &listFlags{}
 	cmd := &cobra.Command{
 		Use:     "holders ITEM",
@@ -289,10 +288,10 @@ func (a *app) listHoldersCommand() *cobra.Command {
 	}
 	conn := a.connection(cmd.Flags())
 	f.add(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, args []string) error {
 		out := holdersJSON{Realm: c.realm, Item: args[0], Holders: []holderJSON{}}
 		if err := f.pages(func(after string, limit uint32) (int, string, bool, error) {
-			resp, err := call(cmd.Context(), c, "", c.rewards.ListHolders, &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
+			resp, err := c.ListHolders(cmd.Context(), &kujiv1.ListHoldersRequest{Realm: c.realm, Item: args[0], After: after, Limit: limit, Fresh: f.fresh})
 			if err != nil {
 				return 0, "", false, err
 			}

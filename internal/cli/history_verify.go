@@ -37,7 +37,7 @@ type historyVerifyFlags struct {
 	rebuild        bool
 }
 
-func (a *app) historyVerifyCommand() *cobra.Command {
+func historyVerifyCommand(a *app) *cobra.Command {
 	f := &historyVerifyFlags{}
 	cmd := &cobra.Command{
 		Use:   "verify --data DIR",
@@ -62,7 +62,7 @@ It writes nothing else, except that it upgrades the schema of an older build's h
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.verifyHistories(cmd.Context(), f)
+			return verifyHistories(cmd.Context(), a, f)
 		},
 	}
 	f.add(cmd)
@@ -79,9 +79,9 @@ func (f *historyVerifyFlags) check() error {
 	}
 	switch {
 	case f.history != historySQLite && !history.IsURL(f.history):
-		return usageError{errors.New("--history: expected sqlite or the URL of a PostgreSQL database, postgres://…")} // it may be one with a password
+		return usagef("--history: expected sqlite or the URL of a PostgreSQL database, postgres://…") // it may be one with a password
 	case f.history == historySQLite && f.data == "":
-		return usageError{errors.New("--cluster: expected --history postgres://… with it: a file of SQLite is that of one node, verify it there with --data")}
+		return usagef("--cluster: expected --history postgres://… with it: a file of SQLite is that of one node, verify it there with --data")
 	}
 	return nil
 }
@@ -94,8 +94,8 @@ func (f *historyVerifyFlags) target(realm string) string {
 	return f.history
 }
 
-func (a *app) verifyHistories(ctx context.Context, f *historyVerifyFlags) (err error) {
-	from, end, err := a.openAudit(ctx, &f.auditFlags)
+func verifyHistories(ctx context.Context, a *app, f *historyVerifyFlags) (err error) {
+	from, end, err := openAudit(ctx, a, &f.auditFlags)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"io"
 	"strconv"
 	"strings"
@@ -16,14 +15,7 @@ type keyJSON struct {
 	Line string `json:"line"` // append it to the server's key file
 }
 
-func (a *app) keysCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "keys",
-		Short:   "Make API keys",
-		GroupID: "server",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
+func keysCommand(a *app) *cobra.Command {
 	var can, name string
 	var realms, pools, grants []string
 	var anyID bool
@@ -47,7 +39,7 @@ that the key grants, takes, transfers and applies.`,
 		Args: exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			if can == "" || name == "" {
-				return usageError{errors.New("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")}
+				return usagef("missing flag --can or --name: expected what the key may do, such as draw,read, and a name of one word")
 			}
 			var options []string
 			if len(realms) > 0 {
@@ -83,6 +75,5 @@ that the key grants, takes, transfers and applies.`,
 	flags.IntVar(&rate, "rate", 0, "how many commands and reads a second it may ask for (default no limit)")
 	flags.StringSliceVar(&grants, "grants", nil, "the only `items` that it may grant, as item:N or item:N/M: N in a request, M in a day; * is every other item (default all)")
 	flags.BoolVar(&anyID, "ids-optional", false, "take grants without a request id: a retry would grant twice")
-	cmd.AddCommand(add)
-	return cmd
+	return group("keys", "Make API keys", add)
 }

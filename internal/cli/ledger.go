@@ -12,6 +12,7 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -78,7 +79,7 @@ func (l *ledger) acknowledge(cmd *kujiv1.Command, result *kujiv1.Result, prices 
 		draw := cmd.GetDraw()
 		if !isPrice(result.GetPaid(), prices) {
 			return damageError{fmt.Errorf("request %s: a draw from %s cost %s, which is none of its prices",
-				cmd.GetRequestId(), draw.GetPool(), itemsText(newStacksJSON(result.GetPaid())))}
+				cmd.GetRequestId(), draw.GetPool(), itemsText(result.GetPaid()))}
 		}
 		l.add(draw.GetPlayer(), result.GetPaid(), -1)
 		for _, o := range result.GetOutcomes() {
@@ -191,7 +192,7 @@ func checkAgain(rec record, again *kujiv1.Result) error {
 	}
 	if digest != rec.digest {
 		return fmt.Errorf("request %s was acknowledged at position %d and is answered differently now: %s at position %d",
-			id, rec.position, statusName(again.GetStatus()), again.GetReceipt().GetPosition())
+			id, rec.position, contract.Word(again.GetStatus()), again.GetReceipt().GetPosition())
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func drawResult(position uint64, entry string, items ...*kujiv1.Stack) *kujiv1.R
 
 func stack(item string, n uint64) *kujiv1.Stack { return &kujiv1.Stack{Item: item, Quantity: n} }
 
-func drawCommand(id, player string) *kujiv1.Command {
+func aDraw(id, player string) *kujiv1.Command {
 	return &kujiv1.Command{RequestId: id, Command: &kujiv1.Command_Draw{Draw: &kujiv1.Draw{Player: player, Pool: "box"}}}
 }
 
@@ -35,7 +35,7 @@ func book(t *testing.T) *ledger {
 	l.meet("ann", []*kujiv1.Stack{stack("yen", 1500)})
 	price := [][]*kujiv1.Stack{{stack("coin", 1)}, {stack("yen", 750)}}
 	for i, r := range []*kujiv1.Result{drawResult(3, "a", stack("figure", 1)), drawResult(5, "h", stack("strap", 2))} {
-		if err := l.acknowledge(drawCommand([]string{"id-1", "id-2"}[i], "ann"), r, price); err != nil {
+		if err := l.acknowledge(aDraw([]string{"id-1", "id-2"}[i], "ann"), r, price); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestPaid(t *testing.T) {
 		l.meet("ann", nil)
 		r := drawResult(1, "a")
 		r.Paid = tt.paid
-		wantError(t, l.acknowledge(drawCommand("id", "ann"), r, tt.prices), tt.want)
+		wantError(t, l.acknowledge(aDraw("id", "ann"), r, tt.prices), tt.want)
 	}
 }
 
@@ -322,11 +322,11 @@ func TestMerge(t *testing.T) {
 	other.meet("ann", nil)
 	free := drawResult(9, "h", stack("strap", 1))
 	free.Paid = nil
-	if err := other.acknowledge(drawCommand("id-3", "ann"), free, nil); err != nil {
+	if err := other.acknowledge(aDraw("id-3", "ann"), free, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused := &kujiv1.Result{Status: kujiv1.Status_STATUS_SOLD_OUT, Receipt: &kujiv1.Receipt{Position: 10}}
-	if err := other.acknowledge(drawCommand("id-4", "ann"), refused, [][]*kujiv1.Stack{{stack("yen", 750)}}); err != nil {
+	if err := other.acknowledge(aDraw("id-4", "ann"), refused, [][]*kujiv1.Stack{{stack("yen", 750)}}); err != nil {
 		t.Fatal(err)
 	}
 	sum.merge(other)

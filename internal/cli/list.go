@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -8,65 +9,37 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type poolsJSON struct {
-	Realm          string   `json:"realm"`
-	CatalogVersion uint64   `json:"catalog_version"` // 0: there is no catalog yet
-	Pools          []string `json:"pools"`           // in the order of the catalog
+func listCommand(a *app) *cobra.Command {
+	return group("list", "List the pools, players or holders of a realm, or the realms of a server",
+		listPoolsCommand(a), listRealmsCommand(a), listPlayersCommand(a), listHoldersCommand(a))
 }
 
-type realmsJSON struct {
-	Realms []string `json:"realms"` // sorted
-}
-
-func (a *app) listCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the pools, players or holders of a realm, or the realms of a server",
-		GroupID: "client",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
+func listPoolsCommand(a *app) *cobra.Command {
+	// All pools come in one answer: a catalog has a few thousand at most. Items are not asked for.
+	call := func(c *api, ctx context.Context, req *kujiv1.GetCatalogRequest) (*kujiv1.GetCatalogResponse, error) {
+		resp, err := c.GetCatalog(ctx, req)
+		return &kujiv1.GetCatalogResponse{Version: resp.GetVersion(), Pools: resp.GetPools()}, err
 	}
-	cmd.AddCommand(a.listPoolsCommand(), a.listRealmsCommand(), a.listPlayersCommand(), a.listHoldersCommand())
-	return cmd
-}
-
-func (a *app) listPoolsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return read(a, &cobra.Command{
 		Use:     "pools",
 		Short:   "List the pools of the catalog in force, in its order",
 		Example: "  kuji list pools --realm summer",
 		Args:    exactArgs(),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
-		// All pools come in one answer: a catalog has a few thousand at most. Items are not asked for.
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetCatalog, &kujiv1.GetCatalogRequest{Realm: c.realm, ItemLimit: 1})
-		if err != nil {
-			return err
-		}
-		out := poolsJSON{c.realm, resp.GetVersion(), append([]string{}, resp.GetPools()...)}
-		return a.print(out, func(w io.Writer) { printLines(w, out.Pools) })
-	})
-	return cmd
+	}, &kujiv1.GetCatalogRequest{ItemLimit: 1}, call, noArgs,
+		func(w io.Writer, resp *kujiv1.GetCatalogResponse) { printLines(w, resp.GetPools()) })
 }
 
-func (a *app) listRealmsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+func listRealmsCommand(a *app) *cobra.Command {
+	call := func(c *api, ctx context.Context, req *kujiv1.ListRealmsRequest) (*kujiv1.ListRealmsResponse, error) {
+		return c.Admin.ListRealms(ctx, req)
+	}
+	return read(a, &cobra.Command{
 		Use:     "realms",
 		Short:   "List the realms of a server, sorted",
 		Example: "  kuji list realms",
 		Args:    exactArgs(),
-	}
-	conn := a.connection(cmd.Flags())
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
-		resp, err := call(cmd.Context(), c, "", c.admin.ListRealms, &kujiv1.ListRealmsRequest{})
-		if err != nil {
-			return err
-		}
-		out := realmsJSON{append([]string{}, resp.GetRealms()...)}
-		return a.print(out, func(w io.Writer) { printLines(w, out.Realms) })
-	})
-	return cmd
+	}, &kujiv1.ListRealmsRequest{}, call, noArgs,
+		func(w io.Writer, resp *kujiv1.ListRealmsResponse) { printLines(w, resp.GetRealms()) })
 }
 
 func printLines(w io.Writer, lines []string) {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -57,22 +58,18 @@ func stacksOf(stacks []catalog.Stack) []*kujiv1.Stack {
 
 // traffic is what all workers share.
 type traffic struct {
-	nodes     []*url.URL // one server, or the nodes of a cluster
+	nodes     []string // URLs of one server, or of the nodes of a cluster
 	transport http.RoundTripper
 	deadline  time.Time
 	length    time.Duration // from the start to deadline
 	draws     atomic.Int64  // acknowledged so far
-	patience  time.Duration // how long one request is repeated
 	crashing  atomic.Bool   // set before the server is killed
 }
 
 // client returns a client that begins at one of the nodes.
-func (t *traffic) client(number int) *client {
-	each := &anyOf{nodes: t.nodes, transport: t.transport}
-	each.at.Store(uint32(number % len(t.nodes)))
-	c := newClient(&http.Client{Transport: each}, t.nodes[0].String(), "")
-	c.timeout = t.patience
-	return c
+func (t *traffic) client(number int, retry func(error)) (*client.Client, error) {
+	number %= len(t.nodes)
+	return client.New(slices.Concat(t.nodes[number:], t.nodes[:number]), client.Options{Transport: t.transport, Timeout: patience, Retry: retry})
 }
 
 func (t *traffic) over() bool { return !time.Now().Before(t.deadline) }
@@ -84,7 +81,8 @@ type worker struct {
 	*ledger
 	at     *attraction
 	number int
-	client *client
+	client *client.Client
+	again  bool // the command in hand was sent again
 	start  []*kujiv1.Stack
 	prices [][]*kujiv1.Stack
 	// What became of requests whose first answer was lost.
@@ -92,17 +90,17 @@ type worker struct {
 	longest               time.Duration // the longest that one of those took
 }
 
-func newWorker(t *traffic, at *attraction, number int) *worker {
-	w := &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number, client: t.client(number)}
-	w.client.realm = at.realm
+func newWorker(t *traffic, at *attraction, number int) (w *worker, err error) {
+	w = &worker{traffic: t, ledger: newLedger(at.realm, at.catalog.Pools), at: at, number: number}
 	w.start, w.prices = stacksOf(at.catalog.Start), at.prices()
-	return w
+	w.client, err = t.client(number, func(error) { w.again = true })
+	return w, err
 }
 
 func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error) {
-	id := kuji.NewID(time.Now())
+	id := client.NewID()
 	req := &kujiv1.DrawRequest{Realm: w.at.realm, RequestId: id, Player: player, Pool: w.at.pool, Count: 1}
-	resp, err := exchange(ctx, w, id, w.client.rewards.Draw, req)
+	resp, err := exchange(ctx, w, w.client.Draw, req)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +112,9 @@ func (w *worker) draw(ctx context.Context, player string) (*kujiv1.Result, error
 }
 
 func (w *worker) grant(ctx context.Context, player string, items []*kujiv1.Stack) error {
-	id := kuji.NewID(time.Now())
+	id := client.NewID()
 	req := &kujiv1.GrantRequest{Realm: w.at.realm, RequestId: id, Player: player, Items: items}
-	resp, err := exchange(ctx, w, id, w.client.rewards.Grant, req)
+	resp, err := exchange(ctx, w, w.client.Grant, req)
 	if err != nil {
 		return err
 	}
@@ -136,27 +134,20 @@ func (w *worker) book(player string, result *kujiv1.Result, cmd *kujiv1.Command)
 	return w.acknowledge(cmd, result, w.prices)
 }
 
-// answer is a response with a result in it.
-type answer interface{ GetResult() *kujiv1.Result }
-
 // exchange sends one command until its outcome is known, and measures it.
-func exchange[Req, Resp any](ctx context.Context, w *worker, id string,
-	rpc func(context.Context, *Req) (*Resp, error), msg *Req) (*Resp, error) {
-	attempts := 0
+func exchange[Req any, Resp answer](ctx context.Context, w *worker, rpc func(context.Context, *Req) (Resp, error), msg *Req) (Resp, error) {
+	w.again = false
 	begin := time.Now()
-	resp, err := call(ctx, w.client, id, func(ctx context.Context, req *Req) (*Resp, error) {
-		attempts++
-		return rpc(ctx, req)
-	}, msg)
+	resp, err := rpc(ctx, msg)
 	took := time.Since(begin)
-	if attempts == 1 {
+	if !w.again {
 		w.latencies = append(w.latencies, float64(took)/float64(time.Millisecond))
 		return resp, err
 	}
 	w.interrupted++
 	w.longest = max(w.longest, took)
 	// A repetition that the server had seen before says so in its result.
-	if a, ok := any(resp).(answer); ok && err == nil && a.GetResult().GetReplayed() {
+	if err == nil && resp.GetResult().GetReplayed() {
 		w.happened++
 	}
 	return resp, err
@@ -238,7 +229,7 @@ func emptyBox(ctx context.Context, w *worker) error {
 // unexpected is a status that no player of this demo can get: something
 // acknowledged is gone.
 func unexpected(w *worker, result *kujiv1.Result) error {
-	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, statusName(result.GetStatus()), result.GetSubject())}
+	return damageError{fmt.Errorf("draw from %s: unexpected status %s, subject %q", w.at.pool, contract.Word(result.GetStatus()), result.GetSubject())}
 }
 
 // runName makes request ids of this run differ from those of another.

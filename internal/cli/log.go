@@ -18,18 +18,12 @@ import (
 	"github.com/kuji-dev/kuji/wal"
 )
 
-func (a *app) logCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "log",
-		Short:   "Look into the log of a realm, or any log that package wal wrote",
-		GroupID: "offline",
-		Long: `Log shows and checks the log of a realm, DATA/realms/NAME/log, or any log that
+func logCommand(a *app) *cobra.Command {
+	cmd := group("log", "Look into the log of a realm, or any log that package wal wrote",
+		logStatCommand(a), logDumpCommand(a), logVerifyCommand(a), logEventsCommand(a))
+	cmd.Long = `Log shows and checks the log of a realm, DATA/realms/NAME/log, or any log that
 package wal wrote. It only reads. While a server runs, it sees what was in the files
-when it began.`,
-		Args: cobra.NoArgs,
-		RunE: needsSubcommand,
-	}
-	cmd.AddCommand(a.logStatCommand(), a.logDumpCommand(), a.logVerifyCommand(), a.logEventsCommand())
+when it began.`
 	return cmd
 }
 
@@ -57,7 +51,7 @@ func logFailure(err error) error {
 }
 
 func noLog(err error) error {
-	return usageError{fmt.Errorf("%w; a realm's log is the directory DATA/realms/NAME/log", err)}
+	return usagef("%w; a realm's log is the directory DATA/realms/NAME/log", err)
 }
 
 type logDumpJSON struct {
@@ -66,7 +60,7 @@ type logDumpJSON struct {
 	Data   string `json:"data"` // base64
 }
 
-func (a *app) logDumpCommand() *cobra.Command {
+func logDumpCommand(a *app) *cobra.Command {
 	var from, count uint64
 	cmd := &cobra.Command{
 		Use:   "dump DIR",
@@ -83,7 +77,7 @@ quotes. With --json it prints one object a line, with all bytes in base64.
 			if err := atLeast("count", count, 1); err != nil {
 				return err
 			}
-			return a.dumpLog(cmd.Context(), args[0], from, count)
+			return dumpLog(cmd.Context(), a, args[0], from, count)
 		},
 	}
 	cmd.Flags().Uint64Var(&from, "from", 0, "`offset` of the first record (default: the oldest)")
@@ -94,7 +88,7 @@ quotes. With --json it prints one object a line, with all bytes in base64.
 // shownBytes is how much of a record a person sees.
 const shownBytes = 48
 
-func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err error) {
+func dumpLog(ctx context.Context, a *app, dir string, from, count uint64) (err error) {
 	l, err := openLog(dir)
 	if err != nil {
 		return err
@@ -103,7 +97,6 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 	out := bufio.NewWriter(a.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
 	a.printed = true
-	encoder := newJSON(out)
 	printed := uint64(0)
 	for rec, err := range l.Records(max(from, l.First())) {
 		switch {
@@ -116,7 +109,7 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 		}
 		printed++
 		if a.json {
-			err = encoder.Encode(logDumpJSON{rec.Offset, len(rec.Data), base64.StdEncoding.EncodeToString(rec.Data)})
+			err = encodeJSON(out, logDumpJSON{rec.Offset, len(rec.Data), base64.StdEncoding.EncodeToString(rec.Data)})
 		} else {
 			more := ""
 			if len(rec.Data) > shownBytes {
@@ -131,7 +124,7 @@ func (a *app) dumpLog(ctx context.Context, dir string, from, count uint64) (err 
 	return nil
 }
 
-func (a *app) logEventsCommand() *cobra.Command {
+func logEventsCommand(a *app) *cobra.Command {
 	var realm string
 	var what auditFlags
 	cmd := &cobra.Command{
@@ -148,18 +141,17 @@ directory open. With --cluster it reads the log of a cluster that runs.`,
 			if err := what.check(); err != nil {
 				return err
 			}
-			from, end, err := a.openAudit(cmd.Context(), &what)
+			from, end, err := openAudit(cmd.Context(), a, &what)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, end()) }()
 			a.printed = true
 			out := bufio.NewWriter(a.stdout)
-			encoder := newJSON(out)
 			var lost error // the first write that failed
 			_, err = from.verify(cmd.Context(), []string{realm}, nil, func(_ string, rec kuji.Record) {
 				if lost == nil {
-					lost = encoder.Encode(rec)
+					lost = encodeJSON(out, rec)
 				}
 			})
 			if cmd.Context().Err() != nil {
@@ -183,7 +175,7 @@ type logStatJSON struct {
 	Bytes    int64  `json:"bytes"` // of all segments
 }
 
-func (a *app) logStatCommand() *cobra.Command {
+func logStatCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "stat DIR",
 		Short:   "Show what a log holds: offsets, records, segments, bytes",
@@ -232,7 +224,7 @@ type logDamageJSON struct {
 	Message string `json:"message"`
 }
 
-func (a *app) logVerifyCommand() *cobra.Command {
+func logVerifyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check every byte of a log",
@@ -244,11 +236,11 @@ It ends with exit code 6 if something is damaged, and names each place with its
 file and byte. A torn tail was never durable, so it is not damage.`,
 		Example: `  kuji log verify kuji-data/realms/default/log`,
 		Args:    exactArgs("DIR"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.verifyLog(cmd.Context(), args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return verifyLog(cmd.Context(), a, args[0]) },
 	}
 }
 
-func (a *app) verifyLog(ctx context.Context, dir string) error {
+func verifyLog(ctx context.Context, a *app, dir string) error {
 	r, err := wal.Verify(ctx, dir, wal.Options{})
 	if err != nil {
 		return logFailure(err)

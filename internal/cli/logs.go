@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -40,10 +39,10 @@ var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.Lev
 func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	level, ok := logLevels[l.level]
 	if !ok {
-		return nil, usageError{fmt.Errorf("--log-level %q: expected debug, info, warn or error", l.level)}
+		return nil, usagef("--log-level %q: expected debug, info, warn or error", l.level)
 	}
 	if l.slow < 0 {
-		return nil, usageError{fmt.Errorf("--slow-requests %v: expected 0s or more", l.slow)}
+		return nil, usagef("--slow-requests %v: expected 0s or more", l.slow)
 	}
 	o := &slog.HandlerOptions{Level: level}
 	switch {
@@ -52,7 +51,7 @@ func (l *logFlags) logger(a *app) (*slog.Logger, error) {
 	case l.format == "text", l.format == "":
 		return slog.New(slog.NewTextHandler(a.stderr, o)), nil
 	}
-	return nil, usageError{fmt.Errorf("--log-format %q: expected text or json", l.format)}
+	return nil, usagef("--log-format %q: expected text or json", l.format)
 }
 
 // json reports whether each line of the log is JSON.
@@ -73,7 +72,7 @@ func (l *logFlags) openAccess(a *app, log *slog.Logger) (access *server.AccessLo
 		reopen = file.reopen
 	}
 	if err := reopen(); err != nil {
-		return nil, nil, nil, usageError{fmt.Errorf("--access-log: %w", err)}
+		return nil, nil, nil, usagef("--access-log: %w", err)
 	}
 	access = server.NewAccessLog(file, log)
 	return access, reopen, func() error {

@@ -1,73 +1,28 @@
 package cli
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
+// oddsJSON is the odds of a draw and, with --count, those of a request for so many.
 type oddsJSON struct {
-	Pool           string          `json:"pool"`
-	Player         string          `json:"player,omitempty"`
-	Status         string          `json:"status"` // how a draw would end now
-	Subject        string          `json:"subject,omitempty"`
-	CatalogVersion uint64          `json:"catalog_version"`
-	Position       uint64          `json:"position"`
-	Count          int             `json:"count,omitempty"`        // of --count
-	CountStatus    string          `json:"count_status,omitempty"` // how a request for so many would end now
-	Pity           []oddsTrackJSON `json:"pity"`
-	Outcomes       []outcomeOdds   `json:"outcomes"`
-	Items          []itemOdds      `json:"items"` // how many a draw gives on average
+	Odds    json.RawMessage `json:"odds"`
+	Request json.RawMessage `json:"request,omitempty"`
 }
 
-// oddsTrackJSON is a track of a pool that a draw comes by.
-type oddsTrackJSON struct {
-	Pool string `json:"pool"`
-	trackJSON
-}
-
-type outcomeOdds struct {
-	Pool     string   `json:"pool"`
-	Entry    string   `json:"entry"`
-	Chance   fraction `json:"chance"`   // that the draw takes it at least once
-	Expected fraction `json:"expected"` // how many times the draw takes it on average
-	*inRequest
-}
-
-// inRequest is what a request for several draws gives on average.
-type inRequest struct {
-	All     fraction `json:"in_request"`          // all of it
-	PerDraw fraction `json:"per_draw_in_request"` // divided by its draws
-}
-
-func newInRequest(f *kujiv1.Fraction, count int) *inRequest {
-	out := &inRequest{newFraction(f), fraction{Value: f.GetValue() / float64(count)}}
-	if x, ok := new(big.Rat).SetString(out.All.Exact); ok {
-		out.PerDraw.Exact = x.Quo(x, big.NewRat(int64(count), 1)).RatString()
-	}
-	return out
-}
-
-type itemOdds struct {
-	Item     string   `json:"item"`
-	Expected fraction `json:"expected"`
-	*inRequest
-}
-
-type fraction struct {
-	Exact string  `json:"exact,omitempty"` // such as "3/500"; absent: it is too long
-	Value float64 `json:"value"`
-}
-
-func (a *app) oddsCommand() *cobra.Command {
+func oddsCommand(a *app) *cobra.Command {
 	var player, html, csv string
 	var value []string
 	var count int
@@ -90,7 +45,7 @@ version and hash.`,
   kuji odds --html odds.html --csv odds.csv`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	cmd.Flags().StringVar(&player, "player", "", "`id` of the player")
 	cmd.Flags().StringSliceVar(&value, "value", nil, "`items` whose expected number is shown, separated by commas (default: all)")
 	cmd.Flags().IntVar(&count, "count", 1, "`number` of draws in a request: show its odds next to those of one draw")
@@ -100,144 +55,131 @@ version and hash.`,
 		publish := html != "" || csv != ""
 		switch {
 		case publish && (len(args) > 0 || player != "" || value != nil || count != 1):
-			return usageError{fmt.Errorf("--html and --csv are for all pools and every player: leave out POOL, --player, --value and --count")}
+			return usagef("--html and --csv are for all pools and every player: leave out POOL, --player, --value and --count")
 		case count < 1 || count > catalog.MaxDrawCount:
-			return usageError{fmt.Errorf("--count %d: expected a number from 1 to %d", count, catalog.MaxDrawCount)}
+			return usagef("--count %d: expected a number from 1 to %d", count, catalog.MaxDrawCount)
 		case !publish && len(args) == 0:
-			return usageError{fmt.Errorf("missing argument POOL, or --html or --csv for all pools")}
+			return usagef("missing argument POOL, or --html or --csv for all pools")
 		}
 		c, err := conn.dial()
 		if err != nil {
 			return err
 		}
 		if publish {
-			return a.publishOdds(cmd.Context(), c, html, csv)
+			return publishOdds(cmd.Context(), a, c, html, csv)
 		}
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetOdds, &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player})
+		one, several, err := getOdds(cmd.Context(), c, args[0], player, count)
 		if err != nil {
 			return err
 		}
-		out := newOddsJSON(args[0], player, value, resp.GetOdds())
-		if count > 1 {
-			several, err := call(cmd.Context(), c, "", c.rewards.GetOdds, &kujiv1.GetOddsRequest{Realm: c.realm, Pool: args[0], Player: player, Count: uint32(count)})
-			if err != nil {
-				return err
-			}
-			if err := out.addRequest(several.GetOdds(), count); err != nil {
-				return err
-			}
+		one.Items = valued(one, value)
+		out := oddsJSON{Odds: contract.Form{}.AppendJSON(nil, one)}
+		if several != nil {
+			several.Items = valued(several, value)
+			out.Request = contract.Form{}.AppendJSON(nil, several)
 		}
-		return a.print(out, func(w io.Writer) { printOdds(w, out) })
+		return a.print(out, func(w io.Writer) { printOdds(w, args[0], player, one, several) })
 	}
 	return cmd
 }
 
-func newOddsJSON(pool, player string, value []string, o *kujiv1.Odds) oddsJSON {
-	out := oddsJSON{
-		Pool: pool, Player: player, Status: statusText(o), Subject: o.GetSubject(),
-		CatalogVersion: o.GetCatalogVersion(), Position: o.GetPosition(), Pity: []oddsTrackJSON{}, Items: []itemOdds{},
+// getOdds returns the odds of one draw and, unless count is 1, those of a request for count draws.
+func getOdds(ctx context.Context, c *api, pool, player string, count int) (one, several *kujiv1.Odds, err error) {
+	req := &kujiv1.GetOddsRequest{Realm: c.realm, Pool: pool, Player: player}
+	resp, err := c.GetOdds(ctx, req)
+	if one = resp.GetOdds(); err != nil || count == 1 {
+		return one, nil, err
 	}
-	for _, t := range o.GetPity() {
-		out.Pity = append(out.Pity, oddsTrackJSON{t.GetPool(), trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn(), "", t.GetUnless()}})
+	req.Count = uint32(count)
+	if resp, err = c.GetOdds(ctx, req); err != nil {
+		return nil, nil, err
 	}
-	for _, e := range o.GetOutcomes() {
-		out.Outcomes = append(out.Outcomes, outcomeOdds{e.GetPool(), e.GetEntry(), newFraction(e.GetChance()), newFraction(e.GetExpected()), nil})
+	several = resp.GetOdds()
+	if several.GetCatalogVersion() != one.GetCatalogVersion() || len(several.GetOutcomes()) != len(one.GetOutcomes()) {
+		return nil, nil, fmt.Errorf("catalog version %d came into force after version %d meanwhile: ask again", several.GetCatalogVersion(), one.GetCatalogVersion())
 	}
-	for _, it := range o.GetItems() {
-		if value == nil || slices.Contains(value, it.GetItem()) {
-			out.Items = append(out.Items, itemOdds{it.GetItem(), newFraction(it.GetExpected()), nil})
-		}
-	}
-	for _, id := range value {
-		if !slices.ContainsFunc(out.Items, func(it itemOdds) bool { return it.Item == id }) {
-			out.Items = append(out.Items, itemOdds{Item: id, Expected: fraction{Exact: "0"}})
-		}
-	}
-	return out
+	return one, several, nil
 }
 
-// addRequest adds the odds of a request for several draws.
-func (o *oddsJSON) addRequest(several *kujiv1.Odds, count int) error {
-	if several.GetCatalogVersion() != o.CatalogVersion || len(several.GetOutcomes()) != len(o.Outcomes) {
-		return fmt.Errorf("catalog version %d came into force after version %d meanwhile: ask again", several.GetCatalogVersion(), o.CatalogVersion)
+// valued returns the odds of the items named, or, of none, of all.
+func valued(o *kujiv1.Odds, value []string) []*kujiv1.ItemOdds {
+	if value == nil {
+		return o.GetItems()
 	}
-	o.Count, o.CountStatus = count, statusText(several)
-	for i, e := range several.GetOutcomes() {
-		o.Outcomes[i].inRequest = newInRequest(e.GetExpected(), count)
-	}
-	for i := range o.Items {
-		expected := &kujiv1.Fraction{Exact: "0"}
-		for _, it := range several.GetItems() {
-			if it.GetItem() == o.Items[i].Item {
-				expected = it.GetExpected()
-			}
+	items := slices.DeleteFunc(o.GetItems(), func(it *kujiv1.ItemOdds) bool { return !slices.Contains(value, it.GetItem()) })
+	for _, id := range value {
+		if itemOdds(items, id) == nil {
+			items = append(items, &kujiv1.ItemOdds{Item: id, Expected: &kujiv1.Fraction{Exact: "0"}})
 		}
-		o.Items[i].inRequest = newInRequest(expected, count)
+	}
+	return items
+}
+
+// itemOdds returns how many of an item are expected, nil if it is not among them.
+func itemOdds(all []*kujiv1.ItemOdds, item string) *kujiv1.Fraction {
+	for _, it := range all {
+		if it.GetItem() == item {
+			return it.GetExpected()
+		}
 	}
 	return nil
 }
 
-func statusText(o *kujiv1.Odds) string {
-	return strings.ToLower(strings.TrimPrefix(o.GetStatus().String(), "STATUS_"))
-}
-
-func newFraction(f *kujiv1.Fraction) fraction { return fraction{f.GetExact(), f.GetValue()} }
-
-func printOdds(w io.Writer, o oddsJSON) {
-	fprintf(w, "pool\t%s\n", o.Pool)
-	if o.Player != "" {
-		fprintf(w, "player\t%s\n", o.Player)
+func printOdds(w io.Writer, pool, player string, o, several *kujiv1.Odds) {
+	fprintf(w, "pool\t%s\n", pool)
+	if player != "" {
+		fprintf(w, "player\t%s\n", player)
 	}
-	status := o.Status
-	if o.Subject != "" {
-		status += " (" + o.Subject + ")"
+	status := contract.Word(o.GetStatus())
+	if o.GetSubject() != "" {
+		status += " (" + o.GetSubject() + ")"
 	}
 	fprintf(w, "a draw now\t%s\n", status)
-	if o.Count > 1 {
-		fprintf(w, "%d draws now\t%s\n", o.Count, o.CountStatus)
+	request, count := "", several.GetCount()
+	if several != nil {
+		fprintf(w, "%d draws now\t%s\n", count, contract.Word(several.GetStatus()))
+		request = fmt.Sprintf("\tA DRAW OF %d\tIN %d", count, count)
 	}
-	for _, t := range o.Pity {
-		text := fmt.Sprintf("%d draws since the last hit", t.Draws)
-		if t.CertainIn > 0 {
-			text += ", certain in " + t.certainText()
+	for _, t := range o.GetPity() {
+		text := fmt.Sprintf("%d draws since the last hit", t.GetDraws())
+		if t.GetCertainIn() > 0 {
+			text += ", certain in " + certainText(t.GetCertainIn(), "", t.GetUnless())
 		}
-		fprintf(w, "pity\t%s/%s: %s\n", t.Pool, t.Track, text)
+		fprintf(w, "pity\t%s/%s: %s\n", t.GetPool(), t.GetTrack(), text)
 	}
-	several := slices.ContainsFunc(o.Outcomes, func(e outcomeOdds) bool { return e.Chance != e.Expected })
+	times := slices.ContainsFunc(o.GetOutcomes(), func(e *kujiv1.OutcomeOdds) bool { return !proto.Equal(e.GetChance(), e.GetExpected()) })
 	heads := "\nPOOL/ENTRY\tCHANCE\tEXACT"
-	if several {
+	if times {
 		heads += "\tTIMES A DRAW"
 	}
-	request := ""
-	if o.Count > 1 {
-		request = fmt.Sprintf("\tA DRAW OF %d\tIN %d", o.Count, o.Count)
-	}
 	fprintf(w, "%s%s\n", markup(heads), markup(request))
-	for _, e := range o.Outcomes {
-		fprintf(w, "%s/%s\t%s\t%s", e.Pool, e.Entry, e.Chance.percent(), clip(e.Chance.Exact, 24))
-		if several {
-			fprintf(w, "\t%s", e.Expected.number())
+	for i, e := range o.GetOutcomes() {
+		fprintf(w, "%s/%s\t%s\t%s", e.GetPool(), e.GetEntry(), percentText(e.GetChance().GetValue()), clip(e.GetChance().GetExact(), 24))
+		if times {
+			fprintf(w, "\t%s", numberText(e.GetExpected().GetValue()))
 		}
-		if e.inRequest != nil {
-			fprintf(w, "\t%s\t%s", e.PerDraw.percent(), e.All.number())
+		if several != nil {
+			all := several.GetOutcomes()[i].GetExpected().GetValue()
+			fprintf(w, "\t%s\t%s", percentText(all/float64(count)), numberText(all))
 		}
 		fprintf(w, "\n")
 	}
-	if len(o.Items) > 0 {
+	if len(o.GetItems()) > 0 {
 		fprintf(w, "%s%s\n", markup("\nITEM\tA DRAW\tEXACT"), markup(request))
 	}
-	for _, it := range o.Items {
-		fprintf(w, "%s\t%s\t%s", it.Item, it.Expected.number(), clip(it.Expected.Exact, 24))
-		if it.inRequest != nil {
-			fprintf(w, "\t%s\t%s", it.PerDraw.number(), it.All.number())
+	for _, it := range o.GetItems() {
+		fprintf(w, "%s\t%s\t%s", it.GetItem(), numberText(it.GetExpected().GetValue()), clip(it.GetExpected().GetExact(), 24))
+		if several != nil {
+			all := itemOdds(several.GetItems(), it.GetItem()).GetValue()
+			fprintf(w, "\t%s\t%s", numberText(all/float64(count)), numberText(all))
 		}
 		fprintf(w, "\n")
 	}
 }
 
-// percent and number write a fraction for a person, with six digits.
-func (f fraction) percent() string { return strconv.FormatFloat(100*f.Value, 'g', 6, 64) + "%" }
-func (f fraction) number() string  { return strconv.FormatFloat(f.Value, 'g', 6, 64) }
+// percentText and numberText write a number for a person, with six digits.
+func percentText(v float64) string { return numberText(100*v) + "%" }
+func numberText(v float64) string  { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // clip leaves out texts that are too long for a table.
 func clip(s string, most int) string {

@@ -10,84 +10,48 @@ import (
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type playerJSON struct {
-	Player   string         `json:"player"`
-	Items    []stackJSON    `json:"items"`
-	Pity     []trackJSON    `json:"pity,omitempty"`
-	Limits   []standingJSON `json:"limits,omitempty"` // of which draws were used
-	Free     []standingJSON `json:"free,omitempty"`   // free draws of pools, of which some were used
-	Position uint64         `json:"position"`
-}
-
-// trackJSON is what a track has counted for a player.
-type trackJSON struct {
-	Track     string `json:"track"`
-	Draws     uint64 `json:"draws"`                  // since the last hit
-	CertainIn uint64 `json:"certain_in,omitempty"`   // the draw from now on that is certain to hit, at the latest
-	Pool      string `json:"certain_pool,omitempty"` // from which pool it must be; absent: any of the track
-	Unless    string `json:"unless,omitempty"`       // tracks and entries that can come in its place
-}
-
-// certainText says in how many draws a hit is certain.
-func (t *trackJSON) certainText() string {
-	text := strconv.FormatUint(t.CertainIn, 10)
-	if t.Pool != "" {
-		text += " from " + t.Pool
-	}
-	if t.Unless != "" {
-		text += " unless " + strings.ReplaceAll(t.Unless, ", ", " or ") + " comes"
-	}
-	return text
-}
-
-func (a *app) playerCommand() *cobra.Command {
-	cmd := &cobra.Command{
+func playerCommand(a *app) *cobra.Command {
+	req := &kujiv1.GetPlayerRequest{}
+	return read(a, &cobra.Command{
 		Use:     "player PLAYER",
 		Short:   "Show what a player holds, how far pity has counted and what is left of limits and free draws",
 		Example: "  kuji player ann",
 		Args:    exactArgs("PLAYER"),
-	}
-	conn := a.clientCommand(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		resp, err := call(cmd.Context(), c, "", c.rewards.GetPlayer, &kujiv1.GetPlayerRequest{Realm: c.realm, Player: args[0]})
-		if err != nil {
-			return err
-		}
-		p := resp.GetPlayer()
-		out := playerJSON{Player: p.GetId(), Items: newStacksJSON(p.GetItems()), Position: p.GetPosition()}
-		for _, t := range p.GetPity() {
-			out.Pity = append(out.Pity, trackJSON{t.GetTrack(), t.GetDraws(), t.GetCertainIn(), t.GetPool(), t.GetUnless()})
-		}
-		for _, l := range p.GetLimits() {
-			out.Limits = append(out.Limits, newStandingJSON(l))
-		}
-		for _, l := range p.GetFree() {
-			out.Free = append(out.Free, newStandingJSON(l))
-		}
-		return a.print(out, func(w io.Writer) { printPlayer(w, &out) })
-	})
-	return cmd
+	}, req, (*api).GetPlayer, func(args []string) { req.Player = args[0] },
+		func(w io.Writer, resp *kujiv1.GetPlayerResponse) { printPlayer(w, resp.GetPlayer()) })
 }
 
-func printPlayer(w io.Writer, p *playerJSON) {
-	if len(p.Items) == 0 {
-		fprintf(w, "%s holds nothing\n", word(p.Player))
+func printPlayer(w io.Writer, p *kujiv1.Player) {
+	if len(p.GetItems()) == 0 {
+		fprintf(w, "%s holds nothing\n", word(p.GetId()))
 	} else {
 		fprintf(w, "ITEM\tQUANTITY\n")
 	}
-	for _, s := range p.Items {
-		fprintf(w, "%s\t%d\n", s.Item, s.Quantity)
+	for _, s := range p.GetItems() {
+		fprintf(w, "%s\t%d\n", s.GetItem(), s.GetQuantity())
 	}
-	if len(p.Pity) > 0 {
+	if len(p.GetPity()) > 0 {
 		fprintf(w, "\nPITY\tDRAWS\tCERTAIN IN\n")
 	}
-	for _, t := range p.Pity {
+	for _, t := range p.GetPity() {
 		certain := "-"
-		if t.CertainIn != 0 {
-			certain = t.certainText()
+		if t.GetCertainIn() != 0 {
+			certain = certainText(t.GetCertainIn(), t.GetPool(), t.GetUnless())
 		}
-		fprintf(w, "%s\t%d\t%s\n", t.Track, t.Draws, certain)
+		fprintf(w, "%s\t%d\t%s\n", t.GetTrack(), t.GetDraws(), certain)
 	}
-	printLimits(w, "LIMIT", p.Limits)
-	printLimits(w, "FREE DRAWS", p.Free)
+	printLimits(w, "LIMIT", p.GetLimits())
+	printLimits(w, "FREE DRAWS", p.GetFree())
+}
+
+// certainText says in how many draws a hit is certain: from which pool, and what can come in its place.
+func certainText(in uint64, pool, unless string) string {
+	text := strconv.FormatUint(in, 10)
+	if pool != "" {
+		text += " from " + pool
+	}
+	if unless != "" {
+		text += " unless " + strings.ReplaceAll(unless, ", ", " or ") + " comes"
+	}
+	return text
 }

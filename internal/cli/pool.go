@@ -10,99 +10,120 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-type poolJSON struct {
-	Pool     string        `json:"pool"`
-	Name     string        `json:"name,omitempty"`
-	Mode     string        `json:"mode"` // "weighted", "raffle" or "each"
-	Prices   [][]stackJSON `json:"prices"`
-	MaxCount uint32        `json:"max_count"`
-	poolRulesJSON
-	Starts         string      `json:"starts,omitempty"`
-	Ends           string      `json:"ends,omitempty"`
-	TotalWeight    uint64      `json:"total_weight"` // 0: sold out
-	CatalogVersion uint64      `json:"catalog_version"`
-	Position       uint64      `json:"position"`
-	Entries        []entryJSON `json:"entries"`
-}
-
-type entryJSON struct {
-	Entry  string  `json:"entry"`
-	Weight uint64  `json:"weight"` // the odds now are weight / total_weight
-	Drawn  uint64  `json:"drawn"`
-	Left   *uint64 `json:"left,omitempty"` // absent: unlimited
-	Reward string  `json:"reward"`         // "item=1 item=2-5", "code of LIST", "pool NAME" or "nothing"
-	entryRulesJSON
-}
-
-func (a *app) poolCommand() *cobra.Command {
-	cmd := &cobra.Command{
+func poolCommand(a *app) *cobra.Command {
+	req := &kujiv1.GetPoolRequest{}
+	return read(a, &cobra.Command{
 		Use:     "pool POOL",
 		Short:   "Show a pool with its current stock and odds",
 		Example: "  kuji pool splash",
 		Args:    exactArgs("POOL"),
-	}
-	conn := a.clientCommand(cmd)
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, args []string) error {
-		p, err := getPool(cmd.Context(), c, args[0])
-		if err != nil {
-			return err
-		}
-		out := newPoolJSON(p)
-		return a.print(out, func(w io.Writer) { printPool(w, out) })
-	})
-	return cmd
+	}, req, getPool, func(args []string) { req.Pool = args[0] },
+		func(w io.Writer, resp *kujiv1.GetPoolResponse) { printPool(w, resp.GetPool()) })
 }
 
-// getPool reads a pool with all its entries. A pool of several pages is not
-// read at one moment: each page shows when it was read, the head when the first
-// was.
-func getPool(ctx context.Context, c *client, id string) (*kujiv1.Pool, error) {
-	var pool *kujiv1.Pool
+// getPool reads a pool with all its entries. A pool of several pages is not read at one moment: each page
+// shows when it was read, the head when the first was.
+func getPool(c *api, ctx context.Context, req *kujiv1.GetPoolRequest) (*kujiv1.GetPoolResponse, error) {
+	var all *kujiv1.GetPoolResponse
 	for {
-		resp, err := call(ctx, c, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{
-			Realm: c.realm, Pool: id, EntryOffset: uint32(len(pool.GetEntries())), EntryLimit: 10_000,
-		})
+		req.EntryOffset, req.EntryLimit = uint32(len(all.GetPool().GetEntries())), 10_000
+		page, err := c.GetPool(ctx, req)
 		if err != nil {
 			return nil, err
 		}
-		page := resp.GetPool()
-		if pool == nil {
-			pool = page
+		if all == nil {
+			all = page
 		} else {
-			pool.Entries = append(pool.Entries, page.GetEntries()...)
+			all.Pool.Entries = append(all.Pool.Entries, page.GetPool().GetEntries()...)
 		}
-		if len(page.GetEntries()) == 0 || len(pool.GetEntries()) >= int(pool.GetEntryCount()) {
-			return pool, nil
+		if len(page.GetPool().GetEntries()) == 0 || len(all.GetPool().GetEntries()) >= int(all.GetPool().GetEntryCount()) {
+			return all, nil
 		}
 	}
 }
 
-func newPoolJSON(p *kujiv1.Pool) poolJSON {
-	out := poolJSON{
-		Pool: p.GetId(), Name: p.GetName(), Mode: strings.ToLower(strings.TrimPrefix(p.GetMode().String(), "POOL_MODE_")),
-		MaxCount:    p.GetMaxCount(),
-		TotalWeight: p.GetTotalWeight(), CatalogVersion: p.GetCatalogVersion(), Position: p.GetPosition(),
-		Entries: make([]entryJSON, 0, len(p.GetEntries())), poolRulesJSON: newPoolRulesJSON(p),
+func printPool(w io.Writer, p *kujiv1.Pool) {
+	fprintf(w, "pool\t%s\n", p.GetId())
+	fprintf(w, "mode\t%s\n", contract.Word(p.GetMode()))
+	for i, price := range p.GetPrices() {
+		name := "price"
+		if i > 0 {
+			name = "or"
+		}
+		fprintf(w, "%s\t%s\n", name, itemsText(price.GetItems()))
 	}
-	for _, price := range p.GetPrices() {
-		out.Prices = append(out.Prices, newStacksJSON(price.GetItems()))
+	printRules(w, p)
+	if p.GetTotalWeight() == 0 {
+		fprintf(w, "state\tsold out\n")
 	}
-	if p.GetStartsUnixMs() != 0 {
-		out.Starts = timeText(p.GetStartsUnixMs())
+	rules := markup("")
+	if slices.ContainsFunc(p.GetEntries(), func(e *kujiv1.Entry) bool { return entryText(e, p.GetWeightScale()) != "" }) {
+		rules = "\tRULES"
 	}
-	if p.GetEndsUnixMs() != 0 {
-		out.Ends = timeText(p.GetEndsUnixMs())
-	}
+	fprintf(w, "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD%s\n", rules)
 	for _, e := range p.GetEntries() {
-		out.Entries = append(out.Entries, entryJSON{
-			Entry: e.GetId(), Weight: e.GetWeight(), Drawn: e.GetDrawn(), Left: e.Left, Reward: rewardText(e.GetReward()),
-			entryRulesJSON: newEntryRulesJSON(e, p.GetWeightScale()),
-		})
+		left := "unlimited"
+		if e.Left != nil {
+			left = strconv.FormatUint(e.GetLeft(), 10)
+		}
+		fprintf(w, "%s\t%s\t%s\t%d\t%s", e.GetId(), percent(e.GetWeight(), p.GetTotalWeight()), left, e.GetDrawn(), rewardText(e.GetReward()))
+		if rules := entryText(e, p.GetWeightScale()); rules != "" {
+			fprintf(w, "\t%s", rules)
+		}
+		fprintf(w, "\n")
 	}
-	return out
+}
+
+// printRules writes a line for each rule of a pool.
+func printRules(w io.Writer, p *kujiv1.Pool) {
+	row := func(name, format string, args ...any) { fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	if p.GetInternal() {
+		row("internal", "drawn from only through other pools")
+	}
+	if p.GetMemoryless() {
+		row("memoryless", "no odds depend on the player")
+	}
+	for _, b := range p.GetBundles() {
+		row(fmt.Sprintf("%d draws", b.GetDraws()), "%s", itemsText(b.GetItems()))
+	}
+	if p.GetFree() != nil {
+		row("free", "%s", limitText(p.GetFree()))
+	}
+	for _, r := range p.GetRedeem() {
+		row("redeem", "%s", redeemText(r))
+	}
+	for _, l := range p.GetLimits() {
+		row("limit", "%s", limitText(l))
+	}
+	if p.GetWhen() != nil {
+		row("when", "%s", conditionText(p.GetWhen()))
+	}
+	if r := p.GetRolls(); r.GetMax() > 1 {
+		distinct := ""
+		if r.GetDistinct() {
+			distinct = ", none twice"
+		}
+		row("rolls", "%s entries a draw%s", rangeText(r.GetMin(), r.GetMax()), distinct)
+	}
+	for _, t := range p.GetPity() {
+		row("pity", "%s", poolTrackText(t))
+	}
+	for _, g := range p.GetGuarantees() {
+		row("guarantee", "%d of %s in %d draws", g.GetAtLeast(), strings.Join(g.GetOf(), ", "), g.GetDraws())
+	}
+	if p.GetLast() != nil {
+		row("last", "%s", rewardText(p.GetLast()))
+	}
+	if p.GetRefill() > 0 {
+		row("refill", "%d times", p.GetRefill())
+	}
+	for _, b := range p.GetBudgets() {
+		row("budget", "%s", budgetText(b))
+	}
 }
 
 func rewardText(r *kujiv1.Reward) string {
@@ -116,7 +137,7 @@ func rewardText(r *kujiv1.Reward) string {
 	for _, in := range r.GetDraws() {
 		part := "pool " + in.GetPool()
 		if in.GetMax() != 1 {
-			part += " ×" + rangeText(uint64(in.GetMin()), uint64(in.GetMax()))
+			part += " ×" + rangeText(in.GetMin(), in.GetMax())
 		}
 		parts = append(parts, part)
 	}
@@ -126,43 +147,128 @@ func rewardText(r *kujiv1.Reward) string {
 	return strings.Join(parts, " ")
 }
 
-func rangeText(low, high uint64) string {
+func rangeText[N uint32 | uint64](low, high N) string {
 	if low == high {
-		return strconv.FormatUint(low, 10)
+		return fmt.Sprint(low)
 	}
 	return fmt.Sprintf("%d-%d", low, high)
 }
 
-func printPool(w io.Writer, p poolJSON) {
-	fprintf(w, "pool\t%s\n", p.Pool)
-	fprintf(w, "mode\t%s\n", p.Mode)
-	for i, price := range p.Prices {
-		name := "price"
-		if i > 0 {
-			name = "or"
+func budgetText(b *kujiv1.Budget) string {
+	text := fmt.Sprintf("%s: %d of %d left", b.GetItem(), b.GetLeft(), b.GetLimit())
+	if at := b.GetResetsUnixMs(); at != 0 {
+		text += fmt.Sprintf(" this %s, full again at %s", contract.Word(b.GetPer()), timeText(at))
+	} else {
+		text += ", for ever"
+	}
+	if b.GetShare() != "" {
+		text += ", shared as " + b.GetShare()
+	}
+	return text
+}
+
+func redeemText(r *kujiv1.RedeemTerms) string {
+	text := "a code of " + r.GetList()
+	if r.GetTimes() > 1 {
+		text += fmt.Sprintf(", %d draws each", r.GetTimes())
+	}
+	if r.GetUses() > 1 {
+		text += fmt.Sprintf(", for %d players each", r.GetUses())
+	}
+	if at := r.GetUntilUnixMs(); at != 0 {
+		text += ", until " + timeText(at)
+	}
+	return text
+}
+
+func conditionText(c *kujiv1.Condition) string {
+	var parts []string
+	if len(c.GetHolds()) > 0 {
+		parts = append(parts, "holds "+itemsText(c.GetHolds()))
+	}
+	if len(c.GetLacks()) > 0 {
+		parts = append(parts, "lacks "+strings.Join(c.GetLacks(), " "))
+	}
+	for _, t := range c.GetPity() {
+		parts = append(parts, fmt.Sprintf("pity %s at %d", t.GetTrack(), t.GetDraws()))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func poolTrackText(t *kujiv1.Track) string {
+	text := t.GetName()
+	if len(t.GetOf()) != 1 || t.GetOf()[0] != t.GetName() {
+		text += " (" + strings.Join(t.GetOf(), ", ") + ")"
+	}
+	var parts []string
+	if t.GetCertain() > 0 {
+		parts = append(parts, fmt.Sprintf("certain by draw %d", t.GetCertain()))
+	}
+	if t.GetRisingFrom() > 0 {
+		var by []string
+		for _, n := range t.GetRisingBy() {
+			by = append(by, decimalText(n, t.GetRisingScale()))
 		}
-		fprintf(w, "%s\t%s\n", name, itemsText(price))
-	}
-	p.print(w)
-	if p.TotalWeight == 0 {
-		fprintf(w, "state\tsold out\n")
-	}
-	rules := markup("")
-	if slices.ContainsFunc(p.Entries, func(e entryJSON) bool { return e.text() != "" }) {
-		rules = "\tRULES"
-	}
-	fprintf(w, "\nENTRY\tODDS\tLEFT\tDRAWN\tREWARD%s\n", rules)
-	for _, e := range p.Entries {
-		left := "unlimited"
-		if e.Left != nil {
-			left = strconv.FormatUint(*e.Left, 10)
+		how := " points a draw"
+		if t.GetRisingTable() {
+			how = " points"
 		}
-		fprintf(w, "%s\t%s\t%s\t%d\t%s", e.Entry, percent(e.Weight, p.TotalWeight), left, e.Drawn, e.Reward)
-		if rules := e.text(); rules != "" {
-			fprintf(w, "\t%s", rules)
-		}
-		fprintf(w, "\n")
+		parts = append(parts, fmt.Sprintf("rising from draw %d by %s%s", t.GetRisingFrom(), strings.Join(by, ", "), how))
 	}
+	if t.GetShare() != "" {
+		parts = append(parts, "counted as "+t.GetShare())
+	}
+	if len(parts) == 0 {
+		parts = []string{"counted only"}
+	}
+	return text + ": " + strings.Join(parts, ", ")
+}
+
+// entryText returns an entry's rules in words, "" if there are none.
+func entryText(e *kujiv1.Entry, scale uint64) string {
+	var parts []string
+	if e.GetGroup() != "" {
+		parts = append(parts, "group "+e.GetGroup())
+	}
+	if e.GetUnique() {
+		parts = append(parts, "unique")
+	}
+	if e.GetWhen() != nil {
+		parts = append(parts, "when "+conditionText(e.GetWhen()))
+	}
+	if l := e.GetLuck(); l != nil {
+		by := "item " + l.GetItem()
+		if l.GetTrack() != "" {
+			by = "pity " + l.GetTrack()
+		}
+		var steps []string
+		for _, s := range l.GetSteps() {
+			steps = append(steps, fmt.Sprintf("%s from %d", decimalText(s.GetWeight(), scale), s.GetFrom()))
+		}
+		parts = append(parts, "luck by "+by+": weight "+strings.Join(steps, ", "))
+	}
+	if m := e.GetMoments(); m != nil {
+		text := fmt.Sprintf("%d of %d moments have come, %d wait", m.GetCome(), m.GetCount(), m.GetWaiting())
+		if at := m.GetNextUnixMs(); at != 0 {
+			text += ", the next at " + timeText(at)
+		}
+		parts = append(parts, text)
+	}
+	if e.GetOverBudget() {
+		parts = append(parts, "over budget")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// decimalText writes n/scale exactly; scale is a power of ten.
+func decimalText(n, scale uint64) string {
+	scale = max(scale, 1)
+	whole := strconv.FormatUint(n/scale, 10)
+	if n%scale == 0 {
+		return whole
+	}
+	digits := len(strconv.FormatUint(scale, 10)) - 1
+	return whole + "." + strings.TrimRight(fmt.Sprintf("%0*d", digits, n%scale), "0")
 }
 
 // percent writes part/total for a person; it is never computed with.

@@ -26,7 +26,7 @@ func serveProfiles(address string) (*profiles, error) {
 		return nil, nil
 	}
 	if err := server.CheckListen(address, server.Exposure{}); err != nil {
-		return nil, usageError{fmt.Errorf("--pprof: %w", err)}
+		return nil, usagef("--pprof: %w", err)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {

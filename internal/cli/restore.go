@@ -21,12 +21,11 @@ type restoreFlags struct {
 	cluster                        clusterFlags
 }
 
-func (a *app) restoreCommand() *cobra.Command {
+func restoreCommand(a *app) *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
-		Use:     "restore --from DIR --data DIR",
-		Short:   "Make a data directory or a cluster from a backup",
-		GroupID: "offline",
+		Use:   "restore --from DIR --data DIR",
+		Short: "Make a data directory or a cluster from a backup",
 		Long: `Restore copies a backup to a new data directory and checks it as "kuji verify" does.
 The directory appears under its name when all of it is there and right. If restore
 ends early, run it again: it goes on.
@@ -65,7 +64,7 @@ backup ended in can be proven.`,
 			return err
 		}
 		if f.cluster.Name != "" {
-			return a.restoreToCluster(cmd.Context(), &f)
+			return restoreToCluster(cmd.Context(), a, &f)
 		}
 		key, err := a.readSealKey(f.sealKey, f.ofCluster)
 		if err != nil {
@@ -81,13 +80,13 @@ func (f *restoreFlags) check() error {
 	c := &f.cluster
 	switch {
 	case c.Name == "" && (f.from == "" || f.data == ""):
-		return usageError{errors.New("missing flag --from or --data: the backup, and the directory to make")}
+		return usagef("missing flag --from or --data: the backup, and the directory to make")
 	case c.Name != "" && (f.sealKey != "" || f.ofCluster != ""):
-		return usageError{errors.New("--seal-key with --cluster: a cluster has its own key, --cluster-key")}
+		return usagef("--seal-key with --cluster: a cluster has its own key, --cluster-key")
 	case c.External() && f.from == "":
-		return usageError{errors.New("missing flag --from: the backup")}
+		return usagef("missing flag --from: the backup")
 	case c.Name != "" && !c.External() && f.data == "":
-		return usageError{errors.New("missing flag --data: the directory of the node")}
+		return usagef("missing flag --data: the directory of the node")
 	case c.External() && f.data == "":
 		return c.checkMember()
 	}
@@ -111,7 +110,7 @@ func (a *app) restored(out verifyJSON, reports []kuji.Report, err error) error {
 
 // restoreToCluster runs the NATS server of one node. With a backup it restores that, and otherwise waits
 // until ctx ends. No node of the cluster runs, so nobody takes a realm over that is not whole.
-func (a *app) restoreToCluster(ctx context.Context, f *restoreFlags) (err error) {
+func restoreToCluster(ctx context.Context, a *app, f *restoreFlags) (err error) {
 	c := &f.cluster
 	if c.Keys, err = a.readClusterKeys(c.keyFile); err != nil {
 		return err
@@ -144,14 +143,14 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 	case name == "" && cluster == "":
 		return nil, nil
 	case name == "":
-		return nil, usageError{errors.New("--of-cluster without --seal-key: expected the cluster's key")}
+		return nil, usagef("--of-cluster without --seal-key: expected the cluster's key")
 	case cluster != "":
 		keys, err := a.readClusterKeys(name)
 		if err != nil {
 			return nil, err
 		}
 		if len(keys) > 1 { // a directory has one key
-			return nil, usageError{fmt.Errorf("--seal-key %s has two keys: expected the one that the cluster used when the backup was made", name)}
+			return nil, usagef("--seal-key %s has two keys: expected the one that the cluster used when the backup was made", name)
 		}
 		seal, _ := keys.Seals(cluster)
 		return &seal, nil
@@ -162,7 +161,7 @@ func (a *app) readSealKey(name, cluster string) (*[32]byte, error) {
 	}
 	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(raw) != 32 {
-		return nil, usageError{fmt.Errorf("--seal-key %s: expected 64 hexadecimal digits", name)}
+		return nil, usagef("--seal-key %s: expected 64 hexadecimal digits", name)
 	}
 	return (*[32]byte)(raw), nil
 }

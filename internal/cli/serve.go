@@ -58,12 +58,11 @@ type serveFlags struct {
 	set *pflag.FlagSet // all of them
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func serveCommand(a *app) *cobra.Command {
 	f := &serveFlags{}
 	cmd := &cobra.Command{
-		Use:     "serve --data DIR",
-		Short:   "Serve the realms of a data directory until SIGTERM or Ctrl-C",
-		GroupID: "server",
+		Use:   "serve --data DIR",
+		Short: "Serve the realms of a data directory until SIGTERM or Ctrl-C",
 		Long: `Serve opens a data directory, applies the catalog, and serves until SIGTERM or
 SIGINT. When it is ready it prints one line with its address.
 
@@ -164,19 +163,19 @@ func (a *app) settleAndServe(cmd *cobra.Command, f *serveFlags) error {
 // check checks what no other package does.
 func (f *serveFlags) check() error {
 	if f.data == "" {
-		return usageError{errors.New("missing flag --data: the directory that holds the log")}
+		return usagef("missing flag --data: the directory that holds the log")
 	}
 	if f.catalogOver > 0 && f.catalog == "" {
-		return usageError{fmt.Errorf("--catalog-over %d without --catalog: expected the file to apply", f.catalogOver)}
+		return usagef("--catalog-over %d without --catalog: expected the file to apply", f.catalogOver)
 	}
 	if f.syncEvery == 0 {
-		return usageError{fmt.Errorf("--sync-every %v: expected at least 1ms", f.syncEvery)}
+		return usagef("--sync-every %v: expected at least 1ms", f.syncEvery)
 	}
 	switch {
 	case f.drainDelay < 0:
-		return usageError{fmt.Errorf("--drain-delay %v: expected 0s or more", f.drainDelay)}
+		return usagef("--drain-delay %v: expected 0s or more", f.drainDelay)
 	case f.drainTimeout < 0:
-		return usageError{fmt.Errorf("--drain-timeout %v: expected 0s or more", f.drainTimeout)}
+		return usagef("--drain-timeout %v: expected 0s or more", f.drainTimeout)
 	}
 	if err := f.cluster.check(f.data); err != nil {
 		return err
@@ -244,7 +243,7 @@ func (f *serveFlags) engineOptions() (kuji.Options, error) {
 			return o, nil
 		}
 	}
-	return o, usageError{fmt.Errorf("--sync %q: expected always, interval or none", f.sync)}
+	return o, usagef("--sync %q: expected always, interval or none", f.sync)
 }
 
 // serverOptions reads keys and certificate. The function that it returns reads
@@ -253,7 +252,7 @@ func (f *serveFlags) serverOptions(log *slog.Logger) (server.Options, func() err
 	o := server.Options{Hosts: f.hosts, Origins: f.origins, Limits: f.limits, DrainDelay: f.drainDelay, Version: version(), Logger: log}
 	reload := func() error { return nil }
 	if (f.tlsCert == "") != (f.tlsKey == "") {
-		return o, nil, usageError{errors.New("--tls-cert and --tls-key: give both or neither")}
+		return o, nil, usagef("--tls-cert and --tls-key: give both or neither")
 	}
 	if f.keys != "" {
 		keys, err := server.LoadKeys(f.keys)
@@ -310,7 +309,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	}
 	var c *catalog.Catalog
 	if f.catalog != "" {
-		if c, err = a.loadCatalog(f.catalog); err != nil {
+		if c, err = loadCatalog(a, f.catalog); err != nil {
 			return err
 		}
 	}
@@ -344,7 +343,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) (err error) {
 	}
 	engine, err := kuji.Open(f.data, engineOptions)
 	if errors.Is(err, syscall.ENOTDIR) {
-		return usageError{fmt.Errorf("--data %s is not a directory", f.data)}
+		return usagef("--data %s is not a directory", f.data)
 	}
 	if err != nil {
 		return optionError(err)

@@ -51,9 +51,9 @@ func (s *settings) set(flag, value, from string) error {
 	}
 	if err := s.flags.Set(flag, value); err != nil {
 		if want := expected[s.flags.Lookup(flag).Value.Type()]; want != "" {
-			return usageError{fmt.Errorf("%s %q: expected %s", from, value, want)}
+			return usagef("%s %q: expected %s", from, value, want)
 		}
-		return usageError{fmt.Errorf("%s: %w", from, err)}
+		return usagef("%s: %w", from, err)
 	}
 	s.from[flag] = from
 	return nil
@@ -84,7 +84,7 @@ func (s *settings) either(a, b string) error {
 		}
 	}
 	if s.given(a) && s.given(b) {
-		return usageError{fmt.Errorf("%s and %s: give only one", s.said(a), s.said(b))}
+		return usagef("%s and %s: give only one", s.said(a), s.said(b))
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (s *settings) explain(err error) error {
 	if len(notes) == 0 {
 		return err
 	}
-	return usageError{fmt.Errorf("%w (set by %s)", err, strings.Join(notes, ", "))}
+	return usagef("%w (set by %s)", err, strings.Join(notes, ", "))
 }
 
 // settingJSON is a setting in force.

@@ -34,7 +34,7 @@ func TestWithoutSecrets(t *testing.T) {
 
 // TestSettingsHideSecrets: whatever flag a secret stands in, the log at the start does not have it.
 func TestSettingsHideSecrets(t *testing.T) {
-	cmd := (&app{}).serveCommand()
+	cmd := serveCommand(&app{})
 	for _, secret := range []string{"https://ann:s3cret@host/?a=s3cret#s3cret", "https://s3cret@host/?s3cret", "host=db password=s3cret"} {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { _ = flag.Value.Set(secret) })
 		var said bytes.Buffer

@@ -14,6 +14,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/kuji-dev/kuji/client"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
@@ -94,7 +95,7 @@ type caller struct {
 	load
 	number    int
 	realmName string
-	client    *client
+	client    *client.Client
 	random    *rand.Rand
 	began     bool
 	sent      uint64
@@ -120,10 +121,13 @@ func (t *target) drive(ctx context.Context, l load) ([]float64, error) {
 		if l.json {
 			options = []connect.ClientOption{connect.WithProtoJSON()}
 		}
+		over, err := t.client(t.newConnection(!l.json), options...)
+		if err != nil {
+			return nil, err
+		}
 		c := &caller{
 			target: t, load: l, number: i, realmName: t.realm(i % l.realms),
-			client: newClient(t.newConnection(!l.json), t.url, t.key, options...),
-			random: rand.New(rand.NewPCG(uint64(i), 1)),
+			client: over, random: rand.New(rand.NewPCG(uint64(i), 1)),
 		}
 		callers[i] = c
 		drive := c.unary
@@ -176,7 +180,7 @@ func (c *caller) unary(ctx context.Context) error {
 	for c.next() {
 		req.Player, req.RequestId = string(appendPlayer(nil, c.anyone())), string(c.nextID(nil))
 		begin := time.Now()
-		res, err := c.client.rewards.Draw(ctx, req)
+		res, err := c.client.Draw(ctx, req)
 		if err != nil {
 			return err
 		}
@@ -241,7 +245,7 @@ type sentBatch struct {
 func (c *caller) pump(ctx context.Context, ahead int, next func() *kujiv1.StreamDrawsRequest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.client.rewards.StreamDraws(ctx)
+	s, err := c.client.StreamDraws(ctx)
 	if err != nil {
 		return err
 	}
@@ -304,12 +308,15 @@ func (c *caller) receive(s answers, sent <-chan sentBatch, places <-chan struct{
 // meet makes every player known by a draw.
 func (t *target) meet(ctx context.Context, realm string) error {
 	s := shapeOf("anonymous")
-	c := &caller{target: t, load: load{shape: s, connections: 1, realms: 1}, realmName: realm,
-		client: newClient(t.newConnection(true), t.url, t.key, connect.WithGRPC())}
+	over, err := t.client(t.newConnection(true), connect.WithGRPC())
+	if err != nil {
+		return err
+	}
+	c := &caller{target: t, load: load{shape: s, connections: 1, realms: 1}, realmName: realm, client: over}
 	known := 0
 	var players texts
 	req := &kujiv1.StreamDrawsRequest{Realm: realm, Pools: []string{"bench"}}
-	err := c.pump(ctx, t.ahead, func() *kujiv1.StreamDrawsRequest {
+	err = c.pump(ctx, t.ahead, func() *kujiv1.StreamDrawsRequest {
 		if known == t.players {
 			return nil
 		}

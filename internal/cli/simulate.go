@@ -26,12 +26,11 @@ type simulateFlags struct {
 	days      float64
 }
 
-func (a *app) simulateCommand() *cobra.Command {
+func simulateCommand(a *app) *cobra.Command {
 	f := &simulateFlags{}
 	cmd := &cobra.Command{
-		Use:     "simulate FILE --pool POOL",
-		Short:   "Try a catalog out on simulated players: odds, costs, stock over time",
-		GroupID: "offline",
+		Use:   "simulate FILE --pool POOL",
+		Short: "Try a catalog out on simulated players: odds, costs, stock over time",
 		Long: `Simulate lets simulated players draw from a pool of a catalog, by the rules that a
 server uses, and reports the results. It logs nothing and needs no server.
 
@@ -69,15 +68,15 @@ The same flags and seed give the same report, on any number of cores.`,
 		Args: exactArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Pool == "" {
-				return usageError{errors.New("missing flag --pool: expected the id of a pool that players draw from")}
+				return usagef("missing flag --pool: expected the id of a pool that players draw from")
 			}
 			if cmd.Flags().Changed("days") {
 				if f.Rate != 0 || !(f.days > 0) {
-					return usageError{errors.New("--days: expected a number of days above 0, without --rate")}
+					return usagef("--days: expected a number of days above 0, without --rate")
 				}
 				f.Rate = float64(f.Players) * float64(f.Draws) / f.days / 24
 			}
-			return a.simulate(cmd.Context(), args[0], f)
+			return runSimulation(cmd.Context(), a, args[0], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -104,14 +103,14 @@ type simulationJSON struct {
 	*simulate.Report
 }
 
-func (a *app) simulate(ctx context.Context, file string, f *simulateFlags) error {
-	c, err := a.loadCatalog(file)
+func runSimulation(ctx context.Context, a *app, file string, f *simulateFlags) error {
+	c, err := loadCatalog(a, file)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{f.csv, f.html} { // before a long run, not after it
 		if info, err := os.Stat(filepath.Dir(name)); name != "" && (err != nil || !info.IsDir()) {
-			return usageError{fmt.Errorf("cannot write %s: expected a file in a directory that exists", name)}
+			return usagef("cannot write %s: expected a file in a directory that exists", name)
 		}
 	}
 	f.Done = new(atomic.Int64)
@@ -119,7 +118,7 @@ func (a *app) simulate(ctx context.Context, file string, f *simulateFlags) error
 	report, err := simulate.Run(ctx, c, f.Config)
 	stop()
 	if bad, ok := errors.AsType[*simulate.ConfigError](err); ok {
-		return usageError{fmt.Errorf("--%s %s", bad.Field, bad.Message)}
+		return usagef("--%s %s", bad.Field, bad.Message)
 	}
 	if err != nil {
 		return err

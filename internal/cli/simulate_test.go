@@ -13,19 +13,19 @@ import (
 	"github.com/kuji-dev/kuji/examples"
 )
 
-// TestSimulateExample runs the command that docs/simulate.md begins with, and compares what it prints
+// TestSimulateExample runs the command that docs/how-to/simulate.md begins with, and compares what it prints
 // with what the page shows.
 func TestSimulateExample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates many players")
 	}
-	page, err := os.ReadFile("../../docs/simulate.md")
+	page, err := os.ReadFile("../../docs/how-to/simulate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts := strings.Split(string(page), "```") // prose, the command, prose, its answer, prose
 	if len(parts) != 5 || !strings.HasPrefix(parts[1], "sh\nkuji simulate ") {
-		t.Fatalf("docs/simulate.md no longer shows one command and its answer: %q", parts)
+		t.Fatalf("docs/how-to/simulate.md no longer shows one command and its answer: %q", parts)
 	}
 	t.Chdir("../..")
 	var out bytes.Buffer

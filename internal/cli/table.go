@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/kuji-dev/kuji/internal/contract"
 )
 
 // Everything that a command prints goes through this file: tables and lines for people, JSON and
@@ -115,11 +120,32 @@ func word(id string) string {
 	return strconv.QuoteToGraphic(id)
 }
 
-// newJSON returns what writes values as JSON, each on a line of its own.
-func newJSON(w io.Writer) *json.Encoder {
+// message is a message of the API and what the command adds to it.
+type message struct {
+	proto.Message
+	requestID string // of a command
+}
+
+// encodeJSON writes a value as JSON, on a line of its own.
+func encodeJSON(w io.Writer, v any) error {
+	switch m := v.(type) {
+	case message:
+		text := contract.Form{}.AppendJSON(nil, m.Message)
+		if m.requestID != "" {
+			id, err := json.Marshal(m.requestID)
+			if err != nil {
+				return err
+			}
+			text = slices.Concat([]byte(`{"request_id":`), id, []byte(","), text[1:]) // a response is never empty
+		}
+		_, err := jsonWriter{w}.Write(append(text, '\n'))
+		return err
+	case proto.Message:
+		return encodeJSON(w, message{Message: m})
+	}
 	e := json.NewEncoder(jsonWriter{w})
 	e.SetEscapeHTML(false)
-	return e
+	return e.Encode(v)
 }
 
 // jsonWriter writes characters that a terminal does not show as JSON writes them: \u009b. Package

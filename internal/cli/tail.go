@@ -1,22 +1,18 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"io"
-	"math/rand/v2"
 	"strings"
-	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func (a *app) tailCommand() *cobra.Command {
+func tailCommand(a *app) *cobra.Command {
 	var from, count uint64
 	var player, pool string
 	cmd := &cobra.Command{
@@ -34,118 +30,40 @@ it. If you store events, keep the position: after an event with "last", go on wi
   kuji tail --pool splash --json`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	flags := cmd.Flags()
 	flags.Uint64Var(&from, "from", 0, "first `position` to show; 1 is the beginning (default: what comes from now on)")
 	flags.Uint64Var(&count, "count", 0, "end after so many events (default: never)")
 	flags.StringVar(&player, "player", "", "only events about this `player`")
 	flags.StringVar(&pool, "pool", "", "only events about this `pool`")
-	cmd.RunE = conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
-		t := &follower{c: c, req: &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}}
-		t.take = func(events []*kujiv1.Event, _ uint64) error {
-			for _, e := range events {
-				if err := a.showEvent(e); err != nil {
+	cmd.RunE = conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
+		req := &kujiv1.StreamEventsRequest{Realm: c.realm, Player: player, Pool: pool}
+		if cmd.Flags().Changed("from") {
+			req.From = &from
+		}
+		for m, err := range c.Events(cmd.Context(), req) {
+			if err != nil {
+				return err
+			}
+			for _, e := range m.GetEvents() {
+				if err := showEvent(a, e); err != nil {
 					return err
 				}
-				if count > 0 {
-					if count--; count == 0 {
-						return errFeedDone
-					}
+				if count--; count == 0 { // from 0 it goes round, and never ends
+					return nil
 				}
 			}
-			return nil
 		}
-		if cmd.Flags().Changed("from") {
-			t.req.From = &from
-		}
-		return t.run(cmd.Context())
+		return nil
 	})
 	return cmd
 }
 
-// follower reads the events of a stream, and begins again where one ended.
-type follower struct {
-	c   *client
-	req *kujiv1.StreamEventsRequest
-	// take gets the events of a message, maybe none, and from where a reader goes on who has them. The
-	// events before are never repeated.
-	take func(events []*kujiv1.Event, next uint64) error
-	// The last event that was taken: after a lost connection it may come again.
-	position uint64
-	index    uint32
-}
-
-// errFeedDone is what take returns when it wants no more.
-var errFeedDone = errors.New("all were taken")
-
-func (t *follower) run(ctx context.Context) error {
-	begun, pause := time.Now(), firstPause
-	for {
-		came, err := t.follow(ctx)
-		if came {
-			begun, pause = time.Now(), firstPause
-		}
-		again, _ := retryable(err)
-		switch {
-		case errors.Is(err, errFeedDone):
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !again || time.Since(begun) > t.c.timeout:
-			return err
-		case pause == firstPause:
-			t.c.note("kuji: the feed broke off (%v); trying again for %v", shortError(err), t.c.timeout)
-		}
-		wait := time.NewTimer(pause/2 + rand.N(pause/2))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-		}
-		pause = min(2*pause, lastPause)
-	}
-}
-
-// follow takes what one stream brings. came is true if that was anything.
-func (t *follower) follow(ctx context.Context) (came bool, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // before Close, which would read on
-	s, err := t.c.rewards.StreamEvents(ctx, t.req)
-	if err != nil {
-		return false, err
-	}
-	for s.Receive() {
-		came = true
-		events := s.Msg().GetEvents()
-		for len(events) > 0 && t.has(events[0]) {
-			events = events[1:]
-		}
-		if n := len(events); n > 0 {
-			t.position, t.index = events[n-1].GetPosition(), events[n-1].GetIndex()
-		}
-		if err := t.take(events, s.Msg().GetNext()); err != nil {
-			return true, err
-		}
-		next := s.Msg().GetNext()
-		t.req.From = &next
-	}
-	if err := s.Err(); err != nil {
-		return came, err
-	}
-	return came, connect.NewError(connect.CodeUnavailable, errors.New("the server ended the feed"))
-}
-
-// has reports whether an event was taken.
-func (t *follower) has(e *kujiv1.Event) bool {
-	return e.GetPosition() < t.position || e.GetPosition() == t.position && e.GetIndex() <= t.index
-}
-
 // showEvent writes an event on a line of its own.
-func (a *app) showEvent(e *kujiv1.Event) error {
+func showEvent(a *app, e *kujiv1.Event) error {
 	rec := recordOf(e)
 	if a.json {
-		a.printed = true
-		return newJSON(a.stdout).Encode(rec)
+		return a.writeJSON(rec)
 	}
 	line := sprintf("%d.%d  %s  %s\n", e.GetPosition(), e.GetIndex(), timeText(e.GetTimeUnixMs()), recordText(&rec))
 	_, err := io.WriteString(a.stdout, line)
@@ -193,15 +111,11 @@ func recordText(rec *kuji.Record) string {
 	return b.String()
 }
 
-func statusWord(s kujiv1.Status) string {
-	return strings.ToLower(strings.TrimPrefix(s.String(), "STATUS_"))
-}
-
 // recordOf makes the record of an event.
 func recordOf(e *kujiv1.Event) kuji.Record {
 	rec := kuji.Record{
 		Position: e.GetPosition(), Index: int(e.GetIndex()), Last: e.GetLast(), Time: e.GetTimeUnixMs(), Kind: e.GetKind(), ID: e.GetRequestId(),
-		Status: statusWord(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
+		Status: contract.Word(e.GetStatus()), Subject: e.GetSubject(), CatalogVersion: e.GetCatalogVersion(), Player: e.GetPlayer(), To: e.GetTo(),
 		Pool: e.GetPool(), Count: int(e.GetCount()), List: e.GetList(), Number: e.Number, Pay: e.GetPay(), Items: kujiStacks(e.GetItems()),
 		Paid: kujiStacks(e.GetPaid()), Track: e.GetTrack(), Draws: e.Draws, By: e.GetBy(), Reason: e.GetReason(), Metadata: e.GetMetadata(),
 		Bytes: int(e.GetBytes()), NewCatalogVersion: e.GetNewCatalogVersion(),

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -39,10 +38,10 @@ func openTraces(endpoint string, getenv func(string) string, log *slog.Logger) (
 	if endpoint != "" {
 		u, err := url.Parse(endpoint)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, nil, usageError{fmt.Errorf("--otlp-endpoint %q: expected http://HOST:PORT or https://HOST:PORT of a collector that takes OTLP over HTTP", withoutSecrets(endpoint))}
+			return nil, nil, usagef("--otlp-endpoint %q: expected http://HOST:PORT or https://HOST:PORT of a collector that takes OTLP over HTTP", withoutSecrets(endpoint))
 		}
 		if u.User != nil || u.RawQuery != "" || u.Fragment != "" { // which OpenTelemetry would leave out
-			return nil, nil, usageError{fmt.Errorf("--otlp-endpoint %q: expected a URL without user, ? and #; a collector's key goes into $OTEL_EXPORTER_OTLP_HEADERS, such as api-key=KEY", withoutSecrets(endpoint))}
+			return nil, nil, usagef("--otlp-endpoint %q: expected a URL without user, ? and #; a collector's key goes into $OTEL_EXPORTER_OTLP_HEADERS, such as api-key=KEY", withoutSecrets(endpoint))
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(u.JoinPath("v1", "traces").String()))
 	}
@@ -50,12 +49,12 @@ func openTraces(endpoint string, getenv func(string) string, log *slog.Logger) (
 	ctx := context.Background()
 	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("--otlp-endpoint: %w", err)}
+		return nil, nil, usagef("--otlp-endpoint: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "kuji"), attribute.String("service.version", version())),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)}
+		return nil, nil, usagef("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))
 	i, err = otelconnect.NewInterceptor(otelconnect.WithTracerProvider(provider),

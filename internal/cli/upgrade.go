@@ -25,13 +25,12 @@ type upgradeRealmJSON struct {
 	Position uint64 `json:"position,omitempty"` // of the event in the log
 }
 
-func (a *app) upgradeCommand() *cobra.Command {
+func upgradeCommand(a *app) *cobra.Command {
 	var data, reason string
 	var finish bool
 	cmd := &cobra.Command{
-		Use:     "upgrade",
-		Short:   "Show the format level of each realm, or finish an upgrade",
-		GroupID: "client",
+		Use:   "upgrade",
+		Short: "Show the format level of each realm, or finish an upgrade",
 		Long: `Upgrade shows the format level of every realm, or only of the one that --realm names.
 
 A new build leaves realms at their level, so that the older build can take them back. It
@@ -50,26 +49,26 @@ all realms first, and raises none if one of them cannot be opened.`,
   kuji upgrade --finish --data ./kuji-data`,
 		Args: exactArgs(),
 	}
-	conn := a.clientCommand(cmd)
+	conn := a.connection(cmd.Flags())
 	realm := cmd.Flags().Lookup("realm")
 	realm.Usage, realm.DefValue = "`name` of the only realm (default: all)", ""
 	cmd.Flags().BoolVar(&finish, "finish", false, "raise the realms to the newest format level: no older build opens them again")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log: at most 200 bytes of `text`")
 	cmd.Flags().StringVar(&data, "data", "", "data `directory` that no server has open, instead of asking a server")
-	online := conn.run(func(cmd *cobra.Command, c *client, _ []string) error {
+	online := conn.run(func(cmd *cobra.Command, c *api, _ []string) error {
 		only := ""
 		if cmd.Flags().Changed("realm") {
 			only = c.realm
 		}
 		out, err := upgradeServer(cmd.Context(), c, only, finish, reason)
-		return a.printUpgrade(out, err)
+		return printUpgrade(a, out, err)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if data == "" {
 			return online(cmd, args)
 		}
 		if cmd.Flags().Changed("server") {
-			return usageError{errors.New("--data and --server: expected only one of them")}
+			return usagef("--data and --server: expected only one of them")
 		}
 		only := ""
 		if cmd.Flags().Changed("realm") {
@@ -88,21 +87,21 @@ all realms first, and raises none if one of them cannot be opened.`,
 			}
 		}
 		out, err := do(cmd.Context(), data, only)
-		return a.printUpgrade(out, err)
+		return printUpgrade(a, out, err)
 	}
 	return cmd
 }
 
 // upgradeServer shows, or finishes, the upgrade of a server's realms.
-func upgradeServer(ctx context.Context, c *client, only string, finish bool, reason string) (out upgradeJSON, err error) {
-	resp, err := call(ctx, c, "", c.admin.GetStatus, &kujiv1.GetStatusRequest{Realm: only})
+func upgradeServer(ctx context.Context, c *api, only string, finish bool, reason string) (out upgradeJSON, err error) {
+	resp, err := c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: only})
 	if err != nil {
 		return out, err
 	}
 	for _, r := range resp.GetRealms() {
 		one := upgradeRealmJSON{Realm: r.GetRealm(), Level: r.GetLevel(), From: r.GetLevel(), Newest: r.GetNewestLevel()}
 		if finish {
-			done, err := call(ctx, c, "", c.admin.FinishUpgrade, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
+			done, err := c.Admin.FinishUpgrade(ctx, &kujiv1.FinishUpgradeRequest{Realm: r.GetRealm(), Reason: reason})
 			if err != nil {
 				return out, err
 			}
@@ -169,7 +168,7 @@ func finishData(ctx context.Context, data, only, reason string) (out upgradeJSON
 	return out, nil
 }
 
-func (a *app) printUpgrade(out upgradeJSON, failed error) error {
+func printUpgrade(a *app, out upgradeJSON, failed error) error {
 	if failed != nil && len(out.Realms) == 0 {
 		return failed
 	}

@@ -208,9 +208,9 @@ func TestUpgradeServer(t *testing.T) {
 	t.Parallel()
 	was, next := twoBuilds(t)
 	data, i := t.TempDir(), 0
-	serve := func(build string, do func(c *client)) {
+	serve := func(build string, do func(c *rawClient)) {
 		t.Helper()
-		servedBy(t, build, data, func(c *client) {
+		servedBy(t, build, data, func(c *rawClient) {
 			for id := range i { // what the other build answered
 				resp, err := c.rewards.Draw(t.Context(), &kujiv1.DrawRequest{RequestId: fmt.Sprint(id), Player: "ann", Pool: "hats"})
 				if err != nil || !resp.GetResult().GetReplayed() {
@@ -224,8 +224,8 @@ func TestUpgradeServer(t *testing.T) {
 			i++
 		})
 	}
-	apply := func(yaml string, code connect.Code) func(c *client) {
-		return func(c *client) {
+	apply := func(yaml string, code connect.Code) func(c *rawClient) {
+		return func(c *rawClient) {
 			t.Helper()
 			if _, err := c.admin.ApplyCatalog(t.Context(), &kujiv1.ApplyCatalogRequest{Yaml: []byte(yaml)}); code == 0 && err != nil || code != 0 && connect.CodeOf(err) != code {
 				t.Errorf("apply: %v, want code %v", err, code)
@@ -241,19 +241,19 @@ func TestUpgradeServer(t *testing.T) {
 		}
 	}
 	serve(was, apply(clusterCatalog, 0))
-	track := func(want connect.Code) func(c *client) {
-		return func(c *client) {
+	track := func(want connect.Code) func(c *rawClient) {
+		return func(c *rawClient) {
 			_, err := c.admin.SetTrack(t.Context(), &kujiv1.SetTrackRequest{RequestId: "track", Player: "ann", Track: "none", Reason: "for a test"})
 			if connect.CodeOf(err) != want {
 				t.Errorf("a command of the next level: %v, want %v", err, want)
 			}
 		}
 	}
-	serve(next, func(c *client) {
+	serve(next, func(c *rawClient) {
 		apply(nextCatalog, connect.CodeFailedPrecondition)(c)
 		track(connect.CodeFailedPrecondition)(c)
 	})
-	serve(was, func(*client) {})
+	serve(was, func(*rawClient) {})
 	run(exitOK, "not finished", next, "upgrade", "--data", data)
 	run(exitOK, "finished now", next, "upgrade", "--data", data, "--finish", "--reason", "nobody goes back")
 	const name = "written by a newer Kuji: format "
@@ -261,7 +261,7 @@ func TestUpgradeServer(t *testing.T) {
 		run(exitRefused, name, was, "serve", "--data", data, "--listen", "127.0.0.1:0")
 		run(exitRefused, name, was, "verify", "--data", data)
 	}
-	serve(next, func(c *client) {
+	serve(next, func(c *rawClient) {
 		apply(nextCatalog, 0)(c)
 		track(connect.CodeNotFound)(c) // known by now, but there is no such track
 	})
@@ -269,7 +269,7 @@ func TestUpgradeServer(t *testing.T) {
 }
 
 // servedBy serves a data directory with a build, and ends it in order.
-func servedBy(t *testing.T, build, data string, do func(c *client)) {
+func servedBy(t *testing.T, build, data string, do func(c *rawClient)) {
 	t.Helper()
 	path, err := exec.LookPath(build)
 	if err != nil {
@@ -368,7 +368,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func TestUpgradeNoLevels(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stdout: &out}
-	if err := a.printUpgrade(upgradeJSON{Realms: []upgradeRealmJSON{{Realm: "shop"}}}, nil); err != nil || !strings.Contains(out.String(), "not begun") {
+	if err := printUpgrade(a, upgradeJSON{Realms: []upgradeRealmJSON{{Realm: "shop"}}}, nil); err != nil || !strings.Contains(out.String(), "not begun") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -67,14 +67,13 @@ type verifyEpochJSON struct {
 	Lost       bool   `json:"lost,omitempty"`      // not revealed, and the key does not open it: its choices cannot be proven
 }
 
-func (a *app) verifyCommand() *cobra.Command {
+func verifyCommand(a *app) *cobra.Command {
 	var realm, since string
 	var strict bool
 	var what auditFlags
 	cmd := &cobra.Command{
-		Use:     "verify --data DIR",
-		Short:   "Check a data directory or a cluster: every event, every choice, every sum",
-		GroupID: "offline",
+		Use:   "verify --data DIR",
+		Short: "Check a data directory or a cluster: every event, every choice, every sum",
 		Long: `Verify reads the log of every realm in a data directory. It writes nothing, and no
 server may have the directory open. With --cluster it reads the log of a cluster that
 runs, through the first of --peers that answers. It
@@ -114,14 +113,14 @@ has the directory open: stop the server, or verify a copy.`,
 			if realm != "" {
 				realms = []string{realm}
 			}
-			anchors, err := a.readAnchors(since)
+			anchors, err := readAnchors(a, since)
 			if err != nil {
 				return err
 			}
 			if _, ok := anchors[realm]; realm != "" && since != "" && !ok {
-				return usageError{fmt.Errorf("--since %s: realm %q is not in it", since, realm)}
+				return usagef("--since %s: realm %q is not in it", since, realm)
 			}
-			return a.verify(cmd.Context(), &what, realms, anchors, strict)
+			return verify(cmd.Context(), a, &what, realms, anchors, strict)
 		},
 	}
 	what.add(cmd)
@@ -147,9 +146,9 @@ func (f *auditFlags) check() error {
 	clustered := f.cluster.Name != "" || len(f.cluster.peers) > 0 || f.cluster.External() || f.data == "" && f.cluster.keyFile != ""
 	switch {
 	case f.data == "" && !clustered:
-		return usageError{errors.New("missing flag --data: the directory to read; or --cluster")}
+		return usagef("missing flag --data: the directory to read; or --cluster")
 	case f.data != "" && clustered:
-		return usageError{errors.New("--data with --cluster: expected one of them")}
+		return usagef("--data with --cluster: expected one of them")
 	case clustered:
 		return f.cluster.checkMember()
 	}
@@ -191,7 +190,7 @@ func inCopy(c *cluster.Copy, data string, keys cluster.Keys) *auditSource {
 }
 
 // openAudit opens what the flags name.
-func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, end func() error, err error) {
+func openAudit(ctx context.Context, a *app, f *auditFlags) (from *auditSource, end func() error, err error) {
 	if f.data != "" && !cluster.IsNode(f.data) {
 		return inDirectory(f.data), func() error { return nil }, nil
 	}
@@ -244,7 +243,7 @@ func (a *app) openAudit(ctx context.Context, f *auditFlags) (from *auditSource, 
 const maxReport = 64 << 20
 
 // readAnchors reads from an earlier report where the realms' chains stood.
-func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
+func readAnchors(a *app, file string) (map[string]kuji.Anchor, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -254,7 +253,7 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 	}
 	var report verifyJSON
 	if err := json.Unmarshal(data, &report); err != nil {
-		return nil, usageError{fmt.Errorf("--since %s: expected what kuji verify --json writes: %w", file, err)}
+		return nil, usagef("--since %s: expected what kuji verify --json writes: %w", file, err)
 	}
 	anchors := map[string]kuji.Anchor{}
 	for _, r := range report.Realms {
@@ -263,18 +262,18 @@ func (a *app) readAnchors(file string) (map[string]kuji.Anchor, error) {
 		}
 		hash, err := hex.DecodeString(r.ChainHash)
 		if err != nil || len(hash) != sha256.Size || !r.OK {
-			return nil, usageError{fmt.Errorf("--since %s: realm %q: expected a good report with a position and a chain hash", file, r.Realm)}
+			return nil, usagef("--since %s: realm %q: expected a good report with a position and a chain hash", file, r.Realm)
 		}
 		anchors[r.Realm] = kuji.Anchor{Position: r.Position, Hash: [sha256.Size]byte(hash)}
 	}
 	if len(anchors) == 0 {
-		return nil, usageError{fmt.Errorf("--since %s: it names no realm", file)}
+		return nil, usagef("--since %s: it names no realm", file)
 	}
 	return anchors, nil
 }
 
-func (a *app) verify(ctx context.Context, what *auditFlags, realms []string, anchors map[string]kuji.Anchor, strict bool) (err error) {
-	from, end, err := a.openAudit(ctx, what)
+func verify(ctx context.Context, a *app, what *auditFlags, realms []string, anchors map[string]kuji.Anchor, strict bool) (err error) {
+	from, end, err := openAudit(ctx, a, what)
 	if err != nil {
 		return err
 	}
@@ -409,7 +408,7 @@ func (s *auditSource) verifyRealm(ctx context.Context, name string, anchors map[
 func realmsIn(data string) (names, strays []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(data, "realms"))
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, nil, usageError{fmt.Errorf("%s is not a data directory: it has no folder named realms", data)}
+		return nil, nil, usagef("%s is not a data directory: it has no folder named realms", data)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -14,12 +14,11 @@ type versionJSON struct {
 	Platform string `json:"platform"`
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		GroupID: "offline",
-		Args:    exactArgs(),
+		Use:   "version",
+		Short: "Print the version",
+		Args:  exactArgs(),
 		RunE: func(*cobra.Command, []string) error {
 			out := versionJSON{version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return a.print(out, func(w io.Writer) {

@@ -14,8 +14,8 @@ import (
 
 // poolChangeJSON is what has changed in a pool since the line before it.
 type poolChangeJSON struct {
-	Time           string            `json:"time"` // when this was seen, by the clock of this machine
-	Pool           string            `json:"pool"`
+	Time           int64             `json:"time_unix_ms"` // when this was seen, by the clock of this machine
+	Pool           string            `json:"id"`
 	Position       uint64            `json:"position"`
 	CatalogVersion uint64            `json:"catalog_version"`
 	SoldOut        bool              `json:"sold_out,omitempty"`
@@ -23,21 +23,14 @@ type poolChangeJSON struct {
 }
 
 type entryChangeJSON struct {
-	Entry   string  `json:"entry"`
-	Drawn   uint64  `json:"drawn"`   // so far
-	Since   uint64  `json:"since"`   // of these, since the line before
-	Left    *uint64 `json:"left"`    // null: unlimited
-	Removed bool    `json:"removed"` // the catalog no longer has it
+	Entry   string  `json:"id"`
+	Drawn   uint64  `json:"drawn"`             // so far
+	Since   uint64  `json:"since"`             // of these, since the line before
+	Left    *uint64 `json:"left,omitempty"`    // absent: unlimited
+	Removed bool    `json:"removed,omitempty"` // the catalog no longer has it
 }
 
-func (a *app) watchCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "watch",
-		Short:   "Show changes as they come",
-		GroupID: "client",
-		Args:    cobra.NoArgs,
-		RunE:    needsSubcommand,
-	}
+func watchCommand(a *app) *cobra.Command {
 	var every time.Duration
 	pool := &cobra.Command{
 		Use:   "pool POOL",
@@ -55,29 +48,29 @@ an object with the entries that have changed.`,
 	pool.Flags().DurationVar(&every, "every", time.Second, "how long to wait before asking again, at least 100ms")
 	pool.RunE = func(cmd *cobra.Command, args []string) error {
 		if every < 100*time.Millisecond {
-			return usageError{fmt.Errorf("--every %v: expected at least 100ms", every)}
+			return usagef("--every %v: expected at least 100ms", every)
 		}
 		c, err := conn.dial()
 		if err != nil {
 			return err
 		}
-		err = a.watchPool(cmd.Context(), c, args[0], every)
+		err = watchPool(cmd.Context(), a, c, args[0], every)
 		if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 			return nil // Ctrl-C is how it ends
 		}
 		return err
 	}
-	cmd.AddCommand(pool)
-	return cmd
+	return group("watch", "Show changes as they come", pool)
 }
 
-func (a *app) watchPool(ctx context.Context, c *client, id string, every time.Duration) error {
-	p, err := getPool(ctx, c, id)
+func watchPool(ctx context.Context, a *app, c *api, id string, every time.Duration) error {
+	req := &kujiv1.GetPoolRequest{Realm: c.realm, Pool: id}
+	resp, err := getPool(c, ctx, req)
 	if err != nil {
 		return err
 	}
-	before := newPoolJSON(p)
-	if err := a.print(before, func(w io.Writer) { printPool(w, before) }); err != nil {
+	before := resp.GetPool()
+	if err := a.print(resp, func(w io.Writer) { printPool(w, before) }); err != nil {
 		return err
 	}
 	again := time.NewTicker(every)
@@ -88,64 +81,60 @@ func (a *app) watchPool(ctx context.Context, c *client, id string, every time.Du
 			return ctx.Err()
 		case <-again.C:
 		}
-		head, err := call(ctx, c, "", c.rewards.GetPool, &kujiv1.GetPoolRequest{Realm: c.realm, Pool: id, EntryLimit: 1})
+		head, err := c.GetPool(ctx, &kujiv1.GetPoolRequest{Realm: c.realm, Pool: id, EntryLimit: 1})
 		if err != nil {
 			return err
 		}
-		if !before.differs(head.GetPool()) {
+		if !differs(before, head.GetPool()) {
 			continue
 		}
-		if p, err = getPool(ctx, c, id); err != nil {
+		if resp, err = getPool(c, ctx, req); err != nil {
 			return err
 		}
-		after := newPoolJSON(p)
-		change := after.since(&before)
-		change.Time = timeText(time.Now().UnixMilli())
-		if err := a.print(change, func(w io.Writer) { change.print(w, &before) }); err != nil {
+		change := since(before, resp.GetPool())
+		change.Time = time.Now().UnixMilli()
+		if err := a.print(change, func(w io.Writer) { change.print(w, before) }); err != nil {
 			return err
 		}
-		before = after
+		before = resp.GetPool()
 	}
 }
 
 // differs tells whether a later look at a pool can show other entries.
-func (p *poolJSON) differs(head *kujiv1.Pool) bool {
-	return head.GetPosition() != p.Position || head.GetCatalogVersion() != p.CatalogVersion ||
-		(head.GetTotalWeight() == 0) != (p.TotalWeight == 0)
+func differs(p, head *kujiv1.Pool) bool {
+	return head.GetPosition() != p.GetPosition() || head.GetCatalogVersion() != p.GetCatalogVersion() ||
+		(head.GetTotalWeight() == 0) != (p.GetTotalWeight() == 0)
 }
 
-// since returns what has changed since an earlier look.
-func (p *poolJSON) since(before *poolJSON) poolChangeJSON {
-	out := poolChangeJSON{Pool: p.Pool, Position: p.Position, CatalogVersion: p.CatalogVersion, SoldOut: p.TotalWeight == 0, Entries: []entryChangeJSON{}}
-	was := make(map[string]*entryJSON, len(before.Entries))
-	for i := range before.Entries {
-		was[before.Entries[i].Entry] = &before.Entries[i]
+// since returns what has changed from one look at a pool to the next.
+func since(before, p *kujiv1.Pool) poolChangeJSON {
+	out := poolChangeJSON{Pool: p.GetId(), Position: p.GetPosition(), CatalogVersion: p.GetCatalogVersion(), SoldOut: p.GetTotalWeight() == 0, Entries: []entryChangeJSON{}}
+	was := make(map[string]*kujiv1.Entry, len(before.GetEntries()))
+	for _, e := range before.GetEntries() {
+		was[e.GetId()] = e
 	}
-	for _, e := range p.Entries {
-		old := was[e.Entry]
-		delete(was, e.Entry)
+	for _, e := range p.GetEntries() {
+		old := was[e.GetId()]
+		delete(was, e.GetId())
 		if old == nil {
-			old = &entryJSON{Drawn: e.Drawn} // it is new here: nobody saw how often it had been drawn
-		} else if old.Drawn == e.Drawn && sameLeft(old.Left, e.Left) {
+			old = &kujiv1.Entry{Drawn: e.GetDrawn()} // it is new here: nobody saw how often it had been drawn
+		} else if old.GetDrawn() == e.GetDrawn() && (old.Left == nil) == (e.Left == nil) && old.GetLeft() == e.GetLeft() {
 			continue
 		}
-		out.Entries = append(out.Entries, entryChangeJSON{Entry: e.Entry, Drawn: e.Drawn, Since: e.Drawn - min(e.Drawn, old.Drawn), Left: e.Left})
+		out.Entries = append(out.Entries, entryChangeJSON{Entry: e.GetId(), Drawn: e.GetDrawn(), Since: e.GetDrawn() - min(e.GetDrawn(), old.GetDrawn()), Left: e.Left})
 	}
-	for _, e := range before.Entries {
-		if was[e.Entry] != nil {
-			out.Entries = append(out.Entries, entryChangeJSON{Entry: e.Entry, Drawn: e.Drawn, Left: e.Left, Removed: true})
+	for _, e := range before.GetEntries() {
+		if was[e.GetId()] != nil {
+			out.Entries = append(out.Entries, entryChangeJSON{Entry: e.GetId(), Drawn: e.GetDrawn(), Left: e.Left, Removed: true})
 		}
 	}
 	return out
 }
 
-func sameLeft(a, b *uint64) bool {
-	return (a == nil) == (b == nil) && (a == nil || *a == *b)
-}
-
-func (c *poolChangeJSON) print(w io.Writer, before *poolJSON) {
-	if c.CatalogVersion != before.CatalogVersion {
-		fprintf(w, "%s  catalog version %d is in force\n", c.Time, c.CatalogVersion)
+func (c *poolChangeJSON) print(w io.Writer, before *kujiv1.Pool) {
+	at := timeText(c.Time)
+	if c.CatalogVersion != before.GetCatalogVersion() {
+		fprintf(w, "%s  catalog version %d is in force\n", at, c.CatalogVersion)
 	}
 	for _, e := range c.Entries {
 		left := "unlimited"
@@ -154,15 +143,15 @@ func (c *poolChangeJSON) print(w io.Writer, before *poolJSON) {
 		}
 		switch {
 		case e.Removed:
-			fprintf(w, "%s  %s  removed\n", c.Time, e.Entry)
+			fprintf(w, "%s  %s  removed\n", at, e.Entry)
 		default:
-			fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", c.Time, e.Entry, e.Drawn, e.Since, left)
+			fprintf(w, "%s  %s  drawn %d (+%d), left %s\n", at, e.Entry, e.Drawn, e.Since, left)
 		}
 	}
-	switch soldOut := before.TotalWeight == 0; {
+	switch soldOut := before.GetTotalWeight() == 0; {
 	case c.SoldOut && !soldOut:
-		fprintf(w, "%s  sold out\n", c.Time)
+		fprintf(w, "%s  sold out\n", at)
 	case soldOut && !c.SoldOut:
-		fprintf(w, "%s  in stock again\n", c.Time)
+		fprintf(w, "%s  in stock again\n", at)
 	}
 }

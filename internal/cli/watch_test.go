@@ -126,9 +126,9 @@ func TestWatchPoolJSON(t *testing.T) {
 	p := &pools{}
 	p.set(1, &kujiv1.Pool{CatalogVersion: 1, TotalWeight: 5, Entries: []*kujiv1.Entry{entry("cup", 0, 2), entry("hat", 0, 3)}})
 	lines, stop := watching(t, p, "--json")
-	next(t, lines, `^{"pool":"box",`)
+	next(t, lines, `^{"pool":{"id":"box",`)
 	p.set(2, &kujiv1.Pool{CatalogVersion: 1, TotalWeight: 4, Entries: []*kujiv1.Entry{entry("cup", 1, 1), entry("hat", 0, 3)}})
-	next(t, lines, `^{"time":`)
+	next(t, lines, `^{"time_unix_ms":`)
 	var got poolChangeJSON
 	if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
 		t.Fatal(err)

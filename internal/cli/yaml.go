@@ -51,18 +51,18 @@ func parseYAML(name string, data []byte) (*yamlFile, error) {
 func (f *yamlFile) syntax(err error) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
-		return usageError{fmt.Errorf("%s: not valid YAML: %w", f.name, err)}
+		return usagef("%s: not valid YAML: %w", f.name, err)
 	}
 	at := e.Mark
 	if at.Line == 0 {
 		at = e.ContextMark
 	}
-	return usageError{fmt.Errorf("%s:%d:%d: not valid YAML: %s", f.name, max(1, at.Line), max(1, at.Column), e.Message)}
+	return usagef("%s:%d:%d: not valid YAML: %s", f.name, max(1, at.Line), max(1, at.Column), e.Message)
 }
 
 // errorf says what is wrong at a place in the file.
 func (f *yamlFile) errorf(n *yaml.Node, format string, args ...any) error {
-	return usageError{fmt.Errorf("%s: %s", f.place(n), fmt.Sprintf(format, args...))}
+	return usagef("%s: %s", f.place(n), fmt.Sprintf(format, args...))
 }
 
 func (f *yamlFile) place(n *yaml.Node) string {

@@ -27,16 +27,16 @@ import (
 
 // ask writes a command's arguments.
 func (r *Rules) ask(cmd *Command, status Status) {
-	w := r.d.w
+	w := r.w
 	switch cmd.Kind {
 	case KindDraw:
-		w.Uint(uint64(r.findPool(cmd.Pool).num))
+		w.Uint(uint64(r.findPool(cmd.Pool).Num))
 		if cmd.Pay == "" {
 			w.Uint(uint64(cmd.Count) << 1)
 			return
 		}
 		w.Uint(uint64(cmd.Count)<<1 | 1)
-		w.Uint(uint64(r.t.item[cmd.Pay]))
+		w.Uint(uint64(r.t.ItemNum[cmd.Pay]))
 		return
 	case KindTransfer:
 		w.Ref(r.playerRef(cmd.To, status))
@@ -54,15 +54,15 @@ func (r *Rules) ask(cmd *Command, status Status) {
 	}
 	w.Uint(uint64(len(cmd.Items)))
 	for i := range cmd.Items {
-		w.Uint(uint64(r.t.item[cmd.Items[i].Item]))
+		w.Uint(uint64(r.t.ItemNum[cmd.Items[i].Item]))
 		w.Uint(cmd.Items[i].Quantity)
 	}
 }
 
 // askText writes a text of any length.
 func (r *Rules) askText(s string) {
-	r.d.w.Uint(uint64(len(s)))
-	r.d.w.Buf = append(r.d.w.Buf, s...)
+	r.w.Uint(uint64(len(s)))
+	r.w.Buf = append(r.w.Buf, s...)
 }
 
 // asked reads what ask wrote.

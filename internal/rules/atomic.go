@@ -5,7 +5,7 @@ import "github.com/kuji-dev/kuji/internal/store"
 // decideAtomic checks the members in order. If none fails, it writes their effects and chooses the
 // outcomes of their draws.
 func (r *Rules) decideAtomic(cmd *Command) Status {
-	w := r.d.w
+	w := r.w
 	var f failure
 	failed := 0
 	for i := range cmd.Members {
@@ -29,12 +29,12 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	cmd.Note.write(w)
 	w.EndAsked()
 	if f.status == OK {
-		r.d.player = noPlayer
-		r.d.values.reset()
+		r.player = noPlayer
+		r.values.reset()
 		draws := 0
 		for i := range cmd.Members {
 			w.More(store.Member)
-			r.d.pool = noPool
+			r.pool = noPool
 			r.write(&cmd.Members[i], draws)
 			if cmd.Members[i].Kind == KindDraw {
 				draws++
@@ -44,6 +44,3 @@ func (r *Rules) decideAtomic(cmd *Command) Status {
 	w.End()
 	return f.status
 }
-
-// noPlayer stands for "no player" where a player's number is expected.
-const noPlayer = 1<<32 - 1

@@ -25,11 +25,11 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 		if pt == nil {
 			return r.unknown("pool", "pool", cmd.Pool)
 		}
-		if pt.config.Internal {
+		if pt.Config.Internal {
 			return malformed("pool", "%q is internal: only other pools draw from it", cmd.Pool)
 		}
 		if cmd.Pay != "" {
-			if _, ok := r.t.item[cmd.Pay]; !ok {
+			if _, ok := r.t.ItemNum[cmd.Pay]; !ok {
 				return r.unknown("pay", "item", cmd.Pay)
 			}
 		}
@@ -40,7 +40,7 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 			return malformed("player", "%q cannot register: the realm has no catalog yet", cmd.Player)
 		}
 	case KindSetTrack:
-		if r.t.track[cmd.Set.Track] == nil {
+		if r.t.Track[cmd.Set.Track] == nil {
 			return r.unknown("track", "track", cmd.Set.Track)
 		}
 	}
@@ -49,7 +49,7 @@ func (r *Rules) Unknown(cmd *Command) *CommandError {
 
 func (r *Rules) unknownItem(items []catalog.Stack) *CommandError {
 	for i := range items {
-		if _, ok := r.t.item[items[i].Item]; !ok {
+		if _, ok := r.t.ItemNum[items[i].Item]; !ok {
 			return r.unknown(fmt.Sprintf("items[%d].item", i), "item", items[i].Item)
 		}
 	}

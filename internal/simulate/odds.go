@@ -1,6 +1,9 @@
 package simulate
 
-import "github.com/kuji-dev/kuji/catalog"
+import (
+	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
+)
 
 // wanted returns how often a draw takes each line by the catalog's base odds: weights, chances and
 // the stock of full boxes. It leaves out everything that changes odds from draw to draw: pity,
@@ -57,7 +60,7 @@ func baseTotal(q *catalog.Pool) (total float64) {
 // longRun returns how often a draw takes each line in the long run, by pool and entry, while stock,
 // codes and budgets last and between moments; or why that is not known.
 func (p *plan) longRun() (rates map[[2]string]float64, why string) {
-	all, why := p.tables.LongRun(p.Pool, p.Count)
+	all, why := odds.LongRun(p.tables, p.Pool, p.Count)
 	rates = map[[2]string]float64{}
 	for i := range all {
 		rates[[2]string{all[i].Pool, all[i].Entry}], _ = all[i].Expected.Float64()

@@ -73,7 +73,7 @@ type plan struct {
 	// firstLine holds by pool number the pool's first line; noLine: it cannot be reached.
 	firstLine []int32
 	lists     []list
-	budgets   []rules.BudgetItem
+	budgets   []budgetItem
 	mostCodes uint64   // that a request can take of a list
 	sampled   []int32  // the first lines with limited stock, at most maxSampled
 	paid      []uint32 // numbers of the items that draws are paid with

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -27,6 +28,43 @@ type budgetUse struct {
 	full   uint64 // of these, in which so much was spent that no entry fits any more
 }
 
+// budgetItem is an item of a budget, for who counts what is spent of it.
+type budgetItem struct {
+	Pool     string // one that has the budget
+	Per      catalog.Per
+	Share    string
+	Item     string
+	Limit    uint64
+	Counter  uint32 // of the realm: what was spent
+	Cheapest uint64 // the least that an entry can ask for; 0: none asks for any
+}
+
+// budgetItems returns the items of the budgets of some pools, each once.
+func budgetItems(t *rules.Tables, pools []string) (all []budgetItem) {
+	at := map[*rules.Budget]int{}
+	for _, id := range pools {
+		pt, n := t.PoolByID[id], 0
+		for i := range pt.Config.Budgets {
+			config := &pt.Config.Budgets[i]
+			for _, st := range config.Of {
+				b := pt.Budgets[n]
+				if n++; at[b] == 0 {
+					all = append(all, budgetItem{id, config.Per, config.Share, st.Item, st.Quantity, b.Counter, 0})
+					at[b] = len(all)
+				}
+			}
+		}
+		for _, num := range pt.Order {
+			for _, c := range pt.Entries[num].Costs {
+				if it := &all[at[c.Budget]-1]; it.Cheapest == 0 || c.Most < it.Cheapest {
+					it.Cheapest = c.Most
+				}
+			}
+		}
+	}
+	return all
+}
+
 // importAtOnce is how many codes are made when a list without a limit comes to its end.
 const importAtOnce = 1000
 
@@ -39,12 +77,12 @@ func (p *plan) findSupply() error {
 		}
 		for _, name := range l.entry.Reward.Codes {
 			if !slices.ContainsFunc(p.lists, func(l list) bool { return l.name == name }) {
-				num, _ := p.tables.List(name)
+				num := p.tables.ListNum[name]
 				p.lists = append(p.lists, list{name, num, 0})
 			}
 		}
 	}
-	p.budgets = p.tables.BudgetItems(pools)
+	p.budgets = budgetItems(p.tables, pools)
 	for _, name := range slices.Sorted(maps.Keys(p.Codes)) {
 		i := slices.IndexFunc(p.lists, func(l list) bool { return l.name == name })
 		switch n := p.Codes[name]; {
@@ -56,7 +94,7 @@ func (p *plan) findSupply() error {
 			p.lists[i].limit = uint64(n)
 		}
 	}
-	p.mostCodes = uint64(p.Count) * p.tables.MostPicks(p.Pool)
+	p.mostCodes = uint64(p.Count) * p.tables.PoolByID[p.Pool].Picks
 	return nil
 }
 
@@ -120,7 +158,7 @@ func (w *world) spend(counter uint32, spent uint64, now int64) {
 	for i := range w.budgets {
 		if b := &w.budgets[i]; b.Counter == counter {
 			u := &w.uses[i]
-			if period := w.tables.Period(b.Per, now); period != u.period || u.now == 0 {
+			if period := w.tables.Zone.Period(b.Per, now); period != u.period || u.now == 0 {
 				w.closeSpan(i)
 				u.period = period
 			}
@@ -146,7 +184,7 @@ func (w *world) closeSpan(i int) {
 func (w *world) supply(now int64) (spent, codes []uint64) {
 	for i := range w.budgets {
 		u := &w.uses[i]
-		if w.tables.Period(w.budgets[i].Per, now) == u.period {
+		if w.tables.Zone.Period(w.budgets[i].Per, now) == u.period {
 			spent = append(spent, u.now)
 		} else {
 			spent = append(spent, 0)

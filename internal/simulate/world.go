@@ -284,7 +284,7 @@ func (w *world) close() {
 		for i := range w.budgets {
 			w.closeSpan(i)
 			per := w.budgets[i].Per
-			w.uses[i].spans = w.tables.Period(per, max(w.start, w.state.Now())) - w.tables.Period(per, w.start) + 1
+			w.uses[i].spans = w.tables.Zone.Period(per, max(w.start, w.state.Now())) - w.tables.Zone.Period(per, w.start) + 1
 		}
 		w.used = w.uses
 		w.takes = w.taken
