@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,4 +60,23 @@ func TestHome(t *testing.T) {
 func isRefused(err error) bool {
 	_, ok := errors.AsType[*RefusedError](err)
 	return ok
+}
+
+// TestKnock: a cluster that has a node left must not become two.
+func TestKnock(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	h := &home{Cluster: "shop", Node: "n1", Peers: map[string]string{"n1": "127.0.0.1:1", "n2": Peer{"127.0.0.1", port - 1}.Log()}}
+	if _, err := knock(t.Context(), h); !isRefused(err) {
+		t.Errorf("node n2 accepts connections: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lost, err := knock(t.Context(), h); err != nil || len(lost) != 1 || lost[0].Node != "n2" {
+		t.Errorf("node n2 is gone: %v, %v", lost, err)
+	}
 }

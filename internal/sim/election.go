@@ -190,6 +190,9 @@ func (e *electorate) until(most time.Duration, good func() bool) bool {
 // alone checks that nobody else holds what a node holds.
 func (e *electorate) alone(v *voter) {
 	v.holding = v.core.Holding()
+	if leads := v.core.Board().Nodes[v.name].Leads; v.core.Left() && len(leads) > 0 {
+		e.fail("node %s has given up everything, and leads %v", v.name, leads)
+	}
 	for _, realm := range v.holding.Realms() {
 		if !v.holds(realm) {
 			continue
@@ -252,6 +255,9 @@ func (e *electorate) run() {
 // strike makes something go wrong.
 func (e *electorate) strike() {
 	v := e.voters[e.rng.IntN(len(e.voters))]
+	if leader := e.holder(e.realms[e.rng.IntN(len(e.realms))]); leader != nil && e.rng.IntN(2) == 0 {
+		v = leader
+	}
 	switch n := e.rng.IntN(10); {
 	case n < 2 && v.up:
 		e.Election.Kills++

@@ -61,7 +61,7 @@ func (v *voter) start() {
 	}
 	v.life++
 	v.up, v.born, v.paused = true, v.e.now, v.e.now
-	v.rate = 0.97 + 0.06*v.e.rng.Float64()
+	v.rate = []float64{0.97, 1, 1.03}[v.e.rng.IntN(3)]
 	v.core = election.New(election.Config{
 		Node: v.name, Life: fmt.Sprint(v.name, " ", v.life), Nodes: len(v.e.voters), Level: 1, Default: v.e.realms[0],
 	})
@@ -106,6 +106,9 @@ func (v *voter) stop() {
 func (v *voter) tick() {
 	v.begin()
 	v.e.after(v.real(election.RenewEvery), v, v.tick)
+	if v.e.chance(500) { // somebody asks for another look
+		v.e.after(v.e.between(0, election.RenewEvery), v, v.poked)
+	}
 }
 
 // poked looks at the board at once.
@@ -144,7 +147,7 @@ func (v *voter) attempt() {
 	v.attempts++
 	attempt, asked := v.attempts, false
 	current := func() bool { return v.looking && v.attempts == attempt }
-	v.e.after(v.real(700*time.Millisecond), v, func() {
+	v.e.after(v.real(v.e.between(500*time.Millisecond, 3*time.Second)), v, func() {
 		if current() {
 			v.attempt()
 		}
