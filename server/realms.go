@@ -160,7 +160,7 @@ func (s *Server) Open(realm string) (*kuji.Realm, error) {
 }
 
 // Lead makes a realm lead, and returns it. One that does not exist is created. Errors are those of
-// [kuji.Engine.Realm] and [kuji.Realm.Lead]; the realm must then be closed.
+// [kuji.Engine.Realm] and [kuji.Replica.Lead]; the realm must then be closed.
 func (s *Server) Lead(ctx context.Context, realm string) (*kuji.Realm, error) {
 	r, err := s.realms.engine.Realm(realm)
 	if err != nil {
