@@ -1,176 +1,186 @@
-package cli
+// Package chart draws plots as SVG: two axes, and what stands between them. It knows nothing of what is
+// drawn.
+package chart
 
 import (
 	"bytes"
-	"encoding/xml"
+	_ "embed"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
+	"strings"
 )
 
-// chart is a plot as SVG: two axes, and what is drawn between them.
-type chart struct {
-	title string
-	x, y  axis
-	left  float64 // width of the labels of y; 0: the usual
-	inner float64 // height between the axes; 0: the usual
-	notes []string
-	lines []legend
-	marks bytes.Buffer
+// Chart is a plot. Fill it in, draw on it, and write it with SVG.
+type Chart struct {
+	Title string
+	X, Y  Axis
+	Left  float64 // width of the labels of Y; 0: the usual
+	Inner float64 // height between the axes; 0: the usual
+	Notes []string
+
+	legends []text
+	lines   []line
+	dots    []dot
+	labels  []text
 }
 
-// legend is the name of a color.
-type legend struct {
-	color int
-	name  string
+// Axis is a scale. Its ticks are within From and To.
+type Axis struct {
+	Name     string
+	From, To float64
+	Log      bool
+	Ticks    []Tick
 }
 
-// axis is a scale. Its ticks are within from and to.
-type axis struct {
-	name     string
-	from, to float64
-	log      bool
-	ticks    []tick
+// Tick is a place on an axis that has a label.
+type Tick struct {
+	At    float64
+	Label string
 }
 
-type tick struct {
-	at    float64
-	label string
-}
+// Parts of a chart as they are drawn, in its units.
+type (
+	line struct {
+		Points, Class string
+		Color         int
+	}
+	dot struct {
+		X, Y  float64
+		Color int
+	}
+	text struct {
+		X, Y  float64
+		Text  string
+		Color int
+	}
+)
+
+// Colors is how many colors there are.
+const Colors = 8
 
 // Sizes of a chart, in its units.
 const (
-	chartWidth                = 680
-	chartLeft, chartRight     = 80, 30
-	chartTop, chartBottom     = 46, 44
-	chartInner                = 220
-	chartNote                 = 14 // height of a line of notes
-	chartGrid                 = 4  // parts of an axis from zero
-	chartColors               = 8
-	chartFont, chartSmallFont = 13, 10
+	width       = 680
+	left, right = 80, 30
+	top, bottom = 46, 44
+	inner       = 220
+	note        = 14 // height of a line of notes
+	grid        = 4  // parts of an axis from zero
 )
 
-// chartStyle is the style of charts, in light and dark.
-const chartStyle = `
-svg { --ink: #222; --paper: #fff; --grid: #ddd; --c0: #b3261e; --c1: #1f5fbf; --c2: #1b7f3b; --c3: #8a5a00; --c4: #7b3fb5; --c5: #00717a; --c6: #b0307a; --c7: #666; font-family: sans-serif; }
-@media (prefers-color-scheme: dark) { svg { --ink: #ddd; --paper: #161616; --grid: #3a3a3a; --c0: #ff8a80; --c1: #82b1ff; --c2: #7fd99a; --c3: #f0c060; --c4: #cfa5ff; --c5: #66d9e0; --c6: #ff9ad5; --c7: #aaa; } }
-svg text { fill: var(--ink); } .paper { fill: var(--paper); } .grid { stroke: var(--grid); } .line { fill: none; stroke-width: 2; } .thin { fill: none; stroke-width: 1; stroke-dasharray: 4 3; }
-.s0 { stroke: var(--c0); } .s1 { stroke: var(--c1); } .s2 { stroke: var(--c2); } .s3 { stroke: var(--c3); } .s4 { stroke: var(--c4); } .s5 { stroke: var(--c5); } .s6 { stroke: var(--c6); } .s7 { stroke: var(--c7); }
-.f0 { fill: var(--c0); } .f1 { fill: var(--c1); } .f2 { fill: var(--c2); } .f3 { fill: var(--c3); } .f4 { fill: var(--c4); } .f5 { fill: var(--c5); } .f6 { fill: var(--c6); } .f7 { fill: var(--c7); }
-`
+// Style is the style of charts, in light and dark, for a page that has some.
+//
+//go:embed chart.css
+var Style template.CSS
 
-// fromZero is an axis from zero to a round number not below top.
-func fromZero(name string, top float64, label func(float64) string) axis {
-	top = roundUp(top)
-	a := axis{name: name, to: top}
-	for i := range chartGrid + 1 {
-		at := top * float64(i) / chartGrid
-		a.ticks = append(a.ticks, tick{at, label(at)})
+//go:embed chart.svg
+var svg string
+
+var drawing = template.Must(template.New("chart").Parse(svg))
+
+// FromZero is an axis from zero to a round number not below most.
+func FromZero(name string, most float64, label func(float64) string) Axis {
+	a := Axis{Name: name, To: roundUp(most)}
+	for i := range grid + 1 {
+		at := a.To * float64(i) / grid
+		a.Ticks = append(a.Ticks, Tick{at, label(at)})
 	}
 	return a
 }
 
 // place returns where a value is on an axis, from 0 to 1.
-func (a *axis) place(v float64) float64 {
+func (a *Axis) place(v float64) float64 {
 	switch {
-	case a.from == a.to:
+	case a.From == a.To:
 		return 0.5
-	case a.log:
-		return (math.Log(v) - math.Log(a.from)) / (math.Log(a.to) - math.Log(a.from))
+	case a.Log:
+		return (math.Log(v) - math.Log(a.From)) / (math.Log(a.To) - math.Log(a.From))
 	}
-	return (v - a.from) / (a.to - a.from)
+	return (v - a.From) / (a.To - a.From)
 }
 
-func (c *chart) size() (left, inner float64) {
-	left, inner = c.left, c.inner
-	if left == 0 {
-		left = chartLeft
+func (c *Chart) edge() float64 {
+	if c.Left == 0 {
+		return left
 	}
-	if inner == 0 {
-		inner = chartInner
+	return c.Left
+}
+
+// base is where the axis X is.
+func (c *Chart) base() float64 {
+	if c.Inner == 0 {
+		return top + inner
 	}
-	return left, inner
+	return top + c.Inner
 }
 
-func (c *chart) atX(v float64) float64 {
-	left, _ := c.size()
-	return left + (chartWidth-left-chartRight)*c.x.place(v)
+func (c *Chart) atX(v float64) float64 { return c.edge() + (width-c.edge()-right)*c.X.place(v) }
+func (c *Chart) atY(v float64) float64 { return top + (c.base()-top)*(1-c.Y.place(v)) }
+
+// Dot draws a point in one of the colors.
+func (c *Chart) Dot(x, y float64, color int) {
+	c.dots = append(c.dots, dot{c.atX(x), c.atY(y), color % Colors})
 }
 
-func (c *chart) atY(v float64) float64 {
-	_, inner := c.size()
-	return chartTop + inner*(1-c.y.place(v))
-}
+// Line draws a line through points in one of the colors, Thin a thin dashed one.
+func (c *Chart) Line(points [][2]float64, color int) { c.polyline("line", points, color) }
 
-// dot draws a point in one of the colors.
-func (c *chart) dot(x, y float64, color int) {
-	fmt.Fprintf(&c.marks, `<circle cx="%.1f" cy="%.1f" r="4" class="f%d"/>`+"\n", c.atX(x), c.atY(y), color%chartColors)
-}
+// Thin draws a thin dashed line.
+func (c *Chart) Thin(points [][2]float64, color int) { c.polyline("thin", points, color) }
 
-// line draws a line through points in one of the colors.
-func (c *chart) line(points [][2]float64, color int) { c.draw(points, "line", color) }
-
-// thin draws a dashed line.
-func (c *chart) thin(points [][2]float64, color int) { c.draw(points, "thin", color) }
-
-func (c *chart) draw(points [][2]float64, class string, color int) {
-	var at bytes.Buffer
+func (c *Chart) polyline(class string, points [][2]float64, color int) {
+	var at strings.Builder
 	for _, p := range points {
 		fmt.Fprintf(&at, "%.1f,%.1f ", c.atX(p[0]), c.atY(p[1]))
 	}
-	fmt.Fprintf(&c.marks, `<polyline points="%s" class="%s s%d"/>`+"\n", bytes.TrimSpace(at.Bytes()), class, color%chartColors)
+	c.lines = append(c.lines, line{strings.TrimSpace(at.String()), class, color % Colors})
 }
 
-// label writes next to a point.
-func (c *chart) label(x, y float64, text string) {
-	chartText(&c.marks, c.atX(x)+5, c.atY(y)-5, chartSmallFont, "start", text)
+// Label writes next to a point.
+func (c *Chart) Label(x, y float64, s string) {
+	c.labels = append(c.labels, text{X: c.atX(x) + 5, Y: c.atY(y) - 5, Text: s})
 }
 
-// legend names a color.
-func (c *chart) legend(color int, name string) { c.lines = append(c.lines, legend{color, name}) }
-
-func chartText(b *bytes.Buffer, x, y float64, size int, anchor, text string) {
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-size="%d" text-anchor="%s">`, x, y, size, anchor)
-	_ = xml.EscapeText(b, []byte(text)) // a buffer takes everything
-	b.WriteString("</text>\n")
+// Legend names a color.
+func (c *Chart) Legend(color int, name string) {
+	c.legends = append(c.legends, text{Text: name, Color: color % Colors})
 }
 
-// svg returns the chart as an element of a page that has chartStyle, or as a file of its own.
-func (c *chart) svg(file bool) []byte {
+// SVG returns the chart as an element of a page that has Style, or as a file of its own.
+func (c *Chart) SVG(file bool) (template.HTML, error) {
+	d := struct {
+		*Chart
+		File                      bool
+		Style                     template.CSS
+		Width, Height, Edge, Base float64
+		Right, Name               float64 // of the grid; of X's name
+		XTicks, YTicks            []text
+		Legends, Below, Labels    []text
+		Lines                     []line
+		Dots                      []dot
+	}{Chart: c, File: file, Style: Style, Width: width, Edge: c.edge(), Base: c.base(), Right: width - right, Name: c.base() + 34,
+		Lines: c.lines, Dots: c.dots, Labels: c.labels}
+	for _, t := range c.X.Ticks {
+		d.XTicks = append(d.XTicks, text{X: c.atX(t.At), Y: c.base() + 18, Text: t.Label})
+	}
+	for _, t := range c.Y.Ticks {
+		d.YTicks = append(d.YTicks, text{X: c.edge() - 8, Y: c.atY(t.At), Text: t.Label})
+	}
+	y := c.base() + bottom + 4
+	for _, l := range c.legends {
+		d.Legends = append(d.Legends, text{c.edge(), y, l.Text, l.Color})
+		y += note
+	}
+	for _, n := range c.Notes {
+		d.Below = append(d.Below, text{X: 10, Y: y, Text: n})
+		y += note
+	}
+	d.Height = y - 4
 	var b bytes.Buffer
-	left, inner := c.size()
-	bottom := chartTop + inner
-	height := bottom + chartBottom + chartNote*float64(len(c.lines)+len(c.notes))
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %.0f" role="img">`+"\n", chartWidth, height)
-	if file {
-		fmt.Fprintf(&b, "<style>%s</style>\n", chartStyle)
-	}
-	b.WriteString("<title>")
-	_ = xml.EscapeText(&b, []byte(c.title))
-	fmt.Fprintf(&b, "</title>\n"+`<rect width="%d" height="%.0f" class="paper"/>`+"\n", chartWidth, height)
-	chartText(&b, 10, 24, chartFont+2, "start", c.title)
-	for _, t := range c.y.ticks {
-		fmt.Fprintf(&b, `<line x1="%.1f" x2="%d" y1="%.1f" y2="%.1f" class="grid"/>`+"\n", left, chartWidth-chartRight, c.atY(t.at), c.atY(t.at))
-		chartText(&b, left-8, c.atY(t.at)+4, chartFont, "end", t.label)
-	}
-	for _, t := range c.x.ticks {
-		fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%d" y2="%.1f" class="grid"/>`+"\n", c.atX(t.at), c.atX(t.at), chartTop, bottom)
-		chartText(&b, c.atX(t.at), bottom+18, chartFont, "middle", t.label)
-	}
-	b.Write(c.marks.Bytes())
-	chartText(&b, chartWidth-chartRight, bottom+34, chartSmallFont, "end", c.x.name)
-	y := bottom + chartBottom + 4
-	for _, l := range c.lines {
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" class="f%d"/>`+"\n", left, y-4, l.color%chartColors)
-		chartText(&b, left+10, y, chartSmallFont, "start", l.name)
-		y += chartNote
-	}
-	for _, note := range c.notes {
-		chartText(&b, 10, y, chartSmallFont, "start", note)
-		y += chartNote
-	}
-	b.WriteString("</svg>\n")
-	return b.Bytes()
+	err := drawing.Execute(&b, d)
+	return template.HTML(b.String()), err //nolint:gosec // the template has escaped it
 }
 
 // roundUp returns 1, 2, 4 or 8 times a power of ten, not below v.
@@ -183,8 +193,8 @@ func roundUp(v float64) float64 {
 	return unit * steps[slices.IndexFunc(steps, func(s float64) bool { return s*unit >= v || s == 10 })]
 }
 
-// short writes 1500 as 1.5k.
-func short(v float64) string {
+// Short writes 1500 as 1.5k.
+func Short(v float64) string {
 	switch {
 	case v >= 1e6:
 		return fmt.Sprintf("%gM", math.Round(v/1e4)/100)

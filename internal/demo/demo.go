@@ -1,143 +1,112 @@
-package cli
+// Package demo keeps Kuji's promise before somebody's eyes: clients draw over the network, the server is
+// killed half-way, and every answer is checked against the clients' own books. It knows the API and what
+// was acknowledged, and computes nothing as the server does. What is killed, and how a report is shown,
+// is decided elsewhere.
+package demo
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/spf13/cobra"
-
+	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/examples"
+	"github.com/kuji-dev/kuji/internal/loadtest"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-func demoCommand(a *app) *cobra.Command {
-	var (
-		load    time.Duration
-		clients int
-		keep    bool
-		cluster bool
-	)
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "See the promise kept: draws over the network, a kill -9 half-way, every answer checked",
-		Long: `Demo starts a server on loopback, with a data directory of its own and the three
-example catalogs, and sends draws over the network. Half-way it kills the server
-process with SIGKILL and starts it again. Clients that got no answer repeat their
-requests under the same request ids.
-
-With --cluster it starts a cluster of three nodes in place of the server, and kills
-the node that leads. Another one takes over, and the killed one comes back. Requests
-at the other nodes wait meanwhile.
-
-Then it checks from the clients' own books that
-
-  - every acknowledged draw is there exactly once;
-  - balances and stocks add up, and none is below zero;
-  - the odds were kept, and so was what pity promises;
-  - the log is sound.
-
-It ends with exit code 6 if a check fails.`,
-		Example: `  kuji demo
-  kuji demo --cluster
-  kuji demo --load 20s --clients 128 --json`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			at := site(&alone{})
-			if cluster {
-				at = &threeNodes{}
-				if !cmd.Flags().Changed("load") {
-					load = clusterLoad
-				}
-			}
-			if load < time.Second || load > time.Hour {
-				return usagef("--load %v: expected from 1s to 1h", load)
-			}
-			if clients < 4 || clients > 1024 {
-				return usagef("--clients %d: expected from 4 to 1024", clients)
-			}
-			d := &demo{app: a, load: load, attractions: attractions(clients), keep: keep, site: at}
-			return d.run(cmd.Context())
-		},
-	}
-	cmd.Flags().BoolVar(&cluster, "cluster", false, "draw from a cluster of three nodes on this machine, and kill one that leads")
-	cmd.Flags().DurationVar(&load, "load", 6*time.Second, fmt.Sprintf("how long to send draws; with --cluster %v", clusterLoad))
-	cmd.Flags().IntVar(&clients, "clients", 64, "how many clients draw at a time")
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep the data directory and print where it is")
-	return cmd
+// Options say how to run the demo.
+type Options struct {
+	Load    time.Duration // for so long clients draw
+	Clients int
+	Site    Site
+	// Say tells a person what happens.
+	Say func(format string, args ...any)
+	// Bar shows how far something is that takes so long, until stop is called.
+	Bar func(ctx context.Context, length time.Duration, describe func() string) (stop func())
 }
 
-// clusterLoad is how long the demo of a cluster sends draws: until well after another node leads.
-const clusterLoad = 20 * time.Second
+// Site is what a demo draws from, and what it crashes: one server, or a cluster.
+type Site interface {
+	// Start starts it, and returns the URLs at which clients find it.
+	Start(ctx context.Context) ([]string, error)
+	// Crash kills the process that answers for the first of the realms with SIGKILL, and returns when
+	// requests are answered again. It calls killed at once when the process is dead, which returns how
+	// many draws were acknowledged.
+	Crash(ctx context.Context, realms []string, killed func() int64) (Crash, error)
+	// Stop stops it in order.
+	Stop() error
+	// Verify checks the log that it left behind, and calls seen with every event.
+	Verify(ctx context.Context, seen func(realm string, rec kuji.Record)) (Left, error)
+}
+
+// Crash is what became of one.
+type Crash struct {
+	Said     string        // in words
+	Downtime time.Duration // from SIGKILL to ready
+	Spared   []string      // realms that went on, since another node led them
+}
+
+// Left is what a site left behind.
+type Left struct {
+	Bytes    int64  // of all files
+	LogBytes uint64 // of the logs
+	Batches  uint64
+	Decided  uint64 // events that were decided again from revealed seeds
+}
+
+// BrokenError is a promise that was not kept.
+type BrokenError struct{ Err error }
+
+func (e *BrokenError) Error() string { return e.Err.Error() }
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+func brokenf(format string, args ...any) error { return &BrokenError{fmt.Errorf(format, args...)} }
 
 // demo is one run.
 type demo struct {
-	*app
-	load        time.Duration
+	Options
 	attractions []*attraction
-	keep        bool
-
-	dir     string // of the whole run
-	data    string // of the server, or of all nodes
-	site    site
-	traffic *traffic
-	books   map[string]*ledger // by realm: what clients were told
-	report  demoReport
-	workers []*worker
-	spared  map[string]bool // realms that went on, since another node led them
+	traffic     *traffic
+	books       map[string]*ledger // by realm: what clients were told
+	report      *Report
+	workers     []*worker
+	spared      []string
 }
 
-func (d *demo) run(ctx context.Context) (err error) {
-	if d.dir, err = os.MkdirTemp("", "kuji-demo-"); err != nil {
-		return err
-	}
-	d.data = filepath.Join(d.dir, "data")
-	defer func() {
-		d.site.kill()
-		if d.keep {
-			d.note("kuji: kept %s", d.dir)
-			return
-		}
-		err = errors.Join(err, os.RemoveAll(d.dir))
-	}()
+// Run runs the demo. The report says which checks failed.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	d := &demo{Options: o, attractions: attractions(o.Clients), report: &Report{}}
 	if err := d.open(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.drive(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	d.say("checking what %d clients were told", len(d.workers))
+	d.Say("checking what %d clients were told", len(d.workers))
 	if err := d.check(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return d.verdict()
+	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c Check) bool { return !c.OK })
+	return d.report, nil
 }
 
-// verdict writes the report, and fails if a check failed.
-func (d *demo) verdict() error {
-	d.report.OK = !slices.ContainsFunc(d.report.Checks, func(c checkJSON) bool { return !c.OK })
-	if err := d.print(d.report, func(w io.Writer) { printReport(w, &d.report) }); err != nil {
+// open starts the site and makes the realms.
+func (d *demo) open(ctx context.Context) error {
+	urls, err := d.Site.Start(ctx)
+	if err != nil {
 		return err
 	}
-	if !d.report.OK {
-		return damageError{errors.New("a check failed: a promise is broken")}
-	}
-	return nil
-}
-
-// open starts the server and makes the realms.
-func (d *demo) open(ctx context.Context) (err error) {
-	d.traffic = &traffic{transport: &http.Transport{MaxIdleConnsPerHost: 2048}, length: d.load}
-	if d.traffic.nodes, err = d.site.start(ctx, d); err != nil {
+	d.traffic = &traffic{nodes: urls, transport: &http.Transport{MaxIdleConnsPerHost: 2048}, length: d.Load}
+	c, err := d.traffic.client(0, nil)
+	if err != nil {
 		return err
 	}
 	for _, at := range d.attractions {
@@ -146,10 +115,6 @@ func (d *demo) open(ctx context.Context) (err error) {
 		}
 		if at.catalog, err = catalog.Parse(at.yaml); err != nil {
 			return fmt.Errorf("examples/%s: %w", at.file, err)
-		}
-		c, err := d.client(at.realm)
-		if err != nil {
-			return err
 		}
 		if _, err := c.Admin.CreateRealm(ctx, &kujiv1.CreateRealmRequest{Realm: at.realm}); err != nil {
 			return fmt.Errorf("create realm %s: %w", at.realm, err)
@@ -164,18 +129,13 @@ func (d *demo) open(ctx context.Context) (err error) {
 // patience is how long one request is repeated before the demo gives up.
 const patience = 30 * time.Second
 
-func (d *demo) client(realm string) (*api, error) {
-	c, err := d.traffic.client(0, nil)
-	return &api{c, realm}, err
-}
-
-// drive sends the load and crashes the server in the middle of it.
+// drive sends the load and crashes the site in the middle of it.
 func (d *demo) drive(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begin := time.Now()
 	t := d.traffic
-	t.deadline = begin.Add(d.load)
+	t.deadline = begin.Add(d.Load)
 	var running sync.WaitGroup
 	for _, at := range d.attractions {
 		for range at.clients {
@@ -191,13 +151,11 @@ func (d *demo) drive(ctx context.Context) error {
 			})
 		}
 	}
-	d.say("%d clients draw for %v", len(d.workers), d.load)
-	stopBar := d.showProgress(ctx, d.load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
-	said, crash := d.crash(ctx, begin)
+	d.Say("%d clients draw for %v", len(d.workers), d.Load)
+	stopBar := d.Bar(ctx, d.Load, func() string { return fmt.Sprintf("%9d draws acknowledged", t.draws.Load()) })
+	crash := d.crash(ctx, begin)
 	running.Wait()
-	if stopBar(); d.bar() && said != "" {
-		d.say("%s", said)
-	}
+	stopBar()
 	if err := context.Cause(ctx); err != nil {
 		return errors.Join(err, crash)
 	}
@@ -208,31 +166,34 @@ func (d *demo) drive(ctx context.Context) error {
 	return nil
 }
 
-// crash waits for the middle of the load, and crashes the site. It says so at once, unless a progress
-// bar has the line.
-func (d *demo) crash(ctx context.Context, begin time.Time) (said string, err error) {
-	middle := time.NewTimer(d.load / 2)
+// crash waits for the middle of the load, and crashes the site.
+func (d *demo) crash(ctx context.Context, begin time.Time) error {
+	middle := time.NewTimer(d.Load / 2)
 	defer middle.Stop()
 	select {
 	case <-middle.C:
 	case <-ctx.Done():
-		return "", nil // whoever ended it says why
+		return nil // whoever ended it says why
 	}
 	d.traffic.crashing.Store(true)
-	d.report.KilledAfter = seconds(time.Since(begin))
-	said, err = d.site.crash(ctx, d)
-	if err == nil && !d.bar() {
-		d.say("%s", said)
+	d.report.KilledAfter = loadtest.Seconds(time.Since(begin))
+	var realms []string
+	for _, at := range d.attractions {
+		realms = append(realms, at.realm)
 	}
-	return said, err
-}
-
-// restartFailed is a broken promise, unless somebody interrupted the demo.
-func restartFailed(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	crash, err := d.Site.Crash(ctx, realms, func() int64 {
+		d.report.AcknowledgedAtKill = d.traffic.draws.Load()
+		return d.report.AcknowledgedAtKill
+	})
+	switch {
+	case err != nil && ctx.Err() != nil: // somebody interrupted it
 		return err
+	case err != nil:
+		return brokenf("the server does not start after the crash: %w", err)
 	}
-	return damageError{fmt.Errorf("the server does not start after the crash: %w", err)}
+	d.report.Downtime, d.spared = loadtest.Seconds(crash.Downtime), crash.Spared
+	d.Say("%s", crash.Said)
+	return nil
 }
 
 // sum adds up the clients' books.
@@ -246,7 +207,7 @@ func (d *demo) sum(took time.Duration) {
 		d.books[w.realm].merge(w.ledger)
 		d.report.Interrupted += w.interrupted
 		d.report.HadHappened += w.happened
-		d.report.LongestWait = max(d.report.LongestWait, seconds(w.longest))
+		d.report.LongestWait = max(d.report.LongestWait, loadtest.Seconds(w.longest))
 	}
 	for _, book := range d.books {
 		d.report.Draws += book.outcomes
@@ -255,10 +216,19 @@ func (d *demo) sum(took time.Duration) {
 		latencies = append(latencies, book.latencies...)
 	}
 	d.report.Clients = len(d.workers)
-	d.report.Seconds = seconds(took)
+	d.report.Seconds = loadtest.Seconds(took)
 	d.report.DrawsPerSecond = math.Round(float64(d.report.Draws) / (took.Seconds() - d.report.Downtime))
 	slices.Sort(latencies)
-	d.report.LatencyP50, d.report.LatencyP99 = percentile(latencies, 500), percentile(latencies, 990)
+	d.report.LatencyP50, d.report.LatencyP99 = loadtest.Percentile(latencies, 500), loadtest.Percentile(latencies, 990)
 }
 
-func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }
+// reader is a client for the checks.
+type reader struct {
+	*client.Client
+	realm string
+}
+
+func (d *demo) reader(realm string) (*reader, error) {
+	c, err := d.traffic.client(0, nil)
+	return &reader{c, realm}, err
+}

@@ -22,7 +22,7 @@ type room struct {
 //	                    → internal/ledger → driver
 //	                    → driver/disk → driver, wal → internal/vfs, internal/step
 //	                    → driver/memory → driver
-//	internal/cli → client → proto
+//	internal/cli → internal/demo → internal/loadtest → client → proto
 //	internal/cli → internal/simulate → internal/rules, internal/store, catalog
 //	internal/cli → driver/jetstream → driver
 //	internal/cli → history → kuji
@@ -31,8 +31,13 @@ type room struct {
 // A new folder takes its place here first.
 var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
-	{dir: "internal/cli", may: []string{"client", "server", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
+	{dir: "internal/cli", may: []string{"client", "server", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "internal/demo", "internal/loadtest", "internal/chart", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
+	{dir: "internal/demo", may: []string{"client", ".", "catalog", "proto", "examples", "internal/contract", "internal/loadtest"},
+		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
+	{dir: "internal/loadtest", may: []string{"client", "proto", "internal/chart", "internal/contract"},
+		modules: []string{"connectrpc.com/connect", "golang.org/x/sys"}},
+	{dir: "internal/chart"},
 	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto"}, tests: []string{"examples", "driver/drivertest"},

@@ -1,191 +1,121 @@
-package cli
+// Package loadtest measures a server: draws a second, latencies, bytes of log, processor and memory. It
+// is a client like any other; who starts the server, and how a report is shown, is decided elsewhere.
+package loadtest
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/pprof"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kuji-dev/kuji/client"
+	"github.com/kuji-dev/kuji/internal/contract"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 )
 
-// benchFlags is what the flags of bench say.
-type benchFlags struct {
-	duration         time.Duration
-	players, entries int
-	sync             string
-	shapes           []string
-	connections      int
-	url, keyFile     string
-	dir              string
-	plot             string
-	profile          string
+// Options say what to measure.
+type Options struct {
+	Duration    time.Duration // of each shape
+	Players     int
+	Entries     int      // of the pool
+	Shapes      []string // see [Shapes]
+	Connections int      // of the shapes that have no number of their own
+	Key         string   // an admin's
+	Profile     string   // directory for CPU profiles of server and client; empty: none
+	Plot        string   // directory for plots
+	Dir         string   // where the data of servers is: the report names its file system
+
+	// Start starts a server, with env added to the environment, or finds the one to measure.
+	Start func(ctx context.Context, env []string) (*Server, error)
+	// Say tells a person what happens.
+	Say func(format string, args ...any)
+	// Bar shows how far something is that takes so long, until stop is called.
+	Bar func(ctx context.Context, length time.Duration, describe func() string) (stop func())
 }
 
-// Limits of the flags.
+// Server is a server under load.
+type Server struct {
+	URL   string
+	PID   int          // 0: not a child of this process
+	Pprof string       // URL of its profiles, if any
+	Stop  func() error // ends it, if it is a child, and removes its data
+}
+
+// Limits of the options.
 const (
-	maxBenchPlayers = 10_000_000
-	maxBenchEntries = 500_000 // as much YAML as a catalog may have
+	MaxPlayers     = 10_000_000
+	MaxEntries     = 500_000 // as much YAML as a catalog may have
+	MaxConnections = 256
 )
 
-func benchCommand(a *app) *cobra.Command {
-	f := &benchFlags{}
-	cmd := &cobra.Command{
-		Use:   "bench",
-		Short: "Measure a server: draws a second, latencies, bytes of log, processor and memory",
-		Long: `Bench starts a server in its own process group, with a fresh data directory. It
-sends draws over loopback, in these shapes:
-
-  json      one JSON request after the other on one connection
-  http      the same on 64 connections
-  grpc      unary gRPC on 64 connections
-  stream-1  one draw after the other on 64 open streams
-  stream    batches of 1000 draws on 4 streams, 4 batches in flight on each
-  anonymous the same without request ids
-
-Each draw is for a random player. It has a new request id, except in the shape
-anonymous. It counts once it is acknowledged: fsynced, unless --sync says
-otherwise. The server remembers request ids for a minute. Each shape gets a new
-server, and all players exist when the clock starts. Client and server share the
-machine.
-
-Latencies are those of requests; in the last two shapes a request is a batch.
-Server CPU, allocations and garbage collections are those of the server process
-while it is measured. Peak memory counts from its start.
-
-With --url, bench starts no server. It makes a realm "bench-…" on that server and
-leaves it there; the key must be an admin's. Of a cluster's node that does not lead,
-allocations, server CPU and memory are shown as 0. With --plot, it writes plots (SVG) of
-how the rate of shape stream changes with entries, players, realms and cores.`,
-		Example: `  kuji bench
-  kuji bench --shape stream --duration 10s --players 1000000 --json
-  kuji bench --url http://127.0.0.1:7700 --shape grpc
-  kuji bench --plot ./plots --players 1000000 --entries 500000`,
-		Args: exactArgs(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return usageError{err}
-			}
-			if f.url != "" && cmd.Flags().Changed("sync") {
-				return usagef("--url and --sync: give only one; the server at --url has a policy of its own")
-			}
-			b := &bench{app: a, f: f}
-			return b.run(cmd.Context())
-		},
-	}
-	flags := cmd.Flags()
-	flags.DurationVar(&f.duration, "duration", 3*time.Second, "how long to measure each shape")
-	flags.IntVar(&f.players, "players", 100_000, "how many players draw")
-	flags.IntVar(&f.entries, "entries", 100, "how many entries the pool has")
-	flags.StringVar(&f.sync, "sync", "always", "when to acknowledge: always (once fsynced), interval or none")
-	flags.StringSliceVar(&f.shapes, "shape", shapeNames(), "which `shapes` to measure")
-	flags.IntVar(&f.connections, "connections", 64, "connections of http and grpc, streams of stream-1")
-	flags.StringVar(&f.url, "url", "", "measure the server at this `URL` instead of a new one")
-	flags.StringVar(&f.keyFile, "key-file", "", "`file` with an admin's API key for --url (default $KUJI_KEY)")
-	flags.StringVar(&f.dir, "dir", "", "make the data directory in this `directory`, to choose the disk to measure (default: the system's temporary directory)")
-	flags.StringVar(&f.profile, "profile", "", "write CPU profiles of server and client, for each shape, into this `directory`")
-	flags.StringVar(&f.plot, "plot", "", "write plots into this `directory` instead of measuring the shapes")
-	return cmd
-}
-
-func (f *benchFlags) check() error {
+// Check checks what the flags of these names say.
+func (o *Options) Check() error {
 	switch {
-	case f.duration < 10*time.Millisecond || f.duration > time.Hour:
-		return fmt.Errorf("--duration %v: expected from 10ms to 1h", f.duration)
-	case f.players < 1 || f.players > maxBenchPlayers:
-		return fmt.Errorf("--players %d: expected from 1 to %d", f.players, maxBenchPlayers)
-	case f.entries < 1 || f.entries > maxBenchEntries:
-		return fmt.Errorf("--entries %d: expected from 1 to %d", f.entries, maxBenchEntries)
-	case f.connections < 1 || f.connections > 256:
-		return fmt.Errorf("--connections %d: expected from 1 to 256", f.connections)
-	case f.url == "" && f.keyFile != "":
-		return errors.New("--key-file: only with --url; a server that bench starts has no keys")
-	case f.url != "" && f.profile != "":
-		return errors.New("--url and --profile: give only one; bench can profile only a server that it starts")
-	case f.url != "" && f.plot != "":
-		return errors.New("--url and --plot: give only one; plots need servers of their own")
+	case o.Duration < 10*time.Millisecond || o.Duration > time.Hour:
+		return fmt.Errorf("--duration %v: expected from 10ms to 1h", o.Duration)
+	case o.Players < 1 || o.Players > MaxPlayers:
+		return fmt.Errorf("--players %d: expected from 1 to %d", o.Players, MaxPlayers)
+	case o.Entries < 1 || o.Entries > MaxEntries:
+		return fmt.Errorf("--entries %d: expected from 1 to %d", o.Entries, MaxEntries)
+	case o.Connections < 1 || o.Connections > MaxConnections:
+		return fmt.Errorf("--connections %d: expected from 1 to %d", o.Connections, MaxConnections)
 	}
-	for _, name := range f.shapes {
+	for _, name := range o.Shapes {
 		if shapeOf(name) == nil {
-			return fmt.Errorf("--shape %q: expected %s", name, strings.Join(shapeNames(), ", "))
+			return fmt.Errorf("--shape %q: expected %s", name, strings.Join(Shapes(), ", "))
 		}
 	}
-	_, err := (&serveFlags{sync: f.sync}).engineOptions()
-	return err
+	return nil
 }
 
-// bench is one run.
-type bench struct {
-	*app
-	f   *benchFlags
-	dir string // of the whole run
+// Report is what was found.
+type Report struct {
+	Machine Machine   `json:"machine"`
+	Build   any       `json:"build"` // of this program, and of the server that it started
+	Server  string    `json:"server_version"`
+	Sync    string    `json:"sync"` // the server's: always, interval or none; unspecified: it does not say
+	Players int       `json:"players"`
+	Entries int       `json:"entries"`
+	Started time.Time `json:"started"`
+	Results []Result  `json:"results"`
 }
 
-// benchReport is what the bench found.
-type benchReport struct {
-	Machine machineJSON `json:"machine"`
-	Build   versionJSON `json:"build"` // of this program, and of the server it started
-	Server  string      `json:"server_version"`
-	Sync    string      `json:"sync"` // the server's: always, interval or none; unknown: it does not say
-	Players int         `json:"players"`
-	Entries int         `json:"entries"`
-	Started time.Time   `json:"started"`
-	Results []benchJSON `json:"results"`
-}
-
-func (b *bench) run(ctx context.Context) (err error) {
-	if b.dir, err = os.MkdirTemp(b.f.dir, "kuji-bench-"); errors.Is(err, fs.ErrNotExist) {
-		return usagef("--dir %s: no such directory", b.f.dir)
-	} else if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if b.f.plot != "" {
-		return b.plot(ctx)
-	}
-	report := benchReport{
-		Machine: thisMachine(b.dir), Build: thisBuild(),
-		Players: b.f.players, Entries: b.f.entries, Started: time.Now().UTC().Truncate(time.Second),
-	}
-	for i, name := range b.f.shapes {
-		load := loadOf(shapeOf(name), b.f)
-		title := fmt.Sprintf("%d of %d: %s", i+1, len(b.f.shapes), name)
-		res, version, err := b.measure(ctx, title, load, b.f.entries, nil)
+// Run measures each shape against a server of its own, or the one that there is. build goes into the
+// report.
+func Run(ctx context.Context, o Options, build any) (*Report, error) {
+	report := &Report{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries, Started: time.Now().UTC().Truncate(time.Second)}
+	for i, name := range o.Shapes {
+		title := fmt.Sprintf("%d of %d: %s", i+1, len(o.Shapes), name)
+		res, version, err := o.measure(ctx, title, o.load(name), nil)
 		if err != nil {
-			return fmt.Errorf("shape %s: %w", name, err)
+			return nil, fmt.Errorf("shape %s: %w", name, err)
 		}
 		report.Server, report.Sync = version, res.Sync
 		report.Results = append(report.Results, res)
 	}
-	return b.print(report, func(w io.Writer) { printBench(w, &report) })
+	return report, nil
 }
 
-func thisBuild() versionJSON {
-	return versionJSON{version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-}
-
-// measure runs one load against a server of its own, or the one of --url.
-// env is the server's environment in addition to this process's.
-func (b *bench) measure(ctx context.Context, title string, l load, entries int, env []string) (res benchJSON, version string, err error) {
-	t, stop, err := b.target(ctx, env)
+// measure runs one load against a server. env is the server's environment in addition to this process's.
+func (o *Options) measure(ctx context.Context, title string, l load, env []string) (res Result, version string, err error) {
+	server, err := o.Start(ctx, env)
 	if err != nil {
 		return res, "", err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	status, err := t.prepare(ctx, l, entries)
+	t := &target{Server: server, key: o.Key, run: runName(), players: o.Players, ahead: 4}
+	defer func() {
+		t.close()
+		err = errors.Join(err, server.Stop())
+	}()
+	status, err := t.prepare(ctx, l, o.Entries)
 	if err != nil {
 		return res, "", err
 	}
@@ -193,15 +123,13 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 	if err != nil {
 		return res, "", err
 	}
-	if b.f.url == "" {
-		b.say("server %d serves %s: measuring %s for %v", t.pid, t.url, title, b.f.duration)
+	if t.PID != 0 {
+		o.Say("server %d serves %s: measuring %s for %v", t.PID, t.URL, title, o.Duration)
 	}
 	begin := time.Now()
-	t.deadline = begin.Add(b.f.duration)
-	stopBar := b.showProgress(ctx, b.f.duration, func() string {
-		return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load())
-	})
-	profile := b.profile(ctx, t, l)
+	t.deadline = begin.Add(o.Duration)
+	stopBar := o.Bar(ctx, o.Duration, func() string { return fmt.Sprintf("%-20s %11d draws", title, t.draws.Load()) })
+	profile := o.profile(ctx, t, l)
 	latencies, err := t.drive(ctx, l)
 	took := time.Since(begin)
 	stopBar()
@@ -213,74 +141,29 @@ func (b *bench) measure(ctx context.Context, title string, l load, entries int, 
 		return res, "", err
 	}
 	res = newResult(l, took, uint64(t.draws.Load()), latencies, before, after)
-	res.Sync = syncName(status.GetSync())
+	res.Sync = contract.Word(status.GetSync())
 	return res, status.GetVersion(), nil
-}
-
-// target starts a server, or finds that of --url. stop ends it and removes its
-// data.
-func (b *bench) target(ctx context.Context, env []string) (t *target, stop func() error, err error) {
-	t = &target{run: runName(), players: b.f.players, ahead: 4}
-	if b.f.url != "" {
-		flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-		conn := b.app.connection(flags)
-		conn.serverFlag = "--url"
-		if err := flags.Set("server", b.f.url); err != nil {
-			return nil, nil, err
-		}
-		if b.f.keyFile != "" {
-			if err := flags.Set("key-file", b.f.keyFile); err != nil {
-				return nil, nil, err
-			}
-		}
-		if _, err := conn.dial(); err != nil { // says what is wrong with the flags
-			return nil, nil, err
-		}
-		if t.key, err = conn.apiKey(); err != nil {
-			return nil, nil, err
-		}
-		t.url = strings.TrimSuffix(b.f.url, "/")
-		return t, func() error { t.close(); return nil }, nil
-	}
-	dir, err := os.MkdirTemp(b.dir, "server-")
-	if err != nil {
-		return nil, nil, err
-	}
-	args := []string{"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--sync", b.f.sync, "--history", historyOff}
-	if b.f.profile != "" {
-		args = append(args, "--pprof", "127.0.0.1:0")
-	}
-	server, err := startChild(ctx, filepath.Join(dir, "log"), env, args...)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.url, t.pid, t.pprof = server.ready.URL, server.ready.PID, server.ready.Pprof
-	return t, func() error {
-		t.close()
-		server.kill() // nothing of it is wanted any more
-		return os.RemoveAll(dir)
-	}, nil
 }
 
 // profile takes a CPU profile of the server while it is measured, if somebody
 // asked for one. The channel tells what became of it.
-func (b *bench) profile(ctx context.Context, t *target, l load) <-chan error {
+func (o *Options) profile(ctx context.Context, t *target, l load) <-chan error {
 	done := make(chan error, 1)
-	if b.f.profile == "" {
+	if o.Profile == "" {
 		done <- nil
 		return done
 	}
-	go func() { done <- b.takeProfile(ctx, t, l) }()
+	go func() { done <- o.takeProfile(ctx, t, l) }()
 	return done
 }
 
 // takeProfile writes the server's profile as NAME.pprof, and that of this
 // process, which is the client, as NAME-client.pprof.
-func (b *bench) takeProfile(ctx context.Context, t *target, l load) (err error) {
-	if err := os.MkdirAll(b.f.profile, 0o755); err != nil {
+func (o *Options) takeProfile(ctx context.Context, t *target, l load) (err error) {
+	if err := os.MkdirAll(o.Profile, 0o755); err != nil {
 		return err
 	}
-	own, err := os.Create(filepath.Join(b.f.profile, l.name+"-client.pprof"))
+	own, err := os.Create(filepath.Join(o.Profile, l.name+"-client.pprof"))
 	if err != nil {
 		return err
 	}
@@ -291,12 +174,12 @@ func (b *bench) takeProfile(ctx context.Context, t *target, l load) (err error) 
 		pprof.StopCPUProfile()
 		err = errors.Join(err, own.Close())
 	}()
-	whole := max(1, int(b.f.duration.Seconds()))
-	data, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.pprof, whole), "")
+	whole := max(1, int(o.Duration.Seconds()))
+	data, err := fetch(ctx, &http.Client{Transport: t.newConnection(false)}, fmt.Sprintf("%sprofile?seconds=%d", t.Pprof, whole), "")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(b.f.profile, l.name+".pprof"), data, 0o644)
+	return os.WriteFile(filepath.Join(o.Profile, l.name+".pprof"), data, 0o644)
 }
 
 // benchCatalog has a pool "bench" of n entries without stock, with weights from
@@ -338,20 +221,6 @@ func (t *target) prepare(ctx context.Context, l load, entries int) (*kujiv1.GetS
 	return c.Admin.GetStatus(ctx, &kujiv1.GetStatusRequest{Realm: t.realm(0)})
 }
 
-func printBench(w io.Writer, r *benchReport) {
-	fprintf(w, "\nmachine\t%s\n", r.Machine)
-	fprintf(w, "build\tkuji %s, %s, %s; server %s\n", r.Build.Version, r.Build.Go, r.Build.Platform, r.Server)
-	fprintf(w, "setup\t%d players, %d entries, sync %s; client and server share the machine\n\n", r.Players, r.Entries, r.Sync)
-	fprintf(w, "SHAPE\tCONNS\tSYNC\tDRAWS/S\tP50\tP90\tP99\tP99.9\tMAX\tLOG BYTES\tALLOCS\tGC CYCLES\tSERVER CPU\tCLIENT CPU\tPEAK MEMORY\n")
-	fprintf(w, "\t\t\t\tms\tms\tms\tms\tms\tper draw\tper draw\tper M draws\ts\ts\tMB\n")
-	for _, s := range r.Results {
-		fprintf(w, "%s\t%d\t%s\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\n",
-			s.Shape, s.Connections, s.Sync, s.DrawsPerSecond, s.P50, s.P90, s.P99, s.P999, s.Max, s.LogBytesPerDraw, s.AllocationsPerDraw,
-			s.GCPerMillion, s.ServerCPU, s.ClientCPU, s.PeakMemory/1e6)
-	}
-	fprintf(w, "\nA draw counts once it is acknowledged. In the shapes stream and anonymous, a latency is that of a batch of\n%d draws, and connections are streams.\n", streamBatch)
-}
-
 // newConnection makes a transport with one connection of its own; http2 is
 // for gRPC.
 func (t *target) newConnection(http2 bool) *http.Transport {
@@ -359,7 +228,7 @@ func (t *target) newConnection(http2 bool) *http.Transport {
 	switch {
 	case !http2:
 		p.SetHTTP1(true)
-	case strings.HasPrefix(t.url, "https:"):
+	case strings.HasPrefix(t.URL, "https:"):
 		p.SetHTTP2(true)
 	default:
 		p.SetUnencryptedHTTP2(true)
@@ -373,7 +242,7 @@ func (t *target) newConnection(http2 bool) *http.Transport {
 
 // client returns a client over a connection. A catalog of a million entries takes its time.
 func (t *target) client(over *http.Transport, options ...connect.ClientOption) (*client.Client, error) {
-	return client.New([]string{t.url}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
+	return client.New([]string{t.URL}, client.Options{Key: t.key, Transport: over, Timeout: 2 * time.Minute, Connect: options})
 }
 
 func (t *target) close() {
@@ -381,3 +250,16 @@ func (t *target) close() {
 		tr.CloseIdleConnections()
 	}
 }
+
+// Percentile returns the value below which p thousandths of a sorted list lie (nearest rank), rounded to
+// thousandths.
+func Percentile(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 999) / 1000
+	return math.Round(sorted[max(rank, 1)-1]*1000) / 1000
+}
+
+// Seconds returns a duration in seconds, rounded to thousandths.
+func Seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1000) / 1000 }

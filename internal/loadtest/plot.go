@@ -1,81 +1,79 @@
-package cli
+package loadtest
 
 import (
 	"context"
 	"fmt"
-	"io"
+	"html/template"
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/kuji-dev/kuji/internal/chart"
 )
 
-// series is how the rate of the shape stream grows with one thing.
-type series struct {
-	Name   string      `json:"name"` // of what grows
-	File   string      `json:"file"`
-	Points []pointJSON `json:"points"`
+// Series is how the rate of the shape stream grows with one thing.
+type Series struct {
+	Name   string  `json:"name"` // of what grows
+	File   string  `json:"file"`
+	Points []Point `json:"points"`
 }
 
-type pointJSON struct {
-	X      int       `json:"x"`
-	Result benchJSON `json:"result"`
+// Point is one measurement of a series.
+type Point struct {
+	X      int    `json:"x"`
+	Result Result `json:"result"`
 }
 
-// plotReport is what --plot found.
-type plotReport struct {
-	Machine machineJSON `json:"machine"`
-	Build   versionJSON `json:"build"`
-	Sync    string      `json:"sync"`
-	Players int         `json:"players"`
-	Entries int         `json:"entries"`
-	Series  []series    `json:"series"`
+// PlotReport is what the plots show.
+type PlotReport struct {
+	Machine Machine  `json:"machine"`
+	Build   any      `json:"build"`
+	Sync    string   `json:"sync"`
+	Players int      `json:"players"`
+	Entries int      `json:"entries"`
+	Series  []Series `json:"series"`
 }
 
-// plot measures the shape stream along each axis and writes a plot of each.
-func (b *bench) plot(ctx context.Context) error {
-	if err := os.MkdirAll(b.f.plot, 0o755); err != nil {
-		return err
+// Plot measures the shape stream along each axis and writes a plot of each. build goes into the plots.
+func Plot(ctx context.Context, o Options, build fmt.Stringer) (*PlotReport, error) {
+	if err := os.MkdirAll(o.Plot, 0o755); err != nil {
+		return nil, err
 	}
-	report := plotReport{Machine: thisMachine(b.dir), Build: thisBuild(), Sync: b.f.sync, Players: b.f.players, Entries: b.f.entries}
-	usual := *b.f // restored after each point
+	report := &PlotReport{Machine: thisMachine(o.Dir), Build: build, Players: o.Players, Entries: o.Entries}
 	for _, axis := range []struct {
 		name   string
 		points []int
-		set    func(x int, l *load, entries *int) (env []string)
+		set    func(x int, o *Options, l *load) (env []string)
 	}{
-		{"entries", powers(10, 10, usual.entries), func(x int, _ *load, entries *int) []string {
-			*entries = x
-			return nil
-		}},
-		{"players", powers(10, 10, usual.players), func(x int, _ *load, _ *int) []string {
-			b.f.players = x
-			return nil
-		}},
-		{"realms", powers(1, 2, 8), func(x int, l *load, _ *int) []string {
+		{"entries", powers(10, 10, o.Entries), func(x int, o *Options, _ *load) []string { o.Entries = x; return nil }},
+		{"players", powers(10, 10, o.Players), func(x int, o *Options, _ *load) []string { o.Players = x; return nil }},
+		{"realms", powers(1, 2, 8), func(x int, _ *Options, l *load) []string {
 			l.realms, l.connections = x, max(x, l.connections)
 			return nil
 		}},
-		{"cores", powers(1, 2, runtime.NumCPU()), func(x int, _ *load, _ *int) []string {
-			return []string{fmt.Sprintf("GOMAXPROCS=%d", x)}
-		}},
+		{"cores", powers(1, 2, runtime.NumCPU()), func(x int, _ *Options, _ *load) []string { return []string{fmt.Sprintf("GOMAXPROCS=%d", x)} }},
 	} {
-		s := series{Name: axis.name, File: filepath.Join(b.f.plot, axis.name+".svg")}
+		s := Series{Name: axis.name, File: filepath.Join(o.Plot, axis.name+".svg")}
 		for _, x := range axis.points {
-			l, entries := loadOf(shapeOf("stream"), &usual), usual.entries
-			env := axis.set(x, &l, &entries)
-			res, _, err := b.measure(ctx, fmt.Sprintf("%s: %d", axis.name, x), l, entries, env)
-			*b.f = usual
+			at, l := o, o.load("stream")
+			env := axis.set(x, &at, &l)
+			res, _, err := at.measure(ctx, fmt.Sprintf("%s: %d", axis.name, x), l, env)
 			if err != nil {
-				return fmt.Errorf("%d %s: %w", x, axis.name, err)
+				return nil, fmt.Errorf("%d %s: %w", x, axis.name, err)
 			}
-			s.Points = append(s.Points, pointJSON{x, res})
+			report.Sync = res.Sync
+			s.Points = append(s.Points, Point{x, res})
 		}
-		if err := os.WriteFile(s.File, s.svg(&report), 0o644); err != nil {
-			return err
+		drawn, err := s.svg(report)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(s.File, []byte(drawn), 0o644); err != nil {
+			return nil, err
 		}
 		report.Series = append(report.Series, s)
 	}
-	return b.print(report, func(w io.Writer) { printPlots(w, &report) })
+	return report, nil
 }
 
 // powers are from, from times base and so on, up to the last one and with it.
@@ -87,41 +85,29 @@ func powers(from, base, last int) []int {
 	return append(all, last)
 }
 
-func printPlots(w io.Writer, r *plotReport) {
-	fprintf(w, "\nmachine\t%s\n", r.Machine)
-	fprintf(w, "build\tkuji %s, %s, %s\n", r.Build.Version, r.Build.Go, r.Build.Platform)
-	fprintf(w, "setup\tshape stream, %d players, %d entries, sync %s, unless the row says otherwise\n\n", r.Players, r.Entries, r.Sync)
-	fprintf(w, "WHAT GROWS\t\tDRAWS/S\tP99 ms\tSERVER CPU s\tPEAK MEMORY MB\tPLOT\n")
-	for _, s := range r.Series {
-		for _, p := range s.Points {
-			fprintf(w, "%s\t%d\t%.0f\t%.3f\t%.2f\t%.0f\t%s\n", s.Name, p.X, p.Result.DrawsPerSecond, p.Result.P99, p.Result.ServerCPU, p.Result.PeakMemory/1e6, s.File)
-		}
-	}
-}
-
 // svg draws the series: a logarithmic axis for what grows, one from zero for the rate.
-func (s *series) svg(r *plotReport) []byte {
-	top := 0.0
+func (s *Series) svg(r *PlotReport) (template.HTML, error) {
+	most := 0.0
 	for _, p := range s.Points {
-		top = max(top, p.Result.DrawsPerSecond)
+		most = max(most, p.Result.DrawsPerSecond)
 	}
-	c := chart{
-		title: "acknowledged draws a second by " + s.Name,
-		x:     axis{name: s.Name, from: float64(s.Points[0].X), to: float64(s.Points[len(s.Points)-1].X), log: true},
-		y:     fromZero("", top, short),
-		notes: []string{
-			fmt.Sprintf("batches of %d on streams, sync %s, %d players, %d entries but where they grow", streamBatch, r.Sync, r.Players, r.Entries),
+	c := chart.Chart{
+		Title: "acknowledged draws a second by " + s.Name,
+		X:     chart.Axis{Name: s.Name, From: float64(s.Points[0].X), To: float64(s.Points[len(s.Points)-1].X), Log: true},
+		Y:     chart.FromZero("", most, chart.Short),
+		Notes: []string{
+			fmt.Sprintf("batches of %d on streams, sync %s, %d players, %d entries but where they grow", StreamBatch, r.Sync, r.Players, r.Entries),
 			r.Machine.String(),
-			fmt.Sprintf("kuji %s, %s", r.Build.Version, r.Build.Go),
+			fmt.Sprint(r.Build),
 		},
 	}
 	var points [][2]float64
 	for _, p := range s.Points {
 		x, y := float64(p.X), p.Result.DrawsPerSecond
-		c.x.ticks = append(c.x.ticks, tick{x, short(x)})
-		c.dot(x, y, 0)
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Label: chart.Short(x)})
+		c.Dot(x, y, 0)
 		points = append(points, [2]float64{x, y})
 	}
-	c.line(points, 0)
-	return c.svg(true)
+	c.Line(points, 0)
+	return c.SVG(true)
 }
