@@ -1,5 +1,5 @@
-# Thin names for commands that stand elsewhere; nothing here is needed to work
-# on Kuji. `go run ./cmd/kuji demo` and `go test ./...` are the two to know.
+# Short names for commands. You need none of them to work on Kuji. The two commands
+# to know are `go run ./cmd/kuji demo` and `go test ./...`.
 
 .DEFAULT_GOAL := help
 
@@ -26,10 +26,10 @@ lint: ## vet, staticcheck and the house rules
 	go test ./internal/lint
 
 .PHONY: generate
-generate: ## write generated files anew
+generate: ## write the generated files again
 	go generate ./...
 
-# What of the benchmarks to run, and how: make bench BENCH=Draw COUNT=10
+# Which benchmarks to run, and how: make bench BENCH=Draw COUNT=10
 BENCH ?= .
 COUNT ?= 6
 BENCHTIME ?= 1s
@@ -43,11 +43,11 @@ bench: ## every benchmark into bench/results/DATE-COMMIT.txt, compared with the 
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) -timeout 0 $(PACKAGES) > $(RESULTS) || (cat $(RESULTS); exit 1)
 	go tool -modfile=tools/go.mod benchstat $(if $(BASELINE),baseline=$(BASELINE)) now=$(RESULTS)
 
-# What the profile is made of: the engine in process, and below it a server under load.
+# What the profile measures: the engine in process, and below a server under load.
 HOT := DrawHot/store=kuji DrawWide/store=kuji DoAll/.*/store=kuji Atomic/.*/.*/form=group Grant Recovery/.*/.*/store=kuji
 
 .PHONY: profile
-profile: ## cmd/kuji/default.pgo anew: what the compiler knows of where the time goes (docs/internals/profiling.md)
+profile: ## measure cmd/kuji/default.pgo again, which tells the compiler where time goes (docs/internals/profiling.md)
 	dir=$$(mktemp -d) && trap "rm -rf $$dir" EXIT && \
 	go test -c -trimpath -pgo=off -o $$dir/bench.test ./bench && go build -trimpath -pgo=off -o $$dir/kuji ./cmd/kuji && \
 	for bench in $(HOT); do \
@@ -77,10 +77,10 @@ sim: ## the simulator, the checkers and the crashes of real servers, as long as 
 sabotage: ## plant every bug, and see that a test fails for each; prints the table
 	go test -count=1 -timeout 120m -v -run 'TestSabotage$$' ./internal/sim -sabotage all
 
-# How long nightly looks for input that breaks a decoder, for each.
+# How long nightly fuzzes each decoder.
 FUZZTIME ?= 2m
 
-# How long the processes of a cluster are put through faults.
+# How long a cluster of processes runs under faults.
 CHAOS ?= 10m
 
 .PHONY: chaos

@@ -6,7 +6,9 @@ import (
 
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/ledger"
+	"github.com/kuji-dev/kuji/internal/plan"
 	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/store"
 )
 
 // Apply puts a catalog in force and returns once that is durable. If the same catalog is already
@@ -39,76 +41,62 @@ func (r *Realm) ApplyWith(ctx context.Context, c *catalog.Catalog, o ApplyOption
 	if err := invalid(o.Note.note().Check()); err != nil {
 		return Result{}, err
 	}
+	var a applied
 	var res Result
-	wait, seen, err := r.prepareAndApply(ctx, c, &o, &res)
-	if err != nil {
-		return Result{}, cmp.Or(r.settle(ctx, seen), err)
-	}
-	if err := wait.Wait(ctx); err != nil {
+	wait, err := r.startCatalog(ctx, c, &o, &a, &res)
+	if err := r.finish(ctx, wait, err); err != nil {
 		return Result{}, err
 	}
+	res.Receipt.CatalogVersion = a.version
 	return res, nil
 }
 
-// prepareAndApply prepares a catalog, puts it in force and fills in res. The Commit says when that
-// is durable. With an error, seen is the position that the refusal depends on.
-func (r *Realm) prepareAndApply(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, res *Result) (wait Commit, seen uint64, err error) {
+// startCatalog prepares a catalog and lets it enter.
+func (r *Realm) startCatalog(ctx context.Context, c *catalog.Catalog, o *ApplyOptions, a *applied, res *Result) (Commit, error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	begin, err := r.allow(c)
 	if err != nil {
-		return Commit{}, 0, err
+		return Commit{}, err
 	}
-	prepared, refused := rules.Prepare(r.state, r.tables.Load(), c, o.Note.note(), begin)
-	if refused == nil && len(prepared.Event) > maxCatalogEvent {
-		return Commit{}, 0, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(prepared.Event), maxCatalogEvent)
+	a.over = o.Over
+	a.prepared, a.refused = rules.Prepare(r.state, r.tables.Load(), c, o.Note.note(), begin)
+	if a.refused == nil && len(a.prepared.Event) > maxCatalogEvent {
+		return Commit{}, errf(CodeInvalid, "catalog", "%d bytes when compiled; at most %d are allowed", len(a.prepared.Event), maxCatalogEvent)
 	}
-	if err := r.lockForRoom(ctx); err != nil {
-		return Commit{}, 0, err
-	}
-	defer r.unlock()
-	seen = r.state.Position()
-	version := r.state.Catalog().Version
+	return r.start(ctx, a, res)
+}
+
+// applied is a catalog that was prepared.
+type applied struct {
+	prepared *rules.Prepared // without an event: the catalog is in force already
+	refused  error
+	over     *uint64 // the version that must be in force; nil: any
+	version  uint64  // that it has
+}
+
+func (a *applied) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
+	v := r.state.Catalog()
 	switch {
-	case o.Over != nil && *o.Over != version && (refused != nil || prepared.Event != nil):
-		return Commit{}, seen, errf(CodeConflict, "version", "version %d is in force, not %d", version, *o.Over)
-	case refused != nil:
-		return Commit{}, seen, &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: refused}
+	case a.over != nil && *a.over != v.Version && (a.refused != nil || a.prepared.Event != nil):
+		return until(r.state.Position()), errf(CodeConflict, "version", "version %d is in force, not %d", v.Version, *a.over)
+	case a.refused != nil:
+		return until(r.state.Position()), &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: a.refused}
+	case a.prepared.Event == nil:
+		a.version = v.Version
+		return earlier{at: store.At{Position: v.Position, Index: v.Index, Time: v.Time}, version: v.Version}, nil
 	}
-	b, err := r.putInForce(prepared, res)
-	if b == nil {
-		return Commit{}, 0, err
-	}
-	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
-}
-
-// putInForce applies a prepared catalog and fills in res. It returns the batch that makes the
-// result durable, or nil if it already is. The caller holds mu.
-func (r *Realm) putInForce(p *rules.Prepared, res *Result) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.commitCatalog(p, res)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) commitCatalog(p *rules.Prepared, res *Result) (*ledger.Batch, error) {
-	if p.Event == nil { // already in force
-		v := r.state.Catalog()
-		r.receipt(&res.Receipt, v.Position, int(v.Index), v.Time, v.Version)
-		return r.batchAt(v.Position), nil
-	}
-	b := r.group.Open()
 	r.stamp(b)
-	if err := r.commit(b, append(b.Buf, p.Event...), res); err != nil {
-		return nil, err
-	}
+	w.Buf = append(w.Buf, a.prepared.Event...)
+	return earlier{}, nil
+}
+
+func (a *applied) entered(r *Realm, _ *ledger.Batch) {
+	a.version = a.prepared.Tables.Version
 	r.world.levels.note(r.name, r.state)
-	r.tables.Store(p.Tables) // before the rules: readers wait for it
-	r.rules.Reset(p.Tables)
+	r.tables.Store(a.prepared.Tables) // before the rules: readers wait for it
+	r.rules.Reset(a.prepared.Tables)
 	r.countPools()
-	res.Receipt.CatalogVersion = p.Tables.Version
-	return b, nil
 }
 
 // checkCatalog refuses a malformed catalog, which cannot come from Parse.
@@ -136,7 +124,7 @@ func (r *Realm) Plan(ctx context.Context, c *catalog.Catalog) (Plan, error) {
 }
 
 // plan makes a plan. The position that it returns covers everything that the plan depends on.
-func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, seen uint64, err error) {
+func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p plan.Plan, seen uint64, err error) {
 	r.catalogs.Lock()
 	defer r.catalogs.Unlock()
 	r.mu.Lock()
@@ -148,7 +136,7 @@ func (r *Realm) plan(ctx context.Context, c *catalog.Catalog) (p rules.Plan, see
 		r.mu.Unlock()
 		return p, 0, err
 	}
-	planner := rules.NewPlanner(r.state, r.tables.Load(), c, r.now())
+	planner := plan.NewPlanner(r.state, r.tables.Load(), c, r.now())
 	r.mu.Unlock()
 	if p, err = planner.Plan(c, going(ctx)); err != nil {
 		err = &Error{Code: CodeConflict, Field: "catalog", Message: "does not fit the realm's state", Err: err}

@@ -157,65 +157,50 @@ type ClockSet struct {
 // CodeConflict, with the field "time": the machine's clock shows another time. Other errors are
 // those of Do.
 func (r *Realm) SetClock(ctx context.Context, now time.Time, by, reason string) (ClockSet, error) {
-	set, wait, err := r.setClock(ctx, now, by, reason)
-	if err == nil {
-		err = wait.Wait(ctx)
-	}
-	if err != nil {
+	s := clockSetter{ClockSet: ClockSet{By: by, Reason: reason}, now: now}
+	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
 		return ClockSet{}, err
 	}
-	return set, nil
-}
-
-func (r *Realm) setClock(ctx context.Context, now time.Time, by, reason string) (set ClockSet, wait Commit, err error) {
-	if err := invalid((&rules.SetClock{To: now.UnixMilli(), By: by, Reason: reason}).Check()); err != nil {
-		return set, wait, err
-	}
 	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return set, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+		return ClockSet{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
 	}
-	if err := r.lockForRoom(ctx); err != nil {
-		return set, wait, err
-	}
-	defer r.unlock()
-	b, err := r.commitClock(now, by, reason, &set)
-	if err != nil {
-		return set, wait, err
-	}
-	return set, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
-}
-
-// commitClock sets the clock. The batch takes no more events: what follows has other stamps. The
-// caller holds mu.
-func (r *Realm) commitClock(now time.Time, by, reason string, set *ClockSet) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.doSetClock(now, by, reason, set)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) doSetClock(now time.Time, by, reason string, set *ClockSet) (*ledger.Batch, error) {
-	at, wall, _ := r.readClock()
-	if apart := time.Duration(wall-now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
-		return nil, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(now.UnixMilli()), utc(wall), MaxLeap)
-	}
-	b := r.group.Open()
-	r.stamp(b)
-	c := rules.SetClock{To: wall, By: by, Reason: reason}
-	if c.Back(b.Time) > store.MaxBack-r.state.Back() {
-		return nil, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(r.state.Back())*time.Millisecond)
-	}
-	w := store.Writer{Buf: b.Buf}
-	c.Write(&w, b.Time)
 	var res Result
-	if err := r.commit(b, w.Buf, &res); err != nil {
-		return nil, err
+	c, err := r.start(ctx, &s, &res)
+	if err := r.finish(ctx, c, err); err != nil {
+		return ClockSet{}, err
 	}
+	s.Receipt = res.Receipt
+	return s.ClockSet, nil
+}
+
+// clockSetter sets the clock.
+type clockSetter struct {
+	ClockSet
+	now time.Time // as the caller confirms it
+	at  time.Time // as the machine's clock shows it
+}
+
+func (s *clockSetter) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
+	var wall int64
+	s.at, wall, _ = r.readClock()
+	if apart := time.Duration(wall-s.now.UnixMilli()) * time.Millisecond; apart.Abs() > MaxLeap {
+		return earlier{}, errf(CodeConflict, "time", "%s; the machine's clock shows %s, which is more than %v away", utc(s.now.UnixMilli()), utc(wall), MaxLeap)
+	}
+	r.stamp(b)
+	c := rules.SetClock{To: wall, By: s.By, Reason: s.Reason}
+	if c.Back(b.Time) > store.MaxBack-r.state.Back() {
+		return earlier{}, errf(CodeConflict, "time", "the clock was set back by %v before; it cannot go back so far again", time.Duration(r.state.Back())*time.Millisecond)
+	}
+	s.To = wall
+	c.Write(w, b.Time)
+	return earlier{}, nil
+}
+
+// entered closes the batch: the events that follow have other stamps.
+func (s *clockSetter) entered(r *Realm, b *ledger.Batch) {
 	b.Full = true
-	r.believe(at)
-	*set = ClockSet{To: wall, By: by, Reason: reason, IDsFrom: r.rules.IDFloor(), Receipt: res.Receipt}
-	return b, nil
+	r.believe(s.at)
+	s.IDsFrom = r.rules.IDFloor()
 }
 
 // Clock says what the realm makes of the machine's clock.

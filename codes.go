@@ -76,15 +76,53 @@ func (r *Realm) ImportCodes(ctx context.Context, list string, codes []string) (I
 	if err := cmp.Or(checkList(list), checkCodes(codes)); err != nil {
 		return Imported{}, err
 	}
-	var out Imported
-	wait, seen, err := r.importCodes(ctx, list, codes, &out)
-	if err != nil {
-		return Imported{}, cmp.Or(r.settle(ctx, seen), err)
-	}
-	if err := wait.Wait(ctx); err != nil {
+	i := imported{list: list}
+	c, err := r.startImport(ctx, &i, codes)
+	if err := r.finish(ctx, c, err); err != nil {
 		return Imported{}, err
 	}
-	return out, nil
+	return i.Imported, nil
+}
+
+// startImport prepares an import and lets it enter.
+func (r *Realm) startImport(ctx context.Context, i *imported, codes []string) (Commit, error) {
+	r.catalogs.Lock()
+	defer r.catalogs.Unlock()
+	if err := r.usable(); err != nil {
+		return Commit{}, err
+	}
+	var added int
+	i.event, added, i.refused = rules.Import(r.state, i.list, codes)
+	i.Added = uint64(added)
+	return r.start(ctx, i, new(Result))
+}
+
+// imported is an import that was prepared.
+type imported struct {
+	Imported
+	list    string
+	event   []byte // nil: the list has all codes already
+	refused error
+}
+
+func (i *imported) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
+	if i.refused != nil {
+		return until(r.state.Position()), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: i.refused}
+	}
+	if i.event == nil {
+		i.describe(r)
+		return until(i.List.Position), nil
+	}
+	r.stamp(b)
+	w.Buf = append(w.Buf, i.event...)
+	return earlier{}, nil
+}
+
+func (i *imported) entered(r *Realm, _ *ledger.Batch) { i.describe(r) }
+
+func (i *imported) describe(r *Realm) {
+	num, _ := r.state.CodeListNum(i.list)
+	i.List = r.codesView(num)
 }
 
 func checkList(list string) error {
@@ -142,49 +180,6 @@ func checkRedeem(code string) string {
 		return "nothing but spaces and hyphens"
 	}
 	return ""
-}
-
-// importCodes imports codes and fills in out. The Commit says when that is durable. With an error,
-// seen is the position that the refusal depends on.
-func (r *Realm) importCodes(ctx context.Context, list string, codes []string, out *Imported) (wait Commit, seen uint64, err error) {
-	r.catalogs.Lock()
-	defer r.catalogs.Unlock()
-	if err := r.usable(); err != nil {
-		return Commit{}, 0, err
-	}
-	event, added, refused := rules.Import(r.state, list, codes)
-	if err := r.lockForRoom(ctx); err != nil {
-		return Commit{}, 0, err
-	}
-	defer r.unlock()
-	if refused != nil {
-		return Commit{}, r.state.Position(), &Error{Code: CodeConflict, Field: "codes", Message: "do not fit the realm", Err: refused}
-	}
-	if event != nil {
-		if err := r.addCodes(event); err != nil {
-			return Commit{}, 0, err
-		}
-	}
-	num, _ := r.state.CodeListNum(list)
-	out.Added, out.List = uint64(added), r.codesView(num)
-	b := r.batchAt(out.List.Position)
-	if b == nil {
-		return Commit{}, 0, nil
-	}
-	return Commit{batch: b, done: b.Done(), steps: r.world.steps}, 0, nil
-}
-
-// addCodes applies the event of an import. The caller holds mu.
-func (r *Realm) addCodes(event []byte) (err error) {
-	var b *ledger.Batch
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b = r.group.Open()
-	r.stamp(b)
-	var res Result
-	err = r.commit(b, append(b.Buf, event...), &res)
-	finished = true
-	return err
 }
 
 // codesView describes a list. The caller holds mu.

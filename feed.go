@@ -14,6 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/ledger"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // The feed, in short:
@@ -123,7 +124,7 @@ func (r *Realm) follow(ctx context.Context, q *EventsQuery, yield func(Record, e
 	if err != nil {
 		return r.feedEnds(ctx, err)
 	}
-	d := decoder{names: r.state.Numbers(), version: start.version, want: rules.WantedOf(q.Player, q.Pool)}
+	d := decoder{names: r.state.Numbers(), version: start.version, want: view.WantedOf(q.Player, q.Pool)}
 	for e, err := range ledger.Walk(r.feeds.log, r.name, start.seal(r)).Follow(ctx) {
 		if err != nil {
 			return r.feedEnds(ctx, err)
@@ -197,7 +198,7 @@ func (r *Realm) trimmedBefore(first uint64) error {
 type decoder struct {
 	names   store.Numbers
 	version uint64 // of the catalog in force
-	want    rules.Wanted
+	want    view.Wanted
 	gave    outcomes
 }
 
@@ -238,7 +239,7 @@ func (d *decoder) batch(ctx context.Context, e *ledger.Entry, wanted bool, yield
 // state has what any batch says before a reader gets it.
 func (d *decoder) find() {
 	number := func(id string, num *uint32, find func(string) (uint32, bool)) {
-		if id == "" || *num != rules.NotNumbered {
+		if id == "" || *num != view.NotNumbered {
 			return
 		}
 		if n, ok := find(id); ok {

@@ -6,6 +6,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // Limit is a limit of a pool, or its free draws, and where a player stands in it.
@@ -62,8 +63,8 @@ func (r *Realm) standing(ctx context.Context, pool, player string) (limits []Lim
 			continue
 		}
 		now, back := r.instant()
-		all, known := t.Limits(pool, counters, now, back)
-		free := (*Limit)(t.Free(pool, counters, now, back))
+		all, known := view.Limits(t, pool, counters, now, back)
+		free := (*Limit)(view.Free(t, pool, counters, now, back))
 		if err := r.settle(ctx, max(last, c.Position)); err != nil {
 			return nil, nil, err
 		}
@@ -80,11 +81,11 @@ func (r *Realm) standing(ctx context.Context, pool, player string) (limits []Lim
 
 // limitsUsed returns the limits and the free draws of which a player with these counters has used some.
 func (r *Realm) limitsUsed(t *rules.Tables, counters []store.CounterValue) (limits, free []PoolLimit) {
-	if !t.HasLimits(counters) {
+	if !view.HasLimits(t, counters) {
 		return nil, nil // without the realm's lock
 	}
 	now, back := r.instant()
-	for _, l := range t.LimitsUsed(counters, now, back) {
+	for _, l := range view.LimitsUsed(t, counters, now, back) {
 		to := &limits
 		if l.Free {
 			to = &free

@@ -79,12 +79,14 @@ func (r *Realm) lookup(ctx context.Context, id string) (l Lookup, last uint64, e
 	if _, err = store.Decode(a.Event, &ev); err == nil {
 		l.Player, err = playerOf(r.state, &ev)
 	}
-	if err != nil {
-		return Lookup{}, 0, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
+	if err == nil {
+		err = r.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
 	}
-	err = r.answer(&ev, &l.Result, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
+	if err != nil {
+		return Lookup{}, 0, rememberedWrong(err)
+	}
 	l.Result.Replayed = true
-	return l, a.Position, err
+	return l, a.Position, nil
 }
 
 // forgotten reports whether the answer to an id that is not remembered may have been forgotten, and

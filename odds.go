@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/kuji-dev/kuji/catalog"
+	"github.com/kuji-dev/kuji/internal/odds"
 	"github.com/kuji-dev/kuji/internal/rules"
 )
 
@@ -96,7 +97,7 @@ func (r *Realm) OddsOf(ctx context.Context, pool, player string, count int) (Odd
 
 // going lets computations that take long go on as long as a context lasts. They give way to others, so
 // that no draw waits behind them for a processor.
-func going(ctx context.Context) rules.Going {
+func going(ctx context.Context) odds.Going {
 	return func() bool {
 		runtime.Gosched()
 		return ctx.Err() == nil
@@ -104,14 +105,14 @@ func going(ctx context.Context) rules.Going {
 }
 
 // stand copies what a draw depends on. The position that it returns covers everything in it.
-func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *rules.Standing, seen, version uint64, err error) {
+func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *odds.Standing, seen, version uint64, err error) {
 	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
 	r.mu.Lock()
 	defer r.unlock()
 	if err := r.answers(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	s, err = r.rules.StandFor(pool, player, count, now)
+	s, err = odds.Stand(r.rules, pool, player, count, now)
 	if err != nil {
 		err = oddsError(err)
 	}
@@ -119,13 +120,13 @@ func (r *Realm) stand(ctx context.Context, pool, player string, count int) (s *r
 }
 
 func oddsError(err error) error {
-	if _, ok := errors.AsType[*rules.OddsError](err); ok {
+	if _, ok := errors.AsType[*odds.OddsError](err); ok {
 		return &Error{Code: CodeInvalid, Field: "pool", Message: err.Error()}
 	}
 	return err
 }
 
-func oddsOf(o *rules.Odds) Odds {
+func oddsOf(o *odds.Odds) Odds {
 	out := Odds{Status: Status(o.Status), Subject: o.Subject}
 	for _, e := range o.Outcomes {
 		out.Outcomes = append(out.Outcomes, OutcomeOdds(e))
@@ -166,7 +167,7 @@ func Disclose(c *catalog.Catalog) ([]Disclosed, error) {
 	if err := checkCatalog(c); err != nil {
 		return nil, err
 	}
-	all, err := rules.Disclose(c)
+	all, err := odds.Disclose(c)
 	if err != nil {
 		return nil, &Error{Code: CodeInvalid, Field: "catalog", Err: err}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/rules"
 	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/internal/store"
+	"github.com/kuji-dev/kuji/internal/view"
 )
 
 // Reads run concurrently with the writer. They lock one player or part of a pool for as long as it
@@ -50,7 +51,7 @@ func (r *Realm) Items(ctx context.Context, ids []string) ([]catalog.Item, error)
 		return nil, err
 	}
 	var all []catalog.Item
-	for _, i := range t.Items(ids) {
+	for _, i := range view.Items(t, ids) {
 		all = append(all, t.Catalog.Items[i])
 	}
 	return all, nil
@@ -97,8 +98,8 @@ func (r *Realm) Player(ctx context.Context, id string) (PlayerView, error) {
 // tracks returns what tracks have counted, by all counters of a player, and the position as of which
 // their promises hold. It takes the realm's lock, but only if those depend on stock, or on what the
 // player holds. current is false if another catalog is in force.
-func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []rules.TrackDraws, seen uint64, current bool) {
-	tracks, open := t.Tracks(counters)
+func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterValue) (tracks []view.TrackDraws, seen uint64, current bool) {
+	tracks, open := view.Tracks(t, counters)
 	if !open {
 		return tracks, 0, true
 	}
@@ -108,7 +109,7 @@ func (r *Realm) tracks(t *rules.Tables, player string, counters []store.CounterV
 	if r.rules.Tables().Version != t.Version {
 		return nil, 0, false
 	}
-	r.rules.Promise(player, now, tracks)
+	view.Promise(r.rules, player, now, tracks)
 	return tracks, r.state.Position(), true
 }
 
@@ -159,7 +160,7 @@ func (r *Realm) PoolPage(ctx context.Context, id string, from, count int) (PoolV
 	for {
 		t, c := r.catalog()
 		campaign, seen, current := r.campaign(t, id)
-		p, known, still := t.Pool(r.state, id, from, count, campaign)
+		p, known, still := view.PoolOf(t, r.state, id, from, count, campaign)
 		if !current || !still {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -191,7 +192,7 @@ func (r *Realm) Pools(ctx context.Context, n int) (sums []PoolSum, more int, err
 	}
 	for {
 		t, c := r.catalog()
-		all, last, current := t.Sums(r.state, n)
+		all, last, current := view.Sums(t, r.state, n)
 		if !current {
 			runtime.Gosched() // a catalog is being put in force
 			continue
@@ -223,8 +224,8 @@ func (r *Realm) countPools() {
 // campaign returns how a pool's budgets and moments stand, and the position as of which that is. It
 // takes the realm's lock, but only for pools that have any. current is false if another catalog is in
 // force.
-func (r *Realm) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen uint64, current bool) {
-	if !t.Campaigns(pool) {
+func (r *Realm) campaign(t *rules.Tables, pool string) (c *view.Campaign, seen uint64, current bool) {
+	if !view.Campaigns(t, pool) {
 		return nil, 0, true
 	}
 	now := min(r.o.Now().UnixMilli(), rules.MaxTime)
@@ -233,11 +234,11 @@ func (r *Realm) campaign(t *rules.Tables, pool string) (c *rules.Campaign, seen 
 	if r.rules.Tables().Version != t.Version {
 		return nil, 0, false
 	}
-	return r.rules.Campaign(pool, now), r.state.Position(), true
+	return view.CampaignOf(r.rules, pool, now), r.state.Position(), true
 }
 
 // addCampaign adds how budgets and moments stand.
-func (v *PoolView) addCampaign(c *rules.Campaign) {
+func (v *PoolView) addCampaign(c *view.Campaign) {
 	if c == nil {
 		return
 	}

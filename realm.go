@@ -34,6 +34,8 @@ type Realm struct {
 	clock    clock
 	source   ledger.Source
 	event    store.Writer   // of the event being decided
+	request  request        // that asks for it
+	decoded  store.Event    // it, or the one that answers it
 	epochs   []ledger.Epoch // the ledger's, once its own has begun
 	group    *ledger.Group  // makes events durable
 	version  uint64         // of the catalog in force behind the batch being written
@@ -136,11 +138,11 @@ func (r *Realm) Stats() Stats {
 	return s
 }
 
-// receipt fills in the proof of a result at a position. The caller holds mu.
-func (r *Realm) receipt(rc *Receipt, pos uint64, index int, time int64, version uint64) {
-	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, pos, index, time, version
+// receipt fills in the proof of a result. The caller holds mu.
+func (r *Realm) receipt(rc *Receipt, at store.At, version uint64) {
+	rc.Realm, rc.Position, rc.Index, rc.Time, rc.CatalogVersion = r.name, at.Position, int(at.Index), at.Time, version
 	for i := len(r.epochs) - 1; i >= 0; i-- { // nearly always the last
-		if e := &r.epochs[i]; e.First <= pos {
+		if e := &r.epochs[i]; e.First <= at.Position {
 			rc.Epoch, rc.Commitment = e.Number, e.Commitment
 			return
 		}

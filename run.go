@@ -2,8 +2,6 @@ package kuji
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"github.com/kuji-dev/kuji/internal/ledger"
@@ -14,12 +12,12 @@ import (
 
 // Every request takes one way:
 //
-//	run:     lock; carryOut each request; unlock; wait for the batch that they joined
-//	carryOut, under mu:
+//	run:     lock; enter with each request; unlock; wait for the batch that they joined
+//	enter, under mu:
 //	         if the id is known, return the first answer again
-//	         decide: the rules write the event into the open batch
-//	         apply: the store reads those very bytes, as recovery will
-//	         describe: the result is read from the same bytes
+//	         propose: the rules write the event, after those of the open batch
+//	         describe: the result is read from these very bytes
+//	         apply: the store reads the same bytes, as recovery will
 //
 // Do runs one request, DoAll and StartAll run many, Submit runs one and does not wait.
 
@@ -114,7 +112,7 @@ func (r *Realm) submit(cmd *rules.Command, res *Result, done func(Result, error)
 	if r.group.Full() || r.group.Calls() >= r.o.MaxPending {
 		return nil, errf(CodeOverloaded, "", "%d bytes of events and %d bytes of results wait for the log", len(r.group.Open().Buf), r.group.Calls())
 	}
-	b, err = r.carryOut(cmd, r.state.Hashes(cmd.ID, cmd.Player), res)
+	b, err = r.enter(r.asked(cmd, r.state.Hashes(cmd.ID, cmd.Player)), res)
 	if err != nil {
 		*res = Result{}
 	}
@@ -206,7 +204,7 @@ func (r *Realm) carryOutSome(ctx context.Context, w *work, from int, results []R
 		if r.group.Full() {
 			return i, nil
 		}
-		b, err := r.carryOut(&w.cmds[i], w.hashes[i], &results[i])
+		b, err := r.enter(r.asked(&w.cmds[i], w.hashes[i]), &results[i])
 		if err != nil {
 			results[i] = Result{Status: Refused, Err: err}
 		}
@@ -224,143 +222,6 @@ func (r *Realm) endRun(w *work) {
 		r.unlock()
 	}
 	w.end()
-}
-
-// carryOut runs a checked command, or finds the first answer to its request id, and fills in res.
-// It returns the batch that makes the result durable, nil if it already is. With an error, b is
-// the batch that the refusal depends on. The caller holds mu.
-func (r *Realm) carryOut(cmd *rules.Command, h store.Hashes, res *Result) (b *ledger.Batch, err error) {
-	if r.err != nil { // an earlier request of the same call stopped the realm
-		return nil, r.err
-	}
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	a, known := r.state.Begin(cmd.ID, cmd.Player, h)
-	if known {
-		b, err = r.replay(cmd, a, res)
-	} else {
-		b, err = r.decide(cmd, res)
-	}
-	r.state.End()
-	finished = true
-	return b, err
-}
-
-// decide carries out a command whose request id is not remembered. The caller holds mu.
-func (r *Realm) decide(cmd *rules.Command, res *Result) (b *ledger.Batch, err error) {
-	b = r.group.Open()
-	r.stamp(b)
-	if err := cmd.Allow(r.state.Level()); err != nil {
-		return nil, &Error{Code: CodeFormat, Err: err}
-	}
-	if err := r.refused(cmd, b.Time); err != nil { // by a catalog that may not be durable yet
-		return r.batchAt(r.state.Catalog().Position), err
-	}
-	if err := r.admit(cmd, b.Time); err != nil {
-		return nil, err
-	}
-	r.event.Buf = b.Buf
-	if status := r.rules.Decide(cmd, b.Time, &r.source, &r.event); status != rules.OK {
-		r.stats.Failures++
-	} else {
-		r.stats.Draws += r.rules.Drawn(r.drawn)
-	}
-	return b, r.commit(b, r.event.Buf, res)
-}
-
-// commit applies the event at the end of buf, which extends b.Buf, adds it to b and fills in its
-// result. The caller holds mu.
-func (r *Realm) commit(b *ledger.Batch, buf []byte, res *Result) error {
-	var ev store.Event
-	if _, err := store.Decode(buf[len(b.Buf):], &ev); err != nil {
-		return r.defect(err)
-	}
-	at := store.At{Position: b.Position, Index: uint32(b.Events), Time: b.Time}
-	version := r.state.Catalog().Version
-	if err := r.state.Apply(&ev, at); err != nil {
-		return r.defect(err) // the rules and the store disagree
-	}
-	b.Buf = buf
-	b.Events++
-	r.clock.last = r.state.Now()
-	r.stats.Events++
-	return r.answer(&ev, res, at, version)
-}
-
-// answer fills in res from an event that was applied. The caller holds mu.
-func (r *Realm) answer(ev *store.Event, res *Result, at store.At, version uint64) (err error) {
-	if err = describe(r.state, &r.outcomes, ev, res); err != nil {
-		return &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	r.receipt(&res.Receipt, at.Position, int(at.Index), at.Time, version)
-	for i := range res.Members {
-		res.Members[i].Receipt = res.Receipt
-	}
-	return nil
-}
-
-// admit refuses a command if the state has no room for what it may add: a request id or players.
-// The caller holds mu.
-func (r *Realm) admit(cmd *rules.Command, now int64) error {
-	s := r.state
-	if cmd.ID != "" && s.WindowFull(now) {
-		r.stats.RefusedIDs++
-		w := s.WindowSize()
-		return errf(CodeOverloaded, "id", "%d request ids are remembered and the catalog allows %d within its window; none is forgotten early: "+
-			"send it again later, or raise idempotency.count in the catalog", w.Remembered, w.Limit)
-	}
-	if most := 2 * max(1, len(cmd.Members)); !s.RoomForPlayers(most) && !s.RoomForPlayers(cmd.NewPlayers(s)) {
-		return errf(CodeConflict, "player", "the realm has %d players, the most it can have; there is no room for a new one", s.Players())
-	}
-	if s.MemoryFull() {
-		return errf(CodeConflict, "player", "the realm's %d players take all the memory that they may", s.Players())
-	}
-	return nil
-}
-
-// replay returns a remembered answer again. The caller holds mu.
-func (r *Realm) replay(cmd *rules.Command, a store.Answer, res *Result) (*ledger.Batch, error) {
-	var ev store.Event
-	if _, err := store.Decode(a.Event, &ev); err != nil {
-		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	b := r.batchAt(a.Position)
-	same, err := rules.Same(r.state, cmd, &ev)
-	if err != nil {
-		return nil, &Error{Code: CodeCorrupt, Message: "a remembered answer", Err: err}
-	}
-	if !same {
-		return b, errf(CodeIDReused, "id", "%q was used for another request, at position %d; use a request id again only with the same arguments", cmd.ID, a.Position)
-	}
-	r.stats.Replays++
-	err = r.answer(&ev, res, store.At{Position: a.Position, Index: a.Index, Time: a.Time}, a.Version)
-	res.Replayed = true
-	return b, err
-}
-
-// stamp sets the time of b if b has no events yet. The caller holds mu.
-func (r *Realm) stamp(b *ledger.Batch) {
-	if b.Events == 0 {
-		b.Time = r.now()
-	}
-}
-
-// defect stops the realm because of a bug. Nothing in the open batch may be answered or written,
-// and the state must not be used again. The caller holds mu.
-func (r *Realm) defect(err error) error {
-	r.state.Abandon()
-	r.fail(&Error{Code: CodeFailed, Message: fmt.Sprintf("realm %q stopped at position %d by a defect of this build", r.name, r.group.Open().Position), Err: err})
-	r.gone.Store(r.err)
-	r.group.GiveUp(r.err)
-	return r.err
-}
-
-// ended, deferred, turns a panic of the rules, the store or the caller's clock into a defect, and
-// so a clock that ends its goroutine. finished says that there was neither.
-func (r *Realm) ended(finished *bool, b **ledger.Batch, err *error) {
-	if !*finished {
-		*b, *err = nil, r.defect(fmt.Errorf("panic: %v\n%s", recover(), debug.Stack()))
-	}
 }
 
 // work is reusable memory for carrying out requests.

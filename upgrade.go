@@ -33,67 +33,45 @@ type Upgraded struct {
 // CodeConflict: Options.FormatLevel says that another build reads the realm which does not know the
 // level; nothing was logged. Other errors are those of Do.
 func (r *Realm) FinishUpgrade(ctx context.Context, by, reason string) (Upgraded, error) {
-	up, wait, err := r.finishUpgrade(ctx, by, reason)
-	if err == nil && up.From != up.To {
-		err = wait.Wait(ctx)
-	}
-	if err != nil {
+	u := upgrader{Upgrade: rules.Upgrade{To: format.Newest, By: by, Reason: reason}}
+	if err := invalid(u.Check()); err != nil {
 		return Upgraded{}, err
 	}
-	return up, nil
+	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
+		return Upgraded{}, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
+	}
+	r.catalogs.Lock() // a catalog on its way may take itself for the realm's first
+	var res Result
+	c, err := r.start(ctx, &u, &res)
+	r.catalogs.Unlock()
+	if err := r.finish(ctx, c, err); err != nil {
+		return Upgraded{}, err
+	}
+	u.did.Receipt = res.Receipt
+	return u.did, nil
 }
 
-func (r *Realm) finishUpgrade(ctx context.Context, by, reason string) (up Upgraded, wait Commit, err error) {
-	u := rules.Upgrade{To: format.Newest, By: by, Reason: reason}
-	if err := invalid(u.Check()); err != nil {
-		return up, wait, err
-	}
-	if !utf8.ValidString(by) || !utf8.ValidString(reason) {
-		return up, wait, errf(CodeInvalid, "reason", "%q by %q; want UTF-8", reason, by)
-	}
-	r.catalogs.Lock() // a catalog may be on its way that is not the realm's first any more
-	defer r.catalogs.Unlock()
-	if err := r.lockForRoom(ctx); err != nil {
-		return up, wait, err
-	}
-	defer r.unlock()
-	up.From, up.To = uint8(r.state.Level()), uint8(u.To)
+// upgrader raises the format level.
+type upgrader struct {
+	rules.Upgrade
+	did Upgraded
+}
+
+func (u *upgrader) propose(r *Realm, b *ledger.Batch, w *store.Writer) (earlier, error) {
+	u.did.From, u.did.To = uint8(r.state.Level()), uint8(u.To)
 	if known := r.newestLevel(); known < u.To {
-		return up, wait, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
+		return earlier{}, errf(CodeConflict, "level", "a node of an older build is there: it knows format level %d, this one %d; upgrade all nodes first", known, u.To)
 	}
 	if r.state.Level() >= u.To {
-		up.To = up.From
-		return up, wait, nil
+		u.did.To = u.did.From
+		return earlier{}, nil
 	}
-	b, err := r.commitUpgrade(&u, &up)
-	if err != nil {
-		return up, wait, err
-	}
-	return up, Commit{batch: b, done: b.Done(), steps: r.world.steps}, nil
-}
-
-// commitUpgrade logs an upgrade. The caller holds mu.
-func (r *Realm) commitUpgrade(u *rules.Upgrade, up *Upgraded) (b *ledger.Batch, err error) {
-	finished := false
-	defer r.ended(&finished, &b, &err)
-	b, err = r.doUpgrade(u, up)
-	finished = true
-	return b, err
-}
-
-func (r *Realm) doUpgrade(u *rules.Upgrade, up *Upgraded) (*ledger.Batch, error) {
-	b := r.group.Open()
 	r.stamp(b)
-	w := store.Writer{Buf: b.Buf}
-	u.Write(&w)
-	var res Result
-	if err := r.commit(b, w.Buf, &res); err != nil {
-		return nil, err
-	}
-	up.Receipt = res.Receipt
-	r.world.levels.note(r.name, r.state)
-	return b, nil
+	u.Write(w)
+	return earlier{}, nil
 }
+
+func (u *upgrader) entered(r *Realm, _ *ledger.Batch) { r.world.levels.note(r.name, r.state) }
 
 // newestLevel returns the highest level that all builds know which may read the realm.
 func (r *Realm) newestLevel() format.Level {

@@ -2,7 +2,7 @@ package kuji
 
 import (
 	"github.com/kuji-dev/kuji/catalog"
-	"github.com/kuji-dev/kuji/internal/rules"
+	"github.com/kuji-dev/kuji/internal/plan"
 )
 
 // PlayerView is what a player holds.
@@ -165,7 +165,7 @@ type Setting struct {
 	After  string `json:"after,omitempty"`
 }
 
-func planOf(p *rules.Plan) Plan {
+func planOf(p *plan.Plan) Plan {
 	out := Plan{Unchanged: p.Unchanged, Version: p.Version, Kept: p.Kept}
 	for _, c := range p.Changes {
 		var settings []Setting

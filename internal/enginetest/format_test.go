@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,11 +201,7 @@ func TestFormatPages(t *testing.T) {
 		compare(t, dir+"/data")
 	})
 	t.Run("golden", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
-			t.Fatal(err)
-		}
-		compare(t, dir)
+		compare(t, goldenCopy(t))
 	})
 	t.Run("stopped in the middle", func(t *testing.T) {
 		dir := t.TempDir()
@@ -268,11 +265,15 @@ func TestFormatPages(t *testing.T) {
 		compare(t, dir)
 	})
 	t.Run("a campaign", func(t *testing.T) {
+		campaign, err := os.ReadFile("../../testdata/campaign.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, spread := range []string{"even", "slots", "random"} {
-			dir, clock := t.TempDir(), time.UnixMilli(1_782_831_600_000) // 2026-07-01 00:00 in Tokyo
+			dir, clock := t.TempDir(), time.UnixMilli(1_799_938_800_000) // the campaign starts
 			e, r := open(t, dir, worldOptions{Now: func() time.Time { return clock }})
 			apply := func(missed string) {
-				if _, err := r.Apply(t.Context(), parse(t, formatCampaign(spread, missed))); err != nil {
+				if _, err := r.Apply(t.Context(), parse(t, strings.NewReplacer("Etc/GMT-9", "Asia/Tokyo", "spread: slots", "spread: "+spread, "MISSED", missed).Replace(string(campaign)))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -311,20 +312,14 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 	t.Run("an entry dropped", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
-			t.Fatal(err)
-		}
+		dir := goldenCopy(t)
 		rewrite(t, dir, func(e [][]byte) [][]byte { return slices.Delete(e, len(e)-2, len(e)-1) }) // no epoch-begin follows
 		if found, err := read(dir); err == nil {
 			t.Errorf("a log without one of its entries passes for good: %+v", found)
 		}
 	})
 	t.Run("the end is missing", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
-			t.Fatal(err)
-		}
+		dir := goldenCopy(t)
 		closed := filepath.Join(dir, "realms", "test", "closed")
 		says, err := os.ReadFile(closed)
 		if err != nil {
@@ -342,10 +337,7 @@ func TestFormatPages(t *testing.T) {
 		}
 	})
 	t.Run("damaged", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(goldenData)); err != nil {
-			t.Fatal(err)
-		}
+		dir := goldenCopy(t)
 		files, err := filepath.Glob(filepath.Join(dir, "realms", "test", "log", "*.wal"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
@@ -364,41 +356,14 @@ func TestFormatPages(t *testing.T) {
 	})
 }
 
-// goldenData is a data directory that a build of old has written: see internal/golden.
-const goldenData = "../../testdata/golden/v1/data"
-
-// formatCampaign is a catalog with budgets, moments and codes that meet.
-func formatCampaign(spread, missed string) string {
-	return `
-kuji: 1
-zone: Asia/Tokyo
-items: {cash: {}, gold: {}, console: {}}
-pools:
-  splash:
-    starts: 2026-07-01T00:00:00+09:00
-    ends: 2026-07-05T00:00:00+09:00
-    rolls: {min: 1, max: 2}
-    pity: {coupon: {certain: 6, rising: {from: 3, by: 10}}}
-    budget: [{per: hour, of: {cash: 70, gold: 40}, share: all}, {per: day, of: {cash: 300}}]
-    entries:
-      - {id: console, weight: 0, moments: {count: 30, spread: ` + spread + `, missed: ` + missed + `, weights: {0-7: 0, 12-13: 3}}, reward: {items: {console: 1}}}
-      - {id: second, weight: 0, moments: {count: 40, spread: even}, reward: [{code: beta}, {items: {cash: {min: 5, max: 30}}}]}
-      - {id: cash, weight: 4, reward: {items: {cash: {min: 1, max: 30}}}}
-      - {id: coupon, weight: 2, reward: [{code: alpha}, {items: {gold: 1}}]}
-      - {id: through, weight: 2, reward: [{items: {gold: {min: 1, max: 3}}}, {pool: drops, times: {min: 1, max: 2}}]}
-      - {id: blank, weight: 3}
-  drops:
-    mode: each
-    budget: [{per: week, of: {gold: 60}}, {per: hour, of: {cash: 70, gold: 40}, share: all}, {per: forever, of: {cash: 900}}]
-    entries:
-      - {id: a, chance: 50, reward: {items: {gold: {min: 1, max: 4}}}}
-      - {id: b, chance: 20, reward: {items: {cash: 3}}}
-      - {id: c, chance: 30, reward: [{code: alpha}, {code: beta}]}
-  tour:
-    entries:
-      - {id: in, weight: 3, reward: [{pool: splash, times: 2}, {items: {cash: 1}}]}
-      - {id: out, weight: 2}
-`
+// goldenCopy copies a data directory that an old build has written: see internal/golden.
+func goldenCopy(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../testdata/golden/v1/data")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // players asks a copy of a realm what these players hold.

@@ -31,12 +31,6 @@ type Cost struct {
 	Most uint64
 }
 
-// spending is what the current draw does to budgets.
-type spending struct {
-	open  []*Budget // that what is given now comes from
-	spent []*Budget // that the draw has spent from, in the order of the first time
-}
-
 // budgetName returns the name of a budget's counters. Ids have no slash in them, so none of a pool
 // begins with one.
 func BudgetName(pool string, b *catalog.Budget, item string) string {
@@ -88,56 +82,36 @@ func (pt *Pool) setCosts() {
 // below that.
 func (b *Budget) Left(spent uint64) uint64 { return b.Limit - min(b.Limit, spent) }
 
-// spent returns what was spent of a budget since it was full.
-func (r *Rules) spent(b *Budget) uint64 {
-	if !r.instant().lasts(b.Per, int64(r.tally(b.Counter+1))) {
-		return 0
-	}
-	return r.tally(b.Counter)
-}
-
-// affords reports whether the budgets of its pool have what an entry can give.
-func (r *Rules) affords(e *Entry) bool {
-	for _, c := range e.Costs {
-		if c.Most > c.Left(r.spent(c.Budget)) {
-			return false
-		}
-	}
-	return true
-}
-
 // openBudgets makes what an entry gives come from the budgets of its pool, from each once.
-func (d *decision) openBudgets(e *Entry) {
+func (r *drawing) openBudgets(e *Entry) {
 	for _, c := range e.Costs {
-		if !slices.Contains(d.open, c.Budget) {
-			d.open = append(d.open, c.Budget)
+		if !slices.Contains(r.open, c.Budget) {
+			r.open = append(r.open, c.Budget)
 		}
 	}
 }
 
 // spendBudgets takes what is given of an item from the budgets that are open.
-func (r *Rules) spendBudgets(item uint32, quantity uint64) {
-	d := &r.d
-	for _, b := range d.open {
+func (r *drawing) spendBudgets(item uint32, quantity uint64) {
+	for _, b := range r.open {
 		if b.Item != item {
 			continue
 		}
-		d.values.put(valueKey(noPlayer, counterKey|b.Counter), r.spent(b)+quantity)
-		d.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(d.steady))
-		if d.touch(b.Counter) {
-			d.spent = append(d.spent, b)
+		r.values.put(valueKey(noPlayer, counterKey|b.Counter), r.Spent(b)+quantity)
+		r.values.put(valueKey(noPlayer, counterKey|(b.Counter+1)), uint64(r.steady))
+		if r.touch(b.Counter) {
+			r.spentOf = append(r.spentOf, b)
 		}
 	}
 }
 
 // writeBudgets writes what the current draw has spent.
-func (r *Rules) writeBudgets() {
-	d := &r.d
-	for _, b := range d.spent {
-		d.w.Tally(b.Counter, r.tally(b.Counter))
+func (r *drawing) writeBudgets() {
+	for _, b := range r.spentOf {
+		r.w.Tally(b.Counter, r.tally(b.Counter))
 		if when := r.tally(b.Counter + 1); when != r.state.Tally(b.Counter+1) {
-			d.w.Tally(b.Counter+1, when)
+			r.w.Tally(b.Counter+1, when)
 		}
 	}
-	d.spent = d.spent[:0]
+	r.spentOf = r.spentOf[:0]
 }

@@ -77,21 +77,18 @@ func (t *Tables) luck(pt *Pool, l *catalog.Luck) Luck {
 	return out
 }
 
-// person is what conditions and luck ask of a player: balances by item, counters by number.
-type Person struct{ Balance, Counter func(uint32) uint64 }
-
 // weightFor returns what an entry in stock weighs for a player. Without ask, its condition is taken
 // to hold.
-func (e *Entry) WeightFor(p Person, ask bool) uint64 {
+func (e *Entry) weightFor(f Facts, ask bool) uint64 {
 	switch {
-	case ask && !e.When.Met(p):
+	case ask && !e.When.Met(f):
 		return 0
 	case len(e.Luck.Steps) == 0:
 		return e.Weight
 	case e.Luck.Counts:
-		return e.weightAt(p.Counter(e.Luck.Item))
+		return e.weightAt(f.Counter(e.Luck.Item))
 	}
-	return e.weightAt(p.Balance(e.Luck.Item))
+	return e.weightAt(f.Balance(e.Luck.Item))
 }
 
 // weightAt returns what an entry weighs when its luck counts n.
@@ -106,41 +103,31 @@ func (e *Entry) weightAt(n uint64) uint64 {
 }
 
 // met reports whether a condition holds for a player.
-func (c *Condition) Met(p Person) bool {
+func (c *Condition) Met(f Facts) bool {
 	for _, st := range c.Holds {
-		if p.Balance(st.Item) < st.Quantity {
+		if f.Balance(st.Item) < st.Quantity {
 			return false
 		}
 	}
 	for _, item := range c.Lacks {
-		if p.Balance(item) > 0 {
+		if f.Balance(item) > 0 {
 			return false
 		}
 	}
 	for _, t := range c.Tracks {
-		if p.Counter(t.Counter) < t.Draws {
+		if f.Counter(t.Counter) < t.Draws {
 			return false
 		}
 	}
 	return true
 }
 
-// person returns what conditions and luck ask of a player at this point of the command. The compiler
-// inlines it, so that nothing is allocated.
-func (r *Rules) person(player uint32) Person {
-	return Person{
-		Balance: func(item uint32) uint64 { return r.balance(player, item) },
-		Counter: func(n uint32) uint64 { return r.counter(player, n) },
-	}
-}
-
 // collected returns how many entries are left of a pool for a player, if all of its entries have
 // conditions. Each is unique, and gives what no other does: drawing one takes away only itself. An
 // entry counts if it has stock for need draws, whoever makes them.
-func (r *Rules) collected(pt *Pool, player uint32, need uint64) (n uint64) {
-	p := r.person(player)
+func (r *stocks) collected(pt *Pool, player uint32, need uint64) (n uint64) {
 	for _, num := range pt.Order {
-		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(p) {
+		if e := &pt.Entries[num]; e.Weight > 0 && (!e.Limited || r.state.Left(pt.Num, num) >= need) && e.When.Met(&r.Sight) {
 			n++
 		}
 	}

@@ -137,15 +137,15 @@ func (m *Moments) Due(were, more uint64) uint64 {
 }
 
 // settle decides how many moments there were until now.
-func (r *Rules) settle(m *Moments) {
-	last, now, were := int64(r.tally(m.Counter)), r.d.now, r.tally(m.Counter+1)
+func (r *drawing) settle(m *Moments) {
+	last, now, were := int64(r.tally(m.Counter)), r.now, r.tally(m.Counter+1)
 	if last >= now || now < m.Starts {
 		return
 	}
 	p := m.pending(last, now, were)
 	more := p.Sure
 	for range p.Open {
-		if uniform(r.d.src, p.Whole) < p.Part {
+		if uniform(r.src, p.Whole) < p.Part {
 			more++
 		}
 	}
@@ -156,32 +156,28 @@ func (r *Rules) settle(m *Moments) {
 	}
 }
 
-// expect returns how many moments are due for sure, and what settle would still decide.
-func (r *Rules) expect(m *Moments) (due uint64, p Pending) {
-	if last := int64(r.tally(m.Counter)); last < r.d.now && r.d.now >= m.Starts {
-		p = m.pending(last, r.d.now, r.tally(m.Counter+1))
-	}
-	if due = m.Due(r.tally(m.Counter+2), p.Sure); due > 0 && m.Config.Pass {
-		p.Open = 0 // it makes no difference
-	}
-	return due, p
-}
-
 // momentDue returns the entry of a pool that a moment makes certain now. Where a guarantee needs the
 // draw for its group, moments of other entries wait for the next one.
-func (r *Rules) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
+func (r *drawing) momentDue(pt *Pool, must uint32) (entry uint32, ok bool) {
 	for _, m := range pt.Moments {
 		r.settle(m)
 	}
 	for _, m := range pt.Moments {
-		e := &pt.Entries[m.Entry]
-		if pt.Classes[e.Class].Groups&must != must {
-			continue
-		}
-		if due := r.tally(m.Counter + 2); due > 0 && r.left(pt, m.Entry) > 0 && r.affords(e) && r.codesLeft(&e.Reward) {
+		if due := r.tally(m.Counter + 2); due > 0 && pt.Takes(&r.Sight, m, must) {
 			r.setTally(m.Counter+2, due-1)
 			return m.Entry, true
 		}
 	}
 	return 0, false
+}
+
+// Takes reports whether a moment that is due takes the next pick. Where a guarantee needs the draw
+// for its group, moments of other entries wait for the next one.
+func (p *Pool) Takes(f Facts, m *Moments, must uint32) bool {
+	return p.Classes[p.Entries[m.Entry].Class].Groups&must == must && p.There(f, m.Entry)
+}
+
+// Reaches returns the first time stamp at which more than a measure of the pool's time is over.
+func (m *Moments) Reaches(measure uint64) int64 {
+	return firstTime(m.Starts, m.Ends, func(t int64) bool { return m.Measure(t) > measure })
 }

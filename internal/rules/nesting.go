@@ -51,11 +51,11 @@ type nesting struct {
 
 // branch is the entries of a pool, with odds above 0, that lead to the same pool or to none.
 type Branch struct {
-	Target  *Pool // nil: the rewards are not a single draw from a pool
-	entries []uint32   // entry numbers; only if there is a target
-	endless bool       // an entry has unlimited stock
-	shared  bool       // another branch of this pool leads to a pool that this one leads to
-	drained bool       // one draw through other entries can take several times from such a pool
+	Target  *Pool    // nil: the rewards are not a single draw from a pool
+	entries []uint32 // entry numbers; only if there is a target
+	endless bool     // an entry has unlimited stock
+	shared  bool     // another branch of this pool leads to a pool that this one leads to
+	drained bool     // one draw through other entries can take several times from such a pool
 }
 
 type parent struct {
@@ -65,14 +65,14 @@ type parent struct {
 
 const NoBranch = -1
 
-// odds is what can be drawn now from a pool of the catalog in force.
-type odds struct {
+// supply is what can be drawn now from a pool of the catalog in force.
+type supply struct {
 	samplers []*sampler.Sampler // by class: the current weight of every member without a condition
 	left     []uint64           // by branch: the sum of what is left of its limited entries, at most maxCounted each
 	live     int                // branches from which something can be drawn; 0: sold out
 }
 
-// maxCounted is the most that one entry adds to odds.left, so that 2^20 of them fit 64 bits. No
+// maxCounted is the most that one entry adds to supply.left, so that 2^20 of them fit 64 bits. No
 // command asks for as much.
 const maxCounted = 1 << 40
 
@@ -330,7 +330,7 @@ func addTo(all []Stack, item uint32, quantity uint64) []Stack {
 }
 
 // gainOf returns the most of an item that one draw can give.
-func (pt *Pool) gainOf(item uint32) uint64 {
+func (pt *nesting) gainOf(item uint32) uint64 {
 	i, ok := slices.BinarySearchFunc(pt.Gains, item, func(st Stack, item uint32) int { return cmp.Compare(st.Item, item) })
 	if !ok {
 		return 0
@@ -339,8 +339,8 @@ func (pt *Pool) gainOf(item uint32) uint64 {
 }
 
 // countOdds builds odds and samplers from the tables and the stock that is left.
-func (r *Rules) countOdds() {
-	r.pools = make([]odds, len(r.t.PoolByNum))
+func (r *stocks) countOdds() {
+	r.pools = make([]supply, len(r.t.PoolByNum))
 	for _, pt := range r.t.BottomUp {
 		o := &r.pools[pt.Num]
 		o.left = make([]uint64, len(pt.Branches))
@@ -358,7 +358,9 @@ func (r *Rules) countOdds() {
 			c := &pt.Classes[i]
 			weights := make([]uint64, len(c.members))
 			for slot, num := range c.members {
-				weights[slot] = r.weight(pt, num, r.state.Left(pt.Num, num))
+				if !pt.Entries[num].Conditional {
+					weights[slot] = pt.Weigh(&r.Sight, num, true)
+				}
 			}
 			s, err := sampler.New(weights)
 			if err != nil {
@@ -370,35 +372,23 @@ func (r *Rules) countOdds() {
 }
 
 // hasStock reports whether a branch has stock of its own.
-func (r *Rules) hasStock(pt *Pool, g int32) bool {
+func (r *stocks) hasStock(pt *Pool, g int32) bool {
 	return pt.Branches[g].endless || r.pools[pt.Num].left[g] > 0
 }
 
-func (r *Rules) liveBranch(pt *Pool, g int32) bool {
+func (r *stocks) liveBranch(pt *Pool, g int32) bool {
 	target := pt.Branches[g].Target
 	return r.hasStock(pt, g) && (target == nil || r.pools[target.Num].live > 0)
 }
 
-// weight returns the current weight of an entry of which left are left.
-func (r *Rules) weight(pt *Pool, entry uint32, left uint64) uint64 {
-	w := pt.Weight(entry, left)
-	if w == 0 || pt.Entries[entry].Branch == NoBranch {
-		return 0
-	}
-	if target := pt.Branches[pt.Entries[entry].Branch].Target; target != nil && r.pools[target.Num].live == 0 {
-		return 0
-	}
-	return w
-}
-
 // lower updates the odds after a draw of a limited entry, of which left are left now.
-func (r *Rules) lower(pt *Pool, entry uint32, left uint64) {
+func (r *stocks) lower(pt *Pool, entry uint32, left uint64) {
 	o, g := &r.pools[pt.Num], pt.Entries[entry].Branch
 	if g == NoBranch {
 		return
 	}
 	if left == 0 || pt.raffle {
-		r.setWeight(pt, entry, pt.Weight(entry, left))
+		r.setWeight(pt, entry, left)
 	}
 	if left < maxCounted {
 		o.left[g]--
@@ -410,7 +400,7 @@ func (r *Rules) lower(pt *Pool, entry uint32, left uint64) {
 
 // branchDied counts the death of a branch that had something to draw, and the deaths that follow
 // from it in the pools above.
-func (r *Rules) branchDied(pt *Pool) {
+func (r *stocks) branchDied(pt *Pool) {
 	o := &r.pools[pt.Num]
 	if o.live--; o.live > 0 {
 		return
@@ -427,7 +417,7 @@ func (r *Rules) branchDied(pt *Pool) {
 }
 
 // setWeight lowers a weight. The sampler has accepted a larger total, so it cannot fail.
-func (r *Rules) setWeight(pt *Pool, entry uint32, weight uint64) {
+func (r *stocks) setWeight(pt *Pool, entry uint32, weight uint64) {
 	e := &pt.Entries[entry]
 	if e.Branch == NoBranch {
 		return // it has no weight of its own in the sampler
@@ -440,16 +430,19 @@ func (r *Rules) setWeight(pt *Pool, entry uint32, weight uint64) {
 // CheckOdds compares odds and samplers with the stock that is left. It takes time in proportion to
 // the catalog.
 func (r *Rules) CheckOdds() error {
+	r.Sight.begin(0)
 	for _, pt := range r.t.BottomUp {
 		for _, num := range pt.Order {
-			want := r.weight(pt, num, r.state.Left(pt.Num, num))
-			e := &pt.Entries[num]
+			e, want := &pt.Entries[num], uint64(0)
+			if !e.Conditional {
+				want = pt.Weigh(&r.Sight, num, true)
+			}
 			if got := r.pools[pt.Num].samplers[e.Class].Weight(int(e.slot)); got != want {
 				return fmt.Errorf("pool %q, entry %q: the sampler has weight %d instead of %d", pt.Config.ID, pt.Entries[num].ID, got, want)
 			}
 		}
 	}
-	again := Rules{state: r.state, t: r.t}
+	again := stocks{Sight: Sight{state: r.state, t: r.t}}
 	again.countOdds()
 	for _, pt := range r.t.BottomUp {
 		if have, want := &r.pools[pt.Num], &again.pools[pt.Num]; have.live != want.live || !slices.Equal(have.left, want.left) {
@@ -460,21 +453,21 @@ func (r *Rules) CheckOdds() error {
 }
 
 // sure returns how many draws a pool is sure to have stock for, at most need.
-func (r *Rules) sure(pt *Pool, need uint64) uint64 {
-	d := &r.d
-	if d.sureGen++; d.sureGen == 0 {
-		clear(d.sure)
-		d.sureGen = 1
+func (r *stocks) sure(pt *Pool, need uint64) uint64 {
+	if r.sureGen++; r.sureGen == 0 {
+		clear(r.memos)
+		r.sureGen = 1
 	}
-	for len(d.sure) < len(r.pools) {
-		d.sure = append(d.sure, sureMemo{})
+	for len(r.memos) < len(r.pools) {
+		r.memos = append(r.memos, sureMemo{})
 	}
 	return r.sureBelow(pt, need)
 }
 
-// sureMemos are the results that hold for now.
-type sureMemos struct {
-	sure    []sureMemo // by pool number
+// stocks is what can be drawn now, and what is sure to be there.
+type stocks struct {
+	Sight
+	memos   []sureMemo // by pool number; those of generation sureGen hold for now
 	sureGen uint32
 }
 
@@ -484,12 +477,12 @@ type sureMemo struct {
 	value uint64
 }
 
-func (r *Rules) sureBelow(pt *Pool, need uint64) uint64 {
-	m := &r.d.sure[pt.Num]
+func (r *stocks) sureBelow(pt *Pool, need uint64) uint64 {
+	m := &r.memos[pt.Num]
 	switch {
 	case pt.Endless:
 		return need
-	case m.gen == r.d.sureGen:
+	case m.gen == r.sureGen:
 		return m.value
 	}
 	o := &r.pools[pt.Num]
@@ -521,6 +514,6 @@ func (r *Rules) sureBelow(pt *Pool, need uint64) uint64 {
 	if sum += max(shared, endless); sum > 0 && sum < need { // an empty box stays empty: nobody takes its last ticket
 		sum += r.moreBoxes(pt)
 	}
-	*m = sureMemo{gen: r.d.sureGen, value: min(sum, need)}
+	*m = sureMemo{gen: r.sureGen, value: min(sum, need)}
 	return m.value
 }

@@ -15,16 +15,6 @@ type Class struct {
 	conditional []uint32 // the members that have a condition or give a code, ascending; they weigh nothing in the sampler
 }
 
-// picking is what the pick from a pool goes by.
-type picking struct {
-	sums    []uint64 // by class of the pool that is picked from
-	weights []uint64 // of its entries with conditions, class by class
-	counted []uint32 // counters of tracks that the current draw has changed, in the order of the first change
-	touches overlay  // 1 for the counters of what is in counted and spent
-	picked  []uint64 // what draws without repetition have taken so far; by pool number<<32 | entry number
-	apart   overlay  // 1 for what is in picked
-}
-
 // classify divides a pool's entries into classes.
 func (pt *Pool) classify() {
 	at := map[uint32]uint32{}
@@ -57,31 +47,31 @@ func (pt *Pool) classify() {
 }
 
 // pick chooses an entry of one pool. due is the group of a guarantee that must be hit now, or 0.
-func (r *Rules) pick(pt *Pool, due uint32) uint32 {
+func (r *drawing) pick(pt *Pool, due uint32) uint32 {
 	if len(pt.Moments) > 0 {
 		if entry, ok := r.momentDue(pt, due); ok {
 			r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
 			return entry
 		}
 	}
-	d, o := &r.d, &r.pools[pt.Num]
+	o := &r.pools[pt.Num]
 	if pt.plain {
-		if n, ok := o.samplers[0].Draw(r.d.src); ok {
+		if n, ok := o.samplers[0].Draw(r.src); ok {
 			return pt.Classes[0].members[n]
 		}
 		panic(ranOut(pt))
 	}
-	r.weigh(pt, true)
-	if pt.Collect && pt.Among(d.sums, 0, 0) == 0 {
+	r.Sums(pt, true)
+	if pt.Collect && pt.Among(r.sums, 0, 0) == 0 {
 		// Draws of the same group gave the player what was missing when this one was checked.
-		r.weigh(pt, false)
+		r.Sums(pt, false)
 	}
 	in, out := r.decided(pt, due)
-	sum := pt.Among(d.sums, in, out)
+	sum := pt.Among(r.sums, in, out)
 	if sum == 0 {
 		panic(ranOut(pt))
 	}
-	entry := r.at(pt, in, out, uniform(r.d.src, sum))
+	entry := r.at(pt, in, out, uniform(r.src, sum))
 	r.counted(pt, pt.Classes[pt.Entries[entry].Class].Groups)
 	return entry
 }
@@ -90,30 +80,7 @@ func ranOut(pt *Pool) string {
 	return fmt.Sprintf("rules: pool %q ran out in a draw that had passed its checks", pt.Config.ID)
 }
 
-// weigh fills in the sums of a pool's classes, and the weights of entries with conditions. Without
-// ask, the conditions are taken to hold.
-func (r *Rules) weigh(pt *Pool, ask bool) {
-	d, p := &r.d, r.person(r.d.player)
-	d.sums, d.weights = d.sums[:0], d.weights[:0]
-	for i := range pt.Classes {
-		c := &pt.Classes[i]
-		sum := r.pools[pt.Num].samplers[i].Total()
-		for _, num := range c.conditional {
-			e, w := &pt.Entries[num], uint64(0)
-			if (!e.Limited || r.left(pt, num) > 0) && !r.isPicked(pt, num) && r.codesLeft(&e.Reward) {
-				w = e.WeightFor(p, ask)
-			}
-			if w > 0 && !r.affords(e) {
-				w = 0
-			}
-			d.weights = append(d.weights, w)
-			sum += w
-		}
-		d.sums = append(d.sums, sum)
-	}
-}
-
-// among returns the sum of the classes that are in all of the groups in, and in none of the groups
+// Among returns the sum of the classes that are in all of the groups in, and in none of the groups
 // out. sums are those of the classes: see weigh.
 func (pt *Pool) Among(sums []uint64, in, out uint32) (sum uint64) {
 	for i := range pt.Classes {
@@ -130,8 +97,8 @@ func (c *Class) Within(in, out uint32) bool {
 
 // at returns the entry that covers a point below among(in, out): class by class, in each first the
 // sampler, then entries with conditions.
-func (r *Rules) at(pt *Pool, in, out uint32, point uint64) uint32 {
-	weights := r.d.weights
+func (r *drawing) at(pt *Pool, in, out uint32, point uint64) uint32 {
+	weights := r.weights
 	for i := range pt.Classes {
 		c := &pt.Classes[i]
 		mine := weights[:len(c.conditional)]
@@ -139,7 +106,7 @@ func (r *Rules) at(pt *Pool, in, out uint32, point uint64) uint32 {
 		if !c.Within(in, out) {
 			continue
 		}
-		if sum := r.d.sums[i]; point >= sum {
+		if sum := r.sums[i]; point >= sum {
 			point -= sum
 			continue
 		}

@@ -27,8 +27,8 @@ type pity struct {
 	Tracks []Track
 	Must   []Guarantee
 	Whole  uint64 // 100 % in the tracks' rising chances; 0: none rises
-	// constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
-	constant []uint64
+	// Constant has the sums of the pool's classes if no draw, player or time changes them; else nil.
+	Constant []uint64
 }
 
 // trackTable is a track of a pool.
@@ -89,13 +89,12 @@ func (t *Track) added(n, whole uint64) uint64 {
 }
 
 // next returns which draw the next one is for the player, counted from the last hit.
-func (r *Rules) next(t *Track) uint64 { return r.counter(r.d.player, t.Counter) + 1 }
+func (t *Track) next(f Facts) uint64 { return f.Counter(t.Counter) + 1 }
 
 // changing returns the tracks of a pool up to the last one that changes anything for the next draw.
-// next says which draw that is for each, counted from the last hit.
-func (pt *Pool) Changing(due uint32, next func(*Track) uint64) []Track {
+func (pt *pity) Changing(due uint32, f Facts) []Track {
 	n := len(pt.Tracks)
-	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(next(&pt.Tracks[n-1])) {
+	for n > 0 && due == 0 && !pt.Tracks[n-1].changes(pt.Tracks[n-1].next(f)) {
 		n--
 	}
 	return pt.Tracks[:n]
@@ -103,10 +102,10 @@ func (pt *Pool) Changing(due uint32, next func(*Track) uint64) []Track {
 
 // parts returns into how many parts of equal chance a draw is divided, if a pool's weights have a
 // sum: whole for each unit of weight.
-func (pt *Pool) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
+func (pt *pity) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // below 2^63: see catalog
 
 // divide divides a draw among the groups that changing tracks and a due guarantee make likelier,
-// and all the rest. It calls f for each in turn until f returns false, with the groups that must all
+// and all the rest. It calls each for one after the other until that returns false, with the groups that must all
 // be hit, 0 for none; those that must not; and how many of the parts that is. due is the group of a
 // guarantee, with something in stock, or 0. sums are those of the pool's classes.
 //
@@ -127,14 +126,14 @@ func (pt *Pool) Parts(sum uint64) uint64 { return sum * max(pt.Whole, 1) } // be
 // The chances are exact. Each group takes its weight × whole, and in addition its percentage points
 // × the sum of all weights, from what groups before it left over. Entries of no such group share
 // what remains, in proportion to their weights.
-func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, next func(*Track) uint64, f func(hit, missed uint32, part uint64) bool) {
+func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, f Facts, each func(hit, missed uint32, part uint64) bool) {
 	var c certainty
 	missed, left := uint32(0), pt.Parts(pt.Among(sums, 0, 0))
-	c.find(pt, tracks, due, sums, next)
+	c.find(pt, tracks, due, sums, f)
 	for i := range tracks {
 		t := &tracks[i]
 		if c.first == i {
-			f(c.hit, pt.release(sums, c.hit, missed), left)
+			each(c.hit, pt.release(sums, c.hit, missed), left)
 			return
 		}
 		hit, ok := c.narrow(pt, t.Group|due, sums)
@@ -148,7 +147,7 @@ func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, next func(*Tra
 			out = pt.release(sums, hit, missed)
 		}
 		part = min(part, left)
-		if part > 0 && !f(hit, out, part) {
+		if part > 0 && !each(hit, out, part) {
 			return
 		}
 		left -= part
@@ -157,7 +156,7 @@ func (pt *Pool) Divide(tracks []Track, due uint32, sums []uint64, next func(*Tra
 	if due != 0 && pt.Among(sums, due, missed) == 0 {
 		missed = 0 // what is in stock of the group is in groups that tracks have just missed
 	}
-	f(due, missed, left)
+	each(due, missed, left)
 }
 
 // certainty is what is certain in a draw: see [Pool.Divide].
@@ -170,11 +169,11 @@ type certainty struct {
 }
 
 // find finds the tracks that are certain, if something is there of their groups and the guarantee's.
-func (c *certainty) find(pt *Pool, tracks []Track, due uint32, sums []uint64, next func(*Track) uint64) {
+func (c *certainty) find(pt *Pool, tracks []Track, due uint32, sums []uint64, f Facts) {
 	c.first, c.hit = -1, due
 	for i := range tracks {
 		t := &tracks[i]
-		n := next(t)
+		n := t.next(f)
 		if !t.changes(n) {
 			continue
 		}
@@ -226,13 +225,12 @@ func (pt *Pool) release(sums []uint64, hit, missed uint32) uint32 {
 
 // decided chooses how a draw goes: see [Pool.Divide]. It returns the groups that must all be
 // hit, 0 for none, and those that must not.
-func (r *Rules) decided(pt *Pool, due uint32) (hit, missed uint32) {
-	next := func(t *Track) uint64 { return r.next(t) }
-	tracks, parts := pt.Changing(due, next), pt.Parts(pt.Among(r.d.sums, 0, 0))
+func (r *drawing) decided(pt *Pool, due uint32) (hit, missed uint32) {
+	tracks, parts := pt.Changing(due, &r.Sight), pt.Parts(pt.Among(r.sums, 0, 0))
 	if len(tracks) == 0 && due == 0 || parts == 0 {
 		return 0, 0
 	}
-	point := uniform(r.d.src, parts)
+	point := uniform(r.src, parts)
 	until := func(in, out uint32, part uint64) bool {
 		hit, missed = in, out
 		if point < part {
@@ -242,9 +240,9 @@ func (r *Rules) decided(pt *Pool, due uint32) (hit, missed uint32) {
 		return true
 	}
 	if r.old {
-		pt.divide5(tracks, due, r.d.sums, next, until)
+		pt.divide5(tracks, due, r.sums, &r.Sight, until)
 	} else {
-		pt.Divide(tracks, due, r.d.sums, next, until)
+		pt.Divide(tracks, due, r.sums, &r.Sight, until)
 	}
 	return hit, missed
 }
@@ -254,39 +252,45 @@ func (t *Track) changes(n uint64) bool { return t.isCertain(n) || t.From != 0 &&
 
 func (t *Track) isCertain(n uint64) bool { return t.Certain != 0 && n >= t.Certain }
 
-// counted counts a draw in a pool's tracks. groups are those that it hit.
-func (r *Rules) counted(pt *Pool, groups uint32) {
-	d := &r.d
+// Count counts a draw in a pool's tracks. groups are those that it hit. It calls set for each track
+// with what that has counted now.
+func (pt *pity) Count(f Facts, groups uint32, set func(counter uint32, n uint64)) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
-		n := uint64(0)
-		if groups&t.Group == 0 {
-			n = r.next(t)
-		}
-		d.values.put(valueKey(d.player, counterKey|t.Counter), n)
-		if d.touch(t.Counter) {
-			d.counted = append(d.counted, t.Counter)
+		if groups&t.Group != 0 {
+			set(t.Counter, 0)
+		} else {
+			set(t.Counter, t.next(f))
 		}
 	}
+}
+
+// counted counts a draw in a pool's tracks. groups are those that it hit.
+func (r *drawing) counted(pt *Pool, groups uint32) {
+	pt.Count(&r.Sight, groups, func(counter uint32, n uint64) {
+		r.values.put(valueKey(r.player, counterKey|counter), n)
+		if r.touch(counter) {
+			r.touched = append(r.touched, counter)
+		}
+	})
 }
 
 // touch notes that the current draw has changed a counter while it chose, and reports whether it had
 // not before. One draw can change thousands, again and again.
-func (d *decision) touch(counter uint32) bool {
-	if _, ok := d.touches.get(uint64(counter)); ok {
+func (r *drawing) touch(counter uint32) bool {
+	if _, ok := r.touches.get(uint64(counter)); ok {
 		return false
 	}
-	d.touches.put(uint64(counter), 1)
+	r.touches.put(uint64(counter), 1)
 	return true
 }
 
 // writeTracks writes the tracks that the current draw has changed.
-func (r *Rules) writeTracks() {
-	d := &r.d
-	for _, c := range d.counted {
-		d.w.Change(store.Set, c, r.counter(d.player, c))
+func (r *drawing) writeTracks() {
+	for _, c := range r.touched {
+		r.w.Change(store.Set, c, r.counter(r.player, c))
 	}
-	d.counted = d.counted[:0]
+	r.touched = r.touched[:0]
 }
 
 // due returns the group of the guarantee that draw i of count must hit, if hits were hit so far; 0
@@ -299,7 +303,7 @@ func (r *Rules) writeTracks() {
 // for all of them. If a group runs out of stock, that may change: then guarantees go first, and
 // tracks wait, since they count on in the next request. A guarantee whose group is out of stock
 // waits, and takes no draw from the others.
-func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, next func(*Track) uint64) uint32 {
+func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func() []uint64, f Facts) uint32 {
 	var left, missing [catalog.MaxTracks]uint64
 	open := uint64(0)
 	for k := range pt.Must {
@@ -333,11 +337,11 @@ func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func(
 		}
 		if missing[k] > 0 {
 			pressed = pressed || sum >= left[k]
-			soon = soon || sum+pt.setAside(left[k], &missing, now, next) >= left[k]
+			soon = soon || sum+pt.setAside(left[k], &missing, now, f) >= left[k]
 		}
 	}
 	switch {
-	case pressed, soon && !pt.certainApart(pt.Must[first].group, now, next):
+	case pressed, soon && !pt.certainApart(pt.Must[first].group, now, f):
 		return pt.Must[first].group
 	}
 	return 0
@@ -345,7 +349,7 @@ func (pt *Pool) Due(i, count uint64, hits *[catalog.MaxTracks]uint64, sums func(
 
 // setAside returns how many of the next draws tracks can at most take because they are certain, and
 // have nothing in common with some guarantee that misses hits.
-func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, next func(*Track) uint64) (n uint64) {
+func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums []uint64, f Facts) (n uint64) {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
 		if t.Certain == 0 || pt.Among(sums, t.Group, 0) == 0 {
@@ -353,7 +357,7 @@ func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums 
 		}
 		for k := range pt.Must {
 			if missing[k] > 0 && pt.Among(sums, t.Group|pt.Must[k].group, 0) == 0 {
-				n += (draws - 1 + min(next(t), t.Certain)) / t.Certain
+				n += (draws - 1 + min(t.next(f), t.Certain)) / t.Certain
 				break
 			}
 		}
@@ -362,10 +366,10 @@ func (pt *Pool) setAside(draws uint64, missing *[catalog.MaxTracks]uint64, sums 
 }
 
 // certainApart reports whether a track is certain now that has nothing in common with a group.
-func (pt *Pool) certainApart(group uint32, sums []uint64, next func(*Track) uint64) bool {
+func (pt *Pool) certainApart(group uint32, sums []uint64, f Facts) bool {
 	for i := range pt.Tracks {
 		t := &pt.Tracks[i]
-		if t.isCertain(next(t)) && pt.Among(sums, t.Group, 0) > 0 && pt.Among(sums, t.Group|group, 0) == 0 {
+		if t.isCertain(t.next(f)) && pt.Among(sums, t.Group, 0) > 0 && pt.Among(sums, t.Group|group, 0) == 0 {
 			return true
 		}
 	}
@@ -383,7 +387,7 @@ func (g *Guarantee) rest(i, count, hits uint64) (left, missing uint64) {
 }
 
 // hit counts the guarantees whose groups a draw has hit.
-func (pt *Pool) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
+func (pt *pity) Hit(groups uint32, hits *[catalog.MaxTracks]uint64) {
 	for k := range pt.Must {
 		if groups&pt.Must[k].group != 0 {
 			hits[k]++

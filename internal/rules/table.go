@@ -13,27 +13,30 @@ type Tables struct {
 	Catalog *catalog.Catalog
 	Hash    [32]byte
 
-	ItemNum     map[string]uint32 // items of this catalog
-	ItemAt   []uint32          // by number: where those stand in it
-	PoolByID     map[string]*Pool
-	PoolByNum    []*Pool // by pool number; nil for pools of other catalogs
-	track    map[string]*namedTrack
-	counted  map[uint32]*namedTrack // by counter number
-	limits   []namedLimit           // and free draws, of all pools, by counter number
-	Start    []Stack
-	waiting  uint32 // number of the counter of players who wait for the starting grants; noCounter: none waits
-	Zone     Zone
-	BottomUp []*Pool      // every pool, each after the pools it leads to
-	Watched  NumSet            // the items that entries' conditions ask for
-	ListNum     map[string]uint32 // lists of codes of this catalog
-	redeem   []redeemTable     // in the order of pools
-	guesses  Limit
+	ItemNum   map[string]uint32 // items of this catalog
+	ItemAt    []uint32          // by number: where those stand in it
+	PoolByID  map[string]*Pool
+	PoolByNum []*Pool // by pool number; nil for pools of other catalogs
+	BottomUp  []*Pool // every pool, each after the pools it leads to
+	Zone      Zone
+	Watched   NumSet            // the items that entries' conditions ask for
+	ListNum   map[string]uint32 // lists of codes of this catalog
+	limits    []NamedLimit      // and free draws, of all pools, by counter number
+	tracks
+	starting
+	redeeming
 }
 
 // NoTables returns the tables of a realm without a catalog.
-func NoTables() *Tables { return &Tables{waiting: noCounter} }
+func NoTables() *Tables { return &Tables{starting: starting{waiting: noCounter}} }
 
-// stack is a quantity of an item, by the item's number.
+// Has reports whether the catalog has an item.
+func (t *Tables) Has(item string) bool {
+	_, ok := t.ItemNum[item]
+	return ok
+}
+
+// Stack is a quantity of an item, by the item's number.
 type Stack struct {
 	Item     uint32
 	Quantity uint64
@@ -41,26 +44,36 @@ type Stack struct {
 
 // Pool is a pool of one catalog.
 type Pool struct {
-	Num     uint32
-	Config  *catalog.Pool
+	Num    uint32
+	Config *catalog.Pool
+	traits
+	Entries []Entry  // by entry number; those of other catalogs are not present
+	Order   []uint32 // entry numbers in catalog order
+	Classes []Class
+	Moments []*Moments
+	Budgets []*Budget // item by item, in the order of the catalog
+	nesting
+	pity
+	box
+	entrance
+}
+
+// entrance is who may draw from a pool, how often, and what it costs.
+type entrance struct {
 	price   [][]Stack // alternatives; none: free
 	bundles []bundleTable
 	Free    *Limit // how many draws cost nothing; nil: none
 	Limits  []Limit
 	when    Condition
-	Entries []Entry // by entry number; those of other catalogs are not present
-	Order   []uint32     // entry numbers in catalog order
-	Classes []Class
-	single  bool // each draw takes one entry: mode each does not, nor do several rolls
-	raffle  bool
-	// plain: nothing in the pool depends on the player. conditional: an entry has a condition.
-	// collect: every entry with odds has.
-	plain, conditional, Collect bool
-	Moments                     []*Moments
-	Budgets                     []*Budget // item by item, in the order of the catalog
-	pity
-	box
-	nesting
+}
+
+// traits say what is simple about a pool.
+type traits struct {
+	single      bool // each draw takes one entry: mode each does not, nor do several rolls
+	raffle      bool
+	plain       bool // nothing in the pool depends on the player
+	conditional bool // an entry has a condition
+	Collect     bool // every entry with odds has
 }
 
 // bundleTable is the price of several draws.
@@ -99,8 +112,8 @@ type Entry struct {
 // reward is what is given at once.
 type Reward struct {
 	Items []Quantity
-	Codes []uint32     // numbers of lists
-	Inner []Inner // draws from other pools
+	Codes []uint32 // numbers of lists
+	Inner []Inner  // draws from other pools
 }
 
 // innerTable is a number of draws from another pool.
@@ -115,27 +128,14 @@ type Quantity struct {
 	Min, Max uint64
 }
 
-// weight returns an entry's weight if left are left of it, without regard to nested pools: see
-// [Rules.weight].
-func (pt *Pool) Weight(entry uint32, left uint64) uint64 {
-	e := &pt.Entries[entry]
-	switch {
-	case !e.Present || e.Limited && left == 0:
-		return 0
-	case pt.raffle:
-		return left
-	}
-	return e.Weight
-}
-
 // compile turns a checked catalog and its numbers into tables.
 func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tables {
 	t := &Tables{
 		Version: version, Catalog: c, Hash: hash,
-		ItemNum:  make(map[string]uint32, len(c.Items)),
+		ItemNum:   make(map[string]uint32, len(c.Items)),
 		PoolByID:  make(map[string]*Pool, len(c.Pools)),
 		PoolByNum: make([]*Pool, n.pools),
-		track: map[string]*namedTrack{}, counted: map[uint32]*namedTrack{},
+		tracks:    tracks{map[string]*NamedTrack{}, map[uint32]*NamedTrack{}},
 	}
 	for i := range c.Items {
 		num := n.item[i]
@@ -167,10 +167,10 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.Limits = append(pt.Limits, Limit{Counter: pn.limit[j], Per: l.Per, Window: l.Window, Draws: l.Draws})
 		}
 		for j := range pt.Limits {
-			t.limits = append(t.limits, namedLimit{&pt.Limits[j], p.ID, false})
+			t.limits = append(t.limits, NamedLimit{&pt.Limits[j], p.ID, false})
 		}
 		if pt.Free != nil {
-			t.limits = append(t.limits, namedLimit{pt.Free, p.ID, true})
+			t.limits = append(t.limits, NamedLimit{pt.Free, p.ID, true})
 		}
 		pt.single = p.Mode != catalog.ModeEach && p.Rolls.Max == 1
 		pt.raffle = p.Mode == catalog.ModeRaffle
@@ -188,7 +188,7 @@ func compile(c *catalog.Catalog, hash [32]byte, version uint64, n *numbers) *Tab
 			pt.boxful += p.Entries[j].Stock.Count
 		}
 	}
-	slices.SortFunc(t.limits, func(a, b namedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
+	slices.SortFunc(t.limits, func(a, b NamedLimit) int { return cmp.Compare(a.Counter, b.Counter) })
 	t.nest(t.budgets(c, n))
 	t.setRedeem(n)
 	return t

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"strings"
-
 	"github.com/kuji-dev/kuji/catalog"
 	"github.com/kuji-dev/kuji/internal/store"
 )
@@ -10,29 +8,23 @@ import (
 // Clients and administrators know a track by its name: the one that pools share it by, or
 // "pool/track". What a track does is in pity.go.
 
-// namedTrack is what a catalog's tracks with one name have in common.
-type namedTrack struct {
-	name    string
-	counter uint32
-	places  []Place // in the order of the catalog
+// NamedTrack is what a catalog's tracks with one name have in common.
+type NamedTrack struct {
+	Name    string
+	Counter uint32
+	Places  []Place // in the order of the catalog
 }
 
-// place is a track of a pool.
+// tracks are those of a catalog.
+type tracks struct {
+	Track   map[string]*NamedTrack // by name
+	Counted map[uint32]*NamedTrack // by counter number
+}
+
+// Place is a track of a pool.
 type Place struct {
 	Pool  *Pool
 	Index int // in Pool.Tracks
-}
-
-// TrackDraws is what a player's track has counted.
-type TrackDraws struct {
-	Name      string
-	Draws     uint64 // since the last hit; not 0
-	CertainIn uint64 // at the latest this draw from now on is certain to hit; 0: none is
-	Pool      string // from which pool it must be, if the pools of the track promise different things
-	// Unless names what can come in place of that hit, in the order of the catalog, with ", " between:
-	// tracks before it that have nothing in common with it, and entries with moments. Then the track
-	// waits for the next draw.
-	Unless string
 }
 
 // shownName returns the name by which clients know a track.
@@ -47,95 +39,23 @@ func ShownName(pool string, t *catalog.Track) string {
 func (t *Tables) nameTracks(pt *Pool, counters []uint32) {
 	for i := range pt.Config.Tracks {
 		name := ShownName(pt.Config.ID, &pt.Config.Tracks[i])
-		nt := t.track[name]
+		nt := t.Track[name]
 		if nt == nil {
-			nt = &namedTrack{name: name, counter: counters[i]}
-			t.track[name], t.counted[nt.counter] = nt, nt
+			nt = &NamedTrack{Name: name, Counter: counters[i]}
+			t.Track[name], t.Counted[nt.Counter] = nt, nt
 		}
-		nt.places = append(nt.places, Place{pt, i})
+		nt.Places = append(nt.Places, Place{pt, i})
 	}
 }
 
-// Tracks returns what the catalog's tracks have counted, by all counters of a player. It may be
-// called concurrently with the writer. If open is true, what is certain depends on what is in stock, or
-// on what the player holds: then [Rules.Promise] fills that in.
-func (t *Tables) Tracks(counters []store.CounterValue) (all []TrackDraws, open bool) {
-	for _, c := range counters {
-		nt := t.counted[c.Counter]
-		if nt == nil || c.Value == 0 {
-			continue
-		}
-		d := TrackDraws{Name: nt.name, Draws: c.Value}
-		fixed := true
-		for _, at := range nt.places {
-			fixed = fixed && (at.track().Certain == 0 || at.Pool.constant != nil)
-		}
-		if fixed {
-			d.promise(nt, func(at Place, _ uint64) ([]uint64, func(uint32) bool) { return at.Pool.constant, nothingDue })
-		}
-		all, open = append(all, d), open || !fixed
-	}
-	return all, open
-}
-
-// Promise fills in what is certain of a player's tracks, as the next draws would keep it.
-func (r *Rules) Promise(player string, now int64, tracks []TrackDraws) {
-	r.begin(now, nil, nil)
-	defer r.d.end()
-	r.d.player = r.see(player)
-	for i := range tracks {
-		d := &tracks[i]
-		nt := r.t.track[d.Name]
-		if nt == nil {
-			continue
-		}
-		d.promise(nt, func(at Place, draws uint64) ([]uint64, func(uint32) bool) {
-			key := valueKey(r.d.player, counterKey|nt.counter)
-			r.d.values.put(key, draws)
-			r.weigh(at.Pool, true)
-			r.d.values.put(key, d.Draws)
-			return r.d.sums, func(entry uint32) bool {
-				e := &at.Pool.Entries[entry]
-				return r.left(at.Pool, entry) > 0 && r.affords(e) && r.codesLeft(&e.Reward)
-			}
-		})
-	}
-}
-
-func nothingDue(uint32) bool { return false }
-
-// promise fills in what is certain, by the pools of the track. look returns the sums of a pool's
-// classes when the track has counted so many draws, and whether a moment can take an entry.
-func (d *TrackDraws) promise(nt *namedTrack, look func(at Place, draws uint64) ([]uint64, func(uint32) bool)) {
-	d.CertainIn, d.Pool, d.Unless = 0, "", ""
-	differ := false
-	for k, at := range nt.places {
-		in, unless := uint64(0), []string(nil)
-		if t := at.track(); t.Certain != 0 {
-			sums, moment := look(at, max(d.Draws, t.Certain-1))
-			in, unless = at.CertainIn(d.Draws, at.Pool.DueAlone(sums), sums, moment, func(track int) string {
-				return ShownName(at.Pool.Config.ID, &at.Pool.Config.Tracks[track])
-			})
-		}
-		text := strings.Join(unless, ", ")
-		differ = differ || k > 0 && (in != d.CertainIn || text != d.Unless)
-		if in != 0 && (d.CertainIn == 0 || in < d.CertainIn) {
-			d.CertainIn, d.Pool, d.Unless = in, at.Pool.Config.ID, text
-		}
-	}
-	if !differ {
-		d.Pool = ""
-	}
-}
-
-func (at Place) track() *Track { return &at.Pool.Tracks[at.Index] }
+func (at Place) Track() *Track { return &at.Pool.Tracks[at.Index] }
 
 // certainIn returns which draw from now on is certain to hit a track that has counted draws, and what
 // can come in its place: tracks by their names, and entries that a moment can make certain. It is 0 if
 // none is, or if nothing can be drawn of the group. sums are those of the pool's classes before that
 // draw, and due is as for [Pool.Divide].
 func (at Place) CertainIn(draws uint64, due uint32, sums []uint64, moment func(entry uint32) bool, name func(track int) string) (in uint64, unless []string) {
-	pt, t := at.Pool, at.track()
+	pt, t := at.Pool, at.Track()
 	if t.Certain == 0 || pt.Among(sums, t.Group|due, 0) == 0 {
 		return 0, nil
 	}
@@ -201,10 +121,55 @@ func (pt *Pool) fix() {
 		}
 		sums[e.Class] += e.Weight
 	}
-	pt.constant = sums
+	pt.Constant = sums
 }
 
-func (r *Rules) writeSetTrack(cmd *Command) {
-	r.turn(r.see(cmd.Player))
-	r.d.w.Change(store.Set, r.t.track[cmd.Set.Track].counter, cmd.Set.Draws)
+// setTrackKind sets what a player's track has counted. Nothing in the state can stand in its way.
+var setTrackKind = kind{
+	name: "set_track", request: true, alone: "an atomic group cannot set a track",
+	form: func(c *Command) *CommandError { return c.Set.check() },
+	unknown: func(r *checks, c *Command) *CommandError {
+		if r.t.Track[c.Set.Track] == nil {
+			return r.unknown("track", "track", c.Set.Track)
+		}
+		return nil
+	},
+	write: func(r *drawing, c *Command, _ int) {
+		r.turn(r.see(c.Player))
+		r.w.Change(store.Set, r.t.Track[c.Set.Track].Counter, c.Set.Draws)
+	},
+	ask: func(r *effects, c *Command, _ Status) {
+		r.askText(c.Set.Track)
+		r.w.Uint(c.Set.Draws)
+		r.askText(c.Set.By)
+		r.askText(c.Set.Reason)
+	},
+	asked: func(a *asked, c *Command) {
+		c.Set = &TrackSet{Track: a.text("the name of a track", MaxTrackName)}
+		c.Set.Draws = a.Uint("the draws", catalog.MaxTrackDraws)
+		c.Set.By = a.text("who asks", MaxBy)
+		c.Set.Reason = a.text("the reason", MaxReason)
+	},
+}
+
+// TrackSet is what a SetTrack asks for.
+type TrackSet struct {
+	Track  string // its name: see [Tables.Tracks]
+	Draws  uint64 // since the last hit; at most catalog.MaxTrackDraws
+	By     string // who asks; may be empty
+	Reason string
+}
+
+func (s *TrackSet) check() *CommandError {
+	switch {
+	case s.Track == "" || len(s.Track) > MaxTrackName:
+		return malformed("track", "%d bytes long; want the name of a track, 1 to %d bytes", len(s.Track), MaxTrackName)
+	case s.Draws > catalog.MaxTrackDraws:
+		return malformed("draws", "%d; at most %d are allowed", s.Draws, catalog.MaxTrackDraws)
+	case len(s.By) > MaxBy:
+		return malformed("by", "%d bytes long; at most %d are allowed", len(s.By), MaxBy)
+	case s.Reason == "" || len(s.Reason) > MaxReason:
+		return malformed("reason", "%d bytes long; want a reason of 1 to %d bytes", len(s.Reason), MaxReason)
+	}
+	return nil
 }

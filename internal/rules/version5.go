@@ -17,22 +17,22 @@ func NewVersion(version uint8, state State, t *Tables) *Rules {
 }
 
 // divide5 is divide as it was.
-func (pt *Pool) divide5(tracks []Track, due uint32, sums []uint64, next func(*Track) uint64, f func(hit, missed uint32, part uint64) bool) {
+func (pt *Pool) divide5(tracks []Track, due uint32, sums []uint64, f Facts, each func(hit, missed uint32, part uint64) bool) {
 	sum, whole, missed := pt.Among(sums, 0, 0), max(pt.Whole, 1), uint32(0)
 	left := pt.Parts(sum)
 	for i := range tracks {
 		t := &tracks[i]
-		n, group := next(t), t.Group|due
+		n, group := t.next(f), t.Group|due
 		weight := pt.Among(sums, group, missed)
 		if weight == 0 {
 			continue
 		}
 		if t.isCertain(n) {
-			f(group, missed, left)
+			each(group, missed, left)
 			return
 		}
 		part := min(weight*whole+t.added(n, whole)*sum, left)
-		if !f(group, missed, part) {
+		if !each(group, missed, part) {
 			return
 		}
 		left -= part
@@ -41,5 +41,5 @@ func (pt *Pool) divide5(tracks []Track, due uint32, sums []uint64, next func(*Tr
 	if due != 0 && pt.Among(sums, due, missed) == 0 {
 		missed = 0
 	}
-	f(due, missed, left)
+	each(due, missed, left)
 }

@@ -66,13 +66,26 @@ func (z Zone) Period(per catalog.Per, now int64) uint64 {
 
 // lasts reports whether the hour, day or week of a steady time is not over: see store.State.Back. One
 // that is still to come is another zone's.
-func (m instant) lasts(per catalog.Per, steady int64) bool {
-	return m.zone.Period(per, steady-m.back) >= m.zone.Period(per, m.now)
+func (m Instant) lasts(per catalog.Per, steady int64) bool {
+	return m.Zone.Period(per, steady-m.Back) >= m.Zone.Period(per, m.Now)
 }
 
 // next returns the first time stamp after now of the hour, day or week that follows.
 func (z Zone) Next(per catalog.Per, now int64) int64 {
 	this := z.Period(per, now)
 	// A week may be longer when clocks stand still, but not by a week.
-	return FirstTime(now, now+2*weekMillis, func(t int64) bool { return z.Period(per, t) > this })
+	return firstTime(now, now+2*weekMillis, func(t int64) bool { return z.Period(per, t) > this })
+}
+
+// firstTime returns the first time from one on at which f is true, or the other. Once it is true, it
+// stays so.
+func firstTime(from, to int64, f func(int64) bool) int64 {
+	for from < to {
+		if middle := from + (to-from)/2; f(middle) {
+			to = middle
+		} else {
+			from = middle + 1
+		}
+	}
+	return from
 }

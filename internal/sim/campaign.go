@@ -9,18 +9,18 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Budgets, winning moments and codes: what the model knows of them, and the imports of codes.
+// Budgets and winning moments.
 
 const hourMillis = 60 * 60 * 1000
 
-// purse is what was spent of one item of a budget, and the steady time when something last was.
+// purse is how much of a budget's item was spent, and the steady time of the last spending.
 type purse struct {
 	spent uint64
 	last  int64
 }
 
-// spent returns what was spent of a budget in the hour or day at hand. The hour or day of the last
-// spending is that of the stamp which has its steady time now.
+// spent returns what was spent of a budget in this hour or day. The steady time of the last spending,
+// less all that the clock was set back, is the stamp to compare.
 func (m *model) spent(s share) uint64 {
 	length := map[catalog.Per]int64{catalog.PerHour: hourMillis, catalog.PerDay: 24 * hourMillis}[s.per]
 	was := m.purses[s.name]
@@ -30,7 +30,7 @@ func (m *model) spent(s share) uint64 {
 	return was.spent
 }
 
-// affords reports whether every budget of its pool has what an entry could give.
+// affords reports whether every budget of a pool has what an entry could give.
 func (m *model) affords(p *catalog.Pool, e *catalog.Entry) bool {
 	for _, s := range shares(p) {
 		if n := m.gives(&e.Reward, s.item); n > 0 && m.spent(s)+n > s.most {
@@ -40,8 +40,8 @@ func (m *model) affords(p *catalog.Pool, e *catalog.Entry) bool {
 	return true
 }
 
-// spend takes what an entry gives of an item from the budgets that are open. Of a range it is what
-// the outcome says: in the simulator's catalogs such an outcome gives no more of the item.
+// spend takes what an entry gives of an item from the open budgets. If that is a range, the outcome
+// says how much: in the simulator's catalogs nothing else in such an outcome gives the item.
 func (k *walk) spend(q catalog.Quantity) error {
 	for _, s := range k.open {
 		if s.item != q.Item {
@@ -65,8 +65,8 @@ func (k *walk) spend(q catalog.Quantity) error {
 	return nil
 }
 
-// opens returns the budgets from which what an entry gives comes: those of its pool besides those of
-// the entries on the way to it, each once.
+// opens returns the budgets that pay for what an entry gives: those of its pool, and those of the
+// entries on the way to it, each once.
 func (k *walk) opens(p *catalog.Pool, e *catalog.Entry) []share {
 	all := slices.Clone(k.open)
 	for _, s := range shares(p) {
@@ -77,17 +77,17 @@ func (k *walk) opens(p *catalog.Pool, e *catalog.Entry) []share {
 	return all
 }
 
-// coming is what the model knows of an entry's moments. When they come is chosen at random, so it
-// knows all ways in which it can have been: how many have come, and how many of those are due.
+// coming is what the model knows of an entry's moments. They come at random, so it keeps every
+// possibility: how many have come, and how many of those are due.
 type coming struct {
-	until int64 // the stamp up to which it is decided
+	until int64 // the stamp up to which this is known
 	ways  map[momentsWay]bool
 }
 
 type momentsWay struct{ come, due uint64 }
 
-// weighted returns the milliseconds from the start of a pool to a time, each as often as its hour
-// weighs.
+// weighted returns the milliseconds from the start of a pool to a time, each multiplied by the weight
+// of its hour.
 func weighted(p *catalog.Pool, e *catalog.Entry, to int64) (sum uint64) {
 	weights := e.Moments.ByHour()
 	for at := p.StartsAt; at < min(to, p.EndsAt); {
@@ -110,8 +110,7 @@ func (m *model) momentsCome(p *catalog.Pool, e *catalog.Entry) *coming {
 		from, to, count := weighted(p, e, was.until), weighted(p, e, m.now), uint64(e.Moments.Count)
 		ways := map[momentsWay]bool{}
 		for w := range was.ways {
-			// could has the numbers that are possible: from least on, as long as the next can have
-			// come.
+			// The moments that must have come have come, then as many as can have come.
 			must, can := func(uint64) bool { return to >= end }, func(uint64) bool { return to > from || to >= end }
 			switch e.Moments.Spread {
 			case catalog.SpreadEven:
@@ -142,9 +141,9 @@ func (m *model) momentsCome(p *catalog.Pool, e *catalog.Entry) *coming {
 	return &was
 }
 
-// moment judges whether a pick took the entry of a moment that was due. sure is true if it did.
+// moment judges a pick where moments may be due. sure is true if the pick took one.
 func (k *walk) moment(p *catalog.Pool, picked *catalog.Entry) (sure bool, err error) {
-	for i := range p.Entries { // at most one: more would need to be followed together
+	for i := range p.Entries { // one of them at most has moments: several would have to be followed together
 		e := &p.Entries[i]
 		if e.Moments.Count == 0 {
 			continue
@@ -170,7 +169,7 @@ func (k *walk) moment(p *catalog.Pool, picked *catalog.Entry) (sure bool, err er
 	return sure, nil
 }
 
-// hand gives the next code of each list of a reward.
+// hand gives the next code of each of a reward's lists.
 func (k *walk) hand(w *catalog.Reward) {
 	for _, list := range w.Codes {
 		k.coded = append(k.coded, kuji.RewardCode{List: list, Number: uint64(len(k.owners[list])), Code: kuji.Redacted})

@@ -7,9 +7,9 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// The machine's clock may show anything. The truth goes on with the monotonic clock. A realm's time
-// stamps must stay within a leap of what its clock led it to believe, whatever the clock shows later:
-// a leash holds how far that is.
+// The machine's clock may show anything. The truth follows the monotonic clock. A realm's time stamps
+// must stay within a leap of what its clock led it to believe, whatever the clock shows later. A
+// leash says how far that is.
 
 // leash is how late a realm's time stamps can be.
 type leash struct {
@@ -85,8 +85,8 @@ func (g *game) stamped() int64 {
 	return last.Time
 }
 
-// clockRefused checks that a realm had reason not to believe the clock when it was opened. Somebody
-// puts the clock right, or near the log.
+// clockRefused checks that a realm had a reason not to believe the clock when it was opened. Then it
+// sets the clock right, or near the end of the log.
 func (s *session) clockRefused(err error) {
 	w := s.w
 	if !s.l.confirmed().IsZero() || w.clock-s.stamped() <= downtime {
@@ -117,7 +117,7 @@ func (s *session) clockRead(open bool) {
 	if open && w.clock >= c.last-leap {
 		c.sure = true
 	}
-	c.last = max(c.last, w.clock) // when the epoch began, perhaps
+	c.last = max(c.last, w.clock) // the epoch may have begun now
 	c.begun = c.begun || open
 }
 

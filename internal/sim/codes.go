@@ -12,7 +12,7 @@ import (
 	"github.com/kuji-dev/kuji/internal/vfs"
 )
 
-// codeBook is what became of codes.
+// codeBook is what happened to codes.
 type codeBook struct {
 	codes  map[string][]string // by list
 	owners map[string][]string // by list: who got its codes
@@ -20,7 +20,7 @@ type codeBook struct {
 	files  int                 // of codes that were imported
 }
 
-// clone returns a codeBook in which codes can be given and used without changing b.
+// clone returns a copy in which codes can be given and used without changing b.
 func (b codeBook) clone() codeBook {
 	b.owners, b.uses = maps.Clone(b.owners), maps.Clone(b.uses)
 	for list, owners := range b.owners {
@@ -32,7 +32,7 @@ func (b codeBook) clone() codeBook {
 	return b
 }
 
-// hasCodes reports whether every list has a code for an entry.
+// hasCodes reports whether every list that an entry gives codes of has one left.
 func (b *codeBook) hasCodes(e *catalog.Entry) bool {
 	return !slices.ContainsFunc(e.Reward.Codes, func(list string) bool { return len(b.owners[list]) >= len(b.codes[list]) })
 }
@@ -48,14 +48,14 @@ func (b *codeBook) use(rec, draw kuji.Record) error {
 	return nil
 }
 
-// A realm gets files of codes in a fixed order, each until it is acknowledged.
+// A realm gets files of codes in a fixed order. Each is imported until it is acknowledged.
 
 const codeFiles = 9
 
 var codeLists = []string{"keys", "coupons", "caps"}
 
-// codeFile returns a file: its list and its codes, some of which are in the file of the list before,
-// or twice.
+// codeFile returns a file: its list and its codes. Some codes are in the list's file before it too, or
+// in this one twice.
 func codeFile(n int) (list string, codes []string) {
 	list = codeLists[n%3]
 	for i := range 3 + n/3 {
@@ -64,7 +64,7 @@ func codeFile(n int) (list string, codes []string) {
 	return list, append(codes, codes[0])
 }
 
-// importCodes follows an import in the log.
+// importCodes judges an import and carries it out.
 func (b *codeBook) importCodes(rec kuji.Record) error {
 	list, codes := codeFile(b.files)
 	b.files++
@@ -80,7 +80,7 @@ func (b *codeBook) importCodes(rec kuji.Record) error {
 	return nil
 }
 
-// codeOf returns the code that a list has at a place, whatever has been imported of it.
+// codeOf returns the code at a place of a list, imported or not.
 func codeOf(list string, number uint64) string {
 	var all []string
 	for n := range codeFiles {
@@ -100,7 +100,7 @@ func codeOf(list string, number uint64) string {
 	return all[number]
 }
 
-// bring imports the next file of codes, or one again that was acknowledged.
+// bring imports the next file of codes, or again one that was acknowledged.
 func (s *session) bring() {
 	w := s.w
 	n := s.files
@@ -180,8 +180,8 @@ func (b *codeBook) exports(rd *codesRead) error {
 	return nil
 }
 
-// redacted returns outcomes as records have them, and an error if a code was not the one of its
-// place in its list.
+// redacted returns outcomes as records have them. It fails if a code is not the one at its place in
+// its list.
 func redacted(outcomes []kuji.Outcome) ([]kuji.Outcome, error) {
 	all := slices.Clone(outcomes)
 	for i := range all {

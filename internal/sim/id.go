@@ -11,7 +11,7 @@ import (
 )
 
 // newID returns a request id. Where the window is short, catalogs may want ids that carry their
-// time: then it is a UUIDv7 made at that time, whose other bits follow from the name.
+// time. Then the id is a UUIDv7 made at that time. Its other bits follow from the name.
 func (w *world) newID(name string, made int64) string {
 	if w.cfg.Faults&Forget == 0 {
 		return name
@@ -34,8 +34,8 @@ func madeAt(id string) int64 {
 	return made
 }
 
-// timeOrdered reports whether the catalog in force, or the one that is being put in force, wants ids
-// that carry their time.
+// timeOrdered reports whether ids must carry their time, by the catalog in force or the one that is
+// being put in force.
 func (s *session) timeOrdered() bool {
 	near := s.catalogs[max(0, s.applied-1):min(s.applied+1, len(s.catalogs))]
 	return slices.ContainsFunc(near, func(c *catalog.Catalog) bool { return c.Idempotency.IDs == catalog.IDsTimeOrdered })
@@ -52,12 +52,12 @@ type answeredID struct {
 	id     string
 	record kuji.Record
 	steady int64 // when
-	// forgettable is set once the window no longer covered the id: from then on the engine may
-	// have forgotten it.
+	// forgettable is set when the window no longer covers the id. From then on the engine may have
+	// forgotten it.
 	forgettable bool
 }
 
-// check refuses an event for an id that the window still covered, or one that came too early.
+// check refuses an event whose id the window still covers, or whose id comes too early.
 func (a *answers) check(rec kuji.Record, r rulebook, now int64) error {
 	if rec.ID == "" {
 		return nil

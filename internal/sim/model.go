@@ -19,7 +19,7 @@ type model struct {
 	version uint64 // of the catalog
 }
 
-// stamps are the time that batches say.
+// stamps is the time, by the stamps of the log.
 type stamps struct {
 	now  int64 // the last stamp, or what it was set back to
 	back int64 // how far the clock was set back in all
@@ -140,8 +140,8 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 	return nil
 }
 
-// carryOut carries out a command and returns how it must end. That follows from the state alone:
-// what was drawn affects only what players have afterwards.
+// carryOut carries out a command and returns how it must end. That depends on the state alone. What
+// was drawn only changes what players have afterwards.
 func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	members := rec.Members
 	if rec.Kind != "atomic" {
@@ -194,7 +194,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 	return kuji.OK, "", nil
 }
 
-// move carries out a member that is no draw.
+// move carries out a member that is not a draw.
 func (m *model) move(rec kuji.Record) error {
 	h := m.meet(rec.Player)
 	switch rec.Kind {
@@ -217,7 +217,7 @@ func (m *model) move(rec kuji.Record) error {
 	return nil
 }
 
-// meet returns a player. A new one waits for the starting grants, once there were some in a catalog.
+// meet returns a player. A new one waits for the starting grants, if any catalog has had some.
 func (m *model) meet(id string) *holder {
 	h := m.players[id]
 	if h == nil {
@@ -244,7 +244,7 @@ func (m *model) come(id string) {
 	h.waits = false
 }
 
-// left returns how many are left of an entry. ok is false if it is unlimited.
+// left returns how many are left of an entry. limited is false if that is unlimited.
 func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool) {
 	if e.Stock.Unlimited {
 		return 0, false
@@ -252,10 +252,10 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 	return e.Stock.Count - min(e.Stock.Count, m.drawn[p.ID+"/"+e.ID]), true
 }
 
-// steady returns a time that goes on, and does not go back, when the clock is set back.
+// steady returns the time in which durations run. It never goes back.
 func (s stamps) steady() int64 { return s.now + s.back }
 
-// since returns the steady time after which draws count for a limit.
+// since returns the steady time after which draws count towards a limit.
 func (s stamps) since(l catalog.PlayerLimit) int64 {
 	const day = 24 * 60 * 60 * 1000
 	switch l.Per {

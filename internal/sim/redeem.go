@@ -12,10 +12,11 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// Codes that players send. No record has what was sent in vain, so it follows from the request's id.
+// Codes that players send. No record has a code that was sent in vain, so the request's id decides
+// what is sent.
 
-// codeSent returns the code that a Redeem with an id sends: one of those that are imported at some
-// time, spelled somehow, or one that never is.
+// codeSent returns the code that a Redeem with this id sends: one that is imported at some time, in
+// any spelling, or one that never is.
 func codeSent(id string) string {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -25,10 +26,11 @@ func codeSent(id string) string {
 	return []string{code, strings.ToUpper(code), strings.ReplaceAll(code, "-", " "), strings.ReplaceAll(code, "-", "")}[n/60%4]
 }
 
-// spelled names a code of a list as a file has it.
+// spelled names a code by its list and its place in it.
 func spelled(list string, number uint64) string { return list + "/" + strconv.FormatUint(number, 10) }
 
-// finds returns what a code pays for, if it exists: the pool, the terms, and its place in the list.
+// finds returns what a code pays for, if it exists: the pool, the terms, and the code's place in its
+// list.
 func (m *model) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, number uint64) {
 	if m.catalog == nil {
 		return nil, nil, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// rulebook is what the catalog in force says, whatever was drawn and whoever draws.
+// rulebook answers what the catalog in force says, without the stock and the player.
 type rulebook struct {
 	catalog *catalog.Catalog // nil: none yet
 }
@@ -26,8 +26,8 @@ func (r rulebook) pool(id string) *catalog.Pool {
 	return nil
 }
 
-// unknown returns what a command or a member of a group names that a catalog does not have, "" if
-// there is nothing. c is nil if there is no catalog yet.
+// unknown returns something that a command or a member of a group names and the catalog does not
+// have, else "". c is nil if there is no catalog yet.
 func unknown(c *catalog.Catalog, rec kuji.Record) string {
 	switch {
 	case rec.Kind == "redeem": // a code that no list has is a guess
@@ -73,7 +73,7 @@ func (r rulebook) timeOrdered() bool {
 	return r.catalog != nil && r.catalog.Idempotency.IDs == catalog.IDsTimeOrdered
 }
 
-// guesses is the limit on codes that do not exist. There is none before there is a catalog.
+// guesses is the limit on codes that do not exist: none before there is a catalog.
 func (r rulebook) guesses() catalog.PlayerLimit {
 	if r.catalog == nil {
 		return catalog.PlayerLimit{}
@@ -92,8 +92,8 @@ func (r rulebook) rewarded(list string) bool {
 	return false
 }
 
-// leadsTo returns the pool of an entry whose reward is one draw of one entry from it, else nil.
-// Such an entry is out of stock when that pool is.
+// leadsTo returns the pool to which an entry leads: its reward is one draw of one entry from there. It
+// is out of stock when that pool is. For other entries it returns nil.
 func (r rulebook) leadsTo(e *catalog.Entry) *catalog.Pool {
 	if d := e.Reward.Draws; len(d) == 1 && d[0].Max == 1 {
 		if p := r.pool(d[0].Pool); p.Mode != catalog.ModeEach && p.Rolls.Max == 1 {
@@ -103,7 +103,7 @@ func (r rulebook) leadsTo(e *catalog.Entry) *catalog.Pool {
 	return nil
 }
 
-// personal reports whether an entry is not there for everybody at any time, whatever its stock.
+// personal reports whether an entry in stock can be missing for some player or at some time.
 func (r rulebook) personal(p *catalog.Pool, e *catalog.Entry) bool {
 	return e.Moments.Count > 0 || len(e.Reward.Codes) > 0 || r.costly(p, e) || !e.When.Empty() || e.Unique || !e.Luck.Empty()
 }
@@ -114,7 +114,7 @@ func never(p *catalog.Pool, e *catalog.Entry) bool {
 	return p.Mode != catalog.ModeRaffle && e.Weight == 0 && !lucky && e.Moments.Count == 0
 }
 
-// collection reports whether all entries of a pool are other ones for each player.
+// collection reports whether every entry of a pool is personal.
 func (r rulebook) collection(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeWeighted &&
 		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !r.personal(p, &e) && e.Weight > 0 })
@@ -187,7 +187,7 @@ func (r rulebook) leaves(p *catalog.Pool) uint64 {
 	return (most + r.ends(&p.Last)) * uint64(p.Rolls.Max)
 }
 
-// ends does the same for a reward, of which 0 are draws.
+// ends does the same for a reward: 0 if it draws nothing.
 func (r rulebook) ends(w *catalog.Reward) (n uint64) {
 	for _, d := range w.Draws {
 		n += uint64(d.Max) * r.leaves(r.pool(d.Pool))
@@ -222,12 +222,12 @@ func (r rulebook) gives(w *catalog.Reward, item string) (n uint64) {
 	return n
 }
 
-// costly reports whether an entry can give what a budget of its pool is of.
+// costly reports whether an entry can give an item that a budget of its pool limits.
 func (r rulebook) costly(p *catalog.Pool, e *catalog.Entry) bool {
 	return slices.ContainsFunc(shares(p), func(s share) bool { return r.gives(&e.Reward, s.item) > 0 })
 }
 
-// share is one item of a budget of a pool.
+// share is one item of a pool's budget.
 type share struct {
 	name string
 	per  catalog.Per

@@ -34,8 +34,7 @@ var (
 	panicked   = regexp.MustCompile(`(?m)^(panic|fatal error): (.*)$`)
 )
 
-// catch runs tests with the bug in, and returns which one failed; none when it
-// survived.
+// catch runs tests with the bug in, and returns the one that failed, "" if the bug survived.
 func (b *bug) catch(ctx context.Context, overlay string) (caught string, err error) {
 	args := append([]string{"test", "-vet", "off", "-count", "1", "-failfast", "-timeout", "200s"}, b.test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -91,8 +90,8 @@ func (b *bug) testsThere(tests map[string][]string) bool {
 	return false
 }
 
-// TestSabotageFits: every bug says which promise it breaks, fits into the code
-// as it stands, compiles, and names tests that are there.
+// TestSabotageFits: every bug says which promise it breaks, fits into today's code, compiles, and names
+// tests that exist.
 func TestSabotageFits(t *testing.T) {
 	s := newSources(root)
 	c, err := newChecker(root)
@@ -181,8 +180,8 @@ func mustCatch(t *testing.T, p planted) string {
 	return caught
 }
 
-// selectBugs returns the bugs that -sabotage asks for. Of a selection by change
-// it says how to repeat it, and what it leaves out.
+// selectBugs returns the bugs that -sabotage asks for. If it selects by what changed, it logs how to
+// repeat that and what it leaves out.
 func selectBugs(t *testing.T, bugs []planted) []planted {
 	if *sabotage == "all" {
 		return bugs
@@ -281,8 +280,7 @@ func git(args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// baseCommit returns the commit that the change begins at, as .ci/base finds it;
-// "" when it finds none.
+// baseCommit returns the commit before the change, as .ci/base finds it, "" if it finds none.
 func baseCommit(t *testing.T) string {
 	out, err := exec.Command(filepath.Join(root, ".ci/base")).Output()
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 )
 
-// How much can be drawn, whatever is chosen on the way, and how much that can give at most.
+// How much can be drawn, whatever is chosen on the way.
 
-// forever is more draws than any stock.
+// forever is more draws than any stock allows.
 const forever = 1 << 62
 
-// shown returns the weight of an entry without regard to a player, 0 if it is out of stock or leads
-// to a pool with nothing left.
+// shown returns the weight of an entry for nobody in particular. It is 0 if the entry is out of stock
+// or leads to a pool with nothing left.
 func (m *model) shown(p *catalog.Pool, e *catalog.Entry) uint64 {
 	left, limited := m.left(p, e)
 	weight := e.Weight
@@ -55,7 +55,7 @@ func (m *model) ways(p *catalog.Pool) (all []*way) {
 		}
 		to := m.leadsTo(e)
 		if m.personal(p, e) {
-			to, stock = nil, 0 // nobody may count on it
+			to, stock = nil, 0 // it may be missing for this player
 		}
 		if to != nil {
 			if k := slices.IndexFunc(all, func(w *way) bool { return w.to == to }); k >= 0 {
@@ -70,9 +70,9 @@ func (m *model) ways(p *catalog.Pool) (all []*way) {
 	return append(all, &way{below: m.reach(&p.Last), wide: m.ends(&p.Last) > 0})
 }
 
-// stands returns how many draws a pool has stock for, whatever is chosen. What entries lead to
-// counts once for each target pool. Targets that share a pool further down with another way count
-// together as the best of them. If the other way can take several at once, they count nothing.
+// stands returns how many draws a pool has stock for, whatever is chosen. Entries that lead to one
+// pool count once. Of targets that share a pool further down with another way, only the best counts,
+// and none does if the other way can take several at once.
 func (m *model) stands(p *catalog.Pool) uint64 {
 	if m.endless(p) {
 		return forever
@@ -100,7 +100,7 @@ func (m *model) stands(p *catalog.Pool) uint64 {
 		}
 	}
 	together = max(together, endless)
-	if refill := uint64(p.Refill); alone+together > 0 && refill > m.refills[p.ID] { // nobody empties an empty box
+	if refill := uint64(p.Refill); alone+together > 0 && refill > m.refills[p.ID] { // an empty box is never emptied
 		box := uint64(0)
 		for i := range p.Entries {
 			box += p.Entries[i].Stock.Count
@@ -110,7 +110,7 @@ func (m *model) stands(p *catalog.Pool) uint64 {
 	return min(alone+together, forever)
 }
 
-// stocked reports whether a pool has stock for so many draws by a player, who surely holds so much.
+// stocked reports whether a pool has stock for need draws by a player who holds at least sure.
 func (m *model) stocked(p *catalog.Pool, player string, sure map[string]uint64, need uint64) bool {
 	if m.collection(p) {
 		n := uint64(0)

@@ -17,10 +17,10 @@ import (
 )
 
 // Several nodes share one log. Any of them takes the realm over at any time, as often as it likes:
-// nothing but the log keeps two writers apart. Some follow the log before they do. Messages to the
-// log and answers from it get lost, arrive twice or late. Nodes are cut off, stand still and die in
-// the middle of everything. At the end one node verifies the log, and the model judges it, with all
-// that clients were told.
+// only the log keeps two writers apart. Some follow the log first. Messages to the log and answers
+// from it are lost, doubled or late. Nodes are cut off, stand still, and die in the middle of
+// everything. At the end one node verifies the log, and the model judges it and what clients were
+// told.
 
 // cluster is one such run.
 type cluster struct {
@@ -31,7 +31,7 @@ type cluster struct {
 	shared  *drivertest.Shared
 	nodes   [3]*member
 	drivers int
-	over    bool      // nothing more begins
+	over    bool      // nothing new begins
 	last    []*member // who follows at the end
 	Cluster ClusterReport
 }
@@ -75,7 +75,7 @@ type member struct {
 	hot    bool // it follows before it leads
 }
 
-// mortal is a driver whose process can die.
+// mortal is a driver in a process that can die.
 type mortal struct {
 	driver.Driver
 	trims  func() // called before each trim
@@ -91,7 +91,7 @@ func (m *mortal) Open(ctx context.Context, name string, o driver.Options) (drive
 	return &watched{r, m}, nil
 }
 
-// watched is a realm whose log is read before anybody trims it.
+// watched is a realm whose log is read before each trim.
 type watched struct {
 	driver.Realm
 	by *mortal
@@ -102,10 +102,10 @@ func (w *watched) Trim(ctx context.Context, before driver.Cursor) error {
 	return w.Realm.Trim(ctx, before)
 }
 
-// die ends everything that the process has under way at its driver.
+// die ends everything that the process is doing at its driver.
 func (m *mortal) die() {
 	for _, r := range m.realms {
-		r.Close() // the error does not matter: nobody is left to hear of it
+		r.Close() // nobody is left to hear of the error
 	}
 }
 
@@ -211,7 +211,7 @@ func (c *cluster) drain() {
 	c.fail("no end: %d tasks are left", len(c.fibers.ready))
 }
 
-// start makes a node take the realm over, if it does not have it.
+// start makes a node take the realm over, unless it has it.
 func (c *cluster) start(number int) {
 	if old := c.nodes[number]; old != nil {
 		if old.realm == nil || old.busy {
@@ -250,7 +250,7 @@ func (c *cluster) options(m *member) kuji.Options {
 // follows reports whether a node follows.
 func (m *member) follows() bool { return m.realm != nil && !m.realm.Leads() && m.realm.Err() == nil }
 
-// lost judges why a node follows no more.
+// lost judges why a node stopped following.
 func (c *cluster) lost(m *member, err error) {
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	switch {
@@ -261,7 +261,7 @@ func (c *cluster) lost(m *member, err error) {
 	}
 }
 
-// lead makes a node that follows lead. One that was deposed must refuse.
+// lead makes a follower lead. One that was deposed must refuse.
 func (c *cluster) lead(m *member) {
 	leads, stopped := m.realm.Leads(), m.realm.Err()
 	m.busy = true
@@ -313,14 +313,14 @@ func (c *cluster) open(m *member) {
 	}
 }
 
-// kill makes a node die. What it has under way ends, sooner or later, and nobody hears of it.
+// kill makes a node die. What it was doing ends at some time, and nobody hears of it.
 func (c *cluster) kill(m *member) {
 	m.dead = true
 	m.kept.die()
 	c.nodes[m.number] = nil
 }
 
-// close closes a node in good order, as far as it can.
+// close closes a node properly, if it can.
 func (c *cluster) close(m *member) {
 	m.busy = true
 	c.fibers.Go(func() {
@@ -333,8 +333,8 @@ func (c *cluster) close(m *member) {
 	})
 }
 
-// reopen closes the realm alone, in good order as far as it can, and opens it again within the same
-// engine, to follow: a leader that steps down, or one that stopped.
+// reopen closes the realm alone, properly if it can, and opens it again in the same engine, to follow.
+// That is what a leader does that steps down or has stopped.
 func (c *cluster) reopen(m *member) {
 	if err := m.realm.Err(); err != nil && !m.realm.Leads() {
 		c.lost(m, err)
@@ -367,10 +367,10 @@ func (c *cluster) reopen(m *member) {
 	})
 }
 
-// version returns that of the catalog in force at a node; 0: it has none.
+// version returns the version of the catalog in force at a node, 0 for none.
 func (m *member) version() int { return int(m.realm.Stats().CatalogVersion) }
 
-// fair judges an error of a node.
+// fair judges a node's error.
 func (c *cluster) fair(m *member, err error) {
 	switch kuji.CodeOf(err) {
 	case kuji.CodeUnknownOutcome:
@@ -391,7 +391,7 @@ func (c *cluster) fair(m *member, err error) {
 	}
 }
 
-// ask sends a request of a client to a node.
+// ask sends a client's request to a node.
 func (c *cluster) ask(m *member) {
 	cl := c.clients[c.rng.IntN(len(c.clients))]
 	var k *call
@@ -418,7 +418,7 @@ func (c *cluster) ask(m *member) {
 	})
 }
 
-// large sends so many requests at once that they do not fit into an entry of the log.
+// large sends more requests at once than fit into an entry of the log.
 func (c *cluster) large(m *member) {
 	reqs, calls := make([]kuji.Request, 900), make([]*call, 900)
 	for i := range reqs {
@@ -485,7 +485,7 @@ func (c *cluster) look(m *member) {
 		ctx = kuji.Stale(ctx)
 		c.Cluster.Stale++
 	}
-	for _, other := range c.nodes { // also one that was deposed and does not know
+	for _, other := range c.nodes { // one may be deposed and not know it
 		if other == nil || other.realm == nil {
 			continue
 		}
@@ -528,8 +528,8 @@ func (c *cluster) verifyAt(m *member) (records []kuji.Record, rep kuji.Report) {
 	return nil, rep
 }
 
-// passes reports whether an error of Verify may have come from messages that were lost, or from what
-// the nodes removed meanwhile.
+// passes reports whether lost messages, or what the nodes removed meanwhile, can explain an error of
+// Verify.
 func (c *cluster) passes(err error) bool {
 	_, trimmed := errors.AsType[*driver.TrimmedError](err)
 	return errors.Is(err, driver.ErrUnavailable) || !c.over && (trimmed || errors.Is(err, driver.ErrNotExist))
@@ -543,7 +543,7 @@ func (c *cluster) beforeTrim(m *member) {
 	c.note("node %d trims the log, %d events were read", m.number, len(c.archive))
 }
 
-// same checks that a node that follows comes to the same state, and ends it.
+// same checks that a follower comes to the same state, and closes it.
 func (c *cluster) same(m *member, position uint64, want [32]byte) {
 	err := m.realm.Await(context.Background(), position)
 	if err == nil {
