@@ -46,16 +46,16 @@ type Stack struct {
 type Pool struct {
 	Num    uint32
 	Config *catalog.Pool
-	traits
+	entrance
 	Entries []Entry  // by entry number; those of other catalogs are not present
 	Order   []uint32 // entry numbers in catalog order
 	Classes []Class
+	traits
 	Moments []*Moments
 	Budgets []*Budget // item by item, in the order of the catalog
-	nesting
 	pity
 	box
-	entrance
+	nesting
 }
 
 // entrance is who may draw from a pool, how often, and what it costs.
