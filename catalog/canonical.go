@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"time"
 
 	"github.com/kuji-dev/kuji/internal/format"
 )
@@ -63,199 +62,9 @@ const MaxCanonical = MaxBytes
 // AppendCanonical appends the canonical form of c to b. The result has no
 // meaning if [Catalog.Check] refuses c.
 func (c *Catalog) AppendCanonical(b []byte) []byte {
-	b = append(b, canonicalMagic...)
-	b = append(b, format.Catalog(c.level()))
-	b = appendText(b, c.Name)
-	b = c.Zone.append(b)
-	b = appendNumber(b, len(c.Items))
-	for i := range c.Items {
-		item := &c.Items[i]
-		b = appendText(b, item.ID)
-		b = append(b, byte(item.Kind))
-		b = appendText(b, item.Name)
-	}
-	b = appendNumber(b, len(c.Pools))
-	for i := range c.Pools {
-		b = c.Pools[i].append(b)
-	}
-	b = appendStacks(b, c.Start)
-	b = binary.AppendUvarint(b, uint64(c.Idempotency.Count))
-	b = binary.AppendUvarint(b, uint64(c.Idempotency.Age))
-	b = append(b, byte(c.Idempotency.IDs))
-	b = binary.AppendUvarint(b, uint64(c.Idempotency.Ahead))
-	if b = append(b, byte(c.Guesses.Per)); c.Guesses.Per != 0 {
-		b = binary.AppendUvarint(b, c.Guesses.Count)
-	}
-	return b
-}
-
-func (p *Pool) append(b []byte) []byte {
-	b = appendText(b, p.ID)
-	b = appendText(b, p.Name)
-	b = append(b, byte(p.Mode), bit(p.Internal, 1)|bit(p.Memoryless, 2)|bit(p.Rolls.Distinct, 4))
-	b = appendNumber(b, len(p.Price))
-	for _, one := range p.Price {
-		b = appendStacks(b, one)
-	}
-	b = appendNumber(b, len(p.Bundles))
-	for i := range p.Bundles {
-		b = binary.AppendUvarint(b, uint64(p.Bundles[i].Draws))
-		b = appendStacks(b, p.Bundles[i].Price)
-	}
-	b = append(b, byte(p.Free.Per))
-	if p.Free.Per != 0 {
-		b = binary.AppendUvarint(b, p.Free.Draws)
-	}
-	b = appendRedeem(b, p.Redeem)
-	b = binary.AppendUvarint(b, uint64(p.StartsAt))
-	b = binary.AppendUvarint(b, uint64(p.EndsAt))
-	b = binary.AppendUvarint(b, uint64(p.MaxCount))
-	b = appendNumber(b, len(p.Limits))
-	for _, l := range p.Limits {
-		b = append(b, byte(l.Per))
-		b = binary.AppendUvarint(b, uint64(l.Window))
-		b = binary.AppendUvarint(b, l.Draws)
-	}
-	b = p.When.append(b)
-	b = binary.AppendUvarint(b, uint64(p.Rolls.Min))
-	b = binary.AppendUvarint(b, uint64(p.Rolls.Max-p.Rolls.Min))
-	b = appendNumber(b, len(p.Tracks))
-	for i := range p.Tracks {
-		b = p.Tracks[i].append(b)
-	}
-	b = appendNumber(b, len(p.Guarantees))
-	for i := range p.Guarantees {
-		g := &p.Guarantees[i]
-		b = binary.AppendUvarint(b, uint64(g.Draws))
-		b = binary.AppendUvarint(b, uint64(g.AtLeast))
-		b = appendNames(b, g.Of)
-	}
-	b = p.Last.append(b)
-	b = binary.AppendUvarint(b, uint64(p.Refill))
-	b = appendNumber(b, len(p.Budgets))
-	for i := range p.Budgets {
-		b = append(b, byte(p.Budgets[i].Per))
-		b = appendStacks(b, p.Budgets[i].Of)
-		b = appendText(b, p.Budgets[i].Share)
-	}
-	b = binary.AppendUvarint(b, p.WeightScale)
-	b = appendNumber(b, len(p.Entries))
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		b = appendText(b, e.ID)
-		b = binary.AppendUvarint(b, e.Weight)
-		if e.Stock.Unlimited {
-			b = append(b, 0)
-		} else {
-			b = binary.AppendUvarint(b, e.Stock.Count+1)
-		}
-		b = append(b, bit(e.Group != "", 1)|bit(!e.When.Empty(), 2)|bit(e.Unique, 4)|bit(!e.Luck.Empty(), 8)|bit(e.Moments.Count > 0, 16))
-		if e.Group != "" {
-			b = appendText(b, e.Group)
-		}
-		if !e.When.Empty() {
-			b = e.When.append(b)
-		}
-		if !e.Luck.Empty() {
-			b = e.Luck.append(b)
-		}
-		if e.Moments.Count > 0 {
-			b = e.Moments.append(b)
-		}
-		b = e.Reward.append(b)
-	}
-	return b
-}
-
-func (c *Condition) append(b []byte) []byte {
-	b = appendStacks(b, c.Holds)
-	b = appendNames(b, c.Lacks)
-	b = appendNumber(b, len(c.Tracks))
-	for _, t := range c.Tracks {
-		b = appendText(b, t.Track)
-		b = binary.AppendUvarint(b, t.Draws)
-	}
-	return b
-}
-
-func (l *Luck) append(b []byte) []byte {
-	if l.Item != "" {
-		b = appendText(append(b, luckItem), l.Item)
-	} else {
-		b = appendText(append(b, luckTrack), l.Track)
-	}
-	b = appendNumber(b, len(l.Steps))
-	for _, s := range l.Steps {
-		b = binary.AppendUvarint(b, s.From)
-		b = binary.AppendUvarint(b, s.Weight)
-	}
-	return b
-}
-
-func (t *Track) append(b []byte) []byte {
-	b = appendText(b, t.Name)
-	b = appendNames(b, t.Of)
-	b = binary.AppendUvarint(b, uint64(t.Certain))
-	b = binary.AppendUvarint(b, uint64(t.Rising.From))
-	if t.Rising.From != 0 {
-		b = append(b, bit(t.Rising.Table, 1))
-		b = binary.AppendUvarint(b, t.Rising.Scale)
-		b = appendNumber(b, len(t.Rising.By))
-		for _, by := range t.Rising.By {
-			b = binary.AppendUvarint(b, by)
-		}
-	}
-	return appendText(b, t.Share)
-}
-
-func appendNames(b []byte, names []string) []byte {
-	b = appendNumber(b, len(names))
-	for _, name := range names {
-		b = appendText(b, name)
-	}
-	return b
-}
-
-// bit returns a flag.
-func bit(set bool, flag byte) byte {
-	if set {
-		return flag
-	}
-	return 0
-}
-
-func (w *Reward) append(b []byte) []byte {
-	b = appendNumber(b, len(w.Items))
-	for i := range w.Items {
-		q := &w.Items[i]
-		b = appendText(b, q.Item)
-		b = binary.AppendUvarint(b, q.Min)
-		b = binary.AppendUvarint(b, q.Max-q.Min)
-	}
-	b = appendNumber(b, len(w.Draws))
-	for i := range w.Draws {
-		d := &w.Draws[i]
-		b = appendText(b, d.Pool)
-		b = binary.AppendUvarint(b, uint64(d.Min))
-		b = binary.AppendUvarint(b, uint64(d.Max-d.Min))
-	}
-	return appendNames(b, w.Codes)
-}
-
-func appendStacks(b []byte, all []Stack) []byte {
-	b = appendNumber(b, len(all))
-	for i := range all {
-		b = appendText(b, all[i].Item)
-		b = binary.AppendUvarint(b, all[i].Quantity)
-	}
-	return b
-}
-
-func appendNumber(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
-
-func appendText(b []byte, s string) []byte {
-	b = appendNumber(b, len(s))
-	return append(b, s...)
+	x := &coder{out: append(append(b, canonicalMagic...), format.Catalog(c.level()))}
+	c.code(x)
+	return x.out
 }
 
 // words returns the words of the catalog that not every format level has, each once: see package format.
@@ -286,21 +95,26 @@ func (c *Catalog) Allow(level uint8) error {
 // Hash returns the SHA-256 of the canonical form.
 func (c *Catalog) Hash() [sha256.Size]byte { return sha256.Sum256(c.AppendCanonical(nil)) }
 
-// Decode reads a canonical form. It accepts only what AppendCanonical writes
-// for a catalog that passes [Catalog.Check], byte for byte, or that an older build
-// took though its pity promises what never comes. It keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if the form is readable but the
-// catalog in it is wrong.
+// Decode reads a canonical form. It accepts only what AppendCanonical writes, byte for byte, for a
+// catalog that passes [Catalog.Check], or that an older build took though its pity promises what
+// never comes. It keeps nothing of b. Errors wrap [ErrCanonical], and *[Errors] if the form is
+// readable but the catalog in it is wrong.
 func Decode(b []byte) (*Catalog, error) {
 	if len(b) > MaxCanonical {
 		return nil, fmt.Errorf("%w: expected at most %d bytes, found %d", ErrCanonical, MaxCanonical, len(b))
 	}
-	d := &decoder{rest: b, size: len(b), seen: map[string]string{}}
-	c := d.catalog()
-	if d.err == nil && len(d.rest) > 0 {
-		d.fail("expected the end, found %d more bytes", len(d.rest))
+	x := &coder{reading: true, rest: b, size: len(b), seen: map[string]string{}, entriesLeft: MaxEntries}
+	version := x.begin()
+	c := &Catalog{}
+	c.code(x)
+	if want := format.Catalog(c.level()); x.err == nil && version != want {
+		x.fail("a form of version %d; this catalog has the form of version %d", version, want)
 	}
-	if d.err != nil {
-		return nil, d.err
+	if x.err == nil && len(x.rest) > 0 {
+		x.fail("expected the end, found %d more bytes", len(x.rest))
+	}
+	if x.err != nil {
+		return nil, x.err
 	}
 	if err := c.check(false); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCanonical, err)
@@ -308,306 +122,377 @@ func Decode(b []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// decoder reads a canonical form. After the first error it reads zeros.
-type decoder struct {
-	rest []byte
-	size int
-	err  error
+// coder writes a canonical form, or reads one. The methods named code describe the form once, for
+// both: each appends what is there, or stores what it reads.
+type coder struct {
+	out []byte // the form so far, when writing
+
+	reading bool
+	rest    []byte // what is still to be read
+	size    int    // of the whole form
+	err     error  // after the first error, only zeros are read
 	// seen holds one copy of each id that is referred to, so that a million
 	// rewards of one item share its id.
-	seen map[string]string
+	seen        map[string]string
+	entriesLeft int // how many entries all further pools can have
 }
 
-func (d *decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		at := d.size - len(d.rest)
-		d.err = fmt.Errorf("%w: at byte %d: %s", ErrCanonical, at, fmt.Sprintf(format, args...))
-		d.rest = nil
+func (x *coder) fail(format string, args ...any) {
+	if x.err == nil {
+		at := x.size - len(x.rest)
+		x.err = fmt.Errorf("%w: at byte %d: %s", ErrCanonical, at, fmt.Sprintf(format, args...))
+		x.rest = nil
 	}
 }
 
-func (d *decoder) byte() byte {
-	if len(d.rest) == 0 {
-		d.fail("expected a byte, found the end")
+// begin reads the magic and the version.
+func (x *coder) begin() (version byte) {
+	for i := range len(canonicalMagic) {
+		if x.next() != canonicalMagic[i] {
+			x.fail("expected %q first", canonicalMagic)
+		}
+	}
+	version = x.next()
+	if err := format.Newer("catalog", uint64(version), uint64(format.Catalog(format.Newest))); err != nil && x.err == nil {
+		x.err, x.rest = fmt.Errorf("%w: %w", ErrCanonical, err), nil
+	}
+	if version < canonicalOldest {
+		x.fail("expected version %d or later, found %d", canonicalOldest, version)
+	}
+	return version
+}
+
+// next reads a byte.
+func (x *coder) next() byte {
+	if len(x.rest) == 0 {
+		x.fail("expected a byte, found the end")
 		return 0
 	}
-	v := d.rest[0]
-	d.rest = d.rest[1:]
+	v := x.rest[0]
+	x.rest = x.rest[1:]
 	return v
 }
 
-func (d *decoder) number() uint64 {
-	v, n := binary.Uvarint(d.rest)
+// kind is a byte.
+func kind[T ~uint8](x *coder, v *T) {
+	if x.reading {
+		*v = T(x.next())
+	} else {
+		x.out = append(x.out, byte(*v))
+	}
+}
+
+// flags are up to eight flags in a byte, the lowest bit first.
+func (x *coder) flags(all ...*bool) {
+	var bits byte
+	if x.reading {
+		bits = x.next()
+		if unknown := bits >> len(all) << len(all); unknown != 0 {
+			x.fail("unknown flags %#x", unknown)
+			bits = 0
+		}
+		for i, set := range all {
+			*set = bits>>i&1 != 0
+		}
+		return
+	}
+	for i, set := range all {
+		if *set {
+			bits |= 1 << i
+		}
+	}
+	x.out = append(x.out, bits)
+}
+
+// number is a number.
+func (x *coder) number(v *uint64) {
+	if x.reading {
+		*v = x.nextNumber()
+	} else {
+		x.out = binary.AppendUvarint(x.out, *v)
+	}
+}
+
+// nextNumber reads a number.
+func (x *coder) nextNumber() uint64 {
+	v, n := binary.Uvarint(x.rest)
 	switch {
 	case n <= 0:
-		d.fail("expected a number of at most 64 bits, found something else or the end")
+		x.fail("expected a number of at most 64 bits, found something else or the end")
 		return 0
-	case n > 1 && d.rest[n-1] == 0:
-		d.fail("expected a number in its shortest form")
+	case n > 1 && x.rest[n-1] == 0:
+		x.fail("expected a number in its shortest form")
 		return 0
 	}
-	d.rest = d.rest[n:]
+	x.rest = x.rest[n:]
 	return v
 }
 
-// small reads a number that must not be above most.
-func (d *decoder) small(what string, most uint64) uint64 {
-	v := d.number()
+// small is a number that must not be above most.
+func small[T ~int | ~uint32 | ~int64 | ~uint64](x *coder, v *T, what string, most uint64) {
+	if !x.reading {
+		x.out = binary.AppendUvarint(x.out, uint64(*v))
+	} else {
+		*v = T(x.nextUpTo(what, most))
+	}
+}
+
+func (x *coder) nextUpTo(what string, most uint64) uint64 {
+	v := x.nextNumber()
 	if v > most {
-		d.fail("expected %s of at most %d, found %d", what, most, v)
+		x.fail("expected %s of at most %d, found %d", what, most, v)
 		return 0
 	}
 	return v
 }
 
-// count reads the number of elements that follow, each at least size bytes
+// nextCount reads the number of elements that follow, each at least size bytes
 // long: no count makes Decode allocate more than the form is worth.
-func (d *decoder) count(most, size int) int {
-	n := int(d.small("a count", uint64(most)))
-	if n*size > len(d.rest) {
-		d.fail("expected %d elements, found only %d bytes", n, len(d.rest))
+func (x *coder) nextCount(most, size int) int {
+	n := int(x.nextUpTo("a count", uint64(most)))
+	if n*size > len(x.rest) {
+		x.fail("expected %d elements, found only %d bytes", n, len(x.rest))
 		return 0
 	}
 	return n
 }
 
-func (d *decoder) bytes(most int) []byte {
-	n := d.count(most, 1)
-	v := d.rest[:n]
-	d.rest = d.rest[n:]
+// many is a list of at most most elements, each at least size bytes long. An empty one is nil, as
+// Parse makes it.
+func many[T any](x *coder, all *[]T, most, size int, one func(v *T, x *coder)) {
+	if !x.reading {
+		x.out = binary.AppendUvarint(x.out, uint64(len(*all)))
+	} else if n := x.nextCount(most, size); n > 0 {
+		*all = make([]T, n)
+	}
+	for i := range *all {
+		one(&(*all)[i], x)
+	}
+}
+
+// bytes reads a text.
+func (x *coder) bytes(most int) []byte {
+	n := x.nextCount(most, 1)
+	v := x.rest[:n]
+	x.rest = x.rest[n:]
 	return v
 }
 
-func (d *decoder) text(most int) string { return string(d.bytes(most)) }
-
-// ref reads an id that stands elsewhere too.
-func (d *decoder) ref() string {
-	b := d.bytes(MaxID)
-	if s, ok := d.seen[string(b)]; ok {
-		return s
+// text is a text.
+func (x *coder) text(s *string, most int) {
+	if x.reading {
+		*s = string(x.bytes(most))
+	} else {
+		x.out = append(binary.AppendUvarint(x.out, uint64(len(*s))), *s...)
 	}
-	s := string(b)
-	d.seen[s] = s
-	return s
 }
 
-// some makes a slice of n, or nil of none, as Parse does.
-func some[T any](n int) []T {
-	if n == 0 {
-		return nil
+func (x *coder) name(s *string) { x.text(s, MaxName) }
+
+// ref is an id that stands elsewhere too.
+func (x *coder) ref(s *string) {
+	if !x.reading {
+		x.text(s, MaxID)
+		return
 	}
-	return make([]T, n)
+	b := x.bytes(MaxID)
+	known, ok := x.seen[string(b)]
+	if !ok {
+		known = string(b)
+		x.seen[known] = known
+	}
+	*s = known
 }
 
-func (d *decoder) catalog() *Catalog {
-	for i := range len(canonicalMagic) {
-		if d.byte() != canonicalMagic[i] {
-			d.fail("expected %q first", canonicalMagic)
+// refs are ids that stand elsewhere too, at most most.
+func (x *coder) refs(all *[]string, most int) {
+	many(x, all, most, 2, func(s *string, x *coder) { x.ref(s) })
+}
+
+// span is a range of how often something is done.
+func (x *coder) span(low, high *uint32) {
+	more := *high - *low
+	small(x, low, "a number of times", MaxPicks)
+	if small(x, &more, "a number of times", MaxPicks); x.reading {
+		*high = *low + more
+	}
+}
+
+func (c *Catalog) code(x *coder) {
+	x.name(&c.Name)
+	c.Zone.code(x)
+	many(x, &c.Items, MaxItems, 3, (*Item).code)
+	many(x, &c.Pools, MaxPools, 25, (*Pool).code)
+	stacks(&c.Start, x)
+	small(x, &c.Idempotency.Count, "a count of ids", MaxIdempotencyCount)
+	small(x, &c.Idempotency.Age, "an age", uint64(MaxIdempotencyAge))
+	kind(x, &c.Idempotency.IDs)
+	small(x, &c.Idempotency.Ahead, "how far ids may be ahead", uint64(MaxAhead))
+	if kind(x, &c.Guesses.Per); c.Guesses.Per != 0 {
+		x.number(&c.Guesses.Count)
+	}
+}
+
+func (i *Item) code(x *coder) {
+	x.ref(&i.ID)
+	kind(x, &i.Kind)
+	x.name(&i.Name)
+}
+
+// stacks are items with quantities.
+func stacks(all *[]Stack, x *coder) { many(x, all, MaxBundle, 3, (*Stack).code) }
+
+func (s *Stack) code(x *coder) {
+	x.ref(&s.Item)
+	x.number(&s.Quantity)
+}
+
+func (p *Pool) code(x *coder) {
+	x.ref(&p.ID)
+	x.name(&p.Name)
+	kind(x, &p.Mode)
+	x.flags(&p.Internal, &p.Memoryless, &p.Rolls.Distinct)
+	many(x, &p.Price, MaxPrices, 1, stacks)
+	many(x, &p.Bundles, MaxPrices, 2, (*Bundle).code)
+	if kind(x, &p.Free.Per); p.Free.Per != 0 {
+		x.number(&p.Free.Draws)
+	}
+	many(x, &p.Redeem, MaxRedeem, 4, (*Redeem).code)
+	small(x, &p.StartsAt, "a time", maxInstant)
+	small(x, &p.EndsAt, "a time", maxInstant)
+	small(x, &p.MaxCount, "max_count", MaxDrawCount)
+	many(x, &p.Limits, MaxPlayerLimits, 3, (*PlayerLimit).code)
+	p.When.code(x)
+	x.span(&p.Rolls.Min, &p.Rolls.Max)
+	many(x, &p.Tracks, MaxTracks, 5, (*Track).code)
+	many(x, &p.Guarantees, MaxTracks, 3, (*Guarantee).code)
+	p.Last.code(x)
+	small(x, &p.Refill, "a number of boxes", MaxRefill)
+	many(x, &p.Budgets, MaxBudgets, 3, (*Budget).code)
+	x.number(&p.WeightScale)
+	many(x, &p.Entries, x.entriesLeft, 7, (*Entry).code)
+	x.entriesLeft -= len(p.Entries)
+}
+
+func (b *Bundle) code(x *coder) {
+	small(x, &b.Draws, "draws", MaxDrawCount)
+	stacks(&b.Price, x)
+}
+
+func (l *PlayerLimit) code(x *coder) {
+	kind(x, &l.Per)
+	small(x, &l.Window, "a window", uint64(MaxWindow.Milliseconds()))
+	x.number(&l.Draws)
+}
+
+func (g *Guarantee) code(x *coder) {
+	small(x, &g.Draws, "draws", MaxDrawCount)
+	small(x, &g.AtLeast, "a number of draws", MaxDrawCount)
+	x.refs(&g.Of, MaxConditions)
+}
+
+func (b *Budget) code(x *coder) {
+	kind(x, &b.Per)
+	stacks(&b.Of, x)
+	x.ref(&b.Share)
+}
+
+func (e *Entry) code(x *coder) {
+	x.text(&e.ID, MaxID)
+	x.number(&e.Weight)
+	stock := e.Stock.Count + 1
+	if e.Stock.Unlimited {
+		stock = 0
+	}
+	if x.number(&stock); x.reading && stock == 0 {
+		e.Stock.Unlimited = true
+	} else if x.reading {
+		e.Stock.Count = stock - 1
+	}
+	group, when, luck, moments := e.Group != "", !e.When.Empty(), !e.Luck.Empty(), e.Moments.Count > 0
+	x.flags(&group, &when, &e.Unique, &luck, &moments)
+	if group {
+		if x.ref(&e.Group); e.Group == "" {
+			x.fail("expected the name of a group")
 		}
 	}
-	version := d.byte()
-	if err := format.Newer("catalog", uint64(version), uint64(format.Catalog(format.Newest))); err != nil && d.err == nil {
-		d.err, d.rest = fmt.Errorf("%w: %w", ErrCanonical, err), nil
-	}
-	if version < canonicalOldest {
-		d.fail("expected version %d or later, found %d", canonicalOldest, version)
-	}
-	c := &Catalog{Name: d.text(MaxName)}
-	d.zone(&c.Zone)
-	c.Items = some[Item](d.count(MaxItems, 3))
-	for i := range c.Items {
-		item := &c.Items[i]
-		item.ID = d.ref()
-		item.Kind = ItemKind(d.byte())
-		item.Name = d.text(MaxName)
-	}
-	c.Pools = some[Pool](d.count(MaxPools, 25))
-	left := MaxEntries
-	for i := range c.Pools {
-		d.pool(&c.Pools[i], left)
-		left -= len(c.Pools[i].Entries)
-	}
-	c.Start = d.stacks()
-	c.Idempotency.Count = uint32(d.small("a count of ids", MaxIdempotencyCount))
-	c.Idempotency.Age = time.Duration(d.small("an age", uint64(MaxIdempotencyAge)))
-	c.Idempotency.IDs = IDForm(d.byte())
-	c.Idempotency.Ahead = time.Duration(d.small("how far ids may be ahead", uint64(MaxAhead)))
-	if c.Guesses.Per = Per(d.byte()); c.Guesses.Per != 0 {
-		c.Guesses.Count = d.number()
-	}
-	if want := format.Catalog(c.level()); d.err == nil && version != want {
-		d.fail("a form of version %d; this catalog has the form of version %d", version, want)
-	}
-	return c
-}
-
-func (d *decoder) stacks() []Stack {
-	all := some[Stack](d.count(MaxBundle, 3))
-	for i := range all {
-		all[i] = Stack{d.ref(), d.number()}
-	}
-	return all
-}
-
-func (d *decoder) pool(p *Pool, maxEntries int) {
-	p.ID = d.ref()
-	p.Name = d.text(MaxName)
-	p.Mode = Mode(d.byte())
-	flags := d.flags(7)
-	p.Internal, p.Memoryless, p.Rolls.Distinct = flags&1 != 0, flags&2 != 0, flags&4 != 0
-	p.Price = some[[]Stack](d.count(MaxPrices, 1))
-	for i := range p.Price {
-		p.Price[i] = d.stacks()
-	}
-	p.Bundles = some[Bundle](d.count(MaxPrices, 2))
-	for i := range p.Bundles {
-		p.Bundles[i].Draws = uint32(d.small("draws", MaxDrawCount))
-		p.Bundles[i].Price = d.stacks()
-	}
-	if p.Free.Per = Per(d.byte()); p.Free.Per != 0 {
-		p.Free.Draws = d.number()
-	}
-	p.Redeem = d.redeem()
-	p.StartsAt = int64(d.small("a time", maxInstant))
-	p.EndsAt = int64(d.small("a time", maxInstant))
-	p.MaxCount = uint32(d.small("max_count", MaxDrawCount))
-	p.Limits = some[PlayerLimit](d.count(MaxPlayerLimits, 3))
-	for i := range p.Limits {
-		l := &p.Limits[i]
-		l.Per = Per(d.byte())
-		l.Window = int64(d.small("a window", uint64(MaxWindow.Milliseconds())))
-		l.Draws = d.number()
-	}
-	d.condition(&p.When)
-	p.Rolls.Min, p.Rolls.Max = d.times()
-	p.Tracks = some[Track](d.count(MaxTracks, 5))
-	for i := range p.Tracks {
-		d.track(&p.Tracks[i])
-	}
-	p.Guarantees = some[Guarantee](d.count(MaxTracks, 3))
-	for i := range p.Guarantees {
-		g := &p.Guarantees[i]
-		g.Draws = uint32(d.small("draws", MaxDrawCount))
-		g.AtLeast = uint32(d.small("a number of draws", MaxDrawCount))
-		g.Of = d.names(MaxConditions)
-	}
-	d.reward(&p.Last)
-	p.Refill = uint32(d.small("a number of boxes", MaxRefill))
-	p.Budgets = some[Budget](d.count(MaxBudgets, 3))
-	for i := range p.Budgets {
-		p.Budgets[i] = Budget{Per: Per(d.byte()), Of: d.stacks(), Share: d.ref()}
-	}
-	p.WeightScale = d.number()
-	p.Entries = some[Entry](d.count(maxEntries, 7))
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		e.ID = d.text(MaxID)
-		e.Weight = d.number()
-		if n := d.number(); n == 0 {
-			e.Stock.Unlimited = true
-		} else {
-			e.Stock.Count = n - 1
+	if when {
+		if e.When.code(x); e.When.Empty() {
+			x.fail("expected a condition that asks for something")
 		}
-		flags := d.flags(31)
-		if flags&1 != 0 {
-			if e.Group = d.ref(); e.Group == "" {
-				d.fail("expected the name of a group")
-			}
-		}
-		if flags&2 != 0 {
-			if d.condition(&e.When); e.When.Empty() {
-				d.fail("expected a condition that asks for something")
-			}
-		}
-		e.Unique = flags&4 != 0
-		if flags&8 != 0 {
-			d.luck(&e.Luck)
-		}
-		if flags&16 != 0 {
-			d.moments(&e.Moments)
-		}
-		d.reward(&e.Reward)
 	}
-}
-
-// flags reads a byte of flags.
-func (d *decoder) flags(known byte) byte {
-	v := d.byte()
-	if v&^known != 0 {
-		d.fail("unknown flags %#x", v&^known)
-		return 0
+	if luck {
+		e.Luck.code(x)
 	}
-	return v
-}
-
-// times reads a range of how often something is done.
-func (d *decoder) times() (low, high uint32) {
-	low = uint32(d.small("a number of times", MaxPicks))
-	return low, low + uint32(d.small("a number of times", MaxPicks))
-}
-
-func (d *decoder) names(most int) []string {
-	all := some[string](d.count(most, 2))
-	for i := range all {
-		all[i] = d.ref()
+	if moments {
+		e.Moments.code(x)
 	}
-	return all
+	e.Reward.code(x)
 }
 
-func (d *decoder) condition(c *Condition) {
-	c.Holds = d.stacks()
-	c.Lacks = d.names(MaxConditions)
-	c.Tracks = some[Reached](d.count(MaxTracks, 3))
-	for i := range c.Tracks {
-		c.Tracks[i] = Reached{d.ref(), d.number()}
+func (c *Condition) code(x *coder) {
+	stacks(&c.Holds, x)
+	x.refs(&c.Lacks, MaxConditions)
+	many(x, &c.Tracks, MaxTracks, 3, (*Reached).code)
+}
+
+func (r *Reached) code(x *coder) {
+	x.ref(&r.Track)
+	x.number(&r.Draws)
+}
+
+func (l *Luck) code(x *coder) {
+	of := byte(luckTrack)
+	if l.Item != "" {
+		of = luckItem
 	}
-}
-
-func (d *decoder) luck(l *Luck) {
-	switch of := d.byte(); of {
+	switch kind(x, &of); of {
 	case luckItem:
-		l.Item = d.ref()
+		x.ref(&l.Item)
 	case luckTrack:
-		l.Track = d.ref()
+		x.ref(&l.Track)
 	default:
-		d.fail("expected %d or %d, what luck counts, found %d", luckItem, luckTrack, of)
+		x.fail("expected %d or %d, what luck counts, found %d", luckItem, luckTrack, of)
 	}
-	if l.Steps = some[LuckStep](d.count(MaxLuckSteps, 2)); l.Empty() {
-		d.fail("expected at least one step of luck")
-	}
-	for i := range l.Steps {
-		l.Steps[i] = LuckStep{d.number(), d.number()}
+	if many(x, &l.Steps, MaxLuckSteps, 2, (*LuckStep).code); l.Empty() {
+		x.fail("expected at least one step of luck")
 	}
 }
 
-func (d *decoder) track(t *Track) {
-	t.Name = d.ref()
-	t.Of = d.names(MaxConditions)
-	t.Certain = uint32(d.small("a number of draws", MaxTrackDraws))
-	if t.Rising.From = uint32(d.small("a number of draws", MaxTrackDraws)); t.Rising.From != 0 {
-		t.Rising.Table = d.flags(1) != 0
-		t.Rising.Scale = d.number()
-		t.Rising.By = some[uint64](d.count(MaxTrackTable, 1))
-		for i := range t.Rising.By {
-			t.Rising.By[i] = d.number()
-		}
-	}
-	t.Share = d.ref()
+func (s *LuckStep) code(x *coder) {
+	x.number(&s.From)
+	x.number(&s.Weight)
 }
 
-func (d *decoder) reward(w *Reward) {
-	w.Items = some[Quantity](d.count(MaxBundle, 3))
-	for i := range w.Items {
-		q := &w.Items[i]
-		q.Item = d.ref()
-		q.Min = d.number()
-		q.Max = q.Min + d.number()
+func (t *Track) code(x *coder) {
+	x.ref(&t.Name)
+	x.refs(&t.Of, MaxConditions)
+	small(x, &t.Certain, "a number of draws", MaxTrackDraws)
+	r := &t.Rising
+	if small(x, &r.From, "a number of draws", MaxTrackDraws); r.From != 0 {
+		x.flags(&r.Table)
+		x.number(&r.Scale)
+		many(x, &r.By, MaxTrackTable, 1, func(by *uint64, x *coder) { x.number(by) })
 	}
-	w.Draws = some[Inner](d.count(MaxInner, 3))
-	for i := range w.Draws {
-		in := &w.Draws[i]
-		in.Pool = d.ref()
-		in.Min, in.Max = d.times()
+	x.ref(&t.Share)
+}
+
+func (w *Reward) code(x *coder) {
+	many(x, &w.Items, MaxBundle, 3, (*Quantity).code)
+	many(x, &w.Draws, MaxInner, 3, (*Inner).code)
+	x.refs(&w.Codes, MaxCodes)
+}
+
+func (q *Quantity) code(x *coder) {
+	more := q.Max - q.Min
+	x.ref(&q.Item)
+	x.number(&q.Min)
+	if x.number(&more); x.reading {
+		q.Max = q.Min + more
 	}
-	w.Codes = d.names(MaxCodes)
+}
+
+func (in *Inner) code(x *coder) {
+	x.ref(&in.Pool)
+	x.span(&in.Min, &in.Max)
 }

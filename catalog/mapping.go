@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,14 +30,15 @@ type object[T any] struct {
 type field[T any] struct {
 	name, doc string
 	required  bool
-	instead   string // a required key may be missing if this one is there; "": it may not
-	when      string // only if the object's by key has this value; "": always
-	requires  string // the key that must be there too; "": none
-	never     string // if set, why the key must not be here
-	hasValue  bool   // value is what a missing key stands for
-	value     any
+	instead   string   // a required key may be missing if this one is there; "": it may not
+	when      string   // only if the object's by key has this value; "": always
+	requires  string   // the key that must be there too; "": none
+	never     string   // if set, why the key must not be here
+	value     string   // what a missing key stands for, as it would be written; "": nothing
 	words     []string // of a choice
 	read      func(r *reader, n *yaml.Node, dst *T)
+	write     func(v *T) string
+	set       func(v *T) bool // whether there is something to write
 	schema    func(d *definitions) *schemaNode
 	expects   func() string
 	preset    func(dst *T)
@@ -47,6 +49,8 @@ func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T
 	f := field[T]{
 		name: name, doc: doc,
 		read:    func(r *reader, n *yaml.Node, dst *T) { s.read(r, n, get(dst)) },
+		write:   func(v *T) string { return s.write(get(v)) },
+		set:     func(v *T) bool { return !empty(reflect.ValueOf(get(v)).Elem()) },
 		schema:  s.schema,
 		expects: s.expects,
 	}
@@ -56,25 +60,43 @@ func key[T, V any](name string, s shape[V], get func(*T) *V, doc string) field[T
 	return f
 }
 
-// shower is a shape that can write a value the way that it reads it.
-type shower[V any] interface {
-	shape[V]
-	show(v V) any
+// empty reports whether a value says nothing: it is zero, or only empty lists are in it.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice:
+		return v.Len() == 0
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			if !empty(field) {
+				return false
+			}
+		}
+		return true
+	default:
+		return v.IsZero()
+	}
 }
 
 // keyOr is a field that stands for value when it is left out.
-func keyOr[T, V any](name string, s shower[V], get func(*T) *V, value V, doc string) field[T] {
+func keyOr[T, V any](name string, s shape[V], get func(*T) *V, value V, doc string) field[T] {
 	f := key(name, s, get, doc)
-	f.hasValue, f.value = true, s.show(value)
+	f.value = s.write(&value)
+	f.set = func(v *T) bool { return f.write(v) != f.value }
 	f.preset = func(dst *T) { *get(dst) = value }
 	return f
 }
 
 // must makes the key required.
-func (f field[T]) must() field[T] { f.required = true; return f }
+func (f field[T]) must() field[T] {
+	f.required, f.set = true, func(*T) bool { return true }
+	return f
+}
 
 // unless lets a required key be missing if another one is there.
 func (f field[T]) unless(name string) field[T] { f.instead = name; return f }
+
+// writtenIf says when the key is written.
+func (f field[T]) writtenIf(set func(v *T) bool) field[T] { f.set = set; return f }
 
 // only makes the key belong to one value of the object's by key.
 func (f field[T]) only(when string) field[T] { f.when = when; return f }
@@ -182,6 +204,34 @@ func (o *object[T]) read(r *reader, n *yaml.Node, dst *T) {
 	if !r.full() {
 		o.missing(r, n, seen|meant, variant, known)
 	}
+}
+
+// present returns the fields that are written, in their order.
+func (o *object[T]) present(v *T) (all []*field[T]) {
+	variant := ""
+	for i := range o.fields {
+		if f := &o.fields[i]; f.name == o.by {
+			variant = f.write(v)
+		}
+	}
+	for i := range o.fields {
+		if f := &o.fields[i]; f.never == "" && (f.when == "" || f.when == variant) && f.set(v) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// settings returns the keys of an object that are written, and their values.
+func (o *object[T]) settings(v *T) (all []Setting) {
+	for _, f := range o.present(v) {
+		all = append(all, Setting{f.name, f.write(v)})
+	}
+	return all
+}
+
+func (o *object[T]) write(v *T) string {
+	return mappingOf(texts(o.settings(v), func(s *Setting) string { return s.Key + ": " + s.Value }))
 }
 
 func (o *object[T]) readField(r *reader, f *field[T], k, v *yaml.Node, variant string, known bool, dst *T) {
@@ -293,6 +343,10 @@ func (s dict[T]) schema(d *definitions) *schemaNode {
 	}
 }
 
+func (s dict[T]) write(all *[]T) string {
+	return mappingOf(texts(*all, func(v *T) string { return yamlID(*s.id(v)) + ": " + s.value.write(v) }))
+}
+
 // list is a list of T.
 type list[T any] struct {
 	what  string // "entries": what the list holds
@@ -332,6 +386,10 @@ func (s list[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{Type: "array", Items: s.value.schema(d), MinItems: 1, MaxItems: s.max}
 }
 
+func (s list[T]) write(all *[]T) string {
+	return "[" + strings.Join(texts(*all, s.value.write), ", ") + "]"
+}
+
 // oneOrList reads lists with one shape, and everything else as the only element.
 type oneOrList[T any] struct {
 	one  shape[T]
@@ -355,6 +413,13 @@ func (s oneOrList[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{s.one.schema(d), s.many.schema(d)}}
 }
 
+func (s oneOrList[T]) write(all *[]T) string {
+	if len(*all) == 1 {
+		return s.one.write(&(*all)[0])
+	}
+	return s.many.write(all)
+}
+
 // emptiness says what is wrong with an empty mapping or list: a key that says
 // nothing is likelier to be unfinished than meant.
 func emptiness(n *yaml.Node) string {
@@ -362,26 +427,4 @@ func emptiness(n *yaml.Node) string {
 		return "it is empty"
 	}
 	return ""
-}
-
-// eitherKind reads mappings with one shape and everything else with another.
-type eitherKind[T any] struct{ mapping, other shape[T] }
-
-func (s eitherKind[T]) expects() string { return s.other.expects() + ", or " + s.mapping.expects() }
-
-func (s eitherKind[T]) read(r *reader, n *yaml.Node, dst *T) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		s.mapping.read(r, n, dst)
-	case yaml.ScalarNode:
-		s.other.read(r, n, dst)
-	default:
-		if r.node(n) {
-			r.mismatch(n, s.expects(), "")
-		}
-	}
-}
-
-func (s eitherKind[T]) schema(d *definitions) *schemaNode {
-	return &schemaNode{OneOf: []*schemaNode{s.other.schema(d), s.mapping.schema(d)}}
 }

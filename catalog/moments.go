@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,8 +89,8 @@ func (m *Moments) fill(all []uint64, bounds func(*TimeWeight) (from, to int, ok 
 }
 
 // moments checks the moments of an entry.
-func (k *check) moments(p *Pool, e *Entry) {
-	m := &e.Moments
+func (k *poolCheck) moments(e *Entry) {
+	p, m := k.p, &e.Moments
 	switch {
 	case m.Count == 0 && m.Spread == 0 && len(m.Weights) == 0 && !m.Pass:
 		return
@@ -118,7 +117,7 @@ func (k *check) moments(p *Pool, e *Entry) {
 	k.at("weights", func() { k.momentWeights(m) })
 }
 
-func (k *check) momentWeights(m *Moments) {
+func (k *poolCheck) momentWeights(m *Moments) {
 	if len(m.Weights) > MaxMomentTimes {
 		k.fault("expected at most %d hours and days, found %d", MaxMomentTimes, len(m.Weights))
 		return
@@ -150,7 +149,7 @@ func (k *check) momentWeights(m *Moments) {
 }
 
 // once notes that there is a weight for some hours or days, and refuses a second one.
-func (k *check) once(what string, seen []bool) {
+func (k *report) once(what string, seen []bool) {
 	if slices.Contains(seen, true) {
 		k.faultOnKey("expected each %s once, found one again", what)
 	}
@@ -159,24 +158,16 @@ func (k *check) once(what string, seen []bool) {
 	}
 }
 
-func (m *Moments) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(m.Count))
-	b = append(b, byte(m.Spread), bit(m.Pass, 1))
-	b = appendNumber(b, len(m.Weights))
-	for i := range m.Weights {
-		b = appendText(b, m.Weights[i].When)
-		b = binary.AppendUvarint(b, m.Weights[i].Weight)
+func (m *Moments) code(x *coder) {
+	if small(x, &m.Count, "a number of moments", MaxMoments); m.Count == 0 {
+		x.fail("expected at least one moment")
 	}
-	return b
+	kind(x, &m.Spread)
+	x.flags(&m.Pass)
+	many(x, &m.Weights, MaxMomentTimes, 2, (*TimeWeight).code)
 }
 
-func (d *decoder) moments(m *Moments) {
-	if m.Count = uint32(d.small("a number of moments", MaxMoments)); m.Count == 0 {
-		d.fail("expected at least one moment")
-	}
-	m.Spread, m.Pass = Spread(d.byte()), d.flags(1) != 0
-	m.Weights = some[TimeWeight](d.count(MaxMomentTimes, 2))
-	for i := range m.Weights {
-		m.Weights[i] = TimeWeight{d.ref(), d.number()}
-	}
+func (w *TimeWeight) code(x *coder) {
+	x.ref(&w.When)
+	x.number(&w.Weight)
 }

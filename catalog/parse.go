@@ -33,7 +33,7 @@ const (
 // with any fault as a whole, with an error that wraps *[Errors].
 //
 // The source is one YAML document in UTF-8 of at most [MaxBytes] bytes.
-// docs/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
+// docs/reference/catalog.md describes its keys. Parse refuses aliases, anchors, tags and
 // merge keys. Reading takes memory of about fifty times the source's size: 1.5
 // GB for the largest sources, and not much more for hostile ones. A server
 // should accept no larger sources from clients than it needs.
@@ -67,12 +67,12 @@ func (r *reader) parse(ctx context.Context, text []byte) *Catalog {
 		return nil
 	}
 	c := s.compile(r, root)
-	lookUp := check{c: c, fresh: true, report: func(at *log, onKey bool, message string) {
+	lookUp := check{report: report{send: func(at *log, onKey bool, message string) {
 		r.consequence(root, at, onKey, message)
 	}, line: func(at []step) int {
 		n, _ := locate(root, at, true)
 		return n.Line
-	}}
+	}}, c: c, fresh: true}
 	lookUp.itemsKnown, lookUp.poolsKnown = !r.failedAt("items"), !r.failedAt("pools")
 	lookUp.run()
 	return c

@@ -1,9 +1,6 @@
 package catalog
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "slices"
 
 // A code that a player sends pays for draws from the pool that names its list. The lists themselves
 // are no part of a catalog: they are imported, before it or after it.
@@ -28,7 +25,8 @@ type Guesses struct {
 var DefaultGuesses = Guesses{Per: PerDay, Count: 10}
 
 // redeem checks the codes that pay for draws from a pool.
-func (k *check) redeem(p *Pool) {
+func (k *poolCheck) redeem() {
+	p := k.p
 	if len(p.Redeem) > MaxRedeem {
 		k.fault("expected at most %d lists of codes, found %d", MaxRedeem, len(p.Redeem))
 		return
@@ -77,40 +75,14 @@ func (k *check) checkGuesses() {
 	}
 }
 
-func (r *Redeem) yaml() string {
-	parts := settings{}
-	parts.add(true, "code", "%s", yamlID(r.List))
-	parts.add(r.Times != 1, "times", "%d", r.Times)
-	parts.add(r.Uses != 1, "uses", "%d", r.Uses)
-	parts.add(r.Until != 0, "until", "%s", formatInstant(r.Until))
-	return mappingOf(texts(parts, func(s *Setting) string { return s.Key + ": " + s.Value }))
-}
-
 // redeems reports whether a code pays for draws from a pool.
 func (c *Catalog) redeems() bool {
 	return slices.ContainsFunc(c.Pools, func(p Pool) bool { return len(p.Redeem) > 0 })
 }
 
-func appendRedeem(b []byte, all []Redeem) []byte {
-	b = appendNumber(b, len(all))
-	for i := range all {
-		r := &all[i]
-		b = appendText(b, r.List)
-		b = binary.AppendUvarint(b, uint64(r.Times))
-		b = binary.AppendUvarint(b, r.Uses)
-		b = binary.AppendUvarint(b, uint64(r.Until))
-	}
-	return b
-}
-
-func (d *decoder) redeem() []Redeem {
-	all := some[Redeem](d.count(MaxRedeem, 4))
-	for i := range all {
-		r := &all[i]
-		r.List = d.ref()
-		r.Times = uint32(d.small("times", MaxRedeemTimes))
-		r.Uses = d.number()
-		r.Until = int64(d.small("a time", maxInstant))
-	}
-	return all
+func (r *Redeem) code(x *coder) {
+	x.ref(&r.List)
+	small(x, &r.Times, "times", MaxRedeemTimes)
+	x.number(&r.Uses)
+	small(x, &r.Until, "a time", maxInstant)
 }

@@ -105,6 +105,31 @@ func (d decimal) above(n uint64) bool {
 	return high == 0 && d.mantissa > low
 }
 
+// unscaled is v / scale, where scale is a power of ten.
+func unscaled(v, scale uint64) decimal {
+	d := decimal{mantissa: v}
+	for ; scale > 1; scale /= 10 {
+		d.digits++
+	}
+	for ; d.digits > 0 && d.mantissa%10 == 0; d.digits-- {
+		d.mantissa /= 10
+	}
+	return d
+}
+
+// String writes the number as parseDecimal reads it.
+func (d decimal) String() string {
+	s := strconv.FormatUint(d.mantissa, 10)
+	if d.digits == 0 {
+		return s
+	}
+	if short := int(d.digits) + 1 - len(s); short > 0 {
+		s = strings.Repeat("0", short) + s
+	}
+	point := len(s) - int(d.digits)
+	return s[:point] + "." + s[point:]
+}
+
 // powerOfTen returns 10^n for n up to 18.
 func powerOfTen(n uint8) uint64 {
 	p := uint64(1)

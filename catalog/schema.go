@@ -165,8 +165,11 @@ func (f *field[T]) describe(d *definitions) *schemaNode {
 	}
 	n := *f.schema(d)
 	n.Description = f.doc
-	if f.hasValue {
+	if f.value != "" {
 		n.Default = f.value
+		if json.Valid([]byte(f.value)) { // a number, true or false
+			n.Default = json.RawMessage(f.value)
+		}
 	}
 	return &n
 }

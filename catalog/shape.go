@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -9,13 +10,15 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// A shape is what may stand at one place of a catalog. It reads the place and
-// describes it to editors, so that parser and JSON Schema cannot drift apart:
-// source.go puts shapes together into the one table of all keys.
+// A shape is what may stand at one place of a catalog. It reads the place, writes it, and describes it
+// to editors, so that parser, writer and JSON Schema cannot drift apart: source.go puts shapes
+// together into the one table of all keys.
 type shape[T any] interface {
 	// read checks node n and stores its value. What is wrong goes to r; then
 	// dst may be left as it was.
 	read(r *reader, n *yaml.Node, dst *T)
+	// write returns a value that Check accepts, as YAML on one line.
+	write(v *T) string
 	// schema describes the shape; d gathers definitions used in many places.
 	schema(d *definitions) *schemaNode
 	// expects names the shape in messages: "a whole number from 1 to 10".
@@ -150,16 +153,16 @@ func clip(s string) string {
 }
 
 // integerShape is a whole number from min to max.
-type integerShape struct{ min, max uint64 }
+type integerShape[T uint32 | uint64] struct{ min, max uint64 }
 
-func (s integerShape) expects() string {
+func (s integerShape[T]) expects() string {
 	if s.min == s.max {
 		return fmt.Sprint("the number ", s.min)
 	}
 	return fmt.Sprintf("a whole number from %d to %d", s.min, s.max)
 }
 
-func (s integerShape) read(r *reader, n *yaml.Node, dst *uint64) {
+func (s integerShape[T]) read(r *reader, n *yaml.Node, dst *T) {
 	text, ok := r.number(n, s.expects())
 	if !ok {
 		return
@@ -169,14 +172,14 @@ func (s integerShape) read(r *reader, n *yaml.Node, dst *uint64) {
 		r.mismatch(n, s.expects(), wrong)
 		return
 	}
-	*dst = v
+	*dst = T(v)
 }
 
-func (s integerShape) schema(*definitions) *schemaNode {
+func (s integerShape[T]) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "integer", Minimum: number(s.min), Maximum: number(s.max)}
 }
 
-func (s integerShape) show(v uint64) any { return v }
+func (integerShape[T]) write(v *T) string { return strconv.FormatUint(uint64(*v), 10) }
 
 // decimalShape is a number from 0 to most.
 type decimalShape struct {
@@ -215,6 +218,8 @@ func (s decimalShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "number", Minimum: number(0), Maximum: number(s.most)}
 }
 
+func (decimalShape) write(v *decimal) string { return v.String() }
+
 // nameShape is a display name.
 type nameShape struct{}
 
@@ -238,6 +243,8 @@ func (nameShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", MinLength: 1, MaxLength: MaxName, Pattern: `^[^\x00-\x1f\x7f-\x9f]*$`}
 }
 
+func (nameShape) write(v *string) string { return yamlText(*v) }
+
 // idShape is an id, as a value. what says whose.
 type idShape struct{ what string }
 
@@ -258,6 +265,8 @@ func (s idShape) read(r *reader, n *yaml.Node, dst *string) {
 }
 
 func (idShape) schema(*definitions) *schemaNode { return &schemaNode{Ref: "#/$defs/id"} }
+
+func (idShape) write(v *string) string { return yamlID(*v) }
 
 // instantShape is a moment, in Unix milliseconds after 0.
 type instantShape struct{}
@@ -281,6 +290,10 @@ func (s instantShape) read(r *reader, n *yaml.Node, dst *int64) {
 
 func (instantShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", Format: "date-time", Pattern: instantPattern}
+}
+
+func (instantShape) write(v *int64) string {
+	return time.UnixMilli(*v).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
 // durationShape is a length of time from min to max.
@@ -307,7 +320,7 @@ func (durationShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", MinLength: 1, Pattern: durationPattern}
 }
 
-func (durationShape) show(v time.Duration) any { return formatDuration(v) }
+func (durationShape) write(v *time.Duration) string { return formatDuration(*v) }
 
 // choiceShape is one of a few words.
 type choiceShape[T comparable] []choice[T]
@@ -357,13 +370,13 @@ func (s choiceShape[T]) schema(*definitions) *schemaNode {
 	return all
 }
 
-func (s choiceShape[T]) show(v T) any {
+func (s choiceShape[T]) write(v *T) string {
 	for _, c := range s {
-		if c.value == v {
+		if c.value == *v {
 			return c.word
 		}
 	}
-	panic("catalog: a default that is not among its choices: " + strconv.Quote(fmt.Sprint(v)))
+	return "" // Check refuses such a catalog
 }
 
 // freePerShape is over what time free draws are counted. Of other times it says what there is.
@@ -403,7 +416,13 @@ func (s wordOr[T]) schema(d *definitions) *schemaNode {
 	return &schemaNode{OneOf: []*schemaNode{word, s.other.schema(d)}}
 }
 
-func (s wordOr[T]) show(T) any { return s.word }
+func (s wordOr[T]) write(v *T) string {
+	if reflect.DeepEqual(*v, s.value) {
+		return s.word
+	}
+	other := *v
+	return s.other.write(&other)
+}
 
 // part reads a V as one field of a T.
 type part[T, V any] struct {
@@ -412,25 +431,7 @@ type part[T, V any] struct {
 }
 
 func (s part[T, V]) read(r *reader, n *yaml.Node, dst *T) { s.shape.read(r, n, s.field(dst)) }
-
-// narrowShape is an integerShape whose max fits in 32 bits.
-type narrowShape struct{ integerShape }
-
-func (s narrowShape) read(r *reader, n *yaml.Node, dst *uint32) {
-	v := uint64(*dst)
-	s.integerShape.read(r, n, &v)
-	*dst = uint32(v)
-}
-
-func (s narrowShape) show(v uint32) any { return v }
-
-// fixedShape is a quantity whose least and most are the same.
-type fixedShape struct{ integerShape }
-
-func (s fixedShape) read(r *reader, n *yaml.Node, dst *Quantity) {
-	s.integerShape.read(r, n, &dst.Min)
-	dst.Max = dst.Min
-}
+func (s part[T, V]) write(v *T) string                    { return s.shape.write(s.field(v)) }
 
 // windowShape is a durationShape in milliseconds.
 type windowShape struct{ durationShape }
@@ -439,6 +440,10 @@ func (s windowShape) read(r *reader, n *yaml.Node, dst *int64) {
 	var d time.Duration
 	s.durationShape.read(r, n, &d)
 	*dst = d.Milliseconds()
+}
+
+func (windowShape) write(v *int64) string {
+	return formatDuration(time.Duration(*v) * time.Millisecond)
 }
 
 // boolShape is true or false.
@@ -460,7 +465,7 @@ func (s boolShape) read(r *reader, n *yaml.Node, dst *bool) {
 
 func (boolShape) schema(*definitions) *schemaNode { return &schemaNode{Type: "boolean"} }
 
-func (boolShape) show(v bool) any { return v }
+func (boolShape) write(v *bool) string { return strconv.FormatBool(*v) }
 
 // pointsShape is by how many percentage points a chance rises: one number, or a list of them.
 type pointsShape struct{ oneOrList[decimal] }
@@ -482,26 +487,61 @@ func (s pointsShape) read(r *reader, n *yaml.Node, dst *Rising) {
 	}
 }
 
-// fixedRolls is a number of rolls whose least and most are the same.
-type fixedRolls struct{ narrowShape }
-
-func (s fixedRolls) read(r *reader, n *yaml.Node, dst *Rolls) {
-	s.narrowShape.read(r, n, &dst.Min)
-	dst.Max = dst.Min
+func (s pointsShape) write(r *Rising) string {
+	all := make([]decimal, len(r.By))
+	for i, by := range r.By {
+		all[i] = unscaled(by, r.Scale)
+	}
+	if r.Table {
+		return s.many.write(&all)
+	}
+	return s.one.write(&all[0])
 }
 
-// fixedTimes is a number of draws whose least and most are the same.
-type fixedTimes struct{ narrowShape }
-
-func (s fixedTimes) read(r *reader, n *yaml.Node, dst *Inner) {
-	s.narrowShape.read(r, n, &dst.Min)
-	dst.Max = dst.Min
+// spanShape is a number that is fixed, or the bounds of one: a mapping with the keys min and max.
+type spanShape[T any, V uint32 | uint64] struct {
+	fixed   integerShape[V]
+	bounds  func(*T) (low, high *V)
+	mapping *object[T]
 }
 
-// defaultOne shows a number of rolls.
-type defaultOne struct{ eitherKind[Rolls] }
+func newSpan[T any, V uint32 | uint64](name, doc, low, high string, most uint64, bounds func(*T) (low, high *V), more ...field[T]) spanShape[T, V] {
+	s := spanShape[T, V]{fixed: integerShape[V]{1, most}, bounds: bounds}
+	s.mapping = &object[T]{name: name, doc: doc, fields: append([]field[T]{
+		key("min", s.fixed, func(v *T) *V { low, _ := bounds(v); return low }, low).must(),
+		key("max", s.fixed, func(v *T) *V { _, high := bounds(v); return high }, high).must(),
+	}, more...)}
+	return s
+}
 
-func (defaultOne) show(v Rolls) any { return v.Min }
+func (s spanShape[T, V]) expects() string { return s.fixed.expects() + ", or " + s.mapping.expects() }
+
+func (s spanShape[T, V]) read(r *reader, n *yaml.Node, dst *T) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		s.mapping.read(r, n, dst)
+	case yaml.ScalarNode:
+		low, high := s.bounds(dst)
+		s.fixed.read(r, n, low)
+		*high = *low
+	default:
+		if r.node(n) {
+			r.mismatch(n, s.expects(), "")
+		}
+	}
+}
+
+func (s spanShape[T, V]) schema(d *definitions) *schemaNode {
+	return &schemaNode{OneOf: []*schemaNode{s.fixed.schema(d), s.mapping.schema(d)}}
+}
+
+func (s spanShape[T, V]) write(v *T) string {
+	low, high := s.bounds(v)
+	if *low != *high || len(s.mapping.present(v)) > 2 {
+		return s.mapping.write(v)
+	}
+	return s.fixed.write(low)
+}
 
 // rewardParts puts the parts of a reward together.
 type rewardParts struct{ oneOrList[rewardPart] }
@@ -516,10 +556,20 @@ func (s rewardParts) read(r *reader, n *yaml.Node, dst *Reward) {
 			dst.Codes = append(dst.Codes, w.code)
 		}
 		if w.inner.Pool != "" {
-			if w.inner.Max == 0 {
-				w.inner.Min, w.inner.Max = 1, 1
-			}
 			dst.Draws = append(dst.Draws, w.inner)
 		}
 	}
+}
+
+// write writes one part, or a list of one for each list of codes and each pool that it draws from.
+func (s rewardParts) write(w *Reward) string {
+	parts := make([]rewardPart, max(1, len(w.Codes), len(w.Draws)))
+	parts[0].items = w.Items
+	for i, list := range w.Codes {
+		parts[i].code = list
+	}
+	for i, in := range w.Draws {
+		parts[i].inner = in
+	}
+	return s.oneOrList.write(&parts)
 }

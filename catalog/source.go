@@ -6,7 +6,7 @@ import (
 )
 
 // The keys of a catalog, in one table. Parse reads by it, the JSON Schema is
-// generated from it, and the reference in docs/catalog.md is checked against
+// generated from it, and the reference in docs/reference/catalog-keys.md is checked against
 // it. Constraints over several keys (references, sums, cycles) stand in
 // check.go.
 
@@ -35,6 +35,22 @@ type luckSource struct {
 	weight decimal
 }
 
+// entrySource returns an entry as it would be written.
+func (p *Pool) entrySource(i int) *entrySource {
+	e := &entrySource{out: p.Entries[i]}
+	e.weight = unscaled(e.out.Weight, p.WeightScale)
+	for _, s := range e.out.Luck.Steps {
+		e.luck = append(e.luck, luckSource{s.From, unscaled(s.Weight, p.WeightScale)})
+	}
+	if e.out.Moments.Count > 0 { // they are its stock
+		e.out.Stock = Stock{Unlimited: true}
+	}
+	return e
+}
+
+// entryShapes are the shapes of entries in the modes of pools.
+var entryShapes = map[Mode]*object[entrySource]{ModeWeighted: weightedEntryShape, ModeRaffle: raffleEntryShape, ModeEach: eachEntryShape}
+
 // Format is the version of the YAML format, the value of the key kuji.
 const Format = 1
 
@@ -52,9 +68,9 @@ const maxInstant = 253402300799999
 
 var rootShape = &object[source]{
 	name: "catalog",
-	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/catalog.md.",
+	doc:  "The definition of a realm: its items, its pools, and what players start with. See docs/reference/catalog.md.",
 	fields: []field[source]{
-		key("kuji", integerShape{Format, Format}, func(s *source) *uint64 { return &s.format },
+		key("kuji", integerShape[uint64]{Format, Format}, func(s *source) *uint64 { return &s.format },
 			"The version of the catalog format: 1.").must(),
 		key("name", nameShape{}, func(s *source) *string { return &s.out.Name },
 			"A name to show, for the catalog as a whole."),
@@ -69,9 +85,13 @@ var rootShape = &object[source]{
 		key("start", stacksShape, func(s *source) *[]Stack { return &s.out.Start },
 			"What a player gets with the first draw, grant, redeemed code or register: item ids with quantities."),
 		key("idempotency", idempotencyShape, func(s *source) *Idempotency { return &s.out.Idempotency },
-			"How long request ids are remembered, so that a repeated request returns its first result."),
+			"How long request ids are remembered, so that a repeated request returns its first result.").writtenIf(func(s *source) bool {
+			return s.out.Idempotency != Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
+		}),
 		key("guesses", guessesShape, func(s *source) *Guesses { return &s.out.Guesses },
-			"How many codes that do not exist a player can send. Without it, 10 a day."),
+			"How many codes that do not exist a player can send. Without it, 10 a day.").writtenIf(func(s *source) bool {
+			return s.out.Guesses != Guesses{} && (s.out.Guesses != DefaultGuesses || !s.out.redeems())
+		}),
 	},
 	begin: func(s *source) {
 		s.out.Idempotency = Idempotency{Count: DefaultIdempotencyCount, Age: DefaultIdempotencyAge}
@@ -94,7 +114,7 @@ var itemShape = &object[Item]{
 // stacksShape is a mapping from item ids to fixed quantities.
 var stacksShape = dict[Stack]{
 	what:  "an item",
-	value: part[Stack, uint64]{integerShape{1, MaxQuantity}, func(s *Stack) *uint64 { return &s.Quantity }},
+	value: part[Stack, uint64]{integerShape[uint64]{1, MaxQuantity}, func(s *Stack) *uint64 { return &s.Quantity }},
 	id:    func(s *Stack) *string { return &s.Item },
 	max:   MaxBundle,
 }
@@ -138,7 +158,7 @@ var poolShape = &object[poolSource]{
 			"The first moment at which the pool can be drawn from."),
 		key("ends", instantShape{}, func(p *poolSource) *int64 { return &p.out.EndsAt },
 			"The first moment at which the pool can no longer be drawn from."),
-		keyOr("max_count", narrowShape{integerShape{1, MaxDrawCount}}, func(p *poolSource) *uint32 { return &p.out.MaxCount },
+		keyOr("max_count", integerShape[uint32]{1, MaxDrawCount}, func(p *poolSource) *uint32 { return &p.out.MaxCount },
 			DefaultMaxCount, "The most draws in one request."),
 		key("limits", list[PlayerLimit]{"limits", limitShape, MaxPlayerLimits},
 			func(p *poolSource) *[]PlayerLimit { return &p.out.Limits },
@@ -153,7 +173,7 @@ var poolShape = &object[poolSource]{
 			"What many draws in one request are sure to hit."),
 		key("last", rewardShape, func(p *poolSource) *Reward { return &p.out.Last },
 			"An extra reward for the player who takes the last ticket of the box.").only("raffle"),
-		key("refill", narrowShape{integerShape{0, MaxRefill}}, func(p *poolSource) *uint32 { return &p.out.Refill },
+		key("refill", integerShape[uint32]{0, MaxRefill}, func(p *poolSource) *uint32 { return &p.out.Refill },
 			"How often the box is filled again when it is empty. Without it, never.").only("raffle"),
 		key("budget", oneOrList[Budget]{budgetShape, list[Budget]{"budgets", budgetShape, MaxBudgets}},
 			func(p *poolSource) *[]Budget { return &p.out.Budgets },
@@ -178,7 +198,7 @@ var limitShape = &object[PlayerLimit]{
 		key("per", perWords, func(l *PlayerLimit) *Per { return &l.Per }, "Over what time draws are counted.").must(),
 		key("window", windowShape{durationShape{time.Millisecond, MaxWindow}}, func(l *PlayerLimit) *int64 { return &l.Window },
 			"The length of the rolling window, such as 12h or 7d; at most "+formatDuration(MaxWindow)+".").must().only("window"),
-		key("draws", integerShape{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
+		key("draws", integerShape[uint64]{1, MaxQuantity}, func(l *PlayerLimit) *uint64 { return &l.Draws },
 			"The most draws within that time; at most "+strconv.Itoa(MaxTimedDraws)+", except for ever.").must(),
 	},
 }
@@ -187,7 +207,7 @@ var bundleShape = &object[Bundle]{
 	name: "bundle",
 	doc:  "A price for several draws in one request.",
 	fields: []field[Bundle]{
-		key("draws", narrowShape{integerShape{2, MaxDrawCount}}, func(b *Bundle) *uint32 { return &b.Draws },
+		key("draws", integerShape[uint32]{2, MaxDrawCount}, func(b *Bundle) *uint32 { return &b.Draws },
 			"Exactly how many draws the request pays. Free draws do not count.").must(),
 		key("price", stacksShape, func(b *Bundle) *[]Stack { return &b.Price }, "What all of them cost together.").must(),
 	},
@@ -198,7 +218,7 @@ var freeShape = &object[Free]{
 	doc:  "Draws that cost nothing: the first ones of each player.",
 	fields: []field[Free]{
 		key("per", freePerShape{perWords[:3]}, func(f *Free) *Per { return &f.Per }, "Over what time draws are counted.").must(),
-		keyOr("draws", integerShape{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
+		keyOr("draws", integerShape[uint64]{1, MaxTimedDraws}, func(f *Free) *uint64 { return &f.Draws }, 1, "How many of them are free."),
 	},
 }
 
@@ -226,9 +246,9 @@ var redeemShape = &object[Redeem]{
 	fields: []field[Redeem]{
 		key("code", idShape{"a list of codes"}, func(r *Redeem) *string { return &r.List },
 			"The list. Other pools cannot name it here. If rewards give its codes, each counts from when it is given.").must(),
-		keyOr("times", narrowShape{integerShape{1, MaxRedeemTimes}}, func(r *Redeem) *uint32 { return &r.Times }, 1,
+		keyOr("times", integerShape[uint32]{1, MaxRedeemTimes}, func(r *Redeem) *uint32 { return &r.Times }, 1,
 			"How many draws a code pays for, in one request."),
-		keyOr("uses", integerShape{1, MaxUses}, func(r *Redeem) *uint64 { return &r.Uses }, 1,
+		keyOr("uses", integerShape[uint64]{1, MaxUses}, func(r *Redeem) *uint64 { return &r.Uses }, 1,
 			"How many players can use each code. More than one makes it a code to share."),
 		key("until", instantShape{}, func(r *Redeem) *int64 { return &r.Until },
 			"The first moment at which the codes are no longer taken."),
@@ -240,24 +260,14 @@ var guessesShape = &object[Guesses]{
 	doc:  "A limit on guessing codes. A player who has reached it cannot redeem any code until the time is over.",
 	fields: []field[Guesses]{
 		key("per", budgetPerWords, func(g *Guesses) *Per { return &g.Per }, "Within what time they are counted.").must(),
-		key("count", integerShape{1, MaxTimedDraws}, func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
+		key("count", integerShape[uint64]{1, MaxTimedDraws}, func(g *Guesses) *uint64 { return &g.Count }, "How many wrong codes a player can send.").must(),
 	},
 }
 
-// rollsShape is a fixed number of rolls, or bounds of one.
-var rollsShape = defaultOne{eitherKind[Rolls]{
-	other: fixedRolls{narrowShape{integerShape{1, MaxPicks}}},
-	mapping: &object[Rolls]{
-		name: "rolls",
-		doc:  "How many entries one draw takes: from min to max, each number equally likely.",
-		fields: []field[Rolls]{
-			key("min", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Min }, "The fewest.").must(),
-			key("max", narrowShape{integerShape{1, MaxPicks}}, func(r *Rolls) *uint32 { return &r.Max }, "The most.").must(),
-			keyOr("distinct", boolShape{}, func(r *Rolls) *bool { return &r.Distinct }, false,
-				"Whether one draw takes no entry twice. The pool then needs at least max entries that have no conditions and cannot run out."),
-		},
-	},
-}}
+var rollsShape = newSpan("rolls", "How many entries one draw takes: from min to max, each number equally likely.", "The fewest.", "The most.", MaxPicks,
+	func(r *Rolls) (low, high *uint32) { return &r.Min, &r.Max },
+	keyOr("distinct", boolShape{}, func(r *Rolls) *bool { return &r.Distinct }, false,
+		"Whether one draw takes no entry twice. The pool then needs at least max entries that have no conditions and cannot run out."))
 
 // namesShape is a list of ids: what says of what.
 func namesShape(what string) list[string] { return list[string]{"names", idShape{what}, MaxConditions} }
@@ -271,7 +281,7 @@ var conditionShape = &object[Condition]{
 		key("lacks", namesShape("an item"), func(c *Condition) *[]string { return &c.Lacks }, "Items of which the player holds none."),
 		key("pity", dict[Reached]{
 			what:  "a track",
-			value: part[Reached, uint64]{integerShape{1, MaxTrackDraws}, func(r *Reached) *uint64 { return &r.Draws }},
+			value: part[Reached, uint64]{integerShape[uint64]{1, MaxTrackDraws}, func(r *Reached) *uint64 { return &r.Draws }},
 			id:    func(r *Reached) *string { return &r.Track },
 			max:   MaxTracks,
 		}, func(c *Condition) *[]Reached { return &c.Tracks },
@@ -284,8 +294,9 @@ var trackShape = &object[Track]{
 	doc:  "A player's counter of draws without a group of entries. It resets when the group is drawn. Its name is what clients see.",
 	fields: []field[Track]{
 		key("of", namesShape("an entry or group"), func(t *Track) *[]string { return &t.Of },
-			"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name."),
-		key("certain", narrowShape{integerShape{1, MaxTrackDraws}}, func(t *Track) *uint32 { return &t.Certain },
+			"The group: ids of entries, and groups that entries say they are in. Without it, the entry or group with the track's name.").
+			writtenIf(func(t *Track) bool { return len(t.Of) != 1 || t.Of[0] != t.Name }),
+		key("certain", integerShape[uint32]{1, MaxTrackDraws}, func(t *Track) *uint32 { return &t.Certain },
 			"The draw, counted from the last hit, that is certain to hit (hard pity). If the group is out of stock, it waits."),
 		key("rising", risingShape, func(t *Track) *Rising { return &t.Rising }, "How the chance rises before that (soft pity)."),
 		key("share", idShape{"a counter"}, func(t *Track) *string { return &t.Share },
@@ -297,7 +308,7 @@ var risingShape = &object[Rising]{
 	name: "rising",
 	doc:  "A chance that rises. Entries outside the group share the rest in proportion.",
 	fields: []field[Rising]{
-		key("from", narrowShape{integerShape{1, MaxTrackDraws}}, func(r *Rising) *uint32 { return &r.From },
+		key("from", integerShape[uint32]{1, MaxTrackDraws}, func(r *Rising) *uint32 { return &r.From },
 			"The first draw, counted from the last hit, that has a higher chance.").must(),
 		key("by", risingPoints, func(r *Rising) *Rising { return r },
 			"Percentage points that each draw from then on adds; or a list of what the draws have in addition, one after the other. "+
@@ -309,8 +320,8 @@ var guaranteeShape = &object[Guarantee]{
 	name: "guarantee",
 	doc:  "In each full set of draws of one request, at least so many hit a group. The last draws make up for missing hits.",
 	fields: []field[Guarantee]{
-		key("draws", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
-		keyOr("at_least", narrowShape{integerShape{1, MaxDrawCount}}, func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
+		key("draws", integerShape[uint32]{1, MaxDrawCount}, func(g *Guarantee) *uint32 { return &g.Draws }, "How many draws make a set.").must(),
+		keyOr("at_least", integerShape[uint32]{1, MaxDrawCount}, func(g *Guarantee) *uint32 { return &g.AtLeast }, 1,
 			"How many of them are sure to hit."),
 		key("of", namesShape("an entry or group"), func(g *Guarantee) *[]string { return &g.Of },
 			"The group: ids of entries, and groups that entries say they are in.").must(),
@@ -330,7 +341,7 @@ var (
 		Reward{}, "What the entry gives. Without it, nothing.")
 	entryStock = keyOr("stock", wordOr[Stock]{
 		"unlimited", Stock{Unlimited: true}, "It never runs out.",
-		part[Stock, uint64]{integerShape{0, MaxQuantity}, func(s *Stock) *uint64 { s.Unlimited = false; return &s.Count }},
+		part[Stock, uint64]{integerShape[uint64]{0, MaxQuantity}, func(s *Stock) *uint64 { s.Unlimited = false; return &s.Count }},
 	}, func(e *entrySource) *Stock { return &e.out.Stock }, Stock{Unlimited: true},
 		"How often the entry can be drawn in all, by all players.")
 )
@@ -341,12 +352,15 @@ var weightedEntryShape = &object[entrySource]{
 	fields: []field[entrySource]{
 		entryID,
 		key("weight", weightShape, func(e *entrySource) *decimal { return &e.weight },
-			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments"),
+			"The odds, in proportion to the other weights of the pool. Decimals are exact; percent signs and exponents are not allowed.").must().unless("moments").
+			writtenIf(func(e *entrySource) bool { return e.out.Moments.Count == 0 }),
 		noKey[entrySource]("chance", "the odds of an entry follow from its weight and the others'; write weight, or set the pool's mode to each"),
 		entryStock, entryGroup, entryWhen, entryUnique,
-		key("luck", luckShape, func(e *entrySource) *entrySource { return e }, "Other weights, by what the player holds or has drawn."),
+		key("luck", luckShape, func(e *entrySource) *entrySource { return e }, "Other weights, by what the player holds or has drawn.").
+			writtenIf(func(e *entrySource) bool { return len(e.luck) > 0 }),
 		key("moments", momentsShape, func(e *entrySource) *entrySource { return e },
-			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number."),
+			"Moments between the pool's starts and ends: the first draw after one takes the entry, whatever the odds. It has no weight, and its stock is their number.").
+			writtenIf(func(e *entrySource) bool { return e.out.Moments.Count > 0 }),
 		entryReward,
 	},
 }
@@ -361,12 +375,12 @@ var momentsShape = &object[entrySource]{
 	name: "moments",
 	doc:  "Winning moments.",
 	fields: []field[entrySource]{
-		key("count", narrowShape{integerShape{1, MaxMoments}}, func(e *entrySource) *uint32 { return &e.out.Moments.Count },
+		key("count", integerShape[uint32]{1, MaxMoments}, func(e *entrySource) *uint32 { return &e.out.Moments.Count },
 			"How many there are; of spread random at most "+strconv.Itoa(MaxRandomMoments)+".").must(),
 		key("spread", spreadWords, func(e *entrySource) *Spread { return &e.out.Moments.Spread }, "How they lie in the time of the pool.").must(),
 		key("weights", dict[TimeWeight]{
 			what:  "some hours or days",
-			value: part[TimeWeight, uint64]{integerShape{0, MaxMomentWeight}, func(w *TimeWeight) *uint64 { return &w.Weight }},
+			value: part[TimeWeight, uint64]{integerShape[uint64]{0, MaxMomentWeight}, func(w *TimeWeight) *uint64 { return &w.Weight }},
 			id:    func(w *TimeWeight) *string { return &w.When },
 			max:   MaxMomentTimes,
 		}, func(e *entrySource) *[]TimeWeight { return &e.out.Moments.Weights },
@@ -393,7 +407,7 @@ var luckStepShape = &object[luckSource]{
 	name: "luck_step",
 	doc:  "A weight from a count on.",
 	fields: []field[luckSource]{
-		key("from", integerShape{1, MaxQuantity}, func(s *luckSource) *uint64 { return &s.from },
+		key("from", integerShape[uint64]{1, MaxQuantity}, func(s *luckSource) *uint64 { return &s.from },
 			"The least count; for a track at most "+strconv.Itoa(MaxTrackDraws)+".").must(),
 		key("weight", weightShape, func(s *luckSource) *decimal { return &s.weight }, "The weight in place of the entry's own.").must(),
 	},
@@ -405,7 +419,7 @@ var raffleEntryShape = &object[entrySource]{
 	fields: []field[entrySource]{
 		entryID,
 		noKey[entrySource]("weight", "the odds in a raffle are the remaining stock; leave weight out, or set the pool's mode to weighted"),
-		key("stock", integerShape{0, MaxQuantity}, func(e *entrySource) *uint64 { return &e.out.Stock.Count },
+		key("stock", integerShape[uint64]{0, MaxQuantity}, func(e *entrySource) *uint64 { return &e.out.Stock.Count },
 			"How many of these tickets are in the box at first.").must(),
 		entryGroup,
 		noKey[entrySource]("when", "a ticket is for everybody"),
@@ -450,36 +464,16 @@ var partShape = &object[rewardPart]{
 			"A list of codes: the player gets the next one. Once the list is used up, the entry is out of stock."),
 		key("pool", idShape{"a pool"}, func(w *rewardPart) *string { return &w.inner.Pool },
 			"The pool to draw from. Its price, times, limits and conditions do not apply."),
-		key("times", timesShape, func(w *rewardPart) *Inner { return &w.inner },
-			"How often to draw from it. Without it, once.").with("pool"),
+		keyOr("times", timesShape, func(w *rewardPart) *Inner { return &w.inner }, Inner{Min: 1, Max: 1},
+			"How often to draw from it.").with("pool").writtenIf(func(w *rewardPart) bool { return w.inner.Max > 0 && w.inner != Inner{w.inner.Pool, 1, 1} }),
 	},
 }
 
-// timesShape is a fixed number of draws, or bounds of one.
-var timesShape = eitherKind[Inner]{
-	other: fixedTimes{narrowShape{integerShape{1, MaxPicks}}},
-	mapping: &object[Inner]{
-		name: "times",
-		doc:  "A number of draws from min to max, each as likely as any other.",
-		fields: []field[Inner]{
-			key("min", narrowShape{integerShape{1, MaxPicks}}, func(i *Inner) *uint32 { return &i.Min }, "The fewest.").must(),
-			key("max", narrowShape{integerShape{1, MaxPicks}}, func(i *Inner) *uint32 { return &i.Max }, "The most.").must(),
-		},
-	},
-}
+var timesShape = newSpan("times", "A number of draws from min to max, each as likely as any other.", "The fewest.", "The most.", MaxPicks,
+	func(i *Inner) (low, high *uint32) { return &i.Min, &i.Max })
 
-// quantityShape is a fixed quantity or bounds of one.
-var quantityShape = eitherKind[Quantity]{
-	other: fixedShape{integerShape{1, MaxQuantity}},
-	mapping: &object[Quantity]{
-		name: "quantity",
-		doc:  "A whole number from min to max, each as likely as any other.",
-		fields: []field[Quantity]{
-			key("min", integerShape{1, MaxQuantity}, func(q *Quantity) *uint64 { return &q.Min }, "The least that is given.").must(),
-			key("max", integerShape{1, MaxQuantity}, func(q *Quantity) *uint64 { return &q.Max }, "The most that is given.").must(),
-		},
-	},
-}
+var quantityShape = newSpan("quantity", "A whole number from min to max, each as likely as any other.", "The least that is given.", "The most that is given.", MaxQuantity,
+	func(q *Quantity) (low, high *uint64) { return &q.Min, &q.Max })
 
 var idFormWords = choiceShape[IDForm]{
 	{"any", IDsAny, "Any text of up to 64 bytes."},
@@ -492,7 +486,7 @@ var idempotencyShape = &object[Idempotency]{
 		"among the newest 1048576 of the realm (or the newest count, if that is less).",
 	by: "ids", byDefault: "any",
 	fields: []field[Idempotency]{
-		keyOr("count", narrowShape{integerShape{1, MaxIdempotencyCount}}, func(i *Idempotency) *uint32 { return &i.Count },
+		keyOr("count", integerShape[uint32]{1, MaxIdempotencyCount}, func(i *Idempotency) *uint32 { return &i.Count },
 			DefaultIdempotencyCount, "How many request ids within age there is room for. When the room is used up, new ids are refused until the oldest have "+
 				"aged; none is forgotten early. Each takes about 60 bytes of memory."),
 		keyOr("age", durationShape{MinIdempotencyAge, MaxIdempotencyAge}, func(i *Idempotency) *time.Duration { return &i.Age },

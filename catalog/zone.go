@@ -1,8 +1,8 @@
 package catalog
 
 import (
+	"cmp"
 	_ "embed" // the names of zones
-	"encoding/binary"
 	"regexp"
 	"strings"
 	"time"
@@ -93,7 +93,7 @@ func (zoneShape) schema(*definitions) *schemaNode {
 	return &schemaNode{Type: "string", MaxLength: MaxID, Pattern: zonePattern}
 }
 
-func (zoneShape) show(Zone) any { return utc }
+func (zoneShape) write(z *Zone) string { return cmp.Or(z.Name, utc) }
 
 // offsets returns the offsets of a place from 1970 to 2100.
 func offsets(place *time.Location) (all []Offset) {
@@ -113,7 +113,7 @@ func offsets(place *time.Location) (all []Offset) {
 	}
 }
 
-func (k *check) zone(z *Zone) {
+func (k *report) zone(z *Zone) {
 	switch {
 	case z.Name == "" && len(z.Offsets) == 0:
 		return
@@ -134,26 +134,16 @@ func (k *check) zone(z *Zone) {
 	}
 }
 
-func (z *Zone) append(b []byte) []byte {
-	b = appendText(b, z.Name)
-	if z.Name == "" {
-		return b
+func (z *Zone) code(x *coder) {
+	if x.text(&z.Name, MaxID); z.Name != "" {
+		many(x, &z.Offsets, MaxOffsets, 2, (*Offset).code)
 	}
-	b = appendNumber(b, len(z.Offsets))
-	for _, o := range z.Offsets {
-		b = binary.AppendUvarint(b, uint64(o.From))
-		b = binary.AppendUvarint(b, uint64(o.Seconds+maxOffset))
-	}
-	return b
 }
 
-func (d *decoder) zone(z *Zone) {
-	if z.Name = d.text(MaxID); z.Name == "" {
-		return
-	}
-	z.Offsets = some[Offset](d.count(MaxOffsets, 2))
-	for i := range z.Offsets {
-		z.Offsets[i].From = int64(d.small("a time", zonesEnd))
-		z.Offsets[i].Seconds = int64(d.small("an offset", 2*maxOffset)) - maxOffset
+func (o *Offset) code(x *coder) {
+	small(x, &o.From, "a time", zonesEnd)
+	ahead := o.Seconds + maxOffset
+	if small(x, &ahead, "an offset", 2*maxOffset); x.reading {
+		o.Seconds = ahead - maxOffset
 	}
 }

@@ -1,9 +1,8 @@
 // Package driver is the contract between Kuji and what keeps its realms: a directory, memory, or a
 // replicated log.
 //
-// A driver keeps three things for each realm: a log, which is the truth; files, such as snapshots
-// and whatever is larger than an entry of the log may be; and a lease, which is a hint about who
-// should write the log.
+// A driver keeps two things for each realm: a log, which is the truth, and files, such as snapshots
+// and whatever is larger than an entry of the log may be.
 //
 // A driver orders entries and keeps them. It need not keep other writers away: every entry carries
 // the epoch of its writer and the hash of the entry before it, and every reader folds the log by
@@ -19,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"time"
 )
 
 // Cursor is the place of an entry in a log. Cursors ascend from entry to entry, with gaps. They
@@ -101,7 +99,6 @@ type Options struct {
 type Realm interface {
 	Log
 	Files
-	Lease
 
 	// Close gives everything back. Appends and reads under way end with ErrClosed, or with what
 	// became of them.
@@ -217,20 +214,4 @@ type CacheDropper interface {
 type FileInfo struct {
 	Name string
 	Size int64 // in bytes
-}
-
-// Lease is a hint who should write the log. Two nodes may both believe that they hold it, so
-// nothing may rest on it but speed: that nodes do not depose one another all the time, and that
-// requests find the leader.
-type Lease interface {
-	// Hold asks for the lease, or renews it, for a node's name of at most 64 bytes. It returns who
-	// holds the lease now, and for how long if nobody renews it. If somebody else holds it, that is
-	// no error.
-	Hold(ctx context.Context, node string, ttl time.Duration) (holder string, left time.Duration, err error)
-
-	// Holder returns who holds the lease, and for how long; "" if nobody does.
-	Holder(ctx context.Context) (holder string, left time.Duration, err error)
-
-	// Release gives the lease up, if the node holds it, so that another one can have it at once.
-	Release(ctx context.Context, node string) error
 }

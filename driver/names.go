@@ -6,7 +6,6 @@ import "fmt"
 const (
 	MaxRealmName = 64
 	MaxFileName  = 128
-	MaxNodeName  = 64
 )
 
 // CheckRealm returns an error if name cannot be a realm's: see [Driver].
@@ -21,14 +20,6 @@ func CheckRealm(name string) error {
 func CheckFile(name string) error {
 	if name == "" || len(name) > MaxFileName || name[0] == '.' || !made(name, "-_.") {
 		return fmt.Errorf("file name %.150q: want 1 to %d of a-z, 0-9, '-', '_' and '.', the first no '.'", name, MaxFileName)
-	}
-	return nil
-}
-
-// CheckNode returns an error if name cannot be a node's that asks for a [Lease].
-func CheckNode(name string) error {
-	if name == "" || len(name) > MaxNodeName {
-		return fmt.Errorf("node name %.80q has %d bytes: want 1 to %d", name, len(name), MaxNodeName)
 	}
 	return nil
 }

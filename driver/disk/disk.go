@@ -154,7 +154,7 @@ func (d *Driver) open(realm string, o driver.Options) (*Realm, error) {
 
 func (d *Driver) realm(name string, readOnly bool) *Realm {
 	dir, g := d.realmDir(name), &gate{readOnly: readOnly}
-	return &Realm{Files: Files{gate: g, fs: d.o.fs, dir: dir + "/" + filesDir}, lease: lease{gate: g}, gate: g, fs: d.o.fs, dir: dir, steps: d.o.steps, policy: d.o.Sync}
+	return &Realm{Files: Files{gate: g, fs: d.o.fs, dir: dir + "/" + filesDir}, gate: g, fs: d.o.fs, dir: dir, steps: d.o.steps, policy: d.o.Sync}
 }
 
 // Close implements driver.Driver. It lets other processes in.

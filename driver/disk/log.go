@@ -26,7 +26,6 @@ var (
 // Realm is a realm in its directory.
 type Realm struct {
 	Files
-	lease
 	*gate
 	fs     vfs.FS
 	dir    string

@@ -32,17 +32,14 @@ type tweak struct {
 	open   func(ctx context.Context, name string) (driver.File, error)
 	list   func(ctx context.Context) ([]driver.FileInfo, error)
 	remove func(ctx context.Context, name string) error
-	hold   func(ctx context.Context, node string, ttl time.Duration) (string, time.Duration, error)
-	holder func(ctx context.Context) (string, time.Duration, error)
-	giveUp func(ctx context.Context, node string) error
 	close  func() error
 	max    int
 }
 
 func newTweak(r driver.Realm, s *Shared) *tweak {
 	return &tweak{Realm: r, shared: s, append: r.Append, begin: r.Begin, read: r.Read, last: r.Last, first: r.First, sync: r.Sync,
-		trim: r.Trim, create: r.Create, open: r.OpenFile, list: r.List, remove: r.Remove, hold: r.Hold, holder: r.Holder,
-		giveUp: r.Release, close: r.Close, max: r.MaxEntry()}
+		trim: r.Trim, create: r.Create, open: r.OpenFile, list: r.List, remove: r.Remove,
+		close: r.Close, max: r.MaxEntry()}
 }
 
 func (t *tweak) Append(ctx context.Context, after driver.Cursor, entry []byte) (driver.Cursor, error) {
@@ -63,12 +60,7 @@ func (t *tweak) Create(ctx context.Context) (driver.FileWriter, error)       { r
 func (t *tweak) OpenFile(ctx context.Context, n string) (driver.File, error) { return t.open(ctx, n) }
 func (t *tweak) List(ctx context.Context) ([]driver.FileInfo, error)         { return t.list(ctx) }
 func (t *tweak) Remove(ctx context.Context, name string) error               { return t.remove(ctx, name) }
-func (t *tweak) Hold(ctx context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-	return t.hold(ctx, node, ttl)
-}
-func (t *tweak) Holder(ctx context.Context) (string, time.Duration, error) { return t.holder(ctx) }
-func (t *tweak) Release(ctx context.Context, node string) error            { return t.giveUp(ctx, node) }
-func (t *tweak) Close() error                                              { return t.close() }
+func (t *tweak) Close() error                                                { return t.close() }
 
 // map1 replaces the entries that a reader gets.
 func (t *tweak) map1(f func(i int, e driver.Entry) (driver.Entry, bool)) {
@@ -473,37 +465,6 @@ var breaches = []struct {
 			return remove(ctx, name)
 		}
 	}}},
-	{"everybody holds the lease", "LeaseOfTwo", brokenDriver{realm: func(t *tweak) {
-		t.hold = func(_ context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-			return node, ttl, nil
-		}
-	}}},
-	{"anybody gives the lease up", "LeaseOfTwo", brokenDriver{realm: func(t *tweak) {
-		giveUp := t.giveUp
-		t.giveUp = func(ctx context.Context, node string) error {
-			holder, _, err := t.holder(ctx)
-			return errors.Join(err, giveUp(ctx, holder))
-		}
-	}}},
-	{"a lease is never given up", "LeaseOfTwo", brokenDriver{realm: func(t *tweak) {
-		t.giveUp = func(context.Context, string) error { return nil }
-	}}},
-	{"a lease never ends", "LeaseExpires", brokenDriver{realm: func(t *tweak) {
-		hold := t.hold
-		t.hold = func(ctx context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-			holder, _, err := hold(ctx, node, 1000*ttl)
-			return holder, ttl, err
-		}
-	}}},
-	{"a lease cannot be renewed", "LeaseExpires", brokenDriver{realm: func(t *tweak) {
-		hold := t.hold
-		t.hold = func(ctx context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-			if holder, left, err := t.holder(ctx); holder != "" || err != nil {
-				return holder, left, err
-			}
-			return hold(ctx, node, ttl)
-		}
-	}}},
 }
 
 // ahead says that more is durable than there is.
@@ -643,8 +604,7 @@ func TestSkipsAreSaid(t *testing.T) {
 		s := NewShared(SharedOptions{})
 		r := &recorder{TB: t, ctx: t.Context()}
 		failures := r.run(c, &World{
-			Open:    func(_ testing.TB, node int) driver.Driver { return s.Node(node) },
-			Advance: s.Advance,
+			Open: func(_ testing.TB, node int) driver.Driver { return s.Node(node) },
 		})
 		if len(failures) > 0 {
 			t.Errorf("%s: %v", c.name, failures)

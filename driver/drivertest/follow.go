@@ -260,14 +260,12 @@ func closed(e *env) {
 	_, createErr := r.Create(e.ctx)
 	_, openErr := r.OpenFile(e.ctx, "file")
 	_, listErr := r.List(e.ctx)
-	_, _, holdErr := r.Hold(e.ctx, "n1", e.Lease)
-	_, _, holderErr := r.Holder(e.ctx)
 	_, readErr := collectTrimmed(r.Read(e.ctx, 0, 0))
 	errs := map[string]error{
 		"append": appendErr, "begin": beginErr, "last": lastErr, "first": firstErr, "create": createErr,
-		"open": openErr, "list": listErr, "hold": holdErr, "holder": holderErr, "read": readErr,
+		"open": openErr, "list": listErr, "read": readErr,
 		"sync": r.Sync(e.ctx), "trim": r.Trim(e.ctx, 1), "remove": r.Remove(e.ctx, "file"),
-		"release": r.Release(e.ctx, "n1"), "commit": w.Commit(e.ctx, "file"),
+		"commit": w.Commit(e.ctx, "file"),
 	}
 	e.ok("close driver", d.Close())
 	_, errs["driver's open"] = d.Open(e.ctx, realmName, driver.Options{})

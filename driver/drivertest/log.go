@@ -43,7 +43,7 @@ func realms(e *env) {
 	e.ok("close", r.Close())
 }
 
-// realmsApart: one realm's log, files and lease are not another's.
+// realmsApart: one realm's log and files are not another's.
 func realmsApart(e *env) {
 	d := e.Open(e.TB, 0)
 	defer d.Close()
@@ -56,17 +56,13 @@ func realmsApart(e *env) {
 	}
 	want := e.fill(two[0], 0, 3)
 	e.write(two[0], "file", []byte("a"))
-	_, _, err := two[0].Hold(e.ctx, "n1", e.Lease)
-	e.ok("hold", err)
 
 	last, err := two[1].Last(e.ctx)
 	e.ok("last", err)
 	files, err := two[1].List(e.ctx)
 	e.ok("list", err)
-	holder, _, err := two[1].Holder(e.ctx)
-	e.ok("holder", err)
-	if last != 0 || len(files) != 0 || holder != "" {
-		e.Fatalf("a new realm has last entry %d, files %v and lease holder %q, all of another realm", last, files, holder)
+	if last != 0 || len(files) != 0 {
+		e.Fatalf("a new realm has last entry %d and files %v, all of another realm", last, files)
 	}
 	e.fill(two[1], 0, 1)
 	e.same("the first realm", e.read(two[0], 0, want[2].Cursor), want)
@@ -102,10 +98,9 @@ func readOnly(e *env) {
 	_, appendErr := r.Append(e.ctx, at, []byte("x"))
 	_, beginErr := r.Begin(e.ctx, []byte("x"))
 	_, createErr := r.Create(e.ctx)
-	_, _, holdErr := r.Hold(e.ctx, "n1", e.Lease)
 	for what, err := range map[string]error{
-		"append": appendErr, "begin": beginErr, "create": createErr, "hold": holdErr,
-		"trim": r.Trim(e.ctx, at), "remove": r.Remove(e.ctx, "file"), "release": r.Release(e.ctx, "n1"),
+		"append": appendErr, "begin": beginErr, "create": createErr,
+		"trim": r.Trim(e.ctx, at), "remove": r.Remove(e.ctx, "file"),
 	} {
 		if err == nil || errors.Is(err, driver.ErrUnknown) || errors.Is(err, driver.ErrDeposed) {
 			e.Errorf("%s: error %v, want a refusal", what, err)

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/hook"
@@ -29,7 +28,6 @@ type Shared struct {
 	net    network
 	grown  chan struct{} // closed and made anew when a reader may have something to look at
 	full   bool          // nothing more can be written
-	skew   time.Duration // what Advance added to the clock
 }
 
 // SharedOptions say how a [Shared] behaves. The zero value is a network without faults.
@@ -84,31 +82,6 @@ type realm struct {
 	last    driver.Cursor // of the newest entry there ever was
 	trimmed driver.Cursor // of the newest entry that was trimmed
 	files   map[string][]byte
-	lease   lease
-}
-
-// lease is who has a realm's lease, and until when.
-type lease struct {
-	node  string // "": nobody
-	until time.Time
-}
-
-// left returns how long the lease lasts if nobody renews it.
-func (l lease) left(s *Shared) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l.node == "" {
-		return 0
-	}
-	return max(0, l.until.Sub(s.now()))
-}
-
-// at returns the lease as it is at a time.
-func (l lease) at(now time.Time) lease {
-	if !now.Before(l.until) {
-		return lease{}
-	}
-	return l
 }
 
 type entry struct {
@@ -183,21 +156,11 @@ func (s *Shared) wake() {
 // chance reports whether something with odds of n in 1000 happens. s.mu is held.
 func (s *Shared) chance(n int) bool { return s.o.Rand != nil && s.o.Rand.IntN(1000) < n }
 
-// now is the clock of leases. s.mu is held.
-func (s *Shared) now() time.Time { return step.Now(s.steps).Add(s.skew) }
-
 // SetFull makes every write fail, as on a full disk, until it is called again with false.
 func (s *Shared) SetFull(full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.full = full
-}
-
-// Advance sets the clock of leases forward.
-func (s *Shared) Advance(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.skew += d
 }
 
 // Damage damages an entry.

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/internal/step"
@@ -297,43 +296,6 @@ func (h *handle) List(ctx context.Context) ([]driver.FileInfo, error) {
 func (h *handle) Remove(ctx context.Context, name string) error {
 	return h.write(ctx, func() error {
 		delete(h.realm.files, name)
-		return nil
-	})
-}
-
-// Hold implements [driver.Lease].
-func (h *handle) Hold(ctx context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-	if err := driver.CheckNode(node); err != nil {
-		return "", 0, err
-	}
-	if ttl <= 0 {
-		return "", 0, fmt.Errorf("time to live %v: want more than 0", ttl)
-	}
-	if h.readOnly {
-		return "", 0, errReadOnly
-	}
-	who, err := call(ctx, h, driver.ErrUnavailable, func() (lease, error) {
-		now := h.shared.now()
-		if h.realm.lease.at(now).node == "" || h.realm.lease.node == node {
-			h.realm.lease = lease{node, now.Add(ttl)}
-		}
-		return h.realm.lease.at(now), nil
-	})
-	return who.node, who.left(h.shared), err
-}
-
-// Holder implements [driver.Lease].
-func (h *handle) Holder(ctx context.Context) (string, time.Duration, error) {
-	who, err := call(ctx, h, driver.ErrUnavailable, func() (lease, error) { return h.realm.lease.at(h.shared.now()), nil })
-	return who.node, who.left(h.shared), err
-}
-
-// Release implements [driver.Lease].
-func (h *handle) Release(ctx context.Context, node string) error {
-	return h.write(ctx, func() error {
-		if h.realm.lease.node == node {
-			h.realm.lease = lease{}
-		}
 		return nil
 	})
 }

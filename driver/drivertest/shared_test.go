@@ -27,7 +27,6 @@ func worldOf(s *Shared, o SharedOptions) *World {
 				t.Fatal(err)
 			}
 		},
-		Advance: s.Advance,
 	}
 }
 

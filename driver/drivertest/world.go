@@ -34,11 +34,7 @@ type World struct {
 	SetFull func(t testing.TB, full bool)
 	// Damage damages an entry where it is kept. No driver is open.
 	Damage func(t testing.TB, realm string, at driver.Cursor)
-	// Advance lets time pass for leases. Nil: they run by the clock on the wall.
-	Advance func(d time.Duration)
 
-	// Lease is the shortest time to live of a lease. 0: 1 s.
-	Lease time.Duration
 	// Patience is how long a test may take before it counts as hung. 0: 60 s.
 	Patience time.Duration
 }
@@ -59,9 +55,6 @@ func Run(t *testing.T, newWorld func(t testing.TB) *World) {
 
 func (c check) in(t testing.TB, w *World) {
 	world := *w
-	if world.Lease == 0 {
-		world.Lease = time.Second
-	}
 	if world.Patience == 0 {
 		world.Patience = time.Minute
 	}
@@ -107,8 +100,6 @@ var checks = []check{
 	{"FileAbort", fileAbort, false},
 	{"FileOfTwoWriters", fileOfTwoWriters, false},
 	{"FileRemoved", fileRemoved, false},
-	{"LeaseOfTwo", leaseOfTwo, false},
-	{"LeaseExpires", leaseExpires, false},
 }
 
 // env is what a check works with.

@@ -8,7 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// board is where the board is among the leases. It is no realm's: no realm can have its name.
+// board is where the board is in the stream of leases, which older builds had for each realm too. No realm
+// can have its name.
 const board = "_board"
 
 // Update changes the board: a message that all nodes of a cluster share, such as who leads which realm.
@@ -19,10 +20,11 @@ const board = "_board"
 // After an error, the board may have been written all the same.
 func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byte, err error)) error {
 	err := d.try(ctx, d.life, func(ctx context.Context) error {
-		if err := d.findLeases(ctx); err != nil {
+		s, err := d.openBoard(ctx)
+		if err != nil {
 			return err
 		}
-		return d.update(ctx, change)
+		return d.update(ctx, s, change)
 	})
 	if err != nil {
 		return fmt.Errorf("the board: %w", known(err))
@@ -31,10 +33,10 @@ func (d *Driver) Update(ctx context.Context, change func(old []byte) (data []byt
 }
 
 // update is one attempt of Update.
-func (d *Driver) update(ctx context.Context, change func([]byte) ([]byte, error)) error {
-	ctx, settled := d.under(ctx, d.leaseStream())
+func (d *Driver) update(ctx context.Context, s jetstream.Stream, change func([]byte) ([]byte, error)) error {
+	ctx, settled := d.under(ctx, d.boardStream())
 	defer settled()
-	msg, err := d.leases.GetLastMsgForSubject(ctx, d.leaseSubject(board))
+	msg, err := s.GetLastMsgForSubject(ctx, d.leaseSubject(board))
 	var seq uint64
 	var old []byte
 	switch {
@@ -49,4 +51,27 @@ func (d *Driver) update(ctx context.Context, change func([]byte) ([]byte, error)
 	}
 	_, err = d.js.Publish(ctx, d.leaseSubject(board), data, jetstream.WithExpectLastSequencePerSubject(seq), jetstream.WithRetryAttempts(0))
 	return err
+}
+
+// openBoard returns the board's stream. It is on disk: a stream in memory is empty on a server that comes
+// back, so servers that restart one after another can lose it, or leave it without a leader for good.
+func (d *Driver) openBoard(ctx context.Context) (jetstream.Stream, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.board != nil {
+		return d.board, nil
+	}
+	s, err := d.create(ctx, jetstream.StreamConfig{
+		Name:              d.boardStream(),
+		Subjects:          []string{d.leaseSubject("*")},
+		Storage:           jetstream.FileStorage,
+		Replicas:          d.o.Replicas,
+		Discard:           jetstream.DiscardNew,
+		Duplicates:        dedup,
+		MaxMsgsPerSubject: 1,
+	})
+	if err == nil {
+		d.board = s
+	}
+	return s, err
 }

@@ -19,8 +19,6 @@ import (
 
 var _ driver.Copier = (*Driver)(nil)
 
-func (d *Driver) copySubject(realm string) string { return "kuji." + d.o.Cluster + ".copy." + realm }
-
 // copyConfig is logConfig for a copy whose log begins at a cursor.
 func (d *Driver) copyConfig(realm string, first driver.Cursor) jetstream.StreamConfig {
 	c := d.logConfig(realm)
@@ -68,7 +66,7 @@ func (d *Driver) OpenCopy(ctx context.Context, name string, first driver.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	r := &realm{Driver: d, name: name, subject: d.copySubject(name)}
+	r := d.realm(name, d.copySubject(name), false)
 	err = d.try(ctx, d.life, func(ctx context.Context) error {
 		if s != nil && s.CachedInfo().State.Msgs == 0 && max(1, s.CachedInfo().Config.FirstSeq) != uint64(first) {
 			if err := d.forget(ctx, name); err != nil {
@@ -96,7 +94,7 @@ func (d *Driver) forget(ctx context.Context, realm string) error {
 }
 
 // Drop implements [driver.Copy].
-func (r *realm) Drop() error { return r.Close() }
+func (h *handle) Drop() error { return h.Close() }
 
 // FinishCopy makes a realm of a copy: from now on it is found like any other.
 func (d *Driver) FinishCopy(ctx context.Context, realm string) error {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,6 +32,13 @@ import (
 //
 // The directory has the SHA-256 of every chunk, and every chunk that is read is compared with it. A
 // dot in NAME stands as '='. A name has one size, since it has one content.
+
+// files are a realm's files. They implement [driver.Files].
+type files struct {
+	*handle
+	msgs  jetstream.Stream
+	swept atomic.Bool // chunks that nobody needs were looked for
+}
 
 // directory is what names a file's chunks.
 type directory struct {
@@ -51,29 +59,29 @@ const (
 	abandoned = 24 * time.Hour
 )
 
-func (r *realm) chunkSubject(upload string, n int) string {
-	return r.fileSubject(r.name) + ".chunk." + upload + "." + strconv.Itoa(n)
+func (s *files) chunkSubject(upload string, n int) string {
+	return s.fileSubject(s.name) + ".chunk." + upload + "." + strconv.Itoa(n)
 }
 
-func (r *realm) chunksSubject(upload string) string {
-	return r.fileSubject(r.name) + ".chunk." + upload + ".>"
+func (s *files) chunksSubject(upload string) string {
+	return s.fileSubject(s.name) + ".chunk." + upload + ".>"
 }
 
-func (r *realm) nameSubject(name, size string) string {
-	return r.fileSubject(r.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
+func (s *files) nameSubject(name, size string) string {
+	return s.fileSubject(s.name) + ".name." + strings.ReplaceAll(name, ".", "=") + "." + size
 }
 
 // subjects returns the subjects of the files' stream that match a filter, as they are after all that
 // was acknowledged before the call. A replica without a leader would answer with an old state, so a
 // message goes first, and only an answer that knows of it counts.
-func (r *realm) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
+func (s *files) subjects(ctx context.Context, filter string) (map[string]uint64, error) {
 	var found map[string]uint64
-	err := r.read(ctx, func(ctx context.Context) error {
-		ack, err := r.js.Publish(ctx, r.fileSubject(r.name)+".barrier", nil, jetstream.WithRetryAttempts(0))
+	err := s.read(ctx, func(ctx context.Context) error {
+		ack, err := s.js.Publish(ctx, s.fileSubject(s.name)+".barrier", nil, jetstream.WithRetryAttempts(0))
 		if err != nil {
 			return err
 		}
-		info, err := r.files.Info(ctx, jetstream.WithSubjectFilter(filter))
+		info, err := s.msgs.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
 			return err
 		}
@@ -87,24 +95,24 @@ func (r *realm) subjects(ctx context.Context, filter string) (map[string]uint64,
 }
 
 // file returns the name and the size that a directory's subject has.
-func (r *realm) file(subject string) (driver.FileInfo, bool) {
-	rest, ok := strings.CutPrefix(subject, r.fileSubject(r.name)+".name.")
+func (s *files) file(subject string) (driver.FileInfo, bool) {
+	rest, ok := strings.CutPrefix(subject, s.fileSubject(s.name)+".name.")
 	name, digits, cut := strings.Cut(rest, ".")
 	size, err := strconv.ParseInt(digits, 10, 64)
 	return driver.FileInfo{Name: strings.ReplaceAll(name, "=", "."), Size: size}, ok && cut && err == nil
 }
 
 // List implements [driver.Files].
-func (r *realm) List(ctx context.Context) ([]driver.FileInfo, error) {
-	subjects, err := r.subjects(ctx, r.nameSubject("*", "*"))
+func (s *files) List(ctx context.Context) ([]driver.FileInfo, error) {
+	subjects, err := s.subjects(ctx, s.nameSubject("*", "*"))
 	if err != nil {
 		return nil, fmt.Errorf("list the files: %w", known(err))
 	}
 	var list []driver.FileInfo
 	for subject := range subjects {
-		info, ok := r.file(subject)
+		info, ok := s.file(subject)
 		if !ok {
-			return nil, &driver.CorruptError{Place: "stream " + r.fileStream(r.name), Err: fmt.Errorf("subject %q is no file's", subject)}
+			return nil, &driver.CorruptError{Place: "stream " + s.fileStream(s.name), Err: fmt.Errorf("subject %q is no file's", subject)}
 		}
 		list = append(list, info)
 	}
@@ -113,23 +121,23 @@ func (r *realm) List(ctx context.Context) ([]driver.FileInfo, error) {
 }
 
 // lookup returns a file's directory.
-func (r *realm) lookup(ctx context.Context, name string) (*directory, error) {
-	subjects, err := r.subjects(ctx, r.nameSubject(name, "*"))
+func (s *files) lookup(ctx context.Context, name string) (*directory, error) {
+	subjects, err := s.subjects(ctx, s.nameSubject(name, "*"))
 	if err != nil {
 		return nil, err
 	}
 	for subject := range subjects {
-		return r.directory(ctx, subject)
+		return s.directory(ctx, subject)
 	}
 	return nil, driver.ErrNotExist
 }
 
 // directory reads a directory.
-func (r *realm) directory(ctx context.Context, subject string) (*directory, error) {
-	info, ok := r.file(subject)
+func (s *files) directory(ctx context.Context, subject string) (*directory, error) {
+	info, ok := s.file(subject)
 	var msg *jetstream.RawStreamMsg
-	err := r.read(ctx, func(ctx context.Context) (err error) {
-		msg, err = r.files.GetLastMsgForSubject(ctx, subject)
+	err := s.read(ctx, func(ctx context.Context) (err error) {
+		msg, err = s.msgs.GetLastMsgForSubject(ctx, subject)
 		return err
 	})
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -144,7 +152,7 @@ func (r *realm) directory(ctx context.Context, subject string) (*directory, erro
 		err = errors.New("the directory of its chunks is damaged")
 	}
 	if err != nil {
-		return nil, &driver.CorruptError{Place: fmt.Sprintf("stream %s, message %d, of file %q", r.fileStream(r.name), msg.Sequence, info.Name), Err: err}
+		return nil, &driver.CorruptError{Place: fmt.Sprintf("stream %s, message %d, of file %q", s.fileStream(s.name), msg.Sequence, info.Name), Err: err}
 	}
 	return d, nil
 }
@@ -153,12 +161,12 @@ func (r *realm) directory(ctx context.Context, subject string) (*directory, erro
 func (d *directory) chunks() int { return int((d.size + int64(d.Chunk) - 1) / int64(d.Chunk)) }
 
 // OpenFile implements [driver.Files].
-func (r *realm) OpenFile(ctx context.Context, name string) (driver.File, error) {
+func (s *files) OpenFile(ctx context.Context, name string) (driver.File, error) {
 	err := driver.CheckFile(name)
 	if err == nil {
 		var d *directory
-		if d, err = r.lookup(ctx, name); err == nil {
-			return &file{realm: r, name: name, directory: d, at: -1}, nil
+		if d, err = s.lookup(ctx, name); err == nil {
+			return &file{files: s, name: name, directory: d, at: -1}, nil
 		}
 	}
 	return nil, fmt.Errorf("open file %q: %w", name, known(err))
@@ -166,7 +174,7 @@ func (r *realm) OpenFile(ctx context.Context, name string) (driver.File, error) 
 
 // file implements [driver.File].
 type file struct {
-	*realm
+	*files
 	name string
 	*directory
 
@@ -203,7 +211,7 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 	if f.at != number {
 		var msg *jetstream.RawStreamMsg
 		err := f.read(f.life, func(ctx context.Context) (err error) {
-			msg, err = f.files.GetLastMsgForSubject(ctx, f.chunkSubject(f.Upload, number))
+			msg, err = f.msgs.GetLastMsgForSubject(ctx, f.chunkSubject(f.Upload, number))
 			return err
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -215,7 +223,7 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 		want := f.Sums[number*sha256.Size:][:sha256.Size]
 		if got := sha256.Sum256(msg.Data); !bytes.Equal(got[:], want) || len(msg.Data) != int(min(int64(f.Chunk), f.size-int64(number)*int64(f.Chunk))) {
 			return 0, &driver.CorruptError{
-				Place: fmt.Sprintf("stream %s, message %d, chunk %d of file %q", f.fileStream(f.realm.name), msg.Sequence, number, f.name),
+				Place: fmt.Sprintf("stream %s, message %d, chunk %d of file %q", f.fileStream(f.files.name), msg.Sequence, number, f.name),
 				Err:   fmt.Errorf("SHA-256 %x, want %x", got, want),
 			}
 		}
@@ -225,32 +233,32 @@ func (f *file) readChunk(p []byte, number, from int) (int, error) {
 }
 
 // Create implements [driver.Files].
-func (r *realm) Create(ctx context.Context) (driver.FileWriter, error) {
-	if r.life.Err() != nil {
+func (s *files) Create(ctx context.Context) (driver.FileWriter, error) {
+	if s.life.Err() != nil {
 		return nil, driver.ErrClosed
 	}
-	if r.readOnly {
+	if s.readOnly {
 		return nil, errReadOnly
 	}
-	if !r.swept.Load() {
-		if err := r.sweep(ctx); err != nil {
+	if !s.swept.Load() {
+		if err := s.sweep(ctx); err != nil {
 			return nil, fmt.Errorf("look for abandoned files: %w", err)
 		}
-		r.swept.Store(true)
+		s.swept.Store(true)
 	}
 	now := time.Now()
 	var random [16]byte
 	rand.Read(random[:])
 	return &fileWriter{
-		realm: r,
-		dir:   directory{Upload: fmt.Sprintf("%x-%x", now.Unix(), random), Chunk: min(maxChunk, r.maxEntry)},
+		files: s,
+		dir:   directory{Upload: fmt.Sprintf("%x-%x", now.Unix(), random), Chunk: min(maxChunk, s.maxEntry)},
 		begun: now,
 	}, nil
 }
 
 // fileWriter implements [driver.FileWriter].
 type fileWriter struct {
-	*realm
+	*files
 	dir   directory
 	begun time.Time
 	chunk []byte // not yet sent
@@ -323,7 +331,7 @@ func (w *fileWriter) Commit(ctx context.Context, name string) error {
 			return err
 		}
 		// It is there, or on its way and may get lost. Only if it is there this is the end.
-		there, lookErr := w.files.GetLastMsgForSubject(ctx, msg.Subject)
+		there, lookErr := w.msgs.GetLastMsgForSubject(ctx, msg.Subject)
 		if lookErr != nil {
 			return err
 		}
@@ -354,33 +362,33 @@ func (w *fileWriter) Abort() {
 	}
 }
 
-func (r *realm) dropChunks(ctx context.Context, upload string) error {
-	return r.write(ctx, func(ctx context.Context) error {
-		return r.files.Purge(ctx, jetstream.WithPurgeSubject(r.chunksSubject(upload)))
+func (s *files) dropChunks(ctx context.Context, upload string) error {
+	return s.write(ctx, func(ctx context.Context) error {
+		return s.msgs.Purge(ctx, jetstream.WithPurgeSubject(s.chunksSubject(upload)))
 	})
 }
 
 // Remove implements [driver.Files].
-func (r *realm) Remove(ctx context.Context, name string) error {
-	if r.readOnly {
+func (s *files) Remove(ctx context.Context, name string) error {
+	if s.readOnly {
 		return errReadOnly
 	}
 	if err := driver.CheckFile(name); err != nil {
 		return err
 	}
-	d, err := r.lookup(ctx, name)
+	d, err := s.lookup(ctx, name)
 	if errors.Is(err, driver.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
 		// By its sequence: a request that is late cannot hit a later file of that name.
-		err = r.write(ctx, func(ctx context.Context) error { return r.files.DeleteMsg(ctx, d.seq) })
+		err = s.write(ctx, func(ctx context.Context) error { return s.msgs.DeleteMsg(ctx, d.seq) })
 		if errors.Is(err, jetstream.ErrMsgNotFound) || codeOf(err) == codeNoSequence {
 			err = nil
 		}
 	}
 	if err == nil {
-		err = r.dropChunks(ctx, d.Upload)
+		err = s.dropChunks(ctx, d.Upload)
 	}
 	if err != nil {
 		return fmt.Errorf("remove file %q: %w", name, known(err))
@@ -389,14 +397,14 @@ func (r *realm) Remove(ctx context.Context, name string) error {
 }
 
 // sweep drops chunks whose writer died before it named them.
-func (r *realm) sweep(ctx context.Context) error {
-	chunks, err := r.subjects(ctx, r.chunkSubject("*", 0))
+func (s *files) sweep(ctx context.Context) error {
+	chunks, err := s.subjects(ctx, s.chunkSubject("*", 0))
 	if err != nil {
 		return err
 	}
 	old := map[string]bool{}
 	for subject := range chunks {
-		upload := strings.TrimSuffix(strings.TrimPrefix(subject, r.fileSubject(r.name)+".chunk."), ".0")
+		upload := strings.TrimSuffix(strings.TrimPrefix(subject, s.fileSubject(s.name)+".chunk."), ".0")
 		begun, _, _ := strings.Cut(upload, "-")
 		if seconds, err := strconv.ParseInt(begun, 16, 64); err == nil && time.Since(time.Unix(seconds, 0)) > abandoned {
 			old[upload] = true
@@ -405,12 +413,12 @@ func (r *realm) sweep(ctx context.Context) error {
 	if len(old) == 0 {
 		return nil
 	}
-	names, err := r.subjects(ctx, r.nameSubject("*", "*"))
+	names, err := s.subjects(ctx, s.nameSubject("*", "*"))
 	if err != nil {
 		return err
 	}
 	for subject := range names {
-		d, err := r.directory(ctx, subject)
+		d, err := s.directory(ctx, subject)
 		if errors.Is(err, driver.ErrNotExist) {
 			continue
 		}
@@ -420,7 +428,7 @@ func (r *realm) sweep(ctx context.Context) error {
 		delete(old, d.Upload)
 	}
 	for upload := range old {
-		if err := r.dropChunks(ctx, upload); err != nil {
+		if err := s.dropChunks(ctx, upload); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ const bufferedMessages, refill = 1024, 32
 // follower reads a log in order. It makes a consumer anew whenever something is wrong with it, and
 // believes none of them: the sequences of a log have no holes, so each entry must have the next one.
 type follower struct {
-	*realm
+	*log
 	after    uint64 // the sequence of the entry that was yielded last
 	messages jetstream.MessagesContext
 	consumer string
@@ -44,16 +44,16 @@ type follower struct {
 const maxHoles = 12
 
 // Read implements [driver.Log].
-func (r *realm) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
+func (l *log) Read(ctx context.Context, after, through driver.Cursor) iter.Seq2[driver.Entry, error] {
 	return func(yield func(driver.Entry, error) bool) {
-		f := &follower{realm: r, after: uint64(after)}
+		f := &follower{log: l, after: uint64(after)}
 		defer f.stop()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(r.life, cancel)()
+		defer context.AfterFunc(l.life, cancel)()
 		for through == 0 || f.after < uint64(through) {
 			entry, err := f.next(ctx)
-			if r.life.Err() != nil {
+			if l.life.Err() != nil {
 				err = driver.ErrClosed
 			}
 			if err != nil {
@@ -163,7 +163,7 @@ func (f *follower) begin(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	consumer, err := f.log.CreateConsumer(ctx, jetstream.ConsumerConfig{
+	consumer, err := f.msgs.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       f.after + 1,
 		AckPolicy:         jetstream.AckNonePolicy,
@@ -213,7 +213,7 @@ func (f *follower) look(ctx context.Context) error {
 	defer cancel()
 	once, settled := f.under(once, f.logStream(f.name))
 	defer settled()
-	info, err := f.log.Info(once)
+	info, err := f.msgs.Info(once)
 	switch {
 	case err != nil && final(err):
 		return err
@@ -236,12 +236,12 @@ func (f *follower) fill(ctx context.Context) (entry driver.Entry, found bool, er
 	ctx, settled := f.under(ctx, f.logStream(f.name))
 	defer settled()
 	next := f.after + 1
-	msg, missing := f.log.GetMsg(ctx, next)
+	msg, missing := f.msgs.GetMsg(ctx, next)
 	if missing == nil {
 		entry, err := f.entry(msg.Header.Get(sumHeader), msg.Data)
 		return entry, err == nil, err
 	}
-	info, err := f.log.Info(ctx)
+	info, err := f.msgs.Info(ctx)
 	switch {
 	case err != nil && final(err):
 		return entry, false, err

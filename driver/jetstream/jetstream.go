@@ -2,14 +2,14 @@
 // runs the servers in this process; others are reached by URL.
 //
 // A realm has two streams: one for its log, in which an entry is a message and a cursor is the
-// message's sequence, and one for its files, in chunks. The leases of all realms share a third one.
+// message's sequence, and one for its files, in chunks. A third one has the cluster's board: see [Driver.Update].
 //
 // What is safe rests on the stream's leader alone. An append carries the sequence that it expects
 // to be the last; a read yields what a replica has applied, which a majority holds. Nothing rests
 // on a stream's state as the server reports it, since a replica that has lost its leader reports
 // an old one. The client library repeats no append and keeps none for later.
 //
-// This package knows nothing of what entries and files mean. Only package main of cmd/kuji and tests
+// This package knows nothing of what entries and files mean. Only the binary (internal/cli) and tests
 // import it, so that nobody who embeds Kuji compiles it.
 package jetstream
 
@@ -82,6 +82,7 @@ func (o *Options) check() error {
 
 // Driver keeps realms in JetStream. See [driver.Driver].
 type Driver struct {
+	names
 	o        Options
 	conn     *nats.Conn
 	js       jetstream.JetStream
@@ -91,8 +92,8 @@ type Driver struct {
 	life context.Context
 	end  context.CancelFunc
 
-	mu     sync.Mutex
-	leases jetstream.Stream // nil until the first realm is opened
+	mu    sync.Mutex
+	board jetstream.Stream // nil until the board is first used
 
 	link atomic.Pointer[link]
 	reigns
@@ -126,7 +127,7 @@ func Connect(ctx context.Context, o Options) (*Driver, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	d := &Driver{o: o}
+	d := &Driver{names: names(o.Cluster), o: o}
 	d.life, d.end = context.WithCancel(context.Background())
 	d.ends = d.life
 	d.relink()
@@ -192,7 +193,7 @@ func (d *Driver) connect(ctx context.Context, options []nats.Option) error {
 		return fmt.Errorf("the server's max_payload is %d bytes: want at least %d", d.conn.MaxPayload(), minEntry+overhead)
 	}
 	if d.js, err = jetstream.New(d.conn); err == nil {
-		err = d.watch(d.conn, "KUJI_"+d.o.Cluster+"_")
+		err = d.watch(d.conn, d.streams())
 	}
 	if err != nil {
 		d.conn.Close()

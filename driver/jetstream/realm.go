@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,14 +17,20 @@ import (
 // the first one within it, and later finds its entry by reading.
 const dedup = 20 * time.Second
 
-func (d *Driver) logStream(realm string) string   { return "KUJI_" + d.o.Cluster + "_LOG_" + realm }
-func (d *Driver) fileStream(realm string) string  { return "KUJI_" + d.o.Cluster + "_FILES_" + realm }
-func (d *Driver) leaseStream() string             { return "KUJI_" + d.o.Cluster + "_LEASES" }
-func (d *Driver) logSubject(realm string) string  { return "kuji." + d.o.Cluster + ".log." + realm }
-func (d *Driver) fileSubject(realm string) string { return "kuji." + d.o.Cluster + ".file." + realm }
-func (d *Driver) leaseSubject(realm string) string {
-	return "kuji." + d.o.Cluster + ".lease." + realm
-}
+// names are the names of a cluster's streams and subjects. The value is the cluster's own.
+type names string
+
+func (c names) streams() string                { return "KUJI_" + string(c) + "_" }
+func (c names) subjects() string               { return "kuji." + string(c) + "." }
+func (c names) logStream(realm string) string  { return c.streams() + "LOG_" + realm }
+func (c names) fileStream(realm string) string { return c.streams() + "FILES_" + realm }
+func (c names) boardStream() string            { return c.streams() + "LEASES" }
+func (c names) logSubject(realm string) string { return c.subjects() + "log." + realm }
+
+// copySubject is that of a log which is being copied here: see copy.go.
+func (c names) copySubject(realm string) string { return c.subjects() + "copy." + realm }
+func (c names) fileSubject(realm string) string { return c.subjects() + "file." + realm }
+func (c names) leaseSubject(name string) string { return c.subjects() + "lease." + name }
 
 // logConfig is how a realm's log is kept: nothing ever drops a message but Trim.
 func (d *Driver) logConfig(realm string) jetstream.StreamConfig {
@@ -46,21 +51,6 @@ func (d *Driver) fileConfig(realm string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              d.fileStream(realm),
 		Subjects:          []string{d.fileSubject(realm) + ".>"},
-		Storage:           jetstream.FileStorage,
-		Replicas:          d.o.Replicas,
-		Discard:           jetstream.DiscardNew,
-		Duplicates:        dedup,
-		MaxMsgsPerSubject: 1,
-	}
-}
-
-// leaseConfig is how leases are kept: on disk, though they are only a hint. A stream in memory is
-// empty on a server that comes back, so servers that restart one after another can lose it, or leave
-// it without a leader for ever.
-func (d *Driver) leaseConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:              d.leaseStream(),
-		Subjects:          []string{d.leaseSubject("*")},
 		Storage:           jetstream.FileStorage,
 		Replicas:          d.o.Replicas,
 		Discard:           jetstream.DiscardNew,
@@ -104,7 +94,7 @@ func (d *Driver) stream(ctx context.Context, want jetstream.StreamConfig) (jetst
 		return nil, err
 	}
 	got := s.CachedInfo().Config
-	if copied := "kuji." + d.o.Cluster + ".copy."; len(got.Subjects) == 1 && strings.HasPrefix(got.Subjects[0], copied) && !slices.Equal(got.Subjects, want.Subjects) {
+	if copied := d.copySubject(""); len(got.Subjects) == 1 && strings.HasPrefix(got.Subjects[0], copied) && !slices.Equal(got.Subjects, want.Subjects) {
 		return nil, fmt.Errorf("stream %s: it is being restored: %w", want.Name, driver.ErrLocked)
 	}
 	return s, checkConfig(got, want)
@@ -127,17 +117,18 @@ func (d *Driver) create(ctx context.Context, want jetstream.StreamConfig) (jetst
 	return s, err
 }
 
-// realm is a realm that is open. It implements [driver.Realm].
+// realm is a realm that is open. It implements [driver.Realm] and [driver.Copy].
 type realm struct {
+	*handle
+	log
+	files
+}
+
+// handle is what a realm's log and files have in common.
+type handle struct {
 	*Driver
 	name     string
-	subject  string // of the log's messages
 	readOnly bool
-	log      jetstream.Stream
-	files    jetstream.Stream
-	durable  atomic.Uint64 // the last cursor that is known to be acknowledged
-	swept    atomic.Bool   // chunks that nobody needs were looked for
-	seen     observed      // of the lease
 
 	// life ends with Close.
 	life context.Context
@@ -146,12 +137,18 @@ type realm struct {
 
 var _ driver.Realm = (*realm)(nil)
 
+// realm returns a realm whose streams are still to be found.
+func (d *Driver) realm(name, subject string, readOnly bool) *realm {
+	h := &handle{Driver: d, name: name, readOnly: readOnly}
+	return &realm{handle: h, log: log{handle: h, subject: subject}, files: files{handle: h}}
+}
+
 // Open implements [driver.Driver].
 func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (driver.Realm, error) {
 	if err := driver.CheckRealm(name); err != nil {
 		return nil, err
 	}
-	r := &realm{Driver: d, name: name, subject: d.logSubject(name), readOnly: o.ReadOnly || o.Check}
+	r := d.realm(name, d.logSubject(name), o.ReadOnly || o.Check)
 	log := d.logConfig(name)
 	err := d.try(ctx, d.life, func(ctx context.Context) error { return r.find(ctx, log, o.MustExist || r.readOnly) })
 	if errors.Is(err, driver.ErrLocked) && o.Check {
@@ -168,11 +165,8 @@ func (d *Driver) Open(ctx context.Context, name string, o driver.Options) (drive
 // find finds the realm's streams. Of a realm that is not there it creates them, the log's first: a
 // log without files is one whose creation was interrupted, but files without a log have lost it.
 func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist bool) (err error) {
-	if err := r.findLeases(ctx); err != nil {
-		return err
-	}
 	files := r.fileConfig(r.name)
-	r.log, err = r.stream(ctx, log)
+	r.log.msgs, err = r.stream(ctx, log)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	if err != nil && !missing {
 		return err
@@ -187,40 +181,26 @@ func (r *realm) find(ctx context.Context, log jetstream.StreamConfig, mustExist 
 		case mustExist:
 			return driver.ErrNotExist
 		}
-		if r.log, err = r.create(ctx, log); err != nil {
+		if r.log.msgs, err = r.create(ctx, log); err != nil {
 			return err
 		}
 	}
-	if r.files, err = r.stream(ctx, files); !errors.Is(err, jetstream.ErrStreamNotFound) {
+	if r.files.msgs, err = r.stream(ctx, files); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	if r.log.CachedInfo().State.Msgs > 0 {
+	if r.log.msgs.CachedInfo().State.Msgs > 0 {
 		return &driver.CorruptError{Place: "stream " + files.Name, Err: errors.New("it is gone, and the realm's log is not")}
 	}
-	r.files, err = r.create(ctx, files)
-	return err
-}
-
-// findLeases finds the stream of leases, which all realms share.
-func (d *Driver) findLeases(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.leases != nil {
-		return nil
-	}
-	s, err := d.create(ctx, d.leaseConfig())
-	if err == nil {
-		d.leases = s
-	}
+	r.files.msgs, err = r.create(ctx, files)
 	return err
 }
 
 // Close implements [driver.Realm].
-func (r *realm) Close() error {
-	if r.life.Err() != nil {
+func (h *handle) Close() error {
+	if h.life.Err() != nil {
 		return driver.ErrClosed
 	}
-	r.end()
+	h.end()
 	return nil
 }
 
@@ -228,16 +208,16 @@ func (r *realm) Close() error {
 var errReadOnly = errors.New("the realm is open for reading only")
 
 // write is try for what changes the realm.
-func (r *realm) write(ctx context.Context, op func(context.Context) error) error {
-	if r.readOnly {
+func (h *handle) write(ctx context.Context, op func(context.Context) error) error {
+	if h.readOnly {
 		return errReadOnly
 	}
-	return known(r.try(ctx, r.life, op))
+	return known(h.try(ctx, h.life, op))
 }
 
 // read is try for what does not.
-func (r *realm) read(ctx context.Context, op func(context.Context) error) error {
-	return r.try(ctx, r.life, op)
+func (h *handle) read(ctx context.Context, op func(context.Context) error) error {
+	return h.try(ctx, h.life, op)
 }
 
 func sorted(names []string) []string {
@@ -247,8 +227,8 @@ func sorted(names []string) []string {
 
 // Streams returns the names of the streams that keep a realm of a cluster.
 func Streams(cluster, realm string) []string {
-	d := &Driver{o: Options{Cluster: cluster}}
-	return []string{d.logStream(realm), d.fileStream(realm)}
+	c := names(cluster)
+	return []string{c.logStream(realm), c.fileStream(realm)}
 }
 
 // ClusterOf returns the cluster of which a stream keeps something, or "" if it is none of Kuji's. Names of

@@ -93,7 +93,7 @@ func TestRescue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"KUJI_c_FILES_main", "KUJI_c_LEASES", "KUJI_c_LOG_main"}; !slices.Equal(s.Streams, want) {
+	if want := []string{"KUJI_c_FILES_main", "KUJI_c_LOG_main"}; !slices.Equal(s.Streams, want) {
 		t.Errorf("the copy has %v, want %v", s.Streams, want)
 	}
 	d = on(s.Server)

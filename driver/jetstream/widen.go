@@ -20,10 +20,10 @@ const someReplicas = 3
 func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()
-	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject("kuji."+d.o.Cluster+".>"))
+	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject(d.subjects()+">"))
 	for info := range list.Info() {
 		c := info.Config
-		copied := len(c.Subjects) == 1 && strings.HasPrefix(c.Subjects[0], "kuji."+d.o.Cluster+".copy.")
+		copied := len(c.Subjects) == 1 && strings.HasPrefix(c.Subjects[0], d.copySubject(""))
 		if c.Replicas >= d.o.Replicas || copied {
 			continue
 		}
@@ -44,7 +44,7 @@ func Widen(ctx context.Context, d *Driver) (changed int, err error) {
 func Narrow(ctx context.Context, d *Driver, replicas int) error {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Patience)
 	defer cancel()
-	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject("kuji."+d.o.Cluster+".>"))
+	list := d.js.ListStreams(ctx, jetstream.WithStreamListSubject(d.subjects()+">"))
 	for info := range list.Info() {
 		c := info.Config
 		if c.Replicas <= replicas {

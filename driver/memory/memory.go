@@ -12,7 +12,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/kuji-dev/kuji/driver"
 )
@@ -79,8 +78,6 @@ type Realm struct {
 	changed chan struct{} // closed and replaced at every begin, and closed for good by Close
 	closed  bool
 	files   map[string][]byte
-	node    string
-	until   time.Time
 }
 
 var _ driver.Realm = (*Realm)(nil)
@@ -287,38 +284,4 @@ func (r *Realm) Remove(_ context.Context, name string) error {
 	}
 	delete(r.files, name)
 	return nil
-}
-
-// Hold implements driver.Lease.
-func (r *Realm) Hold(_ context.Context, node string, ttl time.Duration) (string, time.Duration, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.open(); err != nil {
-		return "", 0, err
-	}
-	now := time.Now()
-	if r.node == "" || r.node == node || !now.Before(r.until) {
-		r.node, r.until = node, now.Add(ttl)
-	}
-	return r.node, r.until.Sub(now), nil
-}
-
-// Holder implements driver.Lease.
-func (r *Realm) Holder(context.Context) (string, time.Duration, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if left := time.Until(r.until); r.node != "" && left > 0 {
-		return r.node, left, r.open()
-	}
-	return "", 0, r.open()
-}
-
-// Release implements driver.Lease.
-func (r *Realm) Release(_ context.Context, node string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.node == node {
-		r.node = ""
-	}
-	return r.open()
 }

@@ -16,7 +16,6 @@ func TestConformance(t *testing.T) {
 			Open:      func(testing.TB, int) driver.Driver { return &memory.Driver{} },
 			Exclusive: true,
 			Forgetful: true,
-			Lease:     20 * time.Millisecond,
 			Patience:  2 * time.Second,
 		}
 	})

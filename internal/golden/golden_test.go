@@ -61,9 +61,9 @@ func number(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// reads returns a line of JSON for all that a realm of a data directory shows: what verifying says, each
-// event, each remembered answer, players, pools and the state's hash. It opens the directory, which
-// begins an epoch and reveals the one that was killed.
+// reads returns lines of JSON for everything that a realm of a data directory shows: the report of
+// verifying it, each event, each remembered answer, players and pools. It opens the directory. That
+// begins an epoch, and reveals the seed of one that a kill ended.
 func reads(t *testing.T, dir, realm string) (lines []string) {
 	t.Helper()
 	line := func(what string, v any) {
@@ -120,7 +120,7 @@ func reads(t *testing.T, dir, realm string) (lines []string) {
 	return lines
 }
 
-// idsIn returns the request ids of a realm, also those that are in a snapshot alone.
+// idsIn returns the request ids of a realm, with those that only a snapshot has.
 func idsIn(realm string, recs []kuji.Record) (ids []string) {
 	if realm == "campaign" {
 		for i := range 80 {
@@ -179,7 +179,7 @@ func sorted(set map[string]bool) (ids []string) {
 	return ids
 }
 
-// linesOf returns what a build of old read.
+// linesOf returns what an old build read.
 func linesOf(t *testing.T, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -189,8 +189,8 @@ func linesOf(t *testing.T, file string) []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// same reports the first difference between what a build of old read and what this one reads. What a
-// later build shows in addition is no difference.
+// same reports the first difference between what an old build read and what this one reads. A later
+// build may show more.
 func same(t *testing.T, what string, was, is []string) {
 	t.Helper()
 	for i := range was {
@@ -218,8 +218,8 @@ func same(t *testing.T, what string, was, is []string) {
 	}
 }
 
-// missing returns where b lacks something of a, or has it otherwise: "" if nowhere. What b has in
-// addition may be there, except in lists.
+// missing returns the first place where b lacks something that a has, or has another value, "" if
+// there is none. b may have more than a, except in lists.
 func missing(a, b any) string {
 	switch was := a.(type) {
 	case map[string]any:
@@ -255,7 +255,8 @@ func missing(a, b any) string {
 	return ""
 }
 
-// TestMissing: a field more is no difference; another value, one less, or one more of a list is.
+// TestMissing: one more field is no difference. Another value, one field less, or one more element of a
+// list is.
 func TestMissing(t *testing.T) {
 	const old = `{"a":1,"b":{"c":[{"d":"x"},2]},"e":null}`
 	for now, want := range map[string]string{

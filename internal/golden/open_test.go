@@ -20,7 +20,7 @@ import (
 	"github.com/kuji-dev/kuji/history"
 )
 
-// eachVersion runs a test for every version that was ever written.
+// eachVersion runs a test for every version.
 func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	t.Helper()
 	for _, dir := range versions(t) {
@@ -28,8 +28,8 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 	}
 }
 
-// TestGolden: what a build of old wrote is read as it was: every event, every answer, what players hold,
-// the state's hash. Then the realm goes on, and all of it verifies.
+// TestGolden: this build reads what an old build wrote as the old one did: every event, every answer,
+// what players hold, the hash of the state. Then the realm goes on, and all of it verifies.
 func TestGolden(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for _, k := range keptIn(version) {
@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// goOn draws on in a data directory of old, closes and opens it again, and verifies it.
+// goOn makes requests in an old data directory, closes and opens it again, and verifies it.
 func goOn(t *testing.T, dir, realm string) {
 	t.Helper()
 	before, err := kuji.Verify(dir, realm, nil)
@@ -94,16 +94,15 @@ func goOn(t *testing.T, dir, realm string) {
 	}
 }
 
-// TestBytes: the same requests with the same entropy give what the newest version has, to the byte. A
-// change of a format, of the rules, or of the way in which randomness is used shows here and nowhere
-// else.
+// TestBytes: the same requests with the same entropy give the bytes of the newest version. Only this
+// test sees every change of a format, of the rules, and of how randomness is used.
 func TestBytes(t *testing.T) {
 	dirs := versions(t)
 	newest, made := dirs[len(dirs)-1], makeAll(t)
 	for _, k := range keptIn(newest) {
 		was, is := filesOf(t, filepath.Join(newest, k.dir)), filesOf(t, made[k.dir])
 		if !slices.Equal(was, is) {
-			t.Errorf("this build writes %s otherwise than %s has it. If that is meant: when the change is complete, write\ngo test ./internal/golden -run TestWrite -write v%d\n%s",
+			t.Errorf("this build writes %s in another way than %s. If you mean that, then when the change is complete, run\ngo test ./internal/golden -run TestWrite -write v%d\n%s",
 				k.dir, filepath.Base(newest), number(t, newest)+1, firstDifference(was, is))
 		}
 	}
@@ -151,8 +150,8 @@ func firstDifference(was, is []string) string {
 	return "no difference"
 }
 
-// TestBackup: a backup of old grows, and is restored: to a directory, and to nodes that share a log,
-// one of which follows and then leads. The feed shows what it showed.
+// TestBackup: an old backup grows, and is restored to a directory and to nodes that share a log. One
+// node follows and then leads. The feed shows what it showed.
 func TestBackup(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		want := linesOf(t, filepath.Join(version, "data.jsonl"))
@@ -194,7 +193,7 @@ func TestBackup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := follower.Await(t.Context(), position); err != nil {
+		if err := follower.Replica().Await(t.Context(), position); err != nil {
 			t.Fatal(err)
 		}
 		if got, _, err := follower.StateHash(kuji.Stale(t.Context())); err != nil || got != hash {
@@ -209,7 +208,7 @@ func TestBackup(t *testing.T) {
 		}
 		want = slices.DeleteFunc(want, func(l string) bool { return !strings.HasPrefix(l, `{"event"`) })
 		same(t, "the feed", want, fed[:min(len(fed), len(want))])
-		if err := follower.Lead(t.Context()); err != nil {
+		if err := follower.Replica().Lead(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := follower.DoAll(t.Context(), goldenRequests(14)); err != nil {
@@ -253,7 +252,7 @@ func copyLog(t *testing.T, dir string, to driver.Driver, realm string) {
 	}
 }
 
-// TestShared: so is a backup of a log that nodes shared.
+// TestShared: a backup of a log that nodes shared is read as it was.
 func TestShared(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		dir := t.TempDir() + "/data"
@@ -264,7 +263,7 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestCatalogs: canonical forms of old are read, and mean what they meant: their hash is the same.
+// TestCatalogs: old canonical forms are read and mean the same: their hash has not changed.
 func TestCatalogs(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		files, err := filepath.Glob(version + "/catalogs/*")
@@ -284,8 +283,8 @@ func TestCatalogs(t *testing.T) {
 	})
 }
 
-// TestHistory: a history of old is read, and goes on where it was. (It is checked with the format of the
-// time; a later build may build it again.)
+// TestHistory: an old history is read, and goes on from its last event. (Its format is the old one. A
+// later build may build it again.)
 func TestHistory(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		dir := copied(t, filepath.Join(version, "data"))
@@ -312,7 +311,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// asked returns a line for what a history answers.
+// asked returns lines for what a history answers.
 func asked(t *testing.T, h *history.DB) (lines []string) {
 	t.Helper()
 	players, more, _, err := h.Players(t.Context(), "", history.MaxPage)
@@ -335,12 +334,12 @@ func asked(t *testing.T, h *history.DB) (lines []string) {
 	return append(lines, string(marshal(t, holders)))
 }
 
-// through is a realm's feed as far as it has come.
+// through is a realm's feed up to its last event now.
 func through(r *kuji.Realm) history.Feed {
 	last := r.Stats().LastEvent
 	return func(ctx context.Context, from uint64) iter.Seq2[kuji.Record, error] {
 		return func(yield func(kuji.Record, error) bool) {
-			for rec, err := range r.Events(ctx, from) {
+			for rec, err := range r.Feed().Events(ctx, from) {
 				if err == nil && rec.Position > last || !yield(rec, err) || err != nil || rec.Position == last && rec.Last {
 					return
 				}
@@ -349,12 +348,13 @@ func through(r *kuji.Realm) history.Feed {
 	}
 }
 
-// TestDecidedAgain: what rules from version 5 on decided is decided again, byte for byte.
+// TestDecidedAgain: the verifier decides again what rules of version 5 and later decided, and gets the
+// same bytes.
 func TestDecidedAgain(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		for _, k := range keptIn(version) {
 			if k.dir == "killed" {
-				continue // its seed was never revealed
+				continue // its last seed was never revealed
 			}
 			rep, err := kuji.Verify(copied(t, filepath.Join(version, k.dir)), k.realm, nil)
 			if err != nil {

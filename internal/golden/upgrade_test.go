@@ -8,8 +8,8 @@ import (
 	"github.com/kuji-dev/kuji"
 )
 
-// TestUpgrade: until somebody finishes the upgrade, a realm of the first level is written as builds of
-// that level read it: its snapshots too. Then it has the newest formats, and goes on.
+// TestUpgrade: until somebody finishes the upgrade, this build writes a realm of the first level so that
+// builds of that level can read it, its snapshots too. Then the realm has the newest formats.
 func TestUpgrade(t *testing.T) {
 	dir := copied(t, root+"/v1/data")
 	e, r := open(t, dir, "test")

@@ -11,12 +11,11 @@ import (
 )
 
 // Public are the packages that programs outside this module can use.
-var Public = []string{".", "catalog", "wal", "sampler", "server", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
+var Public = []string{".", "client", "catalog", "wal", "sampler", "server", "server/access", "history", "sink", "driver", "driver/disk", "driver/memory", "driver/drivertest", "driver/jetstream", "driver/jetstream/embedded"}
 
-// Surface reports what a package exports that only this module can use: a function, a field, a
-// method or a type whose own type is in an internal package. Programs that embed Kuji see such a
-// thing in the documentation and cannot name its type. Tests get at what they need through
-// internal/hook.
+// Surface reports what a package exports and only this module can use: functions, fields, methods and
+// types whose type is in an internal package. Programs that embed Kuji see it in the documentation
+// and cannot name its type. Tests reach what they need through internal/hook.
 func Surface(t *Typed, root string) []Finding {
 	c := &surface{typed: t, root: root}
 	scope := t.Pkg.Scope()
@@ -54,7 +53,7 @@ func (c *surface) object(obj types.Object) {
 	}
 }
 
-// uses reports the internal types that a type is made of.
+// uses reports the internal types in a type.
 func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -93,8 +92,8 @@ func (c *surface) uses(t types.Type, pos token.Pos, what string) {
 	}
 }
 
-// Constants reports constants of a public package that are named after one of an internal package:
-// the documentation then shows no value.
+// Constants reports constants of a public package whose value is written as a constant of an internal
+// package: the documentation then shows no value.
 func Constants(s *Source) []Finding {
 	if s.Test || !slices.Contains(Public, s.Dir()) {
 		return nil

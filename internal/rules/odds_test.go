@@ -393,7 +393,7 @@ func TestOddsInNumbers(t *testing.T) {
 		// Three different ones of four.
 		{yaml: plain + `  p: {rolls: {min: 3, max: 3, distinct: true}, entries: [{id: x, weight: 1}, {id: y, weight: 1}, {id: z, weight: 1}, {id: w, weight: 1}]}`, pool: "p",
 			want: "p/x 3/4 3/4, p/y 3/4 3/4, p/z 3/4 3/4, p/w 3/4 3/4"},
-		// Tables of docs/catalog.md: five tickets of a box, two gems of a chest.
+		// Tables of docs/reference/catalog.md: five tickets of a box, two gems of a chest.
 		{yaml: plain + `  p: {mode: raffle, rolls: 5, entries: [{id: gold, stock: 1}, {id: other, stock: 9}]}`, pool: "p",
 			want: "p/gold 1/2 1/2, p/other 1 9/2"},
 		{yaml: plain + `  p: {entries: [{id: chest, weight: 1, reward: [{items: {a: {min: 2, max: 7}}}, {pool: q, times: 2}]}]}

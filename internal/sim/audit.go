@@ -67,8 +67,7 @@ func (g *game) whole(records []kuji.Record, from uint64) []kuji.Record {
 	return append(g.archive[:n:n], records...)
 }
 
-// observe reads the log before a trim removes part of it, or before a snapshot goes that it could
-// be read from.
+// observe reads the log before a trim removes a part of it, or before a snapshot is removed.
 func (g *game) observe(trim bool) {
 	w := g.w
 	records, rep, err := g.verified(w.disk.KillClone())
@@ -82,8 +81,8 @@ func (g *game) observe(trim bool) {
 	w.note("trim: %d events read, from %d on", len(g.archive), rep.From)
 }
 
-// mustSurvive now and then cuts the power of a copy of the disk, and checks that what a client was
-// just told is still there.
+// mustSurvive sometimes cuts the power of a copy of the disk, and checks that it still has what a
+// client was just told.
 func (s *session) mustSurvive(position uint64) {
 	if s.l.rng.IntN(24) > 0 {
 		return
@@ -93,7 +92,7 @@ func (s *session) mustSurvive(position uint64) {
 	}
 }
 
-// mustRemember does the same for a refusal, which depends on another request with the same id.
+// mustRemember does the same for a refusal. It rests on another request with the same id.
 func (s *session) mustRemember(c *call) {
 	if s.l.rng.IntN(3) > 0 {
 		return
@@ -104,8 +103,8 @@ func (s *session) mustRemember(c *call) {
 	}
 }
 
-// afterPowerCut reads the log that a power cut now would leave, if the policy is to lose nothing
-// that was told.
+// afterPowerCut reads the log that a power cut would leave now. ok is false if the policy allows a
+// power cut to remove what clients were told.
 func (s *session) afterPowerCut() (records []kuji.Record, rep kuji.Report, ok bool) {
 	if s.l.policy != kuji.SyncAlways || s.l.over {
 		return nil, rep, false
@@ -123,7 +122,7 @@ func (g *game) verified(disk *vfs.Mem) (records []kuji.Record, rep kuji.Report, 
 	return records, report.(kuji.Report), err
 }
 
-// replay lets the model judge the log, and compares what was shown on the way.
+// replay lets the model judge the log, and compares every read with the state at its position.
 func (g *game) replay(records []kuji.Record, end uint64) *model {
 	w, m := g.w, newModel()
 	reads := g.reads // after a failed fsync under a relaxed policy, less is shown than before
@@ -243,8 +242,7 @@ func sameOutcomes(a, b []kuji.Outcome) bool {
 	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
-// echo asks again for everything that is remembered, at the very end. It must get the first
-// answers.
+// echo asks again, at the very end, for everything that is remembered. It must get the first answers.
 func (s *session) echo() {
 	w := s.w
 	records := map[string]*kuji.Record{}
@@ -290,7 +288,7 @@ func (s *session) echo() {
 	}
 }
 
-// checkpoint audits the logs of an engine that is running but idle.
+// checkpoint audits the logs while the engine is open and idle.
 func (w *world) checkpoint() {
 	disk := w.disk
 	w.disk = disk.KillClone()

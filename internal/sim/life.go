@@ -338,9 +338,9 @@ func (s *session) apply() {
 	case w.schedule.IntN(4) > 0:
 		res, err = s.realm.Apply(context.Background(), c)
 	case w.schedule.IntN(2) > 0:
-		res, err = s.realm.ApplyOver(context.Background(), c, over)
-	default: // from somebody who has seen another one
-		res, err = s.realm.ApplyOver(context.Background(), c, over+1+w.schedule.Uint64N(3))
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over)})
+	default: // from somebody who has seen another version
+		res, err = s.realm.Catalogs().Apply(context.Background(), c, kuji.ApplyOptions{Over: new(over + 1 + w.schedule.Uint64N(3))})
 		w.note("%s: apply catalog %d over another version: %v", s.name, s.applied, kuji.CodeOf(err))
 		if kuji.CodeOf(err) == kuji.CodeConflict {
 			return

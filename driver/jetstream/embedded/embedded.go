@@ -133,11 +133,14 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Check implements [server.Authentication]. The server's own list of users lets in anybody once one of
-// them is of the system's account.
-func (s *Server) Check(c server.ClientAuthentication) bool {
+// clients lets in clients. The server's own list of users would let in anybody, once one of them is in the
+// system's account.
+type clients struct{ *Server }
+
+// Check implements [server.Authentication].
+func (s clients) Check(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
-	if !s.knows(shown.Password) {
+	if !s.o.knows(shown.Password) {
 		return false
 	}
 	now := s.running.Load()
@@ -151,20 +154,20 @@ func (s *Server) Check(c server.ClientAuthentication) bool {
 }
 
 // knows reports whether a password is one of the secrets.
-func (s *Server) knows(password string) (knows bool) {
-	for _, secret := range append([]string{s.o.Secret}, s.o.Accepted...) {
+func (o *Options) knows(password string) (knows bool) {
+	for _, secret := range append([]string{o.Secret}, o.Accepted...) {
 		knows = subtle.ConstantTimeCompare([]byte(password), []byte(secret)) == 1 || knows
 	}
 	return knows
 }
 
 // peers lets in other nodes.
-type peers struct{ s *Server }
+type peers struct{ *Server }
 
 // Check implements [server.Authentication].
-func (p peers) Check(c server.ClientAuthentication) bool {
+func (s peers) Check(c server.ClientAuthentication) bool {
 	shown := c.GetOpts()
-	return shown.Username == user && p.s.knows(shown.Password)
+	return shown.Username == user && s.o.knows(shown.Password)
 }
 
 func (s *Server) start() error {
@@ -173,7 +176,7 @@ func (s *Server) start() error {
 		return err
 	}
 	if s.o.Clients != "" || s.o.Listen != "" {
-		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = s, peers{s}
+		opts.CustomClientAuthentication, opts.CustomRouterAuthentication = clients{s}, peers{s}
 	}
 	now, err := server.NewServer(opts)
 	if err != nil {
@@ -309,7 +312,7 @@ func (s *Server) Ready(ctx context.Context) error {
 // Current returns nil if this node holds all that its cluster has given it: the list of streams, and
 // its part of each. A node that comes back is no use to a majority before that.
 func (s *Server) Current() error {
-	h := s.health()
+	h := s.well.health(s.running.Load())
 	switch {
 	case len(h.Errors) > 1:
 		return fmt.Errorf("not caught up: %s, and %d more", h.Errors[0].Error, len(h.Errors)-1)
@@ -324,22 +327,22 @@ func (s *Server) Current() error {
 // healthFor is how long what the server says of its health counts. It looks at each stream for that.
 const healthFor = time.Second
 
-// health returns what the server said of its health a moment ago.
-func (s *Server) health() *server.HealthStatus {
-	s.well.mu.Lock()
-	defer s.well.mu.Unlock()
-	if now := s.running.Load(); s.well.of != now || time.Since(s.well.at) >= healthFor {
-		s.well.of, s.well.at, s.well.said = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
-	}
-	return s.well.said
-}
-
 // wellness is what a server said of its health, and when.
 type wellness struct {
 	mu   sync.Mutex
 	of   *server.Server
 	at   time.Time
 	said *server.HealthStatus
+}
+
+// health returns what a server says of its health, or said a moment ago.
+func (w *wellness) health(now *server.Server) *server.HealthStatus {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of != now || time.Since(w.at) >= healthFor {
+		w.of, w.at, w.said = now, time.Now(), now.Healthz(&server.HealthzOptions{Details: true})
+	}
+	return w.said
 }
 
 // Failed returns why this node keeps no part of the log any more. The server gives up when its disk is
@@ -409,7 +412,7 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) stop() {
-	s.handOver()
+	s.HandOver()
 	s.running.Load().Shutdown()
 	s.running.Load().WaitForShutdown()
 }

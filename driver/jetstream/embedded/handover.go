@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 )
 
 // A server that stops leads no more, at once. Who leads then is another question: a follower that was
@@ -27,13 +26,13 @@ const (
 // stepDownMeta is where the leader of the meta group is asked to step down.
 const stepDownMeta = "$JS.API.META.LEADER.STEPDOWN"
 
-// handOver makes other servers lead what this one leads.
-func (s *Server) handOver() {
+// HandOver makes other servers lead what this one leads, if there are enough.
+func (s *Server) HandOver() {
 	now := s.running.Load()
 	if !now.Running() || !now.JetStreamEnabled() || !now.JetStreamIsClustered() {
 		return
 	}
-	operate, err := nats.Connect("", s.connect(operator))
+	operate, err := s.system()
 	if err != nil {
 		s.said.Warnf("Nobody was asked to lead what this server leads: %v", err)
 		return

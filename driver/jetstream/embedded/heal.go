@@ -38,7 +38,8 @@ func (s *Server) Heal() (healed []string, err error) {
 	if len(damaged) == 0 || s.closed {
 		return nil, nil
 	}
-	groups, err := s.groups()
+	kept := stored(s.o.Dir)
+	groups, err := kept.groups()
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (s *Server) Heal() (healed []string, err error) {
 	}
 	s.stop()
 	for _, stream := range damaged {
-		err = errors.Join(err, s.forget(stream, groups[stream]))
+		err = errors.Join(err, kept.forget(stream, groups[stream]))
 	}
 	s.unhealed = errors.Join(err, s.start())
 	return damaged, s.unhealed
@@ -60,7 +61,7 @@ func (s *Server) Heal() (healed []string, err error) {
 
 // damaged returns the streams of which the server says that Raft cannot read what it wrote.
 func (s *Server) damaged() (streams []string) {
-	for _, e := range s.health().Errors {
+	for _, e := range s.well.health(s.running.Load()).Errors {
 		if e.Type == server.HealthzErrorStream && e.Stream != "" && strings.Contains(e.Error, "assignment error") && strings.Contains(e.Error, "corrupt") {
 			streams = append(streams, e.Stream)
 		}
@@ -69,20 +70,23 @@ func (s *Server) damaged() (streams []string) {
 	return streams
 }
 
-// raftDir is where Raft keeps what is of groups.
-func (s *Server) raftDir() string {
-	return filepath.Join(s.o.Dir, server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
+// stored is what a server keeps in its directory.
+type stored string
+
+// raftDir is where Raft keeps its groups.
+func (dir stored) raftDir() string {
+	return filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_SYSTEM_ACCOUNT, "_js_")
 }
 
 // groups returns the directories of the streams' groups.
-func (s *Server) groups() (byStream map[string]string, err error) {
+func (dir stored) groups() (byStream map[string]string, err error) {
 	byStream = map[string]string{}
-	dirs, err := os.ReadDir(s.raftDir())
+	dirs, err := os.ReadDir(dir.raftDir())
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range dirs {
-		path := filepath.Join(s.raftDir(), dir.Name())
+	for _, group := range dirs {
+		path := filepath.Join(dir.raftDir(), group.Name())
 		data, err := os.ReadFile(filepath.Join(path, server.JetStreamMetaFile))
 		var about server.StreamConfig
 		if err != nil || json.Unmarshal(data, &about) != nil || about.Metadata["type"] != "stream" {
@@ -125,12 +129,12 @@ func (s *Server) spare(streams []string) error {
 }
 
 // forget removes a stream and what Raft has of it, but for the votes.
-func (s *Server) forget(stream, group string) error {
+func (dir stored) forget(stream, group string) error {
 	entries, err := os.ReadDir(group)
 	if err != nil {
 		return err
 	}
-	errs := []error{os.RemoveAll(filepath.Join(s.o.Dir, server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream))}
+	errs := []error{os.RemoveAll(filepath.Join(string(dir), server.JetStreamStoreDir, server.DEFAULT_GLOBAL_ACCOUNT, "streams", stream))}
 	for _, e := range entries {
 		if e.Name() != "tav.idx" && e.Name() != "peers.idx" {
 			errs = append(errs, os.RemoveAll(filepath.Join(group, e.Name())))

@@ -78,9 +78,6 @@ func (s *Server) raft() (all []server.RaftzGroup) {
 	return all
 }
 
-// HandOver makes other servers lead what this one leads, if there are enough.
-func (s *Server) HandOver() { s.handOver() }
-
 // errRuns is the error of a node that cannot be removed.
 var errRuns = errors.New("it runs: stop it first")
 
