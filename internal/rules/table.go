@@ -89,7 +89,7 @@ type Limit struct {
 	Draws   uint64
 }
 
-// entryTable is an entry of one catalog.
+// Entry is an entry of one catalog.
 type Entry struct {
 	ID      string
 	Config  *catalog.Entry
@@ -109,20 +109,20 @@ type Entry struct {
 	Branch      int32  // index in nesting.branches; noBranch: the pool does not count on it
 }
 
-// reward is what is given at once.
+// Reward is what is given at once.
 type Reward struct {
 	Items []Quantity
 	Codes []uint32 // numbers of lists
 	Inner []Inner  // draws from other pools
 }
 
-// innerTable is a number of draws from another pool.
+// Inner is a number of draws from another pool.
 type Inner struct {
 	Pool     *Pool
 	Min, Max uint64
 }
 
-// quantity is a fixed or uniformly random quantity of an item, by the item's number.
+// Quantity is a fixed or uniformly random quantity of an item, by the item's number.
 type Quantity struct {
 	Item     uint32
 	Min, Max uint64
