@@ -19,7 +19,6 @@ var large = map[string]string{
 	"internal/rules.Rules":   "the rules: all that decides is a method, since all of it asks the state",
 	"internal/rules.walk":    "the way of one draw through everything that a rule does",
 	"internal/sim.model":     "the oracle: what every command does",
-	"internal/store.State":   "what the rules and readers ask of a realm: each is a method",
 	"internal/vfs.Mem":       "a file system",
 	"server.Server":          "the API: each call is a method",
 	"wal.Log":                "the log: what a few locks guard together",
