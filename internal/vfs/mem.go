@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -61,20 +60,17 @@ var ErrCrashed = errors.New("vfs: the power is off")
 // Faults are injected by [Mem.SetHook], [Mem.CutPowerAfter], [Mem.Limit] and
 // [Mem.Flip]. All methods may be called concurrently.
 type Mem struct {
-	mu    sync.Mutex
-	root  *memNode
-	off   bool
-	now   func() time.Time
-	seq   uint64 // numbers the changes whose fate is open
-	used  int64  // pages allocated by files that have a name or a handle
-	limit int64  // bytes; 0 is none
+	faults
+	memTree
+	limit int64 // bytes; 0 is none
+}
 
-	hook    Hook
-	ops     int64
-	changes int64
-	cutAt   int64 // the power goes before this change; 0 is never
-	counts  [opKinds]int64
-	trace   []traced
+// memTree is what a Mem holds. The Mem's lock guards it.
+type memTree struct {
+	root *memNode
+	now  func() time.Time
+	seq  uint64 // numbers the changes whose fate is open
+	used int64  // pages allocated by files that have a name or a handle
 }
 
 var _ FS = (*Mem)(nil)
@@ -84,7 +80,7 @@ var memEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // NewMem returns an empty file system: a root directory, durable.
 func NewMem() *Mem {
-	return &Mem{root: newMemDir(memEpoch), now: func() time.Time { return memEpoch }}
+	return &Mem{memTree: memTree{root: newMemDir(memEpoch), now: func() time.Time { return memEpoch }}}
 }
 
 // SetClock makes now tell the modification times of files. Clones take over
@@ -144,7 +140,7 @@ func applyMove(entries map[string]*memNode, mv memMove) {
 }
 
 // move does a change to the directory as it is now.
-func (m *Mem) move(dir *memNode, mv memMove) {
+func (m *memTree) move(dir *memNode, mv memMove) {
 	m.seq++
 	mv.seq = m.seq
 	applyMove(dir.entries, mv)
@@ -162,7 +158,7 @@ func pathError(op OpKind, name string, err error) error {
 }
 
 // lookup finds a node by its cleaned path.
-func (m *Mem) lookup(name string) (*memNode, error) {
+func (m *memTree) lookup(name string) (*memNode, error) {
 	n := m.root
 	for part := range strings.SplitSeq(strings.TrimPrefix(name, "/"), "/") {
 		if part == "" {
@@ -181,7 +177,7 @@ func (m *Mem) lookup(name string) (*memNode, error) {
 }
 
 // parent finds the directory that holds name, and the name within it.
-func (m *Mem) parent(name string) (*memNode, string, error) {
+func (m *memTree) parent(name string) (*memNode, string, error) {
 	dir, base := path.Split(name)
 	if base == "" {
 		return nil, "", syscall.EBUSY // the root has no name to change
@@ -196,7 +192,7 @@ func (m *Mem) parent(name string) (*memNode, string, error) {
 	return n, base, nil
 }
 
-func (m *Mem) lookupFile(name string) (*memNode, error) {
+func (m *memTree) lookupFile(name string) (*memNode, error) {
 	n, err := m.lookup(name)
 	if err == nil && n.isDir {
 		return nil, syscall.EISDIR
@@ -204,7 +200,7 @@ func (m *Mem) lookupFile(name string) (*memNode, error) {
 	return n, err
 }
 
-func (m *Mem) lookupDir(name string) (*memNode, error) {
+func (m *memTree) lookupDir(name string) (*memNode, error) {
 	n, err := m.lookup(name)
 	if err == nil && !n.isDir {
 		return nil, syscall.ENOTDIR
@@ -236,7 +232,7 @@ func (m *Mem) Create(name string) (File, error) {
 }
 
 // create adds an empty file.
-func (m *Mem) create(name string) (*memNode, error) {
+func (m *memTree) create(name string) (*memNode, error) {
 	dir, base, err := m.parent(name)
 	if err != nil {
 		return nil, err
@@ -295,13 +291,13 @@ func (m *Mem) Remove(name string) error {
 }
 
 // unname takes away one name of a file.
-func (m *Mem) unname(n *memNode) {
+func (m *memTree) unname(n *memNode) {
 	n.names--
 	m.reclaim(n)
 }
 
 // reclaim gives the space of a file back when nothing refers to it.
-func (m *Mem) reclaim(n *memNode) {
+func (m *memTree) reclaim(n *memNode) {
 	if !n.isDir && n.names == 0 && n.opens == 0 {
 		m.used -= n.live.allocated
 	}
@@ -352,7 +348,9 @@ func (m *Mem) Rename(oldname, newname string) error {
 func (m *Mem) MkdirAll(dir string) error {
 	dir = cleanPath(dir)
 	for {
+		m.mu.Lock()
 		missing := m.firstMissing(dir)
+		m.mu.Unlock()
 		if missing == "" {
 			break
 		}
@@ -382,9 +380,7 @@ func (m *Mem) MkdirAll(dir string) error {
 
 // firstMissing returns the shortest leading part of a path that does not
 // exist, or "".
-func (m *Mem) firstMissing(name string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *memTree) firstMissing(name string) string {
 	for i := 1; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
 			continue

@@ -3,6 +3,7 @@ package vfs
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // OpKind says what an operation on a [Mem] does.
@@ -141,8 +142,20 @@ func (f Fault) partial(k OpKind) bool {
 // Operations of several goroutines call the hook concurrently.
 type Hook func(Op) Fault
 
+// faults are a Mem's lock, its count of operations, and the faults that a test wants.
+type faults struct {
+	mu      sync.Mutex
+	off     bool
+	hook    Hook
+	ops     int64
+	changes int64
+	cutAt   int64 // the power goes before this change; 0 is never
+	counts  [opKinds]int64
+	trace   []traced
+}
+
 // SetHook installs h in place of the hook before it; nil removes it.
-func (m *Mem) SetHook(h Hook) {
+func (m *faults) SetHook(h Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hook = h
@@ -151,7 +164,7 @@ func (m *Mem) SetHook(h Hook) {
 // CutPowerAfter lets changes more operations that change something happen (see
 // [OpKind.Changes]), and cuts the power before the one after them, see
 // [Mem.PowerOff]. A negative number cancels it.
-func (m *Mem) CutPowerAfter(changes int64) {
+func (m *faults) CutPowerAfter(changes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cutAt = 0
@@ -164,7 +177,7 @@ func (m *Mem) CutPowerAfter(changes int64) {
 // files and its locks fails with [ErrCrashed]. [Mem.CrashClone] and
 // [Mem.CrashStates] tell what the disk holds then, as often as wanted. Mappings
 // can still be read and released.
-func (m *Mem) PowerOff() {
+func (m *faults) PowerOff() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.off = true
@@ -189,7 +202,7 @@ func (m *Mem) Used() int64 {
 
 // Ops returns how many operations were asked for, failed ones included, and
 // how many of them can change something (see [OpKind.Changes]).
-func (m *Mem) Ops() (all, changes int64) {
+func (m *faults) Ops() (all, changes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ops, m.changes
@@ -197,7 +210,7 @@ func (m *Mem) Ops() (all, changes int64) {
 
 // Count returns how many operations of a kind were asked for since the last
 // ResetCounts, failed ones included.
-func (m *Mem) Count(k OpKind) int64 {
+func (m *faults) Count(k OpKind) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[k]
@@ -205,7 +218,7 @@ func (m *Mem) Count(k OpKind) int64 {
 
 // ResetCounts sets what Count returns to zero. It does not touch the numbers
 // in [Op].
-func (m *Mem) ResetCounts() {
+func (m *faults) ResetCounts() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.counts = [opKinds]int64{}
@@ -213,7 +226,7 @@ func (m *Mem) ResetCounts() {
 
 // TraceLast keeps the last n operations and their outcomes for [Mem.Trace];
 // 0, the state at the start, keeps none.
-func (m *Mem) TraceLast(n int) {
+func (m *faults) TraceLast(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trace = make([]traced, max(0, n))
@@ -227,7 +240,7 @@ type traced struct {
 
 // Trace returns the operations kept, one a line, oldest first, each with its
 // outcome.
-func (m *Mem) Trace() string {
+func (m *faults) Trace() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
@@ -251,6 +264,7 @@ func (m *Mem) Trace() string {
 func (m *Mem) do(op Op, effect func(Op, Fault) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	op.began = m.seq
 	op, fault, err := m.admit(op)
 	if err == nil {
 		if fault.Err == nil || fault.partial(op.Kind) {
@@ -269,7 +283,7 @@ func (m *Mem) do(op Op, effect func(Op, Fault) error) error {
 }
 
 // admit numbers the operation and asks the hook, without the lock.
-func (m *Mem) admit(op Op) (Op, Fault, error) {
+func (m *faults) admit(op Op) (Op, Fault, error) {
 	if m.off {
 		return op, Fault{}, ErrCrashed
 	}
@@ -279,7 +293,6 @@ func (m *Mem) admit(op Op) (Op, Fault, error) {
 		m.changes++
 		op.Change = m.changes
 	}
-	op.began = m.seq
 	m.counts[op.Kind]++
 	if n := int64(len(m.trace)); n > 0 {
 		m.trace[op.N%n] = traced{op: op}
@@ -303,7 +316,7 @@ func (m *Mem) admit(op Op) (Op, Fault, error) {
 
 // ask calls the hook without the lock. It takes the lock again even if the hook
 // ends the goroutine.
-func (m *Mem) ask(h Hook, op Op) Fault {
+func (m *faults) ask(h Hook, op Op) Fault {
 	m.mu.Unlock()
 	defer m.mu.Lock()
 	return h(op)

@@ -108,7 +108,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (n int, err error) {
 }
 
 // write changes what reads and mappings see, and notes the change.
-func (m *Mem) write(n *memNode, p []byte, off int64) {
+func (m *memTree) write(n *memNode, p []byte, off int64) {
 	if len(p) == 0 {
 		return
 	}
@@ -134,7 +134,7 @@ func (n *memNode) sectors(off, end int64) memRun {
 }
 
 // note keeps a change that the live image shows already.
-func (m *Mem) note(n *memNode, w memWrite) {
+func (m *memTree) note(n *memNode, w memWrite) {
 	m.seq++
 	w.seq, w.size = m.seq, n.live.size
 	n.writes = append(n.writes, w)
@@ -157,7 +157,7 @@ func (f *memFile) Truncate(size int64) error {
 	})
 }
 
-func (m *Mem) truncate(n *memNode, size int64) {
+func (m *memTree) truncate(n *memNode, size int64) {
 	// The pages that are cut off become zeros, as sectors that a crash may or
 	// may not have reached.
 	var runs []memRun
