@@ -165,7 +165,7 @@ func (g *game) replay(records []kuji.Record, end uint64) *model {
 func (m *model) shows(rd *read) error {
 	switch {
 	case rd.codes != nil:
-		return m.exports(rd.codes)
+		return listsOf(m).exports(rd.codes)
 	case rd.player != "" && rd.seen:
 		return m.holds(rd.holds)
 	case rd.player != "" && m.players[rd.player] != nil:

@@ -57,13 +57,13 @@ func (m *model) spent(s share) uint64 {
 
 // costly reports whether an entry can give what a budget of its pool is of.
 func (m *model) costly(p *catalog.Pool, e *catalog.Entry) bool {
-	return slices.ContainsFunc(shares(p), func(s share) bool { return m.gives(&e.Reward, s.item) > 0 })
+	return slices.ContainsFunc(shares(p), func(s share) bool { return supplyOf(m).gives(&e.Reward, s.item) > 0 })
 }
 
 // affords reports whether every budget of its pool has what an entry could give.
 func (m *model) affords(p *catalog.Pool, e *catalog.Entry) bool {
 	for _, s := range shares(p) {
-		if n := m.gives(&e.Reward, s.item); n > 0 && m.spent(s)+n > s.most {
+		if n := supplyOf(m).gives(&e.Reward, s.item); n > 0 && m.spent(s)+n > s.most {
 			return false
 		}
 	}
@@ -100,7 +100,7 @@ func (k *walk) spend(q catalog.Quantity) error {
 func (k *walk) opens(p *catalog.Pool, e *catalog.Entry) []share {
 	all := slices.Clone(k.open)
 	for _, s := range shares(p) {
-		if k.gives(&e.Reward, s.item) > 0 && !slices.Contains(all, s) {
+		if supplyOf(k.model).gives(&e.Reward, s.item) > 0 && !slices.Contains(all, s) {
 			all = append(all, s)
 		}
 	}
@@ -181,7 +181,7 @@ func (k *walk) moment(p *catalog.Pool, picked *catalog.Entry) (sure bool, err er
 		}
 		was := k.momentsCome(p, e)
 		left, _ := k.left(p, e)
-		there := left > 0 && k.affords(p, e) && k.hasCodes(e)
+		there := left > 0 && k.affords(p, e) && listsOf(k.model).hasCodes(e)
 		ways := map[momentsWay]bool{}
 		for w := range was.ways {
 			switch {
@@ -201,7 +201,7 @@ func (k *walk) moment(p *catalog.Pool, picked *catalog.Entry) (sure bool, err er
 }
 
 // hasCodes reports whether every list has a code for an entry.
-func (m *model) hasCodes(e *catalog.Entry) bool {
+func (m lists) hasCodes(e *catalog.Entry) bool {
 	return !slices.ContainsFunc(e.Reward.Codes, func(list string) bool { return len(m.owners[list]) >= len(m.codes[list]) })
 }
 
@@ -241,7 +241,7 @@ func codeFile(n int) (list string, codes []string) {
 }
 
 // importCodes follows an import in the log.
-func (m *model) importCodes(rec kuji.Record) error {
+func (m lists) importCodes(rec kuji.Record) error {
 	list, codes := codeFile(m.files)
 	m.files++
 	before := len(m.codes[list])
@@ -334,7 +334,7 @@ func (s *session) readCodes() {
 }
 
 // exports compares a list of codes with the model.
-func (m *model) exports(rd *codesRead) error {
+func (m lists) exports(rd *codesRead) error {
 	owners := m.owners[rd.list]
 	if int(rd.view.Codes) != len(m.codes[rd.list]) || int(rd.view.Given) != len(owners) || len(rd.given) != len(owners) {
 		return fmt.Errorf("%s has %+v and %d were given, the model says %d of %d", rd.list, rd.view, len(rd.given), len(owners), len(m.codes[rd.list]))

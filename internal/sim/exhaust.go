@@ -291,5 +291,5 @@ func (x *exhaust) recovered(disk *vfs.Mem, acks []ack) error {
 			return fmt.Errorf("epoch %d cannot be proven", e.Epoch)
 		}
 	}
-	return (&game{acks: all}).told(records)
+	return (&game{untold: untold{acks: all}}).told(records)
 }

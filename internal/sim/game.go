@@ -26,10 +26,15 @@ type game struct {
 	hash     [32]byte      // of the state that the last audit found
 	position uint64        // of that state
 	repeated int           // ids carried out again after they were forgotten
-	acks     []ack         // results told but not yet found in the log
-	refusals []refusal     // ids refused but not yet found in the log
-	reads    []read        // views shown but not yet found in the log
-	clock    leash
+	untold
+	clock leash
+}
+
+// untold is what clients know and no audit has looked for in the log.
+type untold struct {
+	acks     []ack     // results
+	refusals []refusal // ids refused
+	reads    []read    // views
 }
 
 func newGame(w *world, number int) *game {

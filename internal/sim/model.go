@@ -12,10 +12,9 @@ import (
 // model is what a realm must hold, in plain maps. It gets each event of the log with its outcome,
 // judges whether the rules allow it, and keeps what follows from it.
 type model struct {
-	catalog  *catalog.Catalog // nil: none yet
-	version  uint64
-	now      int64 // the last time stamp, or what it was set back to
-	back     int64 // how far the clock was set back in all
+	catalog *catalog.Catalog // nil: none yet
+	version uint64
+	logClock
 	players  map[string]*holder
 	drawn    map[string]uint64   // by "pool/entry", over all catalog versions, less what was put back
 	refills  map[string]uint64   // by pool
@@ -29,6 +28,15 @@ type model struct {
 	starts   bool                // a catalog had starting grants
 	repeated int                 // ids answered again after they were forgotten
 }
+
+// logClock is the time of the log.
+type logClock struct {
+	now  int64 // the last time stamp, or what it was set back to
+	back int64 // how far the clock was set back in all
+}
+
+// steady returns the time that never goes back.
+func (c *logClock) steady() int64 { return c.now + c.back }
 
 // holder is one player.
 type holder struct {
@@ -115,7 +123,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		return nil
 	}
 	if rec.Kind == "codes" {
-		return m.importCodes(rec)
+		return listsOf(m).importCodes(rec)
 	}
 	draft := m.clone()
 	status, subject, err := draft.carryOut(rec)
@@ -130,7 +138,7 @@ func (m *model) apply(rec kuji.Record, c *catalog.Catalog) error {
 		m.purses, m.moments, m.owners, m.uses = draft.purses, draft.moments, draft.owners, draft.uses
 	}
 	if status == kuji.UnknownCode { // but a guess counts
-		m.guess(rec.Player)
+		listsOf(m).guess(rec.Player)
 	}
 	if rec.ID != "" {
 		m.ids = append(m.ids, answeredID{id: rec.ID, record: rec, steady: m.steady()})
@@ -224,7 +232,7 @@ func (m *model) carryOut(rec kuji.Record) (kuji.Status, string, error) {
 			return 0, "", err
 		}
 		if member.Kind == "redeem" {
-			if err := m.use(member, d.rec); err != nil {
+			if err := listsOf(m).use(member, d.rec); err != nil {
 				return 0, "", err
 			}
 		}
@@ -345,9 +353,6 @@ func (m *model) left(p *catalog.Pool, e *catalog.Entry) (n uint64, limited bool)
 	return e.Stock.Count - min(e.Stock.Count, m.drawn[p.ID+"/"+e.ID]), true
 }
 
-// steady returns a time that goes on, and does not go back, when the clock is set back.
-func (m *model) steady() int64 { return m.now + m.back }
-
 // since returns the steady time after which draws count for a limit.
 func (m *model) since(l catalog.PlayerLimit) int64 {
 	const day = 24 * 60 * 60 * 1000
@@ -394,7 +399,7 @@ func (m *model) stocks(v kuji.PoolView) error {
 	for i := range p.Entries {
 		e, got := &p.Entries[i], v.Entries[i]
 		left, limited := m.left(p, e)
-		weight := m.shown(p, e)
+		weight := supplyOf(m).shown(p, e)
 		total += weight
 		want := kuji.EntryView{ID: e.ID, Unlimited: !limited, Left: left, Drawn: m.drawn[p.ID+"/"+e.ID], Weight: weight}
 		if got != want {

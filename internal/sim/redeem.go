@@ -28,8 +28,13 @@ func codeSent(id string) string {
 // spelled names a code of a list as a file has it.
 func spelled(list string, number uint64) string { return list + "/" + strconv.FormatUint(number, 10) }
 
+// lists is what a model says of lists of codes.
+type lists struct{ *model }
+
+func listsOf(m *model) lists { return lists{m} }
+
 // finds returns what a code pays for, if it exists: the pool, the terms, and its place in the list.
-func (m *model) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, number uint64) {
+func (m lists) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, number uint64) {
 	if m.catalog == nil {
 		return nil, nil, 0
 	}
@@ -48,7 +53,7 @@ func (m *model) finds(code string) (p *catalog.Pool, terms *catalog.Redeem, numb
 }
 
 // rewarded reports whether rewards give the codes of a list.
-func (m *model) rewarded(list string) bool {
+func (m lists) rewarded(list string) bool {
 	for i := range m.catalog.Pools {
 		p := &m.catalog.Pools[i]
 		if slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return slices.Contains(e.Reward.Codes, list) }) {
@@ -59,7 +64,7 @@ func (m *model) rewarded(list string) bool {
 }
 
 // guesses is the limit on codes that do not exist. There is none before there is a catalog.
-func (m *model) guesses() catalog.PlayerLimit {
+func (m lists) guesses() catalog.PlayerLimit {
 	if m.catalog == nil {
 		return catalog.PlayerLimit{}
 	}
@@ -67,7 +72,7 @@ func (m *model) guesses() catalog.PlayerLimit {
 }
 
 // guess counts a code that does not exist.
-func (m *model) guess(player string) {
+func (m lists) guess(player string) {
 	if per := m.guesses().Per; per != 0 {
 		m.drew(m.meet(player).draws, limit{"guesses", per, 0}, 1)
 	}
@@ -75,11 +80,11 @@ func (m *model) guess(player string) {
 
 // redeemable returns how a Redeem must end.
 func (t *trial) redeemable(rec kuji.Record) (kuji.Status, string) {
-	guesses := t.guesses()
+	guesses := listsOf(t.model).guesses()
 	if guesses.Per != 0 && uint64(t.used(rec.Player, &catalog.Pool{ID: "guesses"}, guesses)) >= guesses.Draws {
 		return kuji.TooManyGuesses, ""
 	}
-	p, terms, number := t.finds(codeSent(rec.ID))
+	p, terms, number := listsOf(t.model).finds(codeSent(rec.ID))
 	if p == nil {
 		return kuji.UnknownCode, ""
 	}
@@ -100,7 +105,7 @@ func (t *trial) redeemable(rec kuji.Record) (kuji.Status, string) {
 }
 
 // use counts the use of a code that has paid for a draw.
-func (m *model) use(rec, draw kuji.Record) error {
+func (m lists) use(rec, draw kuji.Record) error {
 	if rec.List != draw.List || rec.Number == nil || *rec.Number != *draw.Number || rec.Count != draw.Count || rec.Pool != draw.Pool {
 		return fmt.Errorf("a code of %q paid for %d draws from %q, the model says code %d of %s, %d draws from %s",
 			rec.List, rec.Count, rec.Pool, *draw.Number, draw.List, draw.Count, draw.Pool)

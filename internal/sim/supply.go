@@ -11,9 +11,14 @@ import (
 // forever is more draws than any stock.
 const forever = 1 << 62
 
+// supply is what a model says of that.
+type supply struct{ *model }
+
+func supplyOf(m *model) supply { return supply{m} }
+
 // leadsTo returns the pool of an entry whose reward is one draw of one entry from it, else nil.
 // Such an entry is out of stock when that pool is.
-func (m *model) leadsTo(e *catalog.Entry) *catalog.Pool {
+func (m supply) leadsTo(e *catalog.Entry) *catalog.Pool {
 	if d := e.Reward.Draws; len(d) == 1 && d[0].Max == 1 {
 		if p := m.pool(d[0].Pool); p.Mode != catalog.ModeEach && p.Rolls.Max == 1 {
 			return p
@@ -23,7 +28,7 @@ func (m *model) leadsTo(e *catalog.Entry) *catalog.Pool {
 }
 
 // personal reports whether an entry is not there for everybody at any time, whatever its stock.
-func (m *model) personal(p *catalog.Pool, e *catalog.Entry) bool {
+func (m supply) personal(p *catalog.Pool, e *catalog.Entry) bool {
 	return e.Moments.Count > 0 || len(e.Reward.Codes) > 0 || m.costly(p, e) || !e.When.Empty() || e.Unique || !e.Luck.Empty()
 }
 
@@ -35,7 +40,7 @@ func never(p *catalog.Pool, e *catalog.Entry) bool {
 
 // shown returns the weight of an entry without regard to a player, 0 if it is out of stock or leads
 // to a pool with nothing left.
-func (m *model) shown(p *catalog.Pool, e *catalog.Entry) uint64 {
+func (m supply) shown(p *catalog.Pool, e *catalog.Entry) uint64 {
 	left, limited := m.left(p, e)
 	weight := e.Weight
 	if p.Mode == catalog.ModeRaffle {
@@ -67,7 +72,7 @@ func rewards(p *catalog.Pool) (all []*catalog.Reward) {
 }
 
 // below returns the pools that a draw from p can take from, including p.
-func (m *model) below(p *catalog.Pool) map[string]bool {
+func (m supply) below(p *catalog.Pool) map[string]bool {
 	all := map[string]bool{}
 	if !m.endless(p) { // only what can run out is shared
 		all[p.ID] = true
@@ -81,7 +86,7 @@ func (m *model) below(p *catalog.Pool) map[string]bool {
 }
 
 // reach returns the pools that a reward can take from.
-func (m *model) reach(w *catalog.Reward) map[string]bool {
+func (m supply) reach(w *catalog.Reward) map[string]bool {
 	all := map[string]bool{}
 	for _, d := range w.Draws {
 		for id := range m.below(m.pool(d.Pool)) {
@@ -101,7 +106,7 @@ func intersect(a, b map[string]bool) bool {
 }
 
 // leaves returns how often one draw from p can end in pools that lead no further.
-func (m *model) leaves(p *catalog.Pool) uint64 {
+func (m supply) leaves(p *catalog.Pool) uint64 {
 	most, sum := uint64(0), uint64(0)
 	for i := range p.Entries {
 		if e := &p.Entries[i]; !never(p, e) {
@@ -116,7 +121,7 @@ func (m *model) leaves(p *catalog.Pool) uint64 {
 }
 
 // ends does the same for a reward, of which 0 are draws.
-func (m *model) ends(w *catalog.Reward) (n uint64) {
+func (m supply) ends(w *catalog.Reward) (n uint64) {
 	for _, d := range w.Draws {
 		n += uint64(d.Max) * m.leaves(m.pool(d.Pool))
 	}
@@ -132,7 +137,7 @@ type way struct {
 	wide  bool // can take from them several times in one draw
 }
 
-func (m *model) ways(p *catalog.Pool) (all []*way) {
+func (m supply) ways(p *catalog.Pool) (all []*way) {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if never(p, e) {
@@ -160,7 +165,7 @@ func (m *model) ways(p *catalog.Pool) (all []*way) {
 }
 
 // endless reports whether a pool can never run out.
-func (m *model) endless(p *catalog.Pool) bool {
+func (m supply) endless(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeEach || slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool {
 		to := m.leadsTo(&e)
 		return e.Stock.Unlimited && e.Weight > 0 && !m.personal(p, &e) && (to == nil || m.endless(to))
@@ -170,7 +175,7 @@ func (m *model) endless(p *catalog.Pool) bool {
 // stands returns how many draws a pool has stock for, whatever is chosen. What entries lead to
 // counts once for each target pool. Targets that share a pool further down with another way count
 // together as the best of them. If the other way can take several at once, they count nothing.
-func (m *model) stands(p *catalog.Pool) uint64 {
+func (m supply) stands(p *catalog.Pool) uint64 {
 	if m.endless(p) {
 		return forever
 	}
@@ -208,7 +213,7 @@ func (m *model) stands(p *catalog.Pool) uint64 {
 }
 
 // stocked reports whether a pool has stock for so many draws by a player, who surely holds so much.
-func (m *model) stocked(p *catalog.Pool, player string, sure map[string]uint64, need uint64) bool {
+func (m supply) stocked(p *catalog.Pool, player string, sure map[string]uint64, need uint64) bool {
 	if m.collection(p) {
 		n := uint64(0)
 		for i := range p.Entries {
@@ -227,13 +232,13 @@ func (m *model) stocked(p *catalog.Pool, player string, sure map[string]uint64, 
 }
 
 // collection reports whether all entries of a pool are other ones for each player.
-func (m *model) collection(p *catalog.Pool) bool {
+func (m supply) collection(p *catalog.Pool) bool {
 	return p.Mode == catalog.ModeWeighted &&
 		!slices.ContainsFunc(p.Entries, func(e catalog.Entry) bool { return !m.personal(p, &e) && e.Weight > 0 })
 }
 
 // best returns the most of an item that one draw from p can give.
-func (m *model) best(p *catalog.Pool, item string) (most uint64) {
+func (m supply) best(p *catalog.Pool, item string) (most uint64) {
 	sum := uint64(0)
 	for i := range p.Entries {
 		if e := &p.Entries[i]; !never(p, e) {
@@ -247,7 +252,7 @@ func (m *model) best(p *catalog.Pool, item string) (most uint64) {
 	return (most + m.gives(&p.Last, item)) * uint64(p.Rolls.Max)
 }
 
-func (m *model) gives(w *catalog.Reward, item string) (n uint64) {
+func (m supply) gives(w *catalog.Reward, item string) (n uint64) {
 	for _, q := range w.Items {
 		if q.Item == item {
 			n += q.Max

@@ -147,8 +147,8 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 		if e.rec.Player == rec.Player && e.rec.Pool == rec.Pool {
 			before += e.rec.Count
 		}
-		if other := t.pool(e.rec.Pool); intersect(t.below(p), t.below(other)) {
-			need += uint64(e.rec.Count) * t.leaves(other)
+		if other := t.pool(e.rec.Pool); intersect(supplyOf(t.model).below(p), supplyOf(t.model).below(other)) {
+			need += uint64(e.rec.Count) * supplyOf(t.model).leaves(other)
 		}
 	}
 	for _, l := range p.Limits {
@@ -167,12 +167,12 @@ func (t *trial) drawable(rec kuji.Record) (kuji.Status, string) {
 	for _, it := range d.price {
 		t.take(rec.Player, it)
 	}
-	if !t.stocked(p, rec.Player, sure, need) {
+	if !supplyOf(t.model).stocked(p, rec.Player, sure, need) {
 		return kuji.SoldOut, p.ID
 	}
 	overflow := ""
 	for _, it := range t.catalog.Items {
-		most[it.ID] += t.best(p, it.ID) * uint64(rec.Count)
+		most[it.ID] += supplyOf(t.model).best(p, it.ID) * uint64(rec.Count)
 		if most[it.ID] > kuji.MaxQuantity && (overflow == "" || it.ID == t.wrong) {
 			overflow = it.ID // any of several will do
 		}

@@ -211,7 +211,7 @@ func (k *walk) take(p *catalog.Pool, e *catalog.Entry) error {
 		return err
 	}
 	for i := range p.Entries {
-		if k.shown(p, &p.Entries[i]) > 0 {
+		if supplyOf(k.model).shown(p, &p.Entries[i]) > 0 {
 			return nil
 		}
 	}
@@ -284,10 +284,10 @@ func (k *walk) finish() error {
 func (k *walk) weighs(p *catalog.Pool, e *catalog.Entry, ask bool) uint64 {
 	left, limited := k.left(p, e)
 	switch {
-	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items), !k.affords(p, e), !k.hasCodes(e):
+	case limited && left == 0, ask && !k.applies(e, p, k.player, k.h.items), !k.affords(p, e), !listsOf(k.model).hasCodes(e):
 		return 0
-	case !k.personal(p, e):
-		return k.shown(p, e)
+	case !supplyOf(k.model).personal(p, e):
+		return supplyOf(k.model).shown(p, e)
 	}
 	weight := e.Weight
 	for _, s := range e.Luck.Steps {
@@ -312,7 +312,7 @@ func (k *walk) weights(p *catalog.Pool, without []*catalog.Entry) []uint64 {
 				total += all[i]
 			}
 		}
-		if total > 0 || !k.collection(p) { // a group can give what a collection lacked when it was checked
+		if total > 0 || !supplyOf(k.model).collection(p) { // a group can give what a collection lacked when it was checked
 			break
 		}
 	}
