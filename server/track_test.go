@@ -14,6 +14,7 @@ import (
 	"github.com/kuji-dev/kuji/catalog"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 const trackCatalog = `
@@ -129,7 +130,7 @@ func TestSetTrack(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	if _, err := kuji.Verify(dir, server.DefaultRealm, func(rec kuji.Record) {
+	if _, err := verify.Dir(dir, server.DefaultRealm, verify.Options{Seen: func(rec kuji.Record) {
 		if rec.Kind != "set_track" {
 			return
 		}
@@ -137,7 +138,7 @@ func TestSetTrack(t *testing.T) {
 			t.Errorf("the log has %+v, want it by %s", rec, names[seen%3])
 		}
 		seen++
-	}); err != nil || seen != len(all) {
+	}}); err != nil || seen != len(all) {
 		t.Errorf("%d tracks set in the log, want %d: %v", seen, len(all), err)
 	}
 }

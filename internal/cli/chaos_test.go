@@ -26,12 +26,12 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/internal/proxy"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var (
@@ -613,7 +613,7 @@ func (c *chaos) verifyChaos() {
 // verifyRealm runs the verifier over one realm as each node has it.
 func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Server) {
 	c.t.Helper()
-	var first kuji.Report
+	var first verify.Report
 	for i, s := range servers {
 		if err := s.Ready(c.ctx); err != nil {
 			c.t.Fatal(err)
@@ -630,7 +630,7 @@ func (c *chaos) verifyRealm(realm string, draws uint64, servers []*embedded.Serv
 			c.t.Fatal(err)
 		}
 		defer conn.Close()
-		report, err := kuji.VerifyDriver(&replica{d, c, c.flags.names()[i], conn}, c.key[0].derive("shop", "seeds"), realm, nil, nil)
+		report, err := verify.Driver(&replica{d, c, c.flags.names()[i], conn}, realm, verify.Options{Keys: [][32]byte{c.key[0].derive("shop", "seeds")}})
 		if err != nil {
 			c.t.Fatalf("realm %s at node %s: %v", realm, c.flags.names()[i], err)
 		}

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // What one node of a cluster has kept is read without the others from a copy of its directory: see package
@@ -99,19 +101,19 @@ func (c *nodeCopy) audit(data string, keys clusterKeys) *auditSource {
 	return &auditSource{
 		data: data, node: c.home.Node, nodeOf: c.home.Cluster, missing: c.missing,
 		realms: func(context.Context) (names, strays []string, err error) { return c.realms, nil, nil },
-		realm: func(name string, through *kuji.Anchor, seen func(kuji.Record)) (kuji.Report, error) {
+		realm: func(name string, through *verify.Anchor, seen func(kuji.Record)) (verify.Report, error) {
 			if err := c.check(name); err != nil {
-				return kuji.Report{}, err
+				return verify.Report{}, err
 			}
-			return kuji.VerifyDriver(c.driver, key, name, through, seen, old...)
+			return verify.Driver(c.driver, name, verify.Options{Through: through, Seen: seen, Keys: append(slices.Clone(old), key)})
 		},
 	}
 }
 
 // backup returns the source of a realm's backup.
-func (c *nodeCopy) backup(realm string) (kuji.BackupSource, func() error, error) {
+func (c *nodeCopy) backup(realm string) (backup.Source, func() error, error) {
 	if err := c.check(realm); err != nil {
 		return nil, nil, err
 	}
-	return kuji.BackupDriver(c.driver, realm)
+	return backup.Driver(c.driver, realm)
 }

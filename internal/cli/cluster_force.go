@@ -18,7 +18,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kuji-dev/kuji"
+	"github.com/kuji-dev/kuji/backup"
 	"github.com/kuji-dev/kuji/driver/jetstream"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // forceFlags are those of kuji cluster force-new.
@@ -139,10 +141,10 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 	if out.Lost, err = knock(ctx, h); err != nil {
 		return err
 	}
-	backup := filepath.Join(f.data, "backup")
+	to := filepath.Join(f.data, "backup")
 	seal, older := former.seals(h.Cluster)
 	sealed := append(older, seal)
-	switch confirmed, err := f.gather(ctx, sealed, backup, &out); {
+	switch confirmed, err := f.gather(ctx, sealed, to, &out); {
 	case err != nil:
 		return err
 	case confirmed:
@@ -150,7 +152,7 @@ func (a *app) forceNew(ctx context.Context, f *forceFlags) error {
 		if err := h.write(f.from); err != nil {
 			return err
 		}
-		return a.beginNew(ctx, f, keys, sealed, backup, out)
+		return a.beginNew(ctx, f, keys, sealed, to, out)
 	}
 	if err := a.print(out, func(w io.Writer) { printForce(w, out) }); err != nil {
 		return err
@@ -199,7 +201,7 @@ func knock(ctx context.Context, h *home) ([]forceNodeJSON, error) {
 }
 
 // gather says what would be in the new cluster. If that is what was confirmed, it backs it up.
-func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, backup string, out *forceJSON) (confirmed bool, err error) {
+func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, to string, out *forceJSON) (confirmed bool, err error) {
 	c, err := openCopy(ctx, f.from)
 	if err != nil {
 		return false, err
@@ -209,10 +211,10 @@ func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, backup strin
 	fprintf(hash, "%s %s\n", out.Of, out.Cluster)
 	for _, realm := range c.realms {
 		one := forceRealmJSON{Realm: realm}
-		report, err := kuji.VerifyDriver(c.driver, sealed[0], realm, nil, func(rec kuji.Record) {
+		report, err := verify.Driver(c.driver, realm, verify.Options{Seen: func(rec kuji.Record) {
 			one.LastTime, one.LastID = time.UnixMilli(rec.Time).UTC().Format(time.RFC3339), cmp.Or(rec.ID, one.LastID)
-		}, sealed[1:]...)
-		if wrong, ok := errors.AsType[*kuji.VerifyError](err); ok {
+		}, Keys: append(slices.Clone(sealed[1:]), sealed[0])})
+		if wrong, ok := errors.AsType[*verify.Error](err); ok {
 			return false, damageError{fmt.Errorf("what node %s has kept is wrong: %w", c.home.Node, wrong)}
 		}
 		if err != nil {
@@ -235,7 +237,7 @@ func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, backup strin
 		if err != nil {
 			return false, err
 		}
-		_, err = kuji.ReceiveBackup(ctx, filepath.ToSlash(backup), realm, source)
+		_, err = backup.Write(ctx, filepath.ToSlash(to), realm, source)
 		if err = errors.Join(err, done()); err != nil {
 			return false, err
 		}
@@ -245,7 +247,7 @@ func (f *forceFlags) gather(ctx context.Context, sealed [][32]byte, backup strin
 
 // beginNew restores the backup to the new cluster, and begins an epoch of each realm. The key that sealed the
 // seed of the one before reveals it: nobody draws from that any more.
-func (a *app) beginNew(ctx context.Context, f *forceFlags, keys clusterKeys, sealed [][32]byte, backup string, out forceJSON) error {
+func (a *app) beginNew(ctx context.Context, f *forceFlags, keys clusterKeys, sealed [][32]byte, to string, out forceJSON) error {
 	key, old := keys.seals(f.cluster.name)
 	old = append(old, sealed...)
 	nats, err := f.cluster.startNATS(f.data, keys, slog.New(slog.DiscardHandler))
@@ -265,7 +267,7 @@ func (a *app) beginNew(ctx context.Context, f *forceFlags, keys clusterKeys, sea
 		}
 		there, err := d.Realms(ctx)
 		if err == nil && len(there) == 0 {
-			_, err = kuji.RestoreTo(ctx, filepath.ToSlash(backup), d, key, old...)
+			_, err = backup.RestoreTo(ctx, filepath.ToSlash(to), d, key, old...)
 		}
 		if err != nil {
 			return errors.Join(err, d.Close())

@@ -28,12 +28,12 @@ import (
 
 	"connectrpc.com/connect"
 
-	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/client"
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	kujiv1 "github.com/kuji-dev/kuji/proto/kuji/v1"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 var failovers = flag.Int("failovers", 1, "how often TestClusterFailover kills the leader; with -v it says how long each took")
@@ -781,7 +781,7 @@ func (c *trio) verify(ctx context.Context, draws uint64) {
 		c.t.Fatal(err)
 	}
 	defer d.Close()
-	report, err := kuji.VerifyDriver(d, c.key[0].derive("shop", "seeds"), "default", nil, nil)
+	report, err := verify.Driver(d, "default", verify.Options{Keys: [][32]byte{c.key[0].derive("shop", "seeds")}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

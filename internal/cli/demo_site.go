@@ -18,6 +18,7 @@ import (
 	"github.com/kuji-dev/kuji/driver/jetstream"
 	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
 	"github.com/kuji-dev/kuji/server"
+	"github.com/kuji-dev/kuji/verify"
 )
 
 // site is what a demo draws from, and what it crashes: one server, or a cluster.
@@ -228,8 +229,8 @@ func (f *clusterFlags) verify(ctx context.Context, keys clusterKeys, data func(n
 	var damage []error
 	key, old := keys.seals(f.name)
 	for _, name := range realms {
-		report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
-		var wrong *kuji.VerifyError
+		report, err := verify.Driver(dr, name, verify.Options{Seen: func(rec kuji.Record) { seen(name, rec) }, Keys: append(slices.Clone(old), key)})
+		var wrong *verify.Error
 		if errors.As(err, &wrong) {
 			damage = append(damage, err)
 		} else if err != nil {
