@@ -36,7 +36,7 @@ var rooms = []room{
 	{dir: "cmd/kuji", may: []string{"internal/cli"}},
 	{dir: "internal/cli", may: []string{"client", "server", "server/access", ".", "catalog", "internal/contract", "history", "sink", "wal", "proto", "examples", "internal/simulate", "driver", "driver/jetstream", "driver/jetstream/embedded"}, tests: []string{"driver/drivertest", "internal/kafkatest", "internal/pgtest", "internal/proxy"},
 		modules: []string{"connectrpc.com", "github.com/spf13", "github.com/schollz/progressbar/v3", "go.yaml.in/yaml/v4", "golang.org/x", "google.golang.org/protobuf", "go.opentelemetry.io"}},
-	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "internal/proxy"},
+	{dir: "client", may: []string{"proto", "internal/ulid"}, tests: []string{".", "catalog", "server", "server/access", "internal/proxy"},
 		modules: []string{"connectrpc.com/connect", "google.golang.org/protobuf"}},
 	{dir: "server", may: []string{".", "catalog", "internal/contract", "proto", "server/access", "server/internal/admission", "server/internal/message", "server/internal/feeds", "server/internal/redis"}, tests: []string{"examples", "driver/drivertest"},
 		modules: []string{"connectrpc.com", "github.com/prometheus", "google.golang.org/protobuf"}},
