@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +14,8 @@ import (
 
 	"github.com/kuji-dev/kuji"
 	"github.com/kuji-dev/kuji/driver/jetstream"
-	"github.com/kuji-dev/kuji/driver/jetstream/embedded"
+	"github.com/kuji-dev/kuji/internal/cluster"
+	"github.com/kuji-dev/kuji/internal/step"
 	"github.com/kuji-dev/kuji/server"
 )
 
@@ -82,15 +81,15 @@ const stopTimeout = 30 * time.Second
 // threeNodes is a cluster of three processes on this machine.
 type threeNodes struct {
 	f     clusterFlags
-	key   clusterKeys
-	peers *http.Client
+	peers *cluster.Client
 	nodes map[string]*child // those that run
 	at    map[string]string // addresses for clients
 }
 
 func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
 	s.nodes = map[string]*child{}
-	s.f = clusterFlags{name: "demo", keyFile: filepath.Join(d.dir, "cluster.key")}
+	s.f = clusterFlags{keyFile: filepath.Join(d.dir, "cluster.key")}
+	s.f.Name = "demo"
 	if err := writeClusterKey(s.f.keyFile); err != nil {
 		return nil, err
 	}
@@ -103,16 +102,11 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
 		s.at[fmt.Sprintf("n%d", i+1)] = fmt.Sprintf("127.0.0.1:%d", ports[3+i])
 		s.f.peers = append(s.f.peers, fmt.Sprintf("n%d=127.0.0.1:%d", i+1, port))
 	}
-	if s.key, err = d.readClusterKeys(s.f.keyFile); err != nil {
+	if s.peers, err = d.clusterClient(&s.f); err != nil {
 		return nil, err
 	}
-	conf, err := s.key.tls(s.f.name, "")
-	if err := errors.Join(err, s.f.checkMember()); err != nil {
-		return nil, err
-	}
-	s.peers = &http.Client{Transport: peerTransport(conf)}
 	var urls []string
-	for _, name := range s.f.names() {
+	for _, name := range s.f.Names() {
 		if err := s.run(ctx, d, name); err != nil {
 			return nil, err
 		}
@@ -130,7 +124,7 @@ func (s *threeNodes) start(ctx context.Context, d *demo) ([]string, error) {
 
 func (s *threeNodes) run(ctx context.Context, d *demo, name string) error {
 	c, err := startChild(ctx, filepath.Join(d.dir, name+".log"), nil, "--data", s.data(d, name), "--listen", s.at[name],
-		"--cluster", s.f.name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
+		"--cluster", s.f.Name, "--node", name, "--peers", strings.Join(s.f.peers, ","), "--cluster-key", s.f.keyFile)
 	if err == nil {
 		s.nodes[name] = c
 	}
@@ -145,11 +139,11 @@ func (s *threeNodes) leader(ctx context.Context, realm string) (string, error) {
 	defer cancel()
 	for {
 		for name := range s.nodes {
-			if slices.Contains(askNode(ctx, s.peers, name, s.f.hosts[name]).Leads, realm) {
+			if slices.Contains(s.peers.Ask(ctx, name).Leads, realm) {
 				return name, nil
 			}
 		}
-		if pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if step.Pause(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return "", fmt.Errorf("no node leads: %w", ctx.Err())
 		}
 	}
@@ -161,7 +155,7 @@ func (s *threeNodes) crash(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", restartFailed(ctx, err)
 	}
-	led := askNode(ctx, s.peers, old, s.f.hosts[old]).Leads
+	led := s.peers.Ask(ctx, old).Leads
 	d.spared = map[string]bool{}
 	for _, at := range d.attractions {
 		d.spared[at.realm] = !slices.Contains(led, at.realm)
@@ -195,49 +189,29 @@ func (s *threeNodes) stop() (err error) {
 }
 
 // verify reads the log as the nodes have stored it together.
-func (s *threeNodes) verify(ctx context.Context, d *demo, seen func(string, kuji.Record)) (verifyJSON, error) {
-	return s.f.verify(ctx, s.key, func(name string) string { return s.data(d, name) }, seen)
-}
-
-// verify checks every realm of a cluster whose nodes do not run. data returns where a node has its
-// data.
-func (f *clusterFlags) verify(ctx context.Context, keys clusterKeys, data func(node string) string, seen func(string, kuji.Record)) (out verifyJSON, err error) {
-	var own *embedded.Server
-	for _, name := range f.names() {
-		of := *f
-		of.node = name
-		server, err := of.startNATS(data(name), keys, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return out, err
-		}
-		defer server.Close() // it has only read
-		own = server
+func (s *threeNodes) verify(ctx context.Context, d *demo, seen func(string, kuji.Record)) (out verifyJSON, err error) {
+	at := map[string]string{}
+	for _, name := range s.f.Names() {
+		at[name] = s.data(d, name)
 	}
-	if err := own.Ready(ctx); err != nil {
-		return out, err
-	}
-	o := jetstream.Options{Cluster: f.name, Patience: patience}
-	o.Connect = append(o.Connect, own.Connect())
-	dr, err := jetstream.Connect(ctx, o)
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, dr.Close()) }()
-	realms, err := dr.Realms(ctx)
-	out.OK = true
 	var damage []error
-	key, old := keys.seals(f.name)
-	for _, name := range realms {
-		report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
-		var wrong *kuji.VerifyError
-		if errors.As(err, &wrong) {
-			damage = append(damage, err)
-		} else if err != nil {
-			return out, err
+	out.OK = true
+	err = s.f.Offline(ctx, at, func(dr *jetstream.Driver) error {
+		realms, err := dr.Realms(ctx)
+		key, old := s.f.Seals()
+		for _, name := range realms {
+			report, err := kuji.VerifyDriver(dr, key, name, nil, func(rec kuji.Record) { seen(name, rec) }, old...)
+			var wrong *kuji.VerifyError
+			if errors.As(err, &wrong) {
+				damage = append(damage, err)
+			} else if err != nil {
+				return err
+			}
+			out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
 		}
-		out.Realms = append(out.Realms, newVerifyRealmJSON(report, wrong))
-	}
-	if len(damage) > 0 {
+		return err
+	})
+	if err == nil && len(damage) > 0 {
 		out.OK, err = false, damageError{errors.Join(damage...)}
 	}
 	return out, err
