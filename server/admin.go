@@ -37,6 +37,9 @@ func (h admin) CreateRealm(_ context.Context, req *kujiv1.CreateRealmRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	if created && h.cluster != nil {
+		h.cluster.Created(req.GetRealm())
+	}
 	return &kujiv1.CreateRealmResponse{Created: created}, nil
 }
 

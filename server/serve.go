@@ -151,7 +151,7 @@ func (s *Server) serveAdmitted(w http.ResponseWriter, r *http.Request, c *call) 
 		}
 		defer e.streams.Give(who, 1)
 	}
-	if e.turns != nil && r.Context().Value(turnKey{}) == nil {
+	if e.turns != nil {
 		// A turn ends at the latest when the answer can be sent no more.
 		ctx, cancel := context.WithDeadline(r.Context(), c.start.Add(s.o.Limits.WriteTimeout))
 		defer cancel()
