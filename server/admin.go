@@ -16,7 +16,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/message"
 )
 
-// admin answers what administrators ask about realms.
+// admin creates, shows and repairs realms.
 type admin struct {
 	realms   *realms
 	files    *admission.Descriptors

@@ -19,14 +19,14 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/admission"
 )
 
-// In a cluster each realm is led by one of several servers. A request says which realm it is about. So
-// it is decoded first, and then either answered or handed on, as it came:
+// In a cluster, one of several servers leads each realm. A request names its realm. So the server
+// decodes it first, and then answers it or hands it on, as it came:
 //
 //	held here:             answered. If the realm stopped meanwhile and nothing has happened: handed on
 //	a read that says stale: answered from what the realm that follows has; else handed on
 //	everything else:       handed on
 //
-// What is handed on is neither counted nor logged: who answers it does that.
+// The server neither counts nor logs what it hands on: the one that answers does.
 
 // Cluster says what a server that shares realms with others leads, and reaches the others.
 type Cluster interface {
@@ -89,12 +89,12 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 		if c.elsewhere == "" {
 			return
 		}
-		clear(w.Header()) // whoever answers sets them all
+		clear(w.Header()) // the server that answers sets them all
 		again := *r
 		if c.endpoint.bidi {
 			again.Body = c.first.again()
 		} else {
-			data := b.Kept() // whoever sends it may still read it when this has returned
+			data := b.Kept() // a transport may still read it when this has returned
 			again.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 			again.Body, _ = again.GetBody()
 			again.ContentLength = int64(len(data))
@@ -114,7 +114,7 @@ func (s *Server) serveShared(w http.ResponseWriter, r *http.Request, c *call, b 
 
 // handOver passes on what another server answers. It reports whether this one is to answer instead.
 func (s *Server) handOver(w http.ResponseWriter, out *Call, c *call) (here bool) {
-	if c.endpoint.streams != nil { // it goes on for as long as the leader lets it
+	if c.endpoint.streams != nil { // the leader decides how long it takes
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // not supported: no deadline
 	}
@@ -164,7 +164,7 @@ func (s *shares) hold(ctx context.Context, request any) error {
 	return errElsewhere
 }
 
-// sharing is who answers a call, in a cluster.
+// sharing says which server answers a call, in a cluster.
 type sharing struct {
 	shared    bool      // other servers may answer, too
 	here      bool      // Cluster said that this server is to answer
@@ -180,12 +180,12 @@ func (c *call) begin() {
 	c.reached, c.ended, c.code, c.failed, c.work = false, false, 0, nil, 0
 }
 
-// handOn reports whether another server is to answer a request that ended with an error here.
+// handOn reports whether another server is to answer a call that ended with an error here.
 func (c *call) handOn(err error) bool {
 	if !c.shared || c.held == "" || c.endpoint.streams != nil {
 		return false
 	}
-	if c.stale { // who leads may know better
+	if c.stale { // the leader may know more
 		return true
 	}
 	return stoppedBefore(err)
@@ -200,7 +200,7 @@ func stoppedBefore(err error) bool {
 	return false
 }
 
-// sharedWriter passes on what this server answers, unless another one is to.
+// sharedWriter drops what this server writes once another one is to answer.
 type sharedWriter struct {
 	http.ResponseWriter
 	c *call
@@ -232,10 +232,10 @@ func (w *sharedWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap gives an [http.ResponseController] what is below.
+// Unwrap is for [http.ResponseController].
 func (w *sharedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// recorded is the body of a stream, of which what was read is kept until somebody answers it.
+// recorded is the body of a stream. It keeps what was read until it is known which server answers.
 type recorded struct {
 	body    io.ReadCloser
 	read    []byte

@@ -19,7 +19,7 @@ type realms struct {
 	engine *kuji.Engine
 	err    func(*kuji.Realm) error // (*kuji.Realm).Err, except in tests
 	shared bool                    // with other servers: they follow until they are made to lead
-	begin  func(*kuji.Realm)       // begins the history of a realm; nil: there is none
+	begin  func(*kuji.Realm)       // begins the history of a realm; nil: the server keeps none
 
 	mu     sync.RWMutex
 	byName map[string]*kuji.Realm

@@ -20,7 +20,7 @@ import (
 	"github.com/kuji-dev/kuji/server/internal/feeds"
 )
 
-// endpoint is what the server knows of one RPC before it reads a byte of a body.
+// endpoint is what the server knows of an RPC before it reads a byte of a body.
 type endpoint struct {
 	procedure string            // "/package.Service/Method", the path
 	role      kujiv1.Role       // the least role that may call it; ROLE_UNSPECIFIED only if open
@@ -168,7 +168,7 @@ var (
 	streamTypes = append([]string{"application/connect+json", "application/connect+proto"}, unaryTypes[2:]...)
 )
 
-// wrongType refuses a body of a type that Connect does not take. It would do so without a word.
+// wrongType refuses a body of a type that Connect does not take, because Connect would not say why.
 func (e *endpoint) wrongType(r *http.Request) *connect.Error {
 	if e.types == nil || r.Method != http.MethodPost || e.bidi && r.ProtoMajor < 2 { // Connect refuses the latter with HTTP 505
 		return nil

@@ -3,12 +3,12 @@
 // limits, health, metrics and draining.
 //
 // This package translates and guards. No rule of the game may enter it: the engine decides what a
-// draw gives, who may still draw and what a retry gets.
+// draw gives, which draws a limit refuses, and what a retry gets.
 //
 // A request takes this way: net/http reads its header. [Server.ServeHTTP] checks origin, key, role
 // and the key's shares, receives the body, and then counts it as a call. Connect decodes it with the
 // codecs in codec.go. The handler in the file of its noun calls the engine. The interceptor in
-// call.go translates errors and counts. There is no other way.
+// call.go translates errors and counts. The Redis protocol joins at the handlers: see redis.go.
 package server
 
 import (

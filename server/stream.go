@@ -61,7 +61,7 @@ type drawStream struct {
 	ends    admission.Ends
 	reading admission.Watch
 	writing admission.Watch
-	// unnamed is set once a draw without a request id was started. From then on a client must not
+	// unnamed is set when a draw without a request id is started. From then on, a client must not
 	// blindly repeat after an unknown outcome.
 	unnamed atomic.Bool
 }

@@ -32,7 +32,7 @@ func AppendJSON(dst []byte, m proto.Message) ([]byte, error) {
 }
 
 // ReadJSON reads a message in the standard mapping. A field that is not in the contract is an
-// error: otherwise a typing mistake could draw once instead of ten times, and nobody would notice.
+// error: otherwise a typing mistake could draw once instead of ten times, without notice.
 func ReadJSON(data []byte, m proto.Message) error {
 	return protojson.UnmarshalOptions{RecursionLimit: MaxDepth}.Unmarshal(data, m)
 }
@@ -41,7 +41,7 @@ func ReadJSON(data []byte, m proto.Message) error {
 // word, see [Word]. Integers are integers, and bytes are hexadecimal. Fields that are zero, false
 // or empty are left out.
 type Form struct {
-	// Zeros writes numbers that are zero, what is false and lists that are empty, too.
+	// Zeros also writes numbers that are zero, booleans that are false and empty lists.
 	Zeros bool
 	// Times writes the field x_unix_ms as x: RFC 3339, in UTC, with milliseconds.
 	Times bool

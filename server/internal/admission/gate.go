@@ -11,7 +11,7 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// Gate is what the server has for those who ask. Each budget says what one part of it is for.
+// Gate is the budgets of a server. A request takes a part of several, as the comments say.
 type Gate struct {
 	Memory   *Budget // bytes: RequestCost for each request with a key, and its body
 	Calls    *Budget // one for each call being answered

@@ -6,18 +6,17 @@ import (
 	"github.com/kuji-dev/kuji/server/access"
 )
 
-// A small request can ask for much: one of 50 bytes for a thousand outcomes, or for ten thousand
-// entries of a pool. So a call takes what its results and its answer need from a budget of bytes
-// before it is carried out, and gives it back when the answer is sent.
+// A small request can ask for much: 50 bytes can ask for a thousand outcomes, or for ten thousand
+// entries of a pool. So a call takes the memory of its results and its answer from a budget before it
+// is carried out, and gives it back when the answer is sent.
 //
-// A call takes once. Whoever has taken needs nothing more to end, so nobody waits for ever.
+// A call takes once. Then it needs nothing more to end, so every wait ends.
 
-// SmallWork is what a call can take in addition to the budget, in bytes: Limits.InFlight bounds how
-// many do.
+// SmallWork is what each call may take outside the budget, in bytes. The number of calls bounds it.
 const SmallWork = 64 << 10
 
-// TakeWork waits until n bytes are left for a caller, and takes them. More than there can be is as
-// much as there can be. It returns what is to be given back. The error is ctx's.
+// TakeWork waits until n bytes are left for a caller, and takes them. If n is more than a caller can have,
+// it takes the most. It returns what GiveWork must give back. The error is ctx's.
 func (g *Gate) TakeWork(ctx context.Context, who access.Caller, n int64) (taken int64, err error) {
 	if n <= SmallWork {
 		return 0, nil

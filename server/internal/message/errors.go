@@ -115,8 +115,8 @@ func fieldOf(e *kuji.Error) string {
 	return e.Field
 }
 
-// Machine reports whether the cause of an engine error is one of the machine. It may name files of
-// the server, or hold a stack: it is for the log, and clients get what is in front of it, which
+// Machine reports whether the cause of an engine error lies in the machine. Such a cause may name files
+// of the server or hold a stack, so it is only for the log. Clients get the text before it, which
 // names the realm.
 func Machine(e *kuji.Error) bool {
 	switch e.Code {

@@ -65,7 +65,7 @@ func ParseCommand(b []byte, limit int, words [][]byte) (_ [][]byte, n int, err e
 	return words, at, nil
 }
 
-// parseLength reads a line that begins at a place in b: kind, digits, CR LF. next is the place behind
+// parseLength reads a line that begins at a place in b: kind, digits, CR LF. next is the place after
 // it, 0 if b ends before.
 func parseLength(b []byte, at int, kind byte) (length, next int, err error) {
 	if at == len(b) {
